@@ -1,0 +1,72 @@
+"""Errors and warnings: every message names the argument, its value and the remedy."""
+
+from __future__ import annotations
+
+__all__ = [
+    "BayesVBError",
+    "ConvergenceWarning",
+    "DataError",
+    "DesignWarning",
+    "FormulaError",
+    "PriorError",
+]
+
+
+class BayesVBError(ValueError):
+    """Base of all errors that a change of the input can cure.
+
+    Parameters
+    ----------
+    why : str
+        What is wrong, with the name and the value of the argument.
+    hint : str, optional
+        What to do about it; printed on a line of its own.
+    """
+
+    def __init__(self, why: str, *, hint: str | None = None) -> None:
+        super().__init__(f"{why}\nhint: {hint}" if hint else why)
+        self.why = why
+        self.hint = hint
+
+
+class DataError(BayesVBError):
+    """The data, or a request about them, cannot be used as they stand."""
+
+
+class PriorError(BayesVBError):
+    """A prior is improper, of the wrong shape, or not positive where it must be."""
+
+
+class FormulaError(BayesVBError):
+    """A formula that cannot be used; the message shows where, and what to write.
+
+    Parameters
+    ----------
+    text : str
+        The formula as it was given.
+    why : str
+        What is wrong with it.
+    at : tuple of int, optional
+        First and last position (inclusive) of the offending characters.
+    hint : str, optional
+        What to write instead.
+    """
+
+    def __init__(
+        self, text: str, why: str, at: tuple[int, int] | None = None, hint: str | None = None
+    ) -> None:
+        lines = [why, "", f"    {text}"]
+        if at is not None:
+            lines.append("    " + " " * at[0] + "^" * (at[1] - at[0] + 1))
+        super().__init__("\n".join(lines) + ("\n" if hint else ""), hint=hint)
+        self.why = why
+        self.formula = text
+        self.at = at
+
+
+class ConvergenceWarning(UserWarning):
+    """The fit stopped before the bound had settled; the message says what to do."""
+
+
+class DesignWarning(UserWarning):
+    """The design is usable but probably not what was meant (collinear columns, for example)."""
