@@ -1,0 +1,51 @@
+"""Variational Bayes for conditional mixtures: formula and data frame in; fit and report out.
+
+Examples
+--------
+>>> import bayesvb as bvb
+>>> "DensityRegression" in dir(bvb)
+True
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import bayesvb.datasets as datasets
+    from bayesvb.comparison import compare as compare
+    from bayesvb.fit import Fit as Fit
+    from bayesvb.priors import Priors as Priors
+    from bayesvb.reports import report as report
+    from bayesvb.saving import load as load
+    from bayesvb.workbench import DensityRegression as DensityRegression
+
+# Public name -> the module that holds it. Each is imported when first asked for, so that
+# `import bayesvb` does not pay for the formula package, ArviZ or matplotlib.
+_HOMES = {
+    "DensityRegression": "bayesvb.workbench",
+    "Fit": "bayesvb.fit",
+    "Priors": "bayesvb.priors",
+    "compare": "bayesvb.comparison",
+    "datasets": "bayesvb.datasets",
+    "load": "bayesvb.saving",
+    "report": "bayesvb.reports",
+}
+
+__all__ = [*_HOMES, "__version__"]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> object:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("bayesvb")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'bayesvb' has no attribute {name!r}")
+    home = importlib.import_module(_HOMES[name])
+    return home if home.__name__ == f"bayesvb.{name}" else getattr(home, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

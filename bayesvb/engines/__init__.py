@@ -1,0 +1,1 @@
+"""Engines: the algorithms which fit any model."""

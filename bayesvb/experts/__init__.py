@@ -1,0 +1,1 @@
+"""Experts: the likelihood of a row given its component, one per file."""

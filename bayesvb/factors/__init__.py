@@ -1,0 +1,1 @@
+"""Conjugate posteriors: one family per file."""

@@ -1,0 +1,1 @@
+"""Gates: how the weights of the experts depend on the covariates, one bound per file."""

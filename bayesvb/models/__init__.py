@@ -1,0 +1,1 @@
+"""Models: a gate and an expert joined under one contract."""

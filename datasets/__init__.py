@@ -1,0 +1,1 @@
+"""Data sets: shipped tables and generators of simulated ones."""

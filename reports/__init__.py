@@ -1,0 +1,1 @@
+"""Reports: a fit as one self-contained HTML page."""

@@ -1,0 +1,1 @@
+"""Sections of the report: each a summary and the template which shows it."""
