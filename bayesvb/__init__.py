@@ -13,7 +13,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import bayesvb.datasets as datasets
+    from bayesvb import datasets as datasets
     from bayesvb.comparison import compare as compare
     from bayesvb.fit import Fit as Fit
     from bayesvb.priors import Priors as Priors
@@ -33,7 +33,7 @@ _HOMES = {
     "report": "bayesvb.reports",
 }
 
-__all__ = [*_HOMES, "__version__"]  # noqa: PLE0604
+__all__ = [*_HOMES, "__version__"]
 
 
 def __getattr__(name: str) -> object:

@@ -1,0 +1,82 @@
+"""`import bayesvb` is quick, and brings no package that only some calls need."""
+
+import ast
+import inspect
+import json
+import statistics
+import subprocess
+import sys
+
+import pytest
+
+import bayesvb
+
+SECONDS = 0.6
+LATE = {"arviz", "arviz_plots", "arviz_stats", "dask", "formulaic", "jinja2", "matplotlib"}
+MODELLING = sorted(set(bayesvb._HOMES) - {"datasets", "report"})
+
+
+def run(program: str) -> str:
+    """What a fresh interpreter prints."""
+    command = [sys.executable, "-c", program]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def loaded_by(program: str) -> set[str]:
+    """Top-level packages in memory after a program."""
+    names = json.loads(run(f"{program}\nimport json, sys\nprint(json.dumps(list(sys.modules)))"))
+    return {name.split(".")[0] for name in names}
+
+
+@pytest.mark.timing
+def test_import_takes_well_under_a_second():
+    clock = "from time import perf_counter as now; t = now(); import bayesvb; print(now() - t)"
+    run(clock)  # the first time writes the compiled files
+    assert statistics.median(float(run(clock)) for _ in range(5)) <= SECONDS
+
+
+def test_import_brings_no_package_that_only_some_calls_need():
+    assert loaded_by("import bayesvb") & LATE == set()
+
+
+@pytest.mark.parametrize("name", MODELLING)
+def test_a_public_name_brings_no_package_that_only_some_calls_need(name):
+    assert loaded_by(f"import bayesvb\nbayesvb.{name}") & LATE == set()
+
+
+@pytest.mark.parametrize("name", bayesvb.__all__)
+def test_a_public_name_is_there_and_listed(name):
+    assert getattr(bayesvb, name) is not None
+    assert name in dir(bayesvb)
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="'bayesvb' has no attribute 'DensityRegresion'"):
+        bayesvb.DensityRegresion  # noqa: B018
+
+
+def test_type_checkers_see_the_names_that_the_interpreter_sees():
+    (block,) = (
+        node
+        for node in ast.parse(inspect.getsource(bayesvb)).body
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    )
+    seen = {
+        alias.asname: statement.module.removesuffix("bayesvb") or f"bayesvb.{alias.name}"
+        for statement in block.body
+        if isinstance(statement, ast.ImportFrom)
+        for alias in statement.names
+    }
+    assert seen == bayesvb._HOMES
+
+
+def test_every_module_can_be_imported_first():
+    # A circular import shows only when the wrong module comes first.
+    program = (
+        "import pkgutil, sys, bayesvb\n"
+        "for module in pkgutil.walk_packages(bayesvb.__path__, 'bayesvb.'):\n"
+        "    for name in [n for n in sys.modules if n.startswith('bayesvb.')]:\n"
+        "        del sys.modules[name]\n"
+        "    if not module.name.endswith('__main__'): __import__(module.name)\n"
+    )
+    assert run(program) == ""
