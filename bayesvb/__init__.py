@@ -13,7 +13,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from bayesvb import datasets as datasets
+    import bayesvb.datasets as datasets  # noqa: F401
     from bayesvb.comparison import compare as compare
     from bayesvb.fit import Fit as Fit
     from bayesvb.priors import Priors as Priors

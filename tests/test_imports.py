@@ -62,9 +62,9 @@ def test_type_checkers_see_the_names_that_the_interpreter_sees():
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
     )
     seen = {
-        alias.asname: statement.module.removesuffix("bayesvb") or f"bayesvb.{alias.name}"
+        alias.asname: getattr(statement, "module", alias.name)
         for statement in block.body
-        if isinstance(statement, ast.ImportFrom)
+        if isinstance(statement, ast.Import | ast.ImportFrom)
         for alias in statement.names
     }
     assert seen == bayesvb._HOMES
