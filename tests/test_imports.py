@@ -18,8 +18,9 @@ MODELLING = sorted(set(bayesvb._HOMES) - {"datasets", "report"})
 
 def run(program: str) -> str:
     """What a fresh interpreter prints."""
-    command = [sys.executable, "-c", program]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def loaded_by(program: str) -> set[str]:
