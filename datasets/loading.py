@@ -1,0 +1,82 @@
+"""Data sets as frames: the shipped files, and draws from the simulation designs."""
+
+from __future__ import annotations
+
+from importlib import resources
+
+import numpy as np
+import pandas as pd
+
+from bayesvb.errors import DataError
+
+from .catalogue import Description, describe
+from .simulations import SIMULATIONS
+
+__all__ = ["load"]
+
+
+def load(name: str, *, n: int | None = None, seed: int | None = None) -> pd.DataFrame:
+    """Data set as a frame, the response in the last column.
+
+    Parameters
+    ----------
+    name : str
+        One of `names`; `describe` tells the columns and their units.
+    n : int, optional
+        Number of rows to simulate; only for simulations, which have their own default.
+    seed : int, optional
+        Seed of the simulation, for the same rows again; fresh entropy if not given.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Numbers as in the source; text columns as categories, in the order of the catalogue.
+
+    Raises
+    ------
+    DataError
+        If there is no such data set, `n` or `seed` is given for a shipped one, `n` is below one
+        or `seed` is negative.
+
+    Examples
+    --------
+    >>> from bayesvb import datasets
+    >>> datasets.load("mcycle").shape
+    (133, 2)
+    >>> datasets.load("bimodal", n=50, seed=1).columns.tolist()
+    ['x', 'y']
+    """
+    description = describe(name)
+    if description.simulated:
+        return _simulate(description, n, seed)
+    given = [option for option, value in (("n", n), ("seed", seed)) if value is not None]
+    if given:
+        raise DataError(
+            f"{' and '.join(given)} cannot be chosen: {name!r} is a shipped table of "
+            f"{description.rows} rows, not a simulation",
+            hint=f"write load({name!r})",
+        )
+    return _read(description)
+
+
+def _simulate(description: Description, n: int | None, seed: int | None) -> pd.DataFrame:
+    """Draw from a simulation design."""
+    rows = description.rows if n is None else n
+    if rows < 1:
+        raise DataError(f"n = {rows} rows cannot be drawn", hint="n is at least 1")
+    if seed is not None and seed < 0:
+        raise DataError(f"seed = {seed} is negative", hint="seed is 0, 1, 2, ... or None")
+    return SIMULATIONS[description.name].sample(rows, np.random.default_rng(seed))
+
+
+def _read(description: Description) -> pd.DataFrame:
+    """Read a shipped file."""
+    file = resources.files("bayesvb.datasets").joinpath("data", f"{description.name}.csv")
+    with file.open("rb") as stream:
+        frame = pd.read_csv(stream)
+    categories = {
+        column.name: pd.Categorical(frame[column.name], categories=list(column.levels))
+        for column in description.columns
+        if column.levels
+    }
+    return frame.assign(**categories)
