@@ -16,9 +16,10 @@ FOLDERS = {"bayesvb": "bayesvb", "bayesvb.reports": "reports", "bayesvb.datasets
 LAYERS = (
     "errors",
     "linalg special stats datasets",
-    "columns frames vocabulary",
+    "columns frames tokens vocabulary",
     "blocks",
     "expressions",
+    "wilkinson",
     "formula",
     "design scaling",
     "factors",
