@@ -1,0 +1,201 @@
+"""WAIC, PSIS-LOO and the k-hat of an approximation, from blocks of log densities."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+from scipy.special import logsumexp
+
+from bayesvb.errors import DataError
+
+__all__ = ["khat", "loo", "waic"]
+
+HIGH_P = 0.4  # variance of a row's log density beyond which WAIC fails (Vehtari et al. 2017)
+NAMED_ROWS = 5  # how many rows a message names
+
+Blocks = Iterable[np.ndarray]
+Pointwise = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]]
+
+
+def waic(blocks: Blocks, *, labels: pd.Index | None = None) -> object:
+    r"""Widely applicable information criterion, as the installed ArviZ's ``ELPDData``.
+
+    ``elpd = Σᵢ log mean_s p(yᵢ|θ_s) − Σᵢ var_s log p(yᵢ|θ_s)``. Draws of an approximate
+    posterior describe the predictive density of the approximation.
+
+    Parameters
+    ----------
+    blocks : iterable of (draws, rows) arrays
+        Log density of each row under each draw; blocks cover the rows in order, and
+        only one is held at a time.
+    labels : pandas.Index, optional
+        Names of all rows, for messages and the coordinate of the pointwise values.
+
+    Notes
+    -----
+    The variance over draws is divided by their number, as in ArviZ 0.23; that over rows, in the
+    standard error, by their number minus one.
+
+    Raises
+    ------
+    DataError
+        If a log density is not finite (the rows are named), or the blocks do not fit together.
+
+    References
+    ----------
+    Vehtari, Gelman, Gabry (2017), Practical Bayesian model evaluation using leave-one-out
+    cross-validation and WAIC, arXiv:1507.04544, section 2.2.
+    """
+    from bayesvb.elpd import Elpd, elpd_data
+
+    pointwise, p, _, draws = _accumulate(_pointwise_waic, blocks, labels)
+    high = int(np.count_nonzero(p > HIGH_P))
+    if high:
+        warnings.warn(
+            f"the log density of {high} of {p.size} rows varies by more than {HIGH_P} over the "
+            "draws (p_waic): WAIC is unreliable, prefer loo()",
+            stacklevel=2,
+        )
+    total = float(p.sum())
+    return elpd_data(Elpd("waic", pointwise, total, draws, high > 0, None, labels))
+
+
+def loo(blocks: Blocks, *, labels: pd.Index | None = None) -> object:
+    """Pareto-smoothed leave-one-out criterion, as the installed ArviZ's ``ELPDData``.
+
+    ``elpd = Σᵢ log Σ_s w_is p(yᵢ|θ_s)`` with the weights of a row its smoothed
+    ``1/p(yᵢ|θ_s)``. Draws of an approximate posterior describe the predictive density of the
+    approximation; independent draws are assumed.
+
+    Parameters
+    ----------
+    blocks : iterable of (draws, rows) arrays
+        Log density of each row under each draw; blocks cover the rows in order, and
+        only one is held at a time.
+    labels : pandas.Index, optional
+        Names of all rows, for messages and the coordinate of the pointwise values.
+
+    Raises
+    ------
+    DataError
+        If a log density is not finite (the rows are named), the blocks do not fit together, or
+        there are fewer than 25 draws.
+
+    References
+    ----------
+    Vehtari, Gelman, Gabry (2017), Practical Bayesian model evaluation using leave-one-out
+    cross-validation and WAIC, arXiv:1507.04544, section 2.1.
+    """
+    from bayesvb.elpd import Elpd, elpd_data
+
+    pointwise, p, pareto_k, draws = _accumulate(_pointwise_loo, blocks, labels)
+    result = Elpd("loo", pointwise, float(p.sum()), draws, False, pareto_k, labels)
+    high = int(np.count_nonzero(pareto_k > result.good_k))
+    if not high:
+        return elpd_data(result)
+    warnings.warn(
+        f"Pareto k of {high} of {p.size} rows is above {result.good_k:.2f} (largest "
+        f"{np.nanmax(pareto_k):.2f}): the leave-one-out densities of these rows are unreliable, "
+        "either because the rows are outlying or because the model is very flexible there",
+        stacklevel=2,
+    )
+    return elpd_data(Elpd("loo", pointwise, result.p, draws, True, pareto_k, labels))
+
+
+def khat(log_ratio: Float[np.ndarray, " draws"]) -> float:
+    """Pareto k of the ratio of the joint density to q over draws of q; NaN if it is constant.
+
+    Below 0.5 the approximation is good, up to 0.7 usable. A constant ratio, up to rounding,
+    means that q is the exact posterior.
+
+    Parameters
+    ----------
+    log_ratio : (draws,) array
+        ``log p(θ, y) − log q(θ)``; -inf where the joint density is zero.
+
+    Raises
+    ------
+    DataError
+        If there are fewer than 25 draws, a ratio is NaN or +inf, or all are -inf.
+
+    References
+    ----------
+    Yao, Vehtari, Simpson, Gelman (2018), Yes, but did it work? Evaluating variational
+    inference, arXiv:1802.02538, algorithm 1.
+    """
+    from bayesvb.psis import psis
+
+    _, pareto_k = psis(np.asarray(log_ratio, dtype=float)[:, None])
+    return float(pareto_k[0])
+
+
+def _pointwise_waic(block: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Expected log density, effective parameters, and no diagnostic of each row."""
+    p = block.var(axis=0)
+    return _log_mean_exp(block) - p, p, np.full_like(p, np.nan)
+
+
+def _pointwise_loo(block: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Expected log density, effective parameters and Pareto k of each row."""
+    from bayesvb.psis import psis
+
+    log_weights, pareto_k = psis(-block)
+    elpd = logsumexp(log_weights + block, axis=0)
+    return elpd, _log_mean_exp(block) - elpd, pareto_k
+
+
+def _log_mean_exp(block: np.ndarray) -> np.ndarray:
+    """Log of the mean density over the draws."""
+    return np.asarray(logsumexp(block, axis=0) - np.log(block.shape[0]))
+
+
+def _accumulate(
+    pointwise: Pointwise, blocks: Blocks, labels: pd.Index | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+    """The three rows-sized arrays of all blocks, one after the other, and the number of draws."""
+    draws = 0
+    parts = []
+    for block in _checked(blocks, labels):
+        parts.append(pointwise(block))
+        draws = block.shape[0]
+    if not parts or not draws:
+        raise DataError("blocks is empty: there are no log densities to judge the fit by")
+    elpd, p, pareto_k = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    if labels is not None and len(labels) != elpd.size:
+        raise DataError(f"labels has {len(labels)} entries for {elpd.size} rows in blocks")
+    return elpd, p, pareto_k, draws
+
+
+def _checked(blocks: Blocks, labels: pd.Index | None) -> Iterator[np.ndarray]:
+    """The blocks, if their shapes agree and all values are finite."""
+    start, draws = 0, None
+    for block in blocks:
+        if block.ndim != 2 or draws not in (None, block.shape[0]):
+            raise DataError(
+                f"a block of log densities has shape {block.shape}, expected "
+                f"({'draws' if draws is None else draws}, rows)"
+            )
+        finite = np.isfinite(block).all(axis=0)
+        if not finite.all():
+            _refuse(start + np.flatnonzero(~finite), block[:, ~finite], labels)
+        start, draws = start + block.shape[1], block.shape[0]
+        if block.shape[1]:
+            yield block
+
+
+def _refuse(rows: np.ndarray, values: np.ndarray, labels: pd.Index | None) -> None:
+    """Name the rows whose log density is not finite."""
+    names = rows if labels is None else labels[rows]
+    named = ", ".join(str(name) for name in islice(names, NAMED_ROWS))
+    more = ", ..." if len(rows) > NAMED_ROWS else ""
+    value = values[~np.isfinite(values)][0]
+    raise DataError(
+        f"the log density of {'row' if len(rows) == 1 else 'rows'} {named}{more} is not finite "
+        f"({value} under some draw)",
+        hint="look for an impossible or extreme response in these rows",
+    )
