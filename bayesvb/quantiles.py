@@ -67,7 +67,7 @@ def invert_log_cdf(
             gap = log_target[which] - value
             lower, upper = np.where(gap >= 0, x, lower), np.where(gap <= 0, x, upper)
             moved, before = _step(x, gap / slope, lower, upper, before)
-        rounding = 4 * np.finfo(float).eps * np.maximum(np.abs(lower), np.abs(upper))
+        rounding = 4.0 * np.finfo(float).eps * np.abs(moved)
         near = np.abs(moved - x) <= np.maximum(1e-8 * width[which], rounding)
         near |= (np.abs(gap) <= SETTLED) | (upper - lower <= rounding)
         root[which] = moved

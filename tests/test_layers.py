@@ -25,6 +25,7 @@ LAYERS = (
     "factors",
     "quantiles",
     "experts gates student_mixture",
+    "crps",
     "calibration priors",
     "models",
     "engines",

@@ -190,5 +190,5 @@ def test_options_that_cannot_be_used_are_refused(kind, options, message, ask):
 def test_options_of_the_wrong_type_are_refused():
     with pytest.raises(DataError, match="prob = 'wide' is not a number"):
         _probability("wide")
-    with pytest.raises(DataError, match="n = 2.5 is not a number of draws"):
+    with pytest.raises(DataError, match=r"n = 2\.5 is not a number of draws"):
         _count(2.5)

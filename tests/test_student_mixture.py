@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import integrate, stats
@@ -70,6 +70,7 @@ def test_quantile_inverts_the_cdf(q):
 
 @settings(max_examples=150, deadline=None)
 @given(hard_mixtures(), st.floats(1e-12, 1.0 - 1e-12))
+@example(one_row([0.4975, 0.4975, 0.005], [0.0] * 3, [1.0, 10.0, 1.0], [10.0, 10.0, 0.237]), 1e-8)
 def test_quantile_inverts_the_cdf_of_hard_mixtures(mixture, q):
     (y,) = mixture.quantile(np.array([q]))
     assert np.isfinite(y).all()
