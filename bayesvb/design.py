@@ -1,0 +1,277 @@
+"""Formula and data frame together: the matrices that a model is fitted to.
+
+Nothing outside this module and those below it knows formulas or data frames.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import get_args
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Float, Int
+
+from bayesvb.design_checks import (
+    check_missing,
+    check_response,
+    complete_rows,
+    ranges,
+    warn_of_design,
+)
+from bayesvb.encoding import RESPONSE, Terms, terms_of
+from bayesvb.errors import DataError
+from bayesvb.formula import Formula
+from bayesvb.frames import as_frame, columns_of, missing_rows
+from bayesvb.recipe import Recipe, learn
+from bayesvb.responses import Classes, ResponseKind, check_width, class_column, classes_of
+from bayesvb.variables import numeric_columns, require_numbers
+
+__all__ = ["Design", "Rows", "build_design"]
+
+Response = Float[np.ndarray, "rows responses"] | Int[np.ndarray, " rows"]
+Mask = Bool[np.ndarray, " given"]
+Matrix = Float[np.ndarray, "rows _"]
+POLICIES = ("drop", "raise")
+
+
+@dataclass(frozen=True)
+class Rows:
+    """New data after a formula.
+
+    Attributes
+    ----------
+    index : pandas.Index
+        All rows given.
+    complete : array of bool, shape (rows,)
+        Rows with every value that the formula reads.
+    matrices : mapping of str to array
+        Part -> array with one row per complete row.
+    response : array or None
+        Responses of the complete rows, if they were asked for.
+    """
+
+    index: pd.Index
+    complete: Bool[np.ndarray, " given"]
+    matrices: Mapping[str, Float[np.ndarray, "rows _"]]
+    response: Response | None
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """A formula's matrices, and how to make the same columns of new data.
+
+    Attributes
+    ----------
+    formula : Formula
+        Its parts.
+    frame : pandas.DataFrame
+        Rows used, and the columns that the formula reads, as they were given. A design built from
+        the same formula and this frame is the same design.
+    response : array or None
+        Shape (rows, responses); if categorical the number of each row's class, shape (rows,).
+    response_names : tuple of str
+        As the formula writes them.
+    levels : tuple of str or None
+        Labels of the classes of a categorical response.
+    matrices : mapping of str to array
+        Part -> array of shape (rows, terms) in C order.
+    terms : mapping of str to tuple of str
+        Part -> names of the columns of its matrix.
+    n_missing : int
+        Rows left out because a value was missing.
+    """
+
+    formula: Formula
+    frame: pd.DataFrame
+    response: Response | None
+    response_names: tuple[str, ...]
+    levels: tuple[str, ...] | None
+    matrices: Mapping[str, Float[np.ndarray, "rows _"]]
+    terms: Mapping[str, tuple[str, ...]]
+    n_missing: int
+    _recipe: Recipe = field(repr=False)
+    _classes: Classes | None = field(repr=False)
+
+    @property
+    def index(self) -> pd.Index:
+        """Index of the rows used."""
+        return self.frame.index
+
+    def new(self, data: object, *, response: bool = False) -> Rows:
+        """The same columns for other data: one row of the answer per row of the data.
+
+        Parameters
+        ----------
+        data : table
+            Any that `as_frame` reads; columns that the formula does not read are ignored.
+        response : bool
+            Whether the response is read too; rows without one are then incomplete.
+
+        Raises
+        ------
+        DataError
+            If a column is absent, holds levels that were not there before, or is not finite.
+        """
+        frame, source = as_frame(data), self._recipe.terms.source
+        parts = list(dict.fromkeys(source.values()))
+        if response and RESPONSE in self._recipe.specs:
+            parts.append(RESPONSE)
+        names = [slot.column for slot in self._recipe.terms.slots(*parts)]
+        if response and self._classes:
+            names.append(self._classes.column)
+        columns = columns_of(frame, names, whose="the new data")
+        absent = {name: missing_rows(column) for name, column in columns.items()}
+        complete = complete_rows(absent, len(frame))
+        kept = _kept(columns, complete)
+        made = self._recipe.encode(kept, parts, int(complete.sum()))
+        for part, matrix in made.items():
+            ranges(matrix, self._recipe.names[part])
+        target: Response | None = made.get(RESPONSE)
+        if response and self._classes:
+            target = self._classes.codes(kept[self._classes.column])
+        matrices = {part: made[source[part]] for part in self.matrices}
+        return Rows(frame.index, complete, matrices, target)
+
+
+def build_design(
+    formula: Formula,
+    data: object,
+    *,
+    response: ResponseKind = "numeric",
+    context: Mapping[str, object] | None = None,
+    missing: str = "drop",
+) -> Design:
+    """The design of a formula on data.
+
+    Parameters
+    ----------
+    formula : Formula
+        From `parse_formula`.
+    data : pandas, polars or pyarrow table, or mapping of columns
+        It is not changed, and not copied where no value is missing.
+    response : {"numeric", "categorical", "any", "none"}
+        What the model can explain; "any" takes text, levels and truth values for classes.
+    context : mapping, optional
+        Functions and constants that the formula may use besides the allow-list.
+    missing : {"drop", "raise"}
+        What to do with rows that lack a value which the formula reads.
+
+    Raises
+    ------
+    DataError
+        If the data cannot be used; the message names the column.
+    FormulaError
+        If the formula names what is not there.
+
+    Warns
+    -----
+    DesignWarning
+        Of constant and collinear columns, of fewer rows than terms, of numbers held as text.
+
+    Examples
+    --------
+    >>> from bayesvb.formula import parse_formula
+    >>> data = {"y": [1.0, 3.0, 2.0], "x": [0, 1, None]}
+    >>> design = build_design(parse_formula("log(y) ~ x | gating(1)"), data)
+    >>> design.terms["mean"], design.terms["gating"], design.n_missing
+    (('Intercept', 'x'), ('Intercept',), 1)
+    """
+    _check_options(response, missing)
+    frame = as_frame(data)
+    if not len(frame):
+        raise DataError("the data have no rows")
+    terms = _terms(formula, frame, context or {}, response)
+    read = {slot.column for slot in terms.slots(*terms.lists)}
+    names = [name for name in dict.fromkeys(frame.columns) if name in read]
+    columns = columns_of(frame, names, whose="the data")
+    if formula.response is None:
+        require_numbers(terms, columns)
+    absent = {name: missing_rows(column) for name, column in columns.items()}
+    complete = complete_rows(absent, len(frame))
+    check_missing(absent, complete, policy=missing)
+    index = frame.index if complete.all() else frame.index[complete]
+    used = pd.DataFrame(_kept(columns, complete), index=index, copy=False)
+    return _design(
+        formula, terms, used, kind=response, context=context or {}, n_missing=len(frame) - len(used)
+    )
+
+
+def _check_options(response: str, missing: str) -> None:
+    for name, value, allowed in (
+        ("response", response, get_args(ResponseKind)),
+        ("missing", missing, POLICIES),
+    ):
+        if value not in allowed:
+            listed = ", ".join(repr(option) for option in allowed)
+            raise DataError(f"{name}={value!r} is not known; it is one of {listed}")
+
+
+def _terms(
+    formula: Formula, frame: pd.DataFrame, context: Mapping[str, object], response: str
+) -> Terms:
+    """The formula's terms; without the response's if it is not wanted."""
+    columns = list(dict.fromkeys(frame.columns))
+    dot = columns if formula.response is not None else numeric_columns(frame)
+    terms = terms_of(formula, columns, dot=dot, context=context)
+    if response != "none":
+        return terms
+    lists = {part: terms.lists[part] for part in terms.lists if part != RESPONSE}
+    return Terms(lists, terms.source)
+
+
+def _kept(columns: Mapping[str, pd.Series], complete: Mask) -> dict[str, pd.Series]:
+    """The complete rows; the same columns, not copies, if that is all of them."""
+    if complete.all():
+        return dict(columns)
+    return {name: column[complete] for name, column in columns.items()}
+
+
+def _design(
+    formula: Formula,
+    terms: Terms,
+    used: pd.DataFrame,
+    *,
+    kind: ResponseKind,
+    context: Mapping[str, object],
+    n_missing: int,
+) -> Design:
+    """The design of complete rows."""
+    if len(used) == 1:
+        raise DataError("the data have one complete row only; a fit needs two or more")
+    columns = {str(name): used[name] for name in used.columns}
+    parts = list(dict.fromkeys(terms.source.values()))
+    classes = None
+    if RESPONSE in terms.lists:
+        name = class_column(formula, terms, columns, kind=kind)
+        classes = classes_of(columns[name], name) if name else None
+        parts += [] if name else [RESPONSE]
+    recipe, made = learn(formula, terms, columns, len(used), parts=parts, context=context)
+    _check_matrices(formula, recipe, made)
+    names = recipe.names.get(RESPONSE, (formula.response or "",) if classes else ())
+    target: Response | None = made.get(RESPONSE)
+    return Design(
+        formula=formula,
+        frame=used,
+        response=classes.codes(columns[classes.column]) if classes else target,
+        response_names=names,
+        levels=classes.labels if classes else None,
+        matrices={part: made[terms.source[part]] for part in formula.parts},
+        terms={part: recipe.names[terms.source[part]] for part in formula.parts},
+        n_missing=n_missing,
+        _recipe=recipe,
+        _classes=classes,
+    )
+
+
+def _check_matrices(formula: Formula, recipe: Recipe, made: Mapping[str, Matrix]) -> None:
+    """Each matrix is finite; warn of what is probably not meant."""
+    for part, matrix in made.items():
+        found = ranges(matrix, recipe.names[part])
+        if part == RESPONSE:
+            check_width(formula, recipe.terms, recipe.names[part])
+            check_response(found, recipe.names[part])
+            continue
+        twins = [other for other in formula.parts if recipe.terms.source[other] == part]
+        warn_of_design(" and ".join(twins), matrix, recipe.names[part], found)
