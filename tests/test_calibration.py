@@ -138,6 +138,12 @@ def test_p_value_of_uniform_values_is_uniform(rng):
         assert level - 0.03 - 4.0 * error < np.mean(p_values <= level) < level + 4.0 * error
 
 
+def test_p_value_counts_the_paths_that_stray_as_far():
+    # two values: 0, 1 or 2 of them up to 1/2 with probability 1/4, 1/2, 1/4
+    assert_allclose(uniformity_p_value(np.array([0.1, 0.2])), 0.5)
+    assert_allclose(uniformity_p_value(np.array([0.1, 0.7])), 1.0)
+
+
 @pytest.mark.parametrize("power", [0.5, 2.0])
 def test_values_that_are_not_uniform_are_found(power, rng):
     pit = rng.random(300) ** power

@@ -87,6 +87,12 @@ def test_quantiles_never_cross(mixture, probs):
     assert (y[1:] >= y[:-1]).all()
 
 
+def test_quantiles_of_neighbouring_doubles_do_not_cross():
+    probs = 0.3 + np.arange(60) * np.spacing(0.3)
+    y = random_mixture(3, experts=6, rows=50).quantile(probs)
+    assert (y[1:] >= y[:-1]).all()
+
+
 def test_lower_tail_is_relatively_exact_far_out():
     mixture = random_mixture(4, least_dof=3.0)
     (y,) = mixture.quantile(np.array([1e-40]))
