@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import secrets
@@ -97,17 +98,24 @@ def read_tree(path: str | os.PathLike[str]) -> xr.DataTree:
         why = "is a folder" if source.is_dir() else "does not exist"
         raise DataError(f"path={str(source)!r} {why}", hint="give a file that fit.save() wrote")
     try:
-        with xr.open_datatree(source, engine=ENGINE) as opened:
-            tree = opened.load()
+        mark = _format_of(source)
+        if mark is not None and mark <= FORMAT:
+            with xr.open_datatree(source, engine=ENGINE) as opened:
+                return _as_written(opened.load())
     except UNREADABLE as error:
         raise DataError(
             f"path={str(source)!r} is not a bayesvb file, or it is damaged: {error}",
             hint="give a file that fit.save() wrote; a truncated copy cannot be read",
         ) from error
-    for node in tree.subtree:
-        node.attrs = {name: _plain(name, value) for name, value in node.attrs.items()}
-    _check_format(tree.attrs.pop(MARK, None), source)
-    return tree
+    if mark is None:
+        raise DataError(
+            f"path={str(source)!r} is not a bayesvb file",
+            hint="give a file that fit.save() or `bayesvb fit --save` wrote",
+        )
+    raise DataError(
+        f"path={str(source)!r} has format {mark}, this version reads up to {FORMAT}",
+        hint="pip install --upgrade bayesvb",
+    )
 
 
 def frame_to_dataset(frame: pd.DataFrame) -> xr.Dataset:
@@ -161,22 +169,18 @@ def dataset_to_frame(dataset: xr.Dataset) -> pd.DataFrame:
     return pd.DataFrame(series, index=index).set_axis(labels, axis="columns")
 
 
-def _plain(name: object, value: object) -> object:
-    """An attribute as it was before the file turned it into an array or a list into its element."""
-    if name == "sample_dims":
-        return [str(dim) for dim in np.atleast_1d(np.asarray(value))]
-    return value.tolist() if isinstance(value, np.generic | np.ndarray) else value
+def _format_of(source: Path) -> int | None:
+    """Format of a file of ours, None for any other HDF5 file, OSError for what is not HDF5."""
+    with importlib.import_module("h5py").File(source, "r") as opened:
+        mark = opened.attrs.get(MARK)
+    return None if mark is None else int(np.asarray(mark).item())
 
 
-def _check_format(mark: object, source: Path) -> None:
-    """Refuse foreign files and those of a later version."""
-    if not isinstance(mark, int):
-        raise DataError(
-            f"path={str(source)!r} is not a bayesvb file",
-            hint="give a file that fit.save() or `bayesvb fit --save` wrote",
-        )
-    if mark > FORMAT:
-        raise DataError(
-            f"path={str(source)!r} has format {mark}, this version reads up to {FORMAT}",
-            hint="pip install --upgrade bayesvb",
-        )
+def _as_written(tree: xr.DataTree) -> xr.DataTree:
+    """The tree with its attributes as they were given: a file makes scalars and lists arrays."""
+    for node in tree.subtree:
+        for name, value in node.attrs.items():
+            if isinstance(value, np.generic | np.ndarray):
+                node.attrs[name] = value.tolist()
+    del tree.attrs[MARK]
+    return tree

@@ -270,9 +270,8 @@ COLUMNS = {
 
 def assert_kept(frame):
     stored = frame_to_dataset(frame)
-    assert {variable.dtype.kind for name, variable in stored.items() if name != "schema"} <= set(
-        "biuf"
-    )
+    types = {variable.dtype.str[1:] for name, variable in stored.items() if name != "schema"}
+    assert types <= {"b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8"}, "netCDF's"
     back = dataset_to_frame(stored)
     pd.testing.assert_frame_equal(back, frame, check_exact=True, check_freq=True)
     assert [str(dtype) for dtype in back.dtypes] == [str(dtype) for dtype in frame.dtypes]
@@ -316,7 +315,8 @@ INDEXES = {
     "float": pd.Index([0.5, np.nan, 1.0, 0.5], name="t"),
     "text": pd.Index(["a", "b", "a", None]),
     "mixed": pd.Index([1, "1", 1.5, None], dtype=object),
-    "tuples": pd.Index([("a", 1), ("b",), (), ("a", 1)], tupleize_cols=False),
+    "tuples": pd.Index([("a", 1), ("b", 2), ("c", None), ("a", 1)], tupleize_cols=False),
+    "uneven tuples": pd.Index([("a", 1), ("b",), (), ("a", 1)], tupleize_cols=False),
     "category": pd.CategoricalIndex(["b", "a", "b", "a"], ["b", "a"], ordered=True, name=0),
     "date": pd.date_range("2020", periods=4, freq="MS", name="month"),
     "irregular": pd.DatetimeIndex(["2020-01-01", "2020-01-05", "2020-01-05", "2019-01-01"]),
