@@ -1,1 +1,1 @@
-"""Engines: the algorithms which fit any model."""
+"""Engines: algorithms that know models only through ``AbstractModel``."""

@@ -1,1 +1,1 @@
-"""Experts: the likelihood of a row given its component, one per file."""
+"""Experts: what a component says of the response, one likelihood per file."""

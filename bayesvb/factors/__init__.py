@@ -1,1 +1,13 @@
-"""Conjugate posteriors: one family per file."""
+"""Conjugate factors of the variational posterior, one family per file."""
+
+from __future__ import annotations
+
+from bayesvb.factors.dirichlet import Dirichlet
+from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
+from bayesvb.factors.normal import Normal
+
+FACTORS = {
+    "normal": Normal,
+    "matrix-normal-gamma": MatrixNormalGamma,
+    "dirichlet": Dirichlet,
+}

@@ -1,1 +1,1 @@
-"""Models: a gate and an expert joined under one contract."""
+"""Models: what engines fit. One file each."""

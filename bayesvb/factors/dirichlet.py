@@ -1,0 +1,52 @@
+"""Dirichlet factor: probabilities of classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import digamma, gammaln
+
+
+@dataclass(frozen=True)
+class Dirichlet:
+    """``Dir(concentration)``.
+
+    Attributes
+    ----------
+    concentration : ndarray, shape (experts,)
+    """
+
+    concentration: Float[np.ndarray, " experts"]
+
+    @property
+    def mean(self) -> Float[np.ndarray, " experts"]:
+        """Expected probabilities."""
+        return self.concentration / self.concentration.sum()
+
+    @property
+    def expected_log(self) -> Float[np.ndarray, " experts"]:
+        """``E[log pi_k] = digamma(alpha_k) - digamma(sum alpha)``."""
+        return np.asarray(digamma(self.concentration) - digamma(self.concentration.sum()))
+
+    def kl(self, prior: Dirichlet) -> float:
+        """``KL(self || prior)``."""
+        mine, theirs = self.concentration, prior.concentration
+        return float(
+            gammaln(mine.sum())
+            - gammaln(mine).sum()
+            - gammaln(theirs.sum())
+            + gammaln(theirs).sum()
+            + ((mine - theirs) * self.expected_log).sum()
+        )
+
+    def draws(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "draws experts"]:
+        """Independent draws."""
+        return rng.dirichlet(self.concentration, size=n)
+
+    def log_density(self, value: Float[np.ndarray, "draws experts"]) -> Float[np.ndarray, " draws"]:
+        """Log density of each vector of probabilities."""
+        alpha = self.concentration
+        constant = gammaln(alpha.sum()) - gammaln(alpha).sum()
+        return np.asarray(constant + ((alpha - 1.0) * np.log(value)).sum(axis=-1))

@@ -1,0 +1,151 @@
+"""Matrix-normal-gamma factor: regression coefficients and noise precisions, one pair per response.
+
+``B_i | tau_i ~ N(M_i, (tau_i V)^-1)`` and ``tau_i ~ Ga(a, b_i)`` for responses ``i``, with one
+scaled precision ``V`` and one shape ``a`` for all of them. One response is the normal-gamma.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import digamma, gammaln
+
+from bayesvb.linalg import inverse_and_log_det, times
+from bayesvb.special import LOG_2PI
+
+
+@dataclass(frozen=True)
+class MatrixNormalGamma:
+    """Conjugate factor of Gaussian linear regression.
+
+    Attributes
+    ----------
+    mean : ndarray, shape (..., responses, terms)
+        ``M``.
+    precision, covariance : ndarray, shape (..., terms, terms)
+        Scaled precision ``V`` and its inverse: multiply by ``tau_i``, divide by ``tau_i``.
+    log_det : ndarray, shape (...)
+        Log-determinant of ``V``.
+    shape : ndarray, shape (...)
+        ``a``.
+    rate : ndarray, shape (..., responses)
+        ``b_i``.
+
+    References
+    ----------
+    Bishop (2006), Pattern Recognition and Machine Learning, section 3.3 and exercise 3.12.
+    """
+
+    mean: Float[np.ndarray, "*batch responses terms"]
+    precision: Float[np.ndarray, "*batch terms terms"]
+    covariance: Float[np.ndarray, "*batch terms terms"]
+    log_det: Float[np.ndarray, "*batch"]
+    shape: Float[np.ndarray, "*batch"]
+    rate: Float[np.ndarray, "*batch responses"]
+
+    @classmethod
+    def prior(
+        cls,
+        mean: Float[np.ndarray, "responses terms"],
+        precision: Float[np.ndarray, "terms terms"],
+        shape: float,
+        rate: Float[np.ndarray, " responses"],
+    ) -> Self:
+        """Prior shared by all experts."""
+        covariance, log_det = inverse_and_log_det(precision)
+        return cls(mean, precision, covariance, log_det, np.asarray(float(shape)), rate)
+
+    def posterior(
+        self,
+        weight: Float[np.ndarray, " experts"],
+        xx: Float[np.ndarray, "experts terms terms"],
+        xy: Float[np.ndarray, "experts responses terms"],
+        yy: Float[np.ndarray, "experts responses"],
+    ) -> Self:
+        """Posterior given weighted sums of ``1``, ``x x'``, ``y_i x`` and ``y_i^2``.
+
+        The rate is the sum of two terms that are never negative, the residual sum of squares and
+        the pull of the prior, and so cannot be lost to cancellation against ``m' V m``.
+
+        Raises
+        ------
+        numpy.linalg.LinAlgError
+            The sums are of no data: a precision is not positive definite, or a rate not positive.
+        """
+        precision = self.precision + xx
+        covariance, log_det = inverse_and_log_det(precision)
+        mean = (xy + self.mean @ self.precision) @ covariance
+        shift = mean - self.mean
+        residual = yy - 2.0 * (mean * xy).sum(axis=-1) + (mean @ xx * mean).sum(axis=-1)
+        pull = (shift @ self.precision * shift).sum(axis=-1)
+        shape = self.shape + 0.5 * weight
+        rate = self.rate + 0.5 * (residual + pull)
+        if not ((shape > 0.0).all() and (rate > 0.0).all()):
+            raise np.linalg.LinAlgError("shape and rate of a gamma distribution must be positive")
+        return type(self)(mean, precision, covariance, log_det, shape, rate)
+
+    @property
+    def expected_precision(self) -> Float[np.ndarray, "*batch responses"]:
+        """``E[tau_i] = a / b_i``."""
+        return self.shape[..., None] / self.rate
+
+    @property
+    def expected_log_precision(self) -> Float[np.ndarray, "*batch responses"]:
+        """``E[log tau_i] = digamma(a) - log b_i``."""
+        return np.asarray(digamma(self.shape)[..., None] - np.log(self.rate))
+
+    def kl(self, prior: MatrixNormalGamma) -> float:
+        """Sum over the batch of ``KL(self || prior)``; the prior broadcasts over the batch."""
+        n_responses, n_terms = self.mean.shape[-2:]
+        shift = self.mean - prior.mean
+        pull = (shift @ prior.precision * shift).sum(axis=-1)
+        spread = (prior.precision * self.covariance).sum(axis=(-2, -1)) - n_terms
+        shared = 0.5 * n_responses * (spread + self.log_det - prior.log_det)
+        shape, prior_shape = self.shape[..., None], prior.shape[..., None]
+        gamma = (
+            (shape - prior_shape) * digamma(shape)
+            - gammaln(shape)
+            + gammaln(prior_shape)
+            + prior_shape * (np.log(self.rate) - np.log(prior.rate))
+            + shape * (prior.rate - self.rate) / self.rate
+        )
+        own = 0.5 * self.expected_precision * pull + gamma
+        return float(np.sum(shared) + np.sum(own))
+
+    def draws(
+        self, n: int, rng: np.random.Generator
+    ) -> tuple[
+        Float[np.ndarray, "draws *batch responses terms"],
+        Float[np.ndarray, "draws *batch responses"],
+    ]:
+        """Independent draws of the coefficients and of the noise precisions."""
+        shape = np.broadcast_to(self.shape[..., None], self.rate.shape)
+        precision = rng.gamma(shape, size=(n, *self.rate.shape)) / self.rate
+        noise = rng.standard_normal((n, *self.mean.shape))
+        root = np.linalg.cholesky(self.covariance)[..., None, :, :]
+        return self.mean + times(root, noise) / np.sqrt(precision)[..., None], precision
+
+    def log_density(
+        self,
+        coefficients: Float[np.ndarray, "draws *batch responses terms"],
+        precision: Float[np.ndarray, "draws *batch responses"],
+    ) -> Float[np.ndarray, "draws *batch responses"]:
+        """Log density of each response's coefficients and precision."""
+        shift = coefficients - self.mean
+        pull = (shift @ self.precision * shift).sum(axis=-1)
+        n_terms = shift.shape[-1]
+        log_precision = np.log(precision)
+        shape = self.shape[..., None]
+        normal = 0.5 * (
+            self.log_det[..., None] + n_terms * (log_precision - LOG_2PI) - precision * pull
+        )
+        gamma = (
+            shape * np.log(self.rate)
+            - gammaln(shape)
+            + (shape - 1.0) * log_precision
+            - self.rate * precision
+        )
+        return np.asarray(normal + gamma)

@@ -1,0 +1,80 @@
+"""Gaussian factor: a batch of vectors with one precision matrix each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.linalg import inverse_and_log_det, times
+from bayesvb.special import LOG_2PI
+
+
+@dataclass(frozen=True)
+class Normal:
+    """``N(mean, precision^-1)``, with everything that the updates read.
+
+    A prior may share one precision among many means: the matrices then have fewer leading axes.
+
+    Attributes
+    ----------
+    mean : ndarray, shape (..., terms)
+    precision, covariance : ndarray, shape (..., terms, terms)
+    log_det : ndarray, shape (...)
+        Log-determinant of ``precision``.
+    """
+
+    mean: Float[np.ndarray, "*batch terms"]
+    precision: Float[np.ndarray, "*matrices terms terms"]
+    covariance: Float[np.ndarray, "*matrices terms terms"]
+    log_det: Float[np.ndarray, "*matrices"]
+
+    @classmethod
+    def from_precision(
+        cls,
+        mean: Float[np.ndarray, "*batch terms"],
+        precision: Float[np.ndarray, "*matrices terms terms"],
+    ) -> Self:
+        """Gaussian with this mean and precision.
+
+        Raises
+        ------
+        numpy.linalg.LinAlgError
+            A precision is not positive definite.
+        """
+        covariance, log_det = inverse_and_log_det(precision)
+        return cls(mean, precision, covariance, log_det)
+
+    @classmethod
+    def from_natural(
+        cls,
+        linear: Float[np.ndarray, "*batch terms"],
+        precision: Float[np.ndarray, "*batch terms terms"],
+    ) -> Self:
+        """Gaussian with density proportional to ``exp(linear' x - x' precision x / 2)``."""
+        covariance, log_det = inverse_and_log_det(precision)
+        return cls(times(covariance, linear), precision, covariance, log_det)
+
+    def kl(self, prior: Normal) -> float:
+        """Sum over the batch of ``KL(self || prior)``; the prior broadcasts over the batch."""
+        shift = self.mean - prior.mean
+        quadratic = (times(prior.precision, shift) * shift).sum(axis=-1)
+        trace = (prior.precision * self.covariance).sum(axis=(-2, -1))
+        return float(
+            0.5 * np.sum(quadratic + trace - shift.shape[-1] + self.log_det - prior.log_det)
+        )
+
+    def draws(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "draws *batch terms"]:
+        """Independent draws."""
+        noise = rng.standard_normal((n, *self.mean.shape))
+        return self.mean + times(np.linalg.cholesky(self.covariance), noise)
+
+    def log_density(
+        self, value: Float[np.ndarray, "draws *batch terms"]
+    ) -> Float[np.ndarray, "draws *batch"]:
+        """Log density of each vector."""
+        shift = value - self.mean
+        quadratic = (times(self.precision, shift) * shift).sum(axis=-1)
+        return np.asarray(0.5 * (self.log_det - shift.shape[-1] * LOG_2PI - quadratic))

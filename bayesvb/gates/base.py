@@ -1,0 +1,169 @@
+"""The verbs of a gate: expected log weights of the components, and what a pass leaves behind."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Self, TypeVar, cast
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.blocks import Block
+from bayesvb.factors.normal import Normal
+from bayesvb.linalg import products, times, unpack
+from bayesvb.stats import Stats
+
+PosteriorT = TypeVar("PosteriorT")
+SumsT = TypeVar("SumsT", bound=Stats)
+
+
+@dataclass(frozen=True)
+class LogitSums(Stats):
+    """What rows add to the natural parameters of a gate with linear, Gaussian logits.
+
+    Attributes
+    ----------
+    curvature : ndarray, shape (logits, pairs)
+        Sum of ``w x x'``, packed: what the rows add to each posterior precision.
+    linear : ndarray, shape (logits, terms)
+        What the rows add to each precision times mean.
+    """
+
+    curvature: Float[np.ndarray, "logits pairs"]
+    linear: Float[np.ndarray, "logits terms"]
+
+    @classmethod
+    def of_rows(
+        cls,
+        design: Float[np.ndarray, "terms rows"],
+        curvature: Float[np.ndarray, "logits rows"],
+        linear: Float[np.ndarray, "logits rows"],
+    ) -> Self:
+        """Sums from the per-row weights of ``x x'`` and of ``x``."""
+        return cls(curvature @ products(design).T, linear @ design.T)
+
+
+def gaussian_logits(prior: Normal, sums: LogitSums) -> Normal:
+    """Gaussian posterior of logit coefficients: prior plus what the rows add.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        A precision is not positive definite.
+    """
+    linear = times(prior.precision, prior.mean) + sums.linear
+    return Normal.from_natural(linear, prior.precision + unpack(sums.curvature))
+
+
+@dataclass(frozen=True)
+class GatePrior:
+    """What a gate may need of its prior; each gate takes its share.
+
+    Attributes
+    ----------
+    coefficients : Normal
+        Prior of the logit coefficients of one component, shape (terms,).
+    intercept : ndarray, shape (terms,)
+        One at the intercept column, zero elsewhere.
+    concentration : float
+        Dirichlet concentration of each component.
+    """
+
+    coefficients: Normal
+    intercept: Float[np.ndarray, " terms"]
+    concentration: float
+
+
+class AbstractRows(abc.ABC):
+    """What a gate or an expert knows of the rows of one block, for one posterior.
+
+    ``terms`` of shape (experts, rows), or (experts, 1) where rows do not differ, are what the part
+    adds to the log responsibilities. They also are its part of the lower bound.
+    """
+
+    terms: Float[np.ndarray, "experts _"]
+
+    @abc.abstractmethod
+    def sums(self, responsibilities: Float[np.ndarray, "experts rows"]) -> Stats:
+        """Sums over the rows, given (weighted) responsibilities."""
+
+
+class AbstractGate(abc.ABC, Generic[PosteriorT, SumsT]):
+    """Distribution of the component of a row given its covariates.
+
+    A gate is frozen and holds its prior. Adding one touches two files: its own and the table
+    ``GATES``.
+    """
+
+    @classmethod
+    @abc.abstractmethod
+    def from_prior(cls, n_components: int, prior: GatePrior) -> Self:
+        """Gate of ``n_components`` components, equally weighted a priori."""
+
+    @property
+    @abc.abstractmethod
+    def n_components(self) -> int:
+        """Number of components."""
+
+    @abc.abstractmethod
+    def start(self) -> PosteriorT:
+        """Posterior from which the first pass sets out: no preference among components."""
+
+    @abc.abstractmethod
+    def rows(self, posterior: PosteriorT, block: Block) -> AbstractRows:
+        """Expected (bounded) log weights of these rows."""
+
+    @abc.abstractmethod
+    def update(self, sums: SumsT) -> PosteriorT:
+        """Posterior given statistics; a function of them alone."""
+
+    def advance(self, posterior: PosteriorT, sums: Any) -> SumsT:
+        """Statistics of the next posterior, from the sums of a pass under this one.
+
+        The sums themselves where the update is an exact coordinate maximisation.
+        """
+        return cast(SumsT, sums)
+
+    @abc.abstractmethod
+    def kl(self, posterior: PosteriorT) -> float:
+        """``KL(posterior || prior)``."""
+
+    @abc.abstractmethod
+    def mean_weights(
+        self, posterior: PosteriorT, block: Block
+    ) -> Float[np.ndarray, "experts rows"]:
+        """Posterior mean of the weights: predictive probabilities of the components."""
+
+    @abc.abstractmethod
+    def draws(
+        self, posterior: PosteriorT, n: int, rng: np.random.Generator
+    ) -> Float[np.ndarray, "draws ..."]:
+        """Draws of the gate's parameters."""
+
+    @abc.abstractmethod
+    def log_weights(
+        self, draws: Float[np.ndarray, "draws ..."], block: Block
+    ) -> Float[np.ndarray, "draws experts _"]:
+        """Exact log weights for each draw; the last axis is 1 where rows do not differ."""
+
+    @abc.abstractmethod
+    def log_density(
+        self, posterior: PosteriorT | None, draws: Float[np.ndarray, "draws ..."]
+    ) -> Float[np.ndarray, " draws"]:
+        """Log density of each draw under the posterior, or under the prior (None)."""
+
+    @abc.abstractmethod
+    def permuted(self, order: Sequence[int], sums: SumsT) -> tuple[Self, SumsT]:
+        """Gate and sums after a new labelling: component ``order[0]`` comes first."""
+
+    @abc.abstractmethod
+    def coefficients(
+        self, draws: Float[np.ndarray, "draws ..."]
+    ) -> Mapping[int, Float[np.ndarray, "draws terms"]]:
+        """Identified logit coefficients for each component (from 0) that has its own."""
+
+    @abc.abstractmethod
+    def coefficient_meaning(self) -> str:
+        """What a coefficient is the log odds of, in words for tables."""

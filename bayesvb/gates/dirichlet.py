@@ -1,0 +1,115 @@
+"""Weights that do not depend on covariates, with a Dirichlet prior."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.blocks import Block
+from bayesvb.factors.dirichlet import Dirichlet
+from bayesvb.gates.base import AbstractGate, AbstractRows, GatePrior
+from bayesvb.stats import Stats
+
+
+@dataclass(frozen=True)
+class WeightSums(Stats):
+    """Expected number of rows of each component."""
+
+    weight: Float[np.ndarray, " experts"]
+
+
+@dataclass(frozen=True)
+class DirichletRows(AbstractRows):
+    """Expected log weights, the same for every row."""
+
+    terms: Float[np.ndarray, "experts 1"]
+
+    def sums(self, responsibilities: Float[np.ndarray, "experts rows"]) -> WeightSums:
+        """Sum of the responsibilities."""
+        return WeightSums(responsibilities.sum(axis=1))
+
+
+@dataclass(frozen=True)
+class DirichletGate(AbstractGate[Dirichlet, WeightSums]):
+    """Constant weights, ``pi ~ Dir(alpha_0)``; every update is exact.
+
+    The choice when the gating part is ``1``, and the baseline that a covariate-dependent gate has
+    to beat.
+
+    References
+    ----------
+    Bishop (2006), section 10.2, eqs 10.57, 10.58 and 10.66.
+    """
+
+    prior: Dirichlet
+
+    @classmethod
+    def from_prior(cls, n_components: int, prior: GatePrior) -> Self:
+        """Gate with the same prior concentration for each component."""
+        return cls(Dirichlet(np.full(n_components, float(prior.concentration))))
+
+    @property
+    def n_components(self) -> int:
+        """Number of components."""
+        return len(self.prior.concentration)
+
+    def start(self) -> Dirichlet:
+        """Equal expected weights, with one row's worth of evidence each."""
+        return Dirichlet(self.prior.concentration + 1.0)
+
+    def rows(self, posterior: Dirichlet, block: Block) -> DirichletRows:
+        """``E[log pi_k]``."""
+        return DirichletRows(posterior.expected_log[:, None])
+
+    def update(self, sums: WeightSums) -> Dirichlet:
+        """``alpha_k = alpha_0k + N_k``."""
+        concentration = self.prior.concentration + sums.weight
+        if not (concentration > 0.0).all():
+            raise np.linalg.LinAlgError("concentrations must be positive")
+        return Dirichlet(concentration)
+
+    def kl(self, posterior: Dirichlet) -> float:
+        """``KL(posterior || prior)``."""
+        return posterior.kl(self.prior)
+
+    def mean_weights(self, posterior: Dirichlet, block: Block) -> Float[np.ndarray, "experts rows"]:
+        """``alpha_k / sum alpha``, exact."""
+        return np.repeat(posterior.mean[:, None], block.n_rows, axis=1)
+
+    def draws(
+        self, posterior: Dirichlet, n: int, rng: np.random.Generator
+    ) -> Float[np.ndarray, "draws experts"]:
+        """Draws of the weights."""
+        return posterior.draws(n, rng)
+
+    def log_weights(
+        self, draws: Float[np.ndarray, "draws experts"], block: Block
+    ) -> Float[np.ndarray, "draws experts 1"]:
+        """Log of the drawn weights; a weight that underflowed is taken at the smallest float."""
+        return np.log(np.maximum(draws, np.finfo(float).tiny))[:, :, None]
+
+    def log_density(
+        self, posterior: Dirichlet | None, draws: Float[np.ndarray, "draws experts"]
+    ) -> Float[np.ndarray, " draws"]:
+        """Log density of each draw."""
+        return (posterior or self.prior).log_density(np.maximum(draws, np.finfo(float).tiny))
+
+    def permuted(self, order: Sequence[int], sums: WeightSums) -> tuple[Self, WeightSums]:
+        """Gate and sums after a new labelling."""
+        index = np.asarray(order)
+        prior = Dirichlet(self.prior.concentration[index])
+        return replace(self, prior=prior), WeightSums(sums.weight[index])
+
+    def coefficients(
+        self, draws: Float[np.ndarray, "draws experts"]
+    ) -> Mapping[int, Float[np.ndarray, "draws terms"]]:
+        """None: the weights themselves are the parameters."""
+        return {}
+
+    def coefficient_meaning(self) -> str:
+        """No coefficients."""
+        return "constant weights"

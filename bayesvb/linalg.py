@@ -1,0 +1,91 @@
+"""Small symmetric matrices, many at a time: feature products, packing, Cholesky inverses.
+
+A row ``x`` enters every statistic through its ``D (D + 1) / 2`` distinct products ``x_i x_j``
+(``products``). With these as columns, ``sum_n r_kn x_n x_n'`` for all ``k`` is one matrix product,
+and ``x_n' S_k x_n`` for all ``k`` and ``n`` is another (``quadratic_weights``).
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from jaxtyping import Float, Int
+
+
+@lru_cache(maxsize=64)
+def lower_pairs(n_terms: int) -> tuple[Int[np.ndarray, " pairs"], Int[np.ndarray, " pairs"]]:
+    """Row and column numbers of the lower triangle, in the order in which it is packed."""
+    rows, columns = np.tril_indices(n_terms)
+    return rows, columns
+
+
+def products(x: Float[np.ndarray, "terms rows"]) -> Float[np.ndarray, "pairs rows"]:
+    """All distinct products of two terms, row by row.
+
+    Examples
+    --------
+    >>> products(np.array([[1.0], [3.0]])).ravel()
+    array([1., 3., 9.])
+    """
+    first, second = lower_pairs(len(x))
+    result: Float[np.ndarray, "pairs rows"] = x[first] * x[second]
+    return result
+
+
+def pack(matrix: Float[np.ndarray, "*batch terms terms"]) -> Float[np.ndarray, "*batch pairs"]:
+    """Lower triangles of symmetric matrices, packed."""
+    first, second = lower_pairs(matrix.shape[-1])
+    packed: Float[np.ndarray, "*batch pairs"] = matrix[..., first, second]
+    return packed
+
+
+def unpack(packed: Float[np.ndarray, "*batch pairs"]) -> Float[np.ndarray, "*batch terms terms"]:
+    """Symmetric matrices from their packed lower triangles."""
+    n_terms = int((np.sqrt(8 * packed.shape[-1] + 1) - 1) / 2 + 0.5)
+    first, second = lower_pairs(n_terms)
+    matrix = np.empty((*packed.shape[:-1], n_terms, n_terms))
+    matrix[..., first, second] = packed
+    matrix[..., second, first] = packed
+    return matrix
+
+
+def quadratic_weights(
+    matrix: Float[np.ndarray, "*batch terms terms"],
+) -> Float[np.ndarray, "*batch pairs"]:
+    """Weights ``w`` with ``w @ products(x) = x' S x``: off-diagonal entries count twice.
+
+    Examples
+    --------
+    >>> x = np.array([[1.0], [3.0]])
+    >>> quadratic_weights(np.array([[2.0, 0.5], [0.5, 1.0]])) @ products(x)
+    array([14.])
+    """
+    first, second = lower_pairs(matrix.shape[-1])
+    weights: Float[np.ndarray, "*batch pairs"] = matrix[..., first, second]
+    weights[..., first != second] *= 2.0
+    return weights
+
+
+def inverse_and_log_det(
+    matrix: Float[np.ndarray, "*batch terms terms"],
+) -> tuple[Float[np.ndarray, "*batch terms terms"], Float[np.ndarray, "*batch"]]:
+    """Inverse and log-determinant of positive definite matrices, from one Cholesky factor.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        A matrix is not positive definite.
+    """
+    factor = np.linalg.cholesky(matrix)
+    half = np.linalg.inv(factor)
+    log_det = 2.0 * np.log(np.diagonal(factor, axis1=-2, axis2=-1)).sum(axis=-1)
+    return np.swapaxes(half, -1, -2) @ half, np.asarray(log_det)
+
+
+def times(
+    matrix: Float[np.ndarray, "*matrices terms terms"],
+    vector: Float[np.ndarray, "*vectors terms"],
+) -> Float[np.ndarray, "*batch terms"]:
+    """Matrix times vector; leading axes broadcast."""
+    return (matrix @ vector[..., None])[..., 0]

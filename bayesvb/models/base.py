@@ -1,0 +1,72 @@
+"""The contract between mathematics and algorithms."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Mapping
+from typing import Any, Generic, TypeVar, cast
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.blocks import Block
+from bayesvb.stats import Stats, Sweep
+
+PosteriorT = TypeVar("PosteriorT")
+SumsT = TypeVar("SumsT", bound=Stats)
+Draws = Mapping[str, Float[np.ndarray, "draws ..."]]
+
+
+class AbstractModel(abc.ABC, Generic[PosteriorT, SumsT]):
+    """A model as engines see it.
+
+    The state of a fit is the expected sufficient statistics: ``update`` makes the posterior of
+    them, and one pass of ``local`` over the rows makes the next statistics. The lower bound of a
+    posterior is the sum of the rows' bounds less ``kl``.
+    """
+
+    @abc.abstractmethod
+    def local(self, posterior: PosteriorT, block: Block) -> Sweep:
+        """Statistics of these rows, with their part of the bound."""
+
+    @abc.abstractmethod
+    def update(self, sums: SumsT) -> PosteriorT:
+        """Posterior given statistics.
+
+        Raises
+        ------
+        numpy.linalg.LinAlgError
+            The statistics are outside the domain (an extrapolation went too far).
+        """
+
+    def advance(self, posterior: PosteriorT, sums: Any) -> SumsT:
+        """Statistics of the next posterior, from the sums of a pass under this one.
+
+        The sums themselves where every update is an exact coordinate maximisation; a part without
+        closed form makes its step here.
+        """
+        return cast(SumsT, sums)
+
+    @abc.abstractmethod
+    def kl(self, posterior: PosteriorT) -> float:
+        """``KL(posterior || prior)`` of everything global."""
+
+    @abc.abstractmethod
+    def begin(self, block: Block, responsibilities: Float[np.ndarray, "experts rows"]) -> SumsT:
+        """Statistics of these rows for a given (soft) partition: where a fit sets out."""
+
+    @abc.abstractmethod
+    def draws(self, posterior: PosteriorT, n: int, rng: np.random.Generator) -> Draws:
+        """Draws of every global parameter."""
+
+    @abc.abstractmethod
+    def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws rows"]:
+        """Log likelihood of each row for each draw, latent classes summed out."""
+
+    @abc.abstractmethod
+    def log_prior(self, draws: Draws) -> Float[np.ndarray, " draws"]:
+        """Log prior density of each draw."""
+
+    @abc.abstractmethod
+    def log_posterior(self, posterior: PosteriorT, draws: Draws) -> Float[np.ndarray, " draws"]:
+        """Log density of each draw under the variational posterior."""
