@@ -17,8 +17,8 @@ ROWS = 8_192
 # Smallest eigenvalue of the correlation matrix above which no column is a sum of others; its
 # rounding error is near 1e-15 times the number of columns.
 SAFE = 1e-9
-# Part of a column, relative to its length, that others cannot explain: rounding leaves 1e-14.
-RELATIVE = 1e-11
+# Part of a column, relative to its length, below which others explain it: what lm() of R takes.
+RELATIVE = 1e-7
 NEGLIGIBLE = 1e-7
 
 Matrix = Float[np.ndarray, "rows terms"]

@@ -23,7 +23,7 @@ from bayesvb.design_checks import (
 from bayesvb.encoding import RESPONSE, Terms, terms_of
 from bayesvb.errors import DataError
 from bayesvb.formula import Formula
-from bayesvb.frames import as_frame, columns_of, missing_rows
+from bayesvb.frames import as_frame, columns_of, kind_of, missing_rows
 from bayesvb.recipe import Recipe, learn
 from bayesvb.responses import Classes, ResponseKind, check_width, class_column, classes_of
 from bayesvb.variables import numeric_columns, require_numbers
@@ -126,8 +126,6 @@ class Design:
         complete = complete_rows(absent, len(frame))
         kept = _kept(columns, complete)
         made = self._recipe.encode(kept, parts, int(complete.sum()))
-        for part, matrix in made.items():
-            ranges(matrix, self._recipe.names[part])
         target: Response | None = made.get(RESPONSE)
         if response and self._classes:
             target = self._classes.codes(kept[self._classes.column])
@@ -186,6 +184,8 @@ def build_design(
     read = {slot.column for slot in terms.slots(*terms.lists)}
     names = [name for name in dict.fromkeys(frame.columns) if name in read]
     columns = columns_of(frame, names, whose="the data")
+    for name, column in columns.items():
+        kind_of(column, name)
     if formula.response is None:
         require_numbers(terms, columns)
     absent = {name: missing_rows(column) for name, column in columns.items()}

@@ -39,6 +39,7 @@ INFERRED: Mapping[str, Kind] = {
 TEMPORAL = {
     "datetime", "datetime64", "date", "time", "timedelta", "timedelta64", "period",
 }  # fmt: skip
+UNSURE = {"unknown-array", "mixed"}  # a dictionary of Arrow; NaT among numbers
 SHOWN = 8
 
 
@@ -136,8 +137,8 @@ def kind_of(column: pd.Series, name: str) -> Kind:
     if dtype.kind in "biuf":
         return "number"
     found = pd.api.types.infer_dtype(column, skipna=True)
-    if found == "unknown-array":
-        found = pd.api.types.infer_dtype(column.astype(object), skipna=True)
+    if found in UNSURE:
+        found = pd.api.types.infer_dtype(column.dropna().astype(object), skipna=True)
     if dtype.kind in "mM" or found in TEMPORAL:
         raise DataError(
             f"`{name}` holds dates or durations",

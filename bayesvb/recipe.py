@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from bayesvb.design_checks import require_finite, warn_levels
+from bayesvb.design_checks import ranges, require_finite, warn_levels
 from bayesvb.encoding import Slot, Terms, evaluate
 from bayesvb.errors import DataError, FormulaError
 from bayesvb.formula import Formula
@@ -69,6 +69,8 @@ class Recipe:
                 _check_levels(slot.column, table[slot.alias], self.levels[slot])
         specs = ModelSpecs(**{part: self.specs[part] for part in parts})
         made, _, _ = evaluate(specs, table, text=self.text, context=self.context)
+        for part, matrix in made.items():
+            ranges(matrix, self.names[part])
         return made
 
 
@@ -109,12 +111,14 @@ def learn(
 
 def _check_names(formula: Formula, part: str, names: Sequence[str]) -> None:
     if not names:
-        raise FormulaError(formula.text, f"the {part} has no terms", hint="write 1 for a constant")
+        raise FormulaError(
+            formula.text, f"the {part} part has no terms", hint="write 1 for a constant"
+        )
     twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if twice:
         raise FormulaError(
             formula.text,
-            f"the {part} has two terms called `{twice[0]}`",
+            f"the {part} part has two terms called `{twice[0]}`",
             hint="rename the column in the data",
         )
 

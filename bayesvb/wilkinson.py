@@ -117,7 +117,10 @@ def read_terms(
 
     flags = DefaultFormulaParser.FeatureFlags.NONE
     parser = DefaultFormulaParser(include_intercept=intercept, feature_flags=flags)
-    context = {"__formulaic_variables_available__": list(available)}
+    context = {
+        "__formulaic_variables_available__": list(available),
+        "__formulaic_variables_used_lhs__": [],
+    }
     try:
         return Formula(text, _parser=parser, _context=context)
     except FormulaParsingError as error:
