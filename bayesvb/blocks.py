@@ -48,7 +48,7 @@ class Block:
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return self.response.shape[1]
+        return int(self.response.shape[1])
 
     def part(self, start: int, stop: int) -> Block:
         """Rows ``start`` to ``stop`` as a block of their own (views, no copy)."""

@@ -88,4 +88,4 @@ def times(
     vector: Float[np.ndarray, "*vectors terms"],
 ) -> Float[np.ndarray, "*batch terms"]:
     """Matrix times vector; leading axes broadcast."""
-    return (matrix @ vector[..., None])[..., 0]
+    return np.asarray((matrix @ vector[..., None])[..., 0])

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
-from typing import Self
+from typing import TypeVar
 
 import numpy as np
 from jaxtyping import Float
+
+StatsT = TypeVar("StatsT", bound="Stats")
 
 
 @dataclass(frozen=True)
@@ -23,16 +25,16 @@ class Stats:
     >>> @dataclass(frozen=True)
     ... class Counts(Stats):
     ...     weight: np.ndarray
-    >>> (Counts(np.ones(2)) + 2 * Counts(np.ones(2))).weight
+    >>> (Counts(np.ones(2)) + 2.0 * Counts(np.ones(2))).weight
     array([3., 3.])
     """
 
-    def __add__(self, other: Self) -> Self:
+    def __add__(self: StatsT, other: StatsT) -> StatsT:
         """Sum of two records of the same kind."""
         mine, theirs = vars(self), vars(other)
         return replace(self, **{name: mine[name] + theirs[name] for name in mine})
 
-    def __mul__(self, factor: float) -> Self:
+    def __mul__(self: StatsT, factor: float) -> StatsT:
         """Record scaled by a number."""
         return replace(self, **{name: factor * value for name, value in vars(self).items()})
 
@@ -51,7 +53,7 @@ class Stats:
         """Every number of the record, in one row."""
         return np.concatenate([np.ravel(leaf) for _, leaf in self.leaves()])
 
-    def with_vector(self, vector: Float[np.ndarray, " entries"]) -> Self:
+    def with_vector(self: StatsT, vector: Float[np.ndarray, " entries"]) -> StatsT:
         """Record of the same shapes with the numbers of ``vector``."""
         changes: dict[str, object] = {}
         at = 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 from jaxtyping import Float
@@ -37,7 +36,9 @@ class LinearSums(Stats):
     yy: Float[np.ndarray, "experts responses"]
 
     @classmethod
-    def of_rows(cls, responsibilities: Float[np.ndarray, "experts rows"], block: Block) -> Self:
+    def of_rows(
+        cls, responsibilities: Float[np.ndarray, "experts rows"], block: Block
+    ) -> LinearSums:
         """Sums weighted by the responsibilities."""
         design, response = block.designs["mean"], block.response
         weighted = responsibilities[:, None, :] * response

@@ -23,7 +23,7 @@ class Dirichlet:
     @property
     def mean(self) -> Float[np.ndarray, " experts"]:
         """Expected probabilities."""
-        return self.concentration / self.concentration.sum()
+        return np.asarray(self.concentration / self.concentration.sum())
 
     @property
     def expected_log(self) -> Float[np.ndarray, " experts"]:

@@ -7,7 +7,6 @@ scaled precision ``V`` and one shape ``a`` for all of them. One response is the 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 from jaxtyping import Float
@@ -53,7 +52,7 @@ class MatrixNormalGamma:
         precision: Float[np.ndarray, "terms terms"],
         shape: float,
         rate: Float[np.ndarray, " responses"],
-    ) -> Self:
+    ) -> MatrixNormalGamma:
         """Prior shared by all experts."""
         covariance, log_det = inverse_and_log_det(precision)
         return cls(mean, precision, covariance, log_det, np.asarray(float(shape)), rate)
@@ -64,7 +63,7 @@ class MatrixNormalGamma:
         xx: Float[np.ndarray, "experts terms terms"],
         xy: Float[np.ndarray, "experts responses terms"],
         yy: Float[np.ndarray, "experts responses"],
-    ) -> Self:
+    ) -> MatrixNormalGamma:
         """Posterior given weighted sums of ``1``, ``x x'``, ``y_i x`` and ``y_i^2``.
 
         The rate is the sum of two terms that are never negative, the residual sum of squares and
@@ -85,12 +84,12 @@ class MatrixNormalGamma:
         rate = self.rate + 0.5 * (residual + pull)
         if not ((shape > 0.0).all() and (rate > 0.0).all()):
             raise np.linalg.LinAlgError("shape and rate of a gamma distribution must be positive")
-        return type(self)(mean, precision, covariance, log_det, shape, rate)
+        return MatrixNormalGamma(mean, precision, covariance, log_det, shape, rate)
 
     @property
     def expected_precision(self) -> Float[np.ndarray, "*batch responses"]:
         """``E[tau_i] = a / b_i``."""
-        return self.shape[..., None] / self.rate
+        return np.asarray(self.shape[..., None] / self.rate)
 
     @property
     def expected_log_precision(self) -> Float[np.ndarray, "*batch responses"]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 from jaxtyping import Float
@@ -36,7 +35,7 @@ class Normal:
         cls,
         mean: Float[np.ndarray, "*batch terms"],
         precision: Float[np.ndarray, "*matrices terms terms"],
-    ) -> Self:
+    ) -> Normal:
         """Gaussian with this mean and precision.
 
         Raises
@@ -52,7 +51,7 @@ class Normal:
         cls,
         linear: Float[np.ndarray, "*batch terms"],
         precision: Float[np.ndarray, "*batch terms terms"],
-    ) -> Self:
+    ) -> Normal:
         """Gaussian with density proportional to ``exp(linear' x - x' precision x / 2)``."""
         covariance, log_det = inverse_and_log_det(precision)
         return cls(times(covariance, linear), precision, covariance, log_det)
@@ -69,11 +68,11 @@ class Normal:
     def draws(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "draws *batch terms"]:
         """Independent draws."""
         noise = rng.standard_normal((n, *self.mean.shape))
-        return self.mean + times(np.linalg.cholesky(self.covariance), noise)
+        return np.asarray(self.mean + times(np.linalg.cholesky(self.covariance), noise))
 
     def log_density(
         self, value: Float[np.ndarray, "draws *batch terms"]
-    ) -> Float[np.ndarray, "draws *batch"]:
+    ) -> Float[np.ndarray, " draws *batch"]:
         """Log density of each vector."""
         shift = value - self.mean
         quadratic = (times(self.precision, shift) * shift).sum(axis=-1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Self, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
 from jaxtyping import Float
@@ -40,7 +40,7 @@ class LogitSums(Stats):
         design: Float[np.ndarray, "terms rows"],
         curvature: Float[np.ndarray, "logits rows"],
         linear: Float[np.ndarray, "logits rows"],
-    ) -> Self:
+    ) -> LogitSums:
         """Sums from the per-row weights of ``x x'`` and of ``x``."""
         return cls(curvature @ products(design).T, linear @ design.T)
 
@@ -99,7 +99,7 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, SumsT]):
 
     @classmethod
     @abc.abstractmethod
-    def from_prior(cls, n_components: int, prior: GatePrior) -> Self:
+    def from_prior(cls, n_components: int, prior: GatePrior) -> AbstractGate[PosteriorT, SumsT]:
         """Gate of ``n_components`` components, equally weighted a priori."""
 
     @property
@@ -155,7 +155,9 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, SumsT]):
         """Log density of each draw under the posterior, or under the prior (None)."""
 
     @abc.abstractmethod
-    def permuted(self, order: Sequence[int], sums: SumsT) -> tuple[Self, SumsT]:
+    def permuted(
+        self, order: Sequence[int], sums: SumsT
+    ) -> tuple[AbstractGate[PosteriorT, SumsT], SumsT]:
         """Gate and sums after a new labelling: component ``order[0]`` comes first."""
 
     @abc.abstractmethod

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
 
 import numpy as np
 from jaxtyping import Float
@@ -48,7 +47,7 @@ class DirichletGate(AbstractGate[Dirichlet, WeightSums]):
     prior: Dirichlet
 
     @classmethod
-    def from_prior(cls, n_components: int, prior: GatePrior) -> Self:
+    def from_prior(cls, n_components: int, prior: GatePrior) -> DirichletGate:
         """Gate with the same prior concentration for each component."""
         return cls(Dirichlet(np.full(n_components, float(prior.concentration))))
 
@@ -90,7 +89,7 @@ class DirichletGate(AbstractGate[Dirichlet, WeightSums]):
         self, draws: Float[np.ndarray, "draws experts"], block: Block
     ) -> Float[np.ndarray, "draws experts 1"]:
         """Log of the drawn weights; a weight that underflowed is taken at the smallest float."""
-        return np.log(np.maximum(draws, np.finfo(float).tiny))[:, :, None]
+        return np.asarray(np.log(np.maximum(draws, np.finfo(float).tiny))[:, :, None])
 
     def log_density(
         self, posterior: Dirichlet | None, draws: Float[np.ndarray, "draws experts"]
@@ -98,7 +97,7 @@ class DirichletGate(AbstractGate[Dirichlet, WeightSums]):
         """Log density of each draw."""
         return (posterior or self.prior).log_density(np.maximum(draws, np.finfo(float).tiny))
 
-    def permuted(self, order: Sequence[int], sums: WeightSums) -> tuple[Self, WeightSums]:
+    def permuted(self, order: Sequence[int], sums: WeightSums) -> tuple[DirichletGate, WeightSums]:
         """Gate and sums after a new labelling."""
         index = np.asarray(order)
         prior = Dirichlet(self.prior.concentration[index])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
 
 import numpy as np
 from jaxtyping import Float
@@ -98,7 +97,7 @@ class SoftmaxGate(AbstractGate[Normal, LogitSums]):
     prior: Normal
 
     @classmethod
-    def from_prior(cls, n_components: int, prior: GatePrior) -> Self:
+    def from_prior(cls, n_components: int, prior: GatePrior) -> SoftmaxGate:
         """Gate with the same prior for each component."""
         mean = np.tile(prior.coefficients.mean, (n_components, 1))
         return cls(replace(prior.coefficients, mean=mean))
@@ -173,9 +172,9 @@ class SoftmaxGate(AbstractGate[Normal, LogitSums]):
         self, posterior: Normal | None, draws: Float[np.ndarray, "draws experts terms"]
     ) -> Float[np.ndarray, " draws"]:
         """Log density of each draw."""
-        return (posterior or self.prior).log_density(draws).sum(axis=-1)
+        return np.asarray((posterior or self.prior).log_density(draws).sum(axis=-1))
 
-    def permuted(self, order: Sequence[int], sums: LogitSums) -> tuple[Self, LogitSums]:
+    def permuted(self, order: Sequence[int], sums: LogitSums) -> tuple[SoftmaxGate, LogitSums]:
         """Gate and sums after a new labelling."""
         index = np.asarray(order)
         prior = replace(self.prior, mean=self.prior.mean[index])

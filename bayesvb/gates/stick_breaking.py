@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
 
 import numpy as np
 from jaxtyping import Float
@@ -62,7 +61,7 @@ class StickBreakingGate(AbstractGate[Normal, LogitSums]):
     order: tuple[int, ...] | None = None
 
     @classmethod
-    def from_prior(cls, n_components: int, prior: GatePrior) -> Self:
+    def from_prior(cls, n_components: int, prior: GatePrior) -> StickBreakingGate:
         """Gate whose prior weights are equal where all covariates are zero."""
         left = np.log(np.arange(n_components - 1, 0, -1.0))
         mean = prior.coefficients.mean - left[:, None] * prior.intercept
@@ -96,7 +95,7 @@ class StickBreakingGate(AbstractGate[Normal, LogitSums]):
     def _by_component(
         self, by_stick: Float[np.ndarray, "experts _"]
     ) -> Float[np.ndarray, "experts _"]:
-        return by_stick if self.order is None else by_stick[np.argsort(self.order)]
+        return by_stick if self.order is None else np.asarray(by_stick[np.argsort(self.order)])
 
     def update(self, sums: LogitSums) -> Normal:
         """Exact coordinate update of every stick."""
@@ -131,15 +130,17 @@ class StickBreakingGate(AbstractGate[Normal, LogitSums]):
         ends = np.zeros((len(draws), 1, block.n_rows))
         left = np.concatenate([ends, np.cumsum(pass_on, axis=1)], axis=1)
         by_stick = np.concatenate([pass_on + logit, ends], axis=1) + left
-        return by_stick if self.order is None else by_stick[:, np.argsort(self.order)]
+        return np.asarray(by_stick if self.order is None else by_stick[:, np.argsort(self.order)])
 
     def log_density(
         self, posterior: Normal | None, draws: Float[np.ndarray, "draws sticks terms"]
     ) -> Float[np.ndarray, " draws"]:
         """Log density of each draw."""
-        return (posterior or self.prior).log_density(draws).sum(axis=-1)
+        return np.asarray((posterior or self.prior).log_density(draws).sum(axis=-1))
 
-    def permuted(self, order: Sequence[int], sums: LogitSums) -> tuple[Self, LogitSums]:
+    def permuted(
+        self, order: Sequence[int], sums: LogitSums
+    ) -> tuple[StickBreakingGate, LogitSums]:
         """New labels for the components; the sticks keep their order and their sums."""
         new_label = np.argsort(order)
         old = self.order or tuple(range(self.n_components))

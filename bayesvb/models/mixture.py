@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -97,11 +97,11 @@ class Mixture(AbstractModel[MixturePosterior, MixtureSums]):
         gate = self.gate.rows(posterior.gate, block)
         return log_sum_exp(experts.terms + gate.terms)[1]
 
-    def permuted(self, order: Sequence[int], sums: MixtureSums) -> tuple[Self, MixtureSums]:
+    def permuted(self, order: Sequence[int], sums: MixtureSums) -> tuple[Mixture, MixtureSums]:
         """Model and sums after a new labelling: component ``order[0]`` comes first."""
         gate, gate_sums = self.gate.permuted(order, sums.gate)
         experts = self.experts.permuted(list(order), sums.experts)
-        return type(self)(self.experts, gate), MixtureSums(experts, gate_sums)
+        return Mixture(self.experts, gate), MixtureSums(experts, gate_sums)
 
     def draws(self, posterior: MixturePosterior, n: int, rng: np.random.Generator) -> Draws:
         """``coefficients`` (draws, experts, responses, terms), ``precision``, and ``gate``."""
@@ -118,11 +118,12 @@ class Mixture(AbstractModel[MixturePosterior, MixtureSums]):
     def log_prior(self, draws: Draws) -> Float[np.ndarray, " draws"]:
         """Log prior density of each draw."""
         experts = self.experts.prior.log_density(draws["coefficients"], draws["precision"])
-        return experts.sum(axis=(1, 2)) + self.gate.log_density(None, draws["gate"])
+        return np.asarray(experts.sum(axis=(1, 2)) + self.gate.log_density(None, draws["gate"]))
 
     def log_posterior(
         self, posterior: MixturePosterior, draws: Draws
     ) -> Float[np.ndarray, " draws"]:
         """Log density of each draw under q."""
         experts = posterior.experts.log_density(draws["coefficients"], draws["precision"])
-        return experts.sum(axis=(1, 2)) + self.gate.log_density(posterior.gate, draws["gate"])
+        gate = self.gate.log_density(posterior.gate, draws["gate"])
+        return np.asarray(experts.sum(axis=(1, 2)) + gate)
