@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import expit, log_softmax
+from scipy.special import log_softmax, ndtr, ndtri
 
 LOG_2PI = float(np.log(2.0 * np.pi))
 
@@ -55,28 +55,43 @@ def jaakkola(
     return log_cosh, omega
 
 
-@lru_cache(maxsize=8)
-def hermite_nodes(n_nodes: int) -> tuple[Float[np.ndarray, " nodes"], Float[np.ndarray, " nodes"]]:
-    """Nodes and weights (summing to one) for expectations over a standard normal."""
-    nodes, weights = np.polynomial.hermite_e.hermegauss(n_nodes)
-    return nodes, weights / weights.sum()
+NORMAL_MIXTURE = (
+    (0.003246343272134, 1.365340806296348),
+    (0.051517477033972, 1.059523971016916),
+    (0.195077912673858, 0.830791313765644),
+    (0.315569823632818, 0.650732166639391),
+    (0.274149576158423, 0.508135425366489),
+    (0.131076880695470, 0.396313345166341),
+    (0.027912418727972, 0.308904252267995),
+    (0.001449567805354, 0.238212616409306),
+)
+"""Weights and inverse scales of normals whose mixed distribution function is the logistic one."""
 
 
 def expected_expit(
-    mean: Float[np.ndarray, ...], variance: Float[np.ndarray, ...], *, n_nodes: int = 32
-) -> Float[np.ndarray, ...]:
-    """Mean of ``1 / (1 + exp(-u))`` for ``u ~ N(mean, variance)`` by Gauss-Hermite quadrature."""
+    mean: Float[np.ndarray, "*shape"], variance: Float[np.ndarray, "*shape"]
+) -> Float[np.ndarray, "*shape"]:
+    r"""Mean of ``1 / (1 + exp(-u))`` for ``u ~ N(mean, variance)``, to 3e-9 for any variance.
+
+    The logistic function is, to 2.1e-9, ``sum_i p_i Phi(c_i u)``, and a normal distribution
+    function has the mean ``Phi(c m / sqrt(1 + c^2 v))``. Quadrature over ``u`` would lose digits
+    as the variance grows.
+
+    References
+    ----------
+    Monahan, Stefanski (1992), Normal scale mixture approximations to F*(z) and computation of the
+    logistic-normal integral, in Handbook of the Logistic Distribution, table 22.4.2 (8 normals).
+    """
     total = np.zeros_like(mean)
-    spread = np.sqrt(variance)
-    for node, weight in zip(*hermite_nodes(n_nodes), strict=True):
-        total += weight * expit(mean + spread * node)
+    for weight, inverse_scale in NORMAL_MIXTURE:
+        spread = np.sqrt(1.0 + inverse_scale**2 * variance)
+        total += weight * ndtr(inverse_scale * mean / spread)
     return total
 
 
 @lru_cache(maxsize=16)
 def normal_points(n_dims: int, n_points: int = 256) -> Float[np.ndarray, "points dims"]:
     """Low-discrepancy points of the standard normal in ``n_dims`` dimensions, always the same."""
-    from scipy.special import ndtri
     from scipy.stats import qmc
 
     uniform = qmc.Sobol(n_dims, rng=np.random.default_rng(0)).random(n_points)
@@ -88,8 +103,8 @@ def expected_softmax(
 ) -> Float[np.ndarray, "experts rows"]:
     """Mean of ``softmax(u)`` for independent ``u_k ~ N(mean_k, variance_k)``; columns sum to one.
 
-    Two experts need one integral over ``u_1 - u_2`` (Gauss-Hermite); more are averaged over 256
-    quasi-Monte Carlo points, which leaves errors of about 1e-3 in a weight.
+    Two experts need one integral, over ``u_1 - u_2``; more are averaged over 256 quasi-Monte Carlo
+    points, which leaves errors below 0.003 in a weight for variances up to 4, 0.007 up to 16.
     """
     if len(mean) == 1:
         return np.ones_like(mean)
