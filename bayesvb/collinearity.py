@@ -49,10 +49,19 @@ def dependent_columns(
     gram = sum((block.T @ block for block in scaled), np.zeros((len(scale), len(scale))))
     length = np.sqrt(np.diag(gram))
     length[length == 0] = 1.0
-    if np.linalg.eigvalsh(gram / np.outer(length, length))[0] > SAFE:
+    if _exceeds(gram / np.outer(length, length), SAFE):
         return {}
     triangle = _triangle(block / scale - centre for block in blocks)
     return {j: found for j, found in _sums(triangle) if found}
+
+
+def _exceeds(matrix: Float[np.ndarray, "terms terms"], bound: float) -> bool:
+    """Whether all eigenvalues of a symmetric matrix are above a bound."""
+    try:
+        np.linalg.cholesky(matrix - bound * np.eye(len(matrix)))
+    except np.linalg.LinAlgError:
+        return False
+    return True
 
 
 def _units(
@@ -88,13 +97,14 @@ def _sums(triangle: Float[np.ndarray, "rank terms"]) -> Iterator[tuple[int, list
     independent: list[int] = []
     length = np.linalg.norm(triangle, axis=0)
     unit = triangle / np.where(length > 0, length, 1.0)
-    for j in range(triangle.shape[1]):
-        if length[j] == 0:
-            continue
-        basis = unit[:, independent]
-        weights = np.linalg.lstsq(basis, unit[:, j], rcond=None)[0]
-        if np.linalg.norm(unit[:, j] - basis @ weights) > RELATIVE:
+    directions = np.empty_like(triangle)
+    for j in np.flatnonzero(length).tolist():
+        known = directions[:, : len(independent)]
+        rest = unit[:, j] - known @ (known.T @ unit[:, j])
+        rest -= known @ (known.T @ rest)  # once more: the first pass leaves rounding behind
+        if np.linalg.norm(rest) > RELATIVE:
+            directions[:, len(independent)] = rest / np.linalg.norm(rest)
             independent.append(j)
         else:
-            large = np.abs(weights) > NEGLIGIBLE
-            yield j, [independent[i] for i in np.flatnonzero(large)]
+            weights = np.linalg.lstsq(unit[:, independent], unit[:, j], rcond=None)[0]
+            yield j, [independent[i] for i in np.flatnonzero(np.abs(weights) > NEGLIGIBLE)]

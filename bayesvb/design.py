@@ -36,7 +36,7 @@ Matrix = Float[np.ndarray, "rows _"]
 POLICIES = ("drop", "raise")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Rows:
     """New data after a formula.
 

@@ -129,9 +129,10 @@ def _check_names(
     formula: Formula, terms: Terms, columns: Sequence[str], response: set[str]
 ) -> None:
     """Every column that a term reads must be there; none of the response's on the right."""
+    known = set(columns)
     for part in terms.lists:
         for slot in terms.slots(part):
-            if slot.column not in columns:
+            if slot.column not in known:
                 why = f"`{slot.column}` is neither a column of the data nor a known function"
                 raise FormulaError(
                     formula.text,
