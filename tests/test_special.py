@@ -84,8 +84,7 @@ def logistic_normal_integral(mean, variance):
     edges = [float(np.clip(mean + c * spread, -45.0, 45.0)) for c in (-9.0, -1.0, 0.0, 1.0, 9.0)]
     pieces = sorted({-45.0, 0.0, 45.0, *edges})
     return sum(
-        quad(integrand, a, b, epsabs=1e-13, epsrel=1e-12, limit=200)[0]
-        for a, b in pairwise(pieces)
+        quad(integrand, a, b, epsabs=1e-13, epsrel=1e-12, limit=200)[0] for a, b in pairwise(pieces)
     )
 
 
