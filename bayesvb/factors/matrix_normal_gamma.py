@@ -66,8 +66,9 @@ class MatrixNormalGamma:
     ) -> MatrixNormalGamma:
         """Posterior given weighted sums of ``1``, ``x x'``, ``y_i x`` and ``y_i^2``.
 
-        The rate is the sum of two terms that are never negative, the residual sum of squares and
-        the pull of the prior, and so cannot be lost to cancellation against ``m' V m``.
+        The rate adds the residual sum of squares and the pull of the prior, neither of which is
+        negative. The residuals come from sums, so their rounding is relative to ``yy``: responses
+        should be centred.
 
         Raises
         ------
