@@ -6,7 +6,7 @@ cache; the same code therefore runs on one block, on many, and on threads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from operator import add
 from typing import TypeVar
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from threadpoolctl import ThreadpoolController
 
 from bayesvb.stats import Stats
@@ -60,6 +60,25 @@ class Block:
         """Consecutive blocks of at most ``n_rows`` rows."""
         for start in range(0, max(self.n_rows, 1), n_rows):
             yield self.part(start, start + n_rows)
+
+    def take(self, rows: Int[np.ndarray, " chosen"]) -> Block:
+        """These rows, copied."""
+        weight = None if self.weight is None else self.weight[rows]
+        designs = {name: matrix[:, rows] for name, matrix in self.designs.items()}
+        return Block(designs, self.response[:, rows], weight)
+
+    @staticmethod
+    def joined(blocks: Sequence[Block]) -> Block:
+        """Rows of all blocks as one."""
+        weights = [block.weight for block in blocks if block.weight is not None]
+        return Block(
+            {
+                name: np.concatenate([block.designs[name] for block in blocks], axis=1)
+                for name in blocks[0].designs
+            },
+            np.concatenate([block.response for block in blocks], axis=1),
+            np.concatenate(weights) if weights else None,
+        )
 
     def weighted(
         self, values: Float[np.ndarray, "experts rows"]

@@ -79,8 +79,8 @@ class Design:
         Part -> array of shape (rows, terms) in C order.
     terms : mapping of str to tuple of str
         Part -> names of the columns of its matrix.
-    n_missing : int
-        Rows left out because a value was missing.
+    complete : array of bool, shape (given,)
+        Rows of the data given that are used: those with every value that the formula reads.
     """
 
     formula: Formula
@@ -90,7 +90,7 @@ class Design:
     levels: tuple[str, ...] | None
     matrices: Mapping[str, Float[np.ndarray, "rows _"]]
     terms: Mapping[str, tuple[str, ...]]
-    n_missing: int
+    complete: Bool[np.ndarray, " given"]
     _recipe: Recipe = field(repr=False)
     _classes: Classes | None = field(repr=False)
 
@@ -98,6 +98,11 @@ class Design:
     def index(self) -> pd.Index:
         """Index of the rows used."""
         return self.frame.index
+
+    @property
+    def n_missing(self) -> int:
+        """Rows left out because a value was missing."""
+        return int((~self.complete).sum())
 
     def new(self, data: object, *, response: bool = False) -> Rows:
         """The same columns for other data: one row of the answer per row of the data.
@@ -193,9 +198,7 @@ def build_design(
     check_missing(absent, complete, policy=missing)
     index = frame.index if complete.all() else frame.index[complete]
     used = pd.DataFrame(_kept(columns, complete), index=index, copy=False)
-    return _design(
-        formula, terms, used, kind=response, context=context or {}, n_missing=len(frame) - len(used)
-    )
+    return _design(formula, terms, used, kind=response, context=context or {}, complete=complete)
 
 
 def _check_options(response: str, missing: str) -> None:
@@ -235,7 +238,7 @@ def _design(
     *,
     kind: ResponseKind,
     context: Mapping[str, object],
-    n_missing: int,
+    complete: Mask,
 ) -> Design:
     """The design of complete rows."""
     if len(used) == 1:
@@ -259,7 +262,7 @@ def _design(
         levels=classes.labels if classes else None,
         matrices={part: made[terms.source[part]] for part in formula.parts},
         terms={part: recipe.names[terms.source[part]] for part in formula.parts},
-        n_missing=n_missing,
+        complete=complete,
         _recipe=recipe,
         _classes=classes,
     )

@@ -25,6 +25,11 @@ class AbstractModel(abc.ABC, Generic[PosteriorT, SumsT]):
     posterior is the sum of the rows' bounds less ``kl``.
     """
 
+    @property
+    @abc.abstractmethod
+    def n_components(self) -> int:
+        """Number of components that a start divides the rows into."""
+
     @abc.abstractmethod
     def local(self, posterior: PosteriorT, block: Block) -> Sweep:
         """Statistics of these rows, with their part of the bound."""
@@ -54,6 +59,10 @@ class AbstractModel(abc.ABC, Generic[PosteriorT, SumsT]):
     @abc.abstractmethod
     def begin(self, block: Block, responsibilities: Float[np.ndarray, "experts rows"]) -> SumsT:
         """Statistics of these rows for a given (soft) partition: where a fit sets out."""
+
+    def start(self, sums: Any) -> SumsT:
+        """Statistics of the first posterior, from the sums of ``begin`` over all rows."""
+        return cast(SumsT, sums)
 
     @abc.abstractmethod
     def draws(self, posterior: PosteriorT, n: int, rng: np.random.Generator) -> Draws:

@@ -14,9 +14,11 @@ from bayesvb.blocks import Block
 from bayesvb.experts.linear import LinearExperts, LinearSums
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.gates.base import AbstractGate
+from bayesvb.linalg import products, quadratic_weights
 from bayesvb.models.base import AbstractModel, Draws
 from bayesvb.special import log_sum_exp
 from bayesvb.stats import Stats, Sweep
+from bayesvb.student_mixture import StudentMixture
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,11 @@ class Mixture(AbstractModel[MixturePosterior, MixtureSums]):
 
     experts: LinearExperts
     gate: AbstractGate[Any, Any]
+
+    @property
+    def n_components(self) -> int:
+        """Number of components."""
+        return self.gate.n_components
 
     def local(self, posterior: MixturePosterior, block: Block) -> Sweep:
         """One pass: responsibilities, then the sums that they weight."""
@@ -103,6 +110,20 @@ class Mixture(AbstractModel[MixturePosterior, MixtureSums]):
         experts = self.experts.permuted(list(order), sums.experts)
         return Mixture(self.experts, gate), MixtureSums(experts, gate_sums)
 
+    def predictive(
+        self, posterior: MixturePosterior, block: Block, response: int = 0
+    ) -> StudentMixture:
+        """Predictive distribution of one response for every row (standardised units)."""
+        experts, design = posterior.experts, block.designs["mean"]
+        spread = quadratic_weights(experts.covariance) @ products(design)
+        rate = experts.rate[:, response] / experts.shape
+        return StudentMixture(
+            weights=self.gate.mean_weights(posterior.gate, block),
+            location=experts.mean[:, response] @ design,
+            scale=np.sqrt(rate[:, None] * (1.0 + spread)),
+            dof=2.0 * experts.shape,
+        )
+
     def draws(self, posterior: MixturePosterior, n: int, rng: np.random.Generator) -> Draws:
         """``coefficients`` (draws, experts, responses, terms), ``precision``, and ``gate``."""
         coefficients, precision = posterior.experts.draws(n, rng)
@@ -114,6 +135,20 @@ class Mixture(AbstractModel[MixturePosterior, MixtureSums]):
         terms = self.experts.log_lik(draws["coefficients"], draws["precision"], block)
         terms += self.gate.log_weights(draws["gate"], block)
         return np.asarray(logsumexp(terms, axis=1))
+
+    def responses(
+        self, draws: Draws, block: Block, rng: np.random.Generator
+    ) -> Float[np.ndarray, "draws responses rows"]:
+        """One response per draw and row, from the component that is drawn first."""
+        weights = np.exp(self.gate.log_weights(draws["gate"], block))
+        n_draws, n_rows = len(weights), block.n_rows
+        below = np.cumsum(weights, axis=1)[:, :-1]
+        chosen = (rng.random((n_draws, 1, n_rows)) > below).sum(axis=1)
+        location = draws["coefficients"] @ block.designs["mean"]
+        at = chosen[:, None, None, :]
+        location = np.take_along_axis(location, at, axis=1)[:, 0]
+        precision = np.take_along_axis(draws["precision"][..., None], at, axis=1)[:, 0]
+        return np.asarray(location + rng.standard_normal(location.shape) / np.sqrt(precision))
 
     def log_prior(self, draws: Draws) -> Float[np.ndarray, " draws"]:
         """Log prior density of each draw."""

@@ -1,0 +1,99 @@
+"""From a design and priors to what engines work on: a model and standardised blocks of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.blocks import BLOCK_ROWS, Block, Source
+from bayesvb.experts.linear import LinearExperts
+from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
+from bayesvb.factors.normal import Normal
+from bayesvb.gates import GATES
+from bayesvb.gates.base import GatePrior
+from bayesvb.models.mixture import Mixture
+from bayesvb.priors import Priors
+from bayesvb.scaling import Scaling
+
+
+@dataclass(frozen=True)
+class Scales:
+    """Standardisation of every part and of the responses."""
+
+    parts: Mapping[str, Scaling]
+    response: Scaling
+
+    @classmethod
+    def of(
+        cls,
+        matrices: Mapping[str, Float[np.ndarray, "rows _"]],
+        terms: Mapping[str, tuple[str, ...]],
+        response: Float[np.ndarray, "rows responses"],
+        *,
+        active: bool,
+    ) -> Scales:
+        """Scales of the training data."""
+        parts = {
+            name: Scaling.of(matrix, terms[name], active=active)
+            for name, matrix in matrices.items()
+        }
+        centred = parts["mean"].intercept is not None
+        return cls(parts, Scaling.of_response(response, centred=centred, active=active))
+
+    def block(
+        self,
+        matrices: Mapping[str, Float[np.ndarray, "rows _"]],
+        response: Float[np.ndarray, "rows responses"] | None = None,
+        weight: Float[np.ndarray, " rows"] | None = None,
+    ) -> Block:
+        """Standardised rows; zeros stand for a response that is not known."""
+        designs = {name: self.parts[name].rows_last(m) for name, m in matrices.items()}
+        if response is None:
+            n_rows = next(iter(designs.values())).shape[1]
+            standard = np.zeros((len(self.response.centre), n_rows))
+        else:
+            standard = self.response.rows_last(response)
+        return Block(designs, standard, weight)
+
+
+def source_of(
+    scales: Scales,
+    matrices: Mapping[str, Float[np.ndarray, "rows _"]],
+    response: Float[np.ndarray, "rows responses"],
+    weight: Float[np.ndarray, " rows"] | None,
+) -> Source:
+    """Training rows as standardised blocks, each one contiguous."""
+    blocks = []
+    for start in range(0, len(response), BLOCK_ROWS):
+        rows = slice(start, start + BLOCK_ROWS)
+        part = {name: matrix[rows] for name, matrix in matrices.items()}
+        blocks.append(scales.block(part, response[rows], None if weight is None else weight[rows]))
+    return Source(tuple(blocks))
+
+
+def mixture_of(
+    terms: Mapping[str, tuple[str, ...]],
+    scales: Scales,
+    priors: Priors,
+    *,
+    n_components: int,
+    gate: str,
+) -> Mixture:
+    """Mixture of linear experts with these priors."""
+    n_terms, n_gating = len(terms["mean"]), len(terms["gating"])
+    n_responses = len(scales.response.centre)
+    experts = MatrixNormalGamma.prior(
+        np.zeros((n_responses, n_terms)),
+        np.eye(n_terms) / priors.coefficient_sd**2,
+        priors.noise_shape,
+        np.full(n_responses, float(priors.noise_rate)),
+    )
+    intercept = np.zeros(n_gating)
+    if scales.parts["gating"].intercept is not None:
+        intercept[scales.parts["gating"].intercept] = 1.0
+    coefficients = Normal.from_precision(np.zeros(n_gating), np.eye(n_gating) / priors.gating_sd**2)
+    prior = GatePrior(coefficients, intercept, priors.concentration)
+    return Mixture(LinearExperts(experts), GATES[gate].from_prior(n_components, prior))

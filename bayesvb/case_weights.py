@@ -1,0 +1,58 @@
+"""Case weights: a column's name or numbers, checked, and the data without that column."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.errors import DataError
+from bayesvb.frames import as_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def weights_and_frame(
+    weights: object, data: object, *, missing: str
+) -> tuple[Float[np.ndarray, " given"] | None, pd.DataFrame]:
+    """Weight of each row, and the data as a frame in which ``.`` does not see the weights.
+
+    Raises
+    ------
+    DataError
+        If a weight is negative, missing or infinite, if all are zero, or if their number is not
+        that of the rows.
+    """
+    frame = as_frame(data)
+    if weights is None:
+        return None, frame
+    if isinstance(weights, str):
+        if weights not in frame.columns:
+            raise DataError(
+                f"weights={weights!r} is not a column of the data",
+                hint="the columns are " + ", ".join(map(str, frame.columns[:8])),
+            )
+        return _checked(frame[weights], len(frame)), frame.drop(columns=weights)
+    return _checked(weights, len(frame)), frame
+
+
+def _checked(weights: object, n_rows: int) -> Float[np.ndarray, " given"]:
+    try:
+        values = np.asarray(weights, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"weights must be numbers: {error}") from error
+    if values.shape != (n_rows,):
+        raise DataError(f"weights have shape {values.shape}; the data have {n_rows} rows")
+    bad = ~np.isfinite(values) | (values < 0.0)
+    if bad.any():
+        at = int(bad.argmax())
+        raise DataError(
+            f"{int(bad.sum())} weights are negative, missing or infinite, the first in row {at}: "
+            f"{values[at]}",
+            hint="leave these rows out of the data, or give them the weight 0",
+        )
+    if not values.any():
+        raise DataError("all weights are zero", hint="leave weights out, or give some rows weight")
+    return values

@@ -1,0 +1,56 @@
+"""Comparison of fits by leave-one-out cross-validation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from bayesvb.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bayesvb.fit import Fit
+
+
+def compare(fits: Mapping[str, Fit]) -> pd.DataFrame:
+    """Table of fits to the same rows, best first.
+
+    Parameters
+    ----------
+    fits : mapping of str to Fit
+
+    Returns
+    -------
+    pandas.DataFrame
+        Rows in the order of the expected log predictive density (``az.compare`` underneath);
+        columns rank, elpd, se, p, elpd_diff, dse, weight (stacking) and warning.
+
+    Raises
+    ------
+    DataError
+        If there are fewer than two fits, or they are not of the same response and rows.
+    """
+    from bayesvb.elpd import compare as compare_elpd
+
+    if len(fits) < 2:
+        raise DataError(f"compare needs two fits or more; there are {len(fits)}")
+    (first, reference), *others = fits.items()
+    for name, fit in others:
+        _check_same(first, reference, name, fit)
+    return compare_elpd({name: fit.loo() for name, fit in fits.items()})
+
+
+def _check_same(first: str, reference: Fit, name: str, fit: Fit) -> None:
+    mine, theirs = reference.model.design, fit.model.design
+    if mine.response_names != theirs.response_names:
+        raise DataError(
+            f"{name!r} explains {', '.join(theirs.response_names)}, {first!r} explains "
+            f"{', '.join(mine.response_names)}: their densities are of different things"
+        )
+    if not mine.index.equals(theirs.index):
+        raise DataError(
+            f"{name!r} uses {len(theirs.index)} rows and {first!r} uses {len(mine.index)}, and "
+            "they are not the same rows",
+            hint="drop the rows with missing values from the data before both fits",
+        )

@@ -1,0 +1,152 @@
+"""Several ascents from different starts, the best one finished on all rows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from bayesvb.blocks import BLOCK_ROWS, Block, Source
+from bayesvb.engines.cavi import Ascent, cavi
+from bayesvb.engines.starts import SAMPLE_ROWS, STARTS, AbstractStart, sample_rows
+from bayesvb.models.base import AbstractModel
+
+SCREEN_ROWS = 20_000
+"""With more rows than this, starts are compared on a sample and only the best sees all rows."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One ascent from one start.
+
+    Attributes
+    ----------
+    start : str
+        How the rows were divided at first, a key of ``STARTS``.
+    ascent : Ascent
+    n_rows : int
+        Rows that it went over.
+    seconds : float
+    """
+
+    start: str
+    ascent: Ascent[Any]
+    n_rows: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Search:
+    """All runs, and the ascent that the fit keeps.
+
+    Attributes
+    ----------
+    runs : tuple of Run
+        In the order in which they were made.
+    best : int
+        Number of the run whose bound is the largest.
+    final : Ascent
+        The best run; continued on all rows where the runs went over a sample.
+    """
+
+    runs: tuple[Run, ...]
+    best: int
+    final: Ascent[Any]
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long an engine may try; see ``cavi``."""
+
+    tol: float = 1e-6
+    max_iter: int = 2000
+    accelerate: bool = True
+
+
+Watch = Callable[[int, int, float], None]
+"""Called with the number of the run, the passes so far and the bound."""
+
+
+def search(
+    model: AbstractModel[Any, Any],
+    source: Source,
+    *,
+    restarts: int,
+    effort: Effort,
+    seeds: Sequence[np.random.SeedSequence],
+    watch: Watch | None = None,
+) -> Search:
+    """Best of several ascents.
+
+    Starts take turns: k-means++ on response and covariates, slices of least-squares residuals,
+    rows at random. Ctrl-C ends the run that is under way; what was reached so far is kept.
+
+    Parameters
+    ----------
+    model : AbstractModel
+        Needs ``n_components``.
+    source : Source
+    restarts : int
+    effort : Effort
+    seeds : sequence of SeedSequence
+        One more than restarts; the last one draws the sample of a large source.
+    watch : callable, optional
+    """
+    rng = np.random.default_rng(seeds[restarts])
+    screened = source
+    if source.n_rows > SCREEN_ROWS:
+        sample = sample_rows(source, SCREEN_ROWS // 2, rng)
+        screened = Source(tuple(sample.split(BLOCK_ROWS)), source.workers)
+    runs: list[Run] = []
+    for number, kind in zip(range(restarts), _in_turn(tuple(STARTS)), strict=False):
+        start_rng = np.random.default_rng(seeds[number])
+        start = STARTS[kind](
+            sample_rows(screened, SAMPLE_ROWS, start_rng), model.n_components, start_rng
+        )
+        runs.append(_run(model, screened, start, kind, effort, _numbered(watch, number)))
+        if runs[-1].ascent.interrupted:
+            break
+    best = int(np.argmax([run.ascent.bound for run in runs]))
+    final = runs[best].ascent
+    if screened is not source and not final.interrupted:
+        sums = enlarged(model, source, final.sums)
+        final = cavi(model, source, sums, **vars(effort), watch=_numbered(watch, restarts))
+    return Search(tuple(runs), best, final)
+
+
+def _in_turn(kinds: tuple[str, ...]) -> Any:
+    while True:
+        yield from kinds
+
+
+def _numbered(watch: Watch | None, number: int) -> Callable[[int, float], None] | None:
+    return None if watch is None else partial(watch, number)
+
+
+def _run(
+    model: AbstractModel[Any, Any],
+    source: Source,
+    start: AbstractStart,
+    kind: str,
+    effort: Effort,
+    watch: Callable[[int, float], None] | None,
+) -> Run:
+    began = time.perf_counter()
+
+    def divide(block: Block) -> Any:
+        return model.begin(block, start.responsibilities(block))
+
+    sums = model.start(source.map_reduce(divide))
+    ascent = cavi(model, source, sums, **vars(effort), watch=watch)
+    return Run(kind, ascent, source.n_rows, time.perf_counter() - began)
+
+
+def enlarged(model: AbstractModel[Any, Any], source: Source, sums: Any) -> Any:
+    """Statistics of all rows under the posterior of a sample's statistics."""
+    posterior = model.update(sums)
+    sweep = source.map_reduce(partial(model.local, posterior))
+    return model.advance(posterior, sweep.sums)

@@ -1,0 +1,68 @@
+"""Checks of arguments at the border: each message names the argument, the value and the remedy."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from difflib import get_close_matches
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from bayesvb.engines.cavi import Ascent
+from bayesvb.errors import ConvergenceWarning, DataError
+
+
+def check_choice(name: str, value: object, allowed: Sequence[str]) -> None:
+    """Raise unless ``value`` is one of ``allowed``."""
+    if value in allowed:
+        return
+    near = get_close_matches(str(value), allowed, 1)
+    hint = f"did you mean {near[0]!r}?" if near else None
+    listed = ", ".join(repr(option) for option in allowed)
+    raise DataError(f"{name}={value!r} is not known; it is one of {listed}", hint=hint)
+
+
+def check_count(
+    name: str, value: object, *, least: int = 1, most: int | None = None, what: str = ""
+) -> None:
+    """Raise unless ``value`` is a whole number in the range."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise DataError(f"{name}={value!r} must be a whole number")
+    if value < least:
+        raise DataError(f"{name}={value!r} must be at least {least}")
+    if most is not None and value > most:
+        raise DataError(f"{name}={value!r} is more than the {most} {what}")
+
+
+def check_positive(name: str, value: object) -> None:
+    """Raise unless ``value`` is a positive, finite number."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 < value < np.inf:
+        raise DataError(f"{name}={value!r} must be a positive, finite number")
+
+
+def fresh_seed(seed: object) -> int:
+    """The seed, or one of fresh entropy for None."""
+    if seed is None:
+        return int(np.random.SeedSequence().generate_state(1)[0])
+    check_count("seed", seed, least=0, most=2**63 - 1, what="of the largest seed that a file holds")
+    return int(seed)  # type: ignore[call-overload,no-any-return]
+
+
+def warn_if_unfinished(ascent: Ascent[Any], max_iter: int) -> None:
+    """Warn of a run that was interrupted or ran out of passes."""
+    if ascent.interrupted:
+        warnings.warn(
+            "the fit was interrupted; this is the best state so far, with converged=False",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    elif not ascent.converged:
+        gain = float(ascent.trace[-1] - ascent.trace[-2]) if len(ascent.trace) > 1 else np.nan
+        warnings.warn(
+            f"the bound was still rising (by {gain:.2g}) after max_iter={max_iter} passes; "
+            "raise max_iter, or use fewer components",
+            ConvergenceWarning,
+            stacklevel=3,
+        )

@@ -1,0 +1,67 @@
+"""Predictive distributions of a fit at new rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import gammaln, logsumexp
+
+from bayesvb.blocks import BLOCK_ROWS
+from bayesvb.errors import DataError
+from bayesvb.student_mixture import StudentMixture
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bayesvb.design import Rows
+    from bayesvb.fit import Fit
+
+
+def predictive(fit: Fit, rows: Rows, response: str | None) -> StudentMixture:
+    """Predictive distribution of one response at the complete rows, in the data's units."""
+    names = fit.model.design.response_names
+    if response is None and len(names) > 1:
+        raise DataError("response=None, and there are several", hint=f"name one of {names}")
+    number = 0 if response is None else _number(response, names)
+    scaling, q = fit.model.scales.response, fit.q
+    pieces = [
+        fit.mixture.predictive(q, block, number)
+        for block in fit.model.block(rows).split(BLOCK_ROWS)
+    ]
+    whole = StudentMixture(
+        *(
+            np.concatenate([getattr(piece, name) for piece in pieces], axis=1)
+            for name in ("weights", "location", "scale")
+        ),
+        dof=pieces[0].dof,
+    )
+    return whole.affine(float(scaling.centre[number]), float(scaling.scale[number]))
+
+
+def _number(response: str, names: tuple[str, ...]) -> int:
+    if response not in names:
+        raise DataError(f"response={response!r} is not one of {', '.join(names)}")
+    return names.index(response)
+
+
+def log_density(fit: Fit, rows: Rows) -> pd.Series:
+    """Log predictive density of the observed responses, jointly where there are several."""
+    import pandas as pd
+
+    values = np.full(len(rows.index), np.nan)
+    names = fit.model.design.response_names
+    given = [predictive(fit, rows, name) for name in names]
+    terms = np.log(given[0].weights)
+    for i, one in enumerate(given):
+        dof = one.dof[:, None]
+        z = (rows.response[:, i] - one.location) / one.scale
+        terms = terms + (
+            gammaln(0.5 * (dof + 1.0))
+            - gammaln(0.5 * dof)
+            - 0.5 * np.log(np.pi * dof)
+            - np.log(one.scale)
+            - 0.5 * (dof + 1.0) * np.log1p(z * z / dof)
+        )
+    values[rows.complete] = logsumexp(terms, axis=0)
+    return pd.Series(values, rows.index, name="log_density")

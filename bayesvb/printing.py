@@ -1,0 +1,126 @@
+"""What ``print(model)`` and ``print(fit)`` show."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bayesvb.summary import PROB
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bayesvb.fit import Fit
+    from bayesvb.workbench import DensityRegression
+
+MANY_TERMS = 40
+"""Rows of one coefficient table that are printed in full."""
+
+NARROW = "Intervals are those of a mean-field posterior and are narrower than exact ones."
+
+
+def model_text(model: DensityRegression) -> str:
+    """Formula, data and priors of a model."""
+    lines = [
+        f"Density regression, {model.n_components} components, {model.gate} gate",
+        *formula_lines(model),
+        "",
+        "Priors in the units of the data",
+        _prior_lines(model),
+    ]
+    return "\n".join(lines)
+
+
+def formula_lines(model: DensityRegression) -> list[str]:
+    """Canonical formula, with what was filled in, and the rows used."""
+    canonical = model.formula.canonical()
+    filled = "" if model.formula.gating_given else "   (no gating part: same terms as the mean)"
+    rows = f"{len(model.design.frame):,} rows".replace(",", " ")
+    left = model.design.n_missing
+    if left:
+        rows += f" ({left:,} left out: missing values)".replace(",", " ")
+    if model.weights is not None:
+        rows += f", total weight {model.weights.sum():g}"
+    return [f"Formula:   {canonical}{filled}", f"Data:      {rows}"]
+
+
+def _prior_lines(model: DensityRegression) -> str:
+    table = model.prior_table()
+    shown = table.iloc[:MANY_TERMS].reset_index()
+    text = shown.to_string(index=False, na_rep="", float_format=lambda x: f"{x:.4g}")
+    rest = len(table) - len(shown)
+    note = f"\n  ... {rest} more: model.prior_table()" if rest else ""
+    return "\n".join("  " + line for line in text.splitlines()) + note
+
+
+def fit_text(fit: Fit) -> str:
+    """Summary of a fit: header, components, coefficients, predictive accuracy."""
+    table = fit.summary()
+    lines = [
+        "Mixture of Gaussian linear experts, variational posterior (CAVI)",
+        *formula_lines(fit.model),
+        f"Draws:     {len(fit.draws['gate'])} of q, seed {fit.seed}",
+        *_fit_lines(fit),
+        "",
+        _components(fit),
+        "",
+        _coefficients(table, "mean", "mean"),
+    ]
+    if "gating" in table.index.get_level_values("part"):
+        meaning = fit.mixture.gate.coefficient_meaning()
+        lines += ["", _coefficients(table, "gating", f"gating ({meaning})")]
+    lines += ["", accuracy_line(fit), NARROW, "Components are sorted by share."]
+    return "\n".join(lines)
+
+
+def _fit_lines(fit: Fit) -> list[str]:
+    ended = "converged after" if fit.converged else "NOT CONVERGED after"
+    bounds = fit.restarts["elbo"]
+    close = int((bounds > bounds.max() - 0.1).sum())
+    restarts = f"best of {len(bounds)} restarts ({close} within 0.1)"
+    first = f"Fit:       ELBO {fit.elbo:.1f}, {ended} {fit.n_iter} passes, {restarts}"
+    return [first, f"           k-hat {khat_text(fit.khat)}, {fit.seconds:.2f} s"]
+
+
+def khat_text(khat: float) -> str:
+    """Pareto k of the approximation in words."""
+    if math.isnan(khat):
+        return "exact"
+    verdict = "good" if khat < 0.5 else "usable" if khat <= 0.7 else "too far from the posterior"
+    return f"{khat:.2f} ({verdict})"
+
+
+def accuracy_line(fit: Fit) -> str:
+    """LOO in one line."""
+    from bayesvb.elpd import read_elpd
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # said here in words
+        loo = read_elpd(fit.loo())
+    k = np.asarray(loo.pareto_k)
+    high = int((k > 0.7).sum())
+    worst = "all Pareto k <= 0.7" if not high else f"{high} Pareto k > 0.7: see fit.loo()"
+    return f"LOO elpd {loo.elpd:.1f} (se {loo.se:.1f}), p {loo.p:.1f}, {worst}."
+
+
+def _components(fit: Fit) -> str:
+    table = fit.components()
+    text = table.reset_index().to_string(index=False, float_format=lambda x: f"{x:.3g}", na_rep="-")
+    return f"Components ({PROB:.0%} intervals)\n" + _indented(text)
+
+
+def _coefficients(table: pd.DataFrame, part: str, title: str) -> str:
+    rows = table.loc[[part]].reset_index().drop(columns="part")
+    shown = rows.iloc[:MANY_TERMS].rename(
+        columns={"mean": "Estimate", "sd": "Est.Error", "p_positive": "P(>0)"}
+    )
+    text = shown.to_string(index=False, float_format=lambda x: f"{x:.4g}", na_rep="")
+    rest = len(rows) - len(shown)
+    return title + "\n" + _indented(text) + (f"\n  ... {rest} more: fit.summary()" if rest else "")
+
+
+def _indented(text: str) -> str:
+    return "\n".join("  " + line for line in text.splitlines())

@@ -1,0 +1,51 @@
+"""Records of a search in the data's units: the table of restarts and their traces."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.engines.restarts import Search
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def restart_table(found: Search, units: float) -> pd.DataFrame:
+    """One row per restart.
+
+    Parameters
+    ----------
+    found : Search
+    units : float
+        What the bound of all rows loses on the way to the data's units.
+    """
+    import pandas as pd
+
+    total = max(run.n_rows for run in found.runs)
+    records = [
+        {
+            "start": run.start,
+            "elbo": run.ascent.bound - units * run.n_rows / total,
+            "n_iter": run.ascent.n_iter,
+            "converged": run.ascent.converged,
+            "rows": run.n_rows,
+            "seconds": run.seconds,
+            "best": number == found.best,
+        }
+        for number, run in enumerate(found.runs)
+    ]
+    index = pd.RangeIndex(1, len(records) + 1, name="restart")
+    return pd.DataFrame(records, index=index)
+
+
+def traces(found: Search, units: float) -> dict[int | str, Float[np.ndarray, " sweeps"]]:
+    """Bounds by restart, and of the final run where the restarts saw a sample only."""
+    result: dict[int | str, Float[np.ndarray, " sweeps"]] = {
+        number: run.ascent.trace - units for number, run in enumerate(found.runs, start=1)
+    }
+    if found.final is not found.runs[found.best].ascent:
+        result["final"] = found.final.trace - units
+    return result

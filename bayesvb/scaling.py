@@ -1,0 +1,98 @@
+"""Standardisation of design columns and responses, and the exact way back to the data's units.
+
+Models work on columns with mean zero and standard deviation one. As coefficients change linearly
+with such a change of units, draws of them are brought back exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from jaxtyping import Float
+
+INTERCEPT = "Intercept"
+"""Name of the intercept's column."""
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """``(column - centre) / scale`` for the columns of one matrix.
+
+    Attributes
+    ----------
+    centre, scale : ndarray, shape (columns,)
+        Zero and one for the intercept; without an intercept nothing is centred, because the shift
+        could not be given back to a coefficient.
+    intercept : int or None
+        Position of the intercept.
+    """
+
+    centre: Float[np.ndarray, " columns"]
+    scale: Float[np.ndarray, " columns"]
+    intercept: int | None
+
+    @classmethod
+    def of(
+        cls, matrix: Float[np.ndarray, "rows columns"], names: Sequence[str], *, active: bool = True
+    ) -> Self:
+        """Scaling of a design matrix; the identity if not ``active``."""
+        intercept = names.index(INTERCEPT) if INTERCEPT in names else None
+        centre, scale = moments(matrix, centred=intercept is not None)
+        if intercept is not None:
+            centre[intercept], scale[intercept] = 0.0, 1.0
+        if not active:
+            centre, scale = np.zeros_like(centre), np.ones_like(scale)
+        return cls(centre, scale, intercept)
+
+    @classmethod
+    def of_response(
+        cls, matrix: Float[np.ndarray, "rows responses"], *, centred: bool, active: bool = True
+    ) -> Self:
+        """Scaling of responses; centred only if an intercept can take the shift."""
+        centre, scale = moments(matrix, centred=centred)
+        if not active:
+            centre, scale = np.zeros_like(centre), np.ones_like(scale)
+        return cls(centre, scale, None)
+
+    def rows_last(
+        self, matrix: Float[np.ndarray, "rows columns"]
+    ) -> Float[np.ndarray, "columns rows"]:
+        """Standardised columns in the layout of a block."""
+        standard = np.subtract(matrix.T, self.centre[:, None], order="C")
+        standard /= self.scale[:, None]
+        return standard
+
+    def coefficients(
+        self, standard: Float[np.ndarray, "*batch columns"]
+    ) -> Float[np.ndarray, "*batch columns"]:
+        """Coefficients of the columns as given, for the same linear predictor."""
+        given = standard / self.scale
+        if self.intercept is not None:
+            given[..., self.intercept] -= (given * self.centre).sum(axis=-1)
+        return given
+
+
+def moments(
+    matrix: Float[np.ndarray, "rows columns"], *, centred: bool
+) -> tuple[Float[np.ndarray, " columns"], Float[np.ndarray, " columns"]]:
+    """Means and standard deviations; zeros and root mean squares if not ``centred``.
+
+    Columns are divided by their largest entry first, so that squares neither overflow nor vanish.
+    A column without spread gets the scale 1.
+    """
+    n_rows = max(len(matrix), 1)
+    size = np.abs(matrix).max(axis=0, initial=0.0)
+    size[size == 0.0] = 1.0
+    centre = np.zeros(matrix.shape[1])
+    spread = np.zeros(matrix.shape[1])
+    for column, largest in enumerate(size):
+        values = matrix[:, column] / largest
+        middle = values.sum() / n_rows if centred else 0.0
+        values -= middle
+        centre[column] = middle * largest
+        spread[column] = largest * np.sqrt(values @ values / n_rows)
+    flat = spread <= 1e-12 * size
+    return centre, np.where(flat, 1.0, spread)
