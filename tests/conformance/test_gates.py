@@ -1,0 +1,312 @@
+"""What every gate promises, for every entry of the table ``GATES``."""
+
+from itertools import pairwise
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import log_softmax, logsumexp
+
+from bayesvb.blocks import Block
+from bayesvb.factors import Normal
+
+N_DRAWS = 20_000
+EXPERTS = (1, 2, 4)
+
+
+@pytest.fixture
+def make_case(make_gate):
+    """Gate, rows, responsibilities, and a posterior that has seen these rows twice."""
+
+    def build(name, *, n_experts=4, n_rows=25, n_terms=2, seed=0, weighted=False):
+        rng = np.random.default_rng(seed)
+        design = np.vstack([np.ones((1, n_rows)), 2.0 * rng.normal(size=(n_terms - 1, n_rows))])
+        weight = rng.integers(0, 4, size=n_rows).astype(float) if weighted else None
+        block = Block({"gating": design}, np.zeros((0, n_rows)), weight)
+        gate = make_gate(name, n_experts, n_terms, rng)
+        logits = 1.5 * design[-1] * np.arange(n_experts)[:, None]
+        logits = logits + rng.normal(size=(n_experts, n_rows))
+        responsibilities = np.exp(log_softmax(logits, axis=0))
+        case = SimpleNamespace(gate=gate, block=block, responsibilities=responsibilities, rng=rng)
+        case.posterior = refine(case, gate.start(), 2)
+        return case
+
+    return build
+
+
+def following(case, posterior):
+    """Statistics of the next posterior, the responsibilities held."""
+    weighted = case.block.weighted(case.responsibilities)
+    sums = case.gate.rows(posterior, case.block).sums(weighted)
+    return case.gate.advance(posterior, sums)
+
+
+def refine(case, posterior, steps):
+    for _ in range(steps):
+        posterior = case.gate.update(following(case, posterior))
+    return posterior
+
+
+def objective(case, posterior):
+    """Part of the lower bound that the gate's posterior enters."""
+    terms = case.gate.rows(posterior, case.block).terms
+    weighted = case.block.weighted(case.responsibilities)
+    return float((weighted * terms).sum()) - case.gate.kl(posterior)
+
+
+def all_rows(values, block):
+    return np.broadcast_to(values, (*values.shape[:-1], block.n_rows))
+
+
+def assert_same_sums(one, other, rtol=1e-10):
+    size = np.abs(other.to_vector()).max(initial=1.0)
+    assert_allclose(one.to_vector(), other.to_vector(), rtol=rtol, atol=rtol * size)
+
+
+# Expected log weights
+
+
+@pytest.mark.parametrize("n_experts", EXPERTS)
+def test_terms_are_below_the_expected_log_weights(gate_name, make_case, n_experts):
+    for seed in range(5):
+        case = make_case(gate_name, n_experts=n_experts, n_rows=12, seed=seed)
+        terms = all_rows(case.gate.rows(case.posterior, case.block).terms, case.block)
+        draws = case.gate.draws(case.posterior, N_DRAWS, case.rng)
+        values = all_rows(case.gate.log_weights(draws, case.block), case.block)
+        error = 4.5 * values.std(axis=0) / np.sqrt(N_DRAWS) + 1e-11
+        gap = values.mean(axis=0) - terms
+        assert (gap >= -error).all()
+        if gate_name == "dirichlet":
+            assert (gap <= error).all()
+
+
+@pytest.mark.parametrize("n_experts", EXPERTS)
+def test_terms_are_exact_without_uncertainty(logit_gate_name, make_case, n_experts):
+    case = make_case(logit_gate_name, n_experts=n_experts, n_rows=30)
+    mean = case.posterior.mean
+    certain = Normal.from_precision(mean, np.tile(1e14 * np.eye(2), (len(mean), 1, 1)))
+    expected = case.gate.log_weights(mean[None], case.block)[0]
+    assert_allclose(case.gate.rows(certain, case.block).terms, expected, rtol=1e-9, atol=2e-11)
+
+
+@pytest.mark.parametrize("n_experts", EXPERTS)
+def test_log_weights_normalise(gate_name, make_case, n_experts):
+    case = make_case(gate_name, n_experts=n_experts)
+    scale = 1.0 if gate_name == "dirichlet" else 10.0
+    draws = scale * case.gate.draws(case.posterior, 50, case.rng)
+    log_weights = case.gate.log_weights(draws, case.block)
+    assert log_weights.shape[:2] == (50, n_experts)
+    assert_allclose(logsumexp(log_weights, axis=1), 0.0, atol=1e-11)
+
+
+@pytest.mark.parametrize("n_experts", EXPERTS)
+def test_mean_weights_are_means_of_drawn_weights(gate_name, make_case, n_experts):
+    case = make_case(gate_name, n_experts=n_experts, n_rows=12)
+    found = case.gate.mean_weights(case.posterior, case.block)
+    draws = case.gate.draws(case.posterior, N_DRAWS, case.rng)
+    weights = np.exp(all_rows(case.gate.log_weights(draws, case.block), case.block))
+    error = 4.5 * weights.std(axis=0) / np.sqrt(N_DRAWS)
+    # The quasi-Monte Carlo points of the softmax leave 0.003 from three components on.
+    error += 3e-3 if gate_name == "softmax" and n_experts > 2 else 1e-8
+    assert found.shape == (n_experts, 12)
+    assert (np.abs(found - weights.mean(axis=0)) < error).all()
+    assert_allclose(found.sum(axis=0), 1.0, rtol=1e-12)
+
+
+@pytest.mark.parametrize("n_experts", EXPERTS)
+def test_components_weigh_the_same_a_priori(logit_gate_name, make_gate, n_experts):
+    """At the prior mean of the coefficients, where all covariates are zero."""
+    gate = make_gate(logit_gate_name, n_experts, 3, np.random.default_rng(5), centred=True)
+    origin = Block({"gating": np.array([[1.0], [0.0], [0.0]])}, np.zeros((0, 1)))
+    assert_allclose(np.exp(gate.log_weights(gate.prior.mean[None], origin)), 1.0 / n_experts)
+
+
+@pytest.mark.parametrize("n_experts", EXPERTS)
+def test_the_constant_weights_are_the_same_a_priori(make_gate, n_experts):
+    gate = make_gate("dirichlet", n_experts, 3, np.random.default_rng(5))
+    assert_allclose(gate.prior.mean, 1.0 / n_experts)
+
+
+# Statistics and updates
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_statistics_add_over_any_split_of_the_rows(gate_name, make_case, weighted, total):
+    case = make_case(gate_name, n_rows=40, weighted=weighted)
+
+    def sums(start, stop):
+        part = case.block.part(start, stop)
+        return case.gate.rows(case.posterior, part).sums(
+            part.weighted(case.responsibilities[:, start:stop])
+        )
+
+    for _ in range(5):
+        cuts = [0, *np.sort(case.rng.integers(0, 41, size=4)).tolist(), 40]
+        parts = [sums(start, stop) for start, stop in pairwise(cuts)]
+        assert_same_sums(total(parts), sums(0, 40))
+
+
+def test_integer_weights_are_repeated_rows(gate_name, make_case):
+    case = make_case(gate_name, n_rows=40, weighted=True)
+    times = case.block.weight.astype(int)
+    long = Block(
+        {"gating": np.repeat(case.block.designs["gating"], times, axis=1)},
+        np.zeros((0, times.sum())),
+    )
+    long_case = SimpleNamespace(
+        gate=case.gate, block=long, responsibilities=np.repeat(case.responsibilities, times, axis=1)
+    )
+    assert_same_sums(following(case, case.posterior), following(long_case, case.posterior), 1e-8)
+    assert objective(case, case.posterior) == pytest.approx(objective(long_case, case.posterior))
+
+
+def test_every_update_raises_the_bound(gate_name, make_case):
+    """Also the steps of the softmax gate, on problems as tame as these."""
+    for seed in range(10):
+        case = make_case(gate_name, seed=seed)
+        posterior, last = case.gate.start(), -np.inf
+        for _ in range(20):
+            posterior = refine(case, posterior, 1)
+            now = objective(case, posterior)
+            assert now >= last - 1e-12 * abs(now)
+            last = now
+
+
+@pytest.mark.parametrize("n_experts", EXPERTS)
+def test_no_perturbation_of_the_fixed_point_raises_the_bound(gate_name, make_case, n_experts):
+    for seed in range(4):
+        case = make_case(gate_name, n_experts=n_experts, seed=seed)
+        posterior = refine(case, case.gate.start(), 300)
+        sums, best = following(case, posterior), objective(case, posterior)
+        centre = sums.to_vector()
+        assert_allclose(objective(case, case.gate.update(sums)), best, rtol=1e-10, atol=1e-10)
+        for _ in range(60):
+            size = 10.0 ** case.rng.uniform(-3.0, 0.0) * (1.0 + np.abs(centre))
+            other = sums.with_vector(centre + size * case.rng.normal(size=centre.size))
+            try:
+                moved = case.gate.update(other)
+            except np.linalg.LinAlgError:
+                continue
+            assert objective(case, moved) <= best + 1e-10 * (1.0 + abs(best))
+
+
+@pytest.mark.parametrize("n_experts", [2, 4])
+def test_the_gradient_vanishes_at_the_fixed_point(logit_gate_name, make_case, n_experts):
+    case = make_case(logit_gate_name, n_experts=n_experts)
+    posterior = refine(case, case.gate.start(), 400)
+    size, step = 1.0 + abs(objective(case, posterior)), 1e-4
+    for _ in range(20):
+        d_mean = case.rng.normal(size=posterior.mean.shape)
+        root = case.rng.normal(size=posterior.covariance.shape)
+        d_cov = 0.1 * (root + np.swapaxes(root, -1, -2)) * posterior.covariance.min()
+        for mean_part, cov_part in ((1.0, 0.0), (0.0, 1.0)):
+            up, down = (
+                objective(
+                    case,
+                    Normal.from_precision(
+                        posterior.mean + sign * step * mean_part * d_mean,
+                        np.linalg.inv(posterior.covariance + sign * step * cov_part * d_cov),
+                    ),
+                )
+                for sign in (1.0, -1.0)
+            )
+            assert abs(up - down) / (2.0 * step) < 1e-6 * size
+
+
+def test_softmax_sums_are_derivatives_of_the_rows_part(make_case):
+    case = make_case("softmax", weighted=True)
+    sums = case.gate.rows(case.posterior, case.block).sums(
+        case.block.weighted(case.responsibilities)
+    )
+    mean, covariance = case.posterior.mean, case.posterior.covariance
+    curvature = np.zeros_like(covariance)
+    rows, columns = np.tril_indices(2)
+    curvature[:, rows, columns] = curvature[:, columns, rows] = sums.curvature
+
+    def rows_part(mean, covariance):
+        posterior = Normal.from_precision(mean, np.linalg.inv(covariance))
+        return objective(case, posterior) + case.gate.kl(posterior)
+
+    for _ in range(10):
+        d_mean = 1e-5 * case.rng.normal(size=mean.shape)
+        root = case.rng.normal(size=covariance.shape)
+        d_cov = 1e-6 * (root + np.swapaxes(root, -1, -2))
+        slope = rows_part(mean + d_mean, covariance) - rows_part(mean - d_mean, covariance)
+        assert slope / 2.0 == pytest.approx((sums.gradient * d_mean).sum(), rel=1e-5, abs=1e-9)
+        slope = rows_part(mean, covariance + d_cov) - rows_part(mean, covariance - d_cov)
+        assert slope == pytest.approx(-(curvature * d_cov).sum(), rel=1e-4, abs=1e-9)
+
+
+# Densities and labels
+
+
+@pytest.mark.parametrize("n_experts", EXPERTS)
+def test_the_divergence_is_the_mean_log_ratio_of_densities(gate_name, make_case, n_experts):
+    case = make_case(gate_name, n_experts=n_experts)
+    draws = case.gate.draws(case.posterior, N_DRAWS, case.rng)
+    ratio = case.gate.log_density(case.posterior, draws) - case.gate.log_density(None, draws)
+    assert ratio.shape == (N_DRAWS,)
+    error = 4.5 * ratio.std() / np.sqrt(N_DRAWS) + 1e-10
+    assert abs(ratio.mean() - case.gate.kl(case.posterior)) < error
+
+
+def test_a_new_labelling_changes_nothing_but_labels(gate_name, make_case):
+    case, order = make_case(gate_name), [2, 0, 3, 1]
+    sums = following(case, case.posterior)
+    gate, new_sums = case.gate.permuted(order, sums)
+    old, new = case.gate.update(sums), gate.update(new_sums)
+    assert gate.n_components == 4
+    assert_allclose(gate.kl(new), case.gate.kl(old), rtol=1e-12)
+    rows, new_rows = case.gate.rows(old, case.block), gate.rows(new, case.block)
+    assert_allclose(new_rows.terms, rows.terms[order], rtol=1e-12)
+    weights = case.gate.mean_weights(old, case.block)[order]
+    # The quasi-Monte Carlo points of the softmax are not the same for all components.
+    assert_allclose(gate.mean_weights(new, case.block), weights, atol=3e-3)
+    draws = gate.draws(new, N_DRAWS, case.rng)
+    drawn = np.exp(all_rows(gate.log_weights(draws, case.block), case.block))
+    assert_allclose(drawn.mean(axis=0), weights, atol=0.02)
+
+    new_case = SimpleNamespace(
+        gate=gate, block=case.block, responsibilities=case.responsibilities[order]
+    )
+    again = following(new_case, new)
+    assert_same_sums(again, gate.permuted(order, following(case, old))[1])
+
+
+def test_labellings_compose(gate_name, make_case):
+    case = make_case(gate_name)
+    first, second = [1, 2, 3, 0], [3, 1, 0, 2]
+    sums = following(case, case.posterior)
+    gate, new_sums = case.gate.permuted(first, sums)
+    gate, new_sums = gate.permuted(second, new_sums)
+    direct, direct_sums = case.gate.permuted([first[k] for k in second], sums)
+    assert_array_equal(new_sums.to_vector(), direct_sums.to_vector())
+    terms = gate.rows(gate.update(new_sums), case.block).terms
+    assert_array_equal(terms, direct.rows(direct.update(direct_sums), case.block).terms)
+
+
+@pytest.mark.parametrize("n_experts", EXPERTS)
+def test_coefficients_are_log_odds(gate_name, make_case, n_experts):
+    """Of a component against the first, or against all that come after its stick."""
+    case = make_case(gate_name, n_experts=n_experts)
+    draws = case.gate.draws(case.posterior, 3, case.rng)
+    log_weights = case.gate.log_weights(draws, case.block)
+    coefficients = case.gate.coefficients(draws)
+    left = list(range(n_experts))
+    for k, values in coefficients.items():
+        left.remove(k)
+        against = [0] if gate_name == "softmax" else left
+        odds = log_weights[:, k] - logsumexp(log_weights[:, against], axis=1)
+        assert_allclose(values @ case.block.designs["gating"], odds, rtol=1e-8, atol=1e-8)
+    assert len(coefficients) == (0 if gate_name == "dirichlet" else n_experts - 1)
+    assert case.gate.coefficient_meaning()
+
+
+def test_one_component_has_weight_one_and_costs_nothing(gate_name, make_case):
+    case = make_case(gate_name, n_experts=1)
+    assert case.gate.n_components == 1
+    posterior = refine(case, case.posterior, 1)
+    assert abs(case.gate.kl(posterior)) < (np.inf if gate_name == "dirichlet" else 1e-12)
+    assert_allclose(case.gate.rows(posterior, case.block).terms, 0.0, atol=1e-12)
+    assert_allclose(case.gate.mean_weights(posterior, case.block), 1.0)
