@@ -40,6 +40,8 @@ class Fit:
         The model on the standardised scale, its components in the order of the labels.
     sums : MixtureSums
         Expected sufficient statistics at the end: the state of the fit.
+    order : tuple of int
+        Number that each component had during the ascent.
     draws : Mapping of str to ndarray
         Draws from the variational posterior on the standardised scale.
     restarts : pandas.DataFrame
@@ -59,6 +61,7 @@ class Fit:
     model: DensityRegression
     mixture: Mixture
     sums: MixtureSums
+    order: tuple[int, ...]
     draws: Draws
     restarts: pd.DataFrame
     traces: Mapping[int | str, Float[np.ndarray, " sweeps"]]

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from bayesvb.assembly import Scales, mixture_of, source_of
 from bayesvb.blocks import Block, Source
@@ -135,6 +136,12 @@ class DensityRegression:
             gate=self.gate,
         )
 
+    def recalling(self, complete: Bool[np.ndarray, " given"]) -> DensityRegression:
+        """The same model, told which rows of the data it was first given it had to leave out."""
+        told = copy(self)
+        object.__setattr__(told, "design", replace(self.design, complete=complete))
+        return told
+
     def rows(self, data: object = None, *, response: bool = False) -> Rows:
         """Rows of other data after the formula; those of the fit if left out."""
         if data is not None:
@@ -219,14 +226,15 @@ class DensityRegression:
     ) -> Fit:
         """The fit of a search, its components sorted by share."""
         sums = found.final.sums
-        order = np.argsort(-sums.experts.weight, kind="stable")
-        mixture, sums = self.mixture.permuted(order.tolist(), sums)
+        order = tuple(np.argsort(-sums.experts.weight, kind="stable").tolist())
+        mixture, sums = self.mixture.permuted(order, sums)
         draws = mixture.draws(mixture.update(sums), n_draws, rng)
         units = self.source.total_weight * np.log(self.scales.response.scale).sum()
         return Fit(
             model=self,
             mixture=mixture,
             sums=sums,
+            order=order,
             draws=draws,
             restarts=restart_table(found, units),
             traces=traces(found, units),
@@ -242,3 +250,7 @@ class DensityRegression:
         return model_text(self)
 
     __repr__ = __str__
+
+
+MODELS = {"DensityRegression": DensityRegression}
+"""Public models by name, for files and for the command line."""

@@ -1,0 +1,188 @@
+"""A fit as one netCDF file, and back: formula, data and state as arrays, no pickle.
+
+Loading builds the design again from the formula and the stored rows, and the posterior from the
+stored statistics. The ArviZ groups lie beside them, so that ArviZ opens the file too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bayesvb.arviz import as_tree, to_arviz
+from bayesvb.errors import DataError, FormulaError
+from bayesvb.fit import Fit
+from bayesvb.idata import attributes, covariates, draw_groups, observed
+from bayesvb.priors import Priors
+from bayesvb.stats import Stats
+from bayesvb.storage import dataset_to_frame, frame_to_dataset, read_tree, write_tree
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+    from bayesvb.workbench import DensityRegression
+
+FRAME, STATE = "data_frame", "fit_state"
+"""Nodes of the file that are not ArviZ groups."""
+
+
+def save(fit: Fit, path: str | os.PathLike[str]) -> Path:
+    """Write a fit; see ``Fit.save``."""
+    import xarray as xr
+
+    groups, named = draw_groups(fit)
+    groups["observed_data"] = observed(fit)
+    groups["constant_data"] |= covariates(fit)
+    by_row = {*groups["observed_data"], *groups["constant_data"]} - {"elbo"}
+    dims = {**named.dims, "elbo": ["iteration"], **{name: ["obs_id"] for name in by_row}}
+    coords = {**named.coords, "obs_id": fit.model.design.index}
+    attrs = attributes(fit) | {"fit": json.dumps(_description(fit))}
+    tree = as_tree(to_arviz(groups, dims=dims, coords=coords, attrs=attrs))
+    tree[FRAME] = xr.DataTree(frame_to_dataset(fit.model.design.frame))
+    tree[STATE] = xr.DataTree(_state(fit))
+    return write_tree(tree, path)
+
+
+def _description(fit: Fit) -> dict[str, object]:
+    """What is not an array."""
+    model = fit.model
+    return {
+        "model": type(model).__name__,
+        "formula": model.formula.text,
+        "n_components": model.n_components,
+        "gate": model.gate,
+        "priors": vars(model.priors),
+        "order": list(fit.order),
+        "traces": [str(key) for key in fit.traces],
+        "restarts": fit.restarts.to_dict(orient="list"),
+        "converged": fit.converged,
+        "n_iter": fit.n_iter,
+        "seconds": fit.seconds,
+        "seed": fit.seed,
+    }
+
+
+def _state(fit: Fit) -> xr.Dataset:
+    """Statistics, standardised draws, traces and case weights."""
+    import xarray as xr
+
+    arrays = {f"sums.{name}": leaf for name, leaf in fit.sums.leaves()}
+    arrays |= {f"draws.{name}": values for name, values in fit.draws.items()}
+    arrays |= {f"trace.{key}": trace for key, trace in fit.traces.items()}
+    arrays["complete"] = fit.model.design.complete.astype(np.int8)
+    if fit.model.weights is not None:
+        arrays["weights"] = fit.model.weights
+    return xr.Dataset(
+        {
+            name: ([f"{name}_{axis}" for axis in range(values.ndim)], values)
+            for name, values in arrays.items()
+        }
+    )
+
+
+def load(path: str | os.PathLike[str], *, context: Mapping[str, object] | None = None) -> Fit:
+    """The fit that ``fit.save(path)`` wrote; nothing in the file is executed.
+
+    Parameters
+    ----------
+    path : str or path
+    context : mapping, optional
+        Functions of your own that the formula calls, as at the first fit.
+
+    Raises
+    ------
+    DataError
+        If there is no such file, it is damaged, not ours or from a later version.
+    FormulaError
+        If the formula needs a ``context`` that was not given.
+
+    Examples
+    --------
+    >>> import bayesvb as bvb, tempfile, pathlib
+    >>> model = bvb.DensityRegression("waiting ~ eruptions", bvb.datasets.load("faithful"))
+    >>> fit = model.fit(seed=1, restarts=1)
+    >>> path = fit.save(pathlib.Path(tempfile.mkdtemp()) / "faithful.nc")
+    >>> bvb.load(path).elbo == fit.elbo
+    True
+    """
+    tree = read_tree(path)
+    try:
+        told = json.loads(tree.attrs["fit"])
+        state = {str(name): array.to_numpy() for name, array in tree[STATE].data_vars.items()}
+        frame = dataset_to_frame(tree[FRAME].to_dataset())
+    except (KeyError, ValueError) as error:
+        raise DataError(f"path={str(path)!r} does not hold a fit: {error}") from error
+    return _rebuilt(told, state, _model(told, state, frame, context))
+
+
+def _model(
+    told: Mapping[str, Any],
+    state: Mapping[str, np.ndarray],
+    frame: pd.DataFrame,
+    context: Mapping[str, object] | None,
+) -> DensityRegression:
+    from bayesvb.workbench import MODELS
+
+    try:
+        return MODELS[told["model"]](
+            told["formula"],
+            frame,
+            n_components=told["n_components"],
+            gate=told["gate"],
+            priors=Priors(**told["priors"]),
+            weights=state.get("weights"),
+            context=context,
+        ).recalling(state["complete"] > 0)
+    except FormulaError as error:
+        if context is not None:
+            raise
+        hint = "functions of your own must be given again: load(path, context={...})"
+        raise FormulaError(error.formula, error.why, error.at, hint) from error
+
+
+def _rebuilt(
+    told: Mapping[str, Any], state: Mapping[str, np.ndarray], model: DensityRegression
+) -> Fit:
+    """Fit from its stored parts."""
+    import pandas as pd
+
+    blank = model.mixture.start(
+        model.mixture.begin(model.source.blocks[0].part(0, 0), np.zeros((model.n_components, 0)))
+    )
+    mixture, _ = model.mixture.permuted(told["order"], blank)
+    restarts = pd.DataFrame(told["restarts"])
+    restarts.index = pd.RangeIndex(1, len(restarts) + 1, name="restart")
+    return Fit(
+        model=model,
+        mixture=mixture,
+        sums=filled(blank, state, "sums."),
+        order=tuple(told["order"]),
+        draws={
+            name.removeprefix("draws."): values
+            for name, values in state.items()
+            if name.startswith("draws.")
+        },
+        restarts=restarts,
+        traces={_key(key): state[f"trace.{key}"] for key in told["traces"]},
+        converged=told["converged"],
+        n_iter=told["n_iter"],
+        seconds=told["seconds"],
+        seed=told["seed"],
+    )
+
+
+def _key(text: str) -> int | str:
+    return int(text) if text.isdigit() else text
+
+
+def filled(blank: Any, state: Mapping[str, np.ndarray], prefix: str) -> Any:
+    """Statistics of the shapes of ``blank`` with the stored numbers."""
+    assert isinstance(blank, Stats)
+    leaves = [state[prefix + name] for name, _ in blank.leaves()]
+    return blank.with_vector(np.concatenate([np.ravel(leaf) for leaf in leaves]))
