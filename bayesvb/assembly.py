@@ -74,6 +74,14 @@ def source_of(
     return Source(tuple(blocks))
 
 
+def gating_sds(scaling: Scaling, priors: Priors) -> Float[np.ndarray, " terms"]:
+    """Prior standard deviation of each logit coefficient on the standardised scale."""
+    sds = np.full(len(scaling.scale), float(priors.gating_sd))
+    if scaling.intercept is not None:
+        sds[scaling.intercept] = priors.gating_intercept_sd
+    return sds
+
+
 def mixture_of(
     terms: Mapping[str, tuple[str, ...]],
     scales: Scales,

@@ -26,11 +26,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """A fitted model.
+    """A fitted model, in the units of the data; components are numbered by share, largest first.
 
-    Components are numbered by their share, the largest first. Everything that is returned is in
-    the units of the data; intervals are those of a mean-field posterior, which is narrower than
-    the exact one.
+    Intervals are those of a mean-field posterior, which is narrower than the exact one.
 
     Attributes
     ----------
@@ -108,8 +106,8 @@ class Fit:
     def idata(self) -> Any:
         """ArviZ object: InferenceData on ArviZ 0.x, DataTree on ArviZ 1.x.
 
-        Made anew on each access: keep it in a variable if you need it more than once. Groups with
-        one number per draw and row are left out, with a warning, beyond 1 GiB.
+        Made anew on each access: keep it in a variable. Groups with one number per draw and row
+        are left out, with a warning, beyond 1 GiB.
         """
         from bayesvb.idata import arviz_object
 
@@ -154,7 +152,7 @@ class Fit:
         Returns
         -------
         pandas.DataFrame
-            Index (part, component, term); columns mean, sd, lower, upper and p_positive, the
+            Index (part, component, term), columns mean, sd, lower, upper and p_positive, the
             posterior probability of a coefficient to be positive.
         """
         from bayesvb.summary import coefficient_table
@@ -284,10 +282,7 @@ class Fit:
         return np.moveaxis(whole, 1, 2)
 
     def save(self, path: str | Path) -> Path:
-        """Write everything to one netCDF file; ``bayesvb.load`` reads it back.
-
-        The file holds the data that the formula reads. Loading it runs no code from it.
-        """
+        """Write all to one netCDF file, the data included; ``bayesvb.load`` reads it back."""
         from bayesvb.saving import save
 
         return save(self, path)
@@ -296,7 +291,8 @@ class Fit:
         """Write a self-contained HTML page about this fit."""
         from bayesvb.reports import report
 
-        return report(self, path)
+        written: Path = report(self, path)
+        return written
 
     def __str__(self) -> str:
         from bayesvb.printing import fit_text

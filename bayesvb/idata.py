@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float
@@ -33,7 +33,7 @@ def arviz_object(fit: Fit) -> object:
 
     groups, named = draw_groups(fit)
     dims = {**named.dims, "elbo": ["iteration"]}
-    coords: dict[str, object] = {**named.coords, "obs_id": fit.model.design.index}
+    coords: dict[str, Any] = {**named.coords, "obs_id": fit.model.design.index}
     groups["observed_data"] = observed(fit)
     groups["constant_data"] |= covariates(fit)
     dims |= {name: ["obs_id"] for name in groups["observed_data"]}
@@ -74,7 +74,7 @@ def joint_name(fit: Fit) -> str:
 
 def observed(fit: Fit) -> dict[str, object]:
     """Responses by name."""
-    response = fit.model.design.response
+    response = np.asarray(fit.model.design.response)
     return {name: response[:, i] for i, name in enumerate(fit.model.design.response_names)}
 
 

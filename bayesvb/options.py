@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from difflib import get_close_matches
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,7 @@ def check_count(
     name: str, value: object, *, least: int = 1, most: int | None = None, what: str = ""
 ) -> None:
     """Raise unless ``value`` is a whole number in the range."""
-    if isinstance(value, bool) or not isinstance(value, Integral):
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise DataError(f"{name}={value!r} must be a whole number")
     if value < least:
         raise DataError(f"{name}={value!r} must be at least {least}")
@@ -38,16 +37,16 @@ def check_count(
 
 def check_positive(name: str, value: object) -> None:
     """Raise unless ``value`` is a positive, finite number."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 < value < np.inf:
+    if not isinstance(value, int | float | np.number) or not 0.0 < float(value) < np.inf:
         raise DataError(f"{name}={value!r} must be a positive, finite number")
 
 
-def fresh_seed(seed: object) -> int:
+def fresh_seed(seed: int | None) -> int:
     """The seed, or one of fresh entropy for None."""
     if seed is None:
         return int(np.random.SeedSequence().generate_state(1)[0])
     check_count("seed", seed, least=0, most=2**63 - 1, what="of the largest seed that a file holds")
-    return int(seed)  # type: ignore[call-overload,no-any-return]
+    return int(seed)
 
 
 def warn_if_unfinished(ascent: Ascent[Any], max_iter: int) -> None:

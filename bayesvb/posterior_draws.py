@@ -88,7 +88,7 @@ def expert_coefficients(
     given = mean.coefficients(standard) * response.scale[:, None]
     if mean.intercept is not None:
         given[..., mean.intercept] += response.centre
-    return given
+    return np.asarray(given)
 
 
 def shares(mixture: Mixture, source: Source, draws: Draws) -> Float[np.ndarray, "draws experts"]:

@@ -30,10 +30,9 @@ def predictive(fit: Fit, rows: Rows, response: str | None) -> StudentMixture:
         for block in fit.model.block(rows).split(BLOCK_ROWS)
     ]
     whole = StudentMixture(
-        *(
-            np.concatenate([getattr(piece, name) for piece in pieces], axis=1)
-            for name in ("weights", "location", "scale")
-        ),
+        weights=np.concatenate([piece.weights for piece in pieces], axis=1),
+        location=np.concatenate([piece.location for piece in pieces], axis=1),
+        scale=np.concatenate([piece.scale for piece in pieces], axis=1),
         dof=pieces[0].dof,
     )
     return whole.affine(float(scaling.centre[number]), float(scaling.scale[number]))
@@ -52,10 +51,11 @@ def log_density(fit: Fit, rows: Rows) -> pd.Series:
     values = np.full(len(rows.index), np.nan)
     names = fit.model.design.response_names
     given = [predictive(fit, rows, name) for name in names]
+    observed = np.asarray(rows.response, dtype=float)
     terms = np.log(given[0].weights)
     for i, one in enumerate(given):
         dof = one.dof[:, None]
-        z = (rows.response[:, i] - one.location) / one.scale
+        z = (observed[:, i] - one.location) / one.scale
         terms = terms + (
             gammaln(0.5 * (dof + 1.0))
             - gammaln(0.5 * dof)

@@ -25,8 +25,10 @@ class Priors:
     noise_shape, noise_rate : float
         ``1 / sigma^2 ~ Ga(noise_shape, noise_rate)``, rate in units of the response's variance.
     gating_sd : float
-        Prior standard deviation of a logit coefficient of the gate, intercept included. Larger
-        values let superfluous components empty themselves.
+        Prior standard deviation of a slope of the gate's logits.
+    gating_intercept_sd : float
+        Prior standard deviation of an intercept of the gate's logits. Large values let
+        superfluous components empty themselves.
     concentration : float
         Dirichlet concentration of each weight, for ``gate="dirichlet"``.
     standardize : bool
@@ -49,10 +51,11 @@ class Priors:
     hint: a small number such as 0.01 is nearly flat and still proper
     """
 
-    coefficient_sd: float = 10.0
+    coefficient_sd: float = 7.0
     noise_shape: float = 0.5
-    noise_rate: float = 0.01
-    gating_sd: float = 2.0
+    noise_rate: float = 0.0175
+    gating_sd: float = 1.5
+    gating_intercept_sd: float = 5.0
     concentration: float = 1.0
     standardize: bool = True
 

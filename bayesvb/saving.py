@@ -41,7 +41,7 @@ def save(fit: Fit, path: str | os.PathLike[str]) -> Path:
     groups["constant_data"] |= covariates(fit)
     by_row = {*groups["observed_data"], *groups["constant_data"]} - {"elbo"}
     dims = {**named.dims, "elbo": ["iteration"], **{name: ["obs_id"] for name in by_row}}
-    coords = {**named.coords, "obs_id": fit.model.design.index}
+    coords: dict[str, Any] = {**named.coords, "obs_id": fit.model.design.index}
     attrs = attributes(fit) | {"fit": json.dumps(_description(fit))}
     tree = as_tree(to_arviz(groups, dims=dims, coords=coords, attrs=attrs))
     tree[FRAME] = xr.DataTree(frame_to_dataset(fit.model.design.frame))

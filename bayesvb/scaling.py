@@ -63,7 +63,7 @@ class Scaling:
         """Standardised columns in the layout of a block."""
         standard = np.subtract(matrix.T, self.centre[:, None], order="C")
         standard /= self.scale[:, None]
-        return standard
+        return np.asarray(standard)
 
     def coefficients(
         self, standard: Float[np.ndarray, "*batch columns"]
@@ -72,7 +72,7 @@ class Scaling:
         given = standard / self.scale
         if self.intercept is not None:
             given[..., self.intercept] -= (given * self.centre).sum(axis=-1)
-        return given
+        return np.asarray(given)
 
 
 def moments(

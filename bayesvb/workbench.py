@@ -253,4 +253,7 @@ class DensityRegression:
 
 
 MODELS = {"DensityRegression": DensityRegression}
-"""Public models by name, for files and for the command line."""
+"""Public models by name, for files."""
+
+COMMAND_NAMES = {"density": "DensityRegression"}
+"""What the command line calls them."""

@@ -17,8 +17,14 @@ The number is fixed, so that what a row contributes does not depend on the other
 LARGE_VARIANCE = 4.0
 """With a larger variance of some logit Newton's steps for the tilt may cycle."""
 
-ROOT_STEPS = 8
-"""Steps of either kind for the normaliser of a row with a large variance; 16 always settled."""
+MOST_STEPS = 12
+"""Steps for the normaliser of a row with a large variance; seven to ten are usual."""
+
+SETTLED = 1e-8
+"""Relative step of the normaliser after which the next one, quadratically smaller, is rounding."""
+
+OMEGA_STEPS = 12
+"""Steps of either kind for the rare row whose normaliser has not settled."""
 
 
 def tilted_bound(
@@ -57,10 +63,13 @@ def tilted_bound(
     >>> bound.round(4), share.ravel()
     (array([0.9431]), array([0.5, 0.5]))
     """
-    tilt = _newton(logit, variance)
     hard = variance.max(axis=0, initial=0.0) > LARGE_VARIANCE
-    if hard.any():
-        tilt[:, hard] = _by_normaliser(logit[:, hard], variance[:, hard])
+    if hard.all():
+        tilt = _by_normaliser(logit, variance)
+    else:
+        tilt = _newton(logit, variance)
+        if hard.any():
+            tilt[:, hard] = _by_normaliser(logit[:, hard], variance[:, hard])
     bound, share = log_sum_exp(logit + (0.5 - tilt) * variance)
     return bound + 0.5 * (tilt * tilt * variance).sum(axis=0), share, tilt
 
@@ -87,19 +96,56 @@ def _by_normaliser(
 ) -> Float[np.ndarray, "experts rows"]:
     """Tilt through the one unknown per row that is left, the log normaliser ``c``.
 
-    ``a_j exp(a_j s_j) = exp(t_j + s_j / 2 - c)`` has the solution ``omega(...) / s_j`` with
-    Wright's omega function, and ``sum_j a_j`` falls with ``c`` and is convex in it: steps for its
-    logarithm come close from afar, Newton's steps then settle from below.
+    ``l_j = log(a_j s_j)`` solves ``l + exp(l) = t_j + s_j / 2 + log s_j - c``, which is convex, and
+    ``sum a_j = 1`` fixes ``c``: Newton's steps for all ``l_j`` and ``c`` at once.
     """
-    variance = np.maximum(variance, np.finfo(float).tiny)
+    variance = np.maximum(variance, np.finfo(float).eps)
+    least = (logit - 0.5 * variance).max(axis=0)
+    target = logit + 0.5 * variance + np.log(variance) - least
+    normaliser = least.copy()
+    log_pull = _no_more_than(target)
+    for _ in range(MOST_STEPS):
+        pull = np.exp(log_pull)
+        slope = 1.0 / (1.0 + pull)
+        miss = (log_pull + pull - target) * slope
+        tilt = pull / variance
+        total = (tilt * (1.0 - np.minimum(miss, 0.9))).sum(axis=0)
+        rise = total * np.log(total) / (tilt * slope).sum(axis=0)
+        rise = np.maximum(rise, least - normaliser)
+        normaliser += rise
+        target -= rise
+        log_pull = np.minimum(log_pull - miss - rise * slope, _no_more_than(target))
+        stuck = np.abs(rise) > SETTLED * (1.0 + np.abs(normaliser))
+        if not stuck.any():
+            break
+    tilt = np.exp(log_pull) / variance
+    tilt /= tilt.sum(axis=0)
+    if stuck.any():
+        tilt[:, stuck] = _by_omega(logit[:, stuck], variance[:, stuck])
+    return np.asarray(tilt)
+
+
+def _no_more_than(target: Float[np.ndarray, "experts rows"]) -> Float[np.ndarray, "experts rows"]:
+    """Upper bound on the ``l`` with ``l + exp(l) = target``."""
+    return np.asarray(np.minimum(target, np.log(np.maximum(target, 1.0))))
+
+
+def _by_omega(
+    logit: Float[np.ndarray, "experts rows"], variance: Float[np.ndarray, "experts rows"]
+) -> Float[np.ndarray, "experts rows"]:
+    """The same with ``exp(l)`` from Wright's omega function: slower, and settles from anywhere.
+
+    ``sum a_j`` falls with ``c`` and is convex in it: steps for its logarithm come close from afar,
+    Newton's steps then settle from below.
+    """
     start = logit + 0.5 * variance + np.log(variance)
     least = (logit - 0.5 * variance).max(axis=0)
     normaliser = least
-    for step in range(2 * ROOT_STEPS):
+    for step in range(2 * OMEGA_STEPS):
         pull = wrightomega(start - normaliser)
         tilt = pull / variance
         total, slope = tilt.sum(axis=0), (tilt / (1.0 + pull)).sum(axis=0)
-        rise = total * np.log(total) if step < ROOT_STEPS else total - 1.0
+        rise = total * np.log(total) if step < OMEGA_STEPS else total - 1.0
         normaliser = np.maximum(normaliser + rise / slope, least)
     tilt = wrightomega(start - normaliser) / variance
     return np.asarray(tilt / tilt.sum(axis=0))
