@@ -41,7 +41,9 @@ LAYERS = (
     "saving",
     "reports",
     "bayesvb",
+    "cli_messages cli_tables progress",
     "cli",
+    "__main__",
 )
 
 # Imports inside a function that point upwards, each a convenience of the public interface.
