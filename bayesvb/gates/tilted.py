@@ -100,7 +100,7 @@ def _by_normaliser(
     ``sum a_j = 1`` fixes ``c``: Newton's steps for all ``l_j`` and ``c`` at once.
     """
     variance = np.maximum(variance, np.finfo(float).eps)
-    least = (logit - 0.5 * variance).max(axis=0)
+    least, most = _bracket(logit, variance)
     target = logit + 0.5 * variance + np.log(variance) - least
     normaliser = least.copy()
     log_pull = _no_more_than(target)
@@ -111,7 +111,7 @@ def _by_normaliser(
         tilt = pull / variance
         total = (tilt * (1.0 - np.minimum(miss, 0.9))).sum(axis=0)
         rise = total * np.log(total) / (tilt * slope).sum(axis=0)
-        rise = np.maximum(rise, least - normaliser)
+        rise = np.clip(rise, least - normaliser, most - normaliser)
         normaliser += rise
         target -= rise
         log_pull = np.minimum(log_pull - miss - rise * slope, _no_more_than(target))
@@ -123,6 +123,16 @@ def _by_normaliser(
     if stuck.any():
         tilt[:, stuck] = _by_omega(logit[:, stuck], variance[:, stuck])
     return np.asarray(tilt)
+
+
+def _bracket(
+    logit: Float[np.ndarray, "experts rows"], variance: Float[np.ndarray, "experts rows"]
+) -> tuple[Float[np.ndarray, " rows"], Float[np.ndarray, " rows"]]:
+    """Where the normaliser lies: no tilt exceeds one, and some tilt is at least ``1 / K``."""
+    share = 1.0 / len(logit)
+    least = logit - 0.5 * variance
+    most = logit + (0.5 - share) * variance - np.log(share)
+    return least.max(axis=0), most.max(axis=0)
 
 
 def _no_more_than(target: Float[np.ndarray, "experts rows"]) -> Float[np.ndarray, "experts rows"]:
@@ -139,13 +149,13 @@ def _by_omega(
     Newton's steps then settle from below.
     """
     start = logit + 0.5 * variance + np.log(variance)
-    least = (logit - 0.5 * variance).max(axis=0)
+    least, most = _bracket(logit, variance)
     normaliser = least
     for step in range(2 * OMEGA_STEPS):
         pull = wrightomega(start - normaliser)
         tilt = pull / variance
         total, slope = tilt.sum(axis=0), (tilt / (1.0 + pull)).sum(axis=0)
         rise = total * np.log(total) if step < OMEGA_STEPS else total - 1.0
-        normaliser = np.maximum(normaliser + rise / slope, least)
+        normaliser = np.clip(normaliser + rise / slope, least, most)
     tilt = wrightomega(start - normaliser) / variance
     return np.asarray(tilt / tilt.sum(axis=0))

@@ -45,6 +45,16 @@ def test_the_tilt_is_the_share_at_the_minimum(n_experts, largest):
 
 
 @every_size
+def test_the_tilt_settles_however_large_the_variances_are(n_experts):
+    """Up to 1e6, where a step for the normaliser may lead to where every tilt underflows."""
+    for seed in range(20):
+        logit, variance = cases(seed, n_experts=n_experts, largest=6.0, smallest=0.0)
+        bound, share, tilt = tilted_bound(logit, variance)
+        assert np.isfinite(bound).all()
+        assert_allclose(tilt, share, atol=2e-6)
+
+
+@every_size
 @pytest.mark.parametrize("size", [1e-3, 0.1, 1.0])
 def test_no_other_tilt_is_better(n_experts, size):
     logit, variance = cases(3, n_experts=n_experts)
