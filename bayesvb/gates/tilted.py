@@ -64,12 +64,14 @@ def tilted_bound(
     (array([0.9431]), array([0.5, 0.5]))
     """
     hard = variance.max(axis=0, initial=0.0) > LARGE_VARIANCE
-    if hard.all():
+    if not hard.any():
+        tilt = _newton(logit, variance)
+    elif hard.all():
         tilt = _by_normaliser(logit, variance)
     else:
-        tilt = _newton(logit, variance)
-        if hard.any():
-            tilt[:, hard] = _by_normaliser(logit[:, hard], variance[:, hard])
+        tilt = np.empty_like(logit)
+        tilt[:, hard] = _by_normaliser(logit[:, hard], variance[:, hard])
+        tilt[:, ~hard] = _newton(logit[:, ~hard], variance[:, ~hard])
     bound, share = log_sum_exp(logit + (0.5 - tilt) * variance)
     return bound + 0.5 * (tilt * tilt * variance).sum(axis=0), share, tilt
 
@@ -77,18 +79,39 @@ def tilted_bound(
 def _newton(
     logit: Float[np.ndarray, "experts rows"], variance: Float[np.ndarray, "experts rows"]
 ) -> Float[np.ndarray, "experts rows"]:
-    """Newton's steps for ``a = p``: the matrix is diagonal plus rank one, so they cost little."""
-    _, tilt = log_sum_exp(logit)
+    """Newton's steps for ``a = p``: the matrix is diagonal plus rank one, so they cost little.
+
+    With ``d = 1 / (1 + p s)`` the step leaves ``p + (1 - d) (a - p) - d p g``, ``g`` the rank-one
+    part of the solution. Everything happens in three buffers.
+    """
+    weight = np.exp(logit - logit.max(axis=0))
+    tilt = weight / weight.sum(axis=0)
+    share, scale, kept = np.empty_like(tilt), np.empty_like(tilt), np.empty_like(tilt)
     for _ in range(NEWTON_STEPS):
-        _, share = log_sum_exp(logit + (0.5 - tilt) * variance)
-        pull = share * variance
-        scale = 1.0 / (1.0 + pull)
-        step = (tilt - share) * scale
+        np.subtract(0.5, tilt, out=share)
+        share *= variance
+        np.exp(share, out=share)  # at most exp(LARGE_VARIANCE / 2): no maximum to take out
+        share *= weight
+        share /= share.sum(axis=0)
+        np.multiply(share, variance, out=kept)
+        np.add(kept, 1.0, out=scale)
+        np.divide(1.0, scale, out=scale)
+        kept *= scale
+        tilt -= share
+        gain = _column_dots(kept, tilt) / (1.0 - _column_dots(kept, share))
+        tilt *= kept
+        tilt += share
         share *= scale
-        along = (pull * step).sum(axis=0) / (1.0 - (pull * share).sum(axis=0))
-        tilt -= step
-        tilt -= share * along
+        share *= gain
+        tilt -= share
     return tilt
+
+
+def _column_dots(
+    left: Float[np.ndarray, "experts rows"], right: Float[np.ndarray, "experts rows"]
+) -> Float[np.ndarray, " rows"]:
+    """Sum over experts of the products."""
+    return np.asarray(np.einsum("kn,kn->n", left, right))
 
 
 def _by_normaliser(
@@ -103,21 +126,27 @@ def _by_normaliser(
     least, most = _bracket(logit, variance)
     target = logit + 0.5 * variance + np.log(variance) - least
     normaliser = least.copy()
-    log_pull = _no_more_than(target)
+    log_pull = np.minimum(target, np.log(np.maximum(target, 1.0)))
     for _ in range(MOST_STEPS):
         pull = np.exp(log_pull)
         slope = 1.0 / (1.0 + pull)
         miss = (log_pull + pull - target) * slope
-        tilt = pull / variance
-        total = (tilt * (1.0 - np.minimum(miss, 0.9))).sum(axis=0)
-        rise = total * np.log(total) / (tilt * slope).sum(axis=0)
+        pull /= variance
+        corrected = np.minimum(miss, 0.9)
+        total = pull.sum(axis=0) - _column_dots(pull, corrected)
+        rise = total * np.log(total) / _column_dots(pull, slope)
         rise = np.clip(rise, least - normaliser, most - normaliser)
         normaliser += rise
         target -= rise
-        log_pull = np.minimum(log_pull - miss - rise * slope, _no_more_than(target))
+        slope *= rise
+        log_pull -= miss
+        log_pull -= slope
+        np.minimum(log_pull, target, out=log_pull)
         stuck = np.abs(rise) > SETTLED * (1.0 + np.abs(normaliser))
         if not stuck.any():
             break
+        if rise.min() < -1.0:  # a target that grew: keep to the side from which steps settle
+            np.minimum(log_pull, np.log(np.maximum(target, 1.0)), out=log_pull)
     tilt = np.exp(log_pull) / variance
     tilt /= tilt.sum(axis=0)
     if stuck.any():
@@ -133,11 +162,6 @@ def _bracket(
     least = logit - 0.5 * variance
     most = logit + (0.5 - share) * variance - np.log(share)
     return least.max(axis=0), most.max(axis=0)
-
-
-def _no_more_than(target: Float[np.ndarray, "experts rows"]) -> Float[np.ndarray, "experts rows"]:
-    """Upper bound on the ``l`` with ``l + exp(l) = target``."""
-    return np.asarray(np.minimum(target, np.log(np.maximum(target, 1.0))))
 
 
 def _by_omega(
