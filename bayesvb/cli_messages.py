@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import click
+
+from bayesvb.progress import ERASE
 
 BAD_INPUT = 2
 INTERRUPTED = 130
@@ -49,7 +52,7 @@ def one_line_warnings() -> Iterator[None]:
         text = " ".join(str(message).split())
         if text not in said:
             said.add(text)
-            click.echo(f"warning: {text}", err=True)
+            click.echo(f"{ERASE if sys.stderr.isatty() else ''}warning: {text}", err=True)
 
     with warnings.catch_warnings():
         warnings.simplefilter("always")

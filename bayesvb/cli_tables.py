@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import warnings
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -67,14 +68,16 @@ def read_csv(path: Path) -> pd.DataFrame:
 
     try:
         header = pd.read_csv(path, header=None, nrows=1, dtype=str)
-        frame = pd.read_csv(path, low_memory=False)
-    except (ValueError, OSError, EOFError) as error:  # of the parser, of UTF-8, of gzip
-        raise DataError(f"{str(path)!r} cannot be read as CSV: {error}") from error
-    if not isinstance(frame.index, pd.RangeIndex):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)  # values beyond the header
+            frame = pd.read_csv(path, index_col=False, low_memory=False)
+    except pd.errors.ParserWarning as error:
         raise DataError(
             f"{str(path)!r} has more values in a row than names in its header",
-            hint="give the first column a name, or take away a comma at the end of the rows",
-        )
+            hint="give every column a name, also that of the row numbers",
+        ) from error
+    except (ValueError, OSError, EOFError) as error:  # of the parser, of UTF-8, of gzip
+        raise DataError(f"{str(path)!r} cannot be read as CSV: {error}") from error
     names = header.iloc[0].dropna()
     twice = names[names.duplicated()]
     if len(twice):
