@@ -243,7 +243,7 @@ class Fit:
 
         rows = self.model.rows(data)
         distribution = predictive(self, rows, response)
-        options = {"prob": prob, "q": q, "at": at, "n": n, "seed": seed}
+        options: dict[str, Any] = {"prob": prob, "q": q, "at": at, "n": n, "seed": seed}
         return predict(distribution, rows.index, rows.complete, kind=kind, **options)
 
     def log_density(self, data: object = None) -> pd.Series:
