@@ -10,13 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
-from bayesvb.posterior_draws import (
-    NamedDraws,
-    log_joint,
-    log_lik_blocks,
-    named_draws,
-    response_draws,
-)
+from bayesvb.named_draws import NamedDraws, chunks, count, log_joint, log_lik_blocks
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,15 +28,15 @@ def arviz_object(fit: Fit) -> object:
     groups, named = draw_groups(fit)
     dims = {**named.dims, "elbo": ["iteration"]}
     coords: dict[str, Any] = {**named.coords, "obs_id": fit.model.design.index}
-    groups["observed_data"] = observed(fit)
+    groups["observed_data"] = dict(fit.model.observed())
     groups["constant_data"] |= covariates(fit)
     dims |= {name: ["obs_id"] for name in groups["observed_data"]}
     dims |= {name: ["obs_id"] for name in groups["constant_data"] if name != "elbo"}
-    n_values = len(fit.draws["gate"]) * fit.model.source.n_rows * len(groups["observed_data"])
+    n_values = count(fit.draws) * fit.model.source.n_rows * len(groups["observed_data"])
     if 2 * 8 * n_values <= MEMORY_BUDGET:
-        groups["log_likelihood"] = {joint_name(fit): log_likelihood(fit)}
+        groups["log_likelihood"] = {fit.model.joint_name: log_likelihood(fit)}
         groups["posterior_predictive"] = replicated(fit)
-        dims |= {joint_name(fit): ["obs_id"]}
+        dims |= {fit.model.joint_name: ["obs_id"]}
     else:
         warnings.warn(
             f"log_likelihood and posterior_predictive are left out: {n_values:.1e} numbers each. "
@@ -54,10 +48,10 @@ def arviz_object(fit: Fit) -> object:
 
 def draw_groups(fit: Fit) -> tuple[dict[str, dict[str, object]], NamedDraws]:
     """Posterior, sampler statistics and trace: what does not grow with the rows."""
-    named = named_draws(fit)
+    named = fit.model.named_draws(fit)
     statistics = {
-        "lp": log_joint(fit.mixture, fit.model.source, fit.draws, fit.model.scales),
-        "log_q": fit.mixture.log_posterior(fit.q, fit.draws),
+        "lp": log_joint(fit.core, fit.model.source, fit.draws, fit.model.log_unit),
+        "log_q": fit.core.log_posterior(fit.q, fit.draws),
     }
     groups: dict[str, dict[str, object]] = {
         "posterior": dict(named.values),
@@ -67,21 +61,10 @@ def draw_groups(fit: Fit) -> tuple[dict[str, dict[str, object]], NamedDraws]:
     return groups, named
 
 
-def joint_name(fit: Fit) -> str:
-    """Name of the response; of all together where there are several."""
-    return ", ".join(fit.model.design.response_names)
-
-
-def observed(fit: Fit) -> dict[str, object]:
-    """Responses by name."""
-    response = np.asarray(fit.model.design.response)
-    return {name: response[:, i] for i, name in enumerate(fit.model.design.response_names)}
-
-
 def covariates(fit: Fit) -> dict[str, object]:
     """Numeric columns of the data that the formula reads, other than the response."""
     frame: pd.DataFrame = fit.model.design.frame
-    taken = {*fit.model.design.response_names, "elbo"}
+    taken = {*fit.model.observed(), "elbo"}
     return {
         str(name): column.to_numpy(dtype=float)
         for name, column in frame.items()
@@ -96,15 +79,17 @@ def log_likelihood(fit: Fit) -> Float[np.ndarray, "draws rows"]:
 
 def log_lik_blocks_of(fit: Fit) -> Iterator[Float[np.ndarray, "draws rows"]]:
     """Log likelihood in the data's units, block by block."""
-    return log_lik_blocks(fit.mixture, fit.model.source, fit.draws, fit.model.scales)
+    return log_lik_blocks(fit.core, fit.model.source, fit.draws, fit.model.log_unit)
 
 
 def replicated(fit: Fit) -> dict[str, object]:
-    """Replicated responses by name; the same ones each time."""
+    """Replicated data by name; the same ones each time."""
     rng = np.random.default_rng([fit.seed, 1])
-    blocks = response_draws(fit.mixture, fit.model.source, fit.draws, fit.model.scales, rng)
-    whole = np.concatenate(list(blocks), axis=2)
-    return {name: whole[:, i] for i, name in enumerate(fit.model.design.response_names)}
+    pieces = [
+        fit.model.replicates(fit, fit.draws, block, rng)
+        for block in chunks(fit.core, fit.model.source, count(fit.draws))
+    ]
+    return {name: np.concatenate([piece[name] for piece in pieces], axis=1) for name in pieces[0]}
 
 
 def attributes(fit: Fit) -> dict[str, object]:
@@ -113,9 +98,8 @@ def attributes(fit: Fit) -> dict[str, object]:
 
     return {
         "formula": fit.model.formula.canonical(),
-        "family": "mixture of Gaussian linear experts",
-        "gate": fit.model.gate,
-        "n_components": fit.model.n_components,
+        "family": fit.model.family,
+        "n_components": fit.core.n_components,
         "inference_method": "cavi",
         "inference_library": "bayesvb",
         "inference_library_version": bayesvb.__version__,
@@ -128,5 +112,5 @@ def attributes(fit: Fit) -> dict[str, object]:
         "seed": fit.seed,
         "fit_seconds": fit.seconds,
         "n_missing": fit.model.design.n_missing,
-        "priors": json.dumps(vars(fit.model.priors)),
+        "options": json.dumps(fit.model.options()),
     }

@@ -17,7 +17,7 @@ import numpy as np
 from bayesvb.arviz import as_tree, to_arviz
 from bayesvb.errors import DataError, FormulaError
 from bayesvb.fit import Fit
-from bayesvb.idata import attributes, covariates, draw_groups, observed
+from bayesvb.idata import attributes, covariates, draw_groups
 from bayesvb.priors import Priors
 from bayesvb.stats import Stats
 from bayesvb.storage import dataset_to_frame, frame_to_dataset, read_tree, write_tree
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-    from bayesvb.workbench import DensityRegression
+    from bayesvb.workbench.base import AbstractWorkbench
 
 FRAME, STATE = "data_frame", "fit_state"
 """Nodes of the file that are not ArviZ groups."""
@@ -37,7 +37,7 @@ def save(fit: Fit, path: str | os.PathLike[str]) -> Path:
     import xarray as xr
 
     groups, named = draw_groups(fit)
-    groups["observed_data"] = observed(fit)
+    groups["observed_data"] = dict(fit.model.observed())
     groups["constant_data"] |= covariates(fit)
     by_row = {*groups["observed_data"], *groups["constant_data"]} - {"elbo"}
     dims = {**named.dims, "elbo": ["iteration"], **{name: ["obs_id"] for name in by_row}}
@@ -55,9 +55,7 @@ def _description(fit: Fit) -> dict[str, object]:
     return {
         "model": type(model).__name__,
         "formula": model.formula.text,
-        "n_components": model.n_components,
-        "gate": model.gate,
-        "priors": vars(model.priors),
+        "options": model.options(),
         "order": list(fit.order),
         "traces": [str(key) for key in fit.traces],
         "restarts": fit.restarts.to_dict(orient="list"),
@@ -126,18 +124,21 @@ def _model(
     state: Mapping[str, np.ndarray],
     frame: pd.DataFrame,
     context: Mapping[str, object] | None,
-) -> DensityRegression:
+) -> AbstractWorkbench:
     from bayesvb.workbench import MODELS
 
+    arguments = dict(told["options"])
+    if "priors" in arguments:
+        arguments["priors"] = Priors(**arguments["priors"])
+    if "weights" in state:
+        arguments["weights"] = state["weights"]
+    if context is not None:
+        arguments["context"] = context
     try:
         return MODELS[told["model"]](
             told["formula"],
             frame,
-            n_components=told["n_components"],
-            gate=told["gate"],
-            priors=Priors(**told["priors"]),
-            weights=state.get("weights"),
-            context=context,
+            **arguments,
         ).recalling(state["complete"] > 0)
     except FormulaError as error:
         if context is not None:
@@ -147,21 +148,20 @@ def _model(
 
 
 def _rebuilt(
-    told: Mapping[str, Any], state: Mapping[str, np.ndarray], model: DensityRegression
+    told: Mapping[str, Any], state: Mapping[str, np.ndarray], model: AbstractWorkbench
 ) -> Fit:
     """Fit from its stored parts."""
     import pandas as pd
 
-    blank = model.mixture.start(
-        model.mixture.begin(model.source.blocks[0].part(0, 0), np.zeros((model.n_components, 0)))
-    )
-    mixture, _ = model.mixture.permuted(told["order"], blank)
+    from bayesvb.workbench.base import blank_sums
+
+    core = model.relabelled(told["order"])
     restarts = pd.DataFrame(told["restarts"])
     restarts.index = pd.RangeIndex(1, len(restarts) + 1, name="restart")
     return Fit(
         model=model,
-        mixture=mixture,
-        sums=filled(blank, state, "sums."),
+        core=core,
+        sums=filled(core.start(blank_sums(core, model.source)), state, "sums."),
         order=tuple(told["order"]),
         draws={
             name.removeprefix("draws."): values

@@ -1,45 +1,38 @@
-"""The public models: a formula, data and options in; a fit out."""
+"""Density regression: how the whole distribution of a response changes with covariates."""
 
 from __future__ import annotations
 
-import os
-import time
-from collections.abc import Mapping
-from copy import copy
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
 from bayesvb.assembly import Scales, mixture_of, source_of
 from bayesvb.blocks import Block, Source
 from bayesvb.case_weights import weights_and_frame
 from bayesvb.design import Design, Rows, build_design
-from bayesvb.engines.restarts import Effort, Search, Watch, search
 from bayesvb.fit import Fit
 from bayesvb.formula import Formula, parse_formula
 from bayesvb.gates import GATES
-from bayesvb.models.mixture import Mixture
-from bayesvb.options import (
-    check_choice,
-    check_count,
-    check_positive,
-    fresh_seed,
-    warn_if_unfinished,
-)
+from bayesvb.models.base import Draws
+from bayesvb.models.mixture import Mixture, MixtureSums
+from bayesvb.named_draws import NamedDraws
+from bayesvb.options import check_choice, check_count
 from bayesvb.priors import Priors
-from bayesvb.run_tables import restart_table, traces
+from bayesvb.student_mixture import StudentMixture
+from bayesvb.workbench import density_draws, density_prediction
+from bayesvb.workbench.base import AbstractWorkbench, blank_sums
+from bayesvb.workbench.density_priors import prior_table
+from bayesvb.workbench.mixture_tables import component_table, responsibility_table
 
 if TYPE_CHECKING:
     import pandas as pd
 
-METHODS = ("cavi",)
-COMBINATIONS = ("best",)
-
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class DensityRegression:
+class DensityRegression(AbstractWorkbench):
     r"""How the whole distribution of a response changes with covariates.
 
     A mixture of Gaussian linear regressions whose weights depend on covariates:
@@ -89,6 +82,9 @@ class DensityRegression:
     Name: mean, dtype: float64
     """
 
+    title = "Mixture of Gaussian linear experts, variational posterior (CAVI)"
+    family = "mixture of Gaussian linear experts"
+
     formula: Formula
     design: Design
     n_components: int
@@ -126,7 +122,7 @@ class DensityRegression:
             object.__setattr__(self, name, value)
 
     @property
-    def mixture(self) -> Mixture:
+    def core(self) -> Mixture:
         """The model on the standardised scale."""
         return mixture_of(
             self.design.terms,
@@ -136,124 +132,85 @@ class DensityRegression:
             gate=self.gate,
         )
 
-    def recalling(self, complete: Bool[np.ndarray, " given"]) -> DensityRegression:
-        """The same model, told which rows of the data it was first given it had to leave out."""
-        told = copy(self)
-        object.__setattr__(told, "design", replace(self.design, complete=complete))
-        return told
-
-    def rows(self, data: object = None, *, response: bool = False) -> Rows:
-        """Rows of other data after the formula; those of the fit if left out."""
-        if data is not None:
-            return self.design.new(data, response=response)
-        complete = np.ones(len(self.design.frame), dtype=bool)
-        given = self.design.response if response else None
-        return Rows(self.design.index, complete, self.design.matrices, given)
-
     def block(self, rows: Rows) -> Block:
         """Complete rows on the standardised scale."""
         return self.scales.block(rows.matrices, rows.response)
 
+    @property
+    def log_unit(self) -> float:
+        """Log of the product of the responses' units."""
+        return float(np.log(self.scales.response.scale).sum())
+
+    def options(self) -> dict[str, object]:
+        """Arguments that make this model again."""
+        return {
+            "n_components": self.n_components,
+            "gate": self.gate,
+            "priors": vars(self.priors),
+        }
+
+    def ordered(self, sums: MixtureSums) -> tuple[Mixture, MixtureSums, tuple[int, ...]]:
+        """Components sorted by share, the largest first."""
+        order = tuple(np.argsort(-sums.experts.weight, kind="stable").tolist())
+        return *self.core.permuted(order, sums), order
+
+    def relabelled(self, order: Sequence[int]) -> Mixture:
+        """The mixture whose components have this order."""
+        blank = self.core.start(blank_sums(self.core, self.source))
+        return self.core.permuted(order, blank)[0]
+
+    def named_draws(self, fit: Fit) -> NamedDraws:
+        """Coefficients, noise and shares."""
+        return density_draws.named_draws(self, fit)
+
+    def observed(self) -> dict[str, Float[np.ndarray, " rows"]]:
+        """Responses by name."""
+        return dict(
+            zip(self.design.response_names, np.asarray(self.design.response).T, strict=True)
+        )
+
+    def replicates(
+        self, fit: Fit, draws: Draws, block: Block, rng: np.random.Generator
+    ) -> dict[str, Float[np.ndarray, "draws rows"]]:
+        """One replicated response per draw and row."""
+        return density_draws.replicates(self, fit, draws, block, rng)
+
+    def predictive(self, fit: Fit, data: object, response: str | None) -> StudentMixture:
+        """Predictive distribution of one response at the complete rows."""
+        return density_prediction.predictive(self, fit, self.rows(data), response)
+
+    def predict(
+        self, fit: Fit, data: object, kind: str, options: Mapping[str, Any]
+    ) -> pd.Series | pd.DataFrame:
+        """Prediction for every row of the data."""
+        return density_prediction.prediction(self, fit, self.rows(data), kind, options)
+
+    def log_density(self, fit: Fit, data: object) -> pd.Series:
+        """Log predictive density of each row's observed responses."""
+        return density_prediction.log_density(self, fit, self.rows(data, response=True))
+
+    def weights_at(
+        self, fit: Fit, data: object, draws: int | None
+    ) -> Float[np.ndarray, "draws rows experts"]:
+        """Draws of the component weights at each complete row."""
+        return density_prediction.weights_at(self, fit, self.rows(data), draws)
+
+    def components(self, fit: Fit, prob: float) -> pd.DataFrame:
+        """Share, size, separation and noise of every component."""
+        return component_table(self, fit, prob)
+
+    def responsibilities(self, fit: Fit) -> pd.DataFrame:
+        """Probability of each component given the row's response."""
+        return responsibility_table(self, fit)
+
     def prior_table(self) -> pd.DataFrame:
         """Prior of every parameter, in the units of the data; one row per parameter."""
-        from bayesvb.prior_table import prior_table
-
         return prior_table(self)
 
-    def fit(
-        self,
-        method: str = "cavi",
-        *,
-        restarts: int = 8,
-        combine: str = "best",
-        draws: int = 1000,
-        seed: int | None = None,
-        tol: float = 1e-6,
-        max_iter: int = 2000,
-        n_jobs: int | None = None,
-        progress: Watch | None = None,
-    ) -> Fit:
-        """Fit by coordinate-ascent variational inference.
+    def headings(self, fit: Fit) -> dict[str, str]:
+        """Titles of the coefficient tables."""
+        return {"mean": "mean", "gating": f"gating ({fit.core.gate.coefficient_meaning()})"}
 
-        Parameters
-        ----------
-        method : {"cavi"}
-        restarts : int
-            Ascents from different starts; the one with the largest bound is kept.
-        combine : {"best"}
-        draws : int
-            Draws from the posterior, for intervals and for ArviZ; at least 25.
-        seed : int, optional
-            Same seed, same bits. A fresh one is drawn, and kept in the fit, if left out.
-        tol : float
-            Stop when the bound gains less than this per row and sweep, twice in a row.
-        max_iter : int
-            Passes over the rows of one ascent.
-        n_jobs : int, optional
-            Threads that go over the rows, all processors if left out. It changes nothing else.
-        progress : callable, optional
-            Called with the number of the restart, the passes so far and the bound.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If the run that is kept stopped early, or was interrupted (Ctrl-C).
-        """
-        check_choice("method", method, METHODS)
-        check_choice("combine", combine, COMBINATIONS)
-        check_count("restarts", restarts)
-        check_count("draws", draws, least=25)
-        check_count("max_iter", max_iter)
-        check_positive("tol", tol)
-        if n_jobs is not None:
-            check_count("n_jobs", n_jobs)
-        seed = fresh_seed(seed)
-        began = time.perf_counter()
-        *starts, last = np.random.SeedSequence(seed).spawn(restarts + 2)
-        found = search(
-            self.mixture,
-            replace(self.source, workers=n_jobs or len(os.sched_getaffinity(0))),
-            restarts=restarts,
-            effort=Effort(float(tol), max_iter),
-            seeds=starts,
-            watch=progress,
-        )
-        warn_if_unfinished(found.final, max_iter)
-        return self._fitted(found, draws, np.random.default_rng(last), seed=seed, began=began)
-
-    def _fitted(
-        self, found: Search, n_draws: int, rng: np.random.Generator, *, seed: int, began: float
-    ) -> Fit:
-        """The fit of a search, its components sorted by share."""
-        sums = found.final.sums
-        order = tuple(np.argsort(-sums.experts.weight, kind="stable").tolist())
-        mixture, sums = self.mixture.permuted(order, sums)
-        draws = mixture.draws(mixture.update(sums), n_draws, rng)
-        units = self.source.total_weight * np.log(self.scales.response.scale).sum()
-        return Fit(
-            model=self,
-            mixture=mixture,
-            sums=sums,
-            order=order,
-            draws=draws,
-            restarts=restart_table(found, units),
-            traces=traces(found, units),
-            converged=found.final.converged,
-            n_iter=found.final.n_iter,
-            seconds=time.perf_counter() - began,
-            seed=seed,
-        )
-
-    def __str__(self) -> str:
-        from bayesvb.printing import model_text
-
-        return model_text(self)
-
-    __repr__ = __str__
-
-
-MODELS = {"DensityRegression": DensityRegression}
-"""Public models by name, for files."""
-
-COMMAND_NAMES = {"density": "DensityRegression"}
-"""What the command line calls them."""
+    def description(self) -> str:
+        """First line of what is printed of the model."""
+        return f"Density regression, {self.n_components} components, {self.gate} gate"
