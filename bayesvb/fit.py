@@ -10,8 +10,8 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.errors import DataError
-from bayesvb.models.base import Draws
 from bayesvb.named_draws import count
+from bayesvb.parts import Draws
 from bayesvb.summary import PROB
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.blocks import Block, Source
-from bayesvb.models.base import AbstractModel, Draws
+from bayesvb.models.base import AbstractModel
+from bayesvb.parts import Draws
 
 CHUNK_ENTRIES = 1 << 22
 """Entries of an array (draws, components, rows) that is in memory at one time: 32 MiB."""

@@ -19,7 +19,7 @@ from bayesvb.engines.restarts import Effort, Search, Watch, search
 from bayesvb.errors import DataError
 from bayesvb.fit import Fit
 from bayesvb.formula import Formula
-from bayesvb.models.base import AbstractModel, Draws
+from bayesvb.models.base import AbstractModel
 from bayesvb.named_draws import NamedDraws
 from bayesvb.options import (
     check_choice,
@@ -28,6 +28,7 @@ from bayesvb.options import (
     fresh_seed,
     warn_if_unfinished,
 )
+from bayesvb.parts import Draws
 from bayesvb.run_tables import restart_table, traces
 
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ from bayesvb.design import Design, Rows, build_design
 from bayesvb.fit import Fit
 from bayesvb.formula import Formula, parse_formula
 from bayesvb.gates import GATES
-from bayesvb.models.base import Draws
 from bayesvb.models.mixture import Mixture, MixtureSums
 from bayesvb.named_draws import NamedDraws
 from bayesvb.options import check_choice, check_count
+from bayesvb.parts import Draws
 from bayesvb.priors import Priors
 from bayesvb.student_mixture import StudentMixture
 from bayesvb.workbench import density_draws, density_prediction

@@ -9,9 +9,9 @@ from jaxtyping import Float
 
 from bayesvb.assembly import Scales
 from bayesvb.blocks import Block, Source
-from bayesvb.models.base import Draws
 from bayesvb.models.mixture import Mixture
 from bayesvb.named_draws import NamedDraws
+from bayesvb.parts import Draws
 
 if TYPE_CHECKING:
     from bayesvb.fit import Fit
