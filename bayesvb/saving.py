@@ -18,7 +18,6 @@ from bayesvb.arviz import as_tree, to_arviz
 from bayesvb.errors import DataError, FormulaError
 from bayesvb.fit import Fit
 from bayesvb.idata import attributes, covariates, draw_groups
-from bayesvb.priors import Priors
 from bayesvb.stats import Stats
 from bayesvb.storage import dataset_to_frame, frame_to_dataset, read_tree, write_tree
 
@@ -129,7 +128,7 @@ def _model(
 
     arguments = dict(told["options"])
     if "priors" in arguments:
-        arguments["priors"] = Priors(**arguments["priors"])
+        arguments["priors"] = MODELS[told["model"]].prior_class(**arguments["priors"])
     if "weights" in state:
         arguments["weights"] = state["weights"]
     if context is not None:

@@ -48,6 +48,9 @@ class AbstractWorkbench(abc.ABC):
     title: ClassVar[str]
     """First line of what is printed of a fit."""
 
+    prior_class: ClassVar[type]
+    """Class of the prior's numbers."""
+
     family: ClassVar[str]
     """Name of the distribution, for the attributes of the ArviZ object."""
 
