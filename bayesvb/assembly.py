@@ -86,9 +86,8 @@ def variables_source(
     blocks = []
     for start in range(0, len(matrix), BLOCK_ROWS):
         rows = slice(start, start + BLOCK_ROWS)
-        blocks.append(
-            variables_block(scaling, matrix[rows], None if weight is None else weight[rows])
-        )
+        share = None if weight is None else weight[rows]
+        blocks.append(variables_block(scaling, matrix[rows], share))
     return Source(tuple(blocks))
 
 

@@ -134,11 +134,12 @@ def _model(
     if context is not None:
         arguments["context"] = context
     try:
-        return MODELS[told["model"]](
+        model: AbstractWorkbench = MODELS[told["model"]](
             told["formula"],
             frame,
             **arguments,
         ).recalling(state["complete"] > 0)
+        return model
     except FormulaError as error:
         if context is not None:
             raise
