@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import abc
-import os
 import time
 from collections.abc import Mapping, Sequence
 from copy import copy
@@ -26,6 +25,7 @@ from bayesvb.options import (
     check_count,
     check_positive,
     fresh_seed,
+    processors,
     warn_if_unfinished,
 )
 from bayesvb.parts import Draws
@@ -213,13 +213,13 @@ class AbstractWorkbench(abc.ABC):
         *starts, last = np.random.SeedSequence(seed).spawn(restarts + 2)
         found = search(
             self.core,
-            replace(self.source, workers=n_jobs or len(os.sched_getaffinity(0))),
+            replace(self.source, workers=n_jobs or processors()),
             restarts=restarts,
             effort=Effort(float(tol), max_iter),
             seeds=starts,
             watch=progress,
         )
-        warn_if_unfinished(found.final, max_iter)
+        warn_if_unfinished(found, max_iter)
         return self._fitted(found, draws, np.random.default_rng(last), seed=seed, began=began)
 
     def _fitted(
@@ -227,16 +227,15 @@ class AbstractWorkbench(abc.ABC):
     ) -> Fit:
         """The fit of a search, its components in the order of their labels."""
         core, sums, order = self.ordered(found.final.sums)
-        units = self.source.total_weight * self.log_unit
         return Fit(
             model=self,
             core=core,
             sums=sums,
             order=order,
             draws=core.draws(core.update(sums), n_draws, rng),
-            restarts=restart_table(found, units),
-            traces=traces(found, units),
-            converged=found.final.converged,
+            restarts=restart_table(found, self.log_unit),
+            traces=traces(found, self.log_unit, self.source.total_weight),
+            converged=found.final.converged and not found.interrupted,
             n_iter=found.final.n_iter,
             seconds=time.perf_counter() - began,
             seed=seed,

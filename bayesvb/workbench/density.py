@@ -152,7 +152,8 @@ class DensityRegression(AbstractWorkbench):
 
     def ordered(self, sums: MixtureSums) -> tuple[Mixture, MixtureSums, tuple[int, ...]]:
         """Components sorted by share, the largest first."""
-        order = tuple(np.argsort(-sums.experts.weight, kind="stable").tolist())
+        sizes = density_draws.expected_shares(self.core, self.source, self.core.update(sums))
+        order = tuple(np.argsort(-sizes, kind="stable").tolist())
         return *self.core.permuted(order, sums), order
 
     def relabelled(self, order: Sequence[int]) -> Mixture:

@@ -151,7 +151,7 @@ class GaussianMixture(AbstractWorkbench):
 
     def ordered(self, sums: MixtureSums) -> tuple[Mixture, MixtureSums, tuple[int, ...]]:
         """Components sorted by share, the largest first."""
-        order = tuple(np.argsort(-sums.experts.weight, kind="stable").tolist())
+        order = tuple(np.argsort(-sums.gate.weight, kind="stable").tolist())
         return *self.core.permuted(order, sums), order
 
     def relabelled(self, order: Sequence[int]) -> Mixture:
