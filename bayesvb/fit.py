@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from bayesvb.predict import Values
-    from bayesvb.workbench.base import AbstractWorkbench
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +54,7 @@ class Fit:
         Makes the same fit again.
     """
 
-    model: AbstractWorkbench
+    model: Any
     core: Any
     sums: Any
     order: tuple[int, ...]
@@ -167,11 +166,13 @@ class Fit:
             ``separation`` (mean probability of the component among these rows), ``sigma`` with
             its interval.
         """
-        return self.model.components(self, prob)
+        table: pd.DataFrame = self.model.components(self, prob)
+        return table
 
     def responsibilities(self) -> pd.DataFrame:
         """Probability of each component given the observed row; the rows used in the fit."""
-        return self.model.responsibilities(self)
+        table: pd.DataFrame = self.model.responsibilities(self)
+        return table
 
     def predictive(self, data: object = None, *, response: str | None = None) -> Any:
         """Predictive distribution for each complete row of ``data``.
@@ -228,14 +229,16 @@ class Fit:
             For an unknown kind or option, or levels that the fit never saw.
         """
         options = {"prob": prob, "q": q, "at": at, "n": n, "seed": seed, "response": response}
-        return self.model.predict(self, data, kind, options)
+        predicted: pd.Series | pd.DataFrame = self.model.predict(self, data, kind, options)
+        return predicted
 
     def log_density(self, data: object = None) -> pd.Series:
         """Log posterior-predictive density of each row's observed response(s).
 
         Rows that lack a value are NaN.
         """
-        return self.model.log_density(self, data)
+        densities: pd.Series = self.model.log_density(self, data)
+        return densities
 
     def weights_at(
         self, data: object = None, *, draws: int | None = None
@@ -250,7 +253,8 @@ class Fit:
         n_draws = count(self.draws)
         if draws is not None and not 1 <= draws <= n_draws:
             raise DataError(f"draws={draws!r} must be between 1 and {n_draws}")
-        return self.model.weights_at(self, data, draws)
+        weights: Float[np.ndarray, "draws rows experts"] = self.model.weights_at(self, data, draws)
+        return weights
 
     def save(self, path: str | Path) -> Path:
         """Write all to one netCDF file, the data included; ``bayesvb.load`` reads it back."""

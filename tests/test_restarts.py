@@ -23,7 +23,7 @@ def model(data, **options):
 def searched(fitted, restarts, *, seed=1, watch=None, source=None, **effort):
     seeds = np.random.SeedSequence(seed).spawn(restarts + 1)
     return search(
-        fitted.mixture,
+        fitted.core,
         source or fitted.source,
         restarts=restarts,
         effort=Effort(**effort),
@@ -99,7 +99,7 @@ def test_traces_never_fall(regimes, gate, n_components):
 def test_the_bound_is_that_of_the_state_that_is_kept(regimes_fit):
     sums, source = regimes_fit.sums, regimes_fit.model.source
     units = source.total_weight * np.log(regimes_fit.model.scales.response.scale).sum()
-    found = bound_of(regimes_fit.mixture, source, sums) - units
+    found = bound_of(regimes_fit.core, source, sums) - units
     assert found == pytest.approx(regimes_fit.elbo, rel=1e-12)
 
 
@@ -129,7 +129,7 @@ def test_a_large_source_is_screened_on_a_sample_and_finished_on_all_rows(
     assert fit.converged
     assert fit.elbo == fit.traces["final"][-1]
     units = weights.sum() * np.log(fitted.scales.response.scale).sum()
-    assert bound_of(fit.mixture, fitted.source, fit.sums) - units == pytest.approx(fit.elbo)
+    assert bound_of(fit.core, fitted.source, fit.sums) - units == pytest.approx(fit.elbo)
 
 
 def test_screening_finds_the_optimum_that_all_rows_have(regimes, regimes_fit, small_screen):
@@ -185,7 +185,7 @@ def test_ctrl_c_with_many_rows_still_gives_the_bound_of_all_rows(regimes, run, s
     found = searched(fitted, 3, watch=interruption(run, 2))
     assert found.interrupted
     assert len(found.runs) == min(run + 1, 3)
-    assert bound_of(fitted.mixture, fitted.source, found.final.sums) == found.final.bound
+    assert bound_of(fitted.core, fitted.source, found.final.sums) == found.final.bound
 
 
 def test_ctrl_c_between_two_restarts_keeps_the_first(regimes, monkeypatch):
@@ -220,7 +220,7 @@ def test_ctrl_c_during_the_first_pass_over_all_rows(regimes, small_screen, monke
     monkeypatch.setattr(engine, "enlarged", stop_once)
     found = searched(fitted, 2)
     assert found.interrupted
-    assert bound_of(fitted.mixture, fitted.source, found.final.sums) == found.final.bound
+    assert bound_of(fitted.core, fitted.source, found.final.sums) == found.final.bound
 
 
 # -- odd numbers of components and rows ----------------------------------------------------------
