@@ -24,7 +24,7 @@ LAYERS = (
     "encoding",
     "recipe responses variables",
     "design scaling",
-    "factors prior_table",
+    "factors",
     "quantiles",
     "gates scale_mixture student_mixture",
     "crps joint_student",
@@ -32,7 +32,7 @@ LAYERS = (
     "calibration priors",
     "models",
     "assembly engines",
-    "arviz options posterior_draws prediction run_tables",
+    "arviz named_draws options run_tables",
     "elpd idata psis storage",
     "criteria",
     "predict summary",
@@ -42,7 +42,10 @@ LAYERS = (
     "saving",
     "reports",
     "bayesvb",
+    "cli_tables progress",
+    "cli_messages",
     "cli",
+    "__main__",
 )
 
 # Imports inside a function that point upwards, each a convenience of the public interface.

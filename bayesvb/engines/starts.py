@@ -55,7 +55,7 @@ class Centres(AbstractStart):
         """Nearest centre."""
         points = features(block)[self.columns]
         offset = 0.5 * (self.centres * self.centres).sum(axis=1)
-        return np.argmin(offset[:, None] - self.centres @ points, axis=0)
+        return np.asarray(np.argmin(offset[:, None] - self.centres @ points, axis=0))
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,9 @@ class Slices(AbstractStart):
 
     def labels(self, block: Block) -> Int[np.ndarray, " rows"]:
         """Number of cuts below the row."""
-        return np.searchsorted(self.cuts, self.direction @ features(block)[self.columns])
+        return np.asarray(
+            np.searchsorted(self.cuts, self.direction @ features(block)[self.columns])
+        )
 
 
 def features(block: Block) -> Float[np.ndarray, "columns rows"]:
