@@ -26,7 +26,7 @@ LAYERS = (
     "design scaling",
     "factors",
     "quantiles",
-    "gates student_mixture",
+    "gates scale_mixture student_mixture",
     "crps joint_student",
     "experts",
     "calibration priors",
