@@ -53,7 +53,7 @@ def check_missing(
     *,
     policy: str,
 ) -> None:
-    """Refuse data without a complete row, and incomplete rows if the policy is "raise".
+    """Refuse data without a row that can be used, and incomplete rows if the policy is "raise".
 
     Raises
     ------
@@ -63,6 +63,8 @@ def check_missing(
     counts = {name: int(absent.sum()) for name, absent in missing.items() if absent.any()}
     listed = ", ".join(f"`{name}` in {count}" for name, count in counts.items())
     left, rows = int(complete.sum()), len(complete)
+    if not left and policy == "keep":
+        raise DataError(f"no row has a value: of {rows} rows, all are missing from {listed}")
     if not left:
         raise DataError(f"no row is complete: of {rows} rows, values are missing from {listed}")
     if policy == "raise" and left < rows:

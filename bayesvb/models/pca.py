@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
@@ -13,6 +13,7 @@ from bayesvb.factors.loadings import Loadings, gamma_kl, gamma_log_density
 from bayesvb.linalg import unpack
 from bayesvb.models.base import AbstractModel
 from bayesvb.models.pca_rows import LatentRows, marginal_log_lik
+from bayesvb.models.pca_start import PrincipalAxes
 from bayesvb.parts import Draws
 from bayesvb.special import LOG_2PI
 from bayesvb.stats import Stats, Sweep
@@ -112,8 +113,15 @@ class PrincipalComponents(AbstractModel[PcaPosterior, PcaSums]):
     Attributes
     ----------
     prior : PcaPrior
-    initial : Loadings
-        Where the ascent sets out.
+    n_scores : int
+        Number of principal components.
+    log_unit : ndarray, shape (dims,)
+        Log of the unit of each variable. Densities and bounds are those of the data in their
+        units, as a row loses the units of the variables that were observed only.
+    axes : PrincipalAxes
+        Where ascents set out.
+    rank : int
+        Number of axes in use there.
 
     References
     ----------
@@ -121,7 +129,10 @@ class PrincipalComponents(AbstractModel[PcaPosterior, PcaSums]):
     """
 
     prior: PcaPrior
-    initial: Loadings
+    n_scores: int
+    log_unit: Float[np.ndarray, " dims"]
+    axes: PrincipalAxes
+    rank: int
 
     @property
     def n_components(self) -> int:
@@ -129,16 +140,31 @@ class PrincipalComponents(AbstractModel[PcaPosterior, PcaSums]):
         return 1
 
     @property
-    def n_scores(self) -> int:
-        """Number of principal components."""
-        return self.initial.mean.shape[1] - 1
+    def initial(self) -> Loadings:
+        """Loadings with which the ascent sets out."""
+        return self.axes.loadings(self.n_scores, self.rank)
+
+    def starting_models(self, n: int) -> dict[str, PrincipalComponents]:
+        """Starts with different numbers of axes in use: all of them, or ``n`` at even ratios."""
+        ranks = np.unique(np.geomspace(self.n_scores, 1.0, min(n, self.n_scores)).round())
+        if n >= self.n_scores:
+            ranks = np.arange(1.0, self.n_scores + 1.0)
+        return {f"rank {rank:.0f}": replace(self, rank=int(rank)) for rank in ranks}
 
     def local(self, posterior: PcaPosterior, block: Block) -> Sweep:
         """Scores of the rows, and the sums in which they enter."""
         rows = LatentRows.of(posterior.loadings, block)
         sums = ScoreSums(*rows.sums(block))
-        bound = rows.bound if block.weight is None else rows.bound * block.weight
+        bound = rows.bound - self.units(block)
+        bound = bound if block.weight is None else bound * block.weight
         return Sweep(float(bound.sum()), sums)
+
+    def units(self, block: Block) -> Float[np.ndarray, " rows"]:
+        """What the log density of each row loses on the way to the data's units."""
+        seen = block.designs.get("observed")
+        if seen is None:
+            return np.full(block.n_rows, self.log_unit.sum())
+        return np.asarray(self.log_unit @ seen)
 
     def update(self, sums: PcaSums) -> PcaPosterior:
         """Exact update of ``q(mu, W, tau)`` given the relevances that the statistics carry."""
@@ -183,7 +209,7 @@ class PrincipalComponents(AbstractModel[PcaPosterior, PcaSums]):
 
     def start(self, sums: ScoreSums) -> PcaSums:
         """Statistics of the first posterior."""
-        shape = self.prior.relevance_shape + 0.5 * len(self.initial.mean)
+        shape = self.prior.relevance_shape + 0.5 * len(self.log_unit)
         blank = PcaPosterior(self.initial, shape, np.full(self.n_scores, shape))
         return self.advance(blank, sums)
 
@@ -201,7 +227,7 @@ class PrincipalComponents(AbstractModel[PcaPosterior, PcaSums]):
 
     def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws rows"]:
         """Log density of the observed entries of each row, scores integrated out."""
-        return marginal_log_lik(draws, block)
+        return marginal_log_lik(draws, block) - self.units(block)
 
     def log_prior(self, draws: Draws) -> Float[np.ndarray, " draws"]:
         """Log prior density of each draw."""
