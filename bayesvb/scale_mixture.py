@@ -17,6 +17,7 @@ from scipy.special import gammainccinv, gammaincinv, gammaln, log_ndtr, logsumex
 from bayesvb.errors import DataError
 from bayesvb.factors.normal_gamma import FactorisedNormalGamma, Gamma
 from bayesvb.quantiles import invert_log_cdf
+from bayesvb.row_distribution import AbstractRowDistribution
 from bayesvb.special import LOG_2PI
 
 LEFT_OUT = 1e-60
@@ -153,6 +154,54 @@ class NormalScaleMixture:
         return replace(
             self, location=shift + factor * self.location, scale=abs(factor) * self.scale
         )
+
+
+@dataclass(frozen=True)
+class SameForEveryRow(AbstractRowDistribution):
+    """One distribution, for each of so many rows."""
+
+    one: NormalScaleMixture
+    n_rows: int
+
+    @property
+    def weights(self) -> Float[np.ndarray, "experts rows"]:  # type: ignore[override]
+        """Ones: there is one component."""
+        return np.ones((1, self.n_rows))
+
+    def mean(self) -> Float[np.ndarray, " rows"]:
+        """Mean of each row."""
+        return np.full(self.n_rows, self.one.mean())
+
+    def sd(self) -> Float[np.ndarray, " rows"]:
+        """Standard deviation of each row."""
+        return np.full(self.n_rows, self.one.sd())
+
+    def log_density(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+        """Log density of one value per row."""
+        return self.one.log_density(y)
+
+    def density_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
+        """Density at every point."""
+        return self._repeated(np.exp(self.one.log_density(points)))
+
+    def cdf(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+        """Distribution function at one value per row."""
+        return self.one.cdf(y)
+
+    def cdf_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
+        """Distribution function at every point."""
+        return self._repeated(self.one.cdf(points))
+
+    def quantile(self, q: Float[np.ndarray, " probs"]) -> Float[np.ndarray, "probs rows"]:
+        """Quantiles."""
+        return self._repeated(self.one.quantile(q))
+
+    def draws(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "draws rows"]:
+        """Independent draws."""
+        return self.one.draws(n * self.n_rows, rng).reshape(n, self.n_rows)
+
+    def _repeated(self, values: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
+        return np.repeat(values[:, None], self.n_rows, axis=1)
 
 
 def _rule(precision: Gamma) -> tuple[Float[np.ndarray, " nodes"], Float[np.ndarray, " nodes"]]:

@@ -14,7 +14,7 @@ FOLDERS = {"bayesvb": "bayesvb", "bayesvb.reports": "reports", "bayesvb.datasets
 # Lowest first. A module imports from lower lines only; inside a subpackage its own modules import
 # one another. A new module gets its place here: as low as its imports allow.
 LAYERS = (
-    "errors",
+    "errors row_distribution",
     "linalg special stats datasets",
     "collinearity columns frames parts tokens vocabulary",
     "blocks case_weights",
@@ -22,6 +22,7 @@ LAYERS = (
     "wilkinson",
     "formula",
     "encoding",
+    "gaps",
     "recipe responses variables",
     "design scaling",
     "factors",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,7 +11,7 @@ from scipy.special import digamma
 
 from bayesvb.blocks import Block
 from bayesvb.factors.loadings import Loadings, gamma_kl, gamma_log_density
-from bayesvb.linalg import unpack
+from bayesvb.linalg import pack, unpack
 from bayesvb.models.base import AbstractModel
 from bayesvb.models.pca_rows import LatentRows, marginal_log_lik
 from bayesvb.models.pca_start import PrincipalAxes
@@ -74,6 +75,21 @@ class PcaPosterior:
         spread = np.diagonal(q.covariance, axis1=1, axis2=2)[:, :-1].mean(axis=0)
         norm = (q.mean[:, :-1] ** 2).sum(axis=0)
         return np.asarray(norm / (spread * len(q.mean) / q.expected_precision))
+
+
+    @property
+    def mean(self) -> Float[np.ndarray, " dims"]:
+        """Mean of a new row, exact under q: the centre, as scores have mean zero."""
+        return self.loadings.mean[:, -1]
+
+    @property
+    def covariance(self) -> Float[np.ndarray, "dims dims"]:
+        """Covariance of a new row, exact under q."""
+        q = self.loadings
+        loadings = q.mean[:, :-1]
+        spread = 1.0 + np.trace(q.covariance, axis1=1, axis2=2)
+        own = q.rate / (q.shape - 1.0) * spread
+        return np.asarray(loadings @ loadings.T + np.diag(np.broadcast_to(own, len(loadings))))
 
 
 @dataclass(frozen=True)
@@ -190,6 +206,28 @@ class PrincipalComponents(AbstractModel[PcaPosterior, PcaSums]):
         """Sums of the scores, and the relevances given the loadings."""
         moments = np.diagonal(posterior.loadings.second_moments, axis1=1, axis2=2)
         return PcaSums(sums, self.prior.relevance_rate + 0.5 * moments.sum(axis=0)[:-1])
+
+    def permuted(
+        self, order: Sequence[int], sign: Float[np.ndarray, " components"], sums: PcaSums
+    ) -> PcaSums:
+        """Statistics with the components in another order, and turned round where ``sign`` is -1.
+
+        The bound stays as it is.
+        """
+        columns, turn = np.append(order, self.n_scores), np.append(sign, 1.0)
+        xx = unpack(sums.rows.xx)[:, columns][:, :, columns] * np.outer(turn, turn)
+        rows = replace(sums.rows, xx=pack(xx), tx=sums.rows.tx[:, columns] * turn)
+        return PcaSums(rows, sums.relevance[np.asarray(order)])
+
+    def responses(
+        self, draws: Draws, block: Block, rng: np.random.Generator
+    ) -> Float[np.ndarray, "draws dims rows"]:
+        """One new row per draw and row, from scores that are new as well."""
+        n_draws, n_dims = draws["centre"].shape
+        scores = rng.standard_normal((n_draws, self.n_scores, block.n_rows))
+        noise = rng.standard_normal((n_draws, n_dims, block.n_rows))
+        sd = 1.0 / np.sqrt(draws["precision"][:, None, None])
+        return np.asarray(draws["loadings"] @ scores + draws["centre"][..., None] + sd * noise)
 
     def kl(self, posterior: PcaPosterior) -> float:
         """Divergence of loadings and noise given the relevances, and of the relevances."""
