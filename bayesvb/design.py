@@ -14,8 +14,13 @@ import pandas as pd
 from jaxtyping import Bool, Float, Int
 
 from bayesvb.design_checks import (
-    check_missing, check_response, complete_rows, ranges, warn_of_design,
-)  # fmt: skip
+    check_known,
+    check_missing,
+    check_response,
+    complete_rows,
+    ranges,
+    warn_of_design,
+)
 from bayesvb.encoding import RESPONSE, Terms, terms_of
 from bayesvb.errors import DataError
 from bayesvb.formula import Formula
@@ -189,7 +194,8 @@ def build_design(
     >>> design.terms["mean"], design.terms["gating"], design.n_missing
     (('Intercept', 'x'), ('Intercept',), 1)
     """
-    _check_options(formula, response, missing)
+    check_known("response", response, get_args(ResponseKind))
+    check_known("missing", missing, POLICIES if formula.response is None else POLICIES[:2])
     frame = as_frame(data)
     if not len(frame):
         raise DataError("the data have no rows")
@@ -218,17 +224,6 @@ class _Wanted:
     context: Mapping[str, object]
     gaps: bool
     warn: bool
-
-
-def _check_options(formula: Formula, response: str, missing: str) -> None:
-    policies = POLICIES[:2] if formula.response is not None else POLICIES
-    for name, value, allowed in (
-        ("response", response, get_args(ResponseKind)),
-        ("missing", missing, policies),
-    ):
-        if value not in allowed:
-            listed = ", ".join(map(repr, allowed))
-            raise DataError(f"{name}={value!r} is not known; it is one of {listed}")
 
 
 def _terms(

@@ -14,8 +14,8 @@ from bayesvb.collinearity import dependent_columns
 from bayesvb.errors import DataError, DesignWarning
 
 __all__ = [
-    "check_missing", "check_response", "complete_rows", "ranges", "require_finite", "warn_levels",
-    "warn_of_design",
+    "check_known", "check_missing", "check_response", "complete_rows", "ranges", "require_finite",
+    "warn_levels", "warn_of_design",
 ]  # fmt: skip
 
 LISTED = 6
@@ -35,6 +35,19 @@ class Ranges:
     def constant(self) -> Bool[np.ndarray, " terms"]:
         """Whether a column has one value only."""
         return np.asarray(self.lowest == self.highest)
+
+
+def check_known(name: str, value: str, allowed: Sequence[str]) -> None:
+    """Refuse an option that is none of those allowed.
+
+    Raises
+    ------
+    DataError
+        Listing them.
+    """
+    if value not in allowed:
+        listed = ", ".join(map(repr, allowed))
+        raise DataError(f"{name}={value!r} is not known; it is one of {listed}")
 
 
 def complete_rows(

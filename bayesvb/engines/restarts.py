@@ -97,8 +97,9 @@ def search(
     """Best of several ascents.
 
     Starts take turns: k-means++ on response and covariates, slices of least-squares residuals,
-    rows at random. A model that brings its own starts is run from these, once each. Ctrl-C ends the search; what was reached so far is kept. It goes through before
-    the first run has a bound, when there is nothing to keep.
+    rows at random. A model that brings its own starts is run from these, once each. Ctrl-C ends the
+    search; what was reached so far is kept. It goes through before the first run has a bound, when
+    there is nothing to keep.
 
     Parameters
     ----------

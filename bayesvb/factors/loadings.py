@@ -74,7 +74,7 @@ class Loadings:
     def second_moments(self) -> Float[np.ndarray, "dims columns columns"]:
         """``E[tau c_i c_i']`` for every variable."""
         outer = self.mean[:, :, None] * self.mean[:, None, :]
-        return self.covariance + self.expected_precision * outer
+        return np.asarray(self.covariance + self.expected_precision * outer)
 
     def kl(
         self,
@@ -99,7 +99,7 @@ class Loadings:
         pull = float((self.mean**2 @ prior_precision).sum()) * self.expected_precision
         shared = spread + self.log_det - prior_log_det - n_columns
         normal = 0.5 * (float(shared.sum()) * n_dims / len(shared) + pull)
-        return normal + gamma_kl(self.shape, self.rate, shape, rate)
+        return float(normal + gamma_kl(self.shape, self.rate, shape, rate))
 
     def draws(
         self, n: int, rng: np.random.Generator

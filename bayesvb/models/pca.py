@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -75,7 +76,6 @@ class PcaPosterior:
         spread = np.diagonal(q.covariance, axis1=1, axis2=2)[:, :-1].mean(axis=0)
         norm = (q.mean[:, :-1] ** 2).sum(axis=0)
         return np.asarray(norm / (spread * len(q.mean) / q.expected_precision))
-
 
     @property
     def mean(self) -> Float[np.ndarray, " dims"]:
@@ -241,7 +241,7 @@ class PrincipalComponents(AbstractModel[PcaPosterior, PcaSums]):
         )
         return loadings + gamma_kl(shape, rate, prior.relevance_shape, prior.relevance_rate)
 
-    def begin(self, block: Block, responsibilities: Float[np.ndarray, "experts rows"]) -> ScoreSums:
+    def begin(self, block: Block, responsibilities: Float[np.ndarray, "experts rows"]) -> Any:
         """Sums of these rows under the initial loadings; there is nothing to divide."""
         return ScoreSums(*LatentRows.of(self.initial, block).sums(block))
 
@@ -265,7 +265,7 @@ class PrincipalComponents(AbstractModel[PcaPosterior, PcaSums]):
 
     def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws rows"]:
         """Log density of the observed entries of each row, scores integrated out."""
-        return marginal_log_lik(draws, block) - self.units(block)
+        return np.asarray(marginal_log_lik(draws, block) - self.units(block))
 
     def log_prior(self, draws: Draws) -> Float[np.ndarray, " draws"]:
         """Log prior density of each draw."""

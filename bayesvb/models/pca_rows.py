@@ -90,10 +90,9 @@ class LatentRows:
             mean = covariance[0] @ pull
         else:
             mean = np.ascontiguousarray(times(covariance[number], pull.T).T)
-        constant = (
-            0.5 * patterns.seen.sum(axis=0) * (loadings.expected_log_precision - LOG_2PI)
-            - 0.5 * (moments[:, -1, -1] + log_det)
-        )
+        constant = 0.5 * patterns.seen.sum(axis=0) * (
+            loadings.expected_log_precision - LOG_2PI
+        ) - 0.5 * (moments[:, -1, -1] + log_det)
         bound = (
             constant[number]
             - 0.5 * tau * (t * t).sum(axis=0)

@@ -70,7 +70,7 @@ class Normal(AbstractWorkbench):
     >>> import bayesvb as bvb
     >>> fit = bvb.Normal("waiting ~ 1", bvb.datasets.load("faithful")).fit(seed=1)
     >>> fit.model.exact(fit)["mean"].round(2)
-    part   posterior 
+    part   posterior
     mu     factorised    70.90
            exact         70.90
     sigma  factorised    13.58

@@ -223,7 +223,8 @@ class BayesianPCA(AbstractWorkbench):
 
     def effective(self, fit: Fit) -> int:
         """Number of components whose loadings rise above their uncertainty; see ``components``."""
-        return int((fit.q.effective > 1.0).sum())
+        count: int = np.count_nonzero(fit.q.effective > 1.0)
+        return count
 
     def components(self, fit: Fit, prob: float) -> pd.DataFrame:
         """Size, relevance and signal of every component; see ``pca_meaning.component_table``."""

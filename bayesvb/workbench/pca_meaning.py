@@ -97,9 +97,7 @@ def moments(model: BayesianPCA, fit: Fit) -> tuple[pd.Series, pd.DataFrame]:
     return mean, pd.DataFrame(q.covariance * np.outer(scale, scale), names, names)
 
 
-def predictive(
-    model: BayesianPCA, fit: Fit, rows: Rows, response: str | None
-) -> StudentMixture:
+def predictive(model: BayesianPCA, fit: Fit, rows: Rows, response: str | None) -> StudentMixture:
     """One variable given the others of each row, whether it was observed or not.
 
     Under q the mean and the variance are exact; the form of a Student t with the degrees of
@@ -157,9 +155,9 @@ def _of_rows(model: BayesianPCA, fit: Fit, rows: Rows, kind: str) -> pd.DataFram
 
     loadings = fit.q.loadings
     latent = LatentRows.of(loadings, model.block(rows))
-    columns: Sequence[Any] = list(model.variables)
+    columns: pd.Index[Any] = pd.Index(model.variables)
     if kind in ("scores", "scores-sd"):
-        columns = pd.RangeIndex(1, model.n_components + 1, name="component")
+        columns = pd.RangeIndex(1, len(latent.mean) + 1, name="component")
         sd = np.sqrt(np.diagonal(latent.covariance, axis1=1, axis2=2))[latent.patterns.number]
         values = latent.mean.T if kind == "scores" else sd
     else:
@@ -169,7 +167,7 @@ def _of_rows(model: BayesianPCA, fit: Fit, rows: Rows, kind: str) -> pd.DataFram
             values = np.where(np.isnan(given), values, given)
     table = np.full((len(rows.index), len(columns)), np.nan)
     table[rows.complete] = values
-    return pd.DataFrame(table, rows.index, columns)
+    return pd.DataFrame(table, index=rows.index, columns=columns)
 
 
 def log_density(model: BayesianPCA, fit: Fit, rows: Rows) -> pd.Series:
@@ -177,9 +175,7 @@ def log_density(model: BayesianPCA, fit: Fit, rows: Rows) -> pd.Series:
     return filled(_log_density(model, fit, rows), rows, "log_density")
 
 
-def _log_density(
-    model: BayesianPCA, fit: Fit, rows: Rows
-) -> Float[np.ndarray, " complete"]:
+def _log_density(model: BayesianPCA, fit: Fit, rows: Rows) -> Float[np.ndarray, " complete"]:
     """Log of the mean over draws of the density, the scores integrated out."""
     n_draws, core = count(fit.draws), fit.core
     pieces = [
@@ -223,7 +219,7 @@ def notes(model: BayesianPCA, fit: Fit) -> list[str]:
     said = [
         "Those of loadings and centre take the scores as given: much narrower.",
         f"{n_effective} of {model.n_components} components are effective: their loadings are "
-        "larger than their posterior sd."
+        "larger than their posterior sd.",
     ]
     if model.n_gaps:
         n_values = model.design.matrices["variables"].size
@@ -235,7 +231,7 @@ def warn_of_constants(matrix: Float[np.ndarray, "rows dims"], names: Sequence[st
     """Warn of variables that never vary."""
     constant = np.nanmax(matrix, axis=0) == np.nanmin(matrix, axis=0)
     if constant.any():
-        listed = ", ".join(f"`{names[i]}`" for i in np.flatnonzero(constant))
+        listed = ", ".join(f"`{names[i]}`" for i in np.flatnonzero(constant).tolist())
         warnings.warn(
             f"constant variables tell nothing of the components, and are taken to have the noise "
             f"of the others: {listed}",
