@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class Fit:
     """A fitted model, in the units of the data; components are numbered by share, largest first.
 
-    Intervals are those of a mean-field posterior, which is narrower than the exact one.
+    Intervals are those of a mean-field posterior, which is usually narrower than the exact one.
 
     Attributes
     ----------
