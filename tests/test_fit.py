@@ -102,6 +102,18 @@ def test_a_row_far_out_has_a_density_however_small(fit):
     assert fit.log_density(far).iloc[0] < -100.0
 
 
+@pytest.mark.parametrize("gate", GATES)
+@pytest.mark.parametrize("n_components", [2, 3])
+def test_weights_far_out_are_probabilities(regimes, gate, n_components):
+    model = bvb.DensityRegression(FORMULA, regimes, n_components=n_components, gate=gate)
+    fit = model.fit(seed=5, restarts=2, draws=30, tol=1e-4)
+    size = np.geomspace(1.0, 1e8, 33)
+    rows = pd.DataFrame({"x": np.concatenate([-size, size]), "z": 0.0})
+    weights = fit.predict(rows, "component").to_numpy()
+    assert ((weights >= 0.0) & (weights <= 1.0)).all()
+    assert_allclose(weights.sum(axis=1), 1.0, rtol=1e-12)
+
+
 def test_data_of_any_kind_predicts(fit, regimes):
     columns = {name: regimes[name].tolist() for name in ("x", "z")}
     assert_array_equal(fit.predict(columns), fit.predict(regimes))
