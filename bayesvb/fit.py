@@ -10,8 +10,8 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.errors import DataError
-from bayesvb.models.base import Draws
 from bayesvb.models.mixture import Mixture, MixturePosterior, MixtureSums
+from bayesvb.parts import Draws
 from bayesvb.student_mixture import StudentMixture
 from bayesvb.summary import PROB
 

@@ -11,8 +11,8 @@ from jaxtyping import Float
 
 from bayesvb.assembly import Scales
 from bayesvb.blocks import Block, Source
-from bayesvb.models.base import Draws
 from bayesvb.models.mixture import Mixture
+from bayesvb.parts import Draws
 
 if TYPE_CHECKING:
     from bayesvb.fit import Fit
