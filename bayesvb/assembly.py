@@ -91,7 +91,7 @@ def mixture_of(
     gate: str,
 ) -> Mixture:
     """Mixture of linear experts with these priors."""
-    n_terms, n_gating = len(terms["mean"]), len(terms["gating"])
+    n_terms = len(terms["mean"])
     n_responses = len(scales.response.centre)
     experts = MatrixNormalGamma.prior(
         np.zeros((n_responses, n_terms)),
@@ -99,9 +99,11 @@ def mixture_of(
         priors.noise_shape,
         np.full(n_responses, float(priors.noise_rate)),
     )
-    intercept = np.zeros(n_gating)
-    if scales.parts["gating"].intercept is not None:
-        intercept[scales.parts["gating"].intercept] = 1.0
-    coefficients = Normal.from_precision(np.zeros(n_gating), np.eye(n_gating) / priors.gating_sd**2)
+    gating = scales.parts["gating"]
+    sds = gating_sds(gating, priors)
+    intercept = np.zeros(len(sds))
+    if gating.intercept is not None:
+        intercept[gating.intercept] = 1.0
+    coefficients = Normal.from_precision(np.zeros(len(sds)), np.diag(sds**-2.0))
     prior = GatePrior(coefficients, intercept, priors.concentration)
     return Mixture(LinearExperts(experts), GATES[gate].from_prior(n_components, prior))

@@ -33,12 +33,23 @@ def compare(fits: Mapping[str, Fit]) -> pd.DataFrame:
     """
     from bayesvb.elpd import compare as compare_elpd
 
+    check_comparable(fits)
+    return compare_elpd({name: fit.loo() for name, fit in fits.items()})
+
+
+def check_comparable(fits: Mapping[str, Fit]) -> None:
+    """Refuse fewer than two fits, and fits of different responses or rows.
+
+    Raises
+    ------
+    DataError
+        The message names the two fits that differ.
+    """
     if len(fits) < 2:
         raise DataError(f"compare needs two fits or more; there are {len(fits)}")
     (first, reference), *others = fits.items()
     for name, fit in others:
         _check_same(first, reference, name, fit)
-    return compare_elpd({name: fit.loo() for name, fit in fits.items()})
 
 
 def _check_same(first: str, reference: Fit, name: str, fit: Fit) -> None:
