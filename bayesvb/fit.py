@@ -43,7 +43,8 @@ class Fit:
     draws : Mapping of str to ndarray
         Draws from the variational posterior on the standardised scale.
     restarts : pandas.DataFrame
-        One row per restart: start, elbo, n_iter, converged, rows, seconds, best.
+        One row per restart: start, elbo, score (elbo, or for ``softmax-bouchard`` a tighter bound
+        of the same posterior: the largest is kept), n_iter, converged, rows, seconds, best.
     traces : Mapping of int to ndarray
         Lower bound after every accepted sweep, by restart; ``"final"`` of a fit whose restarts
         went over a sample of the rows.
@@ -89,7 +90,7 @@ class Fit:
 
     @property
     def best_restart(self) -> int:
-        """Number of the restart with the largest bound."""
+        """Number of the restart that was kept."""
         return int(self.restarts.index[self.restarts["best"]][0])
 
     @property

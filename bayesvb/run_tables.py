@@ -29,6 +29,7 @@ def restart_table(found: Search, units: float) -> pd.DataFrame:
         {
             "start": run.start,
             "elbo": run.ascent.bound - units * run.n_rows / total,
+            "score": run.score - units * run.n_rows / total,
             "n_iter": run.ascent.n_iter,
             "converged": run.ascent.converged,
             "rows": run.n_rows,

@@ -28,6 +28,8 @@ class Run:
     start : str
         How the rows were divided at first, a key of ``STARTS``.
     ascent : Ascent
+    score : float
+        What runs are ranked by: the bound, or a tighter one of the same posterior.
     n_rows : int
         Rows that it went over.
     seconds : float
@@ -35,6 +37,7 @@ class Run:
 
     start: str
     ascent: Ascent[Any]
+    score: float
     n_rows: int
     seconds: float
 
@@ -48,7 +51,7 @@ class Search:
     runs : tuple of Run
         In the order in which they were made.
     best : int
-        Number of the run whose bound is the largest.
+        Number of the run with the largest score.
     final : Ascent
         The best run; continued on all rows where the runs went over a sample.
     """
@@ -83,7 +86,8 @@ def search(
     """Best of several ascents.
 
     Starts take turns: k-means++ on response and covariates, slices of least-squares residuals,
-    rows at random. Ctrl-C ends the run that is under way; what was reached so far is kept.
+    rows at random. The largest score wins: the bound, plus ``model.slack``. Ctrl-C ends the run
+    that is under way; what was reached so far is kept.
 
     Parameters
     ----------
@@ -110,7 +114,7 @@ def search(
         runs.append(_run(model, screened, start, kind, effort, _numbered(watch, number)))
         if runs[-1].ascent.interrupted:
             break
-    best = int(np.argmax([run.ascent.bound for run in runs]))
+    best = int(np.argmax([run.score for run in runs]))
     final = runs[best].ascent
     if screened is not source and not final.interrupted:
         sums = enlarged(model, source, final.sums)
@@ -142,7 +146,14 @@ def _run(
 
     sums = model.start(source.map_reduce(divide))
     ascent = cavi(model, source, sums, **vars(effort), watch=watch)
-    return Run(kind, ascent, source.n_rows, time.perf_counter() - began)
+    slack = partial(model.slack, model.update(ascent.sums))
+    return Run(
+        start=kind,
+        ascent=ascent,
+        score=ascent.bound + source.map_reduce(slack).value,
+        n_rows=source.n_rows,
+        seconds=time.perf_counter() - began,
+    )
 
 
 def enlarged(model: AbstractModel[Any, Any], source: Source, sums: Any) -> Any:

@@ -117,6 +117,14 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, SumsT]):
     def kl(self, posterior: PosteriorT) -> float:
         """``KL(posterior || prior)``."""
 
+    def slack(self, posterior: PosteriorT, block: Block) -> Float[np.ndarray, " rows"]:
+        """Nats per row by which a tighter bound on the same posterior beats that of ``rows``.
+
+        It counts where ascents from different starts are ranked: a loose bound may prefer a
+        solution that empties components. None here, as the bound is the tightest at hand.
+        """
+        return np.zeros(block.n_rows)
+
     @abc.abstractmethod
     def mean_weights(
         self, posterior: PosteriorT, block: Block

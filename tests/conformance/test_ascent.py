@@ -14,7 +14,7 @@ from bayesvb.engines.cavi import cavi
 from bayesvb.models.mixture import Mixture
 
 PROBLEMS = 40
-"""Per gate (four of them, with the relabelled one) and way of going: 320 ascents."""
+"""Per gate (six of them, with the relabelled one) and way of going: 480 ascents."""
 
 
 @pytest.fixture
