@@ -10,8 +10,9 @@ from jaxtyping import Float
 from bayesvb.blocks import Block
 from bayesvb.factors.normal import Normal
 from bayesvb.gates.base import LogitSums
-from bayesvb.gates.softmax_family import AbstractSoftmaxGate, logit_moments
+from bayesvb.gates.softmax_family import AbstractSoftmaxGate, centred_sums, logit_moments
 from bayesvb.gates.tilted import tilted_bound
+from bayesvb.linalg import unpack
 from bayesvb.parts import AbstractRows
 from bayesvb.special import jaakkola
 
@@ -154,6 +155,10 @@ class BouchardGate(AbstractSoftmaxGate):
         logit, variance = logit_moments(posterior, block)
         bound, share, omega = product_bound(logit, variance)
         return BouchardRows(logit - bound, logit, share, omega, block)
+
+    def advance(self, posterior: Normal, sums: LogitSums) -> LogitSums:
+        """Exact update given the quadratic form, then the best shift of all means together."""
+        return centred_sums(self.prior, self.update(sums).mean, unpack(sums.curvature))
 
     def slack(self, posterior: Normal, block: Block) -> Float[np.ndarray, " rows"]:
         """By how much the tilted bound is tighter, where it is."""

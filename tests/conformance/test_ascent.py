@@ -137,10 +137,10 @@ def test_a_tighter_tolerance_goes_further(gate_name, separated):
     loose, tight = (climb(problem, tol=tol) for tol in (1e-2, 1e-12))
     assert loose.n_iter < tight.n_iter
     assert loose.bound <= tight.bound
-    # Two gains in a row below this per row are the condition to stop.
+    # Two gains in a row below this per row are the condition to stop; a cycle makes two of them.
     gains = np.diff(loose.trace)
     assert gains[-2:].max() < 1e-2 * 200
-    assert all(max(pair) >= 1e-2 * 200 for pair in pairwise(gains[:-1]))
+    assert all(max(pair) >= 1e-2 * 200 for pair in pairwise(gains[:-2]))
 
 
 # Blocks and workers

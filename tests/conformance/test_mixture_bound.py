@@ -82,9 +82,9 @@ def softmax_terms(gate, q, z):
 
 
 def jensen_terms(gate, q, z):
-    """``t - log sum exp(t + s / 2)``."""
+    """``t - log sum exp(t + s / 2)``; one component needs no bound."""
     t, s = q.mean @ z, np.array([z @ c @ z for c in q.covariance])
-    return t - np.logaddexp.reduce(t + 0.5 * s)
+    return np.zeros(1) if len(t) == 1 else t - np.logaddexp.reduce(t + 0.5 * s)
 
 
 def bouchard_terms(gate, q, z):
