@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 import bayesvb as bvb
-from bayesvb.datasets import SIMULATIONS
 from bayesvb.gates import GATES
 
-BIMODAL = SIMULATIONS["bimodal"]
+BIMODAL = bvb.datasets.SIMULATIONS["bimodal"]
 
 
 @pytest.fixture(scope="module", params=[1, 2])

@@ -34,7 +34,9 @@ def reference_of(root, gate_name):
     """The bounds of the softmax gate differ; the model that was sampled from is the same."""
     text = (root / "tests/reference/two_experts/posterior.json").read_text(encoding="utf-8")
     all_gates = json.loads(text)
-    values = (all_gates["softmax"] if gate_name.startswith("softmax") else {}) | all_gates[gate_name]
+    values = (all_gates["softmax"] if gate_name.startswith("softmax") else {}) | all_gates[
+        gate_name
+    ]
     return {how: {k: np.array(v) for k, v in found.items()} for how, found in values.items()}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Generic, Self, TypeVar
+from typing import Self
 
 import numpy as np
 from jaxtyping import Float
@@ -75,9 +75,6 @@ def centred_sums(
     offset -= offset.mean(axis=0)
     pull = times(prior.precision, offset)
     return LogitSums(pack(curvature), times(curvature, prior.mean + offset) + pull)
-
-
-SumsT = TypeVar("SumsT", bound=Stats)
 
 
 @dataclass(frozen=True)
