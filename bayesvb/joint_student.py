@@ -76,7 +76,7 @@ class AbstractJointStudent(abc.ABC):
         """Log of weight times density."""
         with np.errstate(divide="ignore"):
             log_weights = np.log(self.weights)
-        return log_weights[:, None] + self.component_log_density(x)
+        return np.asarray(log_weights[:, None] + self.component_log_density(x))
 
 
 @dataclass(frozen=True)
@@ -95,9 +95,9 @@ class JointStudent(AbstractJointStudent):
 
     References
     ----------
-    Bishop (2006), Pattern Recognition and Machine Learning, eqs 10.81 and 10.82. Ding (2016), On the
-    conditional distribution of the multivariate t distribution,
-    doi:10.1080/00031305.2016.1164756, eq. 1.
+    Bishop (2006), Pattern Recognition and Machine Learning, eqs 10.81 and 10.82. Ding (2016), On
+    the conditional distribution of the multivariate t distribution,
+    doi:10.1080/00031305.2016.1164756.
 
     Examples
     --------

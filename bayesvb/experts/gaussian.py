@@ -89,9 +89,9 @@ class AbstractGaussianExperts(AbstractExperts[PosteriorT, GaussianSums], Generic
     def slopes(
         self,
         mean: Float[np.ndarray, "*batch dims"],
-        precision: Float[np.ndarray, "*batch dims *form"],
+        precision: Float[np.ndarray, "..."],
     ) -> tuple[Float[np.ndarray, "*batch dims"], Float[np.ndarray, "*batch products"]]:
-        """Coefficients of ``x`` and of its products in ``-(x - mean)' precision (x - mean) / 2``."""
+        """Coefficients of ``x`` and of its products in the exponent of the density."""
 
     @abc.abstractmethod
     def log_det(
@@ -118,7 +118,7 @@ class AbstractGaussianExperts(AbstractExperts[PosteriorT, GaussianSums], Generic
     def _terms(
         self,
         mean: Float[np.ndarray, "*batch dims"],
-        precision: Float[np.ndarray, "*batch dims *form"],
+        precision: Float[np.ndarray, "..."],
         log_det: Float[np.ndarray, "*batch"],
         x: Float[np.ndarray, "dims rows"],
         products: Float[np.ndarray, "products rows"],
