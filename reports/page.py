@@ -46,7 +46,8 @@ def page_summary(fits: Mapping[str, Fit], date: str | None = None) -> Summary:
         "comparison": comparison(fits) if several else None,
         "fits": reports,
     }
-    return _identified(plain(whole), "page")
+    found: Summary = _identified(plain(whole), "page")
+    return found
 
 
 def _fit_summary(fit: Fit, name: str, prefix: str) -> Summary:
@@ -99,11 +100,15 @@ def html(summary: Summary) -> str:
     """The page of a summary."""
     titles = {name: section.title for name, section in SECTIONS.items()}
     style = resources.files("bayesvb.reports").joinpath("static/report.css")
-    return _environment().get_template("page.html").render(
-        summary=summary,
-        titles=titles,
-        style=Markup(style.read_text(encoding="utf-8")),
-        twin=Markup(twin(summary)),
+    return (
+        _environment()
+        .get_template("page.html")
+        .render(
+            summary=summary,
+            titles=titles,
+            style=Markup(style.read_text(encoding="utf-8")),
+            twin=Markup(twin(summary)),
+        )
     )
 
 

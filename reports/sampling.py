@@ -73,7 +73,8 @@ def sample(fit: Fit, most: int) -> Sample:
 
 def observed(fit: Fit, at: Int[np.ndarray, " rows"], number: int) -> Float[np.ndarray, " rows"]:
     """Values of one response in the formula's units."""
-    return np.asarray(fit.model.design.response, dtype=float)[at, number]
+    response = np.asarray(fit.model.design.response, dtype=float)
+    return np.asarray(response[at, number])
 
 
 def predictive_at(fit: Fit, at: Int[np.ndarray, " rows"], response: str) -> StudentMixture:

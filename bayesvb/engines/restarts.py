@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,8 @@ class Run:
         What runs are ranked by: the bound, or a tighter one of the same posterior.
     n_rows : int
         Rows that it went over.
+    total_weight : float
+        Sum of their case weights.
     seconds : float
     """
 
@@ -39,6 +42,7 @@ class Run:
     ascent: Ascent[Any]
     score: float
     n_rows: int
+    total_weight: float
     seconds: float
 
 
@@ -54,11 +58,14 @@ class Search:
         Number of the run with the largest score.
     final : Ascent
         The best run; continued on all rows where the runs went over a sample.
+    interrupted : bool
+        Ended by Ctrl-C, in whichever run.
     """
 
     runs: tuple[Run, ...]
     best: int
     final: Ascent[Any]
+    interrupted: bool = False
 
 
 @dataclass(frozen=True)
@@ -86,8 +93,9 @@ def search(
     """Best of several ascents.
 
     Starts take turns: k-means++ on response and covariates, slices of least-squares residuals,
-    rows at random. The largest score wins: the bound, plus ``model.slack``. Ctrl-C ends the run
-    that is under way; what was reached so far is kept.
+    rows at random. The largest score wins: the bound, plus ``model.slack``. Ctrl-C ends the search;
+    what was reached so far is kept. It goes through before the first run has a bound, when there is
+    nothing to keep.
 
     Parameters
     ----------
@@ -106,25 +114,24 @@ def search(
         sample = sample_rows(source, SCREEN_ROWS // 2, rng)
         screened = Source(tuple(sample.split(BLOCK_ROWS)), source.workers)
     runs: list[Run] = []
-    for number, kind in zip(range(restarts), _in_turn(tuple(STARTS)), strict=False):
-        start_rng = np.random.default_rng(seeds[number])
-        start = STARTS[kind](
-            sample_rows(screened, SAMPLE_ROWS, start_rng), model.n_components, start_rng
-        )
-        runs.append(_run(model, screened, start, kind, effort, _numbered(watch, number)))
-        if runs[-1].ascent.interrupted:
-            break
+    try:
+        for number, kind in zip(range(restarts), cycle(STARTS), strict=False):
+            start_rng = np.random.default_rng(seeds[number])
+            sample = sample_rows(screened, SAMPLE_ROWS, start_rng)
+            start = STARTS[kind](sample, model.n_components, start_rng)
+            runs.append(_run(model, screened, start, kind, effort, _numbered(watch, number)))
+            if runs[-1].ascent.interrupted:
+                break
+    except KeyboardInterrupt:
+        if not runs:
+            raise
+    interrupted = len(runs) < restarts or runs[-1].ascent.interrupted
     best = int(np.argmax([run.score for run in runs]))
     final = runs[best].ascent
-    if screened is not source and not final.interrupted:
-        sums = enlarged(model, source, final.sums)
-        final = cavi(model, source, sums, **vars(effort), watch=_numbered(watch, restarts))
-    return Search(tuple(runs), best, final)
-
-
-def _in_turn(kinds: tuple[str, ...]) -> Any:
-    while True:
-        yield from kinds
+    if screened is not source:
+        passes = replace(effort, max_iter=1) if interrupted else effort
+        final = _on_all_rows(model, source, final.sums, passes, _numbered(watch, restarts))
+    return Search(tuple(runs), best, final, interrupted or final.interrupted)
 
 
 def _numbered(watch: Watch | None, number: int) -> Callable[[int, float], None] | None:
@@ -146,14 +153,30 @@ def _run(
 
     sums = model.start(source.map_reduce(divide))
     ascent = cavi(model, source, sums, **vars(effort), watch=watch)
-    slack = partial(model.slack, model.update(ascent.sums))
+    slack = source.map_reduce(partial(model.slack, model.update(ascent.sums)))
     return Run(
         start=kind,
         ascent=ascent,
-        score=ascent.bound + source.map_reduce(slack).value,
+        score=ascent.bound + slack.value,
         n_rows=source.n_rows,
+        total_weight=source.total_weight,
         seconds=time.perf_counter() - began,
     )
+
+
+def _on_all_rows(
+    model: AbstractModel[Any, Any],
+    source: Source,
+    sums: Any,
+    effort: Effort,
+    watch: Callable[[int, float], None] | None,
+) -> Ascent[Any]:
+    """Ascent from the statistics of a sample; after Ctrl-C only as far as its first bound."""
+    try:
+        return cavi(model, source, enlarged(model, source, sums), **vars(effort), watch=watch)
+    except KeyboardInterrupt:
+        first = cavi(model, source, enlarged(model, source, sums), max_iter=1)
+        return replace(first, interrupted=True)
 
 
 def enlarged(model: AbstractModel[Any, Any], source: Source, sums: Any) -> Any:

@@ -91,7 +91,8 @@ def _trusted(k: Float[np.ndarray, " rows"], good: float) -> Summary:
     }[verdict]
     threshold = f"ok: all k up to {good:.2f}; problem: any above 1, or more than {percent(MANY)}"
     value = f"{high} of {counted(len(k), 'row')} high"
-    return check("Leave-one-out reliable", verdict, value, reading=reading, threshold=threshold)
+    return check("Leave-one-out reliable", verdict, value, reading=reading, threshold=threshold,
+                 reach="accuracy")  # fmt: skip
 
 
 def _worth_it(fit: Fit, loo: Elpd, straight: Float[np.ndarray, " rows"] | None) -> list[Summary]:
@@ -136,9 +137,7 @@ def _figure(k: Float[np.ndarray, " rows"], good: float, chosen: Sample) -> Summa
     return drawn(draw, alt=alt, caption=caption)
 
 
-def _high(
-    fit: Fit, chosen: Sample, loo: Elpd, k: Float[np.ndarray, " rows"]
-) -> Summary | None:
+def _high(fit: Fit, chosen: Sample, loo: Elpd, k: Float[np.ndarray, " rows"]) -> Summary | None:
     worst = [i for i in np.argsort(-k)[:LISTED] if k[i] > loo.good_k]
     if not worst:
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -87,8 +88,8 @@ def _check(one: Calibration, whose: str) -> Summary:
     wide = percent(float(cover.observed[-1]))
     reading = {
         "ok": "Predicted probabilities agree with how often things happened.",
-        "look": "Predicted probabilities are somewhat off: see the curves for where.",
-        "problem": "Predicted probabilities are clearly off: do not use the tails.",
+        "look": f"Predicted probabilities are somewhat off: {_direction(one)}.",
+        "problem": f"Predicted probabilities are clearly off: {_direction(one)}.",
     }[verdict]
     threshold = (
         f"ok: PIT inside its {percent(one.ecdf.prob)} band and coverage within 2 se; problem: "
@@ -96,6 +97,16 @@ def _check(one: Calibration, whose: str) -> Summary:
     )
     value = f"90{chr(0x202F)}% intervals hold {wide}"
     return check(f"Calibrated{whose}", verdict, value, reading=reading, threshold=threshold)
+
+
+def _direction(one: Calibration) -> str:
+    """How the intervals err, in words."""
+    off = (one.coverage.observed - one.coverage.prob) / one.coverage.standard_error
+    if off.min() < -2.0:
+        return "intervals hold fewer rows than they should"
+    if off.max() > 2.0:
+        return "intervals hold more rows than they should, which is the cautious side"
+    return "intervals hold as many rows as they should, but the curve leaves its band"
 
 
 def _ecdf(ecdf: PitEcdf) -> Summary:
@@ -186,7 +197,8 @@ def _groups(
     values = column.to_numpy(dtype=float)
     edges = np.unique(np.quantile(values, np.linspace(0.0, 1.0, BINS + 1)))
     number = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, len(edges) - 2)
+    names = labels([float(edge) for edge in edges])
     return {
-        f"{numeral(float(low))} to {numeral(float(high))}": np.flatnonzero(number == i)
-        for i, (low, high) in enumerate(zip(edges[:-1], edges[1:], strict=True))
+        f"{low} to {high}": np.flatnonzero(number == i)
+        for i, (low, high) in enumerate(pairwise(names))
     }

@@ -31,7 +31,7 @@ OCCUPIED = 0.01
 def summary(fit: Fit) -> Summary:
     """Table of the components, and their weights along the covariate that moves them most."""
     frame = fit.components()
-    empty = [int(k) for k, n in frame["rows"].items() if n == 0]
+    empty = [int(str(k)) for k, n in frame["rows"].items() if n == 0]
     name = most_moving(fit, weights_moved) if fit.model.n_components > 1 else None
     return {
         "prob": PROB,

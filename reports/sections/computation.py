@@ -115,7 +115,8 @@ def _close(k: float | None, n_draws: int) -> Summary:
         "problem": "The approximation differs from the posterior: trust its predictions as far as "
         "the checks below carry them, and its intervals of parameters little.",
     }[verdict]
-    return check(name, verdict, f"k-hat {k:.2f}", reading=reading, threshold=threshold)
+    return check(name, verdict, f"k-hat {k:.2f}", reading=reading, threshold=threshold,
+                 reach="parameters")  # fmt: skip
 
 
 def _restarts(fit: Fit) -> Summary:

@@ -18,7 +18,6 @@ from ..profiles import (
     MOST_COMPARED,
     Covariate,
     Profile,
-    covariate,
     labels,
     most_moving,
     profile,
@@ -186,6 +185,6 @@ def _table(index: pd.Index, distribution: StudentMixture, name: str, fixed: str)
     if np.isinf(frame["sd"]).any():
         caption += (
             " ∞: a component with almost no rows has tails too heavy for a standard deviation, "
-            "however small its weight; the quantiles hardly notice it."
+            "however small its weight; quantiles are the better description."
         )
     return table(frame, caption, decimals=dict.fromkeys(columns, significant([width], 3)))

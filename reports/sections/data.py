@@ -145,5 +145,3 @@ def _scatter(
         if np.ptp(x) > 0.0:
             alt += f" Their correlation is {np.corrcoef(x, values)[0, 1]:.2f}."
     return drawn(draw, alt=alt, caption=caption)
-
-

@@ -32,7 +32,7 @@ def summary(fit: Fit) -> Summary:
     """Tables of the parts and their forests."""
     whole = fit.summary()
     shares = component_table(fit)["share"]
-    drawn_components = [int(k) for k, share in shares.items() if share >= OCCUPIED]
+    drawn_components = [int(str(k)) for k, share in shares.items() if share >= OCCUPIED]
     meaning = fit.mixture.gate.coefficient_meaning()
     says = {
         "mean": "Coefficients of the components' lines, in units of the response per unit of term",
@@ -76,7 +76,7 @@ def _table(whole: pd.DataFrame, part: str, words: str) -> Summary:
 def _forest(rows: pd.DataFrame, part: str, components: list[int]) -> Summary | None:
     """One panel per term, one interval per component."""
     levels = [name for name in rows.index.names if name != "component"]
-    terms = list(dict.fromkeys(rows.index.droplevel("component")))
+    terms = list(dict.fromkeys(rows.reset_index("component").index))
     rows = rows[rows.index.get_level_values("component").isin(components)]
     if rows.empty:
         return None

@@ -67,9 +67,7 @@ def summary(fit: Fit) -> Summary:
     }
 
 
-def replicated(
-    fit: Fit, at: Int[np.ndarray, " rows"]
-) -> Float[np.ndarray, "sets responses rows"]:
+def replicated(fit: Fit, at: Int[np.ndarray, " rows"]) -> Float[np.ndarray, "sets responses rows"]:
     """One data set per draw, at rows of the fit, in the data's units."""
     n_sets = min(MOST_SETS, len(fit.draws["gate"]), max(MOST_VALUES // len(at), CURVES))
     draws = {name: values[:n_sets] for name, values in fit.draws.items()}

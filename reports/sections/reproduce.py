@@ -47,7 +47,8 @@ CITATIONS = (
     },
     {
         "what": "what a report should hold",
-        "text": "Kruschke (2021), Bayesian Analysis Reporting Guidelines, Nature Human Behaviour 5.",
+        "text": "Kruschke (2021), Bayesian Analysis Reporting Guidelines, Nature Human "
+        "Behaviour 5.",
         "link": "https://doi.org/10.1038/s41562-021-01177-7",
     },
 )
@@ -92,11 +93,12 @@ def code(fit: Fit) -> str:
         options.append("weights=weights")
     listed = "".join(f"    {option},\n" for option in options)
     n_rows = len(model.design.complete)
+    formula = f"    {model.formula.canonical()!r},\n    data,\n"
     return (
         "import bayesvb as bvb\n\n"
         f"# data: the data frame, {n_rows} rows"
         f"{'; weights: one number per row' if model.weights is not None else ''}\n"
-        f"model = bvb.DensityRegression(\n    {model.formula.canonical()!r},\n    data,\n{listed})\n"
+        f"model = bvb.DensityRegression(\n{formula}{listed})\n"
         f"fit = model.fit(restarts={len(fit.restarts)}, draws={len(fit.draws['gate'])}, "
         f"seed={fit.seed})\n"
     )
