@@ -6,6 +6,8 @@ from dataclasses import dataclass, fields
 
 from bayesvb.errors import PriorError
 
+FAMILIES = ("conjugate", "semi-conjugate")
+
 
 @dataclass(frozen=True)
 class Priors:
@@ -21,7 +23,7 @@ class Priors:
     ----------
     coefficient_sd : float
         Prior standard deviation of an expert's coefficient, in units of that expert's noise:
-        ``beta | sigma ~ N(0, (coefficient_sd * sigma)^2)``.
+        ``beta | sigma ~ N(0, (coefficient_sd * sigma)^2)``; see ``family``.
     noise_shape, noise_rate : float
         ``1 / sigma^2 ~ Ga(noise_shape, noise_rate)``, rate in units of the response's variance.
     gating_sd : float
@@ -31,6 +33,14 @@ class Priors:
         superfluous components empty themselves.
     concentration : float
         Dirichlet concentration of each weight, for ``gate="dirichlet"``.
+    family : {"conjugate", "semi-conjugate"}
+        ``"semi-conjugate"`` makes an expert's coefficients independent of its noise:
+        ``beta ~ N(0, coefficient_sd^2)``, in units of the response, as in the logit stick-breaking
+        literature.
+    even_sticks : bool
+        For ``gate="stick-breaking"``: prior means ``-log(K - k)`` of the intercepts, so that all
+        components weigh the same a priori. Without, the means are zero, as in the literature, and
+        each component weighs half of the one before.
     standardize : bool
         Whether columns and response are standardised at all. Without, every number above refers
         to the data as they are.
@@ -57,14 +67,21 @@ class Priors:
     gating_sd: float = 1.5
     gating_intercept_sd: float = 5.0
     concentration: float = 1.0
+    family: str = "conjugate"
+    even_sticks: bool = True
     standardize: bool = True
 
     def __post_init__(self) -> None:
+        if self.family not in FAMILIES:
+            known = " or ".join(map(repr, FAMILIES))
+            raise PriorError(f"family={self.family!r} must be {known}")
         for field in fields(self):
             value = getattr(self, field.name)
-            if field.name == "standardize":
+            if field.name == "family":
+                continue
+            if isinstance(field.default, bool):
                 if not isinstance(value, bool):
-                    raise PriorError(f"standardize={value!r} must be True or False")
+                    raise PriorError(f"{field.name}={value!r} must be True or False")
             elif isinstance(value, bool) or not isinstance(value, int | float):
                 raise PriorError(f"{field.name}={value!r} must be a number")
             elif not 0.0 < value < float("inf"):

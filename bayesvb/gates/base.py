@@ -70,11 +70,15 @@ class GatePrior:
         One at the intercept column, zero elsewhere.
     concentration : float
         Dirichlet concentration of each component.
+    even : bool
+        Whether a gate that breaks a stick shifts its intercepts until all components weigh the same
+        where all covariates are zero.
     """
 
     coefficients: Normal
     intercept: Float[np.ndarray, " terms"]
     concentration: float
+    even: bool = True
 
 
 class AbstractGate(abc.ABC, Generic[PosteriorT, SumsT]):
@@ -87,7 +91,7 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, SumsT]):
     @classmethod
     @abc.abstractmethod
     def from_prior(cls, n_components: int, prior: GatePrior) -> AbstractGate[PosteriorT, SumsT]:
-        """Gate of ``n_components`` components, equally weighted a priori."""
+        """Gate of ``n_components`` components, equally weighted a priori if not told otherwise."""
 
     @property
     @abc.abstractmethod

@@ -79,8 +79,11 @@ class Mixture(AbstractModel[MixturePosterior, MixtureSums]):
         return MixturePosterior(self.experts.update(sums.experts), self.gate.update(sums.gate))
 
     def advance(self, posterior: MixturePosterior, sums: MixtureSums) -> MixtureSums:
-        """Sums of the experts as they are, those of the gate after its step."""
-        return MixtureSums(sums.experts, self.gate.advance(posterior.gate, sums.gate))
+        """Sums of both after their steps; most are as they were."""
+        return MixtureSums(
+            self.experts.advance(posterior.experts, sums.experts),
+            self.gate.advance(posterior.gate, sums.gate),
+        )
 
     def slack(self, posterior: MixturePosterior, block: Block) -> Slack:
         """That of the gate: its bound enters a row as a constant, responsibilities stay."""
@@ -101,7 +104,10 @@ class Mixture(AbstractModel[MixturePosterior, MixtureSums]):
 
     def start(self, sums: MixtureSums) -> MixtureSums:
         """Statistics of the first posterior, from the sums of ``begin`` over all rows."""
-        return MixtureSums(sums.experts, self.gate.advance(self.gate.start(), sums.gate))
+        return MixtureSums(
+            self.experts.advance(None, sums.experts),
+            self.gate.advance(self.gate.start(), sums.gate),
+        )
 
     def responsibilities(
         self, posterior: MixturePosterior, block: Block
