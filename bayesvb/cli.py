@@ -15,7 +15,7 @@ from bayesvb.cli_tables import check_outputs, read_table, write_csv
 from bayesvb.gates import GATES
 from bayesvb.predict import KINDS
 from bayesvb.progress import progress_line
-from bayesvb.workbench import COMMAND_NAMES, MODELS, DensityRegression
+from bayesvb.workbench import COMMAND_NAMES, MODELS, AbstractWorkbench, DensityRegression
 
 if TYPE_CHECKING:
     from bayesvb.fit import Fit
@@ -109,7 +109,7 @@ def fit(
 
 
 def _fitted(
-    model: DensityRegression, *, restarts: int, seed: int | None, max_iter: int = 2000
+    model: AbstractWorkbench, *, restarts: int, seed: int | None, max_iter: int = 2000
 ) -> Fit:
     """Fit with a progress line where stderr is a terminal."""
     with progress_line(restarts, sys.stderr) as watch:

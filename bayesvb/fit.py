@@ -10,9 +10,8 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.errors import DataError
-from bayesvb.models.mixture import Mixture, MixturePosterior, MixtureSums
+from bayesvb.named_draws import count
 from bayesvb.parts import Draws
-from bayesvb.student_mixture import StudentMixture
 from bayesvb.summary import PROB
 
 if TYPE_CHECKING:
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from bayesvb.predict import Values
-    from bayesvb.workbench import DensityRegression
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,11 +30,11 @@ class Fit:
 
     Attributes
     ----------
-    model : DensityRegression
+    model : AbstractWorkbench
         What was fitted, with its data.
-    mixture : Mixture
+    core : AbstractModel
         The model on the standardised scale, its components in the order of the labels.
-    sums : MixtureSums
+    sums : Stats
         Expected sufficient statistics at the end: the state of the fit.
     order : tuple of int
         Number that each component had during the ascent.
@@ -57,9 +55,9 @@ class Fit:
         Makes the same fit again.
     """
 
-    model: DensityRegression
-    mixture: Mixture
-    sums: MixtureSums
+    model: Any
+    core: Any
+    sums: Any
     order: tuple[int, ...]
     draws: Draws
     restarts: pd.DataFrame
@@ -70,9 +68,9 @@ class Fit:
     seed: int
 
     @property
-    def q(self) -> MixturePosterior:
+    def q(self) -> Any:
         """Variational posterior on the standardised scale."""
-        return self.mixture.update(self.sums)
+        return self.core.update(self.sums)
 
     @property
     def elbo(self) -> float:
@@ -97,9 +95,8 @@ class Fit:
     def posterior(self) -> Any:
         """Draws in the data's units as an xarray Dataset (chain, draw, ...)."""
         from bayesvb.arviz import group, to_arviz
-        from bayesvb.posterior_draws import named_draws
 
-        named = named_draws(self)
+        named = self.model.named_draws(self)
         tree = to_arviz({"posterior": named.values}, dims=named.dims, coords=named.coords)
         return group(tree, "posterior")
 
@@ -123,10 +120,10 @@ class Fit:
         Yao, Vehtari, Simpson, Gelman (2018), Yes, but did it work?, arXiv:1802.02538, section 3.
         """
         from bayesvb.criteria import khat
-        from bayesvb.posterior_draws import log_joint
+        from bayesvb.named_draws import log_joint
 
-        joint = log_joint(self.mixture, self.model.source, self.draws, self.model.scales)
-        return khat(joint - self.mixture.log_posterior(self.q, self.draws))
+        joint = log_joint(self.core, self.model.source, self.draws, self.model.log_unit)
+        return khat(joint - self.core.log_posterior(self.q, self.draws))
 
     def waic(self) -> Any:
         """Widely applicable information criterion, as ArviZ's result object."""
@@ -170,21 +167,16 @@ class Fit:
             ``separation`` (mean probability of the component among these rows), ``sigma`` with
             its interval.
         """
-        from bayesvb.summary import component_table
-
-        return component_table(self, prob)
+        table: pd.DataFrame = self.model.components(self, prob)
+        return table
 
     def responsibilities(self) -> pd.DataFrame:
-        """Probability of each component given the row's response; the rows used in the fit."""
-        import pandas as pd
+        """Probability of each component given the observed row; the rows used in the fit."""
+        table: pd.DataFrame = self.model.responsibilities(self)
+        return table
 
-        q = self.q
-        blocks = [self.mixture.responsibilities(q, b).T for b in self.model.source.blocks]
-        labels = pd.RangeIndex(1, self.model.n_components + 1, name="component")
-        return pd.DataFrame(np.concatenate(blocks), self.model.design.index, labels)
-
-    def predictive(self, data: object = None, *, response: str | None = None) -> StudentMixture:
-        """Predictive distribution of the response for each complete row of ``data``.
+    def predictive(self, data: object = None, *, response: str | None = None) -> Any:
+        """Predictive distribution for each complete row of ``data``.
 
         Parameters
         ----------
@@ -193,9 +185,7 @@ class Fit:
         response : str, optional
             Which one, if there are several.
         """
-        from bayesvb.prediction import predictive
-
-        return predictive(self, self.model.rows(data), response)
+        return self.model.predictive(self, data, response)
 
     def predict(
         self,
@@ -239,22 +229,17 @@ class Fit:
         DataError
             For an unknown kind or option, or levels that the fit never saw.
         """
-        from bayesvb.predict import predict
-        from bayesvb.prediction import predictive
-
-        rows = self.model.rows(data)
-        distribution = predictive(self, rows, response)
-        options: dict[str, Any] = {"prob": prob, "q": q, "at": at, "n": n, "seed": seed}
-        return predict(distribution, rows.index, rows.complete, kind=kind, **options)
+        options = {"prob": prob, "q": q, "at": at, "n": n, "seed": seed, "response": response}
+        predicted: pd.Series | pd.DataFrame = self.model.predict(self, data, kind, options)
+        return predicted
 
     def log_density(self, data: object = None) -> pd.Series:
         """Log posterior-predictive density of each row's observed response(s).
 
         Rows that lack a value are NaN.
         """
-        from bayesvb.prediction import log_density
-
-        return log_density(self, self.model.rows(data, response=True))
+        densities: pd.Series = self.model.log_density(self, data)
+        return densities
 
     def weights_at(
         self, data: object = None, *, draws: int | None = None
@@ -266,13 +251,11 @@ class Fit:
         DataError
             If more draws are asked for than the fit has.
         """
-        n_draws = len(self.draws["gate"])
+        n_draws = count(self.draws)
         if draws is not None and not 1 <= draws <= n_draws:
             raise DataError(f"draws={draws!r} must be between 1 and {n_draws}")
-        block = self.model.block(self.model.rows(data))
-        weights = np.exp(self.mixture.gate.log_weights(self.draws["gate"][:draws], block))
-        whole = np.broadcast_to(weights, (*weights.shape[:2], block.n_rows))
-        return np.moveaxis(whole, 1, 2)
+        weights: Float[np.ndarray, "draws rows experts"] = self.model.weights_at(self, data, draws)
+        return weights
 
     def save(self, path: str | Path) -> Path:
         """Write all to one netCDF file, the data included; ``bayesvb.load`` reads it back."""

@@ -18,7 +18,6 @@ from bayesvb.arviz import as_tree, to_arviz
 from bayesvb.errors import DataError, FormulaError
 from bayesvb.fit import Fit
 from bayesvb.idata import attributes, fixed_groups
-from bayesvb.priors import Priors
 from bayesvb.stats import Stats
 from bayesvb.storage import dataset_to_frame, frame_to_dataset, read_tree, write_tree
 
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-    from bayesvb.workbench import DensityRegression
+    from bayesvb.workbench.base import AbstractWorkbench
 
 FRAME, STATE = "data_frame", "fit_state"
 """Nodes of the file that are not ArviZ groups."""
@@ -50,9 +49,7 @@ def _description(fit: Fit) -> dict[str, object]:
     return {
         "model": type(model).__name__,
         "formula": model.formula.text,
-        "n_components": model.n_components,
-        "gate": model.gate,
-        "priors": vars(model.priors),
+        "options": model.options(),
         "order": list(fit.order),
         "traces": [str(key) for key in fit.traces],
         "restarts": fit.restarts.to_dict(orient="list"),
@@ -129,19 +126,23 @@ def _model(
     state: Mapping[str, np.ndarray],
     frame: pd.DataFrame,
     context: Mapping[str, object] | None,
-) -> DensityRegression:
+) -> AbstractWorkbench:
     from bayesvb.workbench import MODELS
 
+    arguments = dict(told["options"])
+    if "priors" in arguments:
+        arguments["priors"] = MODELS[told["model"]].prior_class(**arguments["priors"])
+    if "weights" in state:
+        arguments["weights"] = state["weights"]
+    if context is not None:
+        arguments["context"] = context
     try:
-        return MODELS[told["model"]](
+        model: AbstractWorkbench = MODELS[told["model"]](
             told["formula"],
             frame,
-            n_components=told["n_components"],
-            gate=told["gate"],
-            priors=Priors(**told["priors"]),
-            weights=state.get("weights"),
-            context=context,
+            **arguments,
         ).recalling(state["complete"] > 0)
+        return model
     except FormulaError as error:
         if context is not None:
             raise
@@ -150,21 +151,20 @@ def _model(
 
 
 def _rebuilt(
-    told: Mapping[str, Any], state: Mapping[str, np.ndarray], model: DensityRegression
+    told: Mapping[str, Any], state: Mapping[str, np.ndarray], model: AbstractWorkbench
 ) -> Fit:
     """Fit from its stored parts."""
     import pandas as pd
 
-    blank = model.mixture.start(
-        model.mixture.begin(model.source.blocks[0].part(0, 0), np.zeros((model.n_components, 0)))
-    )
-    mixture, _ = model.mixture.permuted(told["order"], blank)
+    from bayesvb.workbench.base import blank_sums
+
+    core = model.relabelled(told["order"])
     restarts = pd.DataFrame(told["restarts"])
     restarts.index = pd.RangeIndex(1, len(restarts) + 1, name="restart")
     return Fit(
         model=model,
-        mixture=mixture,
-        sums=filled(blank, state, "sums."),
+        core=core,
+        sums=filled(core.start(blank_sums(core, model.source)), state, "sums."),
         order=tuple(told["order"]),
         draws={
             name.removeprefix("draws."): values

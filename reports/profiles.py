@@ -177,7 +177,7 @@ def most_moving(
         moved[name] = measure(fit.predictive(rows.frame, response=response))
     if not moved or max(moved.values()) < 1e-9:
         return None
-    return max(moved, key=lambda name: moved[name])
+    return str(max(moved, key=lambda name: moved[name]))
 
 
 def weights_moved(distribution: StudentMixture) -> float:

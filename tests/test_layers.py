@@ -32,7 +32,7 @@ LAYERS = (
     "calibration priors",
     "models",
     "assembly engines",
-    "arviz options posterior_draws prediction prior_table run_tables",
+    "arviz named_draws options run_tables",
     "elpd idata psis storage",
     "criteria",
     "predict summary",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from bayesvb.experts.diagonal_gaussian import DiagonalGaussianExperts
 from bayesvb.experts.full_gaussian import FullGaussianExperts
 
-GAUSSIAN_EXPERTS = {
+GAUSSIAN_EXPERTS: dict[str, Any] = {
     "full": FullGaussianExperts,
     "diagonal": DiagonalGaussianExperts,
 }

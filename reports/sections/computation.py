@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from bayesvb.criteria import khat
-from bayesvb.posterior_draws import log_joint
+from bayesvb.named_draws import log_joint
 
 from ..checks import Verdict, check, graded
 from ..figures import BAND, MUTE, axes_of, drawn
@@ -63,9 +63,9 @@ def pareto_k(fit: Fit) -> tuple[float | None, int]:
     if n_draws < min(FEWEST_DRAWS, n_all):
         return None, 0
     draws = {name: values[:n_draws] for name, values in fit.draws.items()}
-    joint = log_joint(fit.mixture, fit.model.source, draws, fit.model.scales)
+    joint = log_joint(fit.core, fit.model.source, draws, fit.model.log_unit)
     with quiet():
-        return khat(joint - fit.mixture.log_posterior(fit.q, draws)), n_draws
+        return khat(joint - fit.core.log_posterior(fit.q, draws)), n_draws
 
 
 def _last_gain(fit: Fit) -> float | None:

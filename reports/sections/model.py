@@ -33,7 +33,7 @@ def summary(fit: Fit) -> Summary:
         "n_components": model.n_components,
         "gate": model.gate,
         "gate_formula": GATE_FORMULAS.get(model.gate, "other"),
-        "gate_meaning": fit.mixture.gate.coefficient_meaning(),
+        "gate_meaning": fit.core.gate.coefficient_meaning(),
         "several_responses": several,
         "responses": list(model.design.response_names),
         "parameters": _parameters(fit),
@@ -53,9 +53,9 @@ def _parameters(fit: Fit) -> Summary:
         "σ": ("sigma", k * n_responses,
               "standard deviation of the response around each component's line"),
     }  # fmt: skip
-    logits = len(fit.mixture.gate.coefficients(fit.draws["gate"]))
+    logits = len(fit.core.gate.coefficients(fit.draws["gate"]))
     if logits:
-        meaning = f"coefficients of the weights: {fit.mixture.gate.coefficient_meaning()}"
+        meaning = f"coefficients of the weights: {fit.core.gate.coefficient_meaning()}"
         rows["γ"] = ("gating", logits * len(terms["gating"]), meaning)
     rows["π"] = ("share", k, "weights of the components; the share is their average over the rows")
     frame = pd.DataFrame.from_dict(rows, orient="index", columns=["part", "numbers", "meaning"])

@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bayesvb.summary import PROB, component_table
+from bayesvb.summary import PROB
 
 from ..figures import LINE, colour, drawn, marker, shortened
 from ..numerals import percent, significant
@@ -31,9 +31,9 @@ TITLES = {"sd": "sd", "p_positive": "P(> 0)"}
 def summary(fit: Fit) -> Summary:
     """Tables of the parts and their forests."""
     whole = fit.summary()
-    shares = component_table(fit)["share"]
+    shares = fit.components()["share"]
     drawn_components = [int(str(k)) for k, share in shares.items() if share >= OCCUPIED]
-    meaning = fit.mixture.gate.coefficient_meaning()
+    meaning = fit.core.gate.coefficient_meaning()
     says = {
         "mean": "Coefficients of the components' lines, in units of the response per unit of term",
         "gating": f"Coefficients of the gate ({meaning}), per unit of the term",

@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
-from bayesvb.posterior_draws import response_draws
+from bayesvb.named_draws import chunks
 
 from ..figures import BAND, INK, MUTE, POINT, axes_of, drawn
 from ..numerals import numeral
@@ -72,8 +72,11 @@ def replicated(fit: Fit, at: Int[np.ndarray, " rows"]) -> Float[np.ndarray, "set
     n_sets = min(MOST_SETS, len(fit.draws["gate"]), max(MOST_VALUES // len(at), CURVES))
     draws = {name: values[:n_sets] for name, values in fit.draws.items()}
     rng = np.random.default_rng([fit.seed, len(at), n_sets])
-    blocks = response_draws(fit.mixture, source_at(fit, at), draws, fit.model.scales, rng)
-    return np.concatenate(list(blocks), axis=2)
+    pieces = [
+        np.stack(list(fit.model.replicates(fit, draws, block, rng).values()), axis=1)
+        for block in chunks(fit.core, source_at(fit, at), n_sets)
+    ]
+    return np.concatenate(pieces, axis=2)
 
 
 def _of(name: str, sets: Values, values: Float[np.ndarray, " rows"]) -> Summary:

@@ -132,6 +132,21 @@ def test_acceleration_saves_passes_where_regimes_overlap(gate_name, separated):
     assert passes[True] < 0.75 * passes[False]
 
 
+@pytest.mark.parametrize("accepted", [True, False])
+def test_steps_grow_while_they_are_accepted_and_shrink_when_not(
+    gate_name, separated, monkeypatch, accepted
+):
+    allowed: list[float] = []
+
+    def step(start, once, twice, *, longest):
+        allowed.append(longest)
+        return twice if accepted else np.full_like(twice, np.nan), longest
+
+    monkeypatch.setattr(module, "squared_extrapolation", step)
+    climb(separated(gate_name, noise=1.0, apart=0.3), tol=0.0, max_iter=9)
+    assert allowed == ([4.0, 16.0, 64.0, 256.0] if accepted else [4.0, 2.0, 2.0, 2.0])
+
+
 def test_a_tighter_tolerance_goes_further(gate_name, separated):
     problem = separated(gate_name, apart=0.3)
     loose, tight = (climb(problem, tol=tol) for tol in (1e-2, 1e-12))

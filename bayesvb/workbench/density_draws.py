@@ -1,9 +1,7 @@
-"""Draws of a fit in the data's units, and likelihoods of rows under them, a few rows at a time."""
+"""Draws of density regression in the data's units."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,48 +10,31 @@ from jaxtyping import Float
 from bayesvb.assembly import Scales
 from bayesvb.blocks import Block, Source
 from bayesvb.models.mixture import Mixture, MixturePosterior
+from bayesvb.named_draws import NamedDraws
 from bayesvb.parts import Draws
 
 if TYPE_CHECKING:
     from bayesvb.fit import Fit
-
-CHUNK_ENTRIES = 1 << 22
-"""Entries of an array (draws, experts, rows) that is in memory at one time: 32 MiB."""
+    from bayesvb.workbench.density import DensityRegression
 
 SHARE_ENTRIES = 1 << 21
 """Entries of the array of which shares are averaged; rows are thinned to fit."""
 
-
-@dataclass(frozen=True)
-class NamedDraws:
-    """Draws by name, with the names and labels of their axes.
-
-    Attributes
-    ----------
-    values : dict of str to ndarray, shape (draws, ...)
-    dims : dict of str to list of str
-        Names of the axes after the draws.
-    coords : dict of str to list
-        Labels along the named axes.
-    """
-
-    values: dict[str, Float[np.ndarray, "draws ..."]]
-    dims: dict[str, list[str]]
-    coords: dict[str, list[object]]
+PARTS = {"beta": "mean", "gamma": "gating", "sigma": "sigma", "share": "share"}
 
 
-def named_draws(fit: Fit) -> NamedDraws:
+def named_draws(model: DensityRegression, fit: Fit) -> NamedDraws:
     """Coefficients, noise and shares of the components in the data's units.
 
     ``beta`` are the coefficients of the experts, ``gamma`` those of the gate (for a softmax gate as
     log odds against component 1), ``sigma`` the noise standard deviations, ``share`` the weights
     averaged over (evenly thinned) rows.
     """
-    draws, scales, design = fit.draws, fit.model.scales, fit.model.design
+    draws, scales, design = fit.draws, model.scales, model.design
     values = {
         "beta": expert_coefficients(draws["coefficients"], scales),
         "sigma": scales.response.scale / np.sqrt(draws["precision"]),
-        "share": shares(fit.mixture, fit.model.source, draws),
+        "share": shares(fit.core, model.source, draws),
     }
     dims = {
         "beta": ["component", "response", "term_mean"],
@@ -61,7 +42,7 @@ def named_draws(fit: Fit) -> NamedDraws:
         "share": ["component"],
     }
     coords: dict[str, list[object]] = {
-        "component": list(range(1, fit.model.n_components + 1)),
+        "component": list(range(1, model.n_components + 1)),
         "term_mean": list(design.terms["mean"]),
     }
     if len(design.response_names) == 1:
@@ -70,14 +51,15 @@ def named_draws(fit: Fit) -> NamedDraws:
         dims["sigma"].remove("response")
     else:
         coords["response"] = list(design.response_names)
-    own = fit.mixture.gate.coefficients(draws["gate"])
+    own = fit.core.gate.coefficients(draws["gate"])
     if own:
         standard = np.stack([own[k] for k in sorted(own)], axis=1)
         values["gamma"] = scales.parts["gating"].coefficients(standard)
         dims["gamma"] = ["component_gating", "term_gating"]
         coords["component_gating"] = [k + 1 for k in sorted(own)]
         coords["term_gating"] = list(design.terms["gating"])
-    return NamedDraws(values, dims, coords)
+    parts = {name: PARTS[name] for name in PARTS if name in values}
+    return NamedDraws(values, dims, coords, parts, signed=frozenset({"beta", "gamma"}))
 
 
 def expert_coefficients(
@@ -120,37 +102,11 @@ def averaged(
     return np.asarray(weights @ (rows.weight / rows.weight.sum()))
 
 
-def chunks(mixture: Mixture, source: Source, n_draws: int) -> Iterator[Block]:
-    """Rows in order, in blocks small enough for arrays with draws and experts."""
-    n_rows = max(CHUNK_ENTRIES // (n_draws * mixture.n_components), 1)
-    for block in source.blocks:
-        yield from block.split(n_rows)
-
-
-def log_lik_blocks(
-    mixture: Mixture, source: Source, draws: Draws, scales: Scales
-) -> Iterator[Float[np.ndarray, "draws rows"]]:
-    """Log likelihood of the rows in the data's units, block by block."""
-    change = np.log(scales.response.scale).sum()
-    for block in chunks(mixture, source, len(draws["gate"])):
-        yield mixture.log_lik(draws, block) - change
-
-
-def log_joint(
-    mixture: Mixture, source: Source, draws: Draws, scales: Scales
-) -> Float[np.ndarray, " draws"]:
-    """Log likelihood of all rows plus log prior, latent components summed out."""
-    total = mixture.log_prior(draws)
-    blocks = chunks(mixture, source, len(draws["gate"]))
-    for block, values in zip(blocks, log_lik_blocks(mixture, source, draws, scales), strict=True):
-        total = total + (values.sum(axis=1) if block.weight is None else values @ block.weight)
-    return np.asarray(total)
-
-
-def response_draws(
-    mixture: Mixture, source: Source, draws: Draws, scales: Scales, rng: np.random.Generator
-) -> Iterator[Float[np.ndarray, "draws responses rows"]]:
-    """One replicated response per draw and row, in the data's units, block by block."""
-    centre, scale = scales.response.centre[:, None], scales.response.scale[:, None]
-    for block in chunks(mixture, source, len(draws["gate"])):
-        yield mixture.responses(draws, block, rng) * scale + centre
+def replicates(
+    model: DensityRegression, fit: Fit, draws: Draws, block: Block, rng: np.random.Generator
+) -> dict[str, Float[np.ndarray, "draws rows"]]:
+    """One replicated response per draw and row, in the data's units, by the response's name."""
+    response = model.scales.response
+    drawn = fit.core.responses(draws, block, rng)
+    drawn = drawn * response.scale[:, None] + response.centre[:, None]
+    return {name: drawn[:, i] for i, name in enumerate(model.design.response_names)}
