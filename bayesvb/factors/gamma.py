@@ -49,9 +49,7 @@ class Gamma:
         """Independent draws."""
         return np.asarray(rng.gamma(self.shape, size=(n, *self.shape.shape)) / self.rate)
 
-    def log_density(
-        self, value: Float[np.ndarray, "draws ..."]
-    ) -> Float[np.ndarray, "draws ..."]:
+    def log_density(self, value: Float[np.ndarray, "draws ..."]) -> Float[np.ndarray, "draws ..."]:
         """Log density of each value."""
         a, b = self.shape, self.rate
         constant = a * np.log(b) - gammaln(a)
