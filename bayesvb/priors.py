@@ -62,9 +62,9 @@ class Priors:
     hint: a small number such as 0.01 is nearly flat and still proper
     """
 
-    coefficient_sd: float = 7.0
+    coefficient_sd: float = 10.0
     noise_shape: float = 0.5
-    noise_rate: float = 0.0175
+    noise_rate: float = 0.01
     gating_sd: float = 1.5
     gating_intercept_sd: float = 5.0
     concentration: float = 1.0
@@ -138,3 +138,12 @@ def check_numbers(priors: Any, *, optional: tuple[str, ...] = ()) -> None:
                 f"{field.name}={value!r} must be a positive, finite number",
                 hint="a small number such as 0.01 is nearly flat and still proper",
             )
+
+
+def check_priors(priors: object, kind: type) -> None:
+    """Raise unless ``priors`` are of this class, or left out."""
+    if priors is not None and not isinstance(priors, kind):
+        raise PriorError(
+            f"priors={priors!r} are not {kind.__name__}",
+            hint=f"write priors=bayesvb.{kind.__name__}({fields(kind)[0].name}=...)",
+        )

@@ -20,7 +20,7 @@ from bayesvb.models.mixture import Mixture, MixtureSums
 from bayesvb.named_draws import NamedDraws
 from bayesvb.options import check_choice, check_count
 from bayesvb.parts import Draws
-from bayesvb.priors import Priors
+from bayesvb.priors import Priors, check_priors
 from bayesvb.student_mixture import StudentMixture
 from bayesvb.workbench import density_draws, density_prediction
 from bayesvb.workbench.base import AbstractWorkbench, blank_sums
@@ -109,6 +109,7 @@ class DensityRegression(AbstractWorkbench):
         context: Mapping[str, object] | None = None,
     ) -> None:
         check_choice("gate", gate, tuple(GATES))
+        check_priors(priors, Priors)
         parsed = parse_formula(formula)
         weight, frame = weights_and_frame(weights, data, missing=missing)
         design = build_design(parsed, frame, context=context, missing=missing)

@@ -6,6 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from bayesvb.blocks import Block
 from bayesvb.engines import cavi as module
@@ -158,6 +159,14 @@ def test_a_tighter_tolerance_goes_further(gate_name, separated):
     assert all(max(pair) >= 1e-2 * 200 for pair in pairwise(gains[:-2]))
 
 
+def test_only_two_small_gains_in_a_row_are_convergence(make_problem, monkeypatch):
+    gains = iter([0.0, 9.0, 0.0, 0.0, 9.0])
+    monkeypatch.setattr(module._Climb, "cycle", lambda self, *, accelerate: iter([next(gains)]))
+    ascent = climb(make_problem("dirichlet", seed=1))
+    assert ascent.converged
+    assert list(gains) == [9.0]
+
+
 # Blocks and workers
 
 
@@ -177,6 +186,17 @@ def test_the_block_size_changes_an_ascent_by_rounding_only(gate_name, separated,
     assert_allclose(parts.trace, whole.trace, rtol=1e-9)
     theirs = whole.sums.to_vector()
     assert_allclose(parts.sums.to_vector(), theirs, atol=1e-7 * np.abs(theirs).max())
+
+
+def test_blas_keeps_to_one_thread_during_an_ascent(make_problem):
+    threads: set[int] = set()
+
+    def look(passes, bound):
+        threads.update(lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas")
+
+    with threadpool_limits(2, user_api="blas"):
+        climb(make_problem("dirichlet", seed=1), max_iter=3, watch=look)
+    assert threads == {1}
 
 
 def test_the_same_start_gives_the_same_bits(gate_name, make_problem):
@@ -302,3 +322,17 @@ def test_the_step_is_no_longer_than_allowed_even_on_a_straight_line(rng):
     assert_allclose(ahead, start + 32.0 * (once - start), rtol=1e-6)
     still, _ = squared_extrapolation(start, start, start, longest=16.0)
     assert_array_equal(still, start)
+
+
+def test_entries_count_relative_to_their_size(rng):
+    """Large entries with one rate of convergence, small ones with another."""
+    size = np.array([1e6, 1e6, 1.0, 1.0])
+    start = size * (1.0 + 0.1 * rng.normal(size=4))
+    first = size * rng.normal(size=4)
+    change = -first * np.array([0.5, 0.5, 0.1, 0.1])
+    _, length = squared_extrapolation(
+        start, start + first, start + 2.0 * first + change, longest=1e3
+    )
+    weight = 1.0 / (np.abs(start + first) + 1e-3)
+    ratio = (weight * first**2).sum() / (weight * change**2).sum()
+    assert length == pytest.approx(np.sqrt(ratio), rel=1e-9)
