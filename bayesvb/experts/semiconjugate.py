@@ -146,8 +146,8 @@ class SemiConjugateExperts(AbstractExperts[NormalAndGamma, SemiConjugateSums]):
 
         The response is the sum of a normal with variance ``v = x' C x`` and a Student t with
         ``nu = 2 a`` and squared scale ``b / a``. One with squared scale ``b / a + v nu / (nu + 1)``
-        is within 0.006 in probability where ``v`` is at most half the noise variance and the expert
-        has four rows or more, and within 0.035 of any.
+        is within 0.006 in probability where ``v`` is at most half the noise variance ``b / a`` and
+        ``a`` at least 3, and within 0.035 up to ten times the noise variance with ``a`` of 1.
         """
         design, dof = block.designs["mean"], 2.0 * posterior.noise.shape[:, response]
         weights = quadratic_weights(posterior.coefficients.covariance[:, response])
