@@ -128,7 +128,7 @@ def check_numbers(priors: Any, *, optional: tuple[str, ...] = ()) -> None:
             continue
         if isinstance(field.default, bool):
             if not isinstance(value, bool):
-                raise PriorError(f"standardize={value!r} must be True or False")
+                raise PriorError(f"{field.name}={value!r} must be True or False")
         elif value is None and field.name in optional:
             continue
         elif isinstance(value, bool) or not isinstance(value, int | float):

@@ -71,10 +71,10 @@ def sample(fit: Fit, most: int) -> Sample:
     return Sample(np.sort(rng.choice(n_all, size=most, replace=False)), n_all)
 
 
-def observed(fit: Fit, at: Int[np.ndarray, " rows"], number: int) -> Float[np.ndarray, " rows"]:
-    """Values of one response in the formula's units."""
-    response = np.asarray(fit.model.design.response, dtype=float)
-    return np.asarray(response[at, number])
+def regresses(fit: Fit) -> bool:
+    """Whether the fit describes a numeric response given covariates."""
+    design = fit.model.design
+    return "mean" in design.terms and design.levels is None
 
 
 def predictive_at(fit: Fit, at: Int[np.ndarray, " rows"], response: str) -> StudentMixture:
@@ -85,7 +85,7 @@ def predictive_at(fit: Fit, at: Int[np.ndarray, " rows"], response: str) -> Stud
 def _rows(fit: Fit, at: Int[np.ndarray, " rows"]) -> Rows:
     design = fit.model.design
     matrices = {part: np.ascontiguousarray(matrix[at]) for part, matrix in design.matrices.items()}
-    given = np.asarray(design.response, dtype=float)[at]
+    given = None if design.response is None else design.response[at]
     return Rows(design.index[at], np.ones(len(at), dtype=bool), matrices, given)
 
 

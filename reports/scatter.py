@@ -17,8 +17,8 @@ JITTER = 0.28
 
 
 def places(
-    frame: pd.DataFrame, one: Covariate, at: Int[np.ndarray, " rows"]
-) -> Float[np.ndarray, " rows"]:
+    frame: pd.DataFrame, one: Covariate, at: Int[np.ndarray, " shown"]
+) -> Float[np.ndarray, " shown"]:
     """Places on the axis of rows; NaN where the level is not drawn."""
     column: pd.Series = frame[one.name].iloc[at]
     if not one.discrete:
@@ -37,7 +37,7 @@ def cloud(
     one: Covariate,
     values: Float[np.ndarray, " rows"],
     *,
-    at: Int[np.ndarray, " rows"],
+    at: Int[np.ndarray, " shown"],
     **style: Any,
 ) -> None:
     """Points of the rows ``at``; the more there are the fainter they become."""

@@ -47,9 +47,9 @@ def test_the_family_decides_whether_coefficients_know_the_noise(rng):
     """Of the prior: the spread of the coefficients given a large and a small noise."""
     for family, known in (("conjugate", True), ("semi-conjugate", False)):
         described = model(bvb.Priors(family=family, coefficient_sd=2.0, noise_shape=3.0))
-        experts = described.mixture.experts
-        blank = described.mixture.begin(described.source.blocks[0].part(0, 0), np.zeros((3, 0)))
-        prior = described.mixture.update(described.mixture.start(blank)).experts
+        experts = described.core.experts
+        blank = described.core.begin(described.source.blocks[0].part(0, 0), np.zeros((3, 0)))
+        prior = described.core.update(described.core.start(blank)).experts
         draws = experts.draws(prior, 20_000, rng)
         noisy = draws["precision"][..., 0] < np.median(draws["precision"])
         slopes = draws["coefficients"][..., 0, 1]
@@ -64,9 +64,9 @@ def test_the_family_decides_whether_coefficients_know_the_noise(rng):
 
 
 def test_sticks_are_even_or_halve_what_is_left():
-    even = model(gate="stick-breaking").mixture.gate.prior.mean[:, 0]
+    even = model(gate="stick-breaking").core.gate.prior.mean[:, 0]
     np.testing.assert_allclose(even, -np.log([2.0, 1.0]))
-    literature = model(bvb.Priors(even_sticks=False), "stick-breaking").mixture.gate.prior.mean
+    literature = model(bvb.Priors(even_sticks=False), "stick-breaking").core.gate.prior.mean
     np.testing.assert_array_equal(literature, 0.0)
 
 

@@ -9,21 +9,25 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from bayesvb.reports import sampling
-from bayesvb.reports.page import html, page_summary
-from bayesvb.reports.plain import numbers_only, plain
-from bayesvb.reports.sections import SECTIONS, computation
-from bayesvb.reports.sections.replicates import STATISTICS, density, replicated
-from bayesvb.reports.sections.verdict import verdict
+from matplotlib.figure import Figure
 from scipy.stats import skew
 
 import bayesvb as bvb
 from bayesvb.calibration import calibration
 from bayesvb.elpd import read_elpd
 from bayesvb.errors import DesignWarning
+from bayesvb.reports import sampling
+from bayesvb.reports.page import html, page_summary
+from bayesvb.reports.plain import numbers_only, plain
+from bayesvb.reports.sections import SECTIONS, computation
+from bayesvb.reports.sections.replicates import STATISTICS, density, replicated
+from bayesvb.reports.sections.verdict import verdict
 
 SNAPSHOTS = Path(__file__).with_name("snapshots")
-VARIES = {"seconds", "environment"}  # by machine
+VARIES = {"seconds", "environment", "restarts", "trace", "n_iter", "last_gain_per_row"}
+"""Keys of what differs between machines: times, and how the ascents ran to the same end."""
+
+NUMBER = re.compile(r"−?\d+(\.\d+)?")
 
 
 def frame(n: int = 80) -> pd.DataFrame:
@@ -40,44 +44,54 @@ def frame(n: int = 80) -> pd.DataFrame:
 
 FITS = {
     "one covariate": ("y ~ x", {}),
-    "no covariate": ("y ~ 1", {}),
+    "no covariate": ("y ~ 1", {"gate": "dirichlet"}),
     "one component": ("y ~ x", {"n_components": 1}),
     "many components": ("y ~ x | gating(1)", {"n_components": 20}),
-    "a factor": ("y ~ g", {}),
-    "many covariates": ("y ~ x + z + g + s + b + k + C(k):z | gating(x + g)", {}),
-    "transforms": ("log(y2 + 9) ~ bs(x, df=4) + np.exp(z)", {}),
-    "constant weights": ("y ~ x", {"gate": "dirichlet"}),
+    "many covariates": ("y ~ g + x + z + s + b + k + C(k):z | gating(x + g)", {}),
+    "transforms": ("log(y2 + 9) ~ bs(x, df=4) + np.exp(z) | gating(0 + z)", {"weights": "w"}),
     "sticks": ("y ~ x", {"gate": "stick-breaking", "n_components": 3}),
-    "case weights": ("y ~ x", {"weights": "w"}),
     "two responses": ("y + y2 ~ x", {}),
-    "few rows": ("y ~ x", {"rows": 30}),
+    "few rows": ("y ~ x", {"rows": 30, "index": True, "holes": True}),
     "three rows": ("y ~ 1", {"rows": 3, "n_components": 1}),
-    "no intercept": ("y ~ 0 + x | gating(0 + z)", {}),
-    "index of two levels": ("y ~ x", {"index": True}),
-    "missing values": ("y ~ x", {"holes": True}),
+    "variables": ("~ x + y", {}),
 }
+
+
+PICTURED = ("one covariate", "many covariates")
+"""Kinds of fits whose pictures are rendered, which takes most of the time of a page."""
 
 
 def fitted(formula: str, options: dict[str, object]) -> bvb.Fit:
     options = {"n_components": 2, **options}
     data = frame().iloc[: options.pop("rows", 80)]
-    if options.pop("index", False):
-        data = data.set_index(["s", "k"])
     if options.pop("holes", False):
         data = data.assign(x=data["x"].where(data["z"] < 1.0))
+    if options.pop("index", False):
+        data = data.set_index(["s", "k"])
+    make = bvb.DensityRegression if formula[0] != "~" else bvb.GaussianMixture
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DesignWarning)
-        return bvb.DensityRegression(formula, data, **options).fit(seed=1, restarts=2, draws=50)
+        return make(formula, data, **options).fit(seed=1, restarts=2, draws=50)
 
 
-@pytest.fixture(scope="module", params=FITS.values(), ids=FITS)
-def fit(request) -> bvb.Fit:
-    return fitted(*request.param)
+@pytest.fixture(scope="module", params=FITS)
+def kind(request) -> str:
+    return request.param
 
 
 @pytest.fixture(scope="module")
-def summary(fit):
-    return page_summary({"": fit})
+def summary(kind):
+    fit = fitted(*FITS[kind])
+    if kind in PICTURED:
+        return page_summary({"": fit})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Figure, "savefig", blank)
+        return page_summary({"": fit})
+
+
+def blank(figure, buffer, **_) -> None:
+    """Nothing where a picture would be: its marks have been set, which is what is tested."""
+    buffer.write(f"<svg><text>{len(figure.axes)}</text></svg>")
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +118,10 @@ def pieces(value, key):
 
 @pytest.mark.parametrize("name", SECTIONS)
 def test_a_section_is_plain_and_its_template_shows_it(name, summary, text):
-    found = summary["fits"][0]["sections"][name]
+    found = summary["fits"][0]["sections"].get(name)
+    if found is None:  # does not apply, and the page has no trace of it
+        assert f'id="{name}"' not in text and name in ("conditional", "calibration")
+        return
     assert json.loads(json.dumps(found, allow_nan=False)) == found
     for figure in pieces(found, "svg"):
         assert figure["svg"] in text and figure["alt"] and figure["caption"].endswith(".")
@@ -145,9 +162,11 @@ def test_no_number_of_a_page_is_written_in_the_style_of_code(text):
 def test_the_verdict_box_holds_every_check_with_its_section(summary):
     fit = summary["fits"][0]
     names = [one["name"] for one in fit["verdict"]["checks"]]
-    assert {"Converged", "Restarts agree", "Close to the posterior", "Leave-one-out reliable",
-            "Better than a linear model"} <= set(names)  # fmt: skip
-    assert any(name.startswith("Calibrated") for name in names)
+    of_all = {"Converged", "Restarts agree", "Close to the posterior", "Leave-one-out reliable"}
+    assert of_all <= set(names)
+    if "calibration" in fit["sections"]:
+        assert "Better than a linear model" in names
+        assert any(name.startswith("Calibrated") for name in names)
     for one in fit["verdict"]["checks"]:
         assert one["verdict"] in ("ok", "look", "problem") and one["threshold"]
         assert one["section"] in fit["sections"]
@@ -165,29 +184,48 @@ def test_the_worst_check_decides_and_a_doubt_about_parameters_is_said_as_such():
     assert "Do not use" in box(("problem", "parameters"), ("problem", "everything"))["says"]
 
 
-@pytest.mark.parametrize("name", [n for n in SECTIONS if n not in ("reproduce",)])
-def test_the_numbers_of_a_section_are_those_of_the_snapshot(name, plain_fit, request):
+@pytest.mark.parametrize("name", [n for n in SECTIONS if n != "reproduce"])
+def test_the_numbers_of_a_section_are_those_of_the_snapshot(name, plain_fit, monkeypatch):
+    monkeypatch.setattr(Figure, "savefig", blank)
     found = rounded(numbers_only(plain(SECTIONS[name].summary(plain_fit))))
     path = SNAPSHOTS / f"report_{name}.json"
     if not path.exists():
         path.parent.mkdir(exist_ok=True)
         path.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         pytest.fail(f"{path} was not there and has been written: look at it and run again")
-    assert found == json.loads(path.read_text(encoding="utf-8"))
+    assert_like(found, json.loads(path.read_text(encoding="utf-8")), name)
 
 
 def rounded(value):
-    """Numbers to three digits, also those in sentences; without what differs between machines."""
+    """Numbers to four digits, without what differs between machines."""
     if isinstance(value, dict):
         return {key: rounded(one) for key, one in value.items() if key not in VARIES}
     if isinstance(value, list):
         return [rounded(one) for one in value]
-    if isinstance(value, float):
-        return float(f"{value:.3g}")
-    return value
+    return float(f"{value:.4g}") if isinstance(value, float) else value
+
+
+def assert_like(found, known, where):
+    """Equal up to 2 %, which other builds of numpy may differ by where draws are involved."""
+    assert type(found) is type(known), where
+    if isinstance(found, dict):
+        assert list(found) == list(known), where
+        for key, one in found.items():
+            assert_like(one, known[key], f"{where}.{key}")
+    elif isinstance(found, list):
+        assert len(found) == len(known), where
+        for number, one in enumerate(found):
+            assert_like(one, known[number], f"{where}.{number}")
+    elif isinstance(found, float):
+        assert found == pytest.approx(known, rel=0.02, abs=2e-3), where
+    elif isinstance(found, str):
+        assert NUMBER.sub("#", found) == NUMBER.sub("#", known), where
+    else:
+        assert found == known, where
 
 
 def test_large_data_are_thinned_and_the_page_says_so(monkeypatch, plain_fit):
+    monkeypatch.setattr(Figure, "savefig", blank)
     monkeypatch.setattr(sampling, "ROWS_CHECKED", 40)
     for module in ("calibration", "replicates"):
         monkeypatch.setattr(f"bayesvb.reports.sections.{module}.ROWS_CHECKED", 40)
@@ -198,6 +236,12 @@ def test_large_data_are_thinned_and_the_page_says_so(monkeypatch, plain_fit):
     text = html(page_summary({"": plain_fit}))
     for words in ("40 of 80 rows", "35 of 80 rows", "25 of 80 rows", "k-hat was not computed"):
         assert words in text
+
+
+def test_a_fit_that_was_saved_has_the_same_page(plain_fit, tmp_path, monkeypatch):
+    monkeypatch.setattr(Figure, "savefig", blank)
+    path = plain_fit.save(tmp_path / "fit.nc")
+    assert html(page_summary({"": bvb.load(path)})) == html(page_summary({"": plain_fit}))
 
 
 def test_a_sample_is_the_same_each_time_and_without_repetition(plain_fit):

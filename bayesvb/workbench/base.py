@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -155,7 +155,7 @@ class AbstractWorkbench(abc.ABC):
         given = self.design.response if response else None
         return Rows(self.design.index, complete, self.design.matrices, given)
 
-    def recalling(self, complete: Bool[np.ndarray, " given"]) -> Self:
+    def recalling(self, complete: Bool[np.ndarray, " given"]) -> AbstractWorkbench:
         """The same model, told which rows of the data it was first given it had to leave out."""
         told = copy(self)
         object.__setattr__(told, "design", replace(self.design, complete=complete))

@@ -17,7 +17,7 @@ from ..figures import BAND, INK, LINE, axes_of, drawn
 from ..numerals import numeral, percent
 from ..plain import Summary
 from ..profiles import covariate, labels, most_moving, quantiles_moved
-from ..sampling import ROWS_CHECKED, observed, predictive_at, sample
+from ..sampling import ROWS_CHECKED, predictive_at, regresses, sample
 from ..scatter import level_axis
 from ..tables import table
 
@@ -32,42 +32,39 @@ CLEARLY = 1e-3
 """p-value of uniform PIT values below which it is a problem."""
 
 
-def summary(fit: Fit) -> Summary:
+def summary(fit: Fit) -> Summary | None:
     """PIT, coverage and CRPS of each response, with a check."""
+    if not regresses(fit):
+        return None
     chosen = sample(fit, ROWS_CHECKED)
-    several = len(fit.model.design.response_names) > 1
-    found = [
-        (number, name, _measured(fit, chosen.at, number))
-        for number, name in enumerate(fit.model.design.response_names)
-    ]
+    given = {name: values[chosen.at] for name, values in fit.model.observed().items()}
+    found = {
+        name: calibration(predictive_at(fit, chosen.at, name), values)
+        for name, values in given.items()
+    }
+    several = len(found) > 1
     return {
         "n_rows": len(chosen.at),
         "rows_note": chosen.words,
-        "responses": [_of(fit, chosen.at, number, name, one) for number, name, one in found],
-        "checks": [_check(one, f" of {name}" if several else "") for _, name, one in found],
+        "responses": [
+            {"name": name, **_of(one, given[name]), "bins": _bins(fit, chosen.at, name, one.pit)}
+            for name, one in found.items()
+        ],
+        "checks": [_check(one, f" of {name}" if several else "") for name, one in found.items()],
     }
 
 
-def _measured(fit: Fit, at: Int[np.ndarray, " rows"], number: int) -> Calibration:
-    name = fit.model.design.response_names[number]
-    return calibration(predictive_at(fit, at, name), observed(fit, at, number))
-
-
-def _of(
-    fit: Fit, at: Int[np.ndarray, " rows"], number: int, name: str, one: Calibration
-) -> Summary:
-    alone = _unconditional_crps(observed(fit, at, number))
+def _of(one: Calibration, values: Float[np.ndarray, " rows"]) -> Summary:
+    alone = _unconditional_crps(values)
     mean = float(one.crps.mean())
     return {
-        "name": name,
         "p_value": one.p_value,
         "inside": one.ecdf.inside,
         "crps": mean,
-        "crps_se": one.crps.std(ddof=1) / np.sqrt(len(at)),
+        "crps_se": one.crps.std(ddof=1) / np.sqrt(len(values)),
         "crps_without_covariates": alone,
         "crps_skill": 1.0 - mean / alone if alone > 0.0 else None,
         "ecdf": _ecdf(one.ecdf),
-        "bins": _bins(fit, at, name, one.pit),
         "coverage": _coverage(one),
     }
 

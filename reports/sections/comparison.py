@@ -57,8 +57,7 @@ def _models(fits: Mapping[str, Fit]) -> Summary:
     rows = {
         name: {
             "formula": fit.model.formula.canonical(),
-            "components": fit.model.n_components,
-            "gate": fit.model.gate,
+            "model": fit.model.description(),
             "rows used": len(fit.model.design.frame),
             "converged": fit.converged,
         }

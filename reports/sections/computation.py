@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from bayesvb.criteria import khat
-from bayesvb.named_draws import log_joint
+from bayesvb.named_draws import count, log_joint
 
 from ..checks import Verdict, check, graded
 from ..figures import BAND, MUTE, axes_of, drawn
@@ -33,14 +33,14 @@ FEWEST_DRAWS = 100
 
 def summary(fit: Fit) -> Summary:
     """Engine, restarts, trace and k-hat, with three checks."""
-    bounds = fit.restarts["elbo"].to_numpy(dtype=float)
+    bounds = fit.restarts.get("score", fit.restarts["elbo"]).to_numpy(dtype=float)
     near = int((bounds >= bounds.max() - NEAR).sum())
     k, n_draws = pareto_k(fit)
     return {
         "seed": fit.seed,
         "seconds": fit.seconds,
         "n_iter": fit.n_iter,
-        "n_draws": len(fit.draws["gate"]),
+        "n_draws": count(fit.draws),
         "converged": fit.converged,
         "elbo": fit.elbo,
         "last_gain_per_row": _last_gain(fit),
@@ -57,8 +57,8 @@ def summary(fit: Fit) -> Summary:
 
 def pareto_k(fit: Fit) -> tuple[float | None, int]:
     """K-hat of the approximation and the draws it is from; None if there are too many rows."""
-    n_all = len(fit.draws["gate"])
-    affordable = int(KHAT_BUDGET / (fit.model.source.n_rows * fit.model.n_components))
+    n_all = count(fit.draws)
+    affordable = int(KHAT_BUDGET / (fit.model.source.n_rows * fit.core.n_components))
     n_draws = min(n_all, affordable)
     if n_draws < min(FEWEST_DRAWS, n_all):
         return None, 0

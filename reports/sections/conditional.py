@@ -23,7 +23,7 @@ from ..profiles import (
     profile,
     quantiles_moved,
 )
-from ..sampling import POINTS_SHOWN, predictive_at, sample
+from ..sampling import POINTS_SHOWN, predictive_at, regresses, sample
 from ..scatter import cloud, level_axis
 from ..tables import table
 
@@ -39,8 +39,10 @@ MARGIN = 0.08
 """Part of the data's range by which axes go beyond it."""
 
 
-def summary(fit: Fit) -> Summary:
+def summary(fit: Fit) -> Summary | None:
     """Bands, densities and a table for each response."""
+    if not regresses(fit):
+        return None
     design = fit.model.design
     return {
         "compared": min(len(design.covariates), MOST_COMPARED),
