@@ -45,7 +45,7 @@ class Gamma:
             )
         )
 
-    def draws(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "draws *batch"]:
+    def draws(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, " draws *batch"]:
         """Independent draws."""
         return np.asarray(rng.gamma(self.shape, size=(n, *self.shape.shape)) / self.rate)
 
