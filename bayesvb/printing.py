@@ -79,7 +79,7 @@ def fit_text(fit: Fit) -> str:
 
 def _fit_lines(fit: Fit) -> list[str]:
     ended = "converged after" if fit.converged else "NOT CONVERGED after"
-    bounds = fit.restarts["elbo"]
+    bounds = fit.restarts.get("score", fit.restarts["elbo"])
     close = int((bounds > bounds.max() - 0.1).sum())
     restarts = f"best of {len(bounds)} restarts ({close} within 0.1)"
     first = f"Fit:       ELBO {fit.elbo:.1f}, {ended} {fit.n_iter} passes, {restarts}"

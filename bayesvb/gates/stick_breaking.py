@@ -38,8 +38,9 @@ class StickBreakingGate(AbstractGate[Normal, LogitSums]):
 
     ``sigma(x' g_k)`` is the probability to stop at stick ``k`` once it is reached. The prior mean
     of the intercept of stick ``k`` is ``-log(K - k)``, so that all components weigh the same a
-    priori. Every step is an exact coordinate maximisation. Prefer it to the softmax gate for many
-    components; its coefficients depend on the order of the sticks, the fitted density hardly does.
+    priori, unless ``Priors.even_sticks`` is False. Every step is an exact coordinate maximisation.
+    Prefer it to the softmax gate for many components; its coefficients depend on the order of the
+    sticks, the fitted density hardly does.
 
     The augmentation variable of a stick exists only for rows that reach it, so the weight of a row
     is multiplied by its probability ``R`` of reaching the stick. Published implementations of logit
@@ -63,8 +64,8 @@ class StickBreakingGate(AbstractGate[Normal, LogitSums]):
 
     @classmethod
     def from_prior(cls, n_components: int, prior: GatePrior) -> StickBreakingGate:
-        """Gate whose prior weights are equal where all covariates are zero."""
-        left = np.log(np.arange(n_components - 1, 0, -1.0))
+        """Gate whose prior weights are equal where all covariates are zero, if they are to be."""
+        left = np.log(np.arange(n_components - 1, 0, -1.0)) * prior.even
         mean = prior.coefficients.mean - left[:, None] * prior.intercept
         return cls(replace(prior.coefficients, mean=mean))
 

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from bayesvb.factors import FACTORS, Dirichlet, MatrixNormalGamma, Normal, NormalWishart
+from bayesvb.factors import FACTORS, Dirichlet, Gamma, MatrixNormalGamma, Normal, NormalWishart
 
 N_DRAWS = 40_000
 
@@ -45,6 +45,30 @@ class NormalCase:
         (value,) = draws
         second = factor.covariance + factor.mean[:, :, None] * factor.mean[:, None, :]
         return [(value, factor.mean), (value[..., :, None] * value[..., None, :], second)]
+
+
+@dataclass(frozen=True)
+class GammaCase:
+    """Three experts, two responses."""
+
+    def prior(self, rng):
+        return Gamma(np.full(2, 1.5), rng.uniform(0.5, 2.0, size=2))
+
+    def posterior(self, rng):
+        return Gamma(*rng.uniform(1.0, 6.0, size=(2, 3, 2)))
+
+    def draws(self, factor, n, rng):
+        return (factor.draws(n, rng),)
+
+    def log_density(self, factor, draws):
+        return factor.log_density(*draws).sum(axis=(1, 2))
+
+    def by_scipy(self, factor, draws):
+        law = stats.gamma(factor.shape, scale=1.0 / factor.rate)
+        return law.logpdf(draws[0]).sum(axis=(1, 2))
+
+    def moments(self, factor, draws):
+        return [(draws[0], factor.mean), (np.log(draws[0]), factor.expected_log)]
 
 
 @dataclass(frozen=True)
@@ -161,6 +185,7 @@ class DirichletCase:
 
 CASES = {
     "normal": NormalCase(),
+    "gamma": GammaCase(),
     "matrix-normal-gamma": MatrixNormalGammaCase(),
     "normal-wishart": NormalWishartCase(),
     "dirichlet": DirichletCase(),
