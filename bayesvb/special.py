@@ -86,7 +86,7 @@ def expected_expit(
     for weight, inverse_scale in NORMAL_MIXTURE:
         spread = np.sqrt(1.0 + inverse_scale**2 * variance)
         total += weight * ndtr(inverse_scale * mean / spread)
-    return np.minimum(total, 1.0)  # the weights add up to one and a little rounding
+    return np.asarray(np.minimum(total, 1.0))  # the weights sum to one and a little rounding
 
 
 @lru_cache(maxsize=16)
