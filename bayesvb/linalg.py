@@ -28,8 +28,11 @@ def products(x: Float[np.ndarray, "terms rows"]) -> Float[np.ndarray, "pairs row
     >>> products(np.array([[1.0], [3.0]])).ravel()
     array([1., 3., 9.])
     """
-    first, second = lower_pairs(len(x))
-    result: Float[np.ndarray, "pairs rows"] = x[first] * x[second]
+    result = np.empty((len(x) * (len(x) + 1) // 2, x.shape[1]))
+    at = 0
+    for i in range(len(x)):
+        np.multiply(x[: i + 1], x[i], out=result[at : at + i + 1])
+        at += i + 1
     return result
 
 
