@@ -11,6 +11,10 @@ from functools import lru_cache
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.linalg.lapack import dpotrf, dpotri
+
+LAPACK_SIZE = 16
+"""From this size on a call of LAPACK for each matrix is cheaper than numpy's general inverse."""
 
 
 @lru_cache(maxsize=64)
@@ -80,10 +84,30 @@ def inverse_and_log_det(
     numpy.linalg.LinAlgError
         A matrix is not positive definite.
     """
+    if matrix.shape[-1] >= LAPACK_SIZE:
+        return _one_by_one(matrix)
     factor = np.linalg.cholesky(matrix)
     half = np.linalg.inv(factor)
     log_det = 2.0 * np.log(np.diagonal(factor, axis1=-2, axis2=-1)).sum(axis=-1)
     return np.swapaxes(half, -1, -2) @ half, np.asarray(log_det)
+
+
+def _one_by_one(
+    matrix: Float[np.ndarray, "*batch terms terms"],
+) -> tuple[Float[np.ndarray, "*batch terms terms"], Float[np.ndarray, "*batch"]]:
+    """The same by calls of LAPACK for each matrix, which use the symmetry."""
+    inverse = np.empty(matrix.shape)
+    log_det = np.empty(matrix.shape[:-2])
+    for at in np.ndindex(log_det.shape):
+        factor, failed = dpotrf(matrix[at], lower=1)
+        if failed:
+            raise np.linalg.LinAlgError("a matrix is not positive definite")
+        log_det[at] = 2.0 * np.log(np.diagonal(factor)).sum()
+        lower, _ = dpotri(factor, lower=1, overwrite_c=1)
+        inverse[at] = lower
+    first, second = lower_pairs(matrix.shape[-1])
+    inverse[..., second, first] = inverse[..., first, second]
+    return inverse, log_det
 
 
 def times(

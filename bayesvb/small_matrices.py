@@ -107,6 +107,37 @@ def _eliminate(
             np.add(entry, product, out=entry)
 
 
+def solve(bordered: Float[np.ndarray, "pairs ..."], size: int) -> Float[np.ndarray, "terms ..."]:
+    """Pivots of the elimination; in place the border ``b`` becomes ``P^-1 b``.
+
+    A third of the work of ``solve_and_invert``. The triangle is left as ``L D`` of the factors
+    ``L D L'``.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        A matrix is not positive definite.
+    """
+    rows = _entries(bordered)
+    product = np.empty(bordered.shape[1:])
+    for k in range(size):
+        for i in range(k + 1, size + 1):
+            share = rows[i][k] / rows[k][k]
+            for j in range(k + 1, min(i + 1, size)):
+                np.multiply(share, rows[j][k], out=product)
+                np.subtract(rows[i][j], product, out=rows[i][j])
+    border = rows[size]
+    for k in reversed(range(size)):
+        for i in range(k + 1, size):
+            np.multiply(rows[i][k], border[i], out=product)
+            np.subtract(border[k], product, out=border[k])
+        np.divide(border[k], rows[k][k], out=border[k])
+    pivots = bordered[diagonal_numbers(size)]
+    if not (pivots > 0.0).all():
+        raise np.linalg.LinAlgError("a small matrix is not positive definite")
+    return pivots
+
+
 def log_det(pivots: Float[np.ndarray, "terms ..."]) -> Float[np.ndarray, "..."]:
     """Log-determinants from the pivots of ``solve_and_invert``."""
     return np.asarray(np.log(pivots).sum(axis=0))

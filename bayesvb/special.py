@@ -55,6 +55,20 @@ def jaakkola(
     return log_cosh, omega
 
 
+def polya_gamma_mean(
+    second_moment: Float[np.ndarray, "*shape"],
+) -> Float[np.ndarray, "*shape"]:
+    r"""``tanh(xi / 2) / xi`` with ``xi^2 = E[u^2]``, twice the mean of PG(1, xi), in place.
+
+    ``jaakkola`` without the constant and without a new array, for inner iterations.
+    """
+    xi = np.sqrt(second_moment, out=second_moment)
+    np.maximum(xi, SMALLEST_XI, out=xi)
+    mean = 0.5 * xi
+    np.tanh(mean, out=mean)
+    return np.divide(mean, xi, out=xi)
+
+
 NORMAL_MIXTURE = (
     (0.003246343272134, 1.365340806296348),
     (0.051517477033972, 1.059523971016916),

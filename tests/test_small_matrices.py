@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from bayesvb.linalg import pack, unpack
-from bayesvb.small_matrices import add_outer, diagonal_numbers, log_det, solve_and_invert
+from bayesvb.small_matrices import add_outer, diagonal_numbers, log_det, solve, solve_and_invert
 
 SIZES = range(1, 9)
 
@@ -53,6 +53,17 @@ def test_a_triangle_without_border_is_inverted(size, rng):
 
 
 @pytest.mark.parametrize("size", SIZES)
+def test_the_solution_alone(size, rng):
+    matrix, right = stack(rng, size)
+    triangle = bordered(matrix, right)
+    pivots = solve(triangle, size)
+    solution = np.linalg.solve(matrix, right[..., None])[..., 0]
+    pairs = size * (size + 1) // 2
+    assert_allclose(np.moveaxis(triangle[pairs:-1], 0, -1), solution, rtol=1e-8, atol=1e-10)
+    assert_allclose(log_det(pivots), np.linalg.slogdet(matrix)[1], rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("size", SIZES)
 def test_second_moments_of_a_vector_with_a_one(size, rng):
     covariance, mean = stack(rng, size)
     triangle = bordered(covariance, mean)
@@ -63,9 +74,11 @@ def test_second_moments_of_a_vector_with_a_one(size, rng):
     assert_allclose(unpack(np.moveaxis(triangle, 0, -1)), expected, rtol=1e-13, atol=1e-13)
 
 
-def test_a_matrix_that_is_not_positive_definite_is_refused():
+@pytest.mark.parametrize("eliminate", [solve, solve_and_invert])
+def test_a_matrix_that_is_not_positive_definite_is_refused(eliminate):
+    indefinite = np.array([[1.0, 1.0], [2.0, 0.0], [1.0, 1.0], [1.0, 1.0], [1.0, 1.0], [0.0, 0.0]])
     with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
-        solve_and_invert(np.array([[1.0, 1.0], [2.0, 0.0], [1.0, 1.0]]), 2)
+        eliminate(indefinite, 2)
 
 
 def test_diagonal_numbers_pick_the_diagonal(rng):

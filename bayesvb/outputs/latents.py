@@ -1,0 +1,83 @@
+"""Posterior of latent vectors: from natural parameters to moments, with two kinds of covariance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.experts.latent import LatentPrior
+from bayesvb.small_matrices import (
+    add_outer,
+    diagonal_numbers,
+    log_det,
+    row_of,
+    solve,
+    solve_and_invert,
+)
+from bayesvb.special import LOG_2PI, log_sum_exp
+
+def prior_moments(prior: LatentPrior) -> Float[np.ndarray, "pairs experts rows"]:
+    """``E[u u']`` before the response is seen: where the inner iterations set out."""
+    n_latents = len(prior.linear)
+    moments = np.zeros(((n_latents + 1) * (n_latents + 2) // 2, *prior.linear.shape[1:]))
+    moments[diagonal_numbers(n_latents)] = 1.0 / prior.precision
+    np.divide(prior.linear, prior.precision, out=row_of(moments, n_latents)[:-1])
+    add_outer(moments, n_latents)
+    return moments
+
+
+def expert_terms(
+    prior: LatentPrior, moments: Float[np.ndarray, "pairs _ rows"]
+) -> Float[np.ndarray, "experts rows"]:
+    """Expected log density of the latent vectors under every expert, plus the log weights."""
+    n_latents = len(prior.linear)
+    mean = row_of(moments, n_latents)
+    total = prior.constant.copy()
+    product = np.empty_like(total)
+    for i, diagonal in enumerate(diagonal_numbers(n_latents)):
+        total += np.multiply(prior.linear[i], mean[i], out=product)
+        total -= np.multiply(0.5 * prior.precision[i], moments[diagonal], out=product)
+    return total
+
+
+def settle_full(natural: Float[np.ndarray, "pairs ..."], n_latents: int) -> Float[np.ndarray, "..."]:
+    """Entropy of ``N(P^-1 b, P^-1)``; in place ``[[P, b], [b', .]]`` becomes ``E[u u']``."""
+    pivots = solve_and_invert(natural, n_latents)
+    add_outer(natural, n_latents)
+    return 0.5 * (n_latents * (1.0 + LOG_2PI) - log_det(pivots))
+
+
+def settle_diagonal(
+    natural: Float[np.ndarray, "pairs ..."], n_latents: int
+) -> Float[np.ndarray, "..."]:
+    """The same for independent entries: variances ``1 / P_ii``, and still the exact mean."""
+    diagonal = diagonal_numbers(n_latents)
+    variance = 1.0 / natural[diagonal]
+    solve(natural, n_latents)
+    natural[: n_latents * (n_latents + 1) // 2] = 0.0
+    natural[diagonal] = variance
+    add_outer(natural, n_latents)
+    return 0.5 * (n_latents * (1.0 + LOG_2PI) + log_det(variance))
+
+
+Settle = Callable[[Float[np.ndarray, "pairs ..."], int], Float[np.ndarray, "..."]]
+
+COVARIANCES: Mapping[str, Settle] = {"full": settle_full, "diagonal": settle_diagonal}
+"""How a Gaussian ``N(P^-1 b, P^-1)`` is represented; each entry maximises the bound in its family."""
+
+
+def first_responsibilities(prior: LatentPrior) -> Float[np.ndarray, "experts rows"]:
+    """Component probabilities before the response is seen."""
+    linear = prior.linear
+    return log_sum_exp(prior.constant + (linear * linear / (2.0 * prior.precision)).sum(axis=0))[1]
+
+
+def averaged(prior: LatentPrior, responsibilities: Float[np.ndarray, "experts rows"]) -> LatentPrior:
+    """Prior of a latent vector that does not depend on the component: one expert for all."""
+    return LatentPrior(
+        linear=(prior.linear * responsibilities).sum(axis=1, keepdims=True),
+        precision=(prior.precision * responsibilities).sum(axis=1, keepdims=True),
+        constant=(prior.constant * responsibilities).sum(axis=0, keepdims=True),
+    )
