@@ -97,17 +97,17 @@ def _one_by_one(
 ) -> tuple[Float[np.ndarray, "*batch terms terms"], Float[np.ndarray, "*batch"]]:
     """The same by calls of LAPACK for each matrix, which use the symmetry."""
     inverse = np.empty(matrix.shape)
-    log_det = np.empty(matrix.shape[:-2])
-    for at in np.ndindex(log_det.shape):
+    diagonal = np.empty(matrix.shape[:-1])
+    for at in np.ndindex(matrix.shape[:-2]):
         factor, failed = dpotrf(matrix[at], lower=1)
         if failed:
             raise np.linalg.LinAlgError("a matrix is not positive definite")
-        log_det[at] = 2.0 * np.log(np.diagonal(factor)).sum()
+        diagonal[at] = factor.diagonal()
         lower, _ = dpotri(factor, lower=1, overwrite_c=1)
         inverse[at] = lower
     first, second = lower_pairs(matrix.shape[-1])
     inverse[..., second, first] = inverse[..., first, second]
-    return inverse, log_det
+    return inverse, np.asarray(2.0 * np.log(diagonal).sum(axis=-1))
 
 
 def times(

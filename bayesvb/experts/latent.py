@@ -34,6 +34,27 @@ class LatentPrior:
     constant: Float[np.ndarray, "experts rows"]
 
 
+def latent_sums(
+    design: Float[np.ndarray, "terms rows"],
+    features: Float[np.ndarray, "pairs rows"],
+    responsibilities: Float[np.ndarray, "experts rows"],
+    moments: Float[np.ndarray, "latent_pairs _ rows"],
+) -> LinearSums:
+    """Sums weighted by the responsibilities; moments of one expert serve all.
+
+    ``features`` are the products of the design, ``moments`` those of latent vector and one.
+    """
+    n_latents = int(np.sqrt(2 * len(moments))) - 1
+    weighted = responsibilities * row_of(moments, n_latents)[:-1]
+    squares = [moments[i] for i in diagonal_numbers(n_latents)]
+    return LinearSums(
+        weight=responsibilities.sum(axis=1),
+        xx=responsibilities @ features.T,
+        xy=np.ascontiguousarray(np.swapaxes(weighted @ design.T, 0, 1)),
+        yy=np.stack([np.vecdot(responsibilities, square) for square in squares], axis=1),
+    )
+
+
 @dataclass(frozen=True)
 class LatentExpertRows:
     """What the experts know of these rows."""
@@ -47,17 +68,8 @@ class LatentExpertRows:
         responsibilities: Float[np.ndarray, "experts rows"],
         moments: Float[np.ndarray, "latent_pairs _ rows"],
     ) -> LinearSums:
-        """Sums weighted by the responsibilities; moments of one expert serve all."""
-        n_latents = len(self.prior.linear)
-        mean = row_of(moments, n_latents)[:-1]
-        weighted = responsibilities * mean
-        squares = [moments[i] for i in diagonal_numbers(n_latents)]
-        return LinearSums(
-            weight=responsibilities.sum(axis=1),
-            xx=responsibilities @ self.features.T,
-            xy=np.ascontiguousarray(np.swapaxes(weighted @ self.design.T, 0, 1)),
-            yy=np.stack([np.vecdot(responsibilities, square) for square in squares], axis=1),
-        )
+        """Sums weighted by the responsibilities."""
+        return latent_sums(self.design, self.features, responsibilities, moments)
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 from typing import Any
@@ -12,27 +12,31 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.blocks import Block
-from bayesvb.experts.latent import LatentExperts
+from bayesvb.experts.latent import LatentExperts, latent_sums
 from bayesvb.experts.linear import LinearSums
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
-from bayesvb.gates.base import AbstractGate
-from bayesvb.linalg import products, quadratic_weights
+from bayesvb.factors.normal import Normal
+from bayesvb.gates.base import LogitSums
+from bayesvb.gates.stick_breaking import StickBreakingGate
+from bayesvb.linalg import quadratic_weights
 from bayesvb.models.base import AbstractModel, Draws
 from bayesvb.outputs.base import (
-    AbstractLatentRows,
     AbstractOutput,
     LatentDraws,
     LatentPredictive,
 )
-from bayesvb.small_matrices import diagonal_numbers, row_of
+from bayesvb.small_matrices import add_outer, diagonal_numbers, row_of
 from bayesvb.stats import Stats, Sweep
 
-CELLS = 4000
-"""Rows times experts gone over at once: an array per entry of a small matrix then fits into the
-cache, and memory is taken from the heap, not fresh from the operating system."""
+CELLS = 16_000
+"""Rows times experts gone over at once: few enough that the entries of the small matrices stay in
+the cache, enough that calls cost little beside arithmetic."""
 
 START_PRECISION = 100.0
 """Precision of the coefficients in the posterior from which a random start sets out."""
+
+GUESSED_VARIANCE = 0.25
+"""Variance of latent vectors that are guessed from the responses."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,7 @@ class NetworkSums(Stats):
     """Sums of the experts, of the gate and of the output layer."""
 
     experts: LinearSums
-    gate: Stats
+    gate: LogitSums
     output: Stats
 
 
@@ -49,7 +53,7 @@ class NetworkPosterior:
     """Posterior of the experts, of the gate and of the output layer, independent of each other."""
 
     experts: MatrixNormalGamma
-    gate: Any
+    gate: Normal
     output: Any
 
 
@@ -70,7 +74,7 @@ class Network(AbstractModel[NetworkPosterior, NetworkSums]):
     """
 
     experts: LatentExperts
-    gate: AbstractGate[Any, Any]
+    gate: StickBreakingGate
     output: AbstractOutput[Any, Any]
 
     @property
@@ -82,7 +86,7 @@ class Network(AbstractModel[NetworkPosterior, NetworkSums]):
         """One pass: latent vectors and responsibilities, then the sums that they weight."""
         return reduce(add, (self._piece(posterior, piece) for piece in self.pieces(block)))
 
-    def pieces(self, block: Block) -> Any:
+    def pieces(self, block: Block) -> Iterator[Block]:
         """Parts of about equal length, of at most ``CELLS`` rows times experts."""
         longest = max(CELLS // self.n_components, 1)
         n_pieces = max(-(-block.n_rows // longest), 1)
@@ -113,4 +117,101 @@ class Network(AbstractModel[NetworkPosterior, NetworkSums]):
             self.experts.kl(posterior.experts)
             + self.gate.kl(posterior.gate)
             + self.output.kl(posterior.output)
+        )
+
+    def begin(
+        self, block: Block, responsibilities: Float[np.ndarray, "experts rows"]
+    ) -> NetworkSums:
+        """Sums of a given partition, with latent vectors guessed from the responses."""
+        weighted = block.weighted(responsibilities)
+        gate = self.gate.rows(self.gate.start(), block)
+        mean = self.output.embedded(block)
+        n_latents = len(mean)
+        moments = np.zeros(((n_latents + 1) * (n_latents + 2) // 2, 1, block.n_rows))
+        moments[diagonal_numbers(n_latents)] = GUESSED_VARIANCE
+        row_of(moments, n_latents)[:-1, 0] = mean
+        add_outer(moments, n_latents)
+        experts = latent_sums(block.designs["mean"], block.products("mean"), weighted, moments)
+        return NetworkSums(experts, gate.sums(weighted), self.output.begin(block, moments, weighted))
+
+    def scattered(self, rng: np.random.Generator, spread: float = 3.0) -> NetworkPosterior:
+        """Posterior with random experts, gate and output layer at their prior means.
+
+        Coefficients of the experts are uniform on ``+-spread / sqrt(terms)``. One pass under it
+        makes the statistics from which a fit sets out.
+        """
+        prior = self.experts.prior
+        n_latents, n_terms = prior.mean.shape
+        noise = rng.uniform(-spread, spread, (self.n_components, n_latents, n_terms))
+        narrow = MatrixNormalGamma.prior(
+            prior.mean, START_PRECISION * np.eye(n_terms), float(prior.shape) + 1.0, prior.rate + 1.0
+        )
+        fields = {
+            name: np.repeat(np.asarray(value)[None], self.n_components, axis=0)
+            for name, value in vars(narrow).items()
+        }
+        experts = replace(MatrixNormalGamma(**fields), mean=prior.mean + noise / np.sqrt(n_terms))
+        narrow_gate = np.tile(
+            START_PRECISION * np.eye(self.gate.prior.mean.shape[1]), (self.n_components - 1, 1, 1)
+        )
+        gate = Normal.from_precision(self.gate.prior.mean, narrow_gate)
+        return NetworkPosterior(experts, gate, self.output.start())
+
+    def responsibilities(
+        self, posterior: NetworkPosterior, block: Block
+    ) -> Float[np.ndarray, "experts rows"]:
+        """Posterior probability of each component, given the row's response."""
+        gate = self.gate.rows(posterior.gate, block)
+        experts = self.experts.rows(posterior.experts, block, gate.terms)
+        return self.output.rows(posterior.output, experts.prior, block).responsibilities
+
+    def latents(self, posterior: NetworkPosterior, block: Block) -> LatentPredictive:
+        """Predictive distribution of the latent vector of each row."""
+        experts = posterior.experts
+        spread = quadratic_weights(experts.covariance) @ block.products("mean")
+        rate = (experts.rate / experts.shape[:, None]).T
+        return LatentPredictive(
+            weights=self.gate.mean_weights(posterior.gate, block),
+            location=np.swapaxes(experts.mean, 0, 1) @ block.designs["mean"],
+            scale=np.sqrt(rate[:, :, None] * (1.0 + spread)),
+            dof=2.0 * experts.shape,
+        )
+
+    def draws(self, posterior: NetworkPosterior, n: int, rng: np.random.Generator) -> Draws:
+        """``coefficients`` (draws, experts, latents, terms), ``precision``, ``gate``, ``output``."""
+        coefficients, precision = posterior.experts.draws(n, rng)
+        return {
+            "coefficients": coefficients,
+            "precision": precision,
+            "gate": self.gate.draws(posterior.gate, n, rng),
+            **self.output.draws(posterior.output, n, rng),
+        }
+
+    def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws rows"]:
+        """Log likelihood of each row for each draw, latent vector and component summed out."""
+        latents = LatentDraws(
+            log_weights=self.gate.log_weights(draws["gate"], block),
+            location=draws["coefficients"] @ block.designs["mean"],
+            variance=1.0 / draws["precision"],
+        )
+        return self.output.log_lik(draws, latents, block)
+
+    def log_prior(self, draws: Draws) -> Float[np.ndarray, " draws"]:
+        """Log prior density of each draw."""
+        return self._log_density(self.experts.prior, None, None, draws)
+
+    def log_posterior(
+        self, posterior: NetworkPosterior, draws: Draws
+    ) -> Float[np.ndarray, " draws"]:
+        """Log density of each draw under q."""
+        return self._log_density(posterior.experts, posterior.gate, posterior.output, draws)
+
+    def _log_density(
+        self, experts: MatrixNormalGamma, gate: Any, output: Any, draws: Draws
+    ) -> Float[np.ndarray, " draws"]:
+        coefficients = experts.log_density(draws["coefficients"], draws["precision"])
+        return np.asarray(
+            coefficients.sum(axis=(1, 2))
+            + self.gate.log_density(gate, draws["gate"])
+            + self.output.log_density(output, draws)
         )

@@ -72,6 +72,13 @@ class LatentPredictive:
     scale: Float[np.ndarray, "latents experts rows"]
     dof: Float[np.ndarray, " experts"]
 
+    def part(self, start: int, stop: int) -> LatentPredictive:
+        """Rows ``start`` to ``stop``."""
+        rows = slice(start, stop)
+        return LatentPredictive(
+            self.weights[:, rows], self.location[..., rows], self.scale[..., rows], self.dof
+        )
+
 
 class AbstractOutput(abc.ABC, Generic[PosteriorT, SumsT]):
     """Output layer of a network; frozen, holds its prior."""
@@ -95,7 +102,10 @@ class AbstractOutput(abc.ABC, Generic[PosteriorT, SumsT]):
 
     @abc.abstractmethod
     def begin(
-        self, block: Block, mean: Float[np.ndarray, "latents rows"], weight: Float[np.ndarray, "_"]
+        self,
+        block: Block,
+        moments: Float[np.ndarray, "pairs 1 rows"],
+        responsibilities: Float[np.ndarray, "experts rows"],
     ) -> SumsT:
         """Sums for guessed latent vectors."""
 

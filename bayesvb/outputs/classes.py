@@ -18,22 +18,28 @@ from bayesvb.outputs.base import (
     LatentPredictive,
     OutputDraws,
 )
+from bayesvb.outputs.class_probabilities import class_probabilities, label_log_lik
 from bayesvb.outputs.labels import LabelEvidence, StickLabels
 from bayesvb.outputs.latents import (
     COVARIANCES,
     averaged,
+    directions,
     expert_terms,
     first_responsibilities,
+    posterior_moments,
     prior_moments,
 )
-from bayesvb.small_matrices import add_outer, diagonal_numbers, row_of
-from bayesvb.special import LOG_2PI, log_sum_exp, normal_points
+from bayesvb.small_matrices import row_of
+from bayesvb.special import log_sum_exp
 
 CONDITIONAL_PASSES = 3
 """Each pass brings the bound of a row about 200 times closer to that of exact inner optima."""
 
 MEAN_FIELD_PASSES = 8
 """Components and latent vectors that wait for each other settle more slowly."""
+
+EMBEDDED = 2.0
+"""Logit at which a guessed latent vector puts its label."""
 
 START_PRECISION = 100.0
 """Precision of the coefficients in the posterior from which a fit sets out."""
@@ -149,11 +155,8 @@ class ClassOutput(AbstractOutput[Normal, LogitSums]):
     ) -> Float[np.ndarray, "_ rows"]:
         """Entropy of the best Gaussians at the best omega for these moments; moments in place."""
         evidence.collect(moments, moments)
-        moments[diagonal_numbers(self.n_latents)] += prior.precision
-        border = row_of(moments, self.n_latents)[:-1]
-        border += prior.linear
-        border += evidence.linear[:-1, None]
-        return COVARIANCES[self.covariance](moments, self.n_latents)
+        settle = COVARIANCES[self.covariance]
+        return posterior_moments(moments, prior, evidence.linear[:-1], settle)
 
     def update(self, sums: LogitSums) -> Normal:
         """Exact coordinate update of every stick."""
@@ -162,3 +165,45 @@ class ClassOutput(AbstractOutput[Normal, LogitSums]):
     def kl(self, posterior: Normal) -> float:
         """``KL(posterior || prior)``."""
         return posterior.kl(self.prior)
+
+    def draws(self, posterior: Normal, n: int, rng: np.random.Generator) -> OutputDraws:
+        """``output``: coefficients of every stick."""
+        return {"output": posterior.draws(n, rng)}
+
+    def log_density(
+        self, posterior: Normal | None, draws: OutputDraws
+    ) -> Float[np.ndarray, " draws"]:
+        """Log density of each draw."""
+        return np.asarray((posterior or self.prior).log_density(draws["output"]).sum(axis=-1))
+
+    def embedded(self, block: Block) -> Float[np.ndarray, "latents rows"]:
+        """Sticks of the labels: ``EMBEDDED`` where a row stops, minus that where it passes."""
+        kappa = StickLabels.of(block.response[0], self.n_classes).kappa
+        return 2.0 * EMBEDDED * (directions(self.n_latents, len(kappa)) @ kappa)
+
+    def begin(
+        self,
+        block: Block,
+        moments: Float[np.ndarray, "pairs 1 rows"],
+        responsibilities: Float[np.ndarray, "experts rows"],
+    ) -> LogitSums:
+        """Sums for guessed latent vectors, with the Polya-Gamma means of logits near zero."""
+        labels = StickLabels.of(block.response[0], self.n_classes)
+        omega = 0.25 * labels.reach[:, None]
+        rows = ClassRows(
+            moments, np.zeros(0), responsibilities, omega, labels.kappa, self.n_latents
+        )
+        return rows.sums(responsibilities)
+
+    def log_lik(
+        self, draws: OutputDraws, latents: LatentDraws, block: Block
+    ) -> Float[np.ndarray, "draws rows"]:
+        """Log probability of each row's label for each draw; see ``label_log_lik``."""
+        labels = StickLabels.of(block.response[0], self.n_classes)
+        return label_log_lik(draws["output"], latents, labels)
+
+    def probabilities(
+        self, posterior: Normal, latents: LatentPredictive, n_points: int = 256
+    ) -> Float[np.ndarray, "classes rows"]:
+        """Predictive class probabilities; see ``class_probabilities``."""
+        return class_probabilities(posterior, latents, n_points)

@@ -68,6 +68,21 @@ COVARIANCES: Mapping[str, Settle] = {"full": settle_full, "diagonal": settle_dia
 """How a Gaussian ``N(P^-1 b, P^-1)`` is represented; each entry maximises the bound in its family."""
 
 
+def posterior_moments(
+    natural: Float[np.ndarray, "pairs _ rows"],
+    prior: LatentPrior,
+    linear: Float[np.ndarray, "latents rows"],
+    settle: Settle,
+) -> Float[np.ndarray, "_ rows"]:
+    """Entropy of the best latent vectors; in place, what responses say becomes ``E[u u']``."""
+    n_latents = len(linear)
+    natural[diagonal_numbers(n_latents)] += prior.precision
+    border = row_of(natural, n_latents)[:-1]
+    border += prior.linear
+    border += linear[:, None]
+    return settle(natural, n_latents)
+
+
 def first_responsibilities(prior: LatentPrior) -> Float[np.ndarray, "experts rows"]:
     """Component probabilities before the response is seen."""
     linear = prior.linear
@@ -81,3 +96,12 @@ def averaged(prior: LatentPrior, responsibilities: Float[np.ndarray, "experts ro
         precision=(prior.precision * responsibilities).sum(axis=1, keepdims=True),
         constant=(prior.constant * responsibilities).sum(axis=0, keepdims=True),
     )
+
+
+def directions(n_latents: int, n_responses: int) -> Float[np.ndarray, "latents responses"]:
+    """Identity, or cosines of different frequencies where the lengths differ."""
+    if n_latents == n_responses:
+        return np.eye(n_latents)
+    longer = max(n_latents, n_responses)
+    phase = np.outer(np.arange(n_latents), np.arange(n_responses) + 0.5)
+    return np.asarray(np.cos(np.pi * phase / longer))
