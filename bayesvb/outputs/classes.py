@@ -138,7 +138,8 @@ class ClassOutput(AbstractOutput[Normal, LogitSums]):
         self, prior: LatentPrior, evidence: LabelEvidence, labels: StickLabels
     ) -> ClassRows:
         """One Gaussian per row, in turns with the components."""
-        responsibilities = first_responsibilities(prior)
+        seen, _ = evidence.close(prior_moments(prior))
+        responsibilities = first_responsibilities(prior, seen)
         moments = prior_moments(averaged(prior, responsibilities))
         for _ in range(self.passes or MEAN_FIELD_PASSES):
             entropy = self._step(moments, averaged(prior, responsibilities), evidence)

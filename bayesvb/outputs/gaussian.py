@@ -27,6 +27,7 @@ from bayesvb.outputs.latents import (
     expert_terms,
     first_responsibilities,
     posterior_moments,
+    prior_moments,
 )
 from bayesvb.small_matrices import row_of
 from bayesvb.special import LOG_2PI, log_sum_exp
@@ -169,7 +170,8 @@ class GaussianOutput(AbstractOutput[MatrixNormalGamma, GaussianSums]):
             terms += expert_terms(prior, moments)
             norm, responsibilities = log_sum_exp(terms)
         else:
-            responsibilities = first_responsibilities(prior)
+            seen = evidence.terms(prior_moments(prior))
+            responsibilities = first_responsibilities(prior, seen)
             for _ in range(self.passes):
                 moments, terms = self._settled(averaged(prior, responsibilities), evidence)
                 norm, responsibilities = log_sum_exp(expert_terms(prior, moments))

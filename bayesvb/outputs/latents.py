@@ -83,10 +83,13 @@ def posterior_moments(
     return settle(natural, n_latents)
 
 
-def first_responsibilities(prior: LatentPrior) -> Float[np.ndarray, "experts rows"]:
-    """Component probabilities before the response is seen."""
+def first_responsibilities(
+    prior: LatentPrior, log_lik: Float[np.ndarray, "experts rows"]
+) -> Float[np.ndarray, "experts rows"]:
+    """Component probabilities if every expert's latent vectors were as before the response."""
     linear = prior.linear
-    return log_sum_exp(prior.constant + (linear * linear / (2.0 * prior.precision)).sum(axis=0))[1]
+    log_weights = prior.constant + (linear * linear / (2.0 * prior.precision)).sum(axis=0)
+    return log_sum_exp(log_weights + log_lik)[1]
 
 
 def averaged(prior: LatentPrior, responsibilities: Float[np.ndarray, "experts rows"]) -> LatentPrior:
