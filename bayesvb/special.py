@@ -62,11 +62,12 @@ def polya_gamma_mean(
 
     ``jaakkola`` without the constant and without a new array, for inner iterations.
     """
-    xi = np.sqrt(second_moment, out=second_moment)
+    xi: Float[np.ndarray, "*shape"] = np.sqrt(second_moment, out=second_moment)
     np.maximum(xi, SMALLEST_XI, out=xi)
     mean = 0.5 * xi
     np.tanh(mean, out=mean)
-    return np.divide(mean, xi, out=xi)
+    np.divide(mean, xi, out=xi)
+    return xi
 
 
 NORMAL_MIXTURE = (

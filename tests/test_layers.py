@@ -15,8 +15,8 @@ FOLDERS = {"bayesvb": "bayesvb", "bayesvb.reports": "reports", "bayesvb.datasets
 # one another. A new module gets its place here: as low as its imports allow.
 LAYERS = (
     "errors",
-    "linalg special stats datasets",
-    "collinearity columns frames tokens vocabulary",
+    "linalg memory small_matrices special stats datasets",
+    "collinearity columns frames metrics tokens vocabulary",
     "blocks case_weights",
     "design_checks expressions",
     "wilkinson",
@@ -27,6 +27,7 @@ LAYERS = (
     "factors prior_table",
     "quantiles",
     "experts gates student_mixture",
+    "outputs",
     "crps",
     "calibration priors",
     "models",

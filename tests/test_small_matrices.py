@@ -83,6 +83,4 @@ def test_a_matrix_that_is_not_positive_definite_is_refused(eliminate):
 
 def test_diagonal_numbers_pick_the_diagonal(rng):
     matrix, _ = stack(rng, 4)
-    assert_allclose(
-        pack(matrix)[..., diagonal_numbers(4)], np.diagonal(matrix, axis1=-2, axis2=-1)
-    )
+    assert_allclose(pack(matrix)[..., diagonal_numbers(4)], np.diagonal(matrix, axis1=-2, axis2=-1))

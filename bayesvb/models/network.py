@@ -132,7 +132,9 @@ class Network(AbstractModel[NetworkPosterior, NetworkSums]):
         row_of(moments, n_latents)[:-1, 0] = mean
         add_outer(moments, n_latents)
         experts = latent_sums(block.designs["mean"], block.products("mean"), weighted, moments)
-        return NetworkSums(experts, gate.sums(weighted), self.output.begin(block, moments, weighted))
+        return NetworkSums(
+            experts, gate.sums(weighted), self.output.begin(block, moments, weighted)
+        )
 
     def scattered(self, rng: np.random.Generator, spread: float = 3.0) -> NetworkPosterior:
         """Posterior with random experts, gate and output layer at their prior means.
@@ -144,7 +146,10 @@ class Network(AbstractModel[NetworkPosterior, NetworkSums]):
         n_latents, n_terms = prior.mean.shape
         noise = rng.uniform(-spread, spread, (self.n_components, n_latents, n_terms))
         narrow = MatrixNormalGamma.prior(
-            prior.mean, START_PRECISION * np.eye(n_terms), float(prior.shape) + 1.0, prior.rate + 1.0
+            prior.mean,
+            START_PRECISION * np.eye(n_terms),
+            float(prior.shape) + 1.0,
+            prior.rate + 1.0,
         )
         fields = {
             name: np.repeat(np.asarray(value)[None], self.n_components, axis=0)
@@ -178,7 +183,7 @@ class Network(AbstractModel[NetworkPosterior, NetworkSums]):
         )
 
     def draws(self, posterior: NetworkPosterior, n: int, rng: np.random.Generator) -> Draws:
-        """``coefficients`` (draws, experts, latents, terms), ``precision``, ``gate``, ``output``."""
+        """``coefficients`` (draws, experts, latents, terms), ``precision``, ``gate``, output."""
         coefficients, precision = posterior.experts.draws(n, rng)
         return {
             "coefficients": coefficients,

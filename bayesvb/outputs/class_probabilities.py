@@ -11,7 +11,7 @@ from jaxtyping import Float
 from scipy.special import expit, log_expit, ndtr, stdtrit
 
 from bayesvb.factors.normal import Normal
-from bayesvb.linalg import pack, products, quadratic_weights
+from bayesvb.linalg import products, quadratic_weights
 from bayesvb.outputs.base import LatentDraws, LatentPredictive
 from bayesvb.outputs.labels import StickLabels
 from bayesvb.special import normal_points
@@ -25,9 +25,7 @@ LIKELIHOOD_POINTS = 64
 
 def student_points(
     n_points: int, n_latents: int, n_more: int, dof: Float[np.ndarray, " experts"]
-) -> tuple[
-    Float[np.ndarray, "points latents experts"], Float[np.ndarray, "points more"]
-]:
+) -> tuple[Float[np.ndarray, "points latents experts"], Float[np.ndarray, "points more"]]:
     """Points of independent Student t with each expert's dof, and of further standard normals."""
     normal = normal_points(n_latents + n_more, n_points)
     uniform = ndtr(normal[:, :n_latents, None])
@@ -40,8 +38,8 @@ def class_probabilities(
     r"""``sum_k E[pi_k] E[sigma(psi_c) prod_{l<c} sigma(-psi_l)]`` over the posterior.
 
     Given the latent vector the logits are independent Gaussians under q, so one point has as many
-    coordinates as latents and sticks, however many coefficients there are. Averages over ``n_points``
-    points; columns sum to one.
+    coordinates as latents and sticks, however many coefficients there are. Averages over
+    ``n_points`` points; columns sum to one.
     """
     n_rows = latents.weights.shape[1]
     n_cells = latents.weights.shape[0] * len(posterior.mean)
@@ -108,7 +106,7 @@ def _one_draw(
     sign: Float[np.ndarray, "sticks rows"],
     reach: Float[np.ndarray, "sticks rows"],
 ) -> Float[np.ndarray, " rows"]:
-    """``log sum_k pi_k mean_s prod_l sigma(+-psi_kls)``, sticks that a row does not reach left out."""
+    """``log sum_k pi_k mean_s prod_l sigma(+-psi_kls)`` over the sticks that a row reaches."""
     n_sticks = len(sign)
     log_lik = np.zeros((*log_weights.shape, spread.shape[-1]))
     for stick in range(n_sticks):

@@ -22,6 +22,7 @@ from bayesvb.outputs.class_probabilities import class_probabilities, label_log_l
 from bayesvb.outputs.labels import LabelEvidence, StickLabels
 from bayesvb.outputs.latents import (
     COVARIANCES,
+    Settle,
     averaged,
     directions,
     expert_terms,
@@ -100,7 +101,7 @@ class ClassOutput(AbstractOutput[Normal, LogitSums]):
     @property
     def n_latents(self) -> int:
         """Length of the latent vector."""
-        return self.prior.mean.shape[1] - 1
+        return int(self.prior.mean.shape[1]) - 1
 
     @property
     def n_classes(self) -> int:
@@ -116,48 +117,39 @@ class ClassOutput(AbstractOutput[Normal, LogitSums]):
     def rows(self, posterior: Normal, prior: LatentPrior, block: Block) -> ClassRows:
         """Latent vectors and components of these rows, given their labels."""
         labels = StickLabels.of(block.response[0], self.n_classes)
-        evidence = LabelEvidence.of(posterior, labels)
         if self.conditional:
-            return self._conditional(prior, evidence, labels)
-        return self._mean_field(prior, evidence, labels)
+            return self.given_component(posterior, prior, labels, COVARIANCES[self.covariance])
+        return self._mean_field(posterior, prior, labels)
 
-    def _conditional(
-        self, prior: LatentPrior, evidence: LabelEvidence, labels: StickLabels
+    def given_component(
+        self, posterior: Normal, prior: LatentPrior, labels: StickLabels, settle: Settle
     ) -> ClassRows:
-        """One Gaussian per row and component."""
+        """One Gaussian per row and component, its covariance as ``settle`` makes it."""
+        evidence = LabelEvidence.of(posterior, labels)
         moments = prior_moments(prior)
         for _ in range(self.passes or CONDITIONAL_PASSES):
-            entropy = self._step(moments, prior, evidence)
+            evidence.collect(moments, moments)
+            entropy = posterior_moments(moments, prior, evidence.linear[:-1], settle)
         terms, omega = evidence.close(moments)
         terms += entropy
         terms += expert_terms(prior, moments)
         norm, responsibilities = log_sum_exp(terms)
         return ClassRows(moments, norm, responsibilities, omega, labels.kappa, self.n_latents)
 
-    def _mean_field(
-        self, prior: LatentPrior, evidence: LabelEvidence, labels: StickLabels
-    ) -> ClassRows:
+    def _mean_field(self, posterior: Normal, prior: LatentPrior, labels: StickLabels) -> ClassRows:
         """One Gaussian per row, in turns with the components."""
+        evidence, settle = LabelEvidence.of(posterior, labels), COVARIANCES[self.covariance]
         seen, _ = evidence.close(prior_moments(prior))
         responsibilities = first_responsibilities(prior, seen)
         moments = prior_moments(averaged(prior, responsibilities))
         for _ in range(self.passes or MEAN_FIELD_PASSES):
-            entropy = self._step(moments, averaged(prior, responsibilities), evidence)
+            evidence.collect(moments, moments)
+            shared = averaged(prior, responsibilities)
+            entropy = posterior_moments(moments, shared, evidence.linear[:-1], settle)
             norm, responsibilities = log_sum_exp(expert_terms(prior, moments))
         terms, omega = evidence.close(moments)
         norm += (terms + entropy)[0]
         return ClassRows(moments, norm, responsibilities, omega, labels.kappa, self.n_latents)
-
-    def _step(
-        self,
-        moments: Float[np.ndarray, "pairs _ rows"],
-        prior: LatentPrior,
-        evidence: LabelEvidence,
-    ) -> Float[np.ndarray, "_ rows"]:
-        """Entropy of the best Gaussians at the best omega for these moments; moments in place."""
-        evidence.collect(moments, moments)
-        settle = COVARIANCES[self.covariance]
-        return posterior_moments(moments, prior, evidence.linear[:-1], settle)
 
     def update(self, sums: LogitSums) -> Normal:
         """Exact coordinate update of every stick."""
@@ -180,7 +172,7 @@ class ClassOutput(AbstractOutput[Normal, LogitSums]):
     def embedded(self, block: Block) -> Float[np.ndarray, "latents rows"]:
         """Sticks of the labels: ``EMBEDDED`` where a row stops, minus that where it passes."""
         kappa = StickLabels.of(block.response[0], self.n_classes).kappa
-        return 2.0 * EMBEDDED * (directions(self.n_latents, len(kappa)) @ kappa)
+        return np.asarray(2.0 * EMBEDDED * (directions(self.n_latents, len(kappa)) @ kappa))
 
     def begin(
         self,

@@ -116,7 +116,7 @@ class ResponseEvidence:
     ) -> Float[np.ndarray, "experts rows"]:
         """Expected log likelihood."""
         flat = moments.reshape(len(moments), -1)
-        terms = -0.5 * (self.squares @ flat).reshape(moments.shape[1:])
+        terms = np.reshape(-0.5 * (self.squares @ flat), moments.shape[1:])
         terms += self.constant
         for linear, mean in zip(self.linear, row_of(moments, len(self.linear) - 1), strict=True):
             terms += linear * mean
@@ -149,7 +149,7 @@ class GaussianOutput(AbstractOutput[MatrixNormalGamma, GaussianSums]):
     @property
     def n_latents(self) -> int:
         """Length of the latent vector."""
-        return self.prior.mean.shape[1] - 1
+        return int(self.prior.mean.shape[1]) - 1
 
     def start(self) -> MatrixNormalGamma:
         """Cosines of different frequencies as coefficients, with little uncertainty."""
@@ -214,7 +214,7 @@ class GaussianOutput(AbstractOutput[MatrixNormalGamma, GaussianSums]):
 
     def embedded(self, block: Block) -> Float[np.ndarray, "latents rows"]:
         """Cosines of different frequencies of the responses."""
-        return directions(self.n_latents, len(block.response)) @ block.response
+        return np.asarray(directions(self.n_latents, len(block.response)) @ block.response)
 
     def begin(
         self,
@@ -223,9 +223,7 @@ class GaussianOutput(AbstractOutput[MatrixNormalGamma, GaussianSums]):
         responsibilities: Float[np.ndarray, "experts rows"],
     ) -> GaussianSums:
         """Sums for guessed latent vectors."""
-        rows = GaussianRows(
-            moments, np.zeros(0), responsibilities, block.response, self.n_latents
-        )
+        rows = GaussianRows(moments, np.zeros(0), responsibilities, block.response, self.n_latents)
         return rows.sums(responsibilities)
 
     def log_lik(

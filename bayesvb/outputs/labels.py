@@ -76,7 +76,7 @@ class LabelEvidence:
     ) -> Float[np.ndarray, "sticks experts rows"]:
         """``E[psi^2]`` for every stick."""
         flat = self.squares @ moments.reshape(len(moments), -1)
-        return flat.reshape(len(flat), *moments.shape[1:])
+        return np.reshape(flat, (len(flat), *moments.shape[1:]))
 
     def collect(
         self,
@@ -98,6 +98,8 @@ class LabelEvidence:
         omega *= self.reach
         log_cosh *= self.reach
         terms = self.linear[-1] - log_cosh.sum(axis=0)
-        for linear, mean in zip(self.linear[:-1], row_of(moments, len(self.linear) - 1), strict=False):
+        for linear, mean in zip(
+            self.linear[:-1], row_of(moments, len(self.linear) - 1), strict=False
+        ):
             terms += linear * mean
         return terms, omega

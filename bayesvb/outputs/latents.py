@@ -18,6 +18,7 @@ from bayesvb.small_matrices import (
 )
 from bayesvb.special import LOG_2PI, log_sum_exp
 
+
 def prior_moments(prior: LatentPrior) -> Float[np.ndarray, "pairs experts rows"]:
     """``E[u u']`` before the response is seen: where the inner iterations set out."""
     n_latents = len(prior.linear)
@@ -42,7 +43,9 @@ def expert_terms(
     return total
 
 
-def settle_full(natural: Float[np.ndarray, "pairs ..."], n_latents: int) -> Float[np.ndarray, "..."]:
+def settle_full(
+    natural: Float[np.ndarray, "pairs ..."], n_latents: int
+) -> Float[np.ndarray, "..."]:
     """Entropy of ``N(P^-1 b, P^-1)``; in place ``[[P, b], [b', .]]`` becomes ``E[u u']``."""
     pivots = solve_and_invert(natural, n_latents)
     add_outer(natural, n_latents)
@@ -65,7 +68,7 @@ def settle_diagonal(
 Settle = Callable[[Float[np.ndarray, "pairs ..."], int], Float[np.ndarray, "..."]]
 
 COVARIANCES: Mapping[str, Settle] = {"full": settle_full, "diagonal": settle_diagonal}
-"""How a Gaussian ``N(P^-1 b, P^-1)`` is represented; each entry maximises the bound in its family."""
+"""How ``N(P^-1 b, P^-1)`` is represented; each entry maximises the bound in its family."""
 
 
 def posterior_moments(
@@ -83,6 +86,20 @@ def posterior_moments(
     return settle(natural, n_latents)
 
 
+def settle_shared(precision: Float[np.ndarray, "pairs experts 1"], n_latents: int) -> Settle:
+    """Settle for given precisions of the latent vectors, packed; the means still are the best."""
+    covariance = precision.copy()
+    entropy = 0.5 * (n_latents * (1.0 + LOG_2PI) - log_det(solve_and_invert(covariance, n_latents)))
+
+    def settle(natural: Float[np.ndarray, "pairs ..."], n_latents: int) -> Float[np.ndarray, "..."]:
+        solve(natural, n_latents)
+        natural[: len(covariance)] = covariance
+        add_outer(natural, n_latents)
+        return entropy
+
+    return settle
+
+
 def first_responsibilities(
     prior: LatentPrior, log_lik: Float[np.ndarray, "experts rows"]
 ) -> Float[np.ndarray, "experts rows"]:
@@ -92,7 +109,9 @@ def first_responsibilities(
     return log_sum_exp(log_weights + log_lik)[1]
 
 
-def averaged(prior: LatentPrior, responsibilities: Float[np.ndarray, "experts rows"]) -> LatentPrior:
+def averaged(
+    prior: LatentPrior, responsibilities: Float[np.ndarray, "experts rows"]
+) -> LatentPrior:
     """Prior of a latent vector that does not depend on the component: one expert for all."""
     return LatentPrior(
         linear=(prior.linear * responsibilities).sum(axis=1, keepdims=True),

@@ -148,14 +148,16 @@ def local_variables(problem, q):
     rows = problem.latent_rows(q)
     moments = unpack(np.moveaxis(rows.moments, 0, -1))
     experts = problem.model.n_components
-    mean = np.broadcast_to(moments[..., -1, :-1], (experts, *moments.shape[1:2], moments.shape[-1] - 1))
+    mean = np.broadcast_to(
+        moments[..., -1, :-1], (experts, *moments.shape[1:2], moments.shape[-1] - 1)
+    )
     square = np.broadcast_to(moments[..., :-1, :-1], (*mean.shape, mean.shape[-1]))
     variables = {
         "r": rows.responsibilities,
         "m": mean.copy(),
         "S": square - mean[..., :, None] * mean[..., None, :],
     }
-    logit, second = gate_moments(problem, q)
+    second = gate_moments(problem, q)[1]
     variables["gate_xi"] = np.sqrt(second)
     if problem.kind == "classes":
         variables["xi"] = np.sqrt(logit_moments(q, variables["m"], variables["S"])[1])
@@ -263,6 +265,7 @@ class Oracle:
 
     bound = staticmethod(slow_bound)
     variables = staticmethod(local_variables)
+    logits = staticmethod(logit_moments)
 
 
 @pytest.fixture

@@ -67,7 +67,8 @@ def test_mean_field_rarely_lowers_the_bound_and_the_engine_never(make_problem, k
         sums = problem.model.local(problem.start(), problem.block).sums
         trace = cavi(problem.model, problem.source(), sums, max_iter=15).trace
         assert (np.diff(trace) >= -1e-12 * np.abs(trace[1:])).all()
-    print(falls); assert falls < 0.05 * 25 * 14
+    print(falls)
+    assert falls < 0.05 * 25 * 14
 
 
 def perturbations(rng, value, *, symmetric=False, scale=1.0):
@@ -130,9 +131,7 @@ def test_the_gradient_is_zero_after_every_step_of_the_parameters(make_problem, o
                 problem, moved(q, part, name, value), rows
             ),
             at,
-            perturbations(
-                rng, at, symmetric=name == "covariance", scale=0.1 * np.abs(at).mean()
-            ),
+            perturbations(rng, at, symmetric=name == "covariance", scale=0.1 * np.abs(at).mean()),
         )
 
 
@@ -153,7 +152,9 @@ def test_more_freedom_of_the_latent_posterior_never_lowers_the_bound(make_proble
         problem = make_problem(kind, seed)
         q = problem.posterior()
         bound = {
-            way: problem.with_output(**options, passes=MANY_PASSES).model.local(q, problem.block).bound
+            way: problem.with_output(**options, passes=MANY_PASSES)
+            .model.local(q, problem.block)
+            .bound
             for way, options in WAYS.items()
         }
         slack = 1e-8 * abs(bound["full"])

@@ -59,7 +59,9 @@ def test_log_lik_of_labels_is_that_of_simulated_latent_vectors(make_problem, see
     found = problem.model.log_lik(draws, problem.block)
     y = problem.block.response[0].astype(int)
     for s in range(3):
-        repeated = {name: np.repeat(value[s : s + 1], 20_000, axis=0) for name, value in draws.items()}
+        repeated = {
+            name: np.repeat(value[s : s + 1], 20_000, axis=0) for name, value in draws.items()
+        }
         vectors, weights = simulated_latents(problem, repeated, rng)
         logit = np.einsum("skna,sla->sknl", vectors, repeated["output"])
         picked = stick_probabilities(logit)[:, :, np.arange(len(y)), y]
