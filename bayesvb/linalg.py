@@ -24,6 +24,17 @@ def lower_pairs(n_terms: int) -> tuple[Int[np.ndarray, " pairs"], Int[np.ndarray
     return rows, columns
 
 
+@lru_cache(maxsize=64)
+def _positions(
+    n_terms: int,
+) -> tuple[Int[np.ndarray, " pairs"], Int[np.ndarray, " squares"], Float[np.ndarray, " pairs"]]:
+    """Packed entries in the flat matrix, flat entries in the triangle, how often a pair counts."""
+    first, second = lower_pairs(n_terms)
+    rows, columns = np.divmod(np.arange(n_terms * n_terms), n_terms)
+    low, high = np.minimum(rows, columns), np.maximum(rows, columns)
+    return first * n_terms + second, high * (high + 1) // 2 + low, 2.0 - (first == second)
+
+
 def products(x: Float[np.ndarray, "terms rows"]) -> Float[np.ndarray, "pairs rows"]:
     """All distinct products of two terms, row by row.
 
@@ -42,19 +53,15 @@ def products(x: Float[np.ndarray, "terms rows"]) -> Float[np.ndarray, "pairs row
 
 def pack(matrix: Float[np.ndarray, "*batch terms terms"]) -> Float[np.ndarray, "*batch pairs"]:
     """Lower triangles of symmetric matrices, packed."""
-    first, second = lower_pairs(matrix.shape[-1])
-    packed: Float[np.ndarray, "*batch pairs"] = matrix[..., first, second]
-    return packed
+    flat = matrix.reshape(*matrix.shape[:-2], -1)
+    return np.take(flat, _positions(matrix.shape[-1])[0], axis=-1)
 
 
 def unpack(packed: Float[np.ndarray, "*batch pairs"]) -> Float[np.ndarray, "*batch terms terms"]:
     """Symmetric matrices from their packed lower triangles."""
     n_terms = int((np.sqrt(8 * packed.shape[-1] + 1) - 1) / 2 + 0.5)
-    first, second = lower_pairs(n_terms)
-    matrix = np.empty((*packed.shape[:-1], n_terms, n_terms))
-    matrix[..., first, second] = packed
-    matrix[..., second, first] = packed
-    return matrix
+    flat = np.take(packed, _positions(n_terms)[1], axis=-1)
+    return flat.reshape(*packed.shape[:-1], n_terms, n_terms)
 
 
 def quadratic_weights(
@@ -68,9 +75,8 @@ def quadratic_weights(
     >>> quadratic_weights(np.array([[2.0, 0.5], [0.5, 1.0]])) @ products(x)
     array([14.])
     """
-    first, second = lower_pairs(matrix.shape[-1])
-    weights: Float[np.ndarray, "*batch pairs"] = matrix[..., first, second]
-    weights[..., first != second] *= 2.0
+    weights = pack(matrix)
+    weights *= _positions(matrix.shape[-1])[2]
     return weights
 
 

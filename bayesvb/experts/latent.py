@@ -106,10 +106,9 @@ class LatentExperts:
         constant *= -0.5 * self.n_latents
         constant += 0.5 * (posterior.expected_log_precision - LOG_2PI).sum(axis=1)[:, None]
         constant += log_weights
-        for i in range(self.n_latents):
-            location[i] *= linear[i]
-            location[i] *= 0.5
-            constant -= location[i]
+        location *= 0.5
+        for half, pull in zip(location, linear, strict=True):
+            constant -= np.multiply(half, pull, out=half)
         return LatentExpertRows(LatentPrior(linear, precision, constant), design, features)
 
     def update(self, sums: LinearSums) -> MatrixNormalGamma:

@@ -24,6 +24,7 @@ from bayesvb.outputs.latents import (
     COVARIANCES,
     averaged,
     directions,
+    entropy,
     expert_terms,
     first_responsibilities,
     posterior_moments,
@@ -185,8 +186,8 @@ class GaussianOutput(AbstractOutput[MatrixNormalGamma, GaussianSums]):
         moments = np.empty((len(evidence.squares), *prior.linear.shape[1:]))
         moments[:-1] = evidence.curvature[:, None, None]
         settle = COVARIANCES[self.covariance]
-        terms = posterior_moments(moments, prior, evidence.linear[:-1], settle)
-        terms += evidence.terms(moments)
+        pivots = posterior_moments(moments, prior, evidence.linear[:-1], settle)
+        terms = entropy(pivots) + evidence.terms(moments)
         return moments, terms
 
     def update(self, sums: GaussianSums) -> MatrixNormalGamma:

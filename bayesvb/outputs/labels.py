@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from bayesvb.experts.latent import LatentPrior
 from bayesvb.factors.normal import Normal
 from bayesvb.linalg import pack, quadratic_weights
-from bayesvb.small_matrices import row_of
+from bayesvb.small_matrices import diagonal_numbers, row_of
 from bayesvb.special import jaakkola, polya_gamma_mean
 
 
@@ -53,12 +54,15 @@ class LabelEvidence:
     linear : ndarray, shape (latents + 1, rows)
         ``sum_l kappa_l mu_l``: the part that no omega enters.
     reach : ndarray, shape (sticks, 1, rows)
+    mean : ndarray, shape (sticks, latents + 1)
+        ``mu_l``.
     """
 
     squares: Float[np.ndarray, "sticks pairs"]
     curvature: Float[np.ndarray, "natural_pairs sticks"]
     linear: Float[np.ndarray, "terms rows"]
     reach: Float[np.ndarray, "sticks 1 rows"]
+    mean: Float[np.ndarray, "sticks terms"]
 
     @classmethod
     def of(cls, posterior: Normal, labels: StickLabels) -> LabelEvidence:
@@ -68,38 +72,64 @@ class LabelEvidence:
         curvature = pack(second)[:, :-1].T.copy()
         curvature[-(mean.shape[1] - 1) :] *= -1.0
         return cls(
-            quadratic_weights(second), curvature, mean.T @ labels.kappa, labels.reach[:, None]
+            squares=quadratic_weights(second),
+            curvature=curvature,
+            linear=mean.T @ labels.kappa,
+            reach=labels.reach[:, None],
+            mean=mean,
         )
 
-    def second_moments(
+    def before(
+        self, prior: LatentPrior
+    ) -> tuple[Float[np.ndarray, "sticks experts rows"], Float[np.ndarray, "terms experts rows"]]:
+        """``E[psi^2]`` and ``E[u]`` before the label is seen.
+
+        The uncertainty of the coefficients counts as if the latent vector were zero: this is only
+        where the inner steps set out.
+        """
+        shape = prior.linear.shape[1:]
+        vectors = np.ones((len(prior.linear) + 1, *shape))
+        np.divide(prior.linear, prior.precision, out=vectors[:-1])
+        second = np.reshape(self.mean @ vectors.reshape(len(vectors), -1), (-1, *shape))
+        second *= second
+        squares = self.squares[:, diagonal_numbers(len(vectors))]
+        own = squares[:, -1] - self.mean[:, -1] ** 2
+        second += np.tensordot(squares[:, :-1], 1.0 / prior.precision, axes=1)
+        second += own[:, None, None]
+        return second, vectors
+
+    def after(
         self, moments: Float[np.ndarray, "pairs experts rows"]
-    ) -> Float[np.ndarray, "sticks experts rows"]:
-        """``E[psi^2]`` for every stick."""
+    ) -> tuple[Float[np.ndarray, "sticks experts rows"], Float[np.ndarray, "terms experts rows"]]:
+        """``E[psi^2]`` and ``E[u]`` for given ``E[u u']``."""
         flat = self.squares @ moments.reshape(len(moments), -1)
-        return np.reshape(flat, (len(flat), *moments.shape[1:]))
+        second = np.reshape(flat, (len(flat), *moments.shape[1:]))
+        return second, row_of(moments, len(self.linear) - 1)
 
     def collect(
         self,
-        moments: Float[np.ndarray, "pairs experts rows"],
+        second: Float[np.ndarray, "sticks experts rows"],
         out: Float[np.ndarray, "pairs experts rows"],
     ) -> None:
-        """Natural parameters at the best omega for these moments (which may be ``out``)."""
-        omega = polya_gamma_mean(self.second_moments(moments))
+        """Natural parameters at the best omega for ``E[psi^2]``, which is overwritten."""
+        omega = polya_gamma_mean(second)
         omega *= 0.5 * self.reach
         flat = out.reshape(len(out), -1)
         np.matmul(self.curvature, omega.reshape(len(omega), -1), out=flat[:-1])
 
     def close(
-        self, moments: Float[np.ndarray, "pairs experts rows"]
+        self,
+        second: Float[np.ndarray, "sticks experts rows"],
+        vectors: Float[np.ndarray, "terms experts rows"],
     ) -> tuple[Float[np.ndarray, "experts rows"], Float[np.ndarray, "sticks experts rows"]]:
-        """Expected (bounded) log likelihood of the labels at the best omega, and that omega."""
-        second = self.second_moments(moments)
+        """Expected (bounded) log likelihood of the labels at the best omega, and that omega.
+
+        ``second`` is overwritten.
+        """
         log_cosh, omega = jaakkola(np.sqrt(second, out=second))
         omega *= self.reach
         log_cosh *= self.reach
         terms = self.linear[-1] - log_cosh.sum(axis=0)
-        for linear, mean in zip(
-            self.linear[:-1], row_of(moments, len(self.linear) - 1), strict=False
-        ):
+        for linear, mean in zip(self.linear[:-1], vectors[:-1], strict=True):
             terms += linear * mean
         return terms, omega

@@ -45,30 +45,51 @@ def expert_terms(
 
 def settle_full(
     natural: Float[np.ndarray, "pairs ..."], n_latents: int
-) -> Float[np.ndarray, "..."]:
-    """Entropy of ``N(P^-1 b, P^-1)``; in place ``[[P, b], [b', .]]`` becomes ``E[u u']``."""
+) -> Float[np.ndarray, "terms ..."]:
+    """Pivots of ``P``; in place the border of ``P`` and ``b`` becomes ``E[u u']``."""
     pivots = solve_and_invert(natural, n_latents)
     add_outer(natural, n_latents)
-    return 0.5 * (n_latents * (1.0 + LOG_2PI) - log_det(pivots))
+    return pivots
 
 
 def settle_diagonal(
     natural: Float[np.ndarray, "pairs ..."], n_latents: int
-) -> Float[np.ndarray, "..."]:
+) -> Float[np.ndarray, "terms ..."]:
     """The same for independent entries: variances ``1 / P_ii``, and still the exact mean."""
     diagonal = diagonal_numbers(n_latents)
-    variance = 1.0 / natural[diagonal]
+    precision = natural[diagonal]
     solve(natural, n_latents)
     natural[: n_latents * (n_latents + 1) // 2] = 0.0
-    natural[diagonal] = variance
+    natural[diagonal] = 1.0 / precision
     add_outer(natural, n_latents)
-    return 0.5 * (n_latents * (1.0 + LOG_2PI) + log_det(variance))
+    return precision
 
 
-Settle = Callable[[Float[np.ndarray, "pairs ..."], int], Float[np.ndarray, "..."]]
+Settle = Callable[[Float[np.ndarray, "pairs ..."], int], Float[np.ndarray, "terms ..."]]
 
 COVARIANCES: Mapping[str, Settle] = {"full": settle_full, "diagonal": settle_diagonal}
 """How ``N(P^-1 b, P^-1)`` is represented; each entry maximises the bound in its family."""
+
+
+def settle_shared(precision: Float[np.ndarray, "pairs experts 1"], n_latents: int) -> Settle:
+    """Settle for given precisions of the latent vectors, packed; the means still are the best."""
+    covariance = precision.copy()
+    pivots = solve_and_invert(covariance, n_latents)
+
+    def settle(
+        natural: Float[np.ndarray, "pairs ..."], n_latents: int
+    ) -> Float[np.ndarray, "terms ..."]:
+        solve(natural, n_latents)
+        natural[: len(covariance)] = covariance
+        add_outer(natural, n_latents)
+        return pivots
+
+    return settle
+
+
+def entropy(pivots: Float[np.ndarray, "terms ..."]) -> Float[np.ndarray, "..."]:
+    """Entropy of latent vectors, from the pivots of their precisions."""
+    return 0.5 * (len(pivots) * (1.0 + LOG_2PI) - log_det(pivots))
 
 
 def posterior_moments(
@@ -76,28 +97,15 @@ def posterior_moments(
     prior: LatentPrior,
     linear: Float[np.ndarray, "latents rows"],
     settle: Settle,
-) -> Float[np.ndarray, "_ rows"]:
-    """Entropy of the best latent vectors; in place, what responses say becomes ``E[u u']``."""
+) -> Float[np.ndarray, "latents _ _"]:
+    """Pivots of the best latent vectors; in place, what responses say becomes ``E[u u']``."""
     n_latents = len(linear)
-    natural[diagonal_numbers(n_latents)] += prior.precision
+    for i, diagonal in enumerate(diagonal_numbers(n_latents)):
+        natural[diagonal] += prior.precision[i]
     border = row_of(natural, n_latents)[:-1]
     border += prior.linear
     border += linear[:, None]
     return settle(natural, n_latents)
-
-
-def settle_shared(precision: Float[np.ndarray, "pairs experts 1"], n_latents: int) -> Settle:
-    """Settle for given precisions of the latent vectors, packed; the means still are the best."""
-    covariance = precision.copy()
-    entropy = 0.5 * (n_latents * (1.0 + LOG_2PI) - log_det(solve_and_invert(covariance, n_latents)))
-
-    def settle(natural: Float[np.ndarray, "pairs ..."], n_latents: int) -> Float[np.ndarray, "..."]:
-        solve(natural, n_latents)
-        natural[: len(covariance)] = covariance
-        add_outer(natural, n_latents)
-        return entropy
-
-    return settle
 
 
 def first_responsibilities(

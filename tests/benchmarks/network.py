@@ -13,11 +13,11 @@ import time
 from functools import partial
 
 import numpy as np
+from bayesvb.datasets import SIMULATIONS
 from sklearn.datasets import load_breast_cancer
 from threadpoolctl import threadpool_limits
 
 from bayesvb.blocks import Block, Source
-from bayesvb.datasets import SIMULATIONS
 from bayesvb.engines.cavi import cavi
 from bayesvb.experts.latent import LatentExperts
 from bayesvb.factors import MatrixNormalGamma, Normal
@@ -131,17 +131,19 @@ def log_density(model, sums, block):
 
 def speed():
     """Time per sweep of the two reference problems, then against the length of the latents."""
-    print("workload ms: inverses %.2f, product %.2f, exp %.2f" % tuple(workload()))
+    inverses, product, exponentials = workload()
+    print(f"workload ms: inverses {inverses:.2f}, product {product:.2f}, exp {exponentials:.2f}")
     train, _ = pinwheel(1600, 1)
-    print("pinwheel N=1600 K=10 L=5: %.2f ms" % sweep_time(network(3, 5, experts=10), train))
-    cancer = breast_cancer()
-    print("breast_cancer K=20: %.2f ms" % sweep_time(network(31, 2, experts=20), cancer))
+    print(f"pinwheel N=1600 K=10 L=5: {sweep_time(network(3, 5, experts=10), train):.2f} ms")
+    cancer = sweep_time(network(31, 2, experts=20), breast_cancer())
+    print(f"breast_cancer K=20: {cancer:.2f} ms")
     for latents in (2, 4, 8):
         times = [
             sweep_time(network(3, 5, experts=10, latents=latents, way=way), train, 15)
             for way in (*WAYS, "shared")
         ]
-        print(f"h={latents}:", *(f"{w} {t:.2f}" for w, t in zip((*WAYS, "shared"), times)), "ms")
+        timed = zip((*WAYS, "shared"), times, strict=True)
+        print(f"h={latents}:", *(f"{way} {ms:.2f}" for way, ms in timed), "ms")
 
 
 def acceleration():

@@ -136,7 +136,7 @@ def test_the_gradient_is_zero_after_every_step_of_the_parameters(make_problem, o
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_three_inner_steps_are_nearly_as_good_as_any_number(make_problem, seed):
+def test_two_inner_steps_are_nearly_as_good_as_any_number(make_problem, seed):
     """Per row, what the fixed number leaves to be gained is far below what a fit can see."""
     problem = make_problem("classes", seed, rows=60)
     q = problem.posterior(sweeps=8)
