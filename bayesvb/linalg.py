@@ -53,7 +53,7 @@ def products(x: Float[np.ndarray, "terms rows"]) -> Float[np.ndarray, "pairs row
 
 def pack(matrix: Float[np.ndarray, "*batch terms terms"]) -> Float[np.ndarray, "*batch pairs"]:
     """Lower triangles of symmetric matrices, packed."""
-    flat = matrix.reshape(*matrix.shape[:-2], -1)
+    flat = matrix.reshape(*matrix.shape[:-2], matrix.shape[-1] ** 2)
     return np.take(flat, _positions(matrix.shape[-1])[0], axis=-1)
 
 

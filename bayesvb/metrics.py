@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
+from numpy.typing import ArrayLike
 
 from bayesvb.errors import DataError
 
@@ -18,7 +19,7 @@ SUM_TOLERANCE = 1e-6
 
 
 def _checked(
-    probabilities: Float[np.ndarray, "rows classes"], codes: Int[np.ndarray, " rows"]
+    probabilities: ArrayLike, codes: ArrayLike
 ) -> tuple[Float[np.ndarray, "rows classes"], Int[np.ndarray, " rows"]]:
     """Both as arrays, refused with a reason where they make no sense."""
     p, y = np.asarray(probabilities, dtype=np.float64), np.asarray(codes)
@@ -65,10 +66,13 @@ class Scores:
     brier: float
 
 
-def scores(
-    probabilities: Float[np.ndarray, "rows classes"], codes: Int[np.ndarray, " rows"]
-) -> Scores:
+def scores(probabilities: ArrayLike, codes: ArrayLike) -> Scores:
     """Accuracy, log predictive density and Brier score.
+
+    Parameters
+    ----------
+    probabilities : array_like, shape (rows, classes)
+    codes : array_like of int, shape (rows,)
 
     Raises
     ------
@@ -115,13 +119,22 @@ class CalibrationError:
 
 
 def calibration_error(
-    probabilities: Float[np.ndarray, "rows classes"],
-    codes: Int[np.ndarray, " rows"],
+    probabilities: ArrayLike,
+    codes: ArrayLike,
     *,
     n_bins: int = 20,
     equal_counts: bool = False,
 ) -> CalibrationError:
     """Expected calibration error of the most probable class.
+
+    Parameters
+    ----------
+    probabilities : array_like, shape (rows, classes)
+    codes : array_like of int, shape (rows,)
+    n_bins : int
+        20, as in most published tables.
+    equal_counts : bool
+        Bins at quantiles of the confidence, not of equal width.
 
     Raises
     ------
@@ -182,8 +195,8 @@ class Reliability:
 
 
 def reliability(
-    probability: Float[np.ndarray, " rows"],
-    happened: Bool[np.ndarray, " rows"],
+    probability: ArrayLike,
+    happened: ArrayLike,
     *,
     rng: np.random.Generator,
     n_bins: int = 10,
@@ -194,6 +207,17 @@ def reliability(
 
     The bands are quantiles of the shares in ``n_draws`` sets of events that are drawn with exactly
     the predicted probabilities, in bins of equal width.
+
+    Parameters
+    ----------
+    probability : array_like, shape (rows,)
+        Predicted probability of each event.
+    happened : array_like of bool, shape (rows,)
+    rng : numpy.random.Generator
+    n_bins : int
+    prob : float
+        Probability that a band covers.
+    n_draws : int
 
     References
     ----------
@@ -223,9 +247,7 @@ def reliability(
     )
 
 
-def confusion(
-    probabilities: Float[np.ndarray, "rows classes"], codes: Int[np.ndarray, " rows"]
-) -> Int[np.ndarray, "observed predicted"]:
+def confusion(probabilities: ArrayLike, codes: ArrayLike) -> Int[np.ndarray, "observed predicted"]:
     """Number of observations of each class (row) with each most probable class (column).
 
     Examples

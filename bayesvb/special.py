@@ -30,8 +30,8 @@ def log_sum_exp(
 
 
 def jaakkola(
-    xi: Float[np.ndarray, "sticks rows"],
-) -> tuple[Float[np.ndarray, "sticks rows"], Float[np.ndarray, "sticks rows"]]:
+    xi: Float[np.ndarray, "*shape"],
+) -> tuple[Float[np.ndarray, "*shape"], Float[np.ndarray, "*shape"]]:
     r"""``log(2 cosh(xi / 2))`` and ``2 lambda(xi) = tanh(xi / 2) / (2 xi)`` for ``xi >= 0``.
 
     The first is the constant of the quadratic bound on ``log(1 + exp(u))`` at its best ``xi``,

@@ -7,7 +7,7 @@ results repeat to the last bit and probabilities of a row sum to one.
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from scipy.special import expit, log_expit, ndtr, stdtrit
 
 from bayesvb.factors.normal import Normal
@@ -104,7 +104,7 @@ def _one_draw(
     centre: Float[np.ndarray, "experts sticks rows"],
     spread: Float[np.ndarray, "experts sticks points"],
     sign: Float[np.ndarray, "sticks rows"],
-    reach: Float[np.ndarray, "sticks rows"],
+    reach: Bool[np.ndarray, "sticks rows"],
 ) -> Float[np.ndarray, " rows"]:
     """``log sum_k pi_k mean_s prod_l sigma(+-psi_kls)`` over the sticks that a row reaches."""
     n_sticks = len(sign)

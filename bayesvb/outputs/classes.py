@@ -195,7 +195,7 @@ class ClassOutput(AbstractOutput[Normal, LogitSums]):
         labels = StickLabels.of(block.response[0], self.n_classes)
         omega = 0.25 * labels.reach[:, None]
         rows = ClassRows(
-            moments, np.zeros(0), responsibilities, omega, labels.kappa, self.n_latents
+            moments, np.zeros(block.n_rows), responsibilities, omega, labels.kappa, self.n_latents
         )
         return rows.sums(responsibilities)
 

@@ -224,7 +224,9 @@ class GaussianOutput(AbstractOutput[MatrixNormalGamma, GaussianSums]):
         responsibilities: Float[np.ndarray, "experts rows"],
     ) -> GaussianSums:
         """Sums for guessed latent vectors."""
-        rows = GaussianRows(moments, np.zeros(0), responsibilities, block.response, self.n_latents)
+        rows = GaussianRows(
+            moments, np.zeros(block.n_rows), responsibilities, block.response, self.n_latents
+        )
         return rows.sums(responsibilities)
 
     def log_lik(
