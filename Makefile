@@ -27,7 +27,7 @@ layers: environment
 	$(BIN)/pytest -q tests/test_layers.py
 
 bench: environment
-	@for script in benchmarks/bench_*.py; do echo "$$script"; $(BIN)/python "$$script" || exit 1; done
+	@for script in tests/benchmarks/bench_*.py; do echo "$$script"; $(BIN)/python "$$script" || exit 1; done
 
 clean:
 	rm -rf .venv .venv-wheel .venv-py313 .results build

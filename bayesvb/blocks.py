@@ -7,8 +7,9 @@ cache; the same code therefore runs on one block, on many, and on threads.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import copy_context
 from dataclasses import dataclass
 from functools import lru_cache, reduce
 from itertools import islice
@@ -140,12 +141,19 @@ def _in_order(
     blocks: tuple[Block, ...],
     ahead: int,
 ) -> Iterator[StatsT]:
-    """Results in block order, with only a few blocks in flight so that memory stays bounded."""
+    """Results in block order, with only a few blocks in flight so that memory stays bounded.
+
+    The context goes with each block: ``numpy.errstate`` holds in threads as it does without.
+    """
     waiting = iter(blocks)
-    running = [pool.submit(function, block) for block in islice(waiting, ahead)]
+
+    def submit(block: Block) -> Future[StatsT]:
+        return pool.submit(copy_context().run, function, block)
+
+    running = [submit(block) for block in islice(waiting, ahead)]
     while running:
         yield running.pop(0).result()
-        running.extend(pool.submit(function, block) for block in islice(waiting, 1))
+        running.extend(submit(block) for block in islice(waiting, 1))
 
 
 @lru_cache(maxsize=1)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from bayesvb.errors import DataError
 
 if TYPE_CHECKING:
@@ -33,12 +35,23 @@ def compare(fits: Mapping[str, Fit]) -> pd.DataFrame:
     """
     from bayesvb.elpd import compare as compare_elpd
 
+    check_comparable(fits)
+    return compare_elpd({name: fit.loo() for name, fit in fits.items()})
+
+
+def check_comparable(fits: Mapping[str, Fit]) -> None:
+    """Refuse fewer than two fits, and fits of different responses or rows.
+
+    Raises
+    ------
+    DataError
+        The message names the two fits that differ.
+    """
     if len(fits) < 2:
         raise DataError(f"compare needs two fits or more; there are {len(fits)}")
     (first, reference), *others = fits.items()
     for name, fit in others:
         _check_same(first, reference, name, fit)
-    return compare_elpd({name: fit.loo() for name, fit in fits.items()})
 
 
 def _check_same(first: str, reference: Fit, name: str, fit: Fit) -> None:
@@ -53,4 +66,10 @@ def _check_same(first: str, reference: Fit, name: str, fit: Fit) -> None:
             f"{name!r} uses {len(theirs.index)} rows and {first!r} uses {len(mine.index)}, and "
             "they are not the same rows",
             hint="drop the rows with missing values from the data before both fits",
+        )
+    same = zip(reference.model.observed().values(), fit.model.observed().values(), strict=True)
+    if not all(np.array_equal(one, other) for one, other in same):
+        raise DataError(
+            f"{name!r} and {first!r} were fitted to different values of the same rows",
+            hint="fit both to the same data",
         )

@@ -100,6 +100,13 @@ class Design:
         return self.frame.index
 
     @property
+    def covariates(self) -> tuple[str, ...]:
+        """Columns of the data that the parts read, in their order."""
+        parts = dict.fromkeys(self._recipe.terms.source.values())
+        read = {slot.column for slot in self._recipe.terms.slots(*parts)}
+        return tuple(name for name in map(str, self.frame.columns) if name in read)
+
+    @property
     def n_missing(self) -> int:
         """Rows left out because a value was missing."""
         return int((~self.complete).sum())

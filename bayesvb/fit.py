@@ -10,9 +10,8 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.errors import DataError
-from bayesvb.models.base import Draws
-from bayesvb.models.mixture import Mixture, MixturePosterior, MixtureSums
-from bayesvb.student_mixture import StudentMixture
+from bayesvb.named_draws import count
+from bayesvb.parts import Draws
 from bayesvb.summary import PROB
 
 if TYPE_CHECKING:
@@ -21,24 +20,21 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from bayesvb.predict import Values
-    from bayesvb.workbench import DensityRegression
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """A fitted model.
+    """A fitted model, in the units of the data; components are numbered by share, largest first.
 
-    Components are numbered by their share, the largest first. Everything that is returned is in
-    the units of the data; intervals are those of a mean-field posterior, which is narrower than
-    the exact one.
+    Intervals are those of a mean-field posterior, which is usually narrower than the exact one.
 
     Attributes
     ----------
-    model : DensityRegression
+    model : AbstractWorkbench
         What was fitted, with its data.
-    mixture : Mixture
+    core : AbstractModel
         The model on the standardised scale, its components in the order of the labels.
-    sums : MixtureSums
+    sums : Stats
         Expected sufficient statistics at the end: the state of the fit.
     order : tuple of int
         Number that each component had during the ascent.
@@ -58,9 +54,9 @@ class Fit:
         Makes the same fit again.
     """
 
-    model: DensityRegression
-    mixture: Mixture
-    sums: MixtureSums
+    model: Any
+    core: Any
+    sums: Any
     order: tuple[int, ...]
     draws: Draws
     restarts: pd.DataFrame
@@ -71,9 +67,9 @@ class Fit:
     seed: int
 
     @property
-    def q(self) -> MixturePosterior:
+    def q(self) -> Any:
         """Variational posterior on the standardised scale."""
-        return self.mixture.update(self.sums)
+        return self.core.update(self.sums)
 
     @property
     def elbo(self) -> float:
@@ -98,9 +94,8 @@ class Fit:
     def posterior(self) -> Any:
         """Draws in the data's units as an xarray Dataset (chain, draw, ...)."""
         from bayesvb.arviz import group, to_arviz
-        from bayesvb.posterior_draws import named_draws
 
-        named = named_draws(self)
+        named = self.model.named_draws(self)
         tree = to_arviz({"posterior": named.values}, dims=named.dims, coords=named.coords)
         return group(tree, "posterior")
 
@@ -108,8 +103,8 @@ class Fit:
     def idata(self) -> Any:
         """ArviZ object: InferenceData on ArviZ 0.x, DataTree on ArviZ 1.x.
 
-        Made anew on each access: keep it in a variable if you need it more than once. Groups with
-        one number per draw and row are left out, with a warning, beyond 1 GiB.
+        Made anew on each access: keep it in a variable. Groups with one number per draw and row
+        are left out, with a warning, beyond 1 GiB.
         """
         from bayesvb.idata import arviz_object
 
@@ -124,10 +119,10 @@ class Fit:
         Yao, Vehtari, Simpson, Gelman (2018), Yes, but did it work?, arXiv:1802.02538, section 3.
         """
         from bayesvb.criteria import khat
-        from bayesvb.posterior_draws import log_joint
+        from bayesvb.named_draws import log_joint
 
-        joint = log_joint(self.mixture, self.model.source, self.draws, self.model.scales)
-        return khat(joint - self.mixture.log_posterior(self.q, self.draws))
+        joint = log_joint(self.core, self.model.source, self.draws, self.model.log_unit)
+        return khat(joint - self.core.log_posterior(self.q, self.draws))
 
     def waic(self) -> Any:
         """Widely applicable information criterion, as ArviZ's result object."""
@@ -154,7 +149,7 @@ class Fit:
         Returns
         -------
         pandas.DataFrame
-            Index (part, component, term); columns mean, sd, lower, upper and p_positive, the
+            Index (part, component, term), columns mean, sd, lower, upper and p_positive, the
             posterior probability of a coefficient to be positive.
         """
         from bayesvb.summary import coefficient_table
@@ -171,21 +166,16 @@ class Fit:
             ``separation`` (mean probability of the component among these rows), ``sigma`` with
             its interval.
         """
-        from bayesvb.summary import component_table
-
-        return component_table(self, prob)
+        table: pd.DataFrame = self.model.components(self, prob)
+        return table
 
     def responsibilities(self) -> pd.DataFrame:
-        """Probability of each component given the row's response; the rows used in the fit."""
-        import pandas as pd
+        """Probability of each component given the observed row; the rows used in the fit."""
+        table: pd.DataFrame = self.model.responsibilities(self)
+        return table
 
-        q = self.q
-        blocks = [self.mixture.responsibilities(q, b).T for b in self.model.source.blocks]
-        labels = pd.RangeIndex(1, self.model.n_components + 1, name="component")
-        return pd.DataFrame(np.concatenate(blocks), self.model.design.index, labels)
-
-    def predictive(self, data: object = None, *, response: str | None = None) -> StudentMixture:
-        """Predictive distribution of the response for each complete row of ``data``.
+    def predictive(self, data: object = None, *, response: str | None = None) -> Any:
+        """Predictive distribution for each complete row of ``data``.
 
         Parameters
         ----------
@@ -194,9 +184,7 @@ class Fit:
         response : str, optional
             Which one, if there are several.
         """
-        from bayesvb.prediction import predictive
-
-        return predictive(self, self.model.rows(data), response)
+        return self.model.predictive(self, data, response)
 
     def predict(
         self,
@@ -240,30 +228,17 @@ class Fit:
         DataError
             For an unknown kind or option, or levels that the fit never saw.
         """
-        from bayesvb.predict import predict
-
-        rows = self.model.rows(data)
-        distribution = self.predictive(data, response=response)
-        return predict(
-            distribution,
-            rows.index,
-            rows.complete,
-            kind=kind,
-            prob=prob,
-            q=q,
-            at=at,
-            n=n,
-            seed=seed,
-        )
+        options = {"prob": prob, "q": q, "at": at, "n": n, "seed": seed, "response": response}
+        predicted: pd.Series | pd.DataFrame = self.model.predict(self, data, kind, options)
+        return predicted
 
     def log_density(self, data: object = None) -> pd.Series:
         """Log posterior-predictive density of each row's observed response(s).
 
         Rows that lack a value are NaN.
         """
-        from bayesvb.prediction import log_density
-
-        return log_density(self, self.model.rows(data, response=True))
+        densities: pd.Series = self.model.log_density(self, data)
+        return densities
 
     def weights_at(
         self, data: object = None, *, draws: int | None = None
@@ -275,19 +250,14 @@ class Fit:
         DataError
             If more draws are asked for than the fit has.
         """
-        n_draws = len(self.draws["gate"])
+        n_draws = count(self.draws)
         if draws is not None and not 1 <= draws <= n_draws:
             raise DataError(f"draws={draws!r} must be between 1 and {n_draws}")
-        block = self.model.block(self.model.rows(data))
-        weights = np.exp(self.mixture.gate.log_weights(self.draws["gate"][:draws], block))
-        whole = np.broadcast_to(weights, (*weights.shape[:2], block.n_rows))
-        return np.moveaxis(whole, 1, 2)
+        weights: Float[np.ndarray, "draws rows experts"] = self.model.weights_at(self, data, draws)
+        return weights
 
     def save(self, path: str | Path) -> Path:
-        """Write everything to one netCDF file; ``bayesvb.load`` reads it back.
-
-        The file holds the data that the formula reads. Loading it runs no code from it.
-        """
+        """Write all to one netCDF file, the data included; ``bayesvb.load`` reads it back."""
         from bayesvb.saving import save
 
         return save(self, path)
@@ -296,7 +266,8 @@ class Fit:
         """Write a self-contained HTML page about this fit."""
         from bayesvb.reports import report
 
-        return report(self, path)
+        written: Path = report(self, path)
+        return written
 
     def __str__(self) -> str:
         from bayesvb.printing import fit_text

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float
 
-from bayesvb.posterior_draws import (
-    NamedDraws,
-    log_joint,
-    log_lik_blocks,
-    named_draws,
-    response_draws,
-)
+from bayesvb.errors import DataError
+from bayesvb.named_draws import NamedDraws, chunks, count, log_joint, log_lik_blocks
 
 if TYPE_CHECKING:
     import pandas as pd
+    import xarray as xr
 
     from bayesvb.fit import Fit
 
@@ -27,61 +23,77 @@ MEMORY_BUDGET = 1 << 30
 """Bytes that the groups with one number per draw and row may take together."""
 
 
+RESERVED = ("chain", "draw", "obs_id", "iteration", "elbo")
+"""Names in the ArviZ object that no column can have as well."""
+
+
 def arviz_object(fit: Fit) -> object:
     """InferenceData (ArviZ 0.x) or DataTree (ArviZ 1.x) of a fit; see ``Fit.idata``."""
     from bayesvb.arviz import to_arviz
 
-    groups, named = draw_groups(fit)
-    dims = {**named.dims, "elbo": ["iteration"]}
-    coords: dict[str, object] = {**named.coords, "obs_id": fit.model.design.index}
-    groups["observed_data"] = observed(fit)
-    groups["constant_data"] |= covariates(fit)
-    dims |= {name: ["obs_id"] for name in groups["observed_data"]}
-    dims |= {name: ["obs_id"] for name in groups["constant_data"] if name != "elbo"}
-    n_values = len(fit.draws["gate"]) * fit.model.source.n_rows * len(groups["observed_data"])
+    groups, named = fixed_groups(fit)
+    n_values = count(fit.draws) * fit.model.source.n_rows * len(groups["observed_data"])
     if 2 * 8 * n_values <= MEMORY_BUDGET:
-        groups["log_likelihood"] = {joint_name(fit): log_likelihood(fit)}
-        groups["posterior_predictive"] = replicated(fit)
-        dims |= {joint_name(fit): ["obs_id"]}
+        log_lik = {fit.model.joint_name: log_likelihood(fit)}
+        groups["log_likelihood"] = by_row(fit, log_lik, sampled=True)
+        groups["posterior_predictive"] = by_row(fit, replicated(fit), sampled=True)
     else:
         warnings.warn(
             f"log_likelihood and posterior_predictive are left out: {n_values:.1e} numbers each. "
             "fit.loo() and fit.waic() go over the rows in blocks; fit(draws=...) makes fewer draws",
             stacklevel=3,
         )
-    return to_arviz(groups, dims=dims, coords=coords, attrs=attributes(fit))
+    return to_arviz(groups, dims=named.dims, coords=named.coords, attrs=attributes(fit))
 
 
-def draw_groups(fit: Fit) -> tuple[dict[str, dict[str, object]], NamedDraws]:
-    """Posterior, sampler statistics and trace: what does not grow with the rows."""
-    named = named_draws(fit)
+def fixed_groups(fit: Fit) -> tuple[dict[str, Any], NamedDraws]:
+    """Groups whose size does not grow with rows times draws."""
+    named = fit.model.named_draws(fit)
     statistics = {
-        "lp": log_joint(fit.mixture, fit.model.source, fit.draws, fit.model.scales),
-        "log_q": fit.mixture.log_posterior(fit.q, fit.draws),
+        "lp": log_joint(fit.core, fit.model.source, fit.draws, fit.model.log_unit),
+        "log_q": fit.core.log_posterior(fit.q, fit.draws),
     }
-    groups: dict[str, dict[str, object]] = {
-        "posterior": dict(named.values),
-        "sample_stats": dict(statistics),
-        "constant_data": {"elbo": fit.elbo_trace.to_numpy()},
+    elbo = fit.elbo_trace.to_numpy()
+    constant = by_row(fit, covariates(fit)).assign_coords(iteration=np.arange(len(elbo)))
+    groups = {
+        "posterior": named.values,
+        "sample_stats": statistics,
+        "observed_data": by_row(fit, fit.model.observed()),
+        "constant_data": constant.assign(elbo=("iteration", elbo)),
     }
     return groups, named
 
 
-def joint_name(fit: Fit) -> str:
-    """Name of the response; of all together where there are several."""
-    return ", ".join(fit.model.design.response_names)
+def by_row(fit: Fit, values: Mapping[str, np.ndarray], *, sampled: bool = False) -> xr.Dataset:
+    """One group of arrays with a number per row, or (``sampled``) per draw and row.
+
+    Raises
+    ------
+    DataError
+        If a response has a name that ArviZ needs for itself.
+    """
+    import xarray as xr
+
+    from bayesvb.arviz import coordinate
+
+    taken = [name for name in values if name in RESERVED]
+    if taken:
+        raise DataError(
+            f"the response `{taken[0]}` has a name that ArviZ needs for itself",
+            hint="rename the column",
+        )
+    coords = {"obs_id": coordinate(fit.model.design.index)}
+    if not sampled:
+        return xr.Dataset({name: ("obs_id", array) for name, array in values.items()}, coords)
+    coords |= {"chain": np.arange(1), "draw": np.arange(count(fit.draws))}
+    dims = ("chain", "draw", "obs_id")
+    return xr.Dataset({name: (dims, array[None]) for name, array in values.items()}, coords)
 
 
-def observed(fit: Fit) -> dict[str, object]:
-    """Responses by name."""
-    response = fit.model.design.response
-    return {name: response[:, i] for i, name in enumerate(fit.model.design.response_names)}
-
-
-def covariates(fit: Fit) -> dict[str, object]:
+def covariates(fit: Fit) -> dict[str, np.ndarray]:
     """Numeric columns of the data that the formula reads, other than the response."""
     frame: pd.DataFrame = fit.model.design.frame
-    taken = {*fit.model.design.response_names, "elbo"}
+    taken = {*fit.model.observed(), *RESERVED}
     return {
         str(name): column.to_numpy(dtype=float)
         for name, column in frame.items()
@@ -96,15 +108,17 @@ def log_likelihood(fit: Fit) -> Float[np.ndarray, "draws rows"]:
 
 def log_lik_blocks_of(fit: Fit) -> Iterator[Float[np.ndarray, "draws rows"]]:
     """Log likelihood in the data's units, block by block."""
-    return log_lik_blocks(fit.mixture, fit.model.source, fit.draws, fit.model.scales)
+    return log_lik_blocks(fit.core, fit.model.source, fit.draws, fit.model.log_unit)
 
 
-def replicated(fit: Fit) -> dict[str, object]:
-    """Replicated responses by name; the same ones each time."""
+def replicated(fit: Fit) -> dict[str, np.ndarray]:
+    """Replicated data by name; the same ones each time."""
     rng = np.random.default_rng([fit.seed, 1])
-    blocks = response_draws(fit.mixture, fit.model.source, fit.draws, fit.model.scales, rng)
-    whole = np.concatenate(list(blocks), axis=2)
-    return {name: whole[:, i] for i, name in enumerate(fit.model.design.response_names)}
+    pieces = [
+        fit.model.replicates(fit, fit.draws, block, rng)
+        for block in chunks(fit.core, fit.model.source, count(fit.draws))
+    ]
+    return {name: np.concatenate([piece[name] for piece in pieces], axis=1) for name in pieces[0]}
 
 
 def attributes(fit: Fit) -> dict[str, object]:
@@ -113,9 +127,8 @@ def attributes(fit: Fit) -> dict[str, object]:
 
     return {
         "formula": fit.model.formula.canonical(),
-        "family": "mixture of Gaussian linear experts",
-        "gate": fit.model.gate,
-        "n_components": fit.model.n_components,
+        "family": fit.model.family,
+        "n_components": fit.core.n_components,
         "inference_method": "cavi",
         "inference_library": "bayesvb",
         "inference_library_version": bayesvb.__version__,
@@ -128,5 +141,5 @@ def attributes(fit: Fit) -> dict[str, object]:
         "seed": fit.seed,
         "fit_seconds": fit.seconds,
         "n_missing": fit.model.design.n_missing,
-        "priors": json.dumps(vars(fit.model.priors)),
+        "options": json.dumps(fit.model.options()),
     }

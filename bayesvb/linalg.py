@@ -43,11 +43,11 @@ def products(x: Float[np.ndarray, "terms rows"]) -> Float[np.ndarray, "pairs row
     >>> products(np.array([[1.0], [3.0]])).ravel()
     array([1., 3., 9.])
     """
-    result = np.empty((len(x) * (len(x) + 1) // 2, x.shape[1]))
-    at = 0
-    for i in range(len(x)):
-        np.multiply(x[: i + 1], x[i], out=result[at : at + i + 1])
-        at += i + 1
+    n_terms, n_rows = x.shape
+    result = np.empty((n_terms * (n_terms + 1) // 2, n_rows))
+    for i, term in enumerate(x):
+        start = i * (i + 1) // 2
+        np.multiply(x[: i + 1], term, out=result[start : start + i + 1])
     return result
 
 

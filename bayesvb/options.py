@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Sequence
 from difflib import get_close_matches
-from numbers import Integral, Real
-from typing import Any
 
 import numpy as np
 
-from bayesvb.engines.cavi import Ascent
+from bayesvb.engines.restarts import Search
 from bayesvb.errors import ConvergenceWarning, DataError
 
 
@@ -28,7 +27,7 @@ def check_count(
     name: str, value: object, *, least: int = 1, most: int | None = None, what: str = ""
 ) -> None:
     """Raise unless ``value`` is a whole number in the range."""
-    if isinstance(value, bool) or not isinstance(value, Integral):
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise DataError(f"{name}={value!r} must be a whole number")
     if value < least:
         raise DataError(f"{name}={value!r} must be at least {least}")
@@ -38,28 +37,35 @@ def check_count(
 
 def check_positive(name: str, value: object) -> None:
     """Raise unless ``value`` is a positive, finite number."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 < value < np.inf:
+    if not isinstance(value, int | float | np.number) or not 0.0 < float(value) < np.inf:
         raise DataError(f"{name}={value!r} must be a positive, finite number")
 
 
-def fresh_seed(seed: object) -> int:
+def processors() -> int:
+    """Number of processors that this process may use."""
+    allowed = getattr(os, "sched_getaffinity", None)  # not on macOS and Windows
+    return len(allowed(0)) if allowed else os.cpu_count() or 1
+
+
+def fresh_seed(seed: int | None) -> int:
     """The seed, or one of fresh entropy for None."""
     if seed is None:
         return int(np.random.SeedSequence().generate_state(1)[0])
     check_count("seed", seed, least=0, most=2**63 - 1, what="of the largest seed that a file holds")
-    return int(seed)  # type: ignore[call-overload,no-any-return]
+    return int(seed)
 
 
-def warn_if_unfinished(ascent: Ascent[Any], max_iter: int) -> None:
-    """Warn of a run that was interrupted or ran out of passes."""
-    if ascent.interrupted:
+def warn_if_unfinished(found: Search, max_iter: int) -> None:
+    """Warn of a search that was interrupted, or whose best run ran out of passes."""
+    trace = found.final.trace
+    if found.interrupted:
         warnings.warn(
             "the fit was interrupted; this is the best state so far, with converged=False",
             ConvergenceWarning,
             stacklevel=3,
         )
-    elif not ascent.converged:
-        gain = float(ascent.trace[-1] - ascent.trace[-2]) if len(ascent.trace) > 1 else np.nan
+    elif not found.final.converged:
+        gain = float(trace[-1] - trace[-2]) if len(trace) > 1 else np.nan
         warnings.warn(
             f"the bound was still rising (by {gain:.2g}) after max_iter={max_iter} passes; "
             "raise max_iter, or use fewer components",

@@ -17,8 +17,7 @@ import numpy as np
 from bayesvb.arviz import as_tree, to_arviz
 from bayesvb.errors import DataError, FormulaError
 from bayesvb.fit import Fit
-from bayesvb.idata import attributes, covariates, draw_groups, observed
-from bayesvb.priors import Priors
+from bayesvb.idata import attributes, fixed_groups
 from bayesvb.stats import Stats
 from bayesvb.storage import dataset_to_frame, frame_to_dataset, read_tree, write_tree
 
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-    from bayesvb.workbench import DensityRegression
+    from bayesvb.workbench.base import AbstractWorkbench
 
 FRAME, STATE = "data_frame", "fit_state"
 """Nodes of the file that are not ArviZ groups."""
@@ -36,14 +35,9 @@ def save(fit: Fit, path: str | os.PathLike[str]) -> Path:
     """Write a fit; see ``Fit.save``."""
     import xarray as xr
 
-    groups, named = draw_groups(fit)
-    groups["observed_data"] = observed(fit)
-    groups["constant_data"] |= covariates(fit)
-    by_row = {*groups["observed_data"], *groups["constant_data"]} - {"elbo"}
-    dims = {**named.dims, "elbo": ["iteration"], **{name: ["obs_id"] for name in by_row}}
-    coords = {**named.coords, "obs_id": fit.model.design.index}
+    groups, named = fixed_groups(fit)
     attrs = attributes(fit) | {"fit": json.dumps(_description(fit))}
-    tree = as_tree(to_arviz(groups, dims=dims, coords=coords, attrs=attrs))
+    tree = as_tree(to_arviz(groups, dims=named.dims, coords=named.coords, attrs=attrs))
     tree[FRAME] = xr.DataTree(frame_to_dataset(fit.model.design.frame))
     tree[STATE] = xr.DataTree(_state(fit))
     return write_tree(tree, path)
@@ -55,9 +49,7 @@ def _description(fit: Fit) -> dict[str, object]:
     return {
         "model": type(model).__name__,
         "formula": model.formula.text,
-        "n_components": model.n_components,
-        "gate": model.gate,
-        "priors": vars(model.priors),
+        "options": model.options(),
         "order": list(fit.order),
         "traces": [str(key) for key in fit.traces],
         "restarts": fit.restarts.to_dict(orient="list"),
@@ -111,14 +103,28 @@ def load(path: str | os.PathLike[str], *, context: Mapping[str, object] | None =
     >>> bvb.load(path).elbo == fit.elbo
     True
     """
+    from bayesvb.workbench import MODELS
+
     tree = read_tree(path)
     try:
         told = json.loads(tree.attrs["fit"])
         state = {str(name): array.to_numpy() for name, array in tree[STATE].data_vars.items()}
         frame = dataset_to_frame(tree[FRAME].to_dataset())
+        known = told["model"] in MODELS
     except (KeyError, ValueError) as error:
         raise DataError(f"path={str(path)!r} does not hold a fit: {error}") from error
-    return _rebuilt(told, state, _model(told, state, frame, context))
+    if not known:
+        raise DataError(
+            f"path={str(path)!r} holds a fit of {told['model']!r}, which is not known here",
+            hint=f"a later version wrote it; this one reads {', '.join(MODELS)}",
+        )
+    try:
+        return _rebuilt(told, state, _model(told, state, frame, context))
+    except (KeyError, TypeError) as error:
+        raise DataError(
+            f"path={str(path)!r} does not hold a fit as this version writes it: {error}",
+            hint="a later version may have written it",
+        ) from error
 
 
 def _model(
@@ -126,19 +132,23 @@ def _model(
     state: Mapping[str, np.ndarray],
     frame: pd.DataFrame,
     context: Mapping[str, object] | None,
-) -> DensityRegression:
+) -> AbstractWorkbench:
     from bayesvb.workbench import MODELS
 
+    arguments = dict(told["options"])
+    if "priors" in arguments:
+        arguments["priors"] = MODELS[told["model"]].prior_class(**arguments["priors"])
+    if "weights" in state:
+        arguments["weights"] = state["weights"]
+    if context is not None:
+        arguments["context"] = context
     try:
-        return MODELS[told["model"]](
+        model: AbstractWorkbench = MODELS[told["model"]](
             told["formula"],
             frame,
-            n_components=told["n_components"],
-            gate=told["gate"],
-            priors=Priors(**told["priors"]),
-            weights=state.get("weights"),
-            context=context,
+            **arguments,
         ).recalling(state["complete"] > 0)
+        return model
     except FormulaError as error:
         if context is not None:
             raise
@@ -147,21 +157,20 @@ def _model(
 
 
 def _rebuilt(
-    told: Mapping[str, Any], state: Mapping[str, np.ndarray], model: DensityRegression
+    told: Mapping[str, Any], state: Mapping[str, np.ndarray], model: AbstractWorkbench
 ) -> Fit:
     """Fit from its stored parts."""
     import pandas as pd
 
-    blank = model.mixture.start(
-        model.mixture.begin(model.source.blocks[0].part(0, 0), np.zeros((model.n_components, 0)))
-    )
-    mixture, _ = model.mixture.permuted(told["order"], blank)
+    from bayesvb.workbench.base import blank_sums
+
+    core = model.relabelled(told["order"])
     restarts = pd.DataFrame(told["restarts"])
     restarts.index = pd.RangeIndex(1, len(restarts) + 1, name="restart")
     return Fit(
         model=model,
-        mixture=mixture,
-        sums=filled(blank, state, "sums."),
+        core=core,
+        sums=filled(core.start(blank_sums(core, model.source)), state, "sums."),
         order=tuple(told["order"]),
         draws={
             name.removeprefix("draws."): values

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 from jaxtyping import Float
@@ -37,7 +36,7 @@ class Scaling:
     @classmethod
     def of(
         cls, matrix: Float[np.ndarray, "rows columns"], names: Sequence[str], *, active: bool = True
-    ) -> Self:
+    ) -> Scaling:
         """Scaling of a design matrix; the identity if not ``active``."""
         intercept = names.index(INTERCEPT) if INTERCEPT in names else None
         centre, scale = moments(matrix, centred=intercept is not None)
@@ -50,12 +49,19 @@ class Scaling:
     @classmethod
     def of_response(
         cls, matrix: Float[np.ndarray, "rows responses"], *, centred: bool, active: bool = True
-    ) -> Self:
+    ) -> Scaling:
         """Scaling of responses; centred only if an intercept can take the shift."""
         centre, scale = moments(matrix, centred=centred)
         if not active:
             centre, scale = np.zeros_like(centre), np.ones_like(scale)
         return cls(centre, scale, None)
+
+    @classmethod
+    def of_variables(
+        cls, matrix: Float[np.ndarray, "rows columns"], *, active: bool = True
+    ) -> Scaling:
+        """Scaling of the variables of a model without a response: centre and unit variance."""
+        return cls.of_response(matrix, centred=True, active=active)
 
     def rows_last(
         self, matrix: Float[np.ndarray, "rows columns"]
@@ -63,7 +69,7 @@ class Scaling:
         """Standardised columns in the layout of a block."""
         standard = np.subtract(matrix.T, self.centre[:, None], order="C")
         standard /= self.scale[:, None]
-        return standard
+        return np.asarray(standard)
 
     def coefficients(
         self, standard: Float[np.ndarray, "*batch columns"]
@@ -72,7 +78,7 @@ class Scaling:
         given = standard / self.scale
         if self.intercept is not None:
             given[..., self.intercept] -= (given * self.centre).sum(axis=-1)
-        return given
+        return np.asarray(given)
 
 
 def moments(

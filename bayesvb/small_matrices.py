@@ -55,11 +55,11 @@ def solve_and_invert(
 
     Examples
     --------
-    >>> triangle = np.array([[2.0], [0.0], [4.0], [6.0], [8.0], [0.0]])
+    >>> triangle = np.array([[2.0], [1.0], [1.0], [3.0], [2.0], [0.0]])
     >>> solve_and_invert(triangle, 2).ravel()
-    array([2., 4.])
+    array([2. , 0.5])
     >>> triangle.ravel()
-    array([0.5 , 0.  , 0.25, 3.  , 2.  , 0.  ])
+    array([ 1., -1.,  2.,  1.,  1.,  0.])
     """
     rows = _entries(bordered)
     pivots = np.empty((size, *bordered.shape[1:]))

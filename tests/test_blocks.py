@@ -56,6 +56,21 @@ def test_a_part_is_a_view(rng):
     assert np.shares_memory(part.weight, block.weight)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_taken_from_joined_blocks_are_those_of_the_whole(rng, weighted):
+    block = rows(rng, 20, weighted=weighted)
+    joined = Block.joined(list(block.split(6)))
+    chosen = rng.permutation(20)[:9]
+    for one, other in ((joined, block), (joined.take(chosen), block.take(chosen))):
+        assert one.designs.keys() == other.designs.keys()
+        assert_array_equal(one.designs["mean"], other.designs["mean"])
+        assert_array_equal(one.response, other.response)
+        assert (one.weight is None) == (not weighted)
+        assert_array_equal(one.weight, other.weight)
+    assert_array_equal(joined.take(chosen).designs["gating"], block.designs["gating"][:, chosen])
+    assert_array_equal(joined.take(chosen).response, block.response[:, chosen])
+
+
 def test_weights_multiply_and_count(rng):
     block = rows(rng, 12, weighted=True)
     values = rng.normal(size=(4, 12))
@@ -136,6 +151,16 @@ def test_an_error_in_a_block_reaches_the_caller(rng, workers):
 
     with pytest.raises(np.linalg.LinAlgError, match="no"):
         source(rows(rng, 10), 2, workers).map_reduce(refuse)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_error_state_of_the_caller_holds_in_threads(rng, workers):
+    def overflow(part):
+        return Cross(np.float64(1e300) * np.full((1, 1), 1e300), np.zeros((1, 1)))
+
+    with np.errstate(over="ignore"):
+        total = source(rows(rng, 10), 2, workers).map_reduce(overflow)
+    assert total.xx == np.inf
 
 
 @pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one core has one thread in any case")

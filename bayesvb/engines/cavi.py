@@ -70,22 +70,34 @@ class Ascent(Generic[SumsT]):
 class _Climb(Generic[SumsT]):
     """Running state of one ascent: the point reached, passes so far, longest extrapolation."""
 
-    def __init__(self, model: AbstractModel[Any, SumsT], source: Source, sums: SumsT) -> None:
+    def __init__(
+        self, model: AbstractModel[Any, SumsT], source: Source, sums: SumsT, max_iter: int
+    ) -> None:
         self.model = model
         self.source = source
+        self.max_iter = max_iter
         self.n_iter = 0
         self.longest = FIRST_LENGTH
         self.point = self.evaluate(sums)
 
+    @property
+    def has_passes(self) -> bool:
+        """Whether there are passes left."""
+        return self.n_iter < self.max_iter
+
     def evaluate(self, sums: SumsT) -> Point[SumsT]:
-        """One pass: bound of the posterior of these statistics, and what follows."""
+        """One pass: bound of the posterior of these statistics, and what follows.
+
+        An extrapolation may overflow; that is no cause for a warning, as it is refused.
+        """
         self.n_iter += 1
-        posterior = self.model.update(sums)
-        sweep = self.source.map_reduce(partial(self.model.local, posterior))
-        bound = sweep.bound - self.model.kl(posterior)
-        if not np.isfinite(bound):
-            raise np.linalg.LinAlgError("the lower bound is not finite")
-        return Point(sums, bound, self.model.advance(posterior, sweep.sums))
+        with np.errstate(all="ignore"):
+            posterior = self.model.update(sums)
+            sweep = self.source.map_reduce(partial(self.model.local, posterior))
+            bound = sweep.bound - self.model.kl(posterior)
+            if not np.isfinite(bound):
+                raise np.linalg.LinAlgError("the lower bound is not finite")
+            return Point(sums, bound, self.model.advance(posterior, sweep.sums))
 
     def moves_to(self, sums: SumsT) -> bool:
         """Go to these statistics, unless they are outside the domain or lower the bound."""
@@ -103,15 +115,19 @@ class _Climb(Generic[SumsT]):
         here, ahead = self.point.sums, self.point.following
         for halving in range(HALVINGS):
             share = 0.5**halving
-            if self.moves_to(ahead if halving == 0 else (1.0 - share) * here + share * ahead):
+            if not self.has_passes or self.moves_to(
+                ahead if halving == 0 else (1.0 - share) * here + share * ahead
+            ):
                 return
 
     def cycle(self, *, accelerate: bool) -> Iterator[float]:
         """Gain of the bound of a plain sweep, then of an extrapolation if it is accepted."""
         before = self.point
         self.sweep()
+        if self.point is before and not self.has_passes:
+            return
         yield self.point.bound - before.bound
-        if not accelerate:
+        if not (accelerate and self.has_passes):
             return
         ahead, length = squared_extrapolation(
             before.sums.to_vector(),
@@ -166,10 +182,10 @@ def cavi(
     small_gains, interrupted = 0, False
     keep_freed_memory()
     with single_threaded_blas():
-        climb = _Climb(model, source, sums)
+        climb = _Climb(model, source, sums, max_iter)
         trace.append(climb.point.bound)
         try:
-            while climb.n_iter < max_iter and small_gains < 2:
+            while climb.has_passes and small_gains < 2:
                 for gain in climb.cycle(accelerate=accelerate):
                     small_gains = small_gains + 1 if gain < least else 0
                     trace.append(climb.point.bound)
@@ -178,4 +194,6 @@ def cavi(
         except KeyboardInterrupt:
             interrupted = True
     point = climb.point
+    if point.bound != trace[-1]:  # interrupted between the step and its record
+        trace.append(point.bound)
     return Ascent(point.sums, np.array(trace), climb.n_iter, small_gains >= 2, interrupted)

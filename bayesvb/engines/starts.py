@@ -55,7 +55,7 @@ class Centres(AbstractStart):
         """Nearest centre."""
         points = features(block)[self.columns]
         offset = 0.5 * (self.centres * self.centres).sum(axis=1)
-        return np.argmin(offset[:, None] - self.centres @ points, axis=0)
+        return np.asarray(np.argmin(offset[:, None] - self.centres @ points, axis=0))
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,9 @@ class Slices(AbstractStart):
 
     def labels(self, block: Block) -> Int[np.ndarray, " rows"]:
         """Number of cuts below the row."""
-        return np.searchsorted(self.cuts, self.direction @ features(block)[self.columns])
+        return np.asarray(
+            np.searchsorted(self.cuts, self.direction @ features(block)[self.columns])
+        )
 
 
 def features(block: Block) -> Float[np.ndarray, "columns rows"]:
@@ -119,10 +121,17 @@ def seeds_start(sample: Block, n_components: int, rng: np.random.Generator) -> A
 
 
 def residual_start(sample: Block, n_components: int, rng: np.random.Generator) -> AbstractStart:
-    """Slices of the residuals of least squares, the direction jittered by the covariates."""
+    """Slices of the residuals of least squares, the direction jittered by the covariates.
+
+    Without a response, slices of a random direction.
+    """
     columns = distinct_columns(sample)
     points = features(sample)[columns]
     n_responses = len(sample.response)
+    shares = np.arange(1, n_components) / n_components
+    if n_responses == 0:
+        direction = rng.standard_normal(len(points))
+        return Slices(columns, direction, np.quantile(direction @ points, shares), n_components)
     covariates = points[n_responses:]
     weights = rng.standard_normal(n_responses) if n_responses > 1 else np.ones(1)
     response = weights @ points[:n_responses]
@@ -130,7 +139,6 @@ def residual_start(sample: Block, n_components: int, rng: np.random.Generator) -
     spread = float(np.std(response - slope @ covariates))
     jitter = 0.3 * spread * rng.standard_normal(len(slope)) / max(len(slope), 1) ** 0.5
     direction = np.concatenate([weights, jitter - slope])
-    shares = np.arange(1, n_components) / n_components
     return Slices(columns, direction, np.quantile(direction @ points, shares), n_components)
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from bayesvb.gates.base import AbstractGate
 from bayesvb.gates.dirichlet import DirichletGate
 from bayesvb.gates.softmax import SoftmaxGate
 from bayesvb.gates.stick_breaking import StickBreakingGate
 
-GATES = {
+GATES: dict[str, type[AbstractGate[Any, Any]]] = {
     "softmax": SoftmaxGate,
     "stick-breaking": StickBreakingGate,
     "dirichlet": DirichletGate,

@@ -13,6 +13,7 @@ from jaxtyping import Float
 from bayesvb.blocks import Block
 from bayesvb.factors.normal import Normal
 from bayesvb.linalg import products, times, unpack
+from bayesvb.parts import AbstractRows
 from bayesvb.stats import Stats
 
 PosteriorT = TypeVar("PosteriorT")
@@ -74,20 +75,6 @@ class GatePrior:
     coefficients: Normal
     intercept: Float[np.ndarray, " terms"]
     concentration: float
-
-
-class AbstractRows(abc.ABC):
-    """What a gate or an expert knows of the rows of one block, for one posterior.
-
-    ``terms`` of shape (experts, rows), or (experts, 1) where rows do not differ, are what the part
-    adds to the log responsibilities. They also are its part of the lower bound.
-    """
-
-    terms: Float[np.ndarray, "experts _"]
-
-    @abc.abstractmethod
-    def sums(self, responsibilities: Float[np.ndarray, "experts rows"]) -> Stats:
-        """Sums over the rows, given (weighted) responsibilities."""
 
 
 class AbstractGate(abc.ABC, Generic[PosteriorT, SumsT]):

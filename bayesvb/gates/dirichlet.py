@@ -10,7 +10,8 @@ from jaxtyping import Float
 
 from bayesvb.blocks import Block
 from bayesvb.factors.dirichlet import Dirichlet
-from bayesvb.gates.base import AbstractGate, AbstractRows, GatePrior
+from bayesvb.gates.base import AbstractGate, GatePrior
+from bayesvb.parts import AbstractRows
 from bayesvb.stats import Stats
 
 

@@ -11,7 +11,7 @@ from scipy.special import log_softmax
 
 from bayesvb.blocks import Block
 from bayesvb.factors.normal import Normal
-from bayesvb.gates.base import AbstractGate, AbstractRows, GatePrior, LogitSums, gaussian_logits
+from bayesvb.gates.base import AbstractGate, GatePrior, LogitSums, gaussian_logits
 from bayesvb.gates.tilted import tilted_bound
 from bayesvb.linalg import (
     inverse_and_log_det,
@@ -21,6 +21,7 @@ from bayesvb.linalg import (
     times,
     unpack,
 )
+from bayesvb.parts import AbstractRows
 from bayesvb.special import expected_softmax
 from bayesvb.stats import Stats
 

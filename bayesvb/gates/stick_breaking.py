@@ -10,8 +10,9 @@ from jaxtyping import Float
 
 from bayesvb.blocks import Block
 from bayesvb.factors.normal import Normal
-from bayesvb.gates.base import AbstractGate, AbstractRows, GatePrior, LogitSums, gaussian_logits
+from bayesvb.gates.base import AbstractGate, GatePrior, LogitSums, gaussian_logits
 from bayesvb.linalg import products, quadratic_weights
+from bayesvb.parts import AbstractRows
 from bayesvb.special import expected_expit, jaakkola
 
 

@@ -17,8 +17,14 @@ The number is fixed, so that what a row contributes does not depend on the other
 LARGE_VARIANCE = 4.0
 """With a larger variance of some logit Newton's steps for the tilt may cycle."""
 
-ROOT_STEPS = 8
-"""Steps of either kind for the normaliser of a row with a large variance; 16 always settled."""
+MOST_STEPS = 12
+"""Steps for the normaliser of a row with a large variance; seven to ten are usual."""
+
+SETTLED = 1e-8
+"""Relative step of the normaliser after which the next one, quadratically smaller, is rounding."""
+
+OMEGA_STEPS = 12
+"""Steps of either kind for the rare row whose normaliser has not settled."""
 
 
 def tilted_bound(
@@ -57,10 +63,15 @@ def tilted_bound(
     >>> bound.round(4), share.ravel()
     (array([0.9431]), array([0.5, 0.5]))
     """
-    tilt = _newton(logit, variance)
     hard = variance.max(axis=0, initial=0.0) > LARGE_VARIANCE
-    if hard.any():
+    if not hard.any():
+        tilt = _newton(logit, variance)
+    elif hard.all():
+        tilt = _by_normaliser(logit, variance)
+    else:
+        tilt = np.empty_like(logit)
         tilt[:, hard] = _by_normaliser(logit[:, hard], variance[:, hard])
+        tilt[:, ~hard] = _newton(logit[:, ~hard], variance[:, ~hard])
     bound, share = log_sum_exp(logit + (0.5 - tilt) * variance)
     return bound + 0.5 * (tilt * tilt * variance).sum(axis=0), share, tilt
 
@@ -68,18 +79,39 @@ def tilted_bound(
 def _newton(
     logit: Float[np.ndarray, "experts rows"], variance: Float[np.ndarray, "experts rows"]
 ) -> Float[np.ndarray, "experts rows"]:
-    """Newton's steps for ``a = p``: the matrix is diagonal plus rank one, so they cost little."""
-    _, tilt = log_sum_exp(logit)
+    """Newton's steps for ``a = p``: the matrix is diagonal plus rank one, so they cost little.
+
+    With ``d = 1 / (1 + p s)`` the step leaves ``p + (1 - d) (a - p) - d p g``, ``g`` the rank-one
+    part of the solution. Everything happens in three buffers.
+    """
+    weight = np.exp(logit - logit.max(axis=0))
+    tilt = weight / weight.sum(axis=0)
+    share, scale, kept = np.empty_like(tilt), np.empty_like(tilt), np.empty_like(tilt)
     for _ in range(NEWTON_STEPS):
-        _, share = log_sum_exp(logit + (0.5 - tilt) * variance)
-        pull = share * variance
-        scale = 1.0 / (1.0 + pull)
-        step = (tilt - share) * scale
+        np.subtract(0.5, tilt, out=share)
+        share *= variance
+        np.exp(share, out=share)  # at most exp(LARGE_VARIANCE / 2): no maximum to take out
+        share *= weight
+        share /= share.sum(axis=0)
+        np.multiply(share, variance, out=kept)
+        np.add(kept, 1.0, out=scale)
+        np.divide(1.0, scale, out=scale)
+        kept *= scale
+        tilt -= share
+        gain = _column_dots(kept, tilt) / (1.0 - _column_dots(kept, share))
+        tilt *= kept
+        tilt += share
         share *= scale
-        along = (pull * step).sum(axis=0) / (1.0 - (pull * share).sum(axis=0))
-        tilt -= step
-        tilt -= share * along
-    return tilt
+        share *= gain
+        tilt -= share
+    return np.asarray(tilt)
+
+
+def _column_dots(
+    left: Float[np.ndarray, "experts rows"], right: Float[np.ndarray, "experts rows"]
+) -> Float[np.ndarray, " rows"]:
+    """Sum over experts of the products."""
+    return np.asarray(np.einsum("kn,kn->n", left, right))
 
 
 def _by_normaliser(
@@ -87,19 +119,67 @@ def _by_normaliser(
 ) -> Float[np.ndarray, "experts rows"]:
     """Tilt through the one unknown per row that is left, the log normaliser ``c``.
 
-    ``a_j exp(a_j s_j) = exp(t_j + s_j / 2 - c)`` has the solution ``omega(...) / s_j`` with
-    Wright's omega function, and ``sum_j a_j`` falls with ``c`` and is convex in it: steps for its
-    logarithm come close from afar, Newton's steps then settle from below.
+    ``l_j = log(a_j s_j)`` solves ``l + exp(l) = t_j + s_j / 2 + log s_j - c``, which is convex, and
+    ``sum a_j = 1`` fixes ``c``: Newton's steps for all ``l_j`` and ``c`` at once.
     """
-    variance = np.maximum(variance, np.finfo(float).tiny)
+    variance = np.maximum(variance, np.finfo(float).eps)
+    least, most = _bracket(logit, variance)
+    target = logit + 0.5 * variance + np.log(variance) - least
+    normaliser = least.copy()
+    log_pull = np.minimum(target, np.log(np.maximum(target, 1.0)))
+    for _ in range(MOST_STEPS):
+        pull = np.exp(log_pull)
+        slope = 1.0 / (1.0 + pull)
+        miss = (log_pull + pull - target) * slope
+        pull /= variance
+        corrected = np.minimum(miss, 0.9)
+        total = pull.sum(axis=0) - _column_dots(pull, corrected)
+        rise = total * np.log(total) / _column_dots(pull, slope)
+        rise = np.clip(rise, least - normaliser, most - normaliser)
+        normaliser += rise
+        target -= rise
+        slope *= rise
+        log_pull -= miss
+        log_pull -= slope
+        np.minimum(log_pull, target, out=log_pull)
+        stuck = np.abs(rise) > SETTLED * (1.0 + np.abs(normaliser))
+        if not stuck.any():
+            break
+        if rise.min() < -1.0:  # a target that grew: keep to the side from which steps settle
+            np.minimum(log_pull, np.log(np.maximum(target, 1.0)), out=log_pull)
+    tilt = np.exp(log_pull) / variance
+    tilt /= tilt.sum(axis=0)
+    if stuck.any():
+        tilt[:, stuck] = _by_omega(logit[:, stuck], variance[:, stuck])
+    return np.asarray(tilt)
+
+
+def _bracket(
+    logit: Float[np.ndarray, "experts rows"], variance: Float[np.ndarray, "experts rows"]
+) -> tuple[Float[np.ndarray, " rows"], Float[np.ndarray, " rows"]]:
+    """Where the normaliser lies: no tilt exceeds one, and some tilt is at least ``1 / K``."""
+    share = 1.0 / len(logit)
+    least = logit - 0.5 * variance
+    most = logit + (0.5 - share) * variance - np.log(share)
+    return least.max(axis=0), most.max(axis=0)
+
+
+def _by_omega(
+    logit: Float[np.ndarray, "experts rows"], variance: Float[np.ndarray, "experts rows"]
+) -> Float[np.ndarray, "experts rows"]:
+    """The same with ``exp(l)`` from Wright's omega function: slower, and settles from anywhere.
+
+    ``sum a_j`` falls with ``c`` and is convex in it: steps for its logarithm come close from afar,
+    Newton's steps then settle from below.
+    """
     start = logit + 0.5 * variance + np.log(variance)
-    least = (logit - 0.5 * variance).max(axis=0)
+    least, most = _bracket(logit, variance)
     normaliser = least
-    for step in range(2 * ROOT_STEPS):
+    for step in range(2 * OMEGA_STEPS):
         pull = wrightomega(start - normaliser)
         tilt = pull / variance
         total, slope = tilt.sum(axis=0), (tilt / (1.0 + pull)).sum(axis=0)
-        rise = total * np.log(total) if step < ROOT_STEPS else total - 1.0
-        normaliser = np.maximum(normaliser + rise / slope, least)
+        rise = total * np.log(total) if step < OMEGA_STEPS else total - 1.0
+        normaliser = np.clip(normaliser + rise / slope, least, most)
     tilt = wrightomega(start - normaliser) / variance
     return np.asarray(tilt / tilt.sum(axis=0))

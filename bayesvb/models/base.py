@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Mapping
 from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
 from jaxtyping import Float
 
 from bayesvb.blocks import Block
+from bayesvb.parts import Draws
 from bayesvb.stats import Stats, Sweep
 
 PosteriorT = TypeVar("PosteriorT")
 SumsT = TypeVar("SumsT", bound=Stats)
-Draws = Mapping[str, Float[np.ndarray, "draws ..."]]
 
 
 class AbstractModel(abc.ABC, Generic[PosteriorT, SumsT]):

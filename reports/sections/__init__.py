@@ -1,1 +1,59 @@
 """Sections of the report: each a summary and the template which shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..plain import Summary
+from . import (
+    accuracy,
+    calibration,
+    components,
+    computation,
+    conditional,
+    data,
+    limits,
+    model,
+    posterior,
+    replicates,
+    reproduce,
+)
+
+if TYPE_CHECKING:
+    from bayesvb.fit import Fit
+
+__all__ = ["SECTIONS", "Section"]
+
+
+@dataclass(frozen=True)
+class Section:
+    """One section of a report.
+
+    Attributes
+    ----------
+    title : str
+    summary : callable
+        Fit -> JSON-able values and SVG strings, or None if the section does not apply. Its list
+        ``"checks"`` goes to the verdict box.
+    """
+
+    title: str
+    summary: Callable[[Fit], Summary | None]
+
+
+SECTIONS = {
+    "data": Section("Data", data.summary),
+    "model": Section("Model and priors", model.summary),
+    "computation": Section("Computation", computation.summary),
+    "posterior": Section("Posterior", posterior.summary),
+    "components": Section("Components", components.summary),
+    "conditional": Section("Conditional density", conditional.summary),
+    "replicates": Section("Predictive check", replicates.summary),
+    "calibration": Section("Calibration", calibration.summary),
+    "accuracy": Section("Accuracy", accuracy.summary),
+    "limits": Section("Not checked", limits.summary),
+    "reproduce": Section("Reproduce", reproduce.summary),
+}
+"""Name -> section, in the order of the page; ``<name>.html`` is its template."""

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float
 
+from bayesvb.assembly import gating_sds
 from bayesvb.scaling import Scaling
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from bayesvb.workbench import DensityRegression
+    from bayesvb.workbench.density import DensityRegression
 
 
 def prior_table(model: DensityRegression) -> pd.DataFrame:
@@ -31,10 +32,13 @@ def prior_table(model: DensityRegression) -> pd.DataFrame:
     return table.set_index(["part", "term"])
 
 
-def spread(scaling: Scaling, sd: float) -> Float[np.ndarray, " columns"]:
+def spread(scaling: Scaling, sds: Float[np.ndarray, " columns"]) -> Float[np.ndarray, " columns"]:
     """Prior standard deviation in the data's units of independent standard coefficients."""
-    change = scaling.coefficients(np.eye(len(scaling.scale)))
-    return np.asarray(sd * np.sqrt((change * change).sum(axis=0)))
+    change = scaling.coefficients(np.diag(sds))
+    size = np.abs(change).max(axis=0)  # squares of extreme units overflow
+    size[size == 0.0] = 1.0
+    change /= size
+    return np.asarray(size * np.sqrt((change * change).sum(axis=0)))
 
 
 def _experts(model: DensityRegression) -> list[tuple[str, str, str, float, float]]:
@@ -43,7 +47,7 @@ def _experts(model: DensityRegression) -> list[tuple[str, str, str, float, float
     mean = scales.parts["mean"]
     rows = []
     for response, unit in enumerate(scales.response.scale):
-        sd = spread(mean, priors.coefficient_sd * noise * unit)
+        sd = spread(mean, np.full(len(mean.scale), priors.coefficient_sd * noise * unit))
         for number, term in enumerate(model.design.terms["mean"]):
             centre = scales.response.centre[response] if number == mean.intercept else 0.0
             words = f"Student t({2.0 * priors.noise_shape:g})"
@@ -74,7 +78,7 @@ def _gate(model: DensityRegression) -> list[tuple[str, str, str, float, float]]:
         words = f"Dirichlet({model.priors.concentration:g})"
         return [("gating", "", words, 1.0 / model.n_components, np.nan)]
     scaling = model.scales.parts["gating"]
-    sd = spread(scaling, model.priors.gating_sd)
+    sd = spread(scaling, gating_sds(scaling, model.priors))
     words = "Normal"
     return [
         ("gating", term, words, 0.0, float(sd[number]))

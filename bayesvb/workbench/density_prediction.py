@@ -1,0 +1,87 @@
+"""Predictions of density regression at new rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import logsumexp, poch
+
+from bayesvb.blocks import BLOCK_ROWS
+from bayesvb.errors import DataError
+from bayesvb.predict import predict
+from bayesvb.student_mixture import StudentMixture
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bayesvb.design import Rows
+    from bayesvb.fit import Fit
+    from bayesvb.workbench.density import DensityRegression
+
+
+def predictive(
+    model: DensityRegression, fit: Fit, rows: Rows, response: str | None
+) -> StudentMixture:
+    """Predictive distribution of one response at the complete rows, in the data's units."""
+    names = model.design.response_names
+    if response is None and len(names) > 1:
+        raise DataError("response=None, and there are several", hint=f"name one of {names}")
+    number = 0 if response is None else _number(response, names)
+    scaling, q = model.scales.response, fit.q
+    pieces = [
+        fit.core.predictive(q, block, number) for block in model.block(rows).split(BLOCK_ROWS)
+    ]
+    whole = StudentMixture(
+        weights=np.concatenate([piece.weights for piece in pieces], axis=1),
+        location=np.concatenate([piece.location for piece in pieces], axis=1),
+        scale=np.concatenate([piece.scale for piece in pieces], axis=1),
+        dof=pieces[0].dof,
+    )
+    return whole.affine(float(scaling.centre[number]), float(scaling.scale[number]))
+
+
+def _number(response: str, names: tuple[str, ...]) -> int:
+    if response not in names:
+        raise DataError(f"response={response!r} is not one of {', '.join(names)}")
+    return names.index(response)
+
+
+def prediction(
+    model: DensityRegression, fit: Fit, rows: Rows, kind: str, options: Mapping[str, Any]
+) -> pd.Series | pd.DataFrame:
+    """Prediction of one kind for every row, NaN where a value is missing."""
+    others = {name: value for name, value in options.items() if name != "response"}
+    distribution = predictive(model, fit, rows, options["response"])
+    return predict(distribution, rows.index, rows.complete, kind=kind, **others)
+
+
+def weights_at(
+    model: DensityRegression, fit: Fit, rows: Rows, draws: int | None
+) -> Float[np.ndarray, "draws rows experts"]:
+    """Draws of the component weights at each complete row."""
+    block = model.block(rows)
+    weights = np.exp(fit.core.gate.log_weights(fit.draws["gate"][:draws], block))
+    whole = np.broadcast_to(weights, (*weights.shape[:2], block.n_rows))
+    return np.moveaxis(whole, 1, 2)
+
+
+def log_density(model: DensityRegression, fit: Fit, rows: Rows) -> pd.Series:
+    """Log predictive density of the observed responses, jointly where there are several."""
+    import pandas as pd
+
+    values = np.full(len(rows.index), np.nan)
+    names = model.design.response_names
+    given = [predictive(model, fit, rows, name) for name in names]
+    observed = np.asarray(rows.response, dtype=float)
+    with np.errstate(divide="ignore"):  # a weight may vanish far out
+        terms = np.log(given[0].weights)
+    for i, one in enumerate(given):
+        dof = one.dof[:, None]
+        size = np.hypot(1.0, (observed[:, i] - one.location) / (one.scale * np.sqrt(dof)))
+        constant = np.log(poch(0.5 * dof, 0.5)) - 0.5 * np.log(np.pi * dof)
+        terms = terms + (constant - np.log(one.scale) - (dof + 1.0) * np.log(size))
+    values[rows.complete] = logsumexp(terms, axis=0)
+    return pd.Series(values, rows.index, name="log_density")

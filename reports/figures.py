@@ -1,0 +1,168 @@
+"""Figures: matplotlib drawings as SVG that takes its colours and fonts from the page."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable
+from typing import Any, Literal
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from .plain import Summary
+
+# Colours no drawing would use by itself; each becomes a variable of the style sheet, so that one
+# drawing serves light, dark and paper. Pixels cannot change: they are drawn in POINT.
+INK, MUTE, LINE, BAND = "#010203", "#010204", "#010205", "#010206"
+GOOD, BAD = "#010207", "#010208"
+SERIES = tuple(f"#01030{i}" for i in range(1, 9))
+VARIABLES = {
+    INK: "currentColor",
+    MUTE: "var(--mute)",
+    LINE: "var(--line)",
+    BAND: "var(--accent)",
+    GOOD: "var(--ok)",
+    BAD: "var(--problem)",
+    **{colour: f"var(--series-{i})" for i, colour in enumerate(SERIES, start=1)},
+}
+POINT = "#8b8f98"
+"""Grey that is seen on white as on black: pixels do not follow the colour scheme."""
+
+DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)), (0, (9, 2)))
+MARKERS = "osD^vP<X>p*h"
+
+STYLE: Any = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "bayesvb",
+    "text.parse_math": False,
+    "font.size": 10.0,
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "axes.labelsize": 10.0,
+    "axes.titlesize": 10.0,
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.8,
+    "axes.edgecolor": MUTE,
+    "axes.labelcolor": INK,
+    "axes.facecolor": "none",
+    "axes.unicode_minus": True,
+    "axes.formatter.use_mathtext": False,
+    "axes.formatter.limits": (-5, 7),
+    "text.color": INK,
+    "xtick.color": MUTE,
+    "ytick.color": MUTE,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "xtick.labelsize": 9.0,
+    "ytick.labelsize": 9.0,
+    "xtick.major.size": 3.0,
+    "ytick.major.size": 3.0,
+    "figure.facecolor": "none",
+    "legend.frameon": False,
+    "legend.fontsize": 9.0,
+    "lines.linewidth": 1.6,
+    "grid.color": LINE,
+    "grid.linewidth": 0.7,
+}
+RASTER_DPI = 160
+
+TAG = re.compile(r"<[^<>]+>")
+"""Text of the user cannot hold one: its brackets are escaped."""
+
+
+def colour(component: int) -> str:
+    """Colour of a component, counted from 0."""
+    return SERIES[component % len(SERIES)]
+
+
+def dash(component: int) -> Any:
+    """Line style of a component, so that colour is never alone."""
+    return DASHES[(component + component // len(SERIES)) % len(DASHES)]
+
+
+def marker(component: int) -> str:
+    """Marker of a component."""
+    return MARKERS[component % len(MARKERS)]
+
+
+def drawn(
+    draw: Callable[[Figure], None],
+    *,
+    alt: str,
+    caption: str,
+    size: tuple[float, float] = (5.4, 3.5),
+) -> Summary:
+    """A figure of a report.
+
+    Parameters
+    ----------
+    draw : callable
+        Draws on the figure that it is given.
+    alt : str
+        What the figure shows, in words, for those who cannot see it.
+    caption : str
+        How to read it.
+    size : tuple of float
+        Width and height in inches; wider than 6 takes the whole column.
+    """
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=size, layout="constrained")
+        draw(figure)
+        buffer = io.StringIO()
+        figure.savefig(
+            buffer, format="svg", dpi=RASTER_DPI, transparent=True, metadata={"Date": None}
+        )
+    return {
+        "svg": _slim(buffer.getvalue()),
+        "alt": alt,
+        "caption": caption,
+        "wide": size[0] > 6.0,
+    }
+
+
+def axes_of(
+    figure: Figure, *, x: str = "", y: str = "", grid: Literal["x", "y"] | None = None
+) -> Axes:
+    """The only axes of a figure, with labels and light grid lines."""
+    axes = figure.add_subplot()
+    axes.set_xlabel(shortened(x))
+    axes.set_ylabel(shortened(y))
+    if grid:
+        axes.grid(axis=grid)
+        axes.set_axisbelow(True)
+    return axes
+
+
+def shortened(text: str, most: int = 40) -> str:
+    """The text, cut to what fits at an axis."""
+    text = " ".join(text.split())
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _slim(svg: str) -> str:
+    """The drawing alone, in the page's colours and fonts, without what nothing refers to."""
+    svg = svg[svg.index("<svg") :]
+    for unwanted in (r"<!--.*?-->", r"<metadata>.*?</metadata>", r"<style.*?</style>", r"<defs/>"):
+        svg = re.sub(unwanted, "", svg, flags=re.DOTALL)
+    used = set(re.findall(r'(?:href="#|url\(#)([^")]+)', svg))
+    svg = TAG.sub(lambda tag: _slim_tag(tag[0], used), svg)
+    return re.sub(r"\s*\n\s*", "\n", svg).strip()
+
+
+def _slim_tag(tag: str, used: set[str]) -> str:
+    """A tag without unused ids and fonts; text between tags is the user's and stays."""
+    tag = re.sub(r' id="([^"]*)"', lambda found: found[0] if found[1] in used else "", tag)
+    tag = re.sub(r"font-family: [^;\"]*;? ?", "", tag)
+    for sentinel, variable in VARIABLES.items():
+        tag = tag.replace(sentinel, variable)
+    return tag if "base64" in tag else re.sub(r"(-?\d+\.\d{2})\d+", r"\1", tag)
+
+
+def prefixed(svg: str, key: str) -> str:
+    """The drawing with ids that are unique on a page."""
+    ids = re.compile(r'( id="|href="#|url\(#)')
+    return TAG.sub(lambda tag: ids.sub(rf"\g<1>{key}-", tag[0]), svg)

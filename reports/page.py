@@ -1,0 +1,142 @@
+"""From fits to the plain summary of a page, and from that to HTML."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from .figures import prefixed
+from .numerals import numeral, percent
+from .plain import Summary, numbers_only, plain
+from .sections import SECTIONS
+from .sections.comparison import comparison
+from .sections.verdict import verdict
+
+if TYPE_CHECKING:
+    from bayesvb.fit import Fit
+
+NAMED = 4
+"""Variables that the title names."""
+
+FORMAT = 1
+"""Raised when a reader of the JSON twin has to change."""
+
+
+def page_summary(fits: Mapping[str, Fit], date: str | None = None) -> Summary:
+    """Everything that the page says, as JSON-able values; figures also as SVG.
+
+    Parameters
+    ----------
+    fits : mapping
+        Name to fit. A single fit needs no name.
+    date : str, optional
+        Shown as it is.
+    """
+    several = len(fits) > 1
+    reports = []
+    for number, (name, fit) in enumerate(fits.items(), start=1):
+        prefix = f"fit{number}-" if several else ""
+        reports.append(_fit_summary(fit, name, prefix))
+    whole = {
+        "format": FORMAT,
+        "title": _title(fits),
+        "date": date,
+        "comparison": comparison(fits) if several else None,
+        "fits": reports,
+    }
+    found: Summary = _identified(plain(whole), "page")
+    return found
+
+
+def _fit_summary(fit: Fit, name: str, prefix: str) -> Summary:
+    found = {key: section.summary(fit) for key, section in SECTIONS.items()}
+    kept = {key: one for key, one in found.items() if one is not None}
+    model = fit.model
+    components = kept.get("components", {"occupied": fit.core.n_components})
+    return {
+        "name": name,
+        "prefix": prefix,
+        "formula": model.formula.canonical(),
+        "in_short": {
+            "rows": len(model.design.frame),
+            "left_out": model.design.n_missing,
+            "components": fit.core.n_components,
+            "occupied": components["occupied"],
+            "description": model.description(),
+            "seconds": fit.seconds,
+        },
+        "verdict": verdict(kept),
+        "sections": kept,
+    }
+
+
+def _title(fits: Mapping[str, Fit]) -> str:
+    kinds = {re.sub("(?<=[a-z])(?=[A-Z])", " ", type(fit.model).__name__) for fit in fits.values()}
+    names = list(dict.fromkeys(name for fit in fits.values() for name in fit.model.observed()))
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    kind = kinds.pop().capitalize() if len(kinds) == 1 else "Fits"
+    what = f"{kind} of {', '.join(names[:NAMED])}{more}"
+    return what if len(fits) == 1 else f"{what}: {len(fits)} fits"
+
+
+def _identified(value: Any, key: str) -> Any:
+    """The summary with an id in each figure and table, which also prefixes the ids of its SVG."""
+    if isinstance(value, list):
+        return [_identified(one, f"{key}-{i}") for i, one in enumerate(value)]
+    if not isinstance(value, dict):
+        return value
+    named = {
+        name: _identified(one, f"{key}-{name.replace(' ', '-')}") for name, one in value.items()
+    }
+    if "caption" in named:
+        named["id"] = key
+    if "svg" in named:
+        named["svg"] = prefixed(named["svg"], key)
+    return named
+
+
+def html(summary: Summary) -> str:
+    """The page of a summary."""
+    titles = {name: section.title for name, section in SECTIONS.items()}
+    style = resources.files("bayesvb.reports").joinpath("static/report.css")
+    return (
+        _environment()
+        .get_template("page.html")
+        .render(
+            summary=summary,
+            titles=titles,
+            style=Markup(style.read_text(encoding="utf-8")),
+            twin=Markup(twin(summary)),
+        )
+    )
+
+
+def twin(summary: Summary) -> str:
+    """The numbers of a summary as JSON that may stand in a script element."""
+    text = json.dumps(numbers_only(summary), ensure_ascii=False, allow_nan=False)
+    for sign in "<>&":  # no tag, comment or entity can begin inside the element
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return text
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=ChoiceLoader(
+            [
+                PackageLoader("bayesvb.reports", "templates"),
+                PackageLoader("bayesvb.reports.sections", "."),
+            ]
+        ),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"numeral": numeral, "percent": percent}
+    return environment

@@ -1,0 +1,192 @@
+"""One covariate varies, the others stay at typical values: what the curves of a report show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from bayesvb.frames import kind_of
+from bayesvb.student_mixture import StudentMixture
+
+from .numerals import numeral, significant
+
+if TYPE_CHECKING:
+    from bayesvb.fit import Fit
+
+GRID = 81
+"""Points of a curve."""
+
+FEW_VALUES = 5
+"""A number with at most so many different values is treated as levels."""
+
+MOST_LEVELS = 12
+"""Levels of a covariate that are drawn: the most frequent."""
+
+COARSE = 9
+"""Points at which the covariates are compared before one is chosen."""
+
+MOST_COMPARED = 60
+"""Covariates that are compared."""
+
+NAMED = 5
+"""Covariates held fixed that a caption names."""
+
+
+@dataclass(frozen=True)
+class Covariate:
+    """A column that the formula reads, and the values at which curves are drawn.
+
+    Attributes
+    ----------
+    name : str
+    discrete : bool
+        Levels, truth values, or a number with few different values.
+    values : tuple
+        All levels, or the smallest and the largest number.
+    """
+
+    name: str
+    discrete: bool
+    values: tuple[object, ...]
+
+    def grid(self, points: int) -> list[object]:
+        """Values between the extremes, or the levels."""
+        if self.discrete:
+            return list(self.values)
+        low, high = (float(str(value)) for value in self.values)
+        return list(np.linspace(low, high, points))
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Rows of new data in which one covariate varies.
+
+    Attributes
+    ----------
+    covariate : Covariate
+    values : list
+        Its value in each row.
+    frame : pandas.DataFrame
+        The rows.
+    fixed : str
+        What the other covariates are held at, in words.
+    """
+
+    covariate: Covariate
+    values: list[object]
+    frame: pd.DataFrame
+    fixed: str
+
+    @property
+    def x(self) -> Float[np.ndarray, " rows"]:
+        """Places on the axis: the values, or 0, 1, 2, ... for levels."""
+        if self.covariate.discrete:
+            return np.arange(len(self.values), dtype=float)
+        return np.array(self.values, dtype=float)
+
+
+def covariate(frame: pd.DataFrame, name: str) -> Covariate:
+    """A column as a covariate; of many levels the most frequent ones in their order."""
+    column = frame[name]
+    numeric = kind_of(column, name) == "number" and column.dtype.kind != "b"
+    numbers = column.astype(float) if numeric else column
+    different = numbers.drop_duplicates()
+    if numeric and len(different) > FEW_VALUES:
+        return Covariate(name, False, (float(numbers.min()), float(numbers.max())))
+    counts = numbers.value_counts(sort=False)
+    often = counts[counts > 0].sort_values(ascending=False, kind="stable").index[:MOST_LEVELS]
+    ordered = isinstance(column.dtype, pd.CategoricalDtype)
+    known = [one for one in column.cat.categories if one in often] if ordered else sorted(often)
+    return Covariate(name, True, tuple(known))
+
+
+def typical(frame: pd.DataFrame, names: tuple[str, ...]) -> dict[str, object]:
+    """Median of each number, most frequent value of everything else."""
+    found: dict[str, object] = {}
+    for name in names:
+        one = covariate(frame, name)
+        column = frame[name]
+        found[name] = (
+            column.mode().iloc[0] if one.discrete else float(column.astype(float).median())
+        )
+    return found
+
+
+def profile(fit: Fit, name: str, values: list[object] | None = None) -> Profile:
+    """Rows in which one covariate takes these values, or those of a fine grid."""
+    frame, names = fit.model.design.frame, fit.model.design.covariates
+    one = covariate(frame, name)
+    values = one.grid(GRID) if values is None else values
+    columns = {
+        other: _column(frame[other], [value] * len(values))
+        for other, value in typical(frame, names).items()
+    }
+    held = {other: columns[other].iloc[0] for other in names if other != name}
+    columns[name] = _column(frame[name], values)
+    return Profile(one, values, pd.DataFrame(columns), _fixed(frame, held))
+
+
+def _column(like: pd.Series, values: list[object]) -> pd.Series:
+    """Values of the type of a column; whole numbers may become fractions."""
+    if like.dtype.kind in "iuf":
+        return pd.Series(values, dtype=float)
+    return pd.Series(values, dtype=like.dtype)
+
+
+def _fixed(frame: pd.DataFrame, held: Mapping[str, object]) -> str:
+    if not held:
+        return ""
+    named = [f"{name} = {_value(value)}" for name, value in list(held.items())[:NAMED]]
+    more = f" and {len(held) - NAMED} more" if len(held) > NAMED else ""
+    return f"at {', '.join(named)}{more} (medians, or the most frequent value)"
+
+
+def _value(value: object) -> str:
+    return numeral(float(value)) if isinstance(value, float | np.floating) else str(value)
+
+
+def labels(values: list[object]) -> list[str]:
+    """Values as labels of an axis or of rows; numbers with as many decimals as tell them apart."""
+    numbers = [float(one) for one in values if isinstance(one, float | np.floating)]
+    if len(numbers) < len(values) or not numbers:
+        return [_value(value) for value in values]
+    decimals = significant([float(np.ptp(numbers)) or numbers[0]], 3)
+    while decimals and np.array_equal(np.round(numbers, decimals - 1), numbers):
+        decimals -= 1
+    return [numeral(one, decimals) for one in numbers]
+
+
+def most_moving(
+    fit: Fit, measure: Callable[[StudentMixture], float], response: str | None = None
+) -> str | None:
+    """The covariate along which a measure of the predictive distributions changes most.
+
+    None if there is no covariate, or nothing moves.
+    """
+    design = fit.model.design
+    response = response or design.response_names[0]
+    moved = {}
+    for name in design.covariates[:MOST_COMPARED]:
+        one = covariate(design.frame, name)
+        rows = profile(fit, name, one.grid(COARSE))
+        moved[name] = measure(fit.predictive(rows.frame, response=response))
+    if not moved or max(moved.values()) < 1e-9:
+        return None
+    return str(max(moved, key=lambda name: moved[name]))
+
+
+def weights_moved(distribution: StudentMixture) -> float:
+    """Largest change of a component's weight."""
+    return float(np.ptp(distribution.weights, axis=1).max())
+
+
+def quantiles_moved(distribution: StudentMixture) -> float:
+    """Change of the 5 %, 50 % and 95 % quantiles, relative to the median width between them."""
+    found = distribution.quantile(np.array([0.05, 0.5, 0.95]))
+    width = float(np.median(found[2] - found[0]))
+    return float(np.ptp(found, axis=1).mean()) / width

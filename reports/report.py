@@ -1,0 +1,69 @@
+"""A fit as one self-contained HTML page."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bayesvb.errors import DataError
+from bayesvb.storage import check_writable
+
+from .page import html, page_summary
+
+if TYPE_CHECKING:
+    from bayesvb.fit import Fit
+
+__all__ = ["report"]
+
+
+def report(fit: Fit | Mapping[str, Fit], path: str | Path, *, date: str | None = None) -> Path:
+    """Path of the page that was written.
+
+    The page needs no network and no script, follows the reader's light or dark scheme, and
+    prints. Its numbers are also in it as JSON, in the element ``#summary``. The same fit gives the
+    same bytes.
+
+    Parameters
+    ----------
+    fit : Fit or mapping of str to Fit
+        Several fits are compared first, then reported one after the other.
+    path : str or Path
+        Where to write; a page that is there is replaced when the new one is complete.
+    date : str, optional
+        Printed under the title; there is none otherwise.
+
+    Raises
+    ------
+    DataError
+        If nothing can be written there, or there is no fit.
+
+    References
+    ----------
+    Kruschke (2021), Bayesian Analysis Reporting Guidelines, doi:10.1038/s41562-021-01177-7.
+    Depaoli, van de Schoot (2017), Improving transparency and replication in Bayesian statistics,
+    doi:10.1037/met0000065.
+    """
+    target = check_writable(path)
+    fits = dict(fit) if isinstance(fit, Mapping) else {"": fit}
+    if not fits:
+        raise DataError("fit={} holds no fit", hint="give a fit, or {name: fit, ...}")
+    _write(html(page_summary({str(name): one for name, one in fits.items()}, date)), target)
+    return target
+
+
+def _write(text: str, target: Path) -> None:
+    """The file, whole or not at all."""
+    final = target.resolve()  # a link stays a link
+    partial = final.with_name(f".{final.name}.{secrets.token_hex(4)}.part")
+    try:
+        partial.write_text(text, encoding="utf-8", newline="\n")
+        os.replace(partial, final)
+    except OSError as error:
+        raise DataError(
+            f"path={str(target)!r} could not be written: {error}", hint="is the disk full?"
+        ) from error
+    finally:
+        partial.unlink(missing_ok=True)

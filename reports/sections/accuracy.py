@@ -1,0 +1,156 @@
+"""Accuracy: leave-one-out densities, the rows they cannot judge, and a linear model beside them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+from matplotlib.figure import Figure
+
+from bayesvb.elpd import Elpd
+
+from ..baseline import baseline
+from ..checks import Verdict, check
+from ..figures import BAD, BAND, LINE, axes_of, drawn
+from ..numerals import counted, numeral, percent
+from ..plain import Summary
+from ..sampling import ROWS_LEFT_OUT, Sample, criteria_at, regresses, sample
+from ..tables import table
+
+if TYPE_CHECKING:
+    from bayesvb.fit import Fit
+
+MANY = 0.05
+"""Share of rows with a high Pareto k from which it is a problem."""
+
+MOST_COLUMNS = 6
+LISTED = 20
+"""High-k rows that are listed, the worst first."""
+
+
+def summary(fit: Fit) -> Summary:
+    """LOO and WAIC, Pareto k by row, and the comparison with least squares."""
+    chosen = sample(fit, ROWS_LEFT_OUT)
+    loo, waic = criteria_at(fit, chosen.at)
+    linear = baseline(fit) if regresses(fit) else None
+    straight = None if linear is None else linear[chosen.at]
+    k = np.nan_to_num(np.asarray(loo.pareto_k, dtype=float), nan=-np.inf)
+    checks = [_trusted(k, loo.good_k)]
+    return {
+        "n_rows": len(chosen.at),
+        "rows_note": chosen.words,
+        "weighted": fit.model.weights is not None,
+        "table": _table(loo, waic, straight, chosen),
+        "good_k": loo.good_k,
+        "n_high": int((k > loo.good_k).sum()),
+        "k": _figure(k, loo.good_k, chosen),
+        "high": _high(fit, chosen, loo, k),
+        "baseline_missing": regresses(fit) and straight is None,
+        "checks": [*checks, *_worth_it(fit, loo, straight)] if regresses(fit) else checks,
+    }
+
+
+def _line(values: Float[np.ndarray, " rows"], p: float) -> dict[str, float]:
+    n = len(values)
+    se = np.sqrt(n) * values.std(ddof=1)
+    return {"elpd": values.sum(), "se": se, "mean": values.mean(), "mean_se": se / n, "p": p}
+
+
+def _table(
+    loo: Elpd, waic: Elpd, straight: Float[np.ndarray, " rows"] | None, chosen: Sample
+) -> Summary:
+    rows = {"this fit, LOO": _line(loo.pointwise, loo.p)}
+    rows["this fit, WAIC"] = _line(waic.pointwise, waic.p)
+    if straight is not None:
+        known = np.isfinite(straight)
+        rows["least squares, exact LOO"] = _line(straight[known], np.nan)
+        rows["fit minus least squares"] = _line((loo.pointwise - straight)[known], np.nan)
+    frame = pd.DataFrame.from_dict(rows, orient="index").rename_axis("model")
+    caption = (
+        "Expected log predictive density (elpd, in nats; larger is better) of rows that were left "
+        "out, with standard errors over rows; p: effective number of parameters."
+    )
+    if straight is not None:
+        caption += " Least squares: the terms of the mean part, with one error variance."
+    if chosen.words:
+        caption += f" From {chosen.words}; sums are over these."
+    titles = {"mean": "elpd per row", "mean_se": "se per row"}
+    return table(frame, caption, titles=titles,
+                 decimals={"elpd": 1, "se": 1, "mean": 3, "mean_se": 3, "p": 1})  # fmt: skip
+
+
+def _trusted(k: Float[np.ndarray, " rows"], good: float) -> Summary:
+    high = int((k > good).sum())
+    verdict: Verdict = "ok" if not high else "look"
+    if high / len(k) > MANY or (k > 1.0).any():
+        verdict = "problem"
+    reading = {
+        "ok": "Leave-one-out densities can be trusted for every row.",
+        "look": "Leave-one-out is unreliable for a few rows, which are listed below.",
+        "problem": "Leave-one-out is unreliable: single rows have a strong pull on the fit.",
+    }[verdict]
+    threshold = f"ok: all k up to {good:.2f}; problem: any above 1, or more than {percent(MANY)}"
+    value = f"{high} of {counted(len(k), 'row')} high"
+    return check("Leave-one-out reliable", verdict, value, reading=reading, threshold=threshold,
+                 reach="accuracy")  # fmt: skip
+
+
+def _worth_it(fit: Fit, loo: Elpd, straight: Float[np.ndarray, " rows"] | None) -> list[Summary]:
+    name = "Better than a linear model"
+    threshold = "ok: LOO elpd higher by more than 2 se; problem: lower by more than 2 se"
+    if straight is None or np.isfinite(straight).sum() < 2:
+        reading = "Least squares cannot be left out row by row with so few rows or such terms."
+        return [check(name, "look", "–", reading=reading, threshold=threshold)]
+    difference = (loo.pointwise - straight)[np.isfinite(straight)]
+    gain = float(difference.sum())
+    se = float(np.sqrt(len(difference)) * difference.std(ddof=1))
+    verdict: Verdict = "ok" if gain > 2 * se else "problem" if gain < -2 * se else "look"
+    reading = {
+        "ok": "The mixture predicts better than a straight regression with the same terms.",
+        "look": "The mixture does not predict clearly better than a straight regression: the "
+        "simpler model may do.",
+        "problem": "A straight regression with the same terms predicts better.",
+    }[verdict]
+    if fit.core.n_components == 1 and verdict == "look":
+        verdict, reading = "ok", "With one component the fit is a linear model: no difference."
+    value = f"{numeral(gain, 1)} (se {numeral(se, 1)})"
+    return [check(name, verdict, value, reading=reading, threshold=threshold)]
+
+
+def _figure(k: Float[np.ndarray, " rows"], good: float, chosen: Sample) -> Summary:
+    shown = np.maximum(k, -0.5)
+    high = k > good
+
+    def draw(figure: Figure) -> None:
+        axes = axes_of(figure, x="row, in the order of the data", y="Pareto k")
+        axes.axhline(good, color=BAD, linewidth=1.0, linestyle=(0, (5, 2)))
+        axes.axhline(0.0, color=LINE, linewidth=0.8)
+        axes.plot(chosen.at[~high], shown[~high], ".", color=BAND, markersize=4, alpha=0.7,
+                  rasterized=len(k) > 400)  # fmt: skip
+        axes.plot(chosen.at[high], shown[high], "x", color=BAD, markersize=6)
+
+    caption = (
+        f"Pareto k of each row: how far leaving it out moves the posterior. Crosses above the "
+        f"dashed line ({good:.2f}) are rows whose leave-one-out density is unreliable."
+    )
+    alt = f"Pareto k by row: {int(high.sum())} of {len(k)} above {good:.2f}, largest {k.max():.2f}."
+    return drawn(draw, alt=alt, caption=caption)
+
+
+def _high(fit: Fit, chosen: Sample, loo: Elpd, k: Float[np.ndarray, " rows"]) -> Summary | None:
+    worst = [i for i in np.argsort(-k)[:LISTED] if k[i] > loo.good_k]
+    if not worst:
+        return None
+    at = chosen.at[worst]
+    columns: dict[str, object] = {
+        name: values[at] for name, values in list(fit.model.observed().items())[:MOST_COLUMNS]
+    }
+    columns |= {"Pareto k": k[worst], "elpd of the row": loo.pointwise[worst]}
+    index = pd.Index([str(label) for label in fit.model.design.index[at]], name="row (index)")
+    frame = pd.DataFrame(columns, index=index)
+    n_high = int((k > loo.good_k).sum())
+    more = f" The {LISTED} highest of {n_high}." if n_high > LISTED else ""
+    caption = f"Rows with a high Pareto k, the highest first.{more}"
+    return table(frame, caption, decimals={"Pareto k": 2, "elpd of the row": 2})

@@ -1,0 +1,201 @@
+"""Calibration: whether events that the fit calls 80 % probable happen in 80 of 100 rows."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float, Int
+from matplotlib.figure import Figure
+
+from bayesvb.calibration import Calibration, PitEcdf, calibration
+
+from ..checks import Verdict, check
+from ..figures import BAND, INK, LINE, axes_of, drawn
+from ..numerals import numeral, percent
+from ..plain import Summary
+from ..profiles import covariate, labels, most_moving, quantiles_moved
+from ..sampling import ROWS_CHECKED, predictive_at, regresses, sample
+from ..scatter import level_axis
+from ..tables import table
+
+if TYPE_CHECKING:
+    from bayesvb.fit import Fit
+
+BINS = 6
+"""Bins of a covariate with about as many rows each."""
+
+FEWEST_IN_BIN = 10
+CLEARLY = 1e-3
+"""p-value of uniform PIT values below which it is a problem."""
+
+
+def summary(fit: Fit) -> Summary | None:
+    """PIT, coverage and CRPS of each response, with a check."""
+    if not regresses(fit):
+        return None
+    chosen = sample(fit, ROWS_CHECKED)
+    given = {name: values[chosen.at] for name, values in fit.model.observed().items()}
+    found = {
+        name: calibration(predictive_at(fit, chosen.at, name), values)
+        for name, values in given.items()
+    }
+    several = len(found) > 1
+    return {
+        "n_rows": len(chosen.at),
+        "rows_note": chosen.words,
+        "responses": [
+            {"name": name, **_of(one, given[name]), "bins": _bins(fit, chosen.at, name, one.pit)}
+            for name, one in found.items()
+        ],
+        "checks": [_check(one, f" of {name}" if several else "") for name, one in found.items()],
+    }
+
+
+def _of(one: Calibration, values: Float[np.ndarray, " rows"]) -> Summary:
+    alone = _unconditional_crps(values)
+    mean = float(one.crps.mean())
+    return {
+        "p_value": one.p_value,
+        "inside": one.ecdf.inside,
+        "crps": mean,
+        "crps_se": one.crps.std(ddof=1) / np.sqrt(len(values)),
+        "crps_without_covariates": alone,
+        "crps_skill": 1.0 - mean / alone if alone > 0.0 else None,
+        "ecdf": _ecdf(one.ecdf),
+        "coverage": _coverage(one),
+    }
+
+
+def _unconditional_crps(values: Float[np.ndarray, " rows"]) -> float:
+    """CRPS of predicting every row by the distribution of all of them: half Gini's difference."""
+    n = len(values)
+    ranks = 2.0 * np.arange(1, n + 1) - n - 1.0
+    return float((ranks @ np.sort(values)) / n**2)
+
+
+def _check(one: Calibration, whose: str) -> Summary:
+    cover = one.coverage
+    off = np.abs(cover.observed - cover.prob) / cover.standard_error
+    verdict: Verdict = "ok" if one.ecdf.inside and off.max() <= 2.0 else "look"
+    if one.p_value < CLEARLY or off.max() > 4.0:
+        verdict = "problem"
+    wide = percent(float(cover.observed[-1]))
+    reading = {
+        "ok": "Predicted probabilities agree with how often things happened.",
+        "look": f"Predicted probabilities are somewhat off: {_direction(one)}.",
+        "problem": f"Predicted probabilities are clearly off: {_direction(one)}.",
+    }[verdict]
+    threshold = (
+        f"ok: PIT inside its {percent(one.ecdf.prob)} band and coverage within 2 se; problem: "
+        f"p < {CLEARLY:g} or 4 se"
+    )
+    value = f"90{chr(0x202F)}% intervals hold {wide}"
+    return check(f"Calibrated{whose}", verdict, value, reading=reading, threshold=threshold)
+
+
+def _direction(one: Calibration) -> str:
+    """How the intervals err, in words."""
+    off = (one.coverage.observed - one.coverage.prob) / one.coverage.standard_error
+    if off.min() < -2.0:
+        return "intervals hold fewer rows than they should"
+    if off.max() > 2.0:
+        return "intervals hold more rows than they should, which is the cautious side"
+    return "intervals hold as many rows as they should, but the curve leaves its band"
+
+
+def _ecdf(ecdf: PitEcdf) -> Summary:
+    def draw(figure: Figure) -> None:
+        axes = axes_of(figure, x="PIT value", y="ECDF minus uniform")
+        axes.fill_between(ecdf.points, ecdf.lower, ecdf.upper, step="mid", color=BAND, alpha=0.16,
+                          linewidth=0)  # fmt: skip
+        axes.axhline(0.0, color=LINE, linewidth=1.0)
+        axes.step(ecdf.points, ecdf.difference, where="mid", color=BAND, linewidth=1.8)
+        axes.set_xlim(0.0, 1.0)
+
+    where = "inside" if ecdf.inside else "outside"
+    farthest = float(ecdf.difference[np.abs(ecdf.difference).argmax()])
+    caption = (
+        f"Share of PIT values up to each value, minus the same share of uniform ones, with a band "
+        f"that calibrated predictions leave nowhere with probability {percent(ecdf.prob)}. "
+        "A slope up: too many observations there; S-shapes: intervals too narrow or too wide."
+    )
+    alt = f"PIT ECDF difference, {where} its band; largest deviation {numeral(farthest)}."
+    return drawn(draw, alt=alt, caption=caption)
+
+
+def _coverage(one: Calibration) -> Summary:
+    cover = one.coverage
+    columns = {
+        "expected": 100.0 * cover.prob,
+        "observed": 100.0 * cover.observed,
+        "se": 100.0 * cover.standard_error,
+        "deviation": (cover.observed - cover.prob) / cover.standard_error,
+    }
+    index = pd.Index([f"middle {percent(float(p))}" for p in cover.prob], name="interval")
+    titles = {"expected": "expected (%)", "observed": "observed (%)", "se": "se (%)",
+              "deviation": "deviation (se)"}  # fmt: skip
+    caption = (
+        "Rows inside central predictive intervals, with the standard error of a calibrated share."
+    )
+    return table(pd.DataFrame(columns, index=index), caption, titles=titles,
+                 decimals={**dict.fromkeys(columns, 1), "expected": 0})  # fmt: skip
+
+
+def _bins(
+    fit: Fit, at: Int[np.ndarray, " rows"], name: str, pit: Float[np.ndarray, " rows"]
+) -> Summary | None:
+    """Quartiles of the PIT values by bins of the covariate that moves the response most."""
+    along = most_moving(fit, quantiles_moved, name)
+    if along is None:
+        return None
+    groups = _groups(fit.model.design.frame, along, at)
+    groups = {key: rows for key, rows in groups.items() if len(rows) >= FEWEST_IN_BIN}
+    if len(groups) < 2:
+        return None
+    quartiles = np.array([np.quantile(pit[rows], [0.25, 0.5, 0.75]) for rows in groups.values()])
+    slack = np.array([2.0 * np.sqrt(0.25 / len(rows)) for rows in groups.values()])
+
+    def draw(figure: Figure) -> None:
+        axes = axes_of(figure, x=along, y="PIT value")
+        for height in (0.25, 0.5, 0.75):
+            axes.axhline(height, color=LINE, linewidth=1.0, zorder=1)
+        x = np.arange(len(groups), dtype=float)
+        axes.bar(x, 2.0 * slack, bottom=0.5 - slack, width=0.7, color=BAND, alpha=0.14)
+        axes.vlines(x, quartiles[:, 0], quartiles[:, 2], color=BAND, linewidth=2.0)
+        axes.plot(x, quartiles[:, 1], "o", color=INK, markersize=5)
+        level_axis(axes, list(groups))
+        axes.set_ylim(0.0, 1.0)
+
+    caption = (
+        f"PIT values by {along}: median (dot) and middle half (bar). The dots should be near 0.5, "
+        "most of them within the shading (two standard errors), and the bars from 0.25 to 0.75. "
+        "A dot too high: the response is larger there than predicted; a bar too long: it varies "
+        "more."
+    )
+    medians = ", ".join(numeral(float(one), 2) for one in quartiles[:, 1])
+    alt = f"Quartiles of the PIT in {len(groups)} groups of rows by {along}; medians {medians}."
+    return drawn(draw, alt=alt, caption=caption)
+
+
+def _groups(
+    frame: pd.DataFrame, along: str, at: Int[np.ndarray, " rows"]
+) -> dict[str, Int[np.ndarray, " some"]]:
+    one = covariate(frame, along)
+    column = frame[along].iloc[at]
+    if one.discrete:
+        numbers = column.astype(float) if column.dtype.kind in "iuf" else column
+        return {
+            text: np.flatnonzero((numbers == value).to_numpy(dtype=bool))
+            for value, text in zip(one.values, labels(list(one.values)), strict=True)
+        }
+    values = column.to_numpy(dtype=float)
+    edges = np.unique(np.quantile(values, np.linspace(0.0, 1.0, BINS + 1)))
+    number = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, len(edges) - 2)
+    names = labels([float(edge) for edge in edges])
+    return {
+        f"{low} to {high}": np.flatnonzero(number == i)
+        for i, (low, high) in enumerate(pairwise(names))
+    }

@@ -1,0 +1,131 @@
+"""Comparison: several fits to the same rows, by leave-one-out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+from matplotlib.figure import Figure
+
+from bayesvb.comparison import check_comparable
+from bayesvb.elpd import Elpd, compare
+from bayesvb.errors import DataError
+
+from ..figures import BAND, INK, LINE, POINT, axes_of, drawn, marker, shortened
+from ..numerals import counted, numeral
+from ..plain import Summary
+from ..sampling import ROWS_LEFT_OUT, Sample, criteria_at, sample
+from ..tables import table
+
+if TYPE_CHECKING:
+    from bayesvb.fit import Fit
+
+
+def comparison(fits: Mapping[str, Fit]) -> Summary:
+    """Table of the fits, best first, and where they differ."""
+    try:
+        check_comparable(fits)
+    except DataError as error:
+        return {"why_not": str(error), "models": _models(fits)}
+    chosen = sample(next(iter(fits.values())), ROWS_LEFT_OUT)
+    found = {name: criteria_at(fit, chosen.at)[0] for name, fit in fits.items()}
+    frame = compare_elpds(found)
+    best, second = frame.index[0], frame.index[1]
+    return {
+        "why_not": None,
+        "models": _models(fits),
+        "rows_note": chosen.words,
+        "best": best,
+        "reading": _reading(frame),
+        "table": _table(frame, chosen),
+        "differences": _differences(frame),
+        "pointwise": _pointwise(found, (str(best), str(second)), chosen),
+    }
+
+
+def compare_elpds(found: Mapping[str, Elpd]) -> pd.DataFrame:
+    """Table of ``bayesvb.compare`` from results that are there already."""
+    from bayesvb.elpd import elpd_data
+
+    return compare({name: elpd_data(one) for name, one in found.items()})
+
+
+def _models(fits: Mapping[str, Fit]) -> Summary:
+    rows = {
+        name: {
+            "formula": fit.model.formula.canonical(),
+            "model": fit.model.description(),
+            "rows used": len(fit.model.design.frame),
+            "converged": fit.converged,
+        }
+        for name, fit in fits.items()
+    }
+    frame = pd.DataFrame.from_dict(rows, orient="index").rename_axis("fit")
+    return table(frame, "Fits of this report.")
+
+
+def _reading(frame: pd.DataFrame) -> str:
+    best, second = frame.index[:2]
+    gap, se = -float(frame["elpd_diff"].iloc[1]), float(frame["dse"].iloc[1])
+    clear = gap > 2.0 * se
+    how = "clearly better than" if clear else "ahead of, but not distinguishable by 2 se from,"
+    return f"{best} is {how} {second}: {numeral(gap, 1)} nats (se {numeral(se, 1)})."
+
+
+def _table(frame: pd.DataFrame, chosen: Sample) -> Summary:
+    caption = (
+        "Leave-one-out densities in nats, the best fit first. Difference and its se are against "
+        "the best; weight: share in the best combination of the fits (stacking); p: effective "
+        "number of parameters; the last column marks fits with rows of a high Pareto k."
+    )
+    if chosen.words:
+        caption += f" From {chosen.words}."
+    titles = {"name": "fit", "elpd_diff": "difference", "dse": "se of difference",
+              "warning": "high Pareto k"}  # fmt: skip
+    digits = {"elpd": 1, "se": 1, "p": 1, "elpd_diff": 1, "dse": 1, "weight": 2}
+    return table(frame.drop(columns="rank"), caption, titles=titles, decimals=digits)
+
+
+def _differences(frame: pd.DataFrame) -> Summary:
+    def draw(figure: Figure) -> None:
+        axes = axes_of(figure, x="elpd minus that of the best (nats)", grid="x")
+        axes.axvline(0.0, color=LINE, linewidth=1.2)
+        for place, (_, one) in enumerate(frame.iterrows()):
+            reach = 2.0 * one["dse"]
+            axes.plot([one["elpd_diff"] - reach, one["elpd_diff"] + reach], [place, place],
+                      color=BAND, linewidth=1.6)  # fmt: skip
+            axes.plot(one["elpd_diff"], place, marker(place), color=INK, markersize=5.5)
+        axes.set_yticks(range(len(frame)), [shortened(str(name), 22) for name in frame.index])
+        axes.set_ylim(len(frame) - 0.5, -0.5)
+
+    caption = (
+        "Difference in expected log predictive density to the best fit, with two standard errors. "
+        "A bar that reaches zero: the two fits cannot be told apart."
+    )
+    alt = "Differences in elpd: " + "; ".join(
+        f"{name} {numeral(float(one))}" for name, one in frame["elpd_diff"].items()
+    )
+    return drawn(draw, alt=alt, caption=caption, size=(5.4, max(1.9, 1.1 + 0.32 * len(frame))))
+
+
+def _pointwise(found: Mapping[str, Elpd], pair: tuple[str, str], chosen: Sample) -> Summary:
+    best, second = pair
+    gain: Float[np.ndarray, " rows"] = found[best].pointwise - found[second].pointwise
+
+    def draw(figure: Figure) -> None:
+        axes = axes_of(figure, x="row, in the order of the data", y="difference (nats)", grid="y")
+        axes.axhline(0.0, color=INK, linewidth=0.8)
+        axes.plot(chosen.at, gain, ".", color=POINT, markersize=5, rasterized=len(gain) > 400)
+        axes.set_title(shortened(f"{best} minus {second}", 50), fontsize=9)
+
+    better = int((gain > 0.0).sum())
+    caption = (
+        f"Leave-one-out density of each row under {best} minus that under {second}. Above zero: "
+        f"{best} predicts the row better. A few far points that carry the whole difference are a "
+        "reason to look at these rows."
+    )
+    alt = f"Pointwise differences: {best} is better in {better} of {counted(len(gain), 'row')}."
+    return drawn(draw, alt=alt, caption=caption)

@@ -1,0 +1,144 @@
+"""Components: their share and noise, how well they separate, how their weights change."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+from matplotlib.figure import Figure
+
+from bayesvb.summary import PROB
+
+from ..figures import axes_of, colour, dash, drawn, marker
+from ..numerals import counted, percent
+from ..plain import Summary
+from ..profiles import Profile, most_moving, profile, weights_moved
+from ..sampling import regresses
+from ..scatter import level_axis
+from ..tables import after_uncertainty, table
+
+if TYPE_CHECKING:
+    from bayesvb.fit import Fit
+
+BAND_DRAWS = 400
+"""Draws behind the bands of the weights."""
+
+OCCUPIED = 0.01
+"""Weight which a component must have somewhere to be drawn."""
+
+
+def summary(fit: Fit) -> Summary | None:
+    """Table of the components, and their weights along the covariate that moves them most."""
+    if "share" not in fit.model.named_draws(fit).values:
+        return None
+    frame = fit.components()
+    several = fit.core.n_components > 1
+    empty = [int(str(k)) for k, n in frame["rows"].items() if n == 0]
+    name = most_moving(fit, weights_moved) if several and regresses(fit) else None
+    return {
+        "prob": PROB,
+        "table": _table(frame),
+        "empty": empty,
+        "moved_by": name,
+        "compared": len(fit.model.design.covariates),
+        "weights": None if name is None else _weights(fit, profile(fit, name)),
+        "constant": several and name is None,
+        "occupied": len(frame) - len(empty),
+    }
+
+
+def _table(frame: pd.DataFrame) -> Summary:
+    interval = f"{percent(PROB)} interval"
+    columns: dict[str, object] = {}
+    for name in ("share", "rows", "separation", "sigma"):
+        if name not in frame:
+            continue
+        columns[name] = frame[name]
+        if name in ("share", "sigma"):
+            ends = frame[[f"{name}_lower", f"{name}_upper"]].to_numpy().tolist()
+            columns[f"{name}_interval"] = pd.Series(ends, frame.index)
+    caption = (
+        "Components, the largest first. Share: weight averaged over the rows. Rows: those whose "
+        "most likely component this is. Separation: how probable it is, on average, in these rows "
+        "(1: beyond doubt)."
+    )
+    titles = {"share_interval": interval, "sigma_interval": interval, "sigma": "σ",
+              "rows": "rows (most likely)"}  # fmt: skip
+    decimals: dict[str, Any] = {"share": 3, "share_interval": 3, "separation": 2}
+    if "sigma" in frame:
+        caption += " σ: noise, in units of the response."
+        wide = (frame["sigma_upper"] - frame["sigma_lower"]).to_numpy(dtype=float)
+        decimals["sigma"] = decimals["sigma_interval"] = after_uncertainty(wide)
+    return table(pd.DataFrame(columns), caption, titles=titles, decimals=decimals)
+
+
+def _weights(fit: Fit, rows: Profile) -> Summary:
+    n_draws = min(BAND_DRAWS, len(fit.draws["gate"]))
+    draws = fit.weights_at(rows.frame, draws=n_draws)
+    mean = fit.predictive(rows.frame, response=fit.model.design.response_names[0]).weights
+    low, high = np.quantile(draws, [(1 - PROB) / 2, (1 + PROB) / 2], axis=0)
+    shown = [k for k in range(fit.model.n_components) if mean[k].max() >= OCCUPIED]
+
+    def draw(figure: Figure) -> None:
+        axes = axes_of(figure, x=rows.covariate.name, y="weight of the component", grid="y")
+        curve = _points if rows.covariate.discrete else _curve
+        for place, k in enumerate(shown):
+            curve(axes, rows.x, (mean[k], low[:, k], high[:, k]), k,
+                  shift=0.6 * (place / max(len(shown) - 1, 1) - 0.5))  # fmt: skip
+        axes.set_ylim(-0.02, 1.02)
+        if rows.covariate.discrete:
+            level_axis(axes, rows.values)
+        figure.legend(loc="outside upper center", ncols=min(len(shown), 6), title="component")
+
+    left = fit.model.n_components - len(shown)
+    hidden = (
+        f" {counted(left, 'component')} below {percent(OCCUPIED)} everywhere not drawn."
+        if left
+        else ""
+    )
+    fixed = f" Other covariates {rows.fixed}." if rows.fixed else ""
+    caption = (
+        f"Weight of each component as {rows.covariate.name} changes, with {percent(PROB)} bands."
+        f"{fixed}{hidden}"
+    )
+    return drawn(draw, alt=_alt(mean, shown, rows), caption=caption, size=(7.4, 3.9))
+
+
+def _curve(
+    axes: Any,
+    x: Float[np.ndarray, " rows"],
+    lines: tuple[Float[np.ndarray, " rows"], ...],
+    k: int,
+    *,
+    shift: float,
+) -> None:
+    mean, low, high = lines
+    axes.fill_between(x, low, high, color=colour(k), alpha=0.16, linewidth=0)
+    axes.plot(x, mean, color=colour(k), linestyle=dash(k), label=str(k + 1), marker=marker(k),
+              markersize=4.5, markevery=(2 * k % 9, 16))  # fmt: skip
+
+
+def _points(
+    axes: Any,
+    x: Float[np.ndarray, " rows"],
+    lines: tuple[Float[np.ndarray, " rows"], ...],
+    k: int,
+    *,
+    shift: float,
+) -> None:
+    mean, low, high = lines
+    axes.vlines(x + shift, low, high, color=colour(k), linewidth=1.4)
+    axes.plot(x + shift, mean, marker(k), color=colour(k), markersize=5, label=str(k + 1))
+
+
+def _alt(mean: Float[np.ndarray, "experts rows"], shown: list[int], rows: Profile) -> str:
+    ends = [
+        f"component {k + 1} from {percent(float(mean[k, 0]))} to {percent(float(mean[k, -1]))}"
+        for k in shown[:6]
+    ]
+    name = rows.covariate.name
+    return f"Weights of the components from the first to the last value of {name}: " + "; ".join(
+        ends
+    )

@@ -1,0 +1,161 @@
+"""Computation: how the fit was reached, whether restarts agree, how close q is to the posterior."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from bayesvb.criteria import khat
+from bayesvb.named_draws import count, log_joint
+
+from ..checks import Verdict, check, graded
+from ..figures import BAND, MUTE, axes_of, drawn
+from ..numerals import counted, numeral
+from ..plain import Summary
+from ..quiet import quiet
+from ..tables import table
+
+if TYPE_CHECKING:
+    from bayesvb.fit import Fit
+
+NEAR = 1.0
+"""Nats of the lower bound by which restarts may differ and still agree."""
+
+KHAT_BUDGET = 3e7
+"""Likelihoods (rows x components x draws) that k-hat may cost: about ten seconds."""
+
+FEWEST_DRAWS = 100
+"""Draws below which k-hat says little."""
+
+
+def summary(fit: Fit) -> Summary:
+    """Engine, restarts, trace and k-hat, with three checks."""
+    bounds = fit.restarts["elbo"].to_numpy(dtype=float)
+    near = int((bounds >= bounds.max() - NEAR).sum())
+    k, n_draws = pareto_k(fit)
+    return {
+        "seed": fit.seed,
+        "seconds": fit.seconds,
+        "n_iter": fit.n_iter,
+        "n_draws": count(fit.draws),
+        "converged": fit.converged,
+        "elbo": fit.elbo,
+        "last_gain_per_row": _last_gain(fit),
+        "n_restarts": len(bounds),
+        "n_near": near,
+        "on_sample": bool((fit.restarts["rows"] < fit.model.source.n_rows).any()),
+        "khat": None if k is None else k,
+        "khat_draws": n_draws,
+        "restarts": _restarts(fit),
+        "trace": _trace(fit),
+        "checks": [_converged(fit), _agree(near, bounds), _close(k, n_draws)],
+    }
+
+
+def pareto_k(fit: Fit) -> tuple[float | None, int]:
+    """K-hat of the approximation and the draws it is from; None if there are too many rows."""
+    n_all = count(fit.draws)
+    affordable = int(KHAT_BUDGET / (fit.model.source.n_rows * fit.core.n_components))
+    n_draws = min(n_all, affordable)
+    if n_draws < min(FEWEST_DRAWS, n_all):
+        return None, 0
+    draws = {name: values[:n_draws] for name, values in fit.draws.items()}
+    joint = log_joint(fit.core, fit.model.source, draws, fit.model.log_unit)
+    with quiet():
+        return khat(joint - fit.core.log_posterior(fit.q, draws)), n_draws
+
+
+def _last_gain(fit: Fit) -> float | None:
+    trace = fit.elbo_trace.to_numpy(dtype=float)
+    return float(trace[-1] - trace[-2]) / fit.model.source.total_weight if len(trace) > 1 else None
+
+
+def _converged(fit: Fit) -> Summary:
+    name, threshold = "Converged", "the bound stops rising before the passes run out"
+    value = counted(fit.n_iter, "pass", "passes")
+    if fit.converged:
+        reading = "The lower bound had stopped rising when the ascent ended."
+        return check(name, "ok", value, reading=reading, threshold=threshold)
+    reading = "The ascent was cut short: fit again with a larger max_iter before using the numbers."
+    return check(name, "problem", value, reading=reading, threshold=threshold)
+
+
+def _agree(near: int, bounds: np.ndarray) -> Summary:
+    verdict: Verdict = "ok" if near >= 2 else "look"
+    if len(bounds) == 1:
+        reading = "Only one start was tried, so nothing is known about other optima."
+    elif near == 1:
+        second = np.sort(bounds)[-2]
+        reading = (
+            f"No other restart comes near: the next is {numeral(float(bounds.max() - second))} "
+            "nats lower, and more restarts may find a better optimum."
+        )
+    else:
+        reading = "More than one start led to the best optimum."
+    value = f"{near} of {len(bounds)} restarts"
+    threshold = f"at least 2 within {NEAR:g} nat of the best bound"
+    return check("Restarts agree", verdict, value, reading=reading, threshold=threshold)
+
+
+def _close(k: float | None, n_draws: int) -> Summary:
+    name, threshold = "Close to the posterior", "k-hat: ok up to 0.5, look up to 0.7"
+    if k is None:
+        reading = "Not computed: there are too many rows for it."
+        return check(name, "look", "–", reading=reading, threshold=threshold)
+    if math.isnan(k):
+        reading = "The approximation is the exact posterior."
+        return check(name, "ok", "exact", reading=reading, threshold=threshold)
+    verdict = graded(k, ok=0.5, look=0.7)
+    reading = {
+        "ok": "The approximation is close enough for its means and intervals to be used.",
+        "look": "Means are usable; intervals are narrower than they should be.",
+        "problem": "The approximation differs from the posterior: trust its predictions as far as "
+        "the checks below carry them, and its intervals of parameters little.",
+    }[verdict]
+    return check(name, verdict, f"k-hat {k:.2f}", reading=reading, threshold=threshold,
+                 reach="parameters")  # fmt: skip
+
+
+def _restarts(fit: Fit) -> Summary:
+    frame = fit.restarts.copy()
+    frame.insert(2, "below", frame["elbo"].max() - frame["elbo"])
+    caption = (
+        "Restarts from different divisions of the rows; the one with the largest lower bound "
+        "(ELBO, nats) is kept."
+    )
+    titles = {"elbo": "ELBO", "below": "below the best", "n_iter": "passes", "rows": "rows used",
+              "best": "kept"}  # fmt: skip
+    digits = {"elbo": 1, "below": 1, "seconds": 2}
+    return table(frame, caption, titles=titles, decimals=digits)
+
+
+def _trace(fit: Fit) -> Summary:
+    kept: int | str = "final" if "final" in fit.traces else fit.best_restart
+    top = max(float(np.max(trace)) for trace in fit.traces.values())
+
+    def draw(figure: Figure) -> None:
+        axes = axes_of(figure, x="sweep", y="nats below the best bound", grid="y")
+        for key, trace in fit.traces.items():
+            best = key == kept
+            below = np.maximum(top - np.asarray(trace), 1e-3)
+            style = (BAND, 2.2, 3) if best else (MUTE, 0.9, 2)
+            axes.plot(np.arange(1, len(below) + 1), below, color=style[0], linewidth=style[1],
+                      zorder=style[2], linestyle="-" if best else (0, (4, 2)))  # fmt: skip
+        axes.set_yscale("log")
+        axes.invert_yaxis()
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        axes.minorticks_off()
+
+    caption = (
+        "Distance of the lower bound from the best one, on a log scale, after every accepted "
+        "sweep. Solid: the run that is kept. Dashed: the other restarts. A curve that ends low "
+        "has stopped at a worse optimum."
+    )
+    alt = (
+        f"Lower bound by sweep for {len(fit.traces)} runs; the kept one takes "
+        f"{len(fit.traces[kept])} sweeps."
+    )
+    return drawn(draw, alt=alt, caption=caption)

@@ -1,0 +1,192 @@
+"""Conditional density: quantiles and whole densities of the response along one covariate."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+from matplotlib.figure import Figure
+
+from bayesvb.student_mixture import StudentMixture
+
+from ..figures import BAND, INK, LINE, POINT, axes_of, drawn
+from ..numerals import numeral, significant
+from ..plain import Summary
+from ..profiles import (
+    MOST_COMPARED,
+    Covariate,
+    Profile,
+    labels,
+    most_moving,
+    profile,
+    quantiles_moved,
+)
+from ..sampling import POINTS_SHOWN, predictive_at, regresses, sample
+from ..scatter import cloud, level_axis
+from ..tables import table
+
+if TYPE_CHECKING:
+    from bayesvb.fit import Fit
+
+PROBS = np.array([0.05, 0.25, 0.5, 0.75, 0.95])
+PLACES = (0.05, 0.25, 0.5, 0.75, 0.95)
+"""Quantiles of the covariate at which whole densities are shown."""
+
+DENSITY_POINTS = 161
+MARGIN = 0.08
+"""Part of the data's range by which axes go beyond it."""
+
+
+def summary(fit: Fit) -> Summary | None:
+    """Bands, densities and a table for each response."""
+    if not regresses(fit):
+        return None
+    design = fit.model.design
+    return {
+        "compared": min(len(design.covariates), MOST_COMPARED),
+        "responses": [_of(fit, number) for number in range(len(design.response_names))],
+    }
+
+
+def _of(fit: Fit, number: int) -> Summary:
+    design = fit.model.design
+    name = design.response_names[number]
+    values = np.asarray(design.response, dtype=float)[:, number]
+    along = most_moving(fit, quantiles_moved, name)
+    if along is None:
+        one = predictive_at(fit, np.array([0]), name)
+        return {
+            "name": name,
+            "along": None,
+            "bands": None,
+            "densities": _densities(["every row"], one, name, values, ""),
+            "table": _table(pd.Index(["every row"], name=""), one, name, ""),
+        }
+    curve = profile(fit, along)
+    few = profile(fit, along, _places(design.frame, curve.covariate))
+    at_few = fit.predictive(few.frame, response=name)
+    index = pd.Index(labels(few.values), name=along)
+    words = [f"{along} = {one}" for one in index]
+    return {
+        "name": name,
+        "along": along,
+        "bands": _bands(fit, curve, name, values),
+        "densities": _densities(words, at_few, name, values, few.fixed),
+        "table": _table(index, at_few, name, few.fixed),
+    }
+
+
+def _places(frame: pd.DataFrame, one: Covariate) -> list[object]:
+    """Levels, or quantiles of a number with duplicates left out."""
+    if one.discrete:
+        return list(one.values)[:6]
+    found = np.quantile(frame[one.name].to_numpy(dtype=float), PLACES)
+    return [float(value) for value in dict.fromkeys(found)]
+
+
+def _limits(values: Float[np.ndarray, " rows"]) -> tuple[float, float]:
+    low, high = float(values.min()), float(values.max())
+    margin = MARGIN * (high - low)
+    return low - margin, high + margin
+
+
+def _bands(fit: Fit, curve: Profile, name: str, values: Float[np.ndarray, " rows"]) -> Summary:
+    found = fit.predictive(curve.frame, response=name).quantile(PROBS)
+    chosen = sample(fit, POINTS_SHOWN)
+    one = curve.covariate
+
+    def draw(figure: Figure) -> None:
+        axes = axes_of(figure, x=one.name, y=name, grid="y")
+        cloud(axes, fit.model.design.frame, one, values, at=chosen.at, color=POINT)
+        if one.discrete:
+            axes.vlines(curve.x, found[0], found[4], color=BAND, linewidth=1.4)
+            axes.vlines(curve.x, found[1], found[3], color=BAND, linewidth=5.0, alpha=0.7)
+            axes.plot(curve.x, found[2], "o", color=INK, markersize=5)
+            level_axis(axes, curve.values)
+        else:
+            _ribbons(axes, curve.x, found)
+        axes.set_ylim(*_limits(values))
+
+    fixed = f" Other covariates {curve.fixed}; the points are all rows." if curve.fixed else ""
+    shapes = (
+        "Dot: median; thick bar: middle 50 %; thin bar: middle 90 %"
+        if one.discrete
+        else "Line: median; dark band: middle 50 %; light band: middle 90 %"
+    )
+    note = f" Points: {chosen.words}." if chosen.words else ""
+    caption = f"{shapes} of {name} given {one.name}, over the data.{fixed}{note}"
+    medians = f"{numeral(float(found[2, 0]))} to {numeral(float(found[2, -1]))}"
+    alt = (
+        f"Predictive quantiles of {name} against {one.name}; from its first to its last value the "
+        f"median goes from {medians}."
+    )
+    return drawn(draw, alt=alt, caption=caption, size=(7.4, 4.4))
+
+
+def _ribbons(axes: Any, x: Float[np.ndarray, " rows"], found: Float[np.ndarray, "5 rows"]) -> None:
+    axes.fill_between(x, found[0], found[4], color=BAND, alpha=0.14, linewidth=0)
+    axes.fill_between(x, found[1], found[3], color=BAND, alpha=0.26, linewidth=0)
+    for row in (0, 4):
+        axes.plot(x, found[row], color=BAND, linewidth=0.9, linestyle=(0, (4, 2)))
+    axes.plot(x, found[2], color=BAND, linewidth=2.0)
+
+
+def _densities(
+    words: list[str],
+    distribution: StudentMixture,
+    name: str,
+    values: Float[np.ndarray, " rows"],
+    fixed: str,
+) -> Summary:
+    """Densities above one another, each on its own line."""
+    points = np.linspace(*_limits(values), DENSITY_POINTS)
+    heights = distribution.density_at(points)
+    scaled = heights / np.maximum(heights.max(axis=0), np.finfo(float).tiny)
+
+    def draw(figure: Figure) -> None:
+        axes = axes_of(figure, x=name)
+        for row in range(len(words)):
+            base = float(row)
+            axes.axhline(base, color=LINE, linewidth=0.8, zorder=2 * (len(words) - row))
+            axes.fill_between(points, base, base + 0.86 * scaled[:, row], color=BAND, alpha=0.22,
+                              linewidth=0)  # fmt: skip
+            axes.plot(points, base + 0.86 * scaled[:, row], color=BAND, linewidth=1.5)
+        axes.set_yticks(range(len(words)), [_short(word) for word in words])
+        axes.set_ylim(-0.05, len(words))
+        axes.spines["left"].set_visible(False)
+        axes.tick_params(axis="y", length=0)
+
+    modes = [numeral(float(one)) for one in points[heights.argmax(axis=0)]]
+    alt = f"Predictive densities of {name}. Highest point: " + "; ".join(
+        f"{mode} at {word}" if word != "every row" else mode
+        for mode, word in zip(modes, words, strict=True)
+    )
+    other = f" Other covariates {fixed}." if fixed else ""
+    caption = (
+        f"Predictive density of {name}, each curve scaled to the same height. Several humps: "
+        f"several kinds of rows.{other}"
+    )
+    size = (7.4, 1.1 + 0.55 * max(len(words), 2))
+    return drawn(draw, alt=alt, caption=caption, size=size)
+
+
+def _short(word: str, most: int = 22) -> str:
+    return word if len(word) <= most else "…" + word[-most + 1 :]
+
+
+def _table(index: pd.Index, distribution: StudentMixture, name: str, fixed: str) -> Summary:
+    quantiles = distribution.quantile(PROBS)
+    columns = {"mean": distribution.mean(), "sd": distribution.sd()}
+    columns |= {f"{100 * p:g} %": row for p, row in zip(PROBS, quantiles, strict=True)}
+    frame = pd.DataFrame(columns, index=index)
+    width = float(np.median(quantiles[4] - quantiles[0]))
+    other = f" Other covariates {fixed}." if fixed else ""
+    caption = f"Predictive mean, standard deviation and quantiles of {name}.{other}"
+    if np.isinf(frame["sd"]).any():
+        caption += (
+            " ∞: a component with almost no rows has tails too heavy for a standard deviation, "
+            "however small its weight; quantiles are the better description."
+        )
+    return table(frame, caption, decimals=dict.fromkeys(columns, significant([width], 3)))

@@ -1,0 +1,144 @@
+"""Data: rows used and left out, what each column is, the response alone and against a covariate."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+from matplotlib.figure import Figure
+
+from bayesvb.frames import kind_of
+
+from ..figures import BAND, POINT, axes_of, drawn
+from ..numerals import numeral, significant
+from ..plain import Summary
+from ..profiles import Covariate, covariate
+from ..sampling import POINTS_SHOWN, sample
+from ..scatter import cloud, level_axis
+from ..tables import table
+
+if TYPE_CHECKING:
+    from bayesvb.fit import Fit
+
+NUMBERS = ("min", "q25", "median", "q75", "max", "mean", "sd")
+TITLES = {"min": "smallest", "q25": "25 %", "median": "50 %", "q75": "75 %", "max": "largest",
+          "levels": "levels (rows)"}  # fmt: skip
+
+MOST_PICTURES = 6
+"""Variables that are drawn, if there are many."""
+
+SHOWN_LEVELS = 8
+"""Levels of a column that the table counts."""
+
+
+def summary(fit: Fit) -> Summary:
+    """Rows, columns, and pictures of each response."""
+    model = fit.model
+    weights = None
+    if model.weights is not None:
+        weights = {"total": model.weights.sum(), "smallest": model.weights.min(),
+                   "largest": model.weights.max()}  # fmt: skip
+    return {
+        "n_rows": len(model.design.frame),
+        "n_left_out": model.design.n_missing,
+        "weights": weights,
+        "columns": _columns(fit),
+        "responses": [
+            {"name": name, **_pictures(fit, name, values)}
+            for name, values in list(model.observed().items())[:MOST_PICTURES]
+        ],
+    }
+
+
+def _columns(fit: Fit) -> Summary:
+    design, observed = fit.model.design, fit.model.observed()
+    role = "covariate" if design.response_names else "variable"
+    roles = dict.fromkeys(design.covariates, role)
+    columns = {str(name): column for name, column in design.frame.items()}
+    modelled = {name: pd.Series(one) for name, one in observed.items() if name not in columns}
+    rows = {
+        name: {"role": roles.get(name, "response"), **_described(column, name)}
+        for name, column in columns.items()
+    }
+    rows |= {
+        name: {"role": "as modelled", **_described(column, name)}
+        for name, column in modelled.items()
+    }
+    frame = pd.DataFrame.from_dict(rows, orient="index").rename_axis("column")
+    caption = (
+        "Columns that the formula reads, over the rows used. Numbers: range, quartiles, mean and "
+        "standard deviation. Levels: how many there are and how often each occurs."
+    )
+    each = [significant([one], 3) for one in frame["sd"].astype(float)]
+    if (frame["levels"] == "").all():
+        frame = frame.drop(columns="levels")
+    return table(frame, caption, titles=TITLES, decimals=dict.fromkeys(NUMBERS, each))
+
+
+def _described(column: pd.Series, name: str) -> Summary:
+    """Type, range and moments, or levels with their counts."""
+    empty = dict.fromkeys(NUMBERS, np.nan)
+    if kind_of(column, name) == "number" and column.dtype.kind != "b":
+        values = column.to_numpy(dtype=float)
+        quartiles = np.quantile(values, [0.0, 0.25, 0.5, 0.75, 1.0])
+        return {
+            "type": "number",
+            **dict(zip(NUMBERS, quartiles, strict=False)),
+            "mean": values.mean(),
+            "sd": values.std(ddof=1),
+            "levels": "",
+        }
+    counts = column.value_counts()
+    counts = counts[counts > 0]
+    named = [f"{level} ({numeral(int(n))})" for level, n in counts.iloc[:SHOWN_LEVELS].items()]
+    more = f", {len(counts) - SHOWN_LEVELS} more" if len(counts) > SHOWN_LEVELS else ""
+    kind = "yes or no" if column.dtype.kind == "b" else "levels"
+    return {"type": kind, **empty, "levels": f"{len(counts)}: {', '.join(named)}{more}"}
+
+
+def _pictures(fit: Fit, name: str, values: Float[np.ndarray, " rows"]) -> Summary:
+    pictures: Summary = {"histogram": _histogram(name, values), "scatter": None}
+    others = [other for other in fit.model.design.covariates if other != name]
+    if others:
+        first = covariate(fit.model.design.frame, others[0])
+        pictures["scatter"] = _scatter(fit, first, name, values)
+    return pictures
+
+
+def _histogram(name: str, values: Float[np.ndarray, " rows"]) -> Summary:
+    edges = np.histogram_bin_edges(values, bins=int(np.clip(2.0 * len(values) ** (1 / 3), 8, 60)))
+    counts = np.histogram(values, edges)[0]
+
+    def draw(figure: Figure) -> None:
+        axes = axes_of(figure, x=name, y="rows", grid="y")
+        axes.stairs(counts, edges, fill=True, color=BAND, alpha=0.35)
+        axes.stairs(counts, edges, color=BAND, linewidth=1.2)
+
+    middle = 0.5 * (edges[counts.argmax()] + edges[counts.argmax() + 1])
+    alt = (
+        f"Histogram of {name}: {len(values)} rows from {numeral(float(values.min()))} to "
+        f"{numeral(float(values.max()))}, most of them near {numeral(float(middle))}."
+    )
+    return drawn(draw, alt=alt, caption=f"How often each value of {name} occurs.")
+
+
+def _scatter(fit: Fit, first: Covariate, name: str, values: Float[np.ndarray, " rows"]) -> Summary:
+    chosen = sample(fit, POINTS_SHOWN)
+    at = chosen.at
+
+    def draw(figure: Figure) -> None:
+        axes = axes_of(figure, x=first.name, y=name, grid="y")
+        cloud(axes, fit.model.design.frame, first, values, at=at, color=POINT)
+        if first.discrete:
+            level_axis(axes, list(first.values))
+
+    kind = "level" if first.discrete else "value"
+    note = f" Points: {chosen.words}." if chosen.words else ""
+    caption = f"{name} of each row by {kind} of {first.name}.{note}"
+    alt = f"Scatter plot of {name} against {first.name}, {len(at)} points."
+    if not first.discrete:
+        x = fit.model.design.frame[first.name].to_numpy(dtype=float)
+        alt += f" Their correlation is {np.corrcoef(x, values)[0, 1]:.2f}."
+    return drawn(draw, alt=alt, caption=caption)

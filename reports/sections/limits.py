@@ -1,0 +1,42 @@
+"""Limits: what the report did not look at, said rather than left out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..plain import Summary
+from ..sampling import regresses
+
+if TYPE_CHECKING:
+    from bayesvb.fit import Fit
+
+NOT_DONE = (
+    {
+        "what": "Prior predictive check",
+        "how": "No data were drawn from the priors; the prior table shows their widths.",
+    },
+    {
+        "what": "Sensitivity to the priors",
+        "how": "Fit again with other Priors(...) and report both fits side by side.",
+    },
+    {
+        "what": "Sensitivity to the number of components",
+        "how": "Fit with one more and one fewer and report them side by side.",
+    },
+    {
+        "what": "Sensitivity to the tolerance",
+        "how": "Fit again with a tenth of tol: coefficients should move by less than a tenth of "
+        "their standard deviation.",
+    },
+)
+
+NEW_DATA = {
+    "what": "New data",
+    "how": "PIT values, coverage and CRPS are of the rows to which the model was fitted, which "
+    "flatters it a little; the elpd is not.",
+}
+
+
+def summary(fit: Fit) -> Summary:
+    """What was not done, and how to do it."""
+    return {"not_done": [*NOT_DONE, NEW_DATA] if regresses(fit) else list(NOT_DONE)}

@@ -1,0 +1,87 @@
+"""Model and priors: formula, likelihood and gate as formulas, every parameter with its prior."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from ..numerals import significant
+from ..plain import Summary
+from ..tables import table
+
+if TYPE_CHECKING:
+    from bayesvb.fit import Fit
+
+GATE_FORMULAS = {
+    "softmax": "softmax",
+    "softmax-jensen": "softmax",
+    "softmax-bouchard": "softmax",
+    "stick-breaking": "stick-breaking",
+    "dirichlet": "dirichlet",
+}
+"""Gate -> the template with its formula; a gate that is not here is described in words."""
+
+
+LIKELIHOODS = {"DensityRegression": "density", "GaussianMixture": "gaussian"}
+"""Model -> the template with the formula of its likelihood."""
+
+MEANINGS = {
+    "beta": ("β", "coefficients of each component's line, in units of the response per unit of "
+             "the term"),
+    "sigma": ("σ", "standard deviation of the response around each component's line"),
+    "gamma": ("γ", "coefficients of the weights"),
+    "mean": ("μ", "mean of each variable in each component"),
+    "sd": ("sd", "standard deviation of each variable in each component"),
+    "correlation": ("ρ", "correlation of each pair of variables in each component"),
+    "share": ("π", "weights of the components; the share is their average over the rows"),
+}  # fmt: skip
+"""Name of the draws -> their symbol and what they mean."""
+
+
+def summary(fit: Fit) -> Summary:
+    """What was fitted, and what was believed before."""
+    model, options = fit.model, fit.model.options()
+    gate = options.get("gate")
+    meaning = fit.core.gate.coefficient_meaning() if gate else None
+    return {
+        "formula": model.formula.canonical(),
+        "gating_given": model.formula.gating_given,
+        "description": model.description(),
+        "n_components": fit.core.n_components,
+        "likelihood": LIKELIHOODS.get(type(model).__name__, "other"),
+        "gate": gate,
+        "gate_formula": GATE_FORMULAS.get(str(gate), "other"),
+        "gate_meaning": meaning,
+        "several_responses": len(model.design.response_names) > 1,
+        "parameters": _parameters(fit, meaning),
+        "priors": _priors(fit),
+        "standardized": model.priors.standardize,
+    }
+
+
+def _parameters(fit: Fit, meaning: str | None) -> Summary:
+    named = fit.model.named_draws(fit)
+    rows = {}
+    for name, part in named.parts.items():
+        symbol, words = MEANINGS.get(name, (name, ""))
+        if name == "gamma" and meaning:
+            words = f"{words}: {meaning}"
+        rows[symbol] = (part, int(np.prod(named.values[name].shape[1:])), words)
+    frame = pd.DataFrame.from_dict(rows, orient="index", columns=["part", "numbers", "meaning"])
+    caption = "Parameters: what they are called in the tables, how many numbers they are."
+    return table(frame.rename_axis("symbol"), caption)
+
+
+def _priors(fit: Fit) -> Summary:
+    frame = fit.model.prior_table()
+    caption = (
+        "Priors in the units of the data, the same for every component. Centre and scale are those "
+        "of the distribution named; where a standard deviation is meant, it is the scale of a "
+        "Normal."
+    )
+    scale = frame["scale"].fillna(frame["centre"]).to_numpy(dtype=float)
+    each = [significant([one], 3) for one in scale]
+    return table(frame, caption, decimals={"centre": each, "scale": each},
+                 rest="model.prior_table()")  # fmt: skip

@@ -1,0 +1,128 @@
+"""Posterior: every coefficient with its interval, as tables and as a forest by component."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from bayesvb.summary import PROB
+
+from ..figures import LINE, colour, drawn, marker, shortened
+from ..numerals import percent, significant
+from ..plain import Summary
+from ..tables import after_uncertainty, table
+
+if TYPE_CHECKING:
+    from bayesvb.fit import Fit
+
+MOST_PANELS = 12
+"""Terms of a forest; the table has all of them."""
+
+OCCUPIED = 0.01
+"""Share from which a component is drawn: the coefficients of an empty one are its prior's."""
+
+TITLES = {"sd": "sd", "p_positive": "P(> 0)"}
+
+
+WORDS = {
+    "beta": ("Components' lines", "Coefficients of the components' lines, in units of the response "
+             "per unit of the term"),
+    "gamma": ("Gate", "Coefficients of the gate, per unit of the term"),
+    "sigma": ("Noise", "Noise standard deviation of each component, in units of the response"),
+    "mean": ("Means", "Mean of each variable in each component, in units of the variable"),
+    "sd": ("Standard deviations", "Standard deviation of each variable in each component, in units "
+           "of the variable"),
+    "correlation": ("Correlations", "Correlation of each pair of variables in each component"),
+    "share": ("Shares", "Share of each component: its weight averaged over the rows"),
+}  # fmt: skip
+"""Name of the draws -> heading and caption of their table."""
+
+FORESTS = ("beta", "gamma", "mean", "correlation")
+
+
+def summary(fit: Fit) -> Summary:
+    """Tables of the parts and their forests."""
+    whole, named = fit.summary(), fit.model.named_draws(fit)
+    shares = named.values["share"].mean(axis=0) if "share" in named.values else np.ones(1)
+    occupied = [k for k, share in enumerate(shares, start=1) if share >= OCCUPIED]
+    parts = []
+    for name, part in named.parts.items():
+        heading, words = WORDS.get(name, (part, part))
+        rows = whole.loc[[part]].droplevel("part")
+        forest = _forest(rows, heading, occupied) if name in FORESTS else None
+        if name == "gamma":
+            words = f"{words}: {fit.core.gate.coefficient_meaning()}"
+        parts.append({"heading": heading, "table": _table(rows, words), "forest": forest})
+    return {
+        "prob": PROB,
+        "parts": parts,
+        "n_not_drawn": len(shares) - len(occupied),
+        "smallest_share_drawn": OCCUPIED,
+    }
+
+
+def _table(frame: pd.DataFrame, words: str) -> Summary:
+    if (frame.index.get_level_values("term") == "").all():
+        frame = frame.droplevel("term")
+    each = after_uncertainty(frame["sd"].to_numpy())
+    decimals: dict[str, Any] = dict.fromkeys(["mean", "sd", "lower", "upper"], each)
+    if frame["p_positive"].isna().all():
+        frame = frame.drop(columns="p_positive")
+    else:
+        decimals["p_positive"] = 3
+    low, high = (1.0 - PROB) / 2.0, (1.0 + PROB) / 2.0
+    titles = {**TITLES, "lower": percent(low, 1), "upper": percent(high, 1)}
+    caption = f"{words}: posterior mean, standard deviation and central {percent(PROB)} interval."
+    return table(frame, caption, titles=titles, decimals=decimals, rest="fit.summary()")
+
+
+def _forest(rows: pd.DataFrame, heading: str, occupied: list[int]) -> Summary | None:
+    """One panel per term, one interval per component."""
+    rows = rows.reset_index("component")
+    terms = list(dict.fromkeys(rows.index))
+    rows = rows[rows["component"].isin(occupied)]
+    if rows.empty:
+        return None
+    shown = terms[:MOST_PANELS]
+    present = list(dict.fromkeys(rows["component"]))
+    columns = 3 if len(shown) > 4 else 2
+    n_rows = -(-len(shown) // columns)
+
+    def draw(figure: Figure) -> None:
+        grid = figure.subplots(n_rows, columns, squeeze=False).ravel()
+        for axes, term in zip(grid, shown, strict=False):
+            _panel(axes, rows.loc[[term]], present, str(term))
+        for axes in grid[len(shown) :]:
+            axes.set_axis_off()
+
+    height = n_rows * (0.75 + 0.17 * len(present))
+    more = f" The first {len(shown)} of {len(terms)} terms." if len(terms) > len(shown) else ""
+    caption = (
+        f"Posterior mean and {percent(PROB)} interval of each component, one panel per term, each "
+        f"with its own scale. The vertical line is zero.{more}"
+    )
+    alt = (
+        f"Forest plot, {heading}: {len(shown)} terms, {len(present)} components; the table holds "
+        "the same numbers."
+    )
+    return drawn(draw, alt=alt, caption=caption, size=(7.8, max(height, 1.5)))
+
+
+def _panel(axes: Axes, rows: pd.DataFrame, components: list[int], title: str) -> None:
+    if 0.0 >= rows["lower"].min() - np.ptp(rows["upper"]) and rows["upper"].max() >= 0.0:
+        axes.axvline(0.0, color=LINE, linewidth=1.2, zorder=1)
+    for place, k in enumerate(components):
+        one = rows[rows["component"] == k].iloc[0]
+        axes.plot([one["lower"], one["upper"]], [place, place], color=colour(k - 1), zorder=2)
+        axes.plot(one["mean"], place, marker(k - 1), color=colour(k - 1), markersize=5, zorder=3)
+    axes.set_yticks(range(len(components)), [str(k) for k in components])
+    axes.set_ylim(len(components) - 0.5, -0.5)
+    axes.set_title(shortened(title, 26), fontsize=9)
+    axes.locator_params(axis="x", nbins=4)
+    ends = np.asarray([*rows["lower"], *rows["upper"]], dtype=float)
+    if significant(ends) == 0 and np.abs(ends).max() >= 1e5:
+        axes.ticklabel_format(axis="x", style="sci", scilimits=(0, 0))

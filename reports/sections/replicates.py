@@ -1,0 +1,204 @@
+"""Predictive check: data drawn from the fit beside the data observed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float, Int
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+
+from bayesvb.named_draws import chunks, count
+
+from ..figures import BAND, INK, MUTE, POINT, axes_of, drawn
+from ..numerals import numeral
+from ..plain import Summary
+from ..sampling import ROWS_CHECKED, regresses, sample, source_at
+from ..tables import after_uncertainty, table
+
+if TYPE_CHECKING:
+    from bayesvb.fit import Fit
+
+Values = Float[np.ndarray, "sets rows"]
+
+CURVES = 50
+"""Replicated data sets that are drawn."""
+
+MOST_VALUES = 2_500_000
+"""Replicated values that are held at one time; with many rows there are fewer data sets."""
+
+MOST_SETS = 500
+MOST_VARIABLES = 6
+TAIL = 0.025
+"""A p-value nearer than this to 0 or 1 is worth a look."""
+
+GRID = 200
+
+
+def skewness(values: Values) -> Float[np.ndarray, " sets"]:
+    """Third standardised moment of each data set."""
+    centred = values - values.mean(axis=1, keepdims=True)
+    return np.asarray((centred**3).mean(axis=1) / (centred**2).mean(axis=1) ** 1.5)
+
+
+STATISTICS: dict[str, Callable[[Values], Float[np.ndarray, " sets"]]] = {
+    "mean": lambda values: np.asarray(values.mean(axis=1)),
+    "sd": lambda values: np.asarray(values.std(axis=1, ddof=1)),
+    "smallest": lambda values: np.asarray(values.min(axis=1)),
+    "largest": lambda values: np.asarray(values.max(axis=1)),
+    "skewness": skewness,
+}
+
+
+def summary(fit: Fit) -> Summary:
+    """Densities and statistics of replicated data sets, for each response."""
+    chosen = sample(fit, ROWS_CHECKED)
+    whole = replicated(fit, chosen.at)
+    return {
+        "n_sets": len(whole),
+        "n_rows": len(chosen.at),
+        "rows_note": chosen.words,
+        "given_covariates": regresses(fit) and bool(fit.model.design.covariates),
+        "responses": [
+            _of(name, whole[:, number], values[chosen.at])
+            for number, (name, values) in enumerate(fit.model.observed().items())
+            if number < MOST_VARIABLES
+        ],
+    }
+
+
+def replicated(fit: Fit, at: Int[np.ndarray, " rows"]) -> Float[np.ndarray, "sets responses rows"]:
+    """One data set per draw, at rows of the fit, in the data's units."""
+    n_sets = min(MOST_SETS, count(fit.draws), max(MOST_VALUES // len(at), CURVES))
+    draws = {name: values[:n_sets] for name, values in fit.draws.items()}
+    rng = np.random.default_rng([fit.seed, len(at), n_sets])
+    pieces = [
+        np.stack(list(fit.model.replicates(fit, draws, block, rng).values()), axis=1)
+        for block in chunks(fit.core, source_at(fit, at), n_sets)
+    ]
+    return np.concatenate(pieces, axis=2)
+
+
+def _of(name: str, sets: Values, values: Float[np.ndarray, " rows"]) -> Summary:
+    given = {key: float(one(values[None])[0]) for key, one in STATISTICS.items()}
+    found = {key: one(sets) for key, one in STATISTICS.items()}
+    p_values = {key: float((found[key] >= given[key]).mean()) for key in STATISTICS}
+    return {
+        "name": name,
+        "densities": _densities(name, sets[:CURVES], values),
+        "statistics": _table(name, given, found, p_values),
+        "panels": _panels(name, given, found),
+        "reading": _reading(p_values),
+    }
+
+
+def _reading(p_values: dict[str, float]) -> str:
+    far = [key for key, p in p_values.items() if min(p, 1.0 - p) < TAIL]
+    if not far:
+        return "Replicated data sets are like the observed one in all of these respects."
+    sides = [f"{key} ({'too small' if p_values[key] < 0.5 else 'too large'})" for key in far]
+    return f"Replicated data sets differ from the observed one in: {', '.join(sides)}."
+
+
+def _table(
+    name: str,
+    given: dict[str, float],
+    found: dict[str, Float[np.ndarray, " sets"]],
+    p_values: dict[str, float],
+) -> Summary:
+    rows = {
+        key: {
+            "observed": given[key],
+            "low": np.quantile(found[key], 0.05),
+            "middle": np.median(found[key]),
+            "high": np.quantile(found[key], 0.95),
+            "p": p_values[key],
+        }
+        for key in STATISTICS
+    }
+    frame = pd.DataFrame.from_dict(rows, orient="index").rename_axis("statistic")
+    caption = (
+        f"Statistics of {name}: observed, and over replicated data sets. p: share of replicated "
+        f"data sets whose value is at least the observed one; worth a look below {TAIL:g} or above "
+        f"{1 - TAIL:g}."
+    )
+    titles = {"low": "replicated, 5 %", "middle": "50 %", "high": "95 %"}
+    each = after_uncertainty((frame["high"] - frame["low"]).to_numpy())
+    decimals = dict.fromkeys(["observed", "low", "middle", "high"], each)
+    return table(frame, caption, titles=titles, decimals={**decimals, "p": 3})
+
+
+def density(
+    values: Values, points: Float[np.ndarray, " points"], width: float
+) -> Float[np.ndarray, "sets points"]:
+    """Kernel densities on an even grid, from counts smoothed with a Gaussian of this width."""
+    step = points[1] - points[0]
+    edges = np.append(points - 0.5 * step, points[-1] + 0.5 * step)
+    counts = np.array([np.histogram(one, edges)[0] for one in values], dtype=float)
+    reach = np.arange(-len(points) + 1, len(points)) * step
+    kernel = np.exp(-0.5 * (reach / width) ** 2)
+    kernel /= kernel.sum() * step * values.shape[1]
+    return np.array([np.convolve(one, kernel, mode="valid") for one in counts])
+
+
+def _densities(name: str, sets: Values, values: Float[np.ndarray, " rows"]) -> Summary:
+    spread = float(np.ptp(values))
+    points = np.linspace(values.min() - 0.15 * spread, values.max() + 0.15 * spread, GRID)
+    quartiles = np.subtract(*np.quantile(values, [0.75, 0.25])) / 1.34
+    scale = min(float(values.std()), float(quartiles) or np.inf)
+    width = max(0.9 * scale * len(values) ** -0.2, 0.5 * (points[1] - points[0]))
+    curves = density(sets, points, width)
+    own = density(values[None], points, width)[0]
+
+    def draw(figure: Figure) -> None:
+        axes = axes_of(figure, x=name, y="density")
+        lines = [np.column_stack([points, curve]) for curve in curves]
+        axes.add_collection(
+            LineCollection(lines, colors=POINT, linewidths=0.8, alpha=0.4, rasterized=True)
+        )
+        axes.plot([], [], color=POINT, linewidth=1.2, label=f"{len(sets)} replicated data sets")
+        axes.plot(points, own, color=BAND, linewidth=2.2, label="observed")
+        axes.set_ylim(0.0, None)
+        axes.legend(loc="upper left", bbox_to_anchor=(0.0, 1.16), ncols=2)
+
+    inside = ((own >= curves.min(axis=0)) & (own <= curves.max(axis=0))).mean()
+    alt = (
+        f"Density of {name}, observed and in {len(sets)} replicated data sets; the observed curve "
+        f"is inside their range over {100 * inside:.0f} % of the axis."
+    )
+    caption = (
+        "Smoothed density of the observed response over those of replicated data sets. The thick "
+        "line should look like one of the thin ones."
+    )
+    return drawn(draw, alt=alt, caption=caption)
+
+
+def _panels(
+    name: str, given: dict[str, float], found: dict[str, Float[np.ndarray, " sets"]]
+) -> Summary:
+    def draw(figure: Figure) -> None:
+        for axes, key in zip(figure.subplots(2, 3).ravel(), [*STATISTICS, ""], strict=True):
+            if not key:
+                axes.set_axis_off()
+                continue
+            low, high = np.quantile(found[key], [0.01, 0.99])
+            ends = min(low, given[key]), max(high, given[key])
+            axes.hist(found[key], bins=24, range=ends if ends[0] < ends[1] else None,
+                      color=MUTE, alpha=0.45)  # fmt: skip
+            axes.axvline(given[key], color=INK, linewidth=2.0)
+            axes.set_title(key, fontsize=9)
+            axes.set_yticks([])
+            axes.spines["left"].set_visible(False)
+            axes.locator_params(axis="x", nbins=3)
+
+    caption = (
+        f"Statistics of {name} over replicated data sets (bars, middle 98 %) and as observed "
+        "(line). A line in the thick of the bars: the fit reproduces the statistic."
+    )
+    alt = "Histograms of five statistics of replicated data sets with the observed value: " + (
+        "; ".join(f"{key} {numeral(value)}" for key, value in given.items())
+    )
+    return drawn(draw, alt=alt, caption=caption)

@@ -1,0 +1,112 @@
+"""Reproduce: the code of the fit, what it ran on, and what to cite."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from bayesvb.named_draws import count
+
+from ..plain import Summary
+from ..tables import table
+
+if TYPE_CHECKING:
+    from bayesvb.fit import Fit
+
+PACKAGES = ("bayesvb", "numpy", "scipy", "pandas", "formulaic", "arviz", "xarray", "statsmodels",
+            "matplotlib", "jinja2")  # fmt: skip
+
+CITATIONS = (
+    {
+        "what": "model and algorithm",
+        "text": "Chuu (2018), A Variational Approach for Bayesian Density Regression.",
+        "link": None,
+    },
+    {
+        "what": "leave-one-out, Pareto k",
+        "text": "Vehtari, Gelman, Gabry (2017), Practical Bayesian model evaluation using "
+        "leave-one-out cross-validation and WAIC, Statistics and Computing 27.",
+        "link": "https://arxiv.org/abs/1507.04544",
+    },
+    {
+        "what": "k-hat of an approximation",
+        "text": "Yao, Vehtari, Simpson, Gelman (2018), Yes, but did it work? Evaluating "
+        "variational inference.",
+        "link": "https://arxiv.org/abs/1802.02538",
+    },
+    {
+        "what": "band of the PIT",
+        "text": "Säilynoja, Bürkner, Vehtari (2022), Graphical test for discrete uniformity and "
+        "its applications, Statistics and Computing 32.",
+        "link": "https://doi.org/10.1007/s11222-022-10090-6",
+    },
+    {
+        "what": "what a report should hold",
+        "text": "Kruschke (2021), Bayesian Analysis Reporting Guidelines, Nature Human "
+        "Behaviour 5.",
+        "link": "https://doi.org/10.1038/s41562-021-01177-7",
+    },
+)
+
+
+def summary(fit: Fit) -> Summary:
+    """Code, data hash, environment, licence and citations."""
+    return {
+        "code": code(fit),
+        "data_hash": data_hash(fit.model.design.frame),
+        "hash_code": HASH_CODE,
+        "environment": _environment(),
+        "licence": "bayesvb is published under the BSD 3-Clause licence.",
+        "citations": list(CITATIONS),
+    }
+
+
+HASH_CODE = (
+    "hashlib.sha256(pandas.util.hash_pandas_object(fit.model.design.frame, index=False)"
+    ".to_numpy().tobytes()).hexdigest()"
+)
+
+
+def data_hash(frame: pd.DataFrame) -> str:
+    """SHA-256 of the rows used and the columns that the formula reads; names do not count."""
+    rows = pd.util.hash_pandas_object(frame, index=False).to_numpy()
+    return hashlib.sha256(rows.tobytes()).hexdigest()
+
+
+def code(fit: Fit) -> str:
+    """Python that makes the same fit again from the same data frame."""
+    model, weighted = fit.model, fit.model.weights is not None
+    options = [f"{name}={value!r}" for name, value in model.options().items() if name != "priors"]
+    changed = _changed_priors(model.priors)
+    if changed:
+        options.append(f"priors=bvb.{type(model.priors).__name__}({', '.join(changed)})")
+    if weighted:
+        options.append("weights=weights")
+    lines = [repr(model.formula.canonical()), "data", *options]
+    return (
+        "import bayesvb as bvb\n\n"
+        f"# data: the data frame, {len(model.design.complete)} rows"
+        f"{'; weights: one number per row' if weighted else ''}\n"
+        f"model = bvb.{type(model).__name__}(\n"
+        + "".join(f"    {line},\n" for line in lines)
+        + f")\nfit = model.fit(restarts={len(fit.restarts)}, draws={count(fit.draws)}, "
+        f"seed={fit.seed})\n"
+    )
+
+
+def _changed_priors(priors: Any) -> list[str]:
+    """Arguments for the priors that are not the defaults."""
+    usual = type(priors)()
+    return [
+        f"{name}={value!r}" for name, value in vars(priors).items() if value != getattr(usual, name)
+    ]
+
+
+def _environment() -> Summary:
+    rows = {"Python": platform.python_version(), **{name: version(name) for name in PACKAGES}}
+    frame = pd.DataFrame({"version": rows}).rename_axis("package")
+    return table(frame, "Versions at the time of this report.")

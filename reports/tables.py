@@ -1,0 +1,101 @@
+"""Tables of a report: frames as captions, titles and rows of plain cells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from .numerals import significant
+from .plain import Summary
+
+MOST_ROWS = 150
+"""Rows of one table that a page shows; the caption says how many more there are."""
+
+LONG = 24
+"""A longer table is folded."""
+
+SHORT = 30
+"""Characters up to which text stays on one line."""
+
+Decimals = Mapping[str, int | Sequence[int]]
+
+
+def table(
+    frame: pd.DataFrame,
+    caption: str,
+    *,
+    titles: Mapping[str, str] | None = None,
+    decimals: Decimals | None = None,
+    rest: str = "",
+) -> Summary:
+    """A frame as a table whose row headers are the index.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Its index has one or several named levels.
+    caption : str
+        What the table shows, with units or scale.
+    titles : mapping, optional
+        Titles of columns and index levels that differ from their names.
+    decimals : mapping, optional
+        Decimals of a column, or of each of its cells; otherwise three significant digits of the
+        column's median.
+    rest : str
+        How to see the rows that are not shown, if there are too many.
+    """
+    titles, decimals = titles or {}, decimals or {}
+    shown = frame.iloc[:MOST_ROWS]
+    columns = [str(name) for name in frame.columns]
+    by_column = [_decimals(shown.iloc[:, i], decimals.get(name)) for i, name in enumerate(columns)]
+    names = [str(name or "") for name in frame.index.names]
+    labels = shown.index.to_list()
+    rows = [
+        {
+            "heads": list(label) if isinstance(label, tuple) else [label],
+            "cells": [shown.iloc[i, j] for j in range(len(columns))],
+            "decimals": [column[i] for column in by_column],
+        }
+        for i, label in enumerate(labels)
+    ]
+    return {
+        "caption": caption,
+        "heads": [titles.get(name, name) for name in names],
+        "titles": [titles.get(name, name) for name in columns],
+        "text": [_text_class(shown.iloc[:, i]) for i in range(len(columns))],
+        "rows": rows,
+        "n_rows": len(frame),
+        "left_out": len(frame) - len(shown),
+        "rest": rest,
+        "folded": len(shown) > LONG,
+    }
+
+
+def _decimals(column: pd.Series, given: int | Sequence[int] | None) -> list[int | None]:
+    """Decimals of each cell."""
+    if isinstance(given, int):
+        return [given] * len(column)
+    if given is not None:
+        return list(given[: len(column)])
+    if column.dtype.kind != "f":
+        return [None] * len(column)
+    return [significant(column.to_numpy())] * len(column)
+
+
+def _text_class(column: pd.Series) -> str:
+    """Style of a column that is to be read; none for numbers, which are compared."""
+    lengths = [len(one) for one in column if isinstance(one, str)]
+    return "" if not lengths else "text" if max(lengths) <= SHORT else "text long"
+
+
+def after_uncertainty(sd: np.ndarray) -> list[int]:
+    """Decimals that show two significant digits of each standard deviation.
+
+    Examples
+    --------
+    >>> after_uncertainty(np.array([22.1, 0.0767]))
+    [0, 3]
+    """
+    return [significant([one], 2) for one in np.asarray(sd, dtype=float)]
