@@ -62,12 +62,13 @@ class Block:
 
     def with_products(self) -> Block:
         """The same rows with the products of all designs kept, one copy for equal designs."""
-        designs = dict(self.designs)
-        for name, matrix in self.designs.items():
-            twins = [known for known in self.designs if self.designs[known] is matrix]
-            kept = designs.get(twins[0] + PRODUCTS)
-            designs[name + PRODUCTS] = products(matrix) if kept is None else kept
-        return Block(designs, self.response, self.weight)
+        designs = {name: x for name, x in self.designs.items() if not name.endswith(PRODUCTS)}
+        kept: dict[int, Float[np.ndarray, "pairs rows"]] = {}
+        for matrix in designs.values():
+            if id(matrix) not in kept:
+                kept[id(matrix)] = products(matrix)
+        named = {name + PRODUCTS: kept[id(matrix)] for name, matrix in designs.items()}
+        return Block(designs | named, self.response, self.weight)
 
     def part(self, start: int, stop: int) -> Block:
         """Rows ``start`` to ``stop`` as a block of their own (views, no copy)."""

@@ -19,12 +19,13 @@ from bayesvb.factors.normal import Normal
 from bayesvb.gates.base import LogitSums
 from bayesvb.gates.stick_breaking import StickBreakingGate
 from bayesvb.linalg import quadratic_weights
-from bayesvb.models.base import AbstractModel, Draws
+from bayesvb.models.base import AbstractModel
 from bayesvb.outputs.base import (
     AbstractOutput,
     LatentDraws,
     LatentPredictive,
 )
+from bayesvb.parts import Draws
 from bayesvb.small_matrices import add_outer, diagonal_numbers, row_of
 from bayesvb.stats import Stats, Sweep
 

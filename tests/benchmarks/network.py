@@ -13,11 +13,11 @@ import time
 from functools import partial
 
 import numpy as np
-from bayesvb.datasets import SIMULATIONS
 from sklearn.datasets import load_breast_cancer
 from threadpoolctl import threadpool_limits
 
 from bayesvb.blocks import Block, Source
+from bayesvb.datasets import SIMULATIONS
 from bayesvb.engines.cavi import cavi
 from bayesvb.experts.latent import LatentExperts
 from bayesvb.factors import MatrixNormalGamma, Normal
