@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class Fit:
     """A fitted model, in the units of the data; components are numbered by share, largest first.
 
-    Intervals are those of a mean-field posterior, which is narrower than the exact one.
+    Intervals are those of a mean-field posterior, which is usually narrower than the exact one.
 
     Attributes
     ----------
@@ -41,7 +41,8 @@ class Fit:
     draws : Mapping of str to ndarray
         Draws from the variational posterior on the standardised scale.
     restarts : pandas.DataFrame
-        One row per restart: start, elbo, n_iter, converged, rows, seconds, best.
+        One row per restart: start, elbo, n_iter, converged, rows, seconds, best. The largest elbo
+        is kept; with ``softmax-bouchard`` the largest ``score``, a tighter bound of the same q.
     traces : Mapping of int to ndarray
         Lower bound after every accepted sweep, by restart; ``"final"`` of a fit whose restarts
         went over a sample of the rows.
@@ -87,7 +88,7 @@ class Fit:
 
     @property
     def best_restart(self) -> int:
-        """Number of the restart with the largest bound."""
+        """Number of the restart that was kept."""
         return int(self.restarts.index[self.restarts["best"]][0])
 
     @property

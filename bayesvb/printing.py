@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MANY_TERMS = 40
 """Rows of one coefficient table that are printed in full."""
 
-NARROW = "Intervals are those of a mean-field posterior and are narrower than exact ones."
+NARROW = "Intervals are those of a mean-field approximation, usually narrower than exact ones."
 
 
 def model_text(model: AbstractWorkbench) -> str:
@@ -79,7 +79,7 @@ def fit_text(fit: Fit) -> str:
 
 def _fit_lines(fit: Fit) -> list[str]:
     ended = "converged after" if fit.converged else "NOT CONVERGED after"
-    bounds = fit.restarts["elbo"]
+    bounds = fit.restarts.get("score", fit.restarts["elbo"])
     close = int((bounds > bounds.max() - 0.1).sum())
     restarts = f"best of {len(bounds)} restarts ({close} within 0.1)"
     first = f"Fit:       ELBO {fit.elbo:.1f}, {ended} {fit.n_iter} passes, {restarts}"
@@ -90,7 +90,7 @@ def khat_text(khat: float) -> str:
     """Pareto k of the approximation in words."""
     if math.isnan(khat):
         return "exact"
-    verdict = "good" if khat < 0.5 else "usable" if khat <= 0.7 else "too far from the posterior"
+    verdict = "good" if khat < 0.5 else "usable" if khat <= 0.7 else "poor: parameters only roughly"
     return f"{khat:.2f} ({verdict})"
 
 

@@ -15,7 +15,7 @@ from jaxtyping import Float, Int
 from scipy.special import gammainccinv, gammaincinv, gammaln, log_ndtr, logsumexp, ndtr, ndtri
 
 from bayesvb.errors import DataError
-from bayesvb.factors.normal_gamma import FactorisedNormalGamma, Gamma
+from bayesvb.factors.normal_gamma import FactorisedNormalGamma, ScalarGamma
 from bayesvb.quantiles import invert_log_cdf
 from bayesvb.row_distribution import AbstractRowDistribution
 from bayesvb.special import LOG_2PI
@@ -54,7 +54,7 @@ class NormalScaleMixture:
 
     Examples
     --------
-    >>> q = FactorisedNormalGamma(1.0, 20.0, Gamma(5.0, 10.0))
+    >>> q = FactorisedNormalGamma(1.0, 20.0, ScalarGamma(5.0, 10.0))
     >>> x = NormalScaleMixture.predictive(q)
     >>> x.quantile(np.array([0.1, 0.5]))
     array([-1.07820226,  1.        ])
@@ -204,7 +204,9 @@ class SameForEveryRow(AbstractRowDistribution):
         return np.repeat(values[:, None], self.n_rows, axis=1)
 
 
-def _rule(precision: Gamma) -> tuple[Float[np.ndarray, " nodes"], Float[np.ndarray, " nodes"]]:
+def _rule(
+    precision: ScalarGamma,
+) -> tuple[Float[np.ndarray, " nodes"], Float[np.ndarray, " nodes"]]:
     """Nodes in ``log lambda`` and their probabilities."""
     shape = precision.shape
     step = min(STEP, STEP_IN_SDS / np.sqrt(shape))

@@ -15,8 +15,8 @@ FOLDERS = {"bayesvb": "bayesvb", "bayesvb.reports": "reports", "bayesvb.datasets
 # one another. A new module gets its place here: as low as its imports allow.
 LAYERS = (
     "errors row_distribution",
-    "linalg special stats datasets",
-    "collinearity columns frames parts tokens vocabulary",
+    "linalg memory small_matrices special stats datasets",
+    "collinearity columns frames metrics parts tokens vocabulary",
     "blocks case_weights",
     "design_checks expressions",
     "wilkinson",
@@ -30,6 +30,7 @@ LAYERS = (
     "gates scale_mixture student_mixture",
     "crps joint_student",
     "experts",
+    "outputs",
     "calibration priors",
     "models",
     "assembly engines",

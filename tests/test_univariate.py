@@ -15,7 +15,7 @@ from bayesvb.blocks import Block, Source
 from bayesvb.engines.cavi import cavi
 from bayesvb.errors import DataError
 from bayesvb.factors import FactorisedNormalGamma, NormalGamma
-from bayesvb.factors.normal_gamma import Gamma
+from bayesvb.factors.normal_gamma import ScalarGamma
 from bayesvb.models.univariate import SampleSums, UnivariateGaussian, contours
 from bayesvb.scale_mixture import NormalScaleMixture
 
@@ -24,12 +24,12 @@ def problem(seed, rows=None, weighted=False):
     rng = np.random.default_rng(seed)
     rows = rows or int(rng.integers(2, 40))
     x = rng.normal(size=(1, rows)) * rng.uniform(0.3, 3.0) + rng.normal()
-    law = Gamma(float(rng.uniform(0.3, 3.0)), float(rng.uniform(0.3, 3.0)))
+    law = ScalarGamma(float(rng.uniform(0.3, 3.0)), float(rng.uniform(0.3, 3.0)))
     model = UnivariateGaussian(NormalGamma(float(rng.normal()), float(rng.uniform(0.1, 3.0)), law))
     weight = rng.integers(0, 4, rows).astype(float) if weighted else None
     block = Block({}, x, weight)
     start = FactorisedNormalGamma(
-        float(rng.normal()), float(rng.uniform(0.2, 4.0)), Gamma(*rng.uniform(0.3, 4.0, 2))
+        float(rng.normal()), float(rng.uniform(0.2, 4.0)), ScalarGamma(*rng.uniform(0.3, 4.0, 2))
     )
     return model, block, SampleSums.of_rows(block), start
 
@@ -77,8 +77,8 @@ def test_the_gradient_is_zero_after_each_half_step():
             else:
                 a, b = q.precision.shape, q.precision.rate
                 moves = [
-                    lambda t, q=q, a=a, b=b: replace(q, precision=Gamma(a * np.exp(t), b)),
-                    lambda t, q=q, a=a, b=b: replace(q, precision=Gamma(a, b * np.exp(t))),
+                    lambda t, q=q, a=a, b=b: replace(q, precision=ScalarGamma(a * np.exp(t), b)),
+                    lambda t, q=q, a=a, b=b: replace(q, precision=ScalarGamma(a, b * np.exp(t))),
                 ]
             for move in moves:
                 ahead, behind = (model.bound(move(t), sums) for t in (h, -h))
@@ -162,7 +162,7 @@ def test_divergences_keep_their_digits_in_a_large_sample():
     """At the fixed point both fall as one over the rows."""
     values = []
     for rows in (10_000, 1_000_000):
-        model = UnivariateGaussian(NormalGamma(0.0, 1.0, Gamma(1.0, 1.0)))
+        model = UnivariateGaussian(NormalGamma(0.0, 1.0, ScalarGamma(1.0, 1.0)))
         sums = SampleSums(np.array([float(rows)]), np.zeros(1), np.array([float(rows)]))
         fixed, exact = model.update(sums), model.exact(sums)
         values.append((rows * fixed.kl(exact), rows * exact.kl(fixed)))
@@ -170,8 +170,8 @@ def test_divergences_keep_their_digits_in_a_large_sample():
 
 
 def test_the_forward_divergence_is_infinite_without_a_mean_variance():
-    exact = NormalGamma(0.0, 1.0, Gamma(0.9, 1.0))
-    q = FactorisedNormalGamma(0.0, 1.0, Gamma(0.9, 1.0))
+    exact = NormalGamma(0.0, 1.0, ScalarGamma(0.9, 1.0))
+    q = FactorisedNormalGamma(0.0, 1.0, ScalarGamma(0.9, 1.0))
     assert exact.kl(q) == np.inf
     assert np.isfinite(q.kl(exact))
 
@@ -242,10 +242,10 @@ def test_contours_are_densities_before_and_after_each_half_step():
 # Prediction
 
 LAWS = {
-    "few rows": FactorisedNormalGamma(1.5, 3.0, Gamma(1.2, 2.0)),
-    "no moments": FactorisedNormalGamma(-1.0, 0.2, Gamma(0.4, 0.3)),
-    "ten rows": FactorisedNormalGamma(0.3, 30.0, Gamma(6.0, 2.0)),
-    "many rows": FactorisedNormalGamma(0.0, 1e5, Gamma(5e4, 5e4)),
+    "few rows": FactorisedNormalGamma(1.5, 3.0, ScalarGamma(1.2, 2.0)),
+    "no moments": FactorisedNormalGamma(-1.0, 0.2, ScalarGamma(0.4, 0.3)),
+    "ten rows": FactorisedNormalGamma(0.3, 30.0, ScalarGamma(6.0, 2.0)),
+    "many rows": FactorisedNormalGamma(0.0, 1e5, ScalarGamma(5e4, 5e4)),
 }
 every_law = pytest.mark.parametrize("q", LAWS.values(), ids=LAWS)
 
@@ -297,7 +297,7 @@ def test_the_predictive_of_a_known_mean_is_a_student():
     """With ``kappa`` infinite the integral has a closed form, tails included."""
     for shape in (0.7, 3.0, 40.0, 3e3):
         found = NormalScaleMixture.predictive(
-            FactorisedNormalGamma(0.0, 1e300, Gamma(shape, 2.0 * shape))
+            FactorisedNormalGamma(0.0, 1e300, ScalarGamma(shape, 2.0 * shape))
         )
         law = stats.t(2.0 * shape, 0.0, np.sqrt(2.0))
         x = np.array([-40.0, -6.0, -1.0, 0.0, 2.0])

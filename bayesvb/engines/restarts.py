@@ -36,6 +36,8 @@ class Run:
     start : str
         How the rows were divided at first, a key of ``STARTS``, or the model's own name of it.
     ascent : Ascent
+    score : float
+        What runs are ranked by: the bound, or a tighter one of the same posterior.
     n_rows : int
         Rows that it went over.
     total_weight : float
@@ -45,6 +47,7 @@ class Run:
 
     start: str
     ascent: Ascent[Any]
+    score: float
     n_rows: int
     total_weight: float
     seconds: float
@@ -59,7 +62,7 @@ class Search:
     runs : tuple of Run
         In the order in which they were made.
     best : int
-        Number of the run whose bound is the largest.
+        Number of the run with the largest score.
     final : Ascent
         The best run; continued on all rows where the runs went over a sample.
     interrupted : bool
@@ -97,9 +100,9 @@ def search(
     """Best of several ascents.
 
     Starts take turns: k-means++ on response and covariates, slices of least-squares residuals,
-    rows at random. A model that brings its own starts is run from these, once each. Ctrl-C ends the
-    search; what was reached so far is kept. It goes through before the first run has a bound, when
-    there is nothing to keep.
+    rows at random. A model that brings its own starts is run from these, once each. The largest
+    score wins: the bound, plus ``model.slack``. Ctrl-C ends the search; what was reached so far is
+    kept. It goes through before the first run has a bound, when there is nothing to keep.
 
     Parameters
     ----------
@@ -131,7 +134,7 @@ def search(
         if not runs:
             raise
     interrupted = len(runs) < len(beginnings) or runs[-1].ascent.interrupted
-    best = int(np.argmax([run.ascent.bound for run in runs]))
+    best = int(np.argmax([run.score for run in runs]))
     final = runs[best].ascent
     if screened is not source:
         passes = replace(effort, max_iter=1) if interrupted else effort
@@ -168,8 +171,15 @@ def _run(
 
     sums = model.start(source.map_reduce(divide))
     ascent = cavi(model, source, sums, **vars(effort), watch=watch)
-    seconds = time.perf_counter() - began
-    return Run(kind, ascent, source.n_rows, source.total_weight, seconds)
+    slack = source.map_reduce(partial(model.slack, model.update(ascent.sums)))
+    return Run(
+        start=kind,
+        ascent=ascent,
+        score=ascent.bound + slack.value,
+        n_rows=source.n_rows,
+        total_weight=source.total_weight,
+        seconds=time.perf_counter() - began,
+    )
 
 
 def _on_all_rows(

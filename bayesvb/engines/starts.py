@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from bayesvb.blocks import Block, Source
+from bayesvb.blocks import PRODUCTS, Block, Source
 
 SAMPLE_ROWS = 2000
 """Rows from which a start is made; more do not change it noticeably."""
@@ -85,7 +85,8 @@ class Slices(AbstractStart):
 
 def features(block: Block) -> Float[np.ndarray, "columns rows"]:
     """Responses, then the columns of every part."""
-    return np.concatenate([block.response, *block.designs.values()])
+    designs = [matrix for name, matrix in block.designs.items() if not name.endswith(PRODUCTS)]
+    return np.concatenate([block.response, *designs])
 
 
 def distinct_columns(sample: Block) -> Int[np.ndarray, " chosen"]:

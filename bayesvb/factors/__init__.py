@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bayesvb.factors.dirichlet import Dirichlet
+from bayesvb.factors.gamma import Gamma
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.factors.normal import Normal
 from bayesvb.factors.normal_gamma import FactorisedNormalGamma, NormalGamma
@@ -10,6 +11,7 @@ from bayesvb.factors.normal_wishart import NormalWishart
 
 FACTORS = {
     "normal": Normal,
+    "gamma": Gamma,
     "matrix-normal-gamma": MatrixNormalGamma,
     "normal-wishart": NormalWishart,
     "normal-gamma": NormalGamma,

@@ -18,7 +18,7 @@ from bayesvb.special import LOG_2PI
 
 
 @dataclass(frozen=True)
-class Gamma:
+class ScalarGamma:
     """``Ga(shape, rate)``, the law of a precision."""
 
     shape: float
@@ -39,7 +39,7 @@ class Gamma:
         """``E[1 / lambda] = b / (a - 1)``, infinite for ``a <= 1``."""
         return self.rate / (self.shape - 1.0) if self.shape > 1.0 else np.inf
 
-    def kl(self, other: Gamma) -> float:
+    def kl(self, other: ScalarGamma) -> float:
         """``KL(self || other)``."""
         excess = self.shape - other.shape
         growth = self.rate / other.rate
@@ -71,7 +71,7 @@ class AbstractNormalGamma(abc.ABC):
     """Law of a mean and a precision of which the precision is gamma."""
 
     mean: float
-    precision: Gamma
+    precision: ScalarGamma
 
     @abc.abstractmethod
     def normal(self, precision: Float[np.ndarray, "*grid"]) -> Float[np.ndarray, "*grid"]:
@@ -124,7 +124,7 @@ class NormalGamma(AbstractNormalGamma):
         ``m``.
     strength : float
         ``kappa``: rows' worth of evidence on the mean.
-    precision : Gamma
+    precision : ScalarGamma
 
     References
     ----------
@@ -133,7 +133,7 @@ class NormalGamma(AbstractNormalGamma):
 
     mean: float
     strength: float
-    precision: Gamma
+    precision: ScalarGamma
 
     def normal(self, precision: Float[np.ndarray, "*grid"]) -> Float[np.ndarray, "*grid"]:
         """Precision of the mean given each value of the precision."""
@@ -164,7 +164,7 @@ class FactorisedNormalGamma(AbstractNormalGamma):
         ``m``.
     mean_precision : float
         ``kappa``, in which the expected precision is already contained.
-    precision : Gamma
+    precision : ScalarGamma
 
     References
     ----------
@@ -173,7 +173,7 @@ class FactorisedNormalGamma(AbstractNormalGamma):
 
     mean: float
     mean_precision: float
-    precision: Gamma
+    precision: ScalarGamma
 
     def normal(self, precision: Float[np.ndarray, "*grid"]) -> Float[np.ndarray, "*grid"]:
         """Precision of the mean, whatever the value of the precision."""

@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from bayesvb.blocks import Block
 from bayesvb.parts import Draws
-from bayesvb.stats import Stats, Sweep
+from bayesvb.stats import Slack, Stats, Sweep
 
 PosteriorT = TypeVar("PosteriorT")
 SumsT = TypeVar("SumsT", bound=Stats)
@@ -51,6 +51,10 @@ class AbstractModel(abc.ABC, Generic[PosteriorT, SumsT]):
         closed form makes its step here.
         """
         return cast(SumsT, sums)
+
+    def slack(self, posterior: PosteriorT, block: Block) -> Slack:
+        """What these rows add to the bound where ascents are ranked; nothing as a rule."""
+        return Slack(0.0)
 
     @abc.abstractmethod
     def kl(self, posterior: PosteriorT) -> float:

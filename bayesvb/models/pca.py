@@ -205,7 +205,7 @@ class PrincipalComponents(AbstractModel[PcaPosterior, PcaSums]):
     def advance(self, posterior: PcaPosterior, sums: ScoreSums) -> PcaSums:
         """Sums of the scores, and the relevances given the loadings."""
         moments = np.diagonal(posterior.loadings.second_moments, axis1=1, axis2=2)
-        return PcaSums(sums, self.prior.relevance_rate + 0.4 * moments.sum(axis=0)[:-1])
+        return PcaSums(sums, self.prior.relevance_rate + 0.5 * moments.sum(axis=0)[:-1])
 
     def permuted(
         self, order: Sequence[int], sign: Float[np.ndarray, " components"], sums: PcaSums

@@ -14,8 +14,8 @@ from bayesvb.blocks import Block
 from bayesvb.factors.normal_gamma import (
     AbstractNormalGamma,
     FactorisedNormalGamma,
-    Gamma,
     NormalGamma,
+    ScalarGamma,
 )
 from bayesvb.models.base import AbstractModel
 from bayesvb.parts import Draws
@@ -124,7 +124,7 @@ class UnivariateGaussian(AbstractModel[FactorisedNormalGamma, SampleSums]):
         strength = self.prior.strength + sums.n_rows
         squares = self._squares(posterior.mean, sums) + strength / posterior.mean_precision
         rate = self.prior.precision.rate + 0.5 * squares
-        return replace(posterior, precision=Gamma(self._shape(sums), rate))
+        return replace(posterior, precision=ScalarGamma(self._shape(sums), rate))
 
     def alternation(self, posterior: FactorisedNormalGamma, sums: SampleSums) -> Iterator[HalfStep]:
         """Half-steps without end: the mean, the precision, the mean, ..."""
@@ -146,7 +146,7 @@ class UnivariateGaussian(AbstractModel[FactorisedNormalGamma, SampleSums]):
         rate = self.prior.precision.rate + 0.5 * self._squares(mean, sums)
         if not rate > 0.0:
             raise np.linalg.LinAlgError("the rate of a gamma distribution must be positive")
-        precision = Gamma(shape, rate / (1.0 - 0.5 / shape))
+        precision = ScalarGamma(shape, rate / (1.0 - 0.5 / shape))
         return FactorisedNormalGamma(mean, strength * precision.mean, precision)
 
     def exact(self, sums: SampleSums) -> NormalGamma:
@@ -154,7 +154,7 @@ class UnivariateGaussian(AbstractModel[FactorisedNormalGamma, SampleSums]):
         mean = self._mean(sums)
         shape = self.prior.precision.shape + 0.5 * sums.n_rows
         rate = self.prior.precision.rate + 0.5 * self._squares(mean, sums)
-        return NormalGamma(mean, self.prior.strength + sums.n_rows, Gamma(shape, rate))
+        return NormalGamma(mean, self.prior.strength + sums.n_rows, ScalarGamma(shape, rate))
 
     def log_evidence(self, sums: SampleSums) -> float:
         """Exact log marginal likelihood of the rows."""

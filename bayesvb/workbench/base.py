@@ -190,7 +190,8 @@ class AbstractWorkbench(abc.ABC):
         ----------
         method : {"cavi"}
         restarts : int
-            Ascents from different starts; the one with the largest bound is kept.
+            Ascents from different starts; the one with the largest score is kept: the bound, or
+            for the gate ``softmax-bouchard``, whose bound misranks, the tilted bound.
         combine : {"best"}
         draws : int
             Draws from the posterior, for intervals and for ArviZ; at least 25.

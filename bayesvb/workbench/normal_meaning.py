@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import special
 
-from bayesvb.factors.normal_gamma import Gamma
+from bayesvb.factors.normal_gamma import ScalarGamma
 from bayesvb.named_draws import NamedDraws
 from bayesvb.options import check_choice
 from bayesvb.predict import predict
@@ -97,7 +97,7 @@ def exact_table(model: Normal, fit: Fit, prob: float) -> pd.DataFrame:
     return pd.DataFrame(values, index, columns)
 
 
-def _standard_deviation(law: Gamma, ends: np.ndarray) -> Row:
+def _standard_deviation(law: ScalarGamma, ends: np.ndarray) -> Row:
     """Moments and interval of ``1 / sqrt(lambda)``."""
     a, b = law.shape, law.rate
     mean = np.sqrt(b) * special.poch(a, -0.5) if a > 0.5 else np.inf

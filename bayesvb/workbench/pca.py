@@ -223,8 +223,7 @@ class BayesianPCA(AbstractWorkbench):
 
     def effective(self, fit: Fit) -> int:
         """Number of components whose loadings rise above their uncertainty; see ``components``."""
-        count: int = np.count_nonzero(fit.q.effective > 1.0)
-        return count
+        return int(np.count_nonzero(fit.q.effective > 1.0))
 
     def components(self, fit: Fit, prob: float) -> pd.DataFrame:
         """Size, relevance and signal of every component; see ``pca_meaning.component_table``."""
@@ -254,7 +253,7 @@ def _number_of_components(given: int | None, matrix: Float[np.ndarray, "rows dim
     if n_dims < 2:
         raise DataError("there is one variable only", hint="components need two or more")
     if given is None:
-        return min(n_dims, n_rows) - 1
+        return int(min(n_dims, n_rows)) - 1
     check_count("n_components", given, most=n_dims - 1, what="that these variables can have")
     check_count("n_components", given, most=n_rows - 1, what="that these rows can have")
     return int(given)

@@ -11,12 +11,13 @@ from bayesvb.factors import (
     FACTORS,
     Dirichlet,
     FactorisedNormalGamma,
+    Gamma,
     MatrixNormalGamma,
     Normal,
     NormalGamma,
     NormalWishart,
 )
-from bayesvb.factors.normal_gamma import Gamma
+from bayesvb.factors.normal_gamma import ScalarGamma
 
 N_DRAWS = 40_000
 
@@ -54,6 +55,30 @@ class NormalCase:
         (value,) = draws
         second = factor.covariance + factor.mean[:, :, None] * factor.mean[:, None, :]
         return [(value, factor.mean), (value[..., :, None] * value[..., None, :], second)]
+
+
+@dataclass(frozen=True)
+class GammaCase:
+    """Three experts, two responses."""
+
+    def prior(self, rng):
+        return Gamma(np.full(2, 1.5), rng.uniform(0.5, 2.0, size=2))
+
+    def posterior(self, rng):
+        return Gamma(*rng.uniform(1.0, 6.0, size=(2, 3, 2)))
+
+    def draws(self, factor, n, rng):
+        return (factor.draws(n, rng),)
+
+    def log_density(self, factor, draws):
+        return factor.log_density(*draws).sum(axis=(1, 2))
+
+    def by_scipy(self, factor, draws):
+        law = stats.gamma(factor.shape, scale=1.0 / factor.rate)
+        return law.logpdf(draws[0]).sum(axis=(1, 2))
+
+    def moments(self, factor, draws):
+        return [(draws[0], factor.mean), (np.log(draws[0]), factor.expected_log)]
 
 
 @dataclass(frozen=True)
@@ -152,10 +177,12 @@ class NormalGammaCase:
     family: type
 
     def prior(self, rng):
-        return self.family(rng.normal(), rng.uniform(0.5, 2.0), Gamma(2.5, rng.uniform(1.0, 3.0)))
+        return self.family(
+            rng.normal(), rng.uniform(0.5, 2.0), ScalarGamma(2.5, rng.uniform(1.0, 3.0))
+        )
 
     def posterior(self, rng):
-        law = Gamma(rng.uniform(5.0, 9.0), rng.uniform(5.0, 9.0))
+        law = ScalarGamma(rng.uniform(5.0, 9.0), rng.uniform(5.0, 9.0))
         return self.family(rng.normal(), rng.uniform(5.0, 9.0), law)
 
     def draws(self, factor, n, rng):
@@ -209,6 +236,7 @@ class DirichletCase:
 
 CASES = {
     "normal": NormalCase(),
+    "gamma": GammaCase(),
     "matrix-normal-gamma": MatrixNormalGammaCase(),
     "normal-wishart": NormalWishartCase(),
     "normal-gamma": NormalGammaCase(NormalGamma),
