@@ -103,7 +103,8 @@ def test_predictions_are_the_same_for_every_row_and_close_to_the_exact_ones(fit,
     assert (fit.predict(new, "component") == 1.0).all(axis=None)
     density = fit.log_density(data)
     assert_allclose(density, np.log(fit.predict(data, "density", at=data["y"])))
-    assert_allclose(density, exact.log_density(data["y"].to_numpy()), atol=0.1)
+    theirs = np.log(exact.density_at(data["y"].to_numpy()))[:, 0]
+    assert_allclose(density, theirs, atol=0.1)
 
 
 def test_the_predictive_has_an_interface_by_row(fit, data):
@@ -151,7 +152,7 @@ def test_rows_count_by_their_weight_and_incomplete_ones_are_dropped(data):
 
 @pytest.mark.parametrize(
     ("formula", "message"),
-    [("y ~ x", "no covariates"), ("y + x ~ 1", "one response"), ("y ~ 1 | x", "")],
+    [("y ~ x", "no covariates"), ("y + x ~ 1", "one response"), ("y ~ 1 | x", "part")],
 )
 def test_anything_but_one_sample_is_refused(data, formula, message):
     with pytest.raises(FormulaError, match=message):

@@ -51,7 +51,7 @@ def test_the_rank_is_found_in_nineteen_of_twenty():
 def test_the_subspace_is_that_of_the_singular_value_decomposition():
     data = rank_three(1, noise=0.2)
     fitted = bvb.BayesianPCA("~ .", data).fit(seed=1)
-    ours = np.linalg.qr(fitted.posterior["loadings"].mean(("chain", "draw"))[:3].T)[0]
+    ours = np.linalg.qr(fitted.posterior["loadings"].values[0, :, :3].mean(axis=0).T)[0]
     centred = data - data.mean()
     theirs = np.linalg.svd(centred.to_numpy(), full_matrices=False)[2][:3].T
     assert np.linalg.svd(ours.T @ theirs)[1].min() > 0.9999
@@ -146,8 +146,9 @@ def test_intervals_of_missing_values_cover_them(gapped_fit, gapped, iris):
     inside = []
     for name in iris.columns:
         missing = gapped[name].isna() & gapped.notna().any(axis=1)
-        ends = gapped_fit.predict(gapped, "interval", response=name, prob=0.9)[missing]
-        inside += ((iris[name] > ends["lower"]) & (iris[name] < ends["upper"]))[missing].tolist()
+        ends = gapped_fit.predict(gapped, "interval", response=name, prob=0.9)
+        covered = (iris[name] > ends["lower"]) & (iris[name] < ends["upper"])
+        inside += covered[missing].tolist()
     assert 0.8 < np.mean(inside) < 0.97
 
 
@@ -211,14 +212,14 @@ def test_weights_count_rows(iris):
     weight = np.random.default_rng(0).integers(0, 3, len(iris))
     repeated = iris.loc[iris.index.repeat(weight)]
     priors = bvb.PcaPriors(standardize=False)
-    one = bvb.BayesianPCA("~ .", iris, weights=weight, priors=priors).fit(seed=1, draws=25)
-    two = bvb.BayesianPCA("~ .", repeated, priors=priors).fit(seed=1, draws=25)
-    assert one.elbo == pytest.approx(two.elbo, rel=1e-8)
+    one = bvb.BayesianPCA("~ .", iris, weights=weight, priors=priors).fit(seed=1, draws=25, tol=1e-9)
+    two = bvb.BayesianPCA("~ .", repeated, priors=priors).fit(seed=1, draws=25, tol=1e-9)
+    assert one.elbo == pytest.approx(two.elbo, rel=1e-6)
 
 
 def test_defaults_of_the_number_of_components(iris):
     assert bvb.BayesianPCA("~ .", iris).n_components == 3
-    assert bvb.BayesianPCA("~ .", iris.head(3)).n_components == 2
+    assert bvb.BayesianPCA("~ .", iris.iloc[::60]).n_components == 2
     assert bvb.BayesianPCA("~ sepal_length + petal_width", iris).n_components == 1
 
 
