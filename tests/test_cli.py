@@ -116,12 +116,20 @@ def test_every_gate_can_be_chosen(run, gate):
     assert result.stderr == ""
 
 
-FORMULAS = {"density": "waiting ~ eruptions", "gmm": "~ waiting + eruptions"}
+FORMULAS = {
+    "density": "waiting ~ eruptions",
+    "gmm": "~ waiting + eruptions",
+    "normal": "waiting ~ 1",
+    "pca": "~ waiting + eruptions",
+}
+COMPONENTS = {"density": 2, "gmm": 2, "pca": 1}
 
 
 @pytest.mark.parametrize("model", COMMAND_NAMES)
 def test_every_model_can_be_fitted_and_predicts(run, model):
-    words = ["--model", model, *QUICK, "--save", "a.nc"]
+    words = ["--model", model, "--restarts", "1", "--seed", "1", "--save", "a.nc"]
+    if model in COMPONENTS:
+        words += ["--components", COMPONENTS[model]]
     succeeded(run("fit", FORMULAS[model], "faithful", *words))
     assert type(bvb.load("a.nc").model).__name__ == COMMAND_NAMES[model]
     said = succeeded(run("predict", "a.nc", "faithful", "--response", "waiting")).stdout
@@ -132,6 +140,22 @@ def test_an_option_of_another_model_is_refused(run):
     refused(run("fit", FORMULA, "mcycle", "--covariance", "full"), "--model density")
     words = ["--model", "gmm", "--gate", "softmax"]
     refused(run("fit", FORMULAS["gmm"], "faithful", *words), "--gate", "--model gmm")
+    words = ["--model", "normal", "--components", "2"]
+    refused(run("fit", FORMULAS["normal"], "faithful", *words), "--components", "--model normal")
+    words = ["--model", "gmm", "--scale"]
+    refused(run("fit", FORMULAS["gmm"], "faithful", *words), "--scale", "--model gmm")
+
+
+def test_scores_and_classes_are_kinds_of_prediction(run):
+    words = ["--model", "pca", "--scale", "--seed", "1", "--save", "a.nc"]
+    succeeded(run("fit", "~ .", "iris", *words))
+    assert bvb.load("a.nc").model.scale
+    said = succeeded(run("predict", "a.nc", "iris", "--kind", "scores")).stdout
+    assert said.splitlines()[0] == "1,2,3"
+    words = ["--model", "gmm", "--components", "2", "--seed", "1", "--save", "b.nc"]
+    succeeded(run("fit", "~ .", "iris", *words))
+    said = succeeded(run("predict", "b.nc", "iris", "--kind", "class")).stdout
+    assert set(said.splitlines()[1:]) == {"1", "2"}
 
 
 def test_weights_name_a_column(run, mcycle, fitted):
