@@ -150,7 +150,7 @@ class PcaPriors:
 
     centre_precision: float = 0.001
     noise_shape: float = 0.01
-    noise_rate: float = 0.0001
+    noise_rate: float = 1e-8
     relevance_shape: float = 0.01
     relevance_rate: float = 0.001
     standardize: bool = True

@@ -15,8 +15,10 @@ from bayesvb.stats import Stats
 IDLE = 1e-3
 """Size of a column that starts out of use: at zero it would stay there."""
 
-LEAST_NOISE = 1e-3
-"""Least noise variance of a start, relative to the mean variance of a variable."""
+LEAST_NOISE = 1e-14
+"""Least noise variance of a start, relative to the mean variance of a variable.
+
+Near the rounding of eigenvalues: variables of small units lie in the last axes."""
 
 
 @dataclass(frozen=True)

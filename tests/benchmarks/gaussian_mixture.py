@@ -72,6 +72,30 @@ def theirs(form, x, partition):
     return sweep
 
 
+def sweep_times(form, n_rows, dims, components, *, repeats):
+    """Median milliseconds of both on the same random data, and their ratio."""
+    rng = np.random.default_rng(1)
+    centres = 3.0 * rng.normal(size=(components, dims))
+    label = rng.integers(0, components, n_rows)
+    x = centres[label] + rng.normal(size=(n_rows, dims))
+    x = (x - x.mean(axis=0)) / x.std(axis=0)
+    partition = np.full((components, n_rows), 0.1 / components)
+    partition[label, np.arange(n_rows)] += 0.9
+    with threadpool_limits(1):
+        rivals = ours(form, x, partition), theirs(form, x, partition)
+        times = np.array([[clock(sweep) for sweep in rivals] for _ in range(repeats)])
+    mine, sklearn = 1e3 * np.median(times, axis=0)
+    return {
+        "form": form,
+        "rows": n_rows,
+        "dims": dims,
+        "components": components,
+        "ours_ms": mine,
+        "sklearn_ms": sklearn,
+        "ratio": np.median(times[:, 1] / times[:, 0]),
+    }
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", type=int, default=100_000)
@@ -79,22 +103,10 @@ def main():
     parser.add_argument("--components", type=int, default=20)
     parser.add_argument("--repeats", type=int, default=9)
     given = parser.parse_args()
-    rng = np.random.default_rng(1)
-    centres = 3.0 * rng.normal(size=(given.components, given.dims))
-    label = rng.integers(0, given.components, given.rows)
-    x = centres[label] + rng.normal(size=(given.rows, given.dims))
-    x = (x - x.mean(axis=0)) / x.std(axis=0)
-    partition = np.full((given.components, given.rows), 0.1 / given.components)
-    partition[label, np.arange(given.rows)] += 0.9
     print("form,rows,dims,components,ours_ms,sklearn_ms,ratio")
     for form in GAUSSIAN_EXPERTS:
-        with threadpool_limits(1):
-            rivals = ours(form, x, partition), theirs(form, x, partition)
-            times = np.array([[clock(sweep) for sweep in rivals] for _ in range(given.repeats)])
-        mine, sklearn = 1e3 * np.median(times, axis=0)
-        ratio = np.median(times[:, 1] / times[:, 0])
-        size = f"{given.rows},{given.dims},{given.components}"
-        print(f"{form},{size},{mine:.1f},{sklearn:.1f},{ratio:.2f}")
+        found = sweep_times(form, given.rows, given.dims, given.components, repeats=given.repeats)
+        print(",".join(f"{v:.1f}" if isinstance(v, float) else str(v) for v in found.values()))
 
 
 def clock(function):
