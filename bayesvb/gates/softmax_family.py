@@ -5,7 +5,6 @@ from __future__ import annotations
 import abc
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
 
 import numpy as np
 from jaxtyping import Float
@@ -93,7 +92,7 @@ class AbstractSoftmaxGate(AbstractGate[Normal, LogitSums], abc.ABC):
     prior: Normal
 
     @classmethod
-    def from_prior(cls, n_components: int, prior: GatePrior) -> Self:
+    def from_prior(cls, n_components: int, prior: GatePrior) -> AbstractSoftmaxGate:
         """Gate with the same prior for each component."""
         mean = np.tile(prior.coefficients.mean, (n_components, 1))
         return cls(replace(prior.coefficients, mean=mean))
@@ -141,7 +140,9 @@ class AbstractSoftmaxGate(AbstractGate[Normal, LogitSums], abc.ABC):
         """Log density of each draw."""
         return np.asarray((posterior or self.prior).log_density(draws).sum(axis=-1))
 
-    def permuted(self, order: Sequence[int], sums: LogitSums) -> tuple[Self, LogitSums]:
+    def permuted(
+        self, order: Sequence[int], sums: LogitSums
+    ) -> tuple[AbstractSoftmaxGate, LogitSums]:
         """Gate and sums after a new labelling."""
         index = np.asarray(order)
         prior = replace(self.prior, mean=self.prior.mean[index])
