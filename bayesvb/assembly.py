@@ -18,11 +18,15 @@ from bayesvb.factors.dirichlet import Dirichlet
 from bayesvb.factors.gamma import Gamma
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.factors.normal import Normal
+from bayesvb.factors.normal_gamma import NormalGamma, ScalarGamma
 from bayesvb.gates import GATES
 from bayesvb.gates.base import GatePrior
 from bayesvb.gates.dirichlet import DirichletGate
 from bayesvb.models.mixture import Mixture
-from bayesvb.priors import GaussianPriors, Priors
+from bayesvb.models.pca import PcaPrior, PrincipalComponents
+from bayesvb.models.pca_start import PrincipalAxes
+from bayesvb.models.univariate import UnivariateGaussian
+from bayesvb.priors import GaussianPriors, NormalPriors, PcaPriors, Priors
 from bayesvb.scaling import Scaling
 
 
@@ -104,6 +108,37 @@ def variables_block(
     return Block({"variables": scaling.rows_last(matrix)}, np.empty((0, len(matrix))), weight)
 
 
+def gapped_block(
+    scaling: Scaling,
+    matrix: Float[np.ndarray, "rows dims"],
+    weight: Float[np.ndarray, " rows"] | None = None,
+    *,
+    gapped: bool,
+) -> Block:
+    """Scaled variables with zeros for missing entries; if ``gapped``, ``observed`` tells where."""
+    standard = scaling.rows_last(matrix)
+    if not gapped:
+        return Block({"variables": standard}, np.empty((0, len(matrix))), weight)
+    seen = ~np.isnan(standard)
+    designs = {"variables": np.where(seen, standard, 0.0), "observed": seen.astype(float)}
+    return Block(designs, np.empty((0, len(matrix))), weight)
+
+
+def gapped_source(
+    scaling: Scaling,
+    matrix: Float[np.ndarray, "rows dims"],
+    weight: Float[np.ndarray, " rows"] | None,
+) -> Source:
+    """Rows with missing entries (NaN) as scaled blocks."""
+    gapped = bool(np.isnan(matrix).any())
+    blocks = []
+    for start in range(0, len(matrix), BLOCK_ROWS):
+        rows = slice(start, start + BLOCK_ROWS)
+        share = None if weight is None else weight[rows]
+        blocks.append(gapped_block(scaling, matrix[rows], share, gapped=gapped))
+    return Source(tuple(blocks))
+
+
 def gaussians_of(
     n_dims: int, priors: GaussianPriors, *, n_components: int, covariance: str
 ) -> Mixture:
@@ -117,6 +152,26 @@ def gaussians_of(
     )
     concentration = priors.concentration or 1.0 / n_components
     return Mixture(experts, DirichletGate(Dirichlet(np.full(n_components, float(concentration)))))
+
+
+def principal_components_of(
+    scaling: Scaling, axes: PrincipalAxes, priors: PcaPriors, n_components: int
+) -> PrincipalComponents:
+    """Factor model with these priors."""
+    prior = PcaPrior(
+        float(priors.centre_precision),
+        float(priors.noise_shape),
+        float(priors.noise_rate),
+        float(priors.relevance_shape),
+        float(priors.relevance_rate),
+    )
+    return PrincipalComponents(prior, n_components, np.log(scaling.scale), axes, n_components)
+
+
+def gaussian_of(priors: NormalPriors) -> UnivariateGaussian:
+    """One Gaussian sample with this prior."""
+    law = ScalarGamma(float(priors.noise_shape), float(priors.noise_rate))
+    return UnivariateGaussian(NormalGamma(0.0, float(priors.mean_precision), law))
 
 
 def gating_sds(scaling: Scaling, priors: Priors) -> Float[np.ndarray, " terms"]:

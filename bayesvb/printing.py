@@ -66,14 +66,14 @@ def fit_text(fit: Fit) -> str:
         f"Draws:     {count(fit.draws)} of q, seed {fit.seed}",
         *_fit_lines(fit),
     ]
-    if "share" in table.index.get_level_values("part"):
+    if fit.model.order_rule:
         lines += ["", _components(fit)]
     for part, title in fit.model.headings(fit).items():
         if part in table.index.get_level_values("part"):
             lines += ["", _coefficients(table, part, title)]
-    lines += ["", accuracy_line(fit), NARROW]
-    if fit.core.n_components > 1:
-        lines.append("Components are sorted by share.")
+    lines += ["", accuracy_line(fit), NARROW, *fit.model.notes(fit)]
+    if fit.model.order_rule and len(fit.components()) > 1:
+        lines.append(fit.model.order_rule)
     return "\n".join(lines)
 
 

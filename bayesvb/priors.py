@@ -120,6 +120,81 @@ class GaussianPriors:
         check_numbers(self, optional=("concentration",))
 
 
+@dataclass(frozen=True)
+class PcaPriors:
+    """Prior of a principal component analysis, for variables that are centred and scaled.
+
+    Attributes
+    ----------
+    centre_precision : float
+        Precision of the centre, in units of the noise precision: how many rows the prior guess of
+        zero is worth.
+    noise_shape, noise_rate : float
+        ``1 / sigma^2 ~ Ga(noise_shape, noise_rate)``, rate in units of the variables' variance.
+    relevance_shape, relevance_rate : float
+        ``alpha ~ Ga(relevance_shape, relevance_rate)`` of each component, whose loadings are
+        ``N(0, sigma^2 / alpha)``. Nearly flat, it lets superfluous components vanish.
+    standardize : bool
+        Whether variables are centred and scaled at all.
+
+    Raises
+    ------
+    PriorError
+        If a number is not positive and finite.
+
+    Examples
+    --------
+    >>> PcaPriors().centre_precision
+    0.001
+    """
+
+    centre_precision: float = 0.001
+    noise_shape: float = 0.01
+    noise_rate: float = 0.0001
+    relevance_shape: float = 0.01
+    relevance_rate: float = 0.001
+    standardize: bool = True
+
+    def __post_init__(self) -> None:
+        check_numbers(self)
+
+
+@dataclass(frozen=True)
+class NormalPriors:
+    """Prior of one Gaussian sample, for a response with mean zero and standard deviation one.
+
+    The defaults are worth a fiftieth of a row and less.
+
+    Attributes
+    ----------
+    mean_precision : float
+        Precision of the mean, in units of the precision of the response: how many rows the prior
+        guess of zero is worth.
+    noise_shape, noise_rate : float
+        ``1 / sigma^2 ~ Ga(noise_shape, noise_rate)``, rate in units of the response's variance.
+    standardize : bool
+        Whether the response is standardised at all.
+
+    Raises
+    ------
+    PriorError
+        If a number is not positive and finite.
+
+    Examples
+    --------
+    >>> NormalPriors(mean_precision=1.0).noise_shape
+    0.01
+    """
+
+    mean_precision: float = 0.01
+    noise_shape: float = 0.01
+    noise_rate: float = 0.01
+    standardize: bool = True
+
+    def __post_init__(self) -> None:
+        check_numbers(self)
+
+
 def check_numbers(priors: Any, *, optional: tuple[str, ...] = ()) -> None:
     """Raise unless every number is positive and finite, and every switch a truth value."""
     for field in fields(priors):

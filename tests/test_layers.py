@@ -14,7 +14,7 @@ FOLDERS = {"bayesvb": "bayesvb", "bayesvb.reports": "reports", "bayesvb.datasets
 # Lowest first. A module imports from lower lines only; inside a subpackage its own modules import
 # one another. A new module gets its place here: as low as its imports allow.
 LAYERS = (
-    "errors",
+    "errors row_distribution",
     "linalg memory small_matrices special stats datasets",
     "collinearity columns frames metrics parts tokens vocabulary",
     "blocks case_weights",
@@ -22,11 +22,12 @@ LAYERS = (
     "wilkinson",
     "formula",
     "encoding",
+    "gaps",
     "recipe responses variables",
     "design scaling",
     "factors",
     "quantiles",
-    "gates student_mixture",
+    "gates scale_mixture student_mixture",
     "crps joint_student",
     "experts",
     "outputs",

@@ -143,6 +143,22 @@ def residual_start(sample: Block, n_components: int, rng: np.random.Generator) -
     return Slices(columns, direction, np.quantile(direction @ points, shares), n_components)
 
 
+@dataclass(frozen=True)
+class Together(AbstractStart):
+    """All rows in the one component."""
+
+    n_components: int = 1
+
+    def labels(self, block: Block) -> Int[np.ndarray, " rows"]:
+        """Zeros."""
+        return np.zeros(block.n_rows, dtype=np.intp)
+
+
+def together_start(sample: Block, n_components: int, rng: np.random.Generator) -> AbstractStart:
+    """Nothing is divided, for models that bring starts of their own."""
+    return Together()
+
+
 Starter = Callable[[Block, int, np.random.Generator], AbstractStart]
 
 STARTS: dict[str, Starter] = {

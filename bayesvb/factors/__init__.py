@@ -6,6 +6,7 @@ from bayesvb.factors.dirichlet import Dirichlet
 from bayesvb.factors.gamma import Gamma
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.factors.normal import Normal
+from bayesvb.factors.normal_gamma import FactorisedNormalGamma, NormalGamma
 from bayesvb.factors.normal_wishart import NormalWishart
 
 FACTORS = {
@@ -13,5 +14,7 @@ FACTORS = {
     "gamma": Gamma,
     "matrix-normal-gamma": MatrixNormalGamma,
     "normal-wishart": NormalWishart,
+    "normal-gamma": NormalGamma,
+    "factorised-normal-gamma": FactorisedNormalGamma,
     "dirichlet": Dirichlet,
 }

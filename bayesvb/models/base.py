@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+from collections.abc import Mapping
 from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
@@ -58,6 +59,13 @@ class AbstractModel(abc.ABC, Generic[PosteriorT, SumsT]):
     @abc.abstractmethod
     def kl(self, posterior: PosteriorT) -> float:
         """``KL(posterior || prior)`` of everything global."""
+
+    def starting_models(self, n: int) -> Mapping[str, AbstractModel[PosteriorT, SumsT]]:
+        """At most ``n`` copies that set out from different points, by the name of the start.
+
+        None, unless there is nothing to divide: ascents then differ in how the rows are divided.
+        """
+        return {}
 
     @abc.abstractmethod
     def begin(self, block: Block, responsibilities: Float[np.ndarray, "experts rows"]) -> SumsT:

@@ -54,6 +54,12 @@ class AbstractWorkbench(abc.ABC):
     family: ClassVar[str]
     """Name of the distribution, for the attributes of the ArviZ object."""
 
+    own_kinds: ClassVar[tuple[str, ...]] = ()
+    """Kinds of prediction that only this model has."""
+
+    order_rule: ClassVar[str] = ""
+    """How components are sorted, in a sentence; empty for a model without components."""
+
     formula: Formula
     design: Design
     source: Source
@@ -120,6 +126,10 @@ class AbstractWorkbench(abc.ABC):
     @abc.abstractmethod
     def block(self, rows: Rows) -> Block:
         """Complete rows on the standardised scale."""
+
+    def notes(self, fit: Fit) -> list[str]:
+        """Sentences at the end of what is printed of a fit."""
+        return []
 
     def components(self, fit: Fit, prob: float) -> pd.DataFrame:
         """One row per component; see ``Fit.components``."""

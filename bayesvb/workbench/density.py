@@ -85,6 +85,7 @@ class DensityRegression(AbstractWorkbench):
 
     title = "Mixture of Gaussian linear experts, variational posterior (CAVI)"
     family = "mixture of Gaussian linear experts"
+    order_rule = "Components are sorted by share."
     prior_class = Priors
 
     formula: Formula
