@@ -8,46 +8,11 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.blocks import Block
+from bayesvb.experts.linear_coordinates import LinearCoordinates, linear_expectations
+from bayesvb.experts.linear_sums import LinearSums
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.linalg import products, quadratic_weights, unpack
 from bayesvb.special import LOG_2PI
-from bayesvb.stats import Stats
-
-
-@dataclass(frozen=True)
-class LinearSums(Stats):
-    """Weighted sums over rows, per expert.
-
-    Attributes
-    ----------
-    weight : ndarray, shape (experts,)
-        Sum of the responsibilities.
-    xx : ndarray, shape (experts, pairs)
-        Sum of ``x x'``, packed.
-    xy : ndarray, shape (experts, responses, terms)
-        Sum of ``y_i x``.
-    yy : ndarray, shape (experts, responses)
-        Sum of ``y_i^2``.
-    """
-
-    weight: Float[np.ndarray, " experts"]
-    xx: Float[np.ndarray, "experts pairs"]
-    xy: Float[np.ndarray, "experts responses terms"]
-    yy: Float[np.ndarray, "experts responses"]
-
-    @classmethod
-    def of_rows(
-        cls, responsibilities: Float[np.ndarray, "experts rows"], block: Block
-    ) -> LinearSums:
-        """Sums weighted by the responsibilities."""
-        design, response = block.designs["mean"], block.response
-        weighted = responsibilities[:, None, :] * response
-        return cls(
-            weight=responsibilities.sum(axis=1),
-            xx=responsibilities @ products(design).T,
-            xy=weighted @ design.T,
-            yy=(weighted * response).sum(axis=2),
-        )
 
 
 @dataclass(frozen=True)
@@ -99,6 +64,14 @@ class LinearExperts:
     def kl(self, posterior: MatrixNormalGamma) -> float:
         """``KL(posterior || prior)``, summed over experts."""
         return posterior.kl(self.prior)
+
+    def expectations(self, posterior: MatrixNormalGamma) -> LinearSums:
+        """Expected sufficient statistics of coefficients and precisions, dual to the sums."""
+        return linear_expectations(posterior)
+
+    def coordinates(self, posterior: MatrixNormalGamma) -> LinearCoordinates:
+        """Standard coordinates of coefficients and precisions."""
+        return LinearCoordinates(posterior)
 
     def permuted(self, order: list[int], sums: LinearSums) -> LinearSums:
         """Sums after a new labelling."""

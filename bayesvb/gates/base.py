@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.blocks import Block
+from bayesvb.coordinates import AbstractCoordinates
 from bayesvb.factors.normal import Normal
 from bayesvb.linalg import products, times, unpack
 from bayesvb.stats import Stats
@@ -125,6 +126,22 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, SumsT]):
         The sums themselves where the update is an exact coordinate maximisation.
         """
         return cast(SumsT, sums)
+
+    def stationary(self, posterior: PosteriorT, sums: Any) -> SumsT:
+        """Derivative of the rows' part of the bound in ``expectations(posterior)``.
+
+        A posterior of these statistics is where it was exactly if the bound is stationary there.
+        The sums themselves where the update is an exact coordinate maximisation.
+        """
+        return cast(SumsT, sums)
+
+    @abc.abstractmethod
+    def expectations(self, posterior: PosteriorT) -> SumsT:
+        """Expected sufficient statistics: what each of the statistics is multiplied by."""
+
+    @abc.abstractmethod
+    def coordinates(self, posterior: PosteriorT) -> AbstractCoordinates:
+        """Standard coordinates of the gate's parameters."""
 
     @abc.abstractmethod
     def kl(self, posterior: PosteriorT) -> float:

@@ -7,8 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
+from scipy.linalg import helmert
+from scipy.special import polygamma, softmax
 
 from bayesvb.blocks import Block
+from bayesvb.coordinates import AbstractCoordinates
 from bayesvb.factors.dirichlet import Dirichlet
 from bayesvb.gates.base import AbstractGate, AbstractRows, GatePrior
 from bayesvb.stats import Stats
@@ -30,6 +33,42 @@ class DirichletRows(AbstractRows):
     def sums(self, responsibilities: Float[np.ndarray, "experts rows"]) -> WeightSums:
         """Sum of the responsibilities."""
         return WeightSums(responsibilities.sum(axis=1))
+
+
+@dataclass(frozen=True)
+class SimplexCoordinates(AbstractCoordinates):
+    """``L^-1 H (log pi - E log pi)``: contrasts ``H`` of log weights with covariance ``L L'``."""
+
+    posterior: Dirichlet
+
+    @property
+    def contrasts(self) -> Float[np.ndarray, "coordinates experts"]:
+        """``L^-1 H``, rows of ``H`` orthonormal with sum zero."""
+        plain = helmert(len(self.posterior.concentration))
+        covariance = plain * polygamma(1, self.posterior.concentration) @ plain.T
+        return np.asarray(np.linalg.solve(np.linalg.cholesky(covariance), plain))
+
+    def tilts(self) -> Float[np.ndarray, "coordinates entries"]:
+        """The contrasts: log weights are what the concentrations are multiplied by."""
+        return self.contrasts
+
+    def standard(
+        self, draws: Float[np.ndarray, "draws experts"]
+    ) -> Float[np.ndarray, "draws coordinates"]:
+        """Contrasts of log weights; a weight that underflowed is taken at the smallest float."""
+        log_weights = np.log(np.maximum(draws, np.finfo(float).tiny))
+        return np.asarray((log_weights - self.posterior.expected_log) @ self.contrasts.T)
+
+    def parameters(
+        self, standard: Float[np.ndarray, "draws coordinates"]
+    ) -> Float[np.ndarray, "draws experts"]:
+        """Weights with these contrasts."""
+        shift = standard @ np.linalg.pinv(self.contrasts).T
+        return np.asarray(softmax(self.posterior.expected_log + shift, axis=1))
+
+    def log_volume(self, draws: Float[np.ndarray, "draws experts"]) -> Float[np.ndarray, " draws"]:
+        """``sum log pi``."""
+        return np.asarray(np.log(np.maximum(draws, np.finfo(float).tiny)).sum(axis=1))
 
 
 @dataclass(frozen=True)
@@ -102,6 +141,14 @@ class DirichletGate(AbstractGate[Dirichlet, WeightSums]):
         index = np.asarray(order)
         prior = Dirichlet(self.prior.concentration[index])
         return replace(self, prior=prior), WeightSums(sums.weight[index])
+
+    def expectations(self, posterior: Dirichlet) -> WeightSums:
+        """Expected log weights, dual to the expected numbers of rows."""
+        return WeightSums(posterior.expected_log)
+
+    def coordinates(self, posterior: Dirichlet) -> SimplexCoordinates:
+        """Standard coordinates of the weights."""
+        return SimplexCoordinates(posterior)
 
     def coefficients(
         self, draws: Float[np.ndarray, "draws experts"]

@@ -12,6 +12,7 @@ from scipy.special import log_softmax
 from bayesvb.blocks import Block
 from bayesvb.factors.normal import Normal
 from bayesvb.gates.base import AbstractGate, AbstractRows, GatePrior, LogitSums, gaussian_logits
+from bayesvb.gates.logit_coordinates import LogitCoordinates, logit_expectations
 from bayesvb.gates.tilted import tilted_bound
 from bayesvb.linalg import (
     inverse_and_log_det,
@@ -179,6 +180,19 @@ class SoftmaxGate(AbstractGate[Normal, LogitSums]):
         index = np.asarray(order)
         prior = replace(self.prior, mean=self.prior.mean[index])
         return replace(self, prior=prior), LogitSums(sums.curvature[index], sums.linear[index])
+
+    def stationary(self, posterior: Normal, sums: SoftmaxSums) -> LogitSums:
+        """Full natural-gradient step: derivatives in ``E[g]`` and in ``-E[g g'] / 2``."""
+        pull = times(unpack(sums.curvature), posterior.mean)
+        return LogitSums(sums.curvature, sums.gradient + pull)
+
+    def expectations(self, posterior: Normal) -> LogitSums:
+        """Expected sufficient statistics of the coefficients, dual to the sums."""
+        return logit_expectations(posterior)
+
+    def coordinates(self, posterior: Normal) -> LogitCoordinates:
+        """Standard coordinates of the coefficients."""
+        return LogitCoordinates(posterior)
 
     def coefficients(
         self, draws: Float[np.ndarray, "draws experts terms"]

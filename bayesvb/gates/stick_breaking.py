@@ -11,6 +11,7 @@ from jaxtyping import Float
 from bayesvb.blocks import Block
 from bayesvb.factors.normal import Normal
 from bayesvb.gates.base import AbstractGate, AbstractRows, GatePrior, LogitSums, gaussian_logits
+from bayesvb.gates.logit_coordinates import LogitCoordinates, logit_expectations
 from bayesvb.linalg import products, quadratic_weights
 from bayesvb.special import expected_expit, jaakkola
 
@@ -145,6 +146,14 @@ class StickBreakingGate(AbstractGate[Normal, LogitSums]):
         new_label = np.argsort(order)
         old = self.order or tuple(range(self.n_components))
         return replace(self, order=tuple(int(new_label[k]) for k in old)), sums
+
+    def expectations(self, posterior: Normal) -> LogitSums:
+        """Expected sufficient statistics of the coefficients, dual to the sums."""
+        return logit_expectations(posterior)
+
+    def coordinates(self, posterior: Normal) -> LogitCoordinates:
+        """Standard coordinates of the coefficients."""
+        return LogitCoordinates(posterior)
 
     def coefficients(
         self, draws: Float[np.ndarray, "draws sticks terms"]

@@ -8,10 +8,14 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
+from scipy.linalg import block_diag
 from scipy.special import logsumexp
 
 from bayesvb.blocks import Block
-from bayesvb.experts.linear import LinearExperts, LinearSums
+from bayesvb.coordinates import AbstractCoordinates
+from bayesvb.experts.linear import LinearExperts
+from bayesvb.experts.linear_coordinates import LinearCoordinates
+from bayesvb.experts.linear_sums import LinearSums
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.gates.base import AbstractGate
 from bayesvb.linalg import products, quadratic_weights
@@ -35,6 +39,35 @@ class MixturePosterior:
 
     experts: MatrixNormalGamma
     gate: Any
+
+
+@dataclass(frozen=True)
+class MixtureCoordinates(AbstractCoordinates):
+    """Standard coordinates of the experts, then those of the gate."""
+
+    experts: LinearCoordinates
+    gate: AbstractCoordinates
+
+    def tilts(self) -> Float[np.ndarray, "coordinates entries"]:
+        """Tilts of the experts touch their sums only, those of the gate its own."""
+        return np.asarray(block_diag(self.experts.tilts(), self.gate.tilts()))
+
+    def standard(self, draws: Draws) -> Float[np.ndarray, "draws coordinates"]:
+        """Coordinates of draws of all parameters."""
+        experts = self.experts.standard((draws["coefficients"], draws["precision"]))
+        return np.concatenate([experts, self.gate.standard(draws["gate"])], axis=1)
+
+    def parameters(self, standard: Float[np.ndarray, "draws coordinates"]) -> Draws:
+        """Draws of all parameters at these coordinates."""
+        n_experts = self.experts.n_coordinates
+        coefficients, precision = self.experts.parameters(standard[:, :n_experts])
+        gate = self.gate.parameters(standard[:, n_experts:])
+        return {"coefficients": coefficients, "precision": precision, "gate": gate}
+
+    def log_volume(self, draws: Draws) -> Float[np.ndarray, " draws"]:
+        """Sum of both."""
+        experts = self.experts.log_volume((draws["coefficients"], draws["precision"]))
+        return experts + self.gate.log_volume(draws["gate"])
 
 
 @dataclass(frozen=True)
@@ -79,6 +112,20 @@ class Mixture(AbstractModel[MixturePosterior, MixtureSums]):
     def advance(self, posterior: MixturePosterior, sums: MixtureSums) -> MixtureSums:
         """Sums of the experts as they are, those of the gate after its step."""
         return MixtureSums(sums.experts, self.gate.advance(posterior.gate, sums.gate))
+
+    def stationary(self, posterior: MixturePosterior, sums: MixtureSums) -> MixtureSums:
+        """Derivatives of the rows' part of the bound in ``expectations(posterior)``."""
+        return MixtureSums(sums.experts, self.gate.stationary(posterior.gate, sums.gate))
+
+    def expectations(self, posterior: MixturePosterior) -> MixtureSums:
+        """Expected sufficient statistics: what each of the statistics is multiplied by."""
+        experts = self.experts.expectations(posterior.experts)
+        return MixtureSums(experts, self.gate.expectations(posterior.gate))
+
+    def coordinates(self, posterior: MixturePosterior) -> MixtureCoordinates:
+        """Standard coordinates of all parameters."""
+        experts = self.experts.coordinates(posterior.experts)
+        return MixtureCoordinates(experts, self.gate.coordinates(posterior.gate))
 
     def kl(self, posterior: MixturePosterior) -> float:
         """Sum of both divergences."""

@@ -1,0 +1,229 @@
+"""Honest covariances: how expectations answer when the posterior is tilted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.blocks import Block, Source, single_threaded_blas
+from bayesvb.coordinates import AbstractCoordinates
+from bayesvb.models.base import Draws
+from bayesvb.stats import Stats, Sweep
+
+STEP = 1e-2
+"""Step of differences, in standard deviations of the posterior; the error is its square over the
+number of rows, as central differences leave the fourth derivative of the bound."""
+
+SMALLEST_NORM = 1e-3
+"""A new direction shorter than this adds less than its square to a covariance."""
+
+SETTLED = 1e-3
+"""Relative change of every variance after which no further directions are tried."""
+
+FLATTEST = 1e-10
+"""Smallest curvature of the bound, relative to that of the posterior, that is not rounding."""
+
+
+Rows = Float[np.ndarray, "directions entries"]
+
+
+class Responsive(Protocol):
+    """What linear response asks of a model; see ``AbstractModel`` and ``Mixture``."""
+
+    def update(self, sums: Any) -> Any:
+        """Posterior given statistics."""
+
+    def local(self, posterior: Any, block: Block) -> Sweep:
+        """Statistics of these rows."""
+
+    def stationary(self, posterior: Any, sums: Any) -> Stats:
+        """Derivative of the rows' part of the bound in the expectations."""
+
+    def expectations(self, posterior: Any) -> Stats:
+        """Expected sufficient statistics, dual to the statistics."""
+
+    def coordinates(self, posterior: Any) -> AbstractCoordinates:
+        """Standard coordinates of all parameters."""
+
+    def log_posterior(self, posterior: Any, draws: Draws) -> Float[np.ndarray, " draws"]:
+        """Log density of draws under the posterior."""
+
+
+@dataclass(frozen=True)
+class LinearResponse:
+    """Covariance of the standard coordinates of a posterior.
+
+    Attributes
+    ----------
+    covariance : ndarray, shape (coordinates, coordinates)
+        The identity is the posterior itself.
+    n_iter : int
+        Passes over the rows.
+    failure : str or None
+        Why the covariance is that of the posterior itself; None if all went well.
+    """
+
+    covariance: Float[np.ndarray, "coordinates coordinates"]
+    n_iter: int
+    failure: str | None = None
+
+    @property
+    def label(self) -> str:
+        """Name of the covariance that intervals are made of."""
+        return "linear-response" if self.failure is None else "mean-field"
+
+    def move(
+        self, model: Responsive, posterior: Any, draws: Draws
+    ) -> tuple[Draws, Float[np.ndarray, " draws"]]:
+        """Draws of the posterior given this covariance, with their log density.
+
+        Standard coordinates are multiplied by the symmetric root of the covariance, which changes
+        the draws as little as possible.
+        """
+        log_density = model.log_posterior(posterior, draws)
+        if self.failure is not None:
+            return draws, log_density
+        values, axes = np.linalg.eigh(self.covariance)
+        coordinates = model.coordinates(posterior)
+        root = axes * np.sqrt(values) @ axes.T
+        moved = coordinates.parameters(coordinates.standard(draws) @ root)
+        change = coordinates.log_volume(draws) - coordinates.log_volume(moved)
+        return moved, log_density + change - 0.5 * np.log(values).sum()
+
+
+def linear_response(model: Responsive, source: Source, sums: Stats) -> LinearResponse:
+    r"""Covariance of all parameters from the response of a variational posterior to tilts.
+
+    Where ``exp(t h)`` multiplies the exact posterior, the derivative of ``E[g]`` in ``t`` is the
+    covariance of ``g`` and ``h``. The same derivative of the variational optimum repairs what
+    factorisation takes away. With ``V`` the covariance of the sufficient statistics under q and
+    ``F'`` the derivative of one undamped sweep in the statistics it is
+
+    .. math:: \Sigma = V (I - F')^{-1} = (V^{-1} - \nabla^2 f)^{-1},
+
+    ``f`` the rows' part of the bound. ``F'`` is self-adjoint for the inner product ``u' V v``; it
+    is projected on the tilts, the answers of the sweep to them, and so on, until variances settle
+    (block Lanczos). Both derivatives are central differences of whole sweeps.
+
+    Parameters
+    ----------
+    model : Responsive
+    source : Source
+    sums : Stats
+        State of a converged fit.
+
+    References
+    ----------
+    Giordano, Broderick, Jordan (2018), Covariances, robustness, and variational Bayes, JMLR
+    19(51), definition 4 and eq. 14; theorem 2 with proposition 3 for the form with ``V``.
+    """
+    tilts = model.coordinates(model.update(sums)).tilts()
+    differences = _Differences(model, source, sums)
+    try:
+        with single_threaded_blas(), np.errstate(all="ignore"):
+            covariance = _settled(_Lanczos(differences, tilts))
+    except np.linalg.LinAlgError as error:
+        return LinearResponse(np.eye(len(tilts)), differences.passes, str(error))
+    return LinearResponse(covariance, differences.passes)
+
+
+def _settled(space: _Lanczos) -> Float[np.ndarray, "tilts tilts"]:
+    """Covariance after as many rounds of directions as change a variance."""
+    covariance = space.covariance()
+    while True:
+        directions, metric = space.remainder()
+        if not len(directions):
+            return covariance
+        space.grow(directions, metric)
+        before, covariance = np.diag(covariance), space.covariance()
+        if np.abs(np.diag(covariance) / before - 1.0).max() < SETTLED:
+            return covariance
+
+
+class _Differences:
+    """Derivatives of expectations and of sweeps at the state of a fit, along given directions."""
+
+    def __init__(self, model: Responsive, source: Source, sums: Stats) -> None:
+        self.model = model
+        self.source = source
+        self.sums = sums
+        self.passes = 0
+
+    def metric(self, directions: Rows) -> Rows:
+        """``V u`` for every direction ``u``: changes of the expectations."""
+        return self._along(directions, lambda p: self.model.expectations(p).to_vector())
+
+    def answers(self, directions: Rows) -> Rows:
+        """``F' u`` for every direction ``u``: changes of the statistics one sweep on."""
+        return self._along(directions, self._sweep)
+
+    def _sweep(self, posterior: Any) -> Float[np.ndarray, " entries"]:
+        self.passes += 1
+        sums = self.source.map_reduce(partial(self.model.local, posterior)).sums
+        return self.model.stationary(posterior, sums).to_vector()
+
+    def _along(
+        self, directions: Rows, function: Callable[[Any], Float[np.ndarray, " entries"]]
+    ) -> Rows:
+        centre = self.sums.to_vector()
+        found = np.empty_like(directions)
+        for row, direction in enumerate(directions):
+            ahead, behind = (
+                function(self.model.update(self.sums.with_vector(centre + step * direction)))
+                for step in (STEP, -STEP)
+            )
+            found[row] = (ahead - behind) / (2.0 * STEP)
+        return found
+
+
+class _Lanczos:
+    """Directions that are orthonormal in the metric ``V``, and the sweep projected on them."""
+
+    def __init__(self, differences: _Differences, tilts: Rows) -> None:
+        self.differences = differences
+        self.n_tilts = len(tilts)
+        self.basis = np.empty((0, tilts.shape[1]))
+        self.metric = np.empty_like(self.basis)
+        self.answers = np.empty_like(self.basis)
+        self.grow(tilts, differences.metric(tilts))
+
+    def grow(self, directions: Rows, metric: Rows) -> None:
+        """Take in orthonormal directions."""
+        self.basis = np.concatenate([self.basis, directions])
+        self.metric = np.concatenate([self.metric, metric])
+        self.answers = np.concatenate([self.answers, self.differences.answers(directions)])
+        self.latest = len(directions)
+
+    def covariance(self) -> Float[np.ndarray, "tilts tilts"]:
+        """``(I - F')^-1`` on the space so far, seen from the tilts.
+
+        Raises
+        ------
+        numpy.linalg.LinAlgError
+            The bound is not concave here.
+        """
+        sweep = self.metric @ self.answers.T
+        values, axes = np.linalg.eigh(np.eye(len(sweep)) - 0.5 * (sweep + sweep.T))
+        if not values[0] > FLATTEST:
+            raise np.linalg.LinAlgError(
+                f"the fit is not at a maximum of its bound (slope of a sweep {1.0 - values[0]:.4g})"
+            )
+        seen = axes[: self.n_tilts]
+        return np.asarray(seen / values @ seen.T)
+
+    def remainder(self) -> tuple[Rows, Rows]:
+        """Orthonormal directions among the latest answers outside the space so far."""
+        rest = self.answers[-self.latest :]
+        for _ in range(2):
+            rest = rest - rest @ self.metric.T @ self.basis
+        metric = self.differences.metric(rest)
+        gram = rest @ metric.T
+        values, axes = np.linalg.eigh(0.5 * (gram + gram.T))
+        kept = values > SMALLEST_NORM**2
+        mix = (axes[:, kept] / np.sqrt(values[kept])).T
+        return mix @ rest, mix @ metric
