@@ -35,6 +35,12 @@ def weights_and_frame(
                 hint="the columns are " + ", ".join(map(str, frame.columns[:8])),
             )
         return _checked(frame[weights], len(frame)), frame.drop(columns=weights)
+    index = getattr(weights, "index", None)
+    if isinstance(index, type(frame.index)) and not index.equals(frame.index):
+        raise DataError(
+            "weights are a Series with another index than the data",
+            hint="give them the data's index, or weights.to_numpy() if they are in its order",
+        )
     return _checked(weights, len(frame)), frame
 
 

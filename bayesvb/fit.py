@@ -239,20 +239,12 @@ class Fit:
             For an unknown kind or option, or levels that the fit never saw.
         """
         from bayesvb.predict import predict
+        from bayesvb.prediction import predictive
 
         rows = self.model.rows(data)
-        distribution = self.predictive(data, response=response)
-        return predict(
-            distribution,
-            rows.index,
-            rows.complete,
-            kind=kind,
-            prob=prob,
-            q=q,
-            at=at,
-            n=n,
-            seed=seed,
-        )
+        distribution = predictive(self, rows, response)
+        options: dict[str, Any] = {"prob": prob, "q": q, "at": at, "n": n, "seed": seed}
+        return predict(distribution, rows.index, rows.complete, kind=kind, **options)
 
     def log_density(self, data: object = None) -> pd.Series:
         """Log posterior-predictive density of each row's observed response(s).

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float
 
+from bayesvb.errors import DataError
 from bayesvb.posterior_draws import (
     NamedDraws,
     log_joint,
@@ -20,6 +21,7 @@ from bayesvb.posterior_draws import (
 
 if TYPE_CHECKING:
     import pandas as pd
+    import xarray as xr
 
     from bayesvb.fit import Fit
 
@@ -27,44 +29,71 @@ MEMORY_BUDGET = 1 << 30
 """Bytes that the groups with one number per draw and row may take together."""
 
 
+RESERVED = ("chain", "draw", "obs_id", "iteration", "elbo")
+"""Names in the ArviZ object that no column can have as well."""
+
+
 def arviz_object(fit: Fit) -> object:
     """InferenceData (ArviZ 0.x) or DataTree (ArviZ 1.x) of a fit; see ``Fit.idata``."""
     from bayesvb.arviz import to_arviz
 
-    groups, named = draw_groups(fit)
-    dims = {**named.dims, "elbo": ["iteration"]}
-    coords: dict[str, Any] = {**named.coords, "obs_id": fit.model.design.index}
-    groups["observed_data"] = observed(fit)
-    groups["constant_data"] |= covariates(fit)
-    dims |= {name: ["obs_id"] for name in groups["observed_data"]}
-    dims |= {name: ["obs_id"] for name in groups["constant_data"] if name != "elbo"}
+    groups, named = fixed_groups(fit)
     n_values = len(fit.draws["gate"]) * fit.model.source.n_rows * len(groups["observed_data"])
     if 2 * 8 * n_values <= MEMORY_BUDGET:
-        groups["log_likelihood"] = {joint_name(fit): log_likelihood(fit)}
-        groups["posterior_predictive"] = replicated(fit)
-        dims |= {joint_name(fit): ["obs_id"]}
+        log_lik = {joint_name(fit): log_likelihood(fit)}
+        groups["log_likelihood"] = by_row(fit, log_lik, sampled=True)
+        groups["posterior_predictive"] = by_row(fit, replicated(fit), sampled=True)
     else:
         warnings.warn(
             f"log_likelihood and posterior_predictive are left out: {n_values:.1e} numbers each. "
             "fit.loo() and fit.waic() go over the rows in blocks; fit(draws=...) makes fewer draws",
             stacklevel=3,
         )
-    return to_arviz(groups, dims=dims, coords=coords, attrs=attributes(fit))
+    return to_arviz(groups, dims=named.dims, coords=named.coords, attrs=attributes(fit))
 
 
-def draw_groups(fit: Fit) -> tuple[dict[str, dict[str, object]], NamedDraws]:
-    """Posterior, sampler statistics and trace: what does not grow with the rows."""
+def fixed_groups(fit: Fit) -> tuple[dict[str, Any], NamedDraws]:
+    """Groups whose size does not grow with rows times draws."""
     named = named_draws(fit)
     statistics = {
         "lp": log_joint(fit.mixture, fit.model.source, fit.draws, fit.model.scales),
         "log_q": fit.mixture.log_posterior(fit.q, fit.draws),
     }
-    groups: dict[str, dict[str, object]] = {
-        "posterior": dict(named.values),
-        "sample_stats": dict(statistics),
-        "constant_data": {"elbo": fit.elbo_trace.to_numpy()},
+    elbo = fit.elbo_trace.to_numpy()
+    constant = by_row(fit, covariates(fit)).assign_coords(iteration=np.arange(len(elbo)))
+    groups = {
+        "posterior": named.values,
+        "sample_stats": statistics,
+        "observed_data": by_row(fit, observed(fit)),
+        "constant_data": constant.assign(elbo=("iteration", elbo)),
     }
     return groups, named
+
+
+def by_row(fit: Fit, values: Mapping[str, np.ndarray], *, sampled: bool = False) -> xr.Dataset:
+    """One group of arrays with a number per row, or (``sampled``) per draw and row.
+
+    Raises
+    ------
+    DataError
+        If a response has a name that ArviZ needs for itself.
+    """
+    import xarray as xr
+
+    from bayesvb.arviz import coordinate
+
+    taken = [name for name in values if name in RESERVED]
+    if taken:
+        raise DataError(
+            f"the response `{taken[0]}` has a name that ArviZ needs for itself",
+            hint="rename the column",
+        )
+    coords = {"obs_id": coordinate(fit.model.design.index)}
+    if not sampled:
+        return xr.Dataset({name: ("obs_id", array) for name, array in values.items()}, coords)
+    coords |= {"chain": np.arange(1), "draw": np.arange(len(fit.draws["gate"]))}
+    dims = ("chain", "draw", "obs_id")
+    return xr.Dataset({name: (dims, array[None]) for name, array in values.items()}, coords)
 
 
 def joint_name(fit: Fit) -> str:
@@ -72,16 +101,16 @@ def joint_name(fit: Fit) -> str:
     return ", ".join(fit.model.design.response_names)
 
 
-def observed(fit: Fit) -> dict[str, object]:
+def observed(fit: Fit) -> dict[str, np.ndarray]:
     """Responses by name."""
     response = np.asarray(fit.model.design.response)
     return {name: response[:, i] for i, name in enumerate(fit.model.design.response_names)}
 
 
-def covariates(fit: Fit) -> dict[str, object]:
+def covariates(fit: Fit) -> dict[str, np.ndarray]:
     """Numeric columns of the data that the formula reads, other than the response."""
     frame: pd.DataFrame = fit.model.design.frame
-    taken = {*fit.model.design.response_names, "elbo"}
+    taken = {*fit.model.design.response_names, *RESERVED}
     return {
         str(name): column.to_numpy(dtype=float)
         for name, column in frame.items()
@@ -99,7 +128,7 @@ def log_lik_blocks_of(fit: Fit) -> Iterator[Float[np.ndarray, "draws rows"]]:
     return log_lik_blocks(fit.mixture, fit.model.source, fit.draws, fit.model.scales)
 
 
-def replicated(fit: Fit) -> dict[str, object]:
+def replicated(fit: Fit) -> dict[str, np.ndarray]:
     """Replicated responses by name; the same ones each time."""
     rng = np.random.default_rng([fit.seed, 1])
     blocks = response_draws(fit.mixture, fit.model.source, fit.draws, fit.model.scales, rng)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Sequence
 from difflib import get_close_matches
-from typing import Any
 
 import numpy as np
 
-from bayesvb.engines.cavi import Ascent
+from bayesvb.engines.restarts import Search
 from bayesvb.errors import ConvergenceWarning, DataError
 
 
@@ -41,6 +41,12 @@ def check_positive(name: str, value: object) -> None:
         raise DataError(f"{name}={value!r} must be a positive, finite number")
 
 
+def processors() -> int:
+    """Number of processors that this process may use."""
+    allowed = getattr(os, "sched_getaffinity", None)  # not on macOS and Windows
+    return len(allowed(0)) if allowed else os.cpu_count() or 1
+
+
 def fresh_seed(seed: int | None) -> int:
     """The seed, or one of fresh entropy for None."""
     if seed is None:
@@ -49,16 +55,17 @@ def fresh_seed(seed: int | None) -> int:
     return int(seed)
 
 
-def warn_if_unfinished(ascent: Ascent[Any], max_iter: int) -> None:
-    """Warn of a run that was interrupted or ran out of passes."""
-    if ascent.interrupted:
+def warn_if_unfinished(found: Search, max_iter: int) -> None:
+    """Warn of a search that was interrupted, or whose best run ran out of passes."""
+    trace = found.final.trace
+    if found.interrupted:
         warnings.warn(
             "the fit was interrupted; this is the best state so far, with converged=False",
             ConvergenceWarning,
             stacklevel=3,
         )
-    elif not ascent.converged:
-        gain = float(ascent.trace[-1] - ascent.trace[-2]) if len(ascent.trace) > 1 else np.nan
+    elif not found.final.converged:
+        gain = float(trace[-1] - trace[-2]) if len(trace) > 1 else np.nan
         warnings.warn(
             f"the bound was still rising (by {gain:.2g}) after max_iter={max_iter} passes; "
             "raise max_iter, or use fewer components",

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from bayesvb.assembly import Scales
 from bayesvb.blocks import Block, Source
 from bayesvb.models.base import Draws
-from bayesvb.models.mixture import Mixture
+from bayesvb.models.mixture import Mixture, MixturePosterior
 
 if TYPE_CHECKING:
     from bayesvb.fit import Fit
@@ -93,16 +93,31 @@ def expert_coefficients(
 
 def shares(mixture: Mixture, source: Source, draws: Draws) -> Float[np.ndarray, "draws experts"]:
     """Weights of the components for each draw, averaged over the rows."""
-    n_draws = len(draws["gate"])
-    wanted = max(SHARE_ENTRIES // (n_draws * mixture.n_components), 50)
+    rows = thinned(source, max(SHARE_ENTRIES // (len(draws["gate"]) * mixture.n_components), 50))
+    return averaged(np.exp(mixture.gate.log_weights(draws["gate"], rows)), rows)
+
+
+def expected_shares(
+    mixture: Mixture, source: Source, posterior: MixturePosterior
+) -> Float[np.ndarray, " experts"]:
+    """Posterior mean of the weights, averaged over the rows."""
+    rows = thinned(source, max(SHARE_ENTRIES // mixture.n_components, 50))
+    return averaged(mixture.gate.mean_weights(posterior.gate, rows), rows)
+
+
+def thinned(source: Source, wanted: int) -> Block:
+    """About this many rows, at even distances."""
     step = max(source.n_rows // wanted, 1)
-    thinned = Block.joined(
-        [block.take(np.arange(0, block.n_rows, step)) for block in source.blocks]
-    )
-    weights = np.exp(mixture.gate.log_weights(draws["gate"], thinned))
-    if thinned.weight is None or weights.shape[2] == 1:
-        return np.asarray(weights.mean(axis=2))
-    return np.asarray(weights @ (thinned.weight / thinned.weight.sum()))
+    return Block.joined([block.take(np.arange(0, block.n_rows, step)) for block in source.blocks])
+
+
+def averaged(
+    weights: Float[np.ndarray, "*draws experts _"], rows: Block
+) -> Float[np.ndarray, "*draws experts"]:
+    """Mean over the rows, by case weight."""
+    if rows.weight is None or weights.shape[-1] == 1:
+        return np.asarray(weights.mean(axis=-1))
+    return np.asarray(weights @ (rows.weight / rows.weight.sum()))
 
 
 def chunks(mixture: Mixture, source: Source, n_draws: int) -> Iterator[Block]:

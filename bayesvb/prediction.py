@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import gammaln, logsumexp
+from scipy.special import logsumexp, poch
 
 from bayesvb.blocks import BLOCK_ROWS
 from bayesvb.errors import DataError
@@ -52,16 +52,12 @@ def log_density(fit: Fit, rows: Rows) -> pd.Series:
     names = fit.model.design.response_names
     given = [predictive(fit, rows, name) for name in names]
     observed = np.asarray(rows.response, dtype=float)
-    terms = np.log(given[0].weights)
+    with np.errstate(divide="ignore"):  # a weight may vanish far out
+        terms = np.log(given[0].weights)
     for i, one in enumerate(given):
         dof = one.dof[:, None]
-        z = (observed[:, i] - one.location) / one.scale
-        terms = terms + (
-            gammaln(0.5 * (dof + 1.0))
-            - gammaln(0.5 * dof)
-            - 0.5 * np.log(np.pi * dof)
-            - np.log(one.scale)
-            - 0.5 * (dof + 1.0) * np.log1p(z * z / dof)
-        )
+        size = np.hypot(1.0, (observed[:, i] - one.location) / (one.scale * np.sqrt(dof)))
+        constant = np.log(poch(0.5 * dof, 0.5)) - 0.5 * np.log(np.pi * dof)
+        terms = terms + (constant - np.log(one.scale) - (dof + 1.0) * np.log(size))
     values[rows.complete] = logsumexp(terms, axis=0)
     return pd.Series(values, rows.index, name="log_density")

@@ -35,7 +35,10 @@ def prior_table(model: DensityRegression) -> pd.DataFrame:
 def spread(scaling: Scaling, sds: Float[np.ndarray, " columns"]) -> Float[np.ndarray, " columns"]:
     """Prior standard deviation in the data's units of independent standard coefficients."""
     change = scaling.coefficients(np.diag(sds))
-    return np.asarray(np.sqrt((change * change).sum(axis=0)))
+    size = np.abs(change).max(axis=0)  # squares of extreme units overflow
+    size[size == 0.0] = 1.0
+    change /= size
+    return np.asarray(size * np.sqrt((change * change).sum(axis=0)))
 
 
 def _experts(model: DensityRegression) -> list[tuple[str, str, str, float, float]]:

@@ -20,15 +20,14 @@ def restart_table(found: Search, units: float) -> pd.DataFrame:
     ----------
     found : Search
     units : float
-        What the bound of all rows loses on the way to the data's units.
+        What the bound loses on the way to the data's units, per unit of case weight.
     """
     import pandas as pd
 
-    total = max(run.n_rows for run in found.runs)
     records = [
         {
             "start": run.start,
-            "elbo": run.ascent.bound - units * run.n_rows / total,
+            "elbo": run.ascent.bound - units * run.total_weight,
             "n_iter": run.ascent.n_iter,
             "converged": run.ascent.converged,
             "rows": run.n_rows,
@@ -41,11 +40,14 @@ def restart_table(found: Search, units: float) -> pd.DataFrame:
     return pd.DataFrame(records, index=index)
 
 
-def traces(found: Search, units: float) -> dict[int | str, Float[np.ndarray, " sweeps"]]:
+def traces(
+    found: Search, units: float, total_weight: float
+) -> dict[int | str, Float[np.ndarray, " sweeps"]]:
     """Bounds by restart, and of the final run where the restarts saw a sample only."""
     result: dict[int | str, Float[np.ndarray, " sweeps"]] = {
-        number: run.ascent.trace - units for number, run in enumerate(found.runs, start=1)
+        number: run.ascent.trace - units * run.total_weight
+        for number, run in enumerate(found.runs, start=1)
     }
     if found.final is not found.runs[found.best].ascent:
-        result["final"] = found.final.trace - units
+        result["final"] = found.final.trace - units * total_weight
     return result

@@ -17,7 +17,7 @@ import numpy as np
 from bayesvb.arviz import as_tree, to_arviz
 from bayesvb.errors import DataError, FormulaError
 from bayesvb.fit import Fit
-from bayesvb.idata import attributes, covariates, draw_groups, observed
+from bayesvb.idata import attributes, fixed_groups
 from bayesvb.priors import Priors
 from bayesvb.stats import Stats
 from bayesvb.storage import dataset_to_frame, frame_to_dataset, read_tree, write_tree
@@ -36,14 +36,9 @@ def save(fit: Fit, path: str | os.PathLike[str]) -> Path:
     """Write a fit; see ``Fit.save``."""
     import xarray as xr
 
-    groups, named = draw_groups(fit)
-    groups["observed_data"] = observed(fit)
-    groups["constant_data"] |= covariates(fit)
-    by_row = {*groups["observed_data"], *groups["constant_data"]} - {"elbo"}
-    dims = {**named.dims, "elbo": ["iteration"], **{name: ["obs_id"] for name in by_row}}
-    coords: dict[str, Any] = {**named.coords, "obs_id": fit.model.design.index}
+    groups, named = fixed_groups(fit)
     attrs = attributes(fit) | {"fit": json.dumps(_description(fit))}
-    tree = as_tree(to_arviz(groups, dims=dims, coords=coords, attrs=attrs))
+    tree = as_tree(to_arviz(groups, dims=named.dims, coords=named.coords, attrs=attrs))
     tree[FRAME] = xr.DataTree(frame_to_dataset(fit.model.design.frame))
     tree[STATE] = xr.DataTree(_state(fit))
     return write_tree(tree, path)
@@ -111,13 +106,21 @@ def load(path: str | os.PathLike[str], *, context: Mapping[str, object] | None =
     >>> bvb.load(path).elbo == fit.elbo
     True
     """
+    from bayesvb.workbench import MODELS
+
     tree = read_tree(path)
     try:
         told = json.loads(tree.attrs["fit"])
         state = {str(name): array.to_numpy() for name, array in tree[STATE].data_vars.items()}
         frame = dataset_to_frame(tree[FRAME].to_dataset())
+        known = told["model"] in MODELS
     except (KeyError, ValueError) as error:
         raise DataError(f"path={str(path)!r} does not hold a fit: {error}") from error
+    if not known:
+        raise DataError(
+            f"path={str(path)!r} holds a fit of {told['model']!r}, which is not known here",
+            hint=f"a later version wrote it; this one reads {', '.join(MODELS)}",
+        )
     return _rebuilt(told, state, _model(told, state, frame, context))
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 from jaxtyping import Float
@@ -37,7 +36,7 @@ class Scaling:
     @classmethod
     def of(
         cls, matrix: Float[np.ndarray, "rows columns"], names: Sequence[str], *, active: bool = True
-    ) -> Self:
+    ) -> Scaling:
         """Scaling of a design matrix; the identity if not ``active``."""
         intercept = names.index(INTERCEPT) if INTERCEPT in names else None
         centre, scale = moments(matrix, centred=intercept is not None)
@@ -50,7 +49,7 @@ class Scaling:
     @classmethod
     def of_response(
         cls, matrix: Float[np.ndarray, "rows responses"], *, centred: bool, active: bool = True
-    ) -> Self:
+    ) -> Scaling:
         """Scaling of responses; centred only if an intercept can take the shift."""
         centre, scale = moments(matrix, centred=centred)
         if not active:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Mapping
 from copy import copy
@@ -26,8 +25,10 @@ from bayesvb.options import (
     check_count,
     check_positive,
     fresh_seed,
+    processors,
     warn_if_unfinished,
 )
+from bayesvb.posterior_draws import expected_shares
 from bayesvb.priors import Priors
 from bayesvb.run_tables import restart_table, traces
 
@@ -212,13 +213,13 @@ class DensityRegression:
         *starts, last = np.random.SeedSequence(seed).spawn(restarts + 2)
         found = search(
             self.mixture,
-            replace(self.source, workers=n_jobs or len(os.sched_getaffinity(0))),
+            replace(self.source, workers=n_jobs or processors()),
             restarts=restarts,
             effort=Effort(float(tol), max_iter),
             seeds=starts,
             watch=progress,
         )
-        warn_if_unfinished(found.final, max_iter)
+        warn_if_unfinished(found, max_iter)
         return self._fitted(found, draws, np.random.default_rng(last), seed=seed, began=began)
 
     def _fitted(
@@ -226,10 +227,11 @@ class DensityRegression:
     ) -> Fit:
         """The fit of a search, its components sorted by share."""
         sums = found.final.sums
-        order = tuple(np.argsort(-sums.experts.weight, kind="stable").tolist())
+        sizes = expected_shares(self.mixture, self.source, self.mixture.update(sums))
+        order = tuple(np.argsort(-sizes, kind="stable").tolist())
         mixture, sums = self.mixture.permuted(order, sums)
         draws = mixture.draws(mixture.update(sums), n_draws, rng)
-        units = self.source.total_weight * np.log(self.scales.response.scale).sum()
+        units = float(np.log(self.scales.response.scale).sum())
         return Fit(
             model=self,
             mixture=mixture,
@@ -237,8 +239,8 @@ class DensityRegression:
             order=order,
             draws=draws,
             restarts=restart_table(found, units),
-            traces=traces(found, units),
-            converged=found.final.converged,
+            traces=traces(found, units, self.source.total_weight),
+            converged=found.final.converged and not found.interrupted,
             n_iter=found.final.n_iter,
             seconds=time.perf_counter() - began,
             seed=seed,

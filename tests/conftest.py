@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import settings
 
@@ -30,3 +31,22 @@ def root() -> Path:
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(20260711)
+
+
+@pytest.fixture(scope="session")
+def regimes() -> pd.DataFrame:
+    """Two straight lines with noise; which one a row follows depends on ``x``, not on ``z``."""
+    rng = np.random.default_rng(20260712)
+    x, z = rng.uniform(-2.0, 2.0, 150), rng.normal(size=150)
+    first = rng.uniform(size=150) < 1.0 / (1.0 + np.exp(-2.0 * x))
+    y = np.where(first, 4.0 + 2.0 * x, -3.0 - x + 0.5 * z) + 0.4 * rng.normal(size=150)
+    return pd.DataFrame({"y": y, "x": x, "z": z})
+
+
+@pytest.fixture(scope="session")
+def regimes_fit(regimes):
+    """Fit of the two lines with two experts."""
+    from bayesvb import DensityRegression
+
+    model = DensityRegression("y ~ x + z | gating(x)", regimes, n_components=2)
+    return model.fit(seed=1, restarts=2, draws=200)

@@ -192,4 +192,6 @@ def cavi(
         except KeyboardInterrupt:
             interrupted = True
     point = climb.point
+    if point.bound != trace[-1]:  # interrupted between the step and its record
+        trace.append(point.bound)
     return Ascent(point.sums, np.array(trace), climb.n_iter, small_gains >= 2, interrupted)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -30,12 +31,15 @@ class Run:
     ascent : Ascent
     n_rows : int
         Rows that it went over.
+    total_weight : float
+        Sum of their case weights.
     seconds : float
     """
 
     start: str
     ascent: Ascent[Any]
     n_rows: int
+    total_weight: float
     seconds: float
 
 
@@ -51,11 +55,14 @@ class Search:
         Number of the run whose bound is the largest.
     final : Ascent
         The best run; continued on all rows where the runs went over a sample.
+    interrupted : bool
+        Ended by Ctrl-C, in whichever run.
     """
 
     runs: tuple[Run, ...]
     best: int
     final: Ascent[Any]
+    interrupted: bool = False
 
 
 @dataclass(frozen=True)
@@ -83,7 +90,8 @@ def search(
     """Best of several ascents.
 
     Starts take turns: k-means++ on response and covariates, slices of least-squares residuals,
-    rows at random. Ctrl-C ends the run that is under way; what was reached so far is kept.
+    rows at random. Ctrl-C ends the search; what was reached so far is kept. It goes through before
+    the first run has a bound, when there is nothing to keep.
 
     Parameters
     ----------
@@ -102,25 +110,24 @@ def search(
         sample = sample_rows(source, SCREEN_ROWS // 2, rng)
         screened = Source(tuple(sample.split(BLOCK_ROWS)), source.workers)
     runs: list[Run] = []
-    for number, kind in zip(range(restarts), _in_turn(tuple(STARTS)), strict=False):
-        start_rng = np.random.default_rng(seeds[number])
-        start = STARTS[kind](
-            sample_rows(screened, SAMPLE_ROWS, start_rng), model.n_components, start_rng
-        )
-        runs.append(_run(model, screened, start, kind, effort, _numbered(watch, number)))
-        if runs[-1].ascent.interrupted:
-            break
+    try:
+        for number, kind in zip(range(restarts), cycle(STARTS), strict=False):
+            start_rng = np.random.default_rng(seeds[number])
+            sample = sample_rows(screened, SAMPLE_ROWS, start_rng)
+            start = STARTS[kind](sample, model.n_components, start_rng)
+            runs.append(_run(model, screened, start, kind, effort, _numbered(watch, number)))
+            if runs[-1].ascent.interrupted:
+                break
+    except KeyboardInterrupt:
+        if not runs:
+            raise
+    interrupted = len(runs) < restarts or runs[-1].ascent.interrupted
     best = int(np.argmax([run.ascent.bound for run in runs]))
     final = runs[best].ascent
-    if screened is not source and not final.interrupted:
-        sums = enlarged(model, source, final.sums)
-        final = cavi(model, source, sums, **vars(effort), watch=_numbered(watch, restarts))
-    return Search(tuple(runs), best, final)
-
-
-def _in_turn(kinds: tuple[str, ...]) -> Any:
-    while True:
-        yield from kinds
+    if screened is not source:
+        passes = replace(effort, max_iter=1) if interrupted else effort
+        final = _on_all_rows(model, source, final.sums, passes, _numbered(watch, restarts))
+    return Search(tuple(runs), best, final, interrupted or final.interrupted)
 
 
 def _numbered(watch: Watch | None, number: int) -> Callable[[int, float], None] | None:
@@ -142,7 +149,23 @@ def _run(
 
     sums = model.start(source.map_reduce(divide))
     ascent = cavi(model, source, sums, **vars(effort), watch=watch)
-    return Run(kind, ascent, source.n_rows, time.perf_counter() - began)
+    seconds = time.perf_counter() - began
+    return Run(kind, ascent, source.n_rows, source.total_weight, seconds)
+
+
+def _on_all_rows(
+    model: AbstractModel[Any, Any],
+    source: Source,
+    sums: Any,
+    effort: Effort,
+    watch: Callable[[int, float], None] | None,
+) -> Ascent[Any]:
+    """Ascent from the statistics of a sample; after Ctrl-C only as far as its first bound."""
+    try:
+        return cavi(model, source, enlarged(model, source, sums), **vars(effort), watch=watch)
+    except KeyboardInterrupt:
+        first = cavi(model, source, enlarged(model, source, sums), max_iter=1)
+        return replace(first, interrupted=True)
 
 
 def enlarged(model: AbstractModel[Any, Any], source: Source, sums: Any) -> Any:
