@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import math
 from typing import Any
 
 import numpy as np
@@ -40,4 +41,5 @@ class AbstractCoordinates(abc.ABC):
 
 def vectors(records: Stats) -> Float[np.ndarray, "records entries"]:
     """Records stacked along a first axis as rows, in the order of ``Stats.to_vector``."""
-    return np.concatenate([leaf.reshape(len(leaf), -1) for _, leaf in records.leaves()], axis=1)
+    rows = [leaf.reshape(len(leaf), math.prod(leaf.shape[1:])) for _, leaf in records.leaves()]
+    return np.concatenate(rows, axis=1)

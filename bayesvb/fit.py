@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
-from bayesvb.errors import DataError
+from bayesvb.linear_response import LinearResponse
 from bayesvb.models.base import Draws
 from bayesvb.models.mixture import Mixture, MixturePosterior, MixtureSums
 from bayesvb.student_mixture import StudentMixture
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pandas as pd
+    import xarray as xr
 
     from bayesvb.predict import Values
     from bayesvb.workbench import DensityRegression
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
 class Fit:
     """A fitted model, in the units of the data; components are numbered by share, largest first.
 
-    Intervals are those of a mean-field posterior, which is narrower than the exact one.
+    Draws and intervals have the linear-response covariance where that is to be had; a mean-field
+    posterior by itself is narrower than the exact one.
 
     Attributes
     ----------
@@ -40,8 +42,10 @@ class Fit:
         Expected sufficient statistics at the end: the state of the fit.
     order : tuple of int
         Number that each component had during the ascent.
-    draws : Mapping of str to ndarray
+    q_draws : Mapping of str to ndarray
         Draws from the variational posterior on the standardised scale.
+    response : LinearResponse
+        Covariance of all parameters beyond mean-field, or why there is none.
     restarts : pandas.DataFrame
         One row per restart: start, elbo, n_iter, converged, rows, seconds, best.
     traces : Mapping of int to ndarray
@@ -60,7 +64,8 @@ class Fit:
     mixture: Mixture
     sums: MixtureSums
     order: tuple[int, ...]
-    draws: Draws
+    q_draws: Draws
+    response: LinearResponse
     restarts: pd.DataFrame
     traces: Mapping[int | str, Float[np.ndarray, " sweeps"]]
     converged: bool
@@ -93,21 +98,35 @@ class Fit:
         return int(self.restarts.index[self.restarts["best"]][0])
 
     @property
-    def posterior(self) -> Any:
-        """Draws in the data's units as an xarray Dataset (chain, draw, ...)."""
-        from bayesvb.arviz import group, to_arviz
-        from bayesvb.posterior_draws import named_draws
+    def n_draws(self) -> int:
+        """Number of draws that ``draws`` gives."""
+        return len(self.q_draws["gate"])
 
-        named = named_draws(self)
-        tree = to_arviz({"posterior": named.values}, dims=named.dims, coords=named.coords)
-        return group(tree, "posterior")
+    def draws(self, covariance: str | None = None, *, resampled: bool = False) -> xr.Dataset:
+        """Draws in the data's units as an xarray Dataset (chain, draw, ...).
+
+        Parameters
+        ----------
+        covariance : {"linear-response", "mean-field"}, optional
+            That of the fit's intervals if left out.
+        resampled : bool
+            Draw again by smoothed importance weights, which makes up for what the approximation
+            lacks. Refused (DataError) where their Pareto k is above 0.7.
+        """
+        from bayesvb.trust import dataset
+
+        return dataset(self, covariance, resampled=resampled)
+
+    @property
+    def posterior(self) -> xr.Dataset:
+        """``draws()``."""
+        return self.draws()
 
     @property
     def idata(self) -> Any:
         """ArviZ object: InferenceData on ArviZ 0.x, DataTree on ArviZ 1.x.
 
-        Made anew on each access: keep it in a variable. Groups with one number per draw and row
-        are left out, with a warning, beyond 1 GiB.
+        Made anew on each access. Groups with one number per draw and row are left out beyond 1 GiB.
         """
         from bayesvb.idata import arviz_object
 
@@ -115,17 +134,10 @@ class Fit:
 
     @property
     def khat(self) -> float:
-        """Pareto k of the approximation: below 0.5 good, to 0.7 usable, NaN if it is exact.
+        """Pareto k of the draws: below 0.5 good, to 0.7 usable, NaN if they are exact."""
+        from bayesvb.trust import pareto_k
 
-        References
-        ----------
-        Yao, Vehtari, Simpson, Gelman (2018), Yes, but did it work?, arXiv:1802.02538, section 3.
-        """
-        from bayesvb.criteria import khat
-        from bayesvb.posterior_draws import log_joint
-
-        joint = log_joint(self.mixture, self.model.source, self.draws, self.model.scales)
-        return khat(joint - self.mixture.log_posterior(self.q, self.draws))
+        return pareto_k(self)
 
     def waic(self) -> Any:
         """Widely applicable information criterion, as ArviZ's result object."""
@@ -134,30 +146,37 @@ class Fit:
 
         return waic(log_lik_blocks_of(self), labels=self.model.design.index)
 
-    def loo(self) -> Any:
-        """PSIS leave-one-out cross-validation, as ArviZ's result object."""
-        from bayesvb.criteria import loo
-        from bayesvb.idata import log_lik_blocks_of
+    def loo(self, *, corrected: bool | None = None) -> Any:
+        """PSIS leave-one-out cross-validation, as ArviZ's result object.
 
-        return loo(log_lik_blocks_of(self), labels=self.model.design.index)
+        Parameters
+        ----------
+        corrected : bool, optional
+            Weigh draws by the ratio of the exact to the approximate posterior as well. If left
+            out, where ``khat`` is at most 0.5.
+        """
+        from bayesvb.trust import loo
 
-    def summary(self, prob: float = PROB) -> pd.DataFrame:
+        return loo(self, corrected)
+
+    def summary(self, prob: float = PROB, *, covariance: str | None = None) -> pd.DataFrame:
         """One row per coefficient, noise and share.
 
         Parameters
         ----------
         prob : float
             Probability of the equal-tailed intervals.
+        covariance : {"linear-response", "mean-field"}, optional
+            Linear response if left out, unless it failed: ``attrs`` of the table say so.
 
         Returns
         -------
         pandas.DataFrame
-            Index (part, component, term), columns mean, sd, lower, upper and p_positive, the
-            posterior probability of a coefficient to be positive.
+            Index (part, component, term), columns mean, sd, lower, upper and p_positive (P(> 0)).
         """
         from bayesvb.summary import coefficient_table
 
-        return coefficient_table(self, prob)
+        return coefficient_table(self, prob, covariance)
 
     def components(self, prob: float = PROB) -> pd.DataFrame:
         """One row per component.
@@ -175,15 +194,15 @@ class Fit:
 
     def responsibilities(self) -> pd.DataFrame:
         """Probability of each component given the row's response; the rows used in the fit."""
-        import pandas as pd
+        from bayesvb.prediction import responsibilities
 
-        q = self.q
-        blocks = [self.mixture.responsibilities(q, b).T for b in self.model.source.blocks]
-        labels = pd.RangeIndex(1, self.model.n_components + 1, name="component")
-        return pd.DataFrame(np.concatenate(blocks), self.model.design.index, labels)
+        return responsibilities(self)
 
     def predictive(self, data: object = None, *, response: str | None = None) -> StudentMixture:
         """Predictive distribution of the response for each complete row of ``data``.
+
+        In closed form, with the mean-field posterior: what it lacks matters to parameters more
+        than to predictions.
 
         Parameters
         ----------
@@ -247,10 +266,7 @@ class Fit:
         return predict(distribution, rows.index, rows.complete, kind=kind, **options)
 
     def log_density(self, data: object = None) -> pd.Series:
-        """Log posterior-predictive density of each row's observed response(s).
-
-        Rows that lack a value are NaN.
-        """
+        """Log predictive density of each row's observed response(s); NaN where one is missing."""
         from bayesvb.prediction import log_density
 
         return log_density(self, self.model.rows(data, response=True))
@@ -258,20 +274,10 @@ class Fit:
     def weights_at(
         self, data: object = None, *, draws: int | None = None
     ) -> Float[np.ndarray, "draws rows experts"]:
-        """Draws of the component weights at each complete row of ``data``.
+        """Draws of the component weights at each complete row of ``data``."""
+        from bayesvb.prediction import weight_draws
 
-        Raises
-        ------
-        DataError
-            If more draws are asked for than the fit has.
-        """
-        n_draws = len(self.draws["gate"])
-        if draws is not None and not 1 <= draws <= n_draws:
-            raise DataError(f"draws={draws!r} must be between 1 and {n_draws}")
-        block = self.model.block(self.model.rows(data))
-        weights = np.exp(self.mixture.gate.log_weights(self.draws["gate"][:draws], block))
-        whole = np.broadcast_to(weights, (*weights.shape[:2], block.n_rows))
-        return np.moveaxis(whole, 1, 2)
+        return weight_draws(self, self.model.rows(data), draws)
 
     def save(self, path: str | Path) -> Path:
         """Write all to one netCDF file, the data included; ``bayesvb.load`` reads it back."""

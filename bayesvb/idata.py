@@ -13,10 +13,12 @@ from jaxtyping import Float
 from bayesvb.errors import DataError
 from bayesvb.posterior_draws import (
     NamedDraws,
+    approximation,
     log_joint,
     log_lik_blocks,
     named_draws,
     response_draws,
+    standard_draws,
 )
 
 if TYPE_CHECKING:
@@ -38,7 +40,7 @@ def arviz_object(fit: Fit) -> object:
     from bayesvb.arviz import to_arviz
 
     groups, named = fixed_groups(fit)
-    n_values = len(fit.draws["gate"]) * fit.model.source.n_rows * len(groups["observed_data"])
+    n_values = fit.n_draws * fit.model.source.n_rows * len(groups["observed_data"])
     if 2 * 8 * n_values <= MEMORY_BUDGET:
         log_lik = {joint_name(fit): log_likelihood(fit)}
         groups["log_likelihood"] = by_row(fit, log_lik, sampled=True)
@@ -55,9 +57,10 @@ def arviz_object(fit: Fit) -> object:
 def fixed_groups(fit: Fit) -> tuple[dict[str, Any], NamedDraws]:
     """Groups whose size does not grow with rows times draws."""
     named = named_draws(fit)
+    used = approximation(fit)
     statistics = {
-        "lp": log_joint(fit.mixture, fit.model.source, fit.draws, fit.model.scales),
-        "log_q": fit.mixture.log_posterior(fit.q, fit.draws),
+        "lp": log_joint(fit.mixture, fit.model.source, used.draws, fit.model.scales),
+        "log_q": used.log_density,
     }
     elbo = fit.elbo_trace.to_numpy()
     constant = by_row(fit, covariates(fit)).assign_coords(iteration=np.arange(len(elbo)))
@@ -91,7 +94,7 @@ def by_row(fit: Fit, values: Mapping[str, np.ndarray], *, sampled: bool = False)
     coords = {"obs_id": coordinate(fit.model.design.index)}
     if not sampled:
         return xr.Dataset({name: ("obs_id", array) for name, array in values.items()}, coords)
-    coords |= {"chain": np.arange(1), "draw": np.arange(len(fit.draws["gate"]))}
+    coords |= {"chain": np.arange(1), "draw": np.arange(fit.n_draws)}
     dims = ("chain", "draw", "obs_id")
     return xr.Dataset({name: (dims, array[None]) for name, array in values.items()}, coords)
 
@@ -125,13 +128,15 @@ def log_likelihood(fit: Fit) -> Float[np.ndarray, "draws rows"]:
 
 def log_lik_blocks_of(fit: Fit) -> Iterator[Float[np.ndarray, "draws rows"]]:
     """Log likelihood in the data's units, block by block."""
-    return log_lik_blocks(fit.mixture, fit.model.source, fit.draws, fit.model.scales)
+    return log_lik_blocks(fit.mixture, fit.model.source, standard_draws(fit), fit.model.scales)
 
 
 def replicated(fit: Fit) -> dict[str, np.ndarray]:
     """Replicated responses by name; the same ones each time."""
     rng = np.random.default_rng([fit.seed, 1])
-    blocks = response_draws(fit.mixture, fit.model.source, fit.draws, fit.model.scales, rng)
+    blocks = response_draws(
+        fit.mixture, fit.model.source, standard_draws(fit), fit.model.scales, rng
+    )
     whole = np.concatenate(list(blocks), axis=2)
     return {name: whole[:, i] for i, name in enumerate(fit.model.design.response_names)}
 
@@ -146,6 +151,7 @@ def attributes(fit: Fit) -> dict[str, object]:
         "gate": fit.model.gate,
         "n_components": fit.model.n_components,
         "inference_method": "cavi",
+        "covariance": fit.response.label,
         "inference_library": "bayesvb",
         "inference_library_version": bayesvb.__version__,
         "modeling_interface": "bayesvb",

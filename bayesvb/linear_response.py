@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 from jaxtyping import Float
 
-from bayesvb.blocks import Block, Source, single_threaded_blas
+from bayesvb.blocks import BLOCK_ROWS, Block, Source, single_threaded_blas
 from bayesvb.coordinates import AbstractCoordinates
-from bayesvb.models.base import Draws
+from bayesvb.engines.cavi import cavi
+from bayesvb.engines.restarts import SCREEN_ROWS
+from bayesvb.engines.starts import sample_rows
+from bayesvb.models.base import AbstractModel, Draws
 from bayesvb.stats import Stats, Sweep
 
 STEP = 1e-2
@@ -24,6 +27,9 @@ SMALLEST_NORM = 1e-3
 
 SETTLED = 1e-3
 """Relative change of every variance after which no further directions are tried."""
+
+SAMPLE_PASSES = 200
+"""Passes over a sample after which a fit has settled on it."""
 
 FLATTEST = 1e-10
 """Smallest curvature of the bound, relative to that of the posterior, that is not rounding."""
@@ -61,11 +67,11 @@ class LinearResponse:
     Attributes
     ----------
     covariance : ndarray, shape (coordinates, coordinates)
-        The identity is the posterior itself.
+        The identity is that of the posterior itself. Empty if there is none.
     n_iter : int
         Passes over the rows.
     failure : str or None
-        Why the covariance is that of the posterior itself; None if all went well.
+        Why there is no covariance; None if all went well.
     """
 
     covariance: Float[np.ndarray, "coordinates coordinates"]
@@ -96,6 +102,11 @@ class LinearResponse:
         return moved, log_density + change - 0.5 * np.log(values).sum()
 
 
+def withheld(why: str, n_iter: int = 0) -> LinearResponse:
+    """No covariance beyond that of the posterior itself, and the reason."""
+    return LinearResponse(np.empty((0, 0)), n_iter, why)
+
+
 def linear_response(model: Responsive, source: Source, sums: Stats) -> LinearResponse:
     r"""Covariance of all parameters from the response of a variational posterior to tilts.
 
@@ -120,7 +131,8 @@ def linear_response(model: Responsive, source: Source, sums: Stats) -> LinearRes
     References
     ----------
     Giordano, Broderick, Jordan (2018), Covariances, robustness, and variational Bayes, JMLR
-    19(51), definition 4 and eq. 14; theorem 2 with proposition 3 for the form with ``V``.
+    19(51), the linear-response covariance of section 3. Giordano, Broderick (2015),
+    arXiv:1502.07685, for the form ``(I - V H)^-1 V`` with conjugate factors.
     """
     tilts = model.coordinates(model.update(sums)).tilts()
     differences = _Differences(model, source, sums)
@@ -128,8 +140,28 @@ def linear_response(model: Responsive, source: Source, sums: Stats) -> LinearRes
         with single_threaded_blas(), np.errstate(all="ignore"):
             covariance = _settled(_Lanczos(differences, tilts))
     except np.linalg.LinAlgError as error:
-        return LinearResponse(np.eye(len(tilts)), differences.passes, str(error))
+        return withheld(str(error), differences.passes)
     return LinearResponse(covariance, differences.passes)
+
+
+def sampled_response(
+    model: AbstractModel[Any, Any], source: Source, sums: Any, rng: np.random.Generator
+) -> LinearResponse:
+    """Linear response of a fit, from a sample of the rows where there are many.
+
+    The sample stands for all rows by its weights, and the fit settles on it first, as the
+    curvature of the bound and the posterior must belong to the same rows. The covariance is in
+    units of the posterior, so that what the sample leaves out is of the order of the inverse root
+    of its size.
+    """
+    if source.n_rows > SCREEN_ROWS:
+        sample = sample_rows(source, SCREEN_ROWS // 2, rng)
+        weight = np.ones(sample.n_rows) if sample.weight is None else sample.weight
+        weight = weight * (source.total_weight / weight.sum())
+        blocks = replace(sample, weight=weight).split(BLOCK_ROWS)
+        source = Source(tuple(blocks), source.workers)
+        sums = cavi(model, source, sums, max_iter=SAMPLE_PASSES).sums
+    return linear_response(cast(Responsive, model), source, sums)
 
 
 def _settled(space: _Lanczos) -> Float[np.ndarray, "tilts tilts"]:

@@ -11,11 +11,16 @@ from jaxtyping import Float
 
 from bayesvb.assembly import Scales
 from bayesvb.blocks import Block, Source
+from bayesvb.errors import DataError
 from bayesvb.models.base import Draws
 from bayesvb.models.mixture import Mixture, MixturePosterior
+from bayesvb.options import check_choice
 
 if TYPE_CHECKING:
     from bayesvb.fit import Fit
+
+COVARIANCES = ("linear-response", "mean-field")
+"""What the draws of a fit may be made with."""
 
 CHUNK_ENTRIES = 1 << 22
 """Entries of an array (draws, experts, rows) that is in memory at one time: 32 MiB."""
@@ -42,14 +47,58 @@ class NamedDraws:
     coords: dict[str, list[object]]
 
 
-def named_draws(fit: Fit) -> NamedDraws:
+@dataclass(frozen=True)
+class Approximation:
+    """Draws from an approximate posterior on the standardised scale, and their log density.
+
+    Attributes
+    ----------
+    draws : Mapping of str to ndarray, shape (draws, ...)
+    log_density : ndarray, shape (draws,)
+    covariance : str
+        One of ``COVARIANCES``.
+    """
+
+    draws: Draws
+    log_density: Float[np.ndarray, " draws"]
+    covariance: str
+
+
+def approximation(fit: Fit, covariance: str | None = None) -> Approximation:
+    """Draws with this covariance; with the fit's own if None.
+
+    Raises
+    ------
+    DataError
+        If linear response is asked for and is not to be had.
+    """
+    wanted = fit.response.label if covariance is None else covariance
+    check_choice("covariance", wanted, COVARIANCES)
+    if wanted == "mean-field":
+        density = fit.mixture.log_posterior(fit.q, fit.q_draws)
+        return Approximation(fit.q_draws, density, wanted)
+    if fit.response.failure is not None:
+        raise DataError(
+            f"covariance={covariance!r} is not to be had: {fit.response.failure}",
+            hint="covariance='mean-field' is, with intervals that are too narrow",
+        )
+    return Approximation(*fit.response.move(fit.mixture, fit.q, fit.q_draws), wanted)
+
+
+def standard_draws(fit: Fit, covariance: str | None = None) -> Draws:
+    """Draws on the standardised scale; see ``approximation``."""
+    return approximation(fit, covariance).draws
+
+
+def named_draws(fit: Fit, draws: Draws | None = None) -> NamedDraws:
     """Coefficients, noise and shares of the components in the data's units.
 
     ``beta`` are the coefficients of the experts, ``gamma`` those of the gate (for a softmax gate as
     log odds against component 1), ``sigma`` the noise standard deviations, ``share`` the weights
-    averaged over (evenly thinned) rows.
+    averaged over (evenly thinned) rows. ``draws`` are those of the fit unless given.
     """
-    draws, scales, design = fit.draws, fit.model.scales, fit.model.design
+    scales, design = fit.model.scales, fit.model.design
+    draws = standard_draws(fit) if draws is None else draws
     values = {
         "beta": expert_coefficients(draws["coefficients"], scales),
         "sigma": scales.response.scale / np.sqrt(draws["precision"]),

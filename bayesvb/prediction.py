@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from jaxtyping import Float
 from scipy.special import logsumexp, poch
 
 from bayesvb.blocks import BLOCK_ROWS
 from bayesvb.errors import DataError
+from bayesvb.posterior_draws import standard_draws
 from bayesvb.student_mixture import StudentMixture
 
 if TYPE_CHECKING:
@@ -61,3 +63,25 @@ def log_density(fit: Fit, rows: Rows) -> pd.Series:
         terms = terms + (constant - np.log(one.scale) - (dof + 1.0) * np.log(size))
     values[rows.complete] = logsumexp(terms, axis=0)
     return pd.Series(values, rows.index, name="log_density")
+
+
+def responsibilities(fit: Fit) -> pd.DataFrame:
+    """Probability of each component for the rows of the fit, given their responses."""
+    import pandas as pd
+
+    q = fit.q
+    blocks = [fit.mixture.responsibilities(q, block).T for block in fit.model.source.blocks]
+    labels = pd.RangeIndex(1, fit.model.n_components + 1, name="component")
+    return pd.DataFrame(np.concatenate(blocks), fit.model.design.index, labels)
+
+
+def weight_draws(
+    fit: Fit, rows: Rows, n_draws: int | None
+) -> Float[np.ndarray, "draws rows experts"]:
+    """Weights of the components at the complete rows, for the first draws of the fit."""
+    if n_draws is not None and not 1 <= n_draws <= fit.n_draws:
+        raise DataError(f"draws={n_draws!r} must be between 1 and {fit.n_draws}")
+    block = fit.model.block(rows)
+    gate = standard_draws(fit)["gate"][:n_draws]
+    weights = np.exp(fit.mixture.gate.log_weights(gate, block))
+    return np.moveaxis(np.broadcast_to(weights, (*weights.shape[:2], block.n_rows)), 1, 2)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 MANY_TERMS = 40
 """Rows of one coefficient table that are printed in full."""
 
-NARROW = "Intervals are those of a mean-field posterior and are narrower than exact ones."
+NARROW = "Intervals are those of a mean-field posterior and are narrower than exact ones"
 
 
 def model_text(model: DensityRegression) -> str:
@@ -62,7 +62,7 @@ def fit_text(fit: Fit) -> str:
     lines = [
         "Mixture of Gaussian linear experts, variational posterior (CAVI)",
         *formula_lines(fit.model),
-        f"Draws:     {len(fit.draws['gate'])} of q, seed {fit.seed}",
+        f"Draws:     {fit.n_draws}, {fit.response.label} covariance, seed {fit.seed}",
         *_fit_lines(fit),
         "",
         _components(fit),
@@ -72,7 +72,7 @@ def fit_text(fit: Fit) -> str:
     if "gating" in table.index.get_level_values("part"):
         meaning = fit.mixture.gate.coefficient_meaning()
         lines += ["", _coefficients(table, "gating", f"gating ({meaning})")]
-    lines += ["", accuracy_line(fit), NARROW, "Components are sorted by share."]
+    lines += ["", accuracy_line(fit), interval_line(fit), "Components are sorted by share."]
     return "\n".join(lines)
 
 
@@ -83,6 +83,14 @@ def _fit_lines(fit: Fit) -> list[str]:
     restarts = f"best of {len(bounds)} restarts ({close} within 0.1)"
     first = f"Fit:       ELBO {fit.elbo:.1f}, {ended} {fit.n_iter} passes, {restarts}"
     return [first, f"           k-hat {khat_text(fit.khat)}, {fit.seconds:.2f} s"]
+
+
+def interval_line(fit: Fit) -> str:
+    """What intervals are made with."""
+    failure = fit.response.failure
+    if failure is None:
+        return "Intervals have the linear-response covariance of all parameters."
+    return f"{NARROW}: {failure}."
 
 
 def khat_text(khat: float) -> str:

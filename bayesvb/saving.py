@@ -18,6 +18,7 @@ from bayesvb.arviz import as_tree, to_arviz
 from bayesvb.errors import DataError, FormulaError
 from bayesvb.fit import Fit
 from bayesvb.idata import attributes, fixed_groups
+from bayesvb.linear_response import LinearResponse
 from bayesvb.priors import Priors
 from bayesvb.stats import Stats
 from bayesvb.storage import dataset_to_frame, frame_to_dataset, read_tree, write_tree
@@ -54,6 +55,7 @@ def _description(fit: Fit) -> dict[str, object]:
         "gate": model.gate,
         "priors": vars(model.priors),
         "order": list(fit.order),
+        "response": {"n_iter": fit.response.n_iter, "failure": fit.response.failure},
         "traces": [str(key) for key in fit.traces],
         "restarts": fit.restarts.to_dict(orient="list"),
         "converged": fit.converged,
@@ -68,7 +70,8 @@ def _state(fit: Fit) -> xr.Dataset:
     import xarray as xr
 
     arrays = {f"sums.{name}": leaf for name, leaf in fit.sums.leaves()}
-    arrays |= {f"draws.{name}": values for name, values in fit.draws.items()}
+    arrays |= {f"draws.{name}": values for name, values in fit.q_draws.items()}
+    arrays["response"] = fit.response.covariance
     arrays |= {f"trace.{key}": trace for key, trace in fit.traces.items()}
     arrays["complete"] = fit.model.design.complete.astype(np.int8)
     if fit.model.weights is not None:
@@ -166,11 +169,12 @@ def _rebuilt(
         mixture=mixture,
         sums=filled(blank, state, "sums."),
         order=tuple(told["order"]),
-        draws={
+        q_draws={
             name.removeprefix("draws."): values
             for name, values in state.items()
             if name.startswith("draws.")
         },
+        response=LinearResponse(state["response"], **told["response"]),
         restarts=restarts,
         traces={_key(key): state[f"trace.{key}"] for key in told["traces"]},
         converged=told["converged"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesvb.errors import DataError
-from bayesvb.posterior_draws import named_draws
+from bayesvb.posterior_draws import approximation, named_draws
 from bayesvb.stats import Stats
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def tails(prob: float) -> tuple[float, float]:
     return (1.0 - prob) / 2.0, (1.0 + prob) / 2.0
 
 
-def coefficient_table(fit: Fit, prob: float = PROB) -> pd.DataFrame:
+def coefficient_table(fit: Fit, prob: float = PROB, covariance: str | None = None) -> pd.DataFrame:
     """Mean, standard deviation, equal-tailed interval and P(> 0) of every parameter.
 
     Rows are indexed by part, component and term; see ``Fit.summary``.
@@ -72,7 +73,8 @@ def coefficient_table(fit: Fit, prob: float = PROB) -> pd.DataFrame:
     import pandas as pd
 
     low, high = tails(prob)
-    named = named_draws(fit)
+    used = approximation(fit, covariance)
+    named = named_draws(fit, used.draws)
     tables = []
     for name, part in PARTS.items():
         if name not in named.values:
@@ -95,7 +97,16 @@ def coefficient_table(fit: Fit, prob: float = PROB) -> pd.DataFrame:
         if part in ("sigma", "share"):
             table["p_positive"] = np.nan
         tables.append(_indexed(table, part, n_responses=len(fit.model.design.response_names)))
-    return pd.concat(tables)
+    whole = pd.concat(tables)
+    whole.attrs = intervals(fit, used.covariance)
+    return whole
+
+
+def intervals(fit: Fit, covariance: str) -> dict[Hashable | None, str]:
+    """What a table says of its intervals: their covariance, and why it is only mean-field."""
+    label: dict[Hashable | None, str] = {"covariance": covariance}
+    failure = fit.response.failure
+    return label if failure is None else label | {"failure": failure}
 
 
 def _level(dim: str) -> str:
@@ -137,4 +148,6 @@ def component_table(fit: Fit, prob: float = PROB) -> pd.DataFrame:
         if name == "share":
             columns |= {"rows": members.rows.astype(int), "separation": separation}
     index = pd.Index(named.coords["component"], name="component")
-    return pd.DataFrame(columns, index=index)
+    table = pd.DataFrame(columns, index=index)
+    table.attrs = intervals(fit, fit.response.label)
+    return table

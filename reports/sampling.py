@@ -12,7 +12,7 @@ from bayesvb.blocks import Source
 from bayesvb.criteria import loo, waic
 from bayesvb.design import Rows
 from bayesvb.elpd import Elpd, read_elpd
-from bayesvb.posterior_draws import log_lik_blocks
+from bayesvb.posterior_draws import log_lik_blocks, standard_draws
 from bayesvb.prediction import predictive
 from bayesvb.student_mixture import StudentMixture
 
@@ -96,7 +96,7 @@ def source_at(fit: Fit, at: Int[np.ndarray, " rows"]) -> Source:
 
 def log_likelihood(fit: Fit, at: Int[np.ndarray, " rows"]) -> Float[np.ndarray, "draws rows"]:
     """Log likelihood of rows of the fit under every draw, in the data's units."""
-    blocks = log_lik_blocks(fit.mixture, source_at(fit, at), fit.draws, fit.model.scales)
+    blocks = log_lik_blocks(fit.mixture, source_at(fit, at), standard_draws(fit), fit.model.scales)
     return np.concatenate(list(blocks), axis=1)
 
 

@@ -59,7 +59,7 @@ class LinearCoordinates(AbstractCoordinates):
     @property
     def spread(self) -> Float[np.ndarray, "experts 1"]:
         """Standard deviation of ``log tau``."""
-        return np.sqrt(polygamma(1, self.posterior.shape))[:, None]
+        return np.asarray(np.sqrt(polygamma(1, self.posterior.shape))[:, None])
 
     def tilts(self) -> Float[np.ndarray, "coordinates entries"]:
         """Tilts of the coefficients of every expert and response, then of their precisions."""

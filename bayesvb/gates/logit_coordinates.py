@@ -53,7 +53,7 @@ class LogitCoordinates(AbstractCoordinates):
         """``m + A'^-1 z``."""
         shape = (len(standard), *self.posterior.mean.shape)
         upper = np.linalg.inv(np.swapaxes(self.root, -1, -2))
-        return self.posterior.mean + times(upper, standard.reshape(shape))
+        return np.asarray(self.posterior.mean + times(upper, standard.reshape(shape)))
 
     def log_volume(
         self, draws: Float[np.ndarray, "draws logits terms"]

@@ -67,7 +67,7 @@ class MixtureCoordinates(AbstractCoordinates):
     def log_volume(self, draws: Draws) -> Float[np.ndarray, " draws"]:
         """Sum of both."""
         experts = self.experts.log_volume((draws["coefficients"], draws["precision"]))
-        return experts + self.gate.log_volume(draws["gate"])
+        return np.asarray(experts + self.gate.log_volume(draws["gate"]))
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,7 @@ def _table(frame: pd.DataFrame) -> Summary:
 
 
 def _weights(fit: Fit, rows: Profile) -> Summary:
-    n_draws = min(BAND_DRAWS, len(fit.draws["gate"]))
+    n_draws = min(BAND_DRAWS, fit.n_draws)
     draws = fit.weights_at(rows.frame, draws=n_draws)
     mean = fit.predictive(rows.frame, response=fit.model.design.response_names[0]).weights
     low, high = np.quantile(draws, [(1 - PROB) / 2, (1 + PROB) / 2], axis=0)

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from bayesvb.criteria import khat
-from bayesvb.posterior_draws import log_joint
+from bayesvb.posterior_draws import approximation, log_joint
 
 from ..checks import Verdict, check, graded
 from ..figures import BAND, MUTE, axes_of, drawn
@@ -40,7 +40,7 @@ def summary(fit: Fit) -> Summary:
         "seed": fit.seed,
         "seconds": fit.seconds,
         "n_iter": fit.n_iter,
-        "n_draws": len(fit.draws["gate"]),
+        "n_draws": fit.n_draws,
         "converged": fit.converged,
         "elbo": fit.elbo,
         "last_gain_per_row": _last_gain(fit),
@@ -57,15 +57,16 @@ def summary(fit: Fit) -> Summary:
 
 def pareto_k(fit: Fit) -> tuple[float | None, int]:
     """K-hat of the approximation and the draws it is from; None if there are too many rows."""
-    n_all = len(fit.draws["gate"])
+    n_all = fit.n_draws
     affordable = int(KHAT_BUDGET / (fit.model.source.n_rows * fit.model.n_components))
     n_draws = min(n_all, affordable)
     if n_draws < min(FEWEST_DRAWS, n_all):
         return None, 0
-    draws = {name: values[:n_draws] for name, values in fit.draws.items()}
+    used = approximation(fit)
+    draws = {name: values[:n_draws] for name, values in used.draws.items()}
     joint = log_joint(fit.mixture, fit.model.source, draws, fit.model.scales)
     with quiet():
-        return khat(joint - fit.mixture.log_posterior(fit.q, draws)), n_draws
+        return khat(joint - used.log_density[:n_draws]), n_draws
 
 
 def _last_gain(fit: Fit) -> float | None:

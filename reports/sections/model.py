@@ -53,7 +53,7 @@ def _parameters(fit: Fit) -> Summary:
         "σ": ("sigma", k * n_responses,
               "standard deviation of the response around each component's line"),
     }  # fmt: skip
-    logits = len(fit.mixture.gate.coefficients(fit.draws["gate"]))
+    logits = len(fit.mixture.gate.coefficients(fit.q_draws["gate"]))
     if logits:
         meaning = f"coefficients of the weights: {fit.mixture.gate.coefficient_meaning()}"
         rows["γ"] = ("gating", logits * len(terms["gating"]), meaning)

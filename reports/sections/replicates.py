@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
-from bayesvb.posterior_draws import response_draws
+from bayesvb.posterior_draws import response_draws, standard_draws
 
 from ..figures import BAND, INK, MUTE, POINT, axes_of, drawn
 from ..numerals import numeral
@@ -71,8 +71,8 @@ def replicated(
     fit: Fit, at: Int[np.ndarray, " rows"]
 ) -> Float[np.ndarray, "sets responses rows"]:
     """One data set per draw, at rows of the fit, in the data's units."""
-    n_sets = min(MOST_SETS, len(fit.draws["gate"]), max(MOST_VALUES // len(at), CURVES))
-    draws = {name: values[:n_sets] for name, values in fit.draws.items()}
+    n_sets = min(MOST_SETS, fit.n_draws, max(MOST_VALUES // len(at), CURVES))
+    draws = {name: values[:n_sets] for name, values in standard_draws(fit).items()}
     rng = np.random.default_rng([fit.seed, len(at), n_sets])
     blocks = response_draws(fit.mixture, source_at(fit, at), draws, fit.model.scales, rng)
     return np.concatenate(list(blocks), axis=2)

@@ -97,7 +97,7 @@ def code(fit: Fit) -> str:
         f"# data: the data frame, {n_rows} rows"
         f"{'; weights: one number per row' if model.weights is not None else ''}\n"
         f"model = bvb.DensityRegression(\n    {model.formula.canonical()!r},\n    data,\n{listed})\n"
-        f"fit = model.fit(restarts={len(fit.restarts)}, draws={len(fit.draws['gate'])}, "
+        f"fit = model.fit(restarts={len(fit.restarts)}, draws={fit.n_draws}, "
         f"seed={fit.seed})\n"
     )
 
