@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from bayesvb.stats import Stats
-
 
 class AbstractCoordinates(abc.ABC):
     """One-to-one map between the parameters of a posterior and standard coordinates.
@@ -39,7 +37,9 @@ class AbstractCoordinates(abc.ABC):
         """Log determinant of ``d parameters / d coordinates``, up to a constant."""
 
 
-def vectors(records: Stats) -> Float[np.ndarray, "records entries"]:
-    """Records stacked along a first axis as rows, in the order of ``Stats.to_vector``."""
-    rows = [leaf.reshape(len(leaf), math.prod(leaf.shape[1:])) for _, leaf in records.leaves()]
+def tilt_rows(
+    *leaves: Float[np.ndarray, "coordinates ..."],
+) -> Float[np.ndarray, "coordinates entries"]:
+    """Tilts from one array for each leaf of the statistics, in the order of the leaves."""
+    rows = [leaf.reshape(len(leaf), math.prod(leaf.shape[1:])) for leaf in leaves]
     return np.concatenate(rows, axis=1)

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Protocol, cast
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from bayesvb.blocks import BLOCK_ROWS, Block, Source, single_threaded_blas
-from bayesvb.coordinates import AbstractCoordinates
+from bayesvb.blocks import BLOCK_ROWS, Source, single_threaded_blas
 from bayesvb.engines.cavi import cavi
 from bayesvb.engines.restarts import SCREEN_ROWS
 from bayesvb.engines.starts import sample_rows
-from bayesvb.models.base import AbstractModel, Draws
-from bayesvb.stats import Stats, Sweep
+from bayesvb.models.base import AbstractResponsiveModel, Draws
+from bayesvb.stats import Stats
 
 STEP = 1e-2
 """Step of differences, in standard deviations of the posterior; the error is its square over the
@@ -35,29 +34,8 @@ FLATTEST = 1e-10
 """Smallest curvature of the bound, relative to that of the posterior, that is not rounding."""
 
 
+Responsive = AbstractResponsiveModel[Any, Any]
 Rows = Float[np.ndarray, "directions entries"]
-
-
-class Responsive(Protocol):
-    """What linear response asks of a model; see ``AbstractModel`` and ``Mixture``."""
-
-    def update(self, sums: Any) -> Any:
-        """Posterior given statistics."""
-
-    def local(self, posterior: Any, block: Block) -> Sweep:
-        """Statistics of these rows."""
-
-    def stationary(self, posterior: Any, sums: Any) -> Stats:
-        """Derivative of the rows' part of the bound in the expectations."""
-
-    def expectations(self, posterior: Any) -> Stats:
-        """Expected sufficient statistics, dual to the statistics."""
-
-    def coordinates(self, posterior: Any) -> AbstractCoordinates:
-        """Standard coordinates of all parameters."""
-
-    def log_posterior(self, posterior: Any, draws: Draws) -> Float[np.ndarray, " draws"]:
-        """Log density of draws under the posterior."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +101,7 @@ def linear_response(model: Responsive, source: Source, sums: Stats) -> LinearRes
 
     Parameters
     ----------
-    model : Responsive
+    model : AbstractResponsiveModel
     source : Source
     sums : Stats
         State of a converged fit.
@@ -145,7 +123,7 @@ def linear_response(model: Responsive, source: Source, sums: Stats) -> LinearRes
 
 
 def sampled_response(
-    model: AbstractModel[Any, Any], source: Source, sums: Any, rng: np.random.Generator
+    model: Responsive, source: Source, sums: Any, rng: np.random.Generator
 ) -> LinearResponse:
     """Linear response of a fit, from a sample of the rows where there are many.
 
@@ -161,7 +139,7 @@ def sampled_response(
         blocks = replace(sample, weight=weight).split(BLOCK_ROWS)
         source = Source(tuple(blocks), source.workers)
         sums = cavi(model, source, sums, max_iter=SAMPLE_PASSES).sums
-    return linear_response(cast(Responsive, model), source, sums)
+    return linear_response(model, source, sums)
 
 
 def _settled(space: _Lanczos) -> Float[np.ndarray, "tilts tilts"]:
@@ -197,7 +175,8 @@ class _Differences:
     def _sweep(self, posterior: Any) -> Float[np.ndarray, " entries"]:
         self.passes += 1
         sums = self.source.map_reduce(partial(self.model.local, posterior)).sums
-        return self.model.stationary(posterior, sums).to_vector()
+        statistics: Stats = self.model.stationary(posterior, sums)
+        return statistics.to_vector()
 
     def _along(
         self, directions: Rows, function: Callable[[Any], Float[np.ndarray, " entries"]]

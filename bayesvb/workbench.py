@@ -216,7 +216,7 @@ class DensityRegression:
             check_count("n_jobs", n_jobs)
         seed = fresh_seed(seed)
         began = time.perf_counter()
-        *starts, last = np.random.SeedSequence(seed).spawn(restarts + 2)
+        *starts, last, rows = np.random.SeedSequence(seed).spawn(restarts + 3)
         source = replace(self.source, workers=n_jobs or processors())
         found = search(
             self.mixture,
@@ -227,11 +227,10 @@ class DensityRegression:
             watch=progress,
         )
         warn_if_unfinished(found, max_iter)
-        rng = np.random.default_rng(last)
-        fit = self._fitted(found, draws, rng, seed=seed, began=began)
+        fit = self._fitted(found, draws, np.random.default_rng(last), seed=seed, began=began)
         if covariance == "mean-field" or found.interrupted:
             return fit
-        return replace(fit, response=_response(fit, source, rng), seconds=_since(began))
+        return replace(fit, response=_response(fit, source, rows), seconds=_since(began))
 
     def _fitted(
         self, found: Search, n_draws: int, rng: np.random.Generator, *, seed: int, began: float
@@ -268,10 +267,10 @@ class DensityRegression:
     __repr__ = __str__
 
 
-def _response(fit: Fit, source: Source, rng: np.random.Generator) -> LinearResponse:
+def _response(fit: Fit, source: Source, seed: np.random.SeedSequence) -> LinearResponse:
     """Linear response, unless the user does not want to wait for it."""
     try:
-        return sampled_response(fit.mixture, source, fit.sums, rng)
+        return sampled_response(fit.mixture, source, fit.sums, np.random.default_rng(seed))
     except KeyboardInterrupt:
         return withheld("it was interrupted")
 

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import polygamma
 
-from bayesvb.coordinates import AbstractCoordinates, vectors
+from bayesvb.coordinates import AbstractCoordinates, tilt_rows
 from bayesvb.experts.linear_sums import LinearSums
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.linalg import quadratic_weights, times
@@ -76,13 +76,12 @@ class LinearCoordinates(AbstractCoordinates):
         xy = xy.reshape(-1, *posterior.mean.shape)
         padding = np.zeros((n_tilts - len(xy), *posterior.mean.shape))
         pairs = (of_coefficients, of_precisions)
-        sums = LinearSums(
-            weight=np.zeros((n_tilts, n_experts)),
-            xx=np.zeros((n_tilts, n_experts, n_pairs)),
-            xy=np.concatenate([xy, padding]),
-            yy=np.concatenate([pair.reshape(-1, n_experts, n_responses) for pair in pairs]),
+        return tilt_rows(
+            np.zeros((n_tilts, n_experts)),
+            np.zeros((n_tilts, n_experts, n_pairs)),
+            np.concatenate([xy, padding]),
+            np.concatenate([pair.reshape(-1, n_experts, n_responses) for pair in pairs]),
         )
-        return vectors(sums)
 
     def standard(self, draws: LinearDraws) -> Float[np.ndarray, "draws coordinates"]:
         """Coordinates of coefficients and precisions."""

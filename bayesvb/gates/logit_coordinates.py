@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from bayesvb.coordinates import AbstractCoordinates, vectors
+from bayesvb.coordinates import AbstractCoordinates, tilt_rows
 from bayesvb.factors.normal import Normal
 from bayesvb.gates.base import LogitSums
 from bayesvb.linalg import quadratic_weights, times
@@ -38,7 +38,7 @@ class LogitCoordinates(AbstractCoordinates):
         linear = np.einsum("ljt,lm->ljmt", columns, np.eye(n_logits))
         linear = linear.reshape(n_logits * n_terms, n_logits, n_terms)
         no_curvature = np.zeros((len(linear), n_logits, n_terms * (n_terms + 1) // 2))
-        return vectors(LogitSums(no_curvature, linear))
+        return tilt_rows(no_curvature, linear)
 
     def standard(
         self, draws: Float[np.ndarray, "draws logits terms"]

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.blocks import Block
+from bayesvb.coordinates import AbstractCoordinates
 from bayesvb.stats import Stats, Sweep
 
 PosteriorT = TypeVar("PosteriorT")
@@ -79,3 +80,27 @@ class AbstractModel(abc.ABC, Generic[PosteriorT, SumsT]):
     @abc.abstractmethod
     def log_posterior(self, posterior: PosteriorT, draws: Draws) -> Float[np.ndarray, " draws"]:
         """Log density of each draw under the variational posterior."""
+
+
+class AbstractResponsiveModel(AbstractModel[PosteriorT, SumsT]):
+    """A model whose posterior can be tilted: what linear response asks of it besides.
+
+    Its posterior belongs to an exponential family whose natural parameters are those of the prior
+    plus the statistics.
+    """
+
+    @abc.abstractmethod
+    def stationary(self, posterior: PosteriorT, sums: Any) -> SumsT:
+        """Derivative of the rows' part of the bound in ``expectations(posterior)``.
+
+        Made of the sums of a pass under this posterior; the statistics of the posterior itself
+        exactly where the bound is stationary.
+        """
+
+    @abc.abstractmethod
+    def expectations(self, posterior: PosteriorT) -> SumsT:
+        """Expected sufficient statistics: what each of the statistics is multiplied by."""
+
+    @abc.abstractmethod
+    def coordinates(self, posterior: PosteriorT) -> AbstractCoordinates:
+        """Standard coordinates of all parameters."""

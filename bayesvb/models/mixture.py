@@ -19,7 +19,7 @@ from bayesvb.experts.linear_sums import LinearSums
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.gates.base import AbstractGate
 from bayesvb.linalg import products, quadratic_weights
-from bayesvb.models.base import AbstractModel, Draws
+from bayesvb.models.base import AbstractResponsiveModel, Draws
 from bayesvb.special import log_sum_exp
 from bayesvb.stats import Stats, Sweep
 from bayesvb.student_mixture import StudentMixture
@@ -71,7 +71,7 @@ class MixtureCoordinates(AbstractCoordinates):
 
 
 @dataclass(frozen=True)
-class Mixture(AbstractModel[MixturePosterior, MixtureSums]):
+class Mixture(AbstractResponsiveModel[MixturePosterior, MixtureSums]):
     r"""``p(y | x) = sum_k pi_k(x) N(y | x' b_k, 1 / tau_k)``.
 
     With the responsibilities at their optimum the lower bound is
