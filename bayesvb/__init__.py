@@ -16,16 +16,20 @@ if TYPE_CHECKING:
     import bayesvb.datasets as datasets  # noqa: F401
     from bayesvb.comparison import compare as compare
     from bayesvb.fit import Fit as Fit
+    from bayesvb.priors import GaussianPriors as GaussianPriors
     from bayesvb.priors import Priors as Priors
     from bayesvb.reports import report as report
     from bayesvb.saving import load as load
     from bayesvb.workbench import DensityRegression as DensityRegression
+    from bayesvb.workbench import GaussianMixture as GaussianMixture
 
 # Public name -> the module that holds it. Each is imported when first asked for, so that
 # `import bayesvb` does not pay for the formula package, ArviZ or matplotlib.
 _HOMES = {
     "DensityRegression": "bayesvb.workbench",
     "Fit": "bayesvb.fit",
+    "GaussianMixture": "bayesvb.workbench",
+    "GaussianPriors": "bayesvb.priors",
     "Priors": "bayesvb.priors",
     "compare": "bayesvb.comparison",
     "datasets": "bayesvb.datasets",

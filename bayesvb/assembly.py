@@ -9,13 +9,16 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.blocks import BLOCK_ROWS, Block, Source
+from bayesvb.experts import GAUSSIAN_EXPERTS
 from bayesvb.experts.linear import LinearExperts
+from bayesvb.factors.dirichlet import Dirichlet
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.factors.normal import Normal
 from bayesvb.gates import GATES
 from bayesvb.gates.base import GatePrior
+from bayesvb.gates.dirichlet import DirichletGate
 from bayesvb.models.mixture import Mixture
-from bayesvb.priors import Priors
+from bayesvb.priors import GaussianPriors, Priors
 from bayesvb.scaling import Scaling
 
 
@@ -72,6 +75,44 @@ def source_of(
         part = {name: matrix[rows] for name, matrix in matrices.items()}
         blocks.append(scales.block(part, response[rows], None if weight is None else weight[rows]))
     return Source(tuple(blocks))
+
+
+def variables_source(
+    scaling: Scaling,
+    matrix: Float[np.ndarray, "rows dims"],
+    weight: Float[np.ndarray, " rows"] | None,
+) -> Source:
+    """Rows of a model without a response as standardised blocks."""
+    blocks = []
+    for start in range(0, len(matrix), BLOCK_ROWS):
+        rows = slice(start, start + BLOCK_ROWS)
+        share = None if weight is None else weight[rows]
+        blocks.append(variables_block(scaling, matrix[rows], share))
+    return Source(tuple(blocks))
+
+
+def variables_block(
+    scaling: Scaling,
+    matrix: Float[np.ndarray, "rows dims"],
+    weight: Float[np.ndarray, " rows"] | None = None,
+) -> Block:
+    """Standardised variables of some rows; there is no response."""
+    return Block({"variables": scaling.rows_last(matrix)}, np.empty((0, len(matrix))), weight)
+
+
+def gaussians_of(
+    n_dims: int, priors: GaussianPriors, *, n_components: int, covariance: str
+) -> Mixture:
+    """Mixture of Gaussians with these priors and constant weights."""
+    scatter = priors.covariance_scale**2 * priors.covariance_rows * np.eye(n_dims)
+    experts = GAUSSIAN_EXPERTS[covariance].from_prior(
+        np.zeros(n_dims),
+        float(priors.mean_precision),
+        priors.covariance_rows + n_dims + 1.0,
+        scatter,
+    )
+    concentration = priors.concentration or 1.0 / n_components
+    return Mixture(experts, DirichletGate(Dirichlet(np.full(n_components, float(concentration)))))
 
 
 def gating_sds(scaling: Scaling, priors: Priors) -> Float[np.ndarray, " terms"]:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from bayesvb.cli_messages import Commands
 from bayesvb.cli_tables import check_outputs, read_table, write_csv
+from bayesvb.errors import DataError
+from bayesvb.experts import GAUSSIAN_EXPERTS
 from bayesvb.gates import GATES
 from bayesvb.predict import KINDS
 from bayesvb.progress import progress_line
-from bayesvb.workbench import COMMAND_NAMES, MODELS, DensityRegression
+from bayesvb.workbench import COMMAND_NAMES, MODELS, AbstractWorkbench, DensityRegression
 
 if TYPE_CHECKING:
     from bayesvb.fit import Fit
@@ -62,13 +65,16 @@ def demo(output: str | None) -> None:
 @click.option(
     "--model", type=click.Choice(list(COMMAND_NAMES)), default="density", show_default=True
 )
-@click.option("--components", default=5, show_default=True, help="Number of components.")
+@click.option("--components", type=int, help="Number of components.  [default: 5]")
 @click.option(
     "--gate",
     type=click.Choice(list(GATES)),
-    default="softmax",
-    show_default=True,
-    help="How the weights depend on covariates.",
+    help="How the weights depend on covariates (density).  [default: softmax]",
+)
+@click.option(
+    "--covariance",
+    type=click.Choice(list(GAUSSIAN_EXPERTS)),
+    help="Form of the covariance matrices (gmm).  [default: full]",
 )
 @click.option("--weights", help="Column of case weights.")
 @click.option("--restarts", default=8, show_default=True, help="Ascents from different starts.")
@@ -81,8 +87,9 @@ def fit(
     data: str,
     *,
     model: str,
-    components: int,
-    gate: str,
+    components: int | None,
+    gate: str | None,
+    covariance: str | None,
     weights: str | None,
     restarts: int,
     max_iter: int,
@@ -97,9 +104,9 @@ def fit(
     Ctrl-C ends the fit early; what it has reached is printed and written.
     """
     check_outputs([report, save], inputs=[data])
-    described = MODELS[COMMAND_NAMES[model]](
-        formula, read_table(data), n_components=components, gate=gate, weights=weights
-    )
+    given = {"n_components": components, "gate": gate, "covariance": covariance}
+    options = _options(model, {key: value for key, value in given.items() if value is not None})
+    described = MODELS[COMMAND_NAMES[model]](formula, read_table(data), weights=weights, **options)
     fitted = _fitted(described, restarts=restarts, max_iter=max_iter, seed=seed)
     if save is not None:
         fitted.save(save)
@@ -108,8 +115,18 @@ def fit(
         fitted.report(report)
 
 
+def _options(model: str, given: Mapping[str, object]) -> dict[str, Any]:
+    """The options that were given, if the model has them all."""
+    taken = inspect.signature(MODELS[COMMAND_NAMES[model]]).parameters
+    for name in given:
+        if name not in taken:
+            option = "--" + name.removeprefix("n_")
+            raise DataError(f"{option} is not an option of --model {model}", hint="leave it out")
+    return dict(given)
+
+
 def _fitted(
-    model: DensityRegression, *, restarts: int, seed: int | None, max_iter: int = 2000
+    model: AbstractWorkbench, *, restarts: int, seed: int | None, max_iter: int = 2000
 ) -> Fit:
     """Fit with a progress line where stderr is a terminal."""
     with progress_line(restarts, sys.stderr) as watch:
@@ -123,6 +140,7 @@ def _fitted(
 @click.option("--q", callback=numbers, help="Probabilities of the quantiles: 0.05,0.5,0.95")
 @click.option("--at", callback=numbers, help="Values of the response, for cdf and density.")
 @click.option("--prob", type=float, help="Probability of the interval.")
+@click.option("--response", help="Which variable, if there are several.")
 @click.option("--n", type=int, help="Number of draws.")
 @click.option("--seed", type=int, help="Seed of the draws.")
 @click.option("-o", "--output", help="CSV file to write.  [default: stdout]")
@@ -134,6 +152,7 @@ def predict(
     q: list[float] | None,
     at: list[float] | None,
     prob: float | None,
+    response: str | None,
     n: int | None,
     seed: int | None,
     output: str | None,
@@ -146,7 +165,7 @@ def predict(
 
     check_outputs([output], inputs=[saved, data])
     fitted, rows = load(saved), read_table(data)
-    table = fitted.predict(rows, kind, q=q, at=at, prob=prob, n=n, seed=seed)
+    table = fitted.predict(rows, kind, q=q, at=at, prob=prob, response=response, n=n, seed=seed)
     write_csv(table, output)
     missing = int((~fitted.model.rows(rows).complete).sum())
     if missing:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from bayesvb.errors import DataError
 
 if TYPE_CHECKING:
@@ -64,4 +66,10 @@ def _check_same(first: str, reference: Fit, name: str, fit: Fit) -> None:
             f"{name!r} uses {len(theirs.index)} rows and {first!r} uses {len(mine.index)}, and "
             "they are not the same rows",
             hint="drop the rows with missing values from the data before both fits",
+        )
+    same = zip(reference.model.observed().values(), fit.model.observed().values(), strict=True)
+    if not all(np.array_equal(one, other) for one, other in same):
+        raise DataError(
+            f"{name!r} and {first!r} were fitted to different values of the same rows",
+            hint="fit both to the same data",
         )

@@ -18,6 +18,10 @@ class AbstractCoordinates(abc.ABC):
     """
 
     @abc.abstractmethod
+    def expectations(self) -> Float[np.ndarray, " entries"]:
+        """Expected sufficient statistics: what each of the sums is multiplied by."""
+
+    @abc.abstractmethod
     def tilts(self) -> Float[np.ndarray, "coordinates entries"]:
         """What a unit tilt of each coordinate adds to the statistics, as vectors.
 
@@ -40,6 +44,11 @@ class AbstractCoordinates(abc.ABC):
 def tilt_rows(
     *leaves: Float[np.ndarray, "coordinates ..."],
 ) -> Float[np.ndarray, "coordinates entries"]:
-    """Tilts from one array for each leaf of the statistics, in the order of the leaves."""
+    """Tilts from one array for each leaf of the sums, in the order of ``Stats.to_vector``."""
     rows = [leaf.reshape(len(leaf), math.prod(leaf.shape[1:])) for leaf in leaves]
     return np.concatenate(rows, axis=1)
+
+
+def entries(*leaves: Float[np.ndarray, "..."]) -> Float[np.ndarray, " entries"]:
+    """Expectations from one array for each leaf of the sums."""
+    return np.concatenate([np.ravel(leaf) for leaf in leaves])

@@ -9,41 +9,45 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
+from bayesvb.errors import DataError
 from bayesvb.linear_response import LinearResponse
-from bayesvb.models.base import Draws
-from bayesvb.models.mixture import Mixture, MixturePosterior, MixtureSums
-from bayesvb.student_mixture import StudentMixture
+from bayesvb.named_draws import count
+from bayesvb.parts import Draws
 from bayesvb.summary import PROB
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import pandas as pd
-    import xarray as xr
 
     from bayesvb.predict import Values
-    from bayesvb.workbench import DensityRegression
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
     """A fitted model, in the units of the data; components are numbered by share, largest first.
 
-    Draws and intervals have the linear-response covariance where that is to be had; a mean-field
-    posterior by itself is narrower than the exact one.
+    Intervals have the linear-response covariance where that is to be had: a mean-field posterior
+    by itself is narrower than the exact one.
 
     Attributes
     ----------
-    model : DensityRegression
+    model : AbstractWorkbench
         What was fitted, with its data.
-    mixture : Mixture
+    core : AbstractModel
         The model on the standardised scale, its components in the order of the labels.
-    sums : MixtureSums
+    sums : Stats
         Expected sufficient statistics at the end: the state of the fit.
     order : tuple of int
         Number that each component had during the ascent.
+    draws : Mapping of str to ndarray
+        Draws that intervals go by, on the standardised scale.
+    log_q : ndarray, shape (draws,)
+        Log density of the draws under the approximation that they are from.
+    covariance : {"linear-response", "mean-field", "importance"}
+        What the draws were made with.
     q_draws : Mapping of str to ndarray
-        Draws from the variational posterior on the standardised scale.
+        Draws from the variational posterior by itself.
     response : LinearResponse
         Covariance of all parameters beyond mean-field, or why there is none.
     restarts : pandas.DataFrame
@@ -60,10 +64,13 @@ class Fit:
         Makes the same fit again.
     """
 
-    model: DensityRegression
-    mixture: Mixture
-    sums: MixtureSums
+    model: Any
+    core: Any
+    sums: Any
     order: tuple[int, ...]
+    draws: Draws
+    log_q: Float[np.ndarray, " draws"]
+    covariance: str
     q_draws: Draws
     response: LinearResponse
     restarts: pd.DataFrame
@@ -74,9 +81,9 @@ class Fit:
     seed: int
 
     @property
-    def q(self) -> MixturePosterior:
+    def q(self) -> Any:
         """Variational posterior on the standardised scale."""
-        return self.mixture.update(self.sums)
+        return self.core.update(self.sums)
 
     @property
     def elbo(self) -> float:
@@ -98,29 +105,13 @@ class Fit:
         return int(self.restarts.index[self.restarts["best"]][0])
 
     @property
-    def n_draws(self) -> int:
-        """Number of draws that ``draws`` gives."""
-        return len(self.q_draws["gate"])
+    def posterior(self) -> Any:
+        """Draws in the data's units as an xarray Dataset (chain, draw, ...)."""
+        from bayesvb.arviz import group, to_arviz
 
-    def draws(self, covariance: str | None = None, *, resampled: bool = False) -> xr.Dataset:
-        """Draws in the data's units as an xarray Dataset (chain, draw, ...).
-
-        Parameters
-        ----------
-        covariance : {"linear-response", "mean-field"}, optional
-            That of the fit's intervals if left out.
-        resampled : bool
-            Draw again by smoothed importance weights, which makes up for what the approximation
-            lacks. Refused (DataError) where their Pareto k is above 0.7.
-        """
-        from bayesvb.trust import dataset
-
-        return dataset(self, covariance, resampled=resampled)
-
-    @property
-    def posterior(self) -> xr.Dataset:
-        """``draws()``."""
-        return self.draws()
+        named = self.model.named_draws(self)
+        tree = to_arviz({"posterior": named.values}, dims=named.dims, coords=named.coords)
+        return group(tree, "posterior")
 
     @property
     def idata(self) -> Any:
@@ -134,7 +125,7 @@ class Fit:
 
     @property
     def khat(self) -> float:
-        """Pareto k of the draws: below 0.5 good, to 0.7 usable, NaN if they are exact."""
+        """Pareto k of the approximation: below 0.5 good, to 0.7 usable, NaN if it is exact."""
         from bayesvb.trust import pareto_k
 
         return pareto_k(self)
@@ -159,6 +150,19 @@ class Fit:
 
         return loo(self, corrected)
 
+    def with_covariance(self, covariance: str) -> Fit:
+        """The same fit with other draws, for all that is made of draws.
+
+        Parameters
+        ----------
+        covariance : {"linear-response", "mean-field", "importance"}
+            ``"importance"``: drawn again by smoothed importance weights, which makes up for what
+            the approximation lacks; a DataError where their Pareto k is above 0.7.
+        """
+        from bayesvb.trust import with_covariance
+
+        return with_covariance(self, covariance)
+
     def summary(self, prob: float = PROB, *, covariance: str | None = None) -> pd.DataFrame:
         """One row per coefficient, noise and share.
 
@@ -166,17 +170,19 @@ class Fit:
         ----------
         prob : float
             Probability of the equal-tailed intervals.
-        covariance : {"linear-response", "mean-field"}, optional
-            Linear response if left out, unless it failed: ``attrs`` of the table say so.
+        covariance : str, optional
+            As in ``with_covariance``; the fit's own if left out. ``attrs`` of the table say it.
 
         Returns
         -------
         pandas.DataFrame
-            Index (part, component, term), columns mean, sd, lower, upper and p_positive (P(> 0)).
+            Index (part, component, term), columns mean, sd, lower, upper and p_positive, the
+            posterior probability of a coefficient to be positive.
         """
         from bayesvb.summary import coefficient_table
 
-        return coefficient_table(self, prob, covariance)
+        fit = self if covariance is None else self.with_covariance(covariance)
+        return coefficient_table(fit, prob)
 
     def components(self, prob: float = PROB) -> pd.DataFrame:
         """One row per component.
@@ -188,21 +194,16 @@ class Fit:
             ``separation`` (mean probability of the component among these rows), ``sigma`` with
             its interval.
         """
-        from bayesvb.summary import component_table
-
-        return component_table(self, prob)
+        table: pd.DataFrame = self.model.components(self, prob)
+        return table
 
     def responsibilities(self) -> pd.DataFrame:
-        """Probability of each component given the row's response; the rows used in the fit."""
-        from bayesvb.prediction import responsibilities
+        """Probability of each component given the observed row; the rows used in the fit."""
+        table: pd.DataFrame = self.model.responsibilities(self)
+        return table
 
-        return responsibilities(self)
-
-    def predictive(self, data: object = None, *, response: str | None = None) -> StudentMixture:
-        """Predictive distribution of the response for each complete row of ``data``.
-
-        In closed form, with the mean-field posterior: what it lacks matters to parameters more
-        than to predictions.
+    def predictive(self, data: object = None, *, response: str | None = None) -> Any:
+        """Predictive distribution for each complete row of ``data``.
 
         Parameters
         ----------
@@ -211,9 +212,7 @@ class Fit:
         response : str, optional
             Which one, if there are several.
         """
-        from bayesvb.prediction import predictive
-
-        return predictive(self, self.model.rows(data), response)
+        return self.model.predictive(self, data, response)
 
     def predict(
         self,
@@ -257,27 +256,27 @@ class Fit:
         DataError
             For an unknown kind or option, or levels that the fit never saw.
         """
-        from bayesvb.predict import predict
-        from bayesvb.prediction import predictive
-
-        rows = self.model.rows(data)
-        distribution = predictive(self, rows, response)
-        options: dict[str, Any] = {"prob": prob, "q": q, "at": at, "n": n, "seed": seed}
-        return predict(distribution, rows.index, rows.complete, kind=kind, **options)
+        options = {"prob": prob, "q": q, "at": at, "n": n, "seed": seed, "response": response}
+        predicted: pd.Series | pd.DataFrame = self.model.predict(self, data, kind, options)
+        return predicted
 
     def log_density(self, data: object = None) -> pd.Series:
         """Log predictive density of each row's observed response(s); NaN where one is missing."""
-        from bayesvb.prediction import log_density
-
-        return log_density(self, self.model.rows(data, response=True))
+        densities: pd.Series = self.model.log_density(self, data)
+        return densities
 
     def weights_at(
         self, data: object = None, *, draws: int | None = None
     ) -> Float[np.ndarray, "draws rows experts"]:
-        """Draws of the component weights at each complete row of ``data``."""
-        from bayesvb.prediction import weight_draws
+        """Draws of the component weights at each complete row of ``data``.
 
-        return weight_draws(self, self.model.rows(data), draws)
+        A DataError if more ``draws`` are asked for than the fit has.
+        """
+        n_draws = count(self.draws)
+        if draws is not None and not 1 <= draws <= n_draws:
+            raise DataError(f"draws={draws!r} must be between 1 and {n_draws}")
+        weights: Float[np.ndarray, "draws rows experts"] = self.model.weights_at(self, data, draws)
+        return weights
 
     def save(self, path: str | Path) -> Path:
         """Write all to one netCDF file, the data included; ``bayesvb.load`` reads it back."""

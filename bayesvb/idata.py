@@ -11,15 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.errors import DataError
-from bayesvb.posterior_draws import (
-    NamedDraws,
-    approximation,
-    log_joint,
-    log_lik_blocks,
-    named_draws,
-    response_draws,
-    standard_draws,
-)
+from bayesvb.named_draws import NamedDraws, chunks, count, log_joint, log_lik_blocks
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,9 +32,9 @@ def arviz_object(fit: Fit) -> object:
     from bayesvb.arviz import to_arviz
 
     groups, named = fixed_groups(fit)
-    n_values = fit.n_draws * fit.model.source.n_rows * len(groups["observed_data"])
+    n_values = count(fit.draws) * fit.model.source.n_rows * len(groups["observed_data"])
     if 2 * 8 * n_values <= MEMORY_BUDGET:
-        log_lik = {joint_name(fit): log_likelihood(fit)}
+        log_lik = {fit.model.joint_name: log_likelihood(fit)}
         groups["log_likelihood"] = by_row(fit, log_lik, sampled=True)
         groups["posterior_predictive"] = by_row(fit, replicated(fit), sampled=True)
     else:
@@ -56,18 +48,17 @@ def arviz_object(fit: Fit) -> object:
 
 def fixed_groups(fit: Fit) -> tuple[dict[str, Any], NamedDraws]:
     """Groups whose size does not grow with rows times draws."""
-    named = named_draws(fit)
-    used = approximation(fit)
+    named = fit.model.named_draws(fit)
     statistics = {
-        "lp": log_joint(fit.mixture, fit.model.source, used.draws, fit.model.scales),
-        "log_q": used.log_density,
+        "lp": log_joint(fit.core, fit.model.source, fit.draws, fit.model.log_unit),
+        "log_q": fit.log_q,
     }
     elbo = fit.elbo_trace.to_numpy()
     constant = by_row(fit, covariates(fit)).assign_coords(iteration=np.arange(len(elbo)))
     groups = {
         "posterior": named.values,
         "sample_stats": statistics,
-        "observed_data": by_row(fit, observed(fit)),
+        "observed_data": by_row(fit, fit.model.observed()),
         "constant_data": constant.assign(elbo=("iteration", elbo)),
     }
     return groups, named
@@ -94,26 +85,15 @@ def by_row(fit: Fit, values: Mapping[str, np.ndarray], *, sampled: bool = False)
     coords = {"obs_id": coordinate(fit.model.design.index)}
     if not sampled:
         return xr.Dataset({name: ("obs_id", array) for name, array in values.items()}, coords)
-    coords |= {"chain": np.arange(1), "draw": np.arange(fit.n_draws)}
+    coords |= {"chain": np.arange(1), "draw": np.arange(count(fit.draws))}
     dims = ("chain", "draw", "obs_id")
     return xr.Dataset({name: (dims, array[None]) for name, array in values.items()}, coords)
-
-
-def joint_name(fit: Fit) -> str:
-    """Name of the response; of all together where there are several."""
-    return ", ".join(fit.model.design.response_names)
-
-
-def observed(fit: Fit) -> dict[str, np.ndarray]:
-    """Responses by name."""
-    response = np.asarray(fit.model.design.response)
-    return {name: response[:, i] for i, name in enumerate(fit.model.design.response_names)}
 
 
 def covariates(fit: Fit) -> dict[str, np.ndarray]:
     """Numeric columns of the data that the formula reads, other than the response."""
     frame: pd.DataFrame = fit.model.design.frame
-    taken = {*fit.model.design.response_names, *RESERVED}
+    taken = {*fit.model.observed(), *RESERVED}
     return {
         str(name): column.to_numpy(dtype=float)
         for name, column in frame.items()
@@ -128,17 +108,17 @@ def log_likelihood(fit: Fit) -> Float[np.ndarray, "draws rows"]:
 
 def log_lik_blocks_of(fit: Fit) -> Iterator[Float[np.ndarray, "draws rows"]]:
     """Log likelihood in the data's units, block by block."""
-    return log_lik_blocks(fit.mixture, fit.model.source, standard_draws(fit), fit.model.scales)
+    return log_lik_blocks(fit.core, fit.model.source, fit.draws, fit.model.log_unit)
 
 
 def replicated(fit: Fit) -> dict[str, np.ndarray]:
-    """Replicated responses by name; the same ones each time."""
+    """Replicated data by name; the same ones each time."""
     rng = np.random.default_rng([fit.seed, 1])
-    blocks = response_draws(
-        fit.mixture, fit.model.source, standard_draws(fit), fit.model.scales, rng
-    )
-    whole = np.concatenate(list(blocks), axis=2)
-    return {name: whole[:, i] for i, name in enumerate(fit.model.design.response_names)}
+    pieces = [
+        fit.model.replicates(fit, fit.draws, block, rng)
+        for block in chunks(fit.core, fit.model.source, count(fit.draws))
+    ]
+    return {name: np.concatenate([piece[name] for piece in pieces], axis=1) for name in pieces[0]}
 
 
 def attributes(fit: Fit) -> dict[str, object]:
@@ -147,11 +127,10 @@ def attributes(fit: Fit) -> dict[str, object]:
 
     return {
         "formula": fit.model.formula.canonical(),
-        "family": "mixture of Gaussian linear experts",
-        "gate": fit.model.gate,
-        "n_components": fit.model.n_components,
+        "family": fit.model.family,
+        "n_components": fit.core.n_components,
         "inference_method": "cavi",
-        "covariance": fit.response.label,
+        "covariance": fit.covariance,
         "inference_library": "bayesvb",
         "inference_library_version": bayesvb.__version__,
         "modeling_interface": "bayesvb",
@@ -163,5 +142,5 @@ def attributes(fit: Fit) -> dict[str, object]:
         "seed": fit.seed,
         "fit_seconds": fit.seconds,
         "n_missing": fit.model.design.n_missing,
-        "priors": json.dumps(vars(fit.model.priors)),
+        "options": json.dumps(fit.model.options()),
     }

@@ -28,8 +28,11 @@ def products(x: Float[np.ndarray, "terms rows"]) -> Float[np.ndarray, "pairs row
     >>> products(np.array([[1.0], [3.0]])).ravel()
     array([1., 3., 9.])
     """
-    first, second = lower_pairs(len(x))
-    result: Float[np.ndarray, "pairs rows"] = x[first] * x[second]
+    n_terms, n_rows = x.shape
+    result = np.empty((n_terms * (n_terms + 1) // 2, n_rows))
+    for i, term in enumerate(x):
+        start = i * (i + 1) // 2
+        np.multiply(x[: i + 1], term, out=result[start : start + i + 1])
     return result
 
 

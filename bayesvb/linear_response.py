@@ -11,10 +11,12 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.blocks import BLOCK_ROWS, Source, single_threaded_blas
+from bayesvb.coordinates import AbstractCoordinates
 from bayesvb.engines.cavi import cavi
 from bayesvb.engines.restarts import SCREEN_ROWS
 from bayesvb.engines.starts import sample_rows
-from bayesvb.models.base import AbstractResponsiveModel, Draws
+from bayesvb.models.base import AbstractModel
+from bayesvb.parts import Draws
 from bayesvb.stats import Stats
 
 STEP = 1e-2
@@ -34,7 +36,7 @@ FLATTEST = 1e-10
 """Smallest curvature of the bound, relative to that of the posterior, that is not rounding."""
 
 
-Responsive = AbstractResponsiveModel[Any, Any]
+Model = AbstractModel[Any, Any]
 Rows = Float[np.ndarray, "directions entries"]
 
 
@@ -62,7 +64,7 @@ class LinearResponse:
         return "linear-response" if self.failure is None else "mean-field"
 
     def move(
-        self, model: Responsive, posterior: Any, draws: Draws
+        self, model: Model, posterior: Any, draws: Draws
     ) -> tuple[Draws, Float[np.ndarray, " draws"]]:
         """Draws of the posterior given this covariance, with their log density.
 
@@ -73,11 +75,19 @@ class LinearResponse:
         if self.failure is not None:
             return draws, log_density
         values, axes = np.linalg.eigh(self.covariance)
-        coordinates = model.coordinates(posterior)
+        coordinates = coordinates_of(model, posterior)
         root = axes * np.sqrt(values) @ axes.T
         moved = coordinates.parameters(coordinates.standard(draws) @ root)
         change = coordinates.log_volume(draws) - coordinates.log_volume(moved)
         return moved, log_density + change - 0.5 * np.log(values).sum()
+
+
+def coordinates_of(model: Model, posterior: Any) -> AbstractCoordinates:
+    """Standard coordinates of a model that has them."""
+    found = model.coordinates(posterior)
+    if found is None:
+        raise TypeError(f"{type(model).__name__} has no standard coordinates")
+    return found
 
 
 def withheld(why: str, n_iter: int = 0) -> LinearResponse:
@@ -85,7 +95,7 @@ def withheld(why: str, n_iter: int = 0) -> LinearResponse:
     return LinearResponse(np.empty((0, 0)), n_iter, why)
 
 
-def linear_response(model: Responsive, source: Source, sums: Stats) -> LinearResponse:
+def linear_response(model: Model, source: Source, sums: Stats) -> LinearResponse:
     r"""Covariance of all parameters from the response of a variational posterior to tilts.
 
     Where ``exp(t h)`` multiplies the exact posterior, the derivative of ``E[g]`` in ``t`` is the
@@ -101,7 +111,7 @@ def linear_response(model: Responsive, source: Source, sums: Stats) -> LinearRes
 
     Parameters
     ----------
-    model : AbstractResponsiveModel
+    model : AbstractModel
     source : Source
     sums : Stats
         State of a converged fit.
@@ -112,7 +122,10 @@ def linear_response(model: Responsive, source: Source, sums: Stats) -> LinearRes
     19(51), the linear-response covariance of section 3. Giordano, Broderick (2015),
     arXiv:1502.07685, for the form ``(I - V H)^-1 V`` with conjugate factors.
     """
-    tilts = model.coordinates(model.update(sums)).tilts()
+    coordinates = model.coordinates(model.update(sums))
+    if coordinates is None:
+        return withheld("its experts or its gate have none")
+    tilts = coordinates.tilts()
     differences = _Differences(model, source, sums)
     try:
         with single_threaded_blas(), np.errstate(all="ignore"):
@@ -123,7 +136,7 @@ def linear_response(model: Responsive, source: Source, sums: Stats) -> LinearRes
 
 
 def sampled_response(
-    model: Responsive, source: Source, sums: Any, rng: np.random.Generator
+    model: Model, source: Source, sums: Any, rng: np.random.Generator
 ) -> LinearResponse:
     """Linear response of a fit, from a sample of the rows where there are many.
 
@@ -158,7 +171,7 @@ def _settled(space: _Lanczos) -> Float[np.ndarray, "tilts tilts"]:
 class _Differences:
     """Derivatives of expectations and of sweeps at the state of a fit, along given directions."""
 
-    def __init__(self, model: Responsive, source: Source, sums: Stats) -> None:
+    def __init__(self, model: Model, source: Source, sums: Stats) -> None:
         self.model = model
         self.source = source
         self.sums = sums
@@ -166,7 +179,7 @@ class _Differences:
 
     def metric(self, directions: Rows) -> Rows:
         """``V u`` for every direction ``u``: changes of the expectations."""
-        return self._along(directions, lambda p: self.model.expectations(p).to_vector())
+        return self._along(directions, lambda q: coordinates_of(self.model, q).expectations())
 
     def answers(self, directions: Rows) -> Rows:
         """``F' u`` for every direction ``u``: changes of the statistics one sweep on."""

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesvb.named_draws import count
 from bayesvb.summary import PROB
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from bayesvb.fit import Fit
-    from bayesvb.workbench import DensityRegression
+    from bayesvb.workbench.base import AbstractWorkbench
 
 MANY_TERMS = 40
 """Rows of one coefficient table that are printed in full."""
@@ -22,10 +23,10 @@ MANY_TERMS = 40
 NARROW = "Intervals are those of a mean-field posterior and are narrower than exact ones"
 
 
-def model_text(model: DensityRegression) -> str:
+def model_text(model: AbstractWorkbench) -> str:
     """Formula, data and priors of a model."""
     lines = [
-        f"Density regression, {model.n_components} components, {model.gate} gate",
+        model.description(),
         *formula_lines(model),
         "",
         "Priors in the units of the data",
@@ -34,7 +35,7 @@ def model_text(model: DensityRegression) -> str:
     return "\n".join(lines)
 
 
-def formula_lines(model: DensityRegression) -> list[str]:
+def formula_lines(model: AbstractWorkbench) -> list[str]:
     """Canonical formula, with what was filled in, and the rows used."""
     canonical = model.formula.canonical()
     filled = "" if model.formula.gating_given else "   (no gating part: same terms as the mean)"
@@ -47,7 +48,7 @@ def formula_lines(model: DensityRegression) -> list[str]:
     return [f"Formula:   {canonical}{filled}", f"Data:      {rows}"]
 
 
-def _prior_lines(model: DensityRegression) -> str:
+def _prior_lines(model: AbstractWorkbench) -> str:
     table = model.prior_table()
     shown = table.iloc[:MANY_TERMS].reset_index()
     text = shown.to_string(index=False, na_rep="", float_format=lambda x: f"{x:.4g}")
@@ -60,19 +61,19 @@ def fit_text(fit: Fit) -> str:
     """Summary of a fit: header, components, coefficients, predictive accuracy."""
     table = fit.summary()
     lines = [
-        "Mixture of Gaussian linear experts, variational posterior (CAVI)",
+        fit.model.title,
         *formula_lines(fit.model),
-        f"Draws:     {fit.n_draws}, {fit.response.label} covariance, seed {fit.seed}",
+        f"Draws:     {count(fit.draws)} ({fit.covariance}), seed {fit.seed}",
         *_fit_lines(fit),
-        "",
-        _components(fit),
-        "",
-        _coefficients(table, "mean", "mean"),
     ]
-    if "gating" in table.index.get_level_values("part"):
-        meaning = fit.mixture.gate.coefficient_meaning()
-        lines += ["", _coefficients(table, "gating", f"gating ({meaning})")]
-    lines += ["", accuracy_line(fit), interval_line(fit), "Components are sorted by share."]
+    if "share" in table.index.get_level_values("part"):
+        lines += ["", _components(fit)]
+    for part, title in fit.model.headings(fit).items():
+        if part in table.index.get_level_values("part"):
+            lines += ["", _coefficients(table, part, title)]
+    lines += ["", accuracy_line(fit), interval_line(fit)]
+    if fit.core.n_components > 1:
+        lines.append("Components are sorted by share.")
     return "\n".join(lines)
 
 
@@ -87,10 +88,11 @@ def _fit_lines(fit: Fit) -> list[str]:
 
 def interval_line(fit: Fit) -> str:
     """What intervals are made with."""
-    failure = fit.response.failure
-    if failure is None:
-        return "Intervals have the linear-response covariance of all parameters."
-    return f"{NARROW}: {failure}."
+    if fit.covariance == "mean-field":
+        return f"{NARROW}{'' if fit.response.failure is None else f': {fit.response.failure}'}."
+    if fit.covariance == "importance":
+        return "Intervals are those of draws by importance weights."
+    return "Intervals have the linear-response covariance of all parameters."
 
 
 def khat_text(khat: float) -> str:

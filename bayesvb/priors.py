@@ -1,8 +1,9 @@
-"""Priors of density regression, on the scale on which the model works."""
+"""Priors of the models, on the scale on which they work."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import Any
 
 from bayesvb.errors import PriorError
 
@@ -51,24 +52,81 @@ class Priors:
     hint: a small number such as 0.01 is nearly flat and still proper
     """
 
-    coefficient_sd: float = 7.0
+    coefficient_sd: float = 10.0
     noise_shape: float = 0.5
-    noise_rate: float = 0.0175
+    noise_rate: float = 0.01
     gating_sd: float = 1.5
     gating_intercept_sd: float = 5.0
     concentration: float = 1.0
     standardize: bool = True
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if field.name == "standardize":
-                if not isinstance(value, bool):
-                    raise PriorError(f"standardize={value!r} must be True or False")
-            elif isinstance(value, bool) or not isinstance(value, int | float):
-                raise PriorError(f"{field.name}={value!r} must be a number")
-            elif not 0.0 < value < float("inf"):
-                raise PriorError(
-                    f"{field.name}={value!r} must be a positive, finite number",
-                    hint="a small number such as 0.01 is nearly flat and still proper",
-                )
+        check_numbers(self)
+
+
+@dataclass(frozen=True)
+class GaussianPriors:
+    """Prior of a mixture of Gaussians, for variables with mean zero and standard deviation one.
+
+    Attributes
+    ----------
+    mean_precision : float
+        Precision of a component's mean, in units of that component's precision: how many rows the
+        prior guess of zero is worth.
+    covariance_rows : float
+        Rows that the prior guess of a covariance is worth; degrees of freedom of the Wishart less
+        the number of variables plus one.
+    covariance_scale : float
+        Prior guess of a component's standard deviations.
+    concentration : float or None
+        Dirichlet concentration of each weight; None for one over the number of components, which
+        lets superfluous components empty themselves.
+    standardize : bool
+        Whether variables are standardised at all.
+
+    Raises
+    ------
+    PriorError
+        If a number is not positive and finite.
+
+    Examples
+    --------
+    >>> GaussianPriors().concentration is None
+    True
+    """
+
+    mean_precision: float = 0.05
+    covariance_rows: float = 2.0
+    covariance_scale: float = 0.3
+    concentration: float | None = None
+    standardize: bool = True
+
+    def __post_init__(self) -> None:
+        check_numbers(self, optional=("concentration",))
+
+
+def check_numbers(priors: Any, *, optional: tuple[str, ...] = ()) -> None:
+    """Raise unless every field is positive and finite, ``standardize`` a truth value."""
+    for field in fields(priors):
+        value = getattr(priors, field.name)
+        if field.name == "standardize":
+            if not isinstance(value, bool):
+                raise PriorError(f"standardize={value!r} must be True or False")
+        elif value is None and field.name in optional:
+            continue
+        elif isinstance(value, bool) or not isinstance(value, int | float):
+            raise PriorError(f"{field.name}={value!r} must be a number")
+        elif not 0.0 < value < float("inf"):
+            raise PriorError(
+                f"{field.name}={value!r} must be a positive, finite number",
+                hint="a small number such as 0.01 is nearly flat and still proper",
+            )
+
+
+def check_priors(priors: object, kind: type) -> None:
+    """Raise unless ``priors`` are of this class, or left out."""
+    if priors is not None and not isinstance(priors, kind):
+        raise PriorError(
+            f"priors={priors!r} are not {kind.__name__}",
+            hint=f"write priors=bayesvb.{kind.__name__}({fields(kind)[0].name}=...)",
+        )

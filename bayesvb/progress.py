@@ -6,10 +6,9 @@ import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
-if TYPE_CHECKING:
-    from bayesvb.engines.restarts import Watch
+from bayesvb.engines.restarts import Watch
 
 WIDTH = 24
 """Characters of the bar."""

@@ -19,7 +19,6 @@ from bayesvb.errors import DataError, FormulaError
 from bayesvb.fit import Fit
 from bayesvb.idata import attributes, fixed_groups
 from bayesvb.linear_response import LinearResponse
-from bayesvb.priors import Priors
 from bayesvb.stats import Stats
 from bayesvb.storage import dataset_to_frame, frame_to_dataset, read_tree, write_tree
 
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-    from bayesvb.workbench import DensityRegression
+    from bayesvb.workbench.base import AbstractWorkbench
 
 FRAME, STATE = "data_frame", "fit_state"
 """Nodes of the file that are not ArviZ groups."""
@@ -51,11 +50,10 @@ def _description(fit: Fit) -> dict[str, object]:
     return {
         "model": type(model).__name__,
         "formula": model.formula.text,
-        "n_components": model.n_components,
-        "gate": model.gate,
-        "priors": vars(model.priors),
+        "options": model.options(),
         "order": list(fit.order),
         "response": {"n_iter": fit.response.n_iter, "failure": fit.response.failure},
+        "covariance": fit.covariance,
         "traces": [str(key) for key in fit.traces],
         "restarts": fit.restarts.to_dict(orient="list"),
         "converged": fit.converged,
@@ -132,19 +130,23 @@ def _model(
     state: Mapping[str, np.ndarray],
     frame: pd.DataFrame,
     context: Mapping[str, object] | None,
-) -> DensityRegression:
+) -> AbstractWorkbench:
     from bayesvb.workbench import MODELS
 
+    arguments = dict(told["options"])
+    if "priors" in arguments:
+        arguments["priors"] = MODELS[told["model"]].prior_class(**arguments["priors"])
+    if "weights" in state:
+        arguments["weights"] = state["weights"]
+    if context is not None:
+        arguments["context"] = context
     try:
-        return MODELS[told["model"]](
+        model: AbstractWorkbench = MODELS[told["model"]](
             told["formula"],
             frame,
-            n_components=told["n_components"],
-            gate=told["gate"],
-            priors=Priors(**told["priors"]),
-            weights=state.get("weights"),
-            context=context,
+            **arguments,
         ).recalling(state["complete"] > 0)
+        return model
     except FormulaError as error:
         if context is not None:
             raise
@@ -153,27 +155,27 @@ def _model(
 
 
 def _rebuilt(
-    told: Mapping[str, Any], state: Mapping[str, np.ndarray], model: DensityRegression
+    told: Mapping[str, Any], state: Mapping[str, np.ndarray], model: AbstractWorkbench
 ) -> Fit:
     """Fit from its stored parts."""
     import pandas as pd
 
-    blank = model.mixture.start(
-        model.mixture.begin(model.source.blocks[0].part(0, 0), np.zeros((model.n_components, 0)))
-    )
-    mixture, _ = model.mixture.permuted(told["order"], blank)
+    from bayesvb.workbench.base import blank_sums
+
+    core = model.relabelled(told["order"])
     restarts = pd.DataFrame(told["restarts"])
     restarts.index = pd.RangeIndex(1, len(restarts) + 1, name="restart")
-    return Fit(
+    sums = filled(core.start(blank_sums(core, model.source)), state, "sums.")
+    q, q_draws = core.update(sums), _named(state, "draws.")
+    fit = Fit(
         model=model,
-        mixture=mixture,
-        sums=filled(blank, state, "sums."),
+        core=core,
+        sums=sums,
         order=tuple(told["order"]),
-        q_draws={
-            name.removeprefix("draws."): values
-            for name, values in state.items()
-            if name.startswith("draws.")
-        },
+        draws=q_draws,
+        log_q=core.log_posterior(q, q_draws),
+        covariance="mean-field",
+        q_draws=q_draws,
         response=LinearResponse(state["response"], **told["response"]),
         restarts=restarts,
         traces={_key(key): state[f"trace.{key}"] for key in told["traces"]},
@@ -182,6 +184,12 @@ def _rebuilt(
         seconds=told["seconds"],
         seed=told["seed"],
     )
+    return fit.with_covariance(told["covariance"])
+
+
+def _named(state: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
+    """Arrays whose names begin so, without it."""
+    return {name[len(prefix) :]: array for name, array in state.items() if name.startswith(prefix)}
 
 
 def _key(text: str) -> int | str:

@@ -56,6 +56,13 @@ class Scaling:
             centre, scale = np.zeros_like(centre), np.ones_like(scale)
         return cls(centre, scale, None)
 
+    @classmethod
+    def of_variables(
+        cls, matrix: Float[np.ndarray, "rows columns"], *, active: bool = True
+    ) -> Scaling:
+        """Scaling of the variables of a model without a response: centre and unit variance."""
+        return cls.of_response(matrix, centred=True, active=active)
+
     def rows_last(
         self, matrix: Float[np.ndarray, "rows columns"]
     ) -> Float[np.ndarray, "columns rows"]:

@@ -21,9 +21,8 @@ def baseline(fit: Fit) -> Float[np.ndarray, " rows"] | None:
     NaN for a row without which the terms cannot be estimated.
     """
     design = fit.model.design
-    response = np.asarray(design.response, dtype=float)
-    total = np.zeros(len(response))
-    for one in response.T:
+    total = np.zeros(len(design.frame))
+    for one in fit.model.observed().values():
         found = leave_one_out(design.matrices["mean"], one, fit.model.weights)
         if found is None:
             return None

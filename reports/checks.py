@@ -7,9 +7,19 @@ from typing import Literal
 from .plain import Summary
 
 Verdict = Literal["ok", "look", "problem"]
+Reach = Literal["everything", "parameters", "accuracy"]
+"""What a check is about: the whole fit, its parameters, or estimates of its accuracy."""
 
 
-def check(name: str, verdict: Verdict, value: str, *, reading: str, threshold: str) -> Summary:
+def check(
+    name: str,
+    verdict: Verdict,
+    value: str,
+    *,
+    reading: str,
+    threshold: str,
+    reach: Reach = "everything",
+) -> Summary:
     """One check as the verdict box shows it.
 
     Parameters
@@ -23,6 +33,8 @@ def check(name: str, verdict: Verdict, value: str, *, reading: str, threshold: s
         What it means, in one sentence.
     threshold : str
         Where "ok" and "look" end.
+    reach : {"everything", "parameters", "accuracy"}
+        What is in doubt if the check fails.
     """
     return {
         "name": name,
@@ -30,6 +42,7 @@ def check(name: str, verdict: Verdict, value: str, *, reading: str, threshold: s
         "value": value,
         "reading": reading,
         "threshold": threshold,
+        "reach": reach,
     }
 
 

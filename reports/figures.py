@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib
 from matplotlib.axes import Axes
@@ -33,7 +33,7 @@ POINT = "#8b8f98"
 DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)), (0, (9, 2)))
 MARKERS = "osD^vP<X>p*h"
 
-STYLE: dict[str, Any] = {
+STYLE: Any = {
     "svg.fonttype": "none",
     "svg.hashsalt": "bayesvb",
     "text.parse_math": False,
@@ -124,12 +124,14 @@ def drawn(
     }
 
 
-def axes_of(figure: Figure, *, x: str = "", y: str = "", grid: str | None = None) -> Axes:
+def axes_of(
+    figure: Figure, *, x: str = "", y: str = "", grid: Literal["x", "y"] | None = None
+) -> Axes:
     """The only axes of a figure, with labels and light grid lines."""
     axes = figure.add_subplot()
     axes.set_xlabel(shortened(x))
     axes.set_ylabel(shortened(y))
-    if grid == "x" or grid == "y":
+    if grid:
         axes.grid(axis=grid)
         axes.set_axisbelow(True)
     return axes

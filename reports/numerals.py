@@ -1,4 +1,4 @@
-"""Numbers as a reader wants them: aligned decimals, true minus signs, no exponents in code style."""
+"""Numbers as a reader wants them: even decimals, true minus signs, no code."""
 
 from __future__ import annotations
 

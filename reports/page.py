@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,9 @@ from .sections.verdict import verdict
 
 if TYPE_CHECKING:
     from bayesvb.fit import Fit
+
+NAMED = 4
+"""Variables that the title names."""
 
 FORMAT = 1
 """Raised when a reader of the JSON twin has to change."""
@@ -46,14 +50,15 @@ def page_summary(fits: Mapping[str, Fit], date: str | None = None) -> Summary:
         "comparison": comparison(fits) if several else None,
         "fits": reports,
     }
-    return _identified(plain(whole), "page")
+    found: Summary = _identified(plain(whole), "page")
+    return found
 
 
 def _fit_summary(fit: Fit, name: str, prefix: str) -> Summary:
     found = {key: section.summary(fit) for key, section in SECTIONS.items()}
     kept = {key: one for key, one in found.items() if one is not None}
-    components = fit.components()
     model = fit.model
+    components = kept.get("components", {"occupied": fit.core.n_components})
     return {
         "name": name,
         "prefix": prefix,
@@ -61,9 +66,9 @@ def _fit_summary(fit: Fit, name: str, prefix: str) -> Summary:
         "in_short": {
             "rows": len(model.design.frame),
             "left_out": model.design.n_missing,
-            "components": model.n_components,
-            "occupied": int((components["rows"] > 0).sum()),
-            "gate": model.gate,
+            "components": fit.core.n_components,
+            "occupied": components["occupied"],
+            "description": model.description(),
             "seconds": fit.seconds,
         },
         "verdict": verdict(kept),
@@ -72,10 +77,11 @@ def _fit_summary(fit: Fit, name: str, prefix: str) -> Summary:
 
 
 def _title(fits: Mapping[str, Fit]) -> str:
-    responses = dict.fromkeys(
-        name for fit in fits.values() for name in fit.model.design.response_names
-    )
-    what = "Density regression of " + ", ".join(responses)
+    kinds = {re.sub("(?<=[a-z])(?=[A-Z])", " ", type(fit.model).__name__) for fit in fits.values()}
+    names = list(dict.fromkeys(name for fit in fits.values() for name in fit.model.observed()))
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    kind = kinds.pop().capitalize() if len(kinds) == 1 else "Fits"
+    what = f"{kind} of {', '.join(names[:NAMED])}{more}"
     return what if len(fits) == 1 else f"{what}: {len(fits)} fits"
 
 
@@ -99,11 +105,15 @@ def html(summary: Summary) -> str:
     """The page of a summary."""
     titles = {name: section.title for name, section in SECTIONS.items()}
     style = resources.files("bayesvb.reports").joinpath("static/report.css")
-    return _environment().get_template("page.html").render(
-        summary=summary,
-        titles=titles,
-        style=Markup(style.read_text(encoding="utf-8")),
-        twin=Markup(twin(summary)),
+    return (
+        _environment()
+        .get_template("page.html")
+        .render(
+            summary=summary,
+            titles=titles,
+            style=Markup(style.read_text(encoding="utf-8")),
+            twin=Markup(twin(summary)),
+        )
     )
 
 

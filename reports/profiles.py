@@ -13,7 +13,7 @@ from jaxtyping import Float
 from bayesvb.frames import kind_of
 from bayesvb.student_mixture import StudentMixture
 
-from .numerals import numeral
+from .numerals import numeral, significant
 
 if TYPE_CHECKING:
     from bayesvb.fit import Fit
@@ -111,7 +111,9 @@ def typical(frame: pd.DataFrame, names: tuple[str, ...]) -> dict[str, object]:
     for name in names:
         one = covariate(frame, name)
         column = frame[name]
-        found[name] = column.mode().iloc[0] if one.discrete else float(column.astype(float).median())
+        found[name] = (
+            column.mode().iloc[0] if one.discrete else float(column.astype(float).median())
+        )
     return found
 
 
@@ -149,8 +151,14 @@ def _value(value: object) -> str:
 
 
 def labels(values: list[object]) -> list[str]:
-    """Values as labels of an axis or of rows."""
-    return [_value(value) for value in values]
+    """Values as labels of an axis or of rows; numbers with as many decimals as tell them apart."""
+    numbers = [float(one) for one in values if isinstance(one, float | np.floating)]
+    if len(numbers) < len(values) or not numbers:
+        return [_value(value) for value in values]
+    decimals = significant([float(np.ptp(numbers)) or numbers[0]], 3)
+    while decimals and np.array_equal(np.round(numbers, decimals - 1), numbers):
+        decimals -= 1
+    return [numeral(one, decimals) for one in numbers]
 
 
 def most_moving(
@@ -169,7 +177,7 @@ def most_moving(
         moved[name] = measure(fit.predictive(rows.frame, response=response))
     if not moved or max(moved.values()) < 1e-9:
         return None
-    return max(moved, key=lambda name: moved[name])
+    return str(max(moved, key=lambda name: moved[name]))
 
 
 def weights_moved(distribution: StudentMixture) -> float:

@@ -12,9 +12,9 @@ from bayesvb.blocks import Source
 from bayesvb.criteria import loo, waic
 from bayesvb.design import Rows
 from bayesvb.elpd import Elpd, read_elpd
-from bayesvb.posterior_draws import log_lik_blocks, standard_draws
-from bayesvb.prediction import predictive
+from bayesvb.named_draws import log_lik_blocks
 from bayesvb.student_mixture import StudentMixture
+from bayesvb.workbench.density_prediction import predictive
 
 from .numerals import numeral
 from .quiet import quiet
@@ -71,32 +71,33 @@ def sample(fit: Fit, most: int) -> Sample:
     return Sample(np.sort(rng.choice(n_all, size=most, replace=False)), n_all)
 
 
-def observed(fit: Fit, at: Int[np.ndarray, " rows"], number: int) -> Float[np.ndarray, " rows"]:
-    """Values of one response in the formula's units."""
-    return np.asarray(fit.model.design.response, dtype=float)[at, number]
+def regresses(fit: Fit) -> bool:
+    """Whether the fit describes a numeric response given covariates."""
+    design = fit.model.design
+    return "mean" in design.terms and design.levels is None
 
 
 def predictive_at(fit: Fit, at: Int[np.ndarray, " rows"], response: str) -> StudentMixture:
     """Predictive distributions of one response at rows of the fit."""
-    return predictive(fit, _rows(fit, at), response)
+    return predictive(fit.model, fit, _rows(fit, at), response)
 
 
 def _rows(fit: Fit, at: Int[np.ndarray, " rows"]) -> Rows:
     design = fit.model.design
     matrices = {part: np.ascontiguousarray(matrix[at]) for part, matrix in design.matrices.items()}
-    given = np.asarray(design.response, dtype=float)[at]
+    given = None if design.response is None else design.response[at]
     return Rows(design.index[at], np.ones(len(at), dtype=bool), matrices, given)
 
 
 def source_at(fit: Fit, at: Int[np.ndarray, " rows"]) -> Source:
     """Rows of the fit on the standardised scale, each counted once."""
     rows = _rows(fit, at)
-    return Source((fit.model.scales.block(rows.matrices, np.asarray(rows.response)),))
+    return Source((fit.model.block(rows),))
 
 
 def log_likelihood(fit: Fit, at: Int[np.ndarray, " rows"]) -> Float[np.ndarray, "draws rows"]:
     """Log likelihood of rows of the fit under every draw, in the data's units."""
-    blocks = log_lik_blocks(fit.mixture, source_at(fit, at), standard_draws(fit), fit.model.scales)
+    blocks = log_lik_blocks(fit.core, source_at(fit, at), fit.draws, fit.model.log_unit)
     return np.concatenate(list(blocks), axis=1)
 
 

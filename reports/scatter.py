@@ -17,18 +17,18 @@ JITTER = 0.28
 
 
 def places(
-    frame: pd.DataFrame, one: Covariate, at: Int[np.ndarray, " rows"]
-) -> Float[np.ndarray, " rows"]:
+    frame: pd.DataFrame, one: Covariate, at: Int[np.ndarray, " shown"]
+) -> Float[np.ndarray, " shown"]:
     """Places on the axis of rows; NaN where the level is not drawn."""
-    column = frame[one.name].iloc[at]
+    column: pd.Series = frame[one.name].iloc[at]
     if not one.discrete:
-        return column.to_numpy(dtype=float)
+        return np.asarray(column, dtype=float)
     numbers = column.astype(float) if column.dtype.kind in "iuf" else column.astype(object)
     place = {value: number for number, value in enumerate(one.values)}
     found = np.array([place.get(value, np.nan) for value in numbers], dtype=float)
     # the golden ratio spreads consecutive rows evenly, and the same way each time
     spread = (np.arange(len(found)) * 0.6180339887498949) % 1.0
-    return found + JITTER * (2.0 * spread - 1.0)
+    return np.asarray(found + JITTER * (2.0 * spread - 1.0))
 
 
 def cloud(
@@ -37,7 +37,7 @@ def cloud(
     one: Covariate,
     values: Float[np.ndarray, " rows"],
     *,
-    at: Int[np.ndarray, " rows"],
+    at: Int[np.ndarray, " shown"],
     **style: Any,
 ) -> None:
     """Points of the rows ``at``; the more there are the fainter they become."""
@@ -50,7 +50,7 @@ def cloud(
 
 def level_axis(axes: Axes, values: list[object]) -> None:
     """Levels as ticks of the horizontal axis."""
-    names = [shortened(text, 14) for text in labels(values)]
+    names = [shortened(text, 20) for text in labels(values)]
     turned = len(names) > 6 or sum(map(len, names)) > 45
     axes.set_xticks(range(len(names)), names, rotation=40 if turned else 0,
                     ha="right" if turned else "center")  # fmt: skip

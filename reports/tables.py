@@ -16,6 +16,9 @@ MOST_ROWS = 150
 LONG = 24
 """A longer table is folded."""
 
+SHORT = 30
+"""Characters up to which text stays on one line."""
+
 Decimals = Mapping[str, int | Sequence[int]]
 
 
@@ -46,9 +49,7 @@ def table(
     titles, decimals = titles or {}, decimals or {}
     shown = frame.iloc[:MOST_ROWS]
     columns = [str(name) for name in frame.columns]
-    by_column = [
-        _decimals(shown.iloc[:, i], decimals.get(name)) for i, name in enumerate(columns)
-    ]
+    by_column = [_decimals(shown.iloc[:, i], decimals.get(name)) for i, name in enumerate(columns)]
     names = [str(name or "") for name in frame.index.names]
     labels = shown.index.to_list()
     rows = [
@@ -63,7 +64,7 @@ def table(
         "caption": caption,
         "heads": [titles.get(name, name) for name in names],
         "titles": [titles.get(name, name) for name in columns],
-        "text": [_is_text(shown.iloc[:, i]) for i in range(len(columns))],
+        "text": [_text_class(shown.iloc[:, i]) for i in range(len(columns))],
         "rows": rows,
         "n_rows": len(frame),
         "left_out": len(frame) - len(shown),
@@ -83,9 +84,10 @@ def _decimals(column: pd.Series, given: int | Sequence[int] | None) -> list[int 
     return [significant(column.to_numpy())] * len(column)
 
 
-def _is_text(column: pd.Series) -> bool:
-    """Whether a column is to be read, not compared digit by digit."""
-    return any(isinstance(one, str) for one in column)
+def _text_class(column: pd.Series) -> str:
+    """Style of a column that is to be read; none for numbers, which are compared."""
+    lengths = [len(one) for one in column if isinstance(one, str)]
+    return "" if not lengths else "text" if max(lengths) <= SHORT else "text long"
 
 
 def after_uncertainty(sd: np.ndarray) -> list[int]:

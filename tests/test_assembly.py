@@ -18,7 +18,7 @@ def model(priors=None, gate="softmax"):
 
 def prior_numbers(model):
     """All numbers of the priors inside the model."""
-    experts, gate = model.mixture.experts.prior, model.mixture.gate.prior
+    experts, gate = model.core.experts.prior, model.core.gate.prior
     values = [value for prior in (experts, gate) for value in vars(prior).values()]
     return np.concatenate([np.ravel(value) for value in values])
 
@@ -35,7 +35,7 @@ def test_every_prior_changes_the_model_that_is_fitted(name):
 @pytest.mark.parametrize("gate", ["softmax", "stick-breaking"])
 def test_the_printed_scale_of_a_gating_coefficient_is_that_of_draws_from_the_prior(gate, rng):
     described = model(gate=gate)
-    gating = described.mixture.gate
+    gating = described.core.gate
     draws = gating.draws(gating.prior, 20_000, rng)
     spread = described.scales.parts["gating"].coefficients(draws).std(axis=0)
     printed = described.prior_table().loc["gating", "scale"].to_numpy()

@@ -116,6 +116,24 @@ def test_every_gate_can_be_chosen(run, gate):
     assert result.stderr == ""
 
 
+FORMULAS = {"density": "waiting ~ eruptions", "gmm": "~ waiting + eruptions"}
+
+
+@pytest.mark.parametrize("model", COMMAND_NAMES)
+def test_every_model_can_be_fitted_and_predicts(run, model):
+    words = ["--model", model, *QUICK, "--save", "a.nc"]
+    succeeded(run("fit", FORMULAS[model], "faithful", *words))
+    assert type(bvb.load("a.nc").model).__name__ == COMMAND_NAMES[model]
+    said = succeeded(run("predict", "a.nc", "faithful", "--response", "waiting")).stdout
+    assert len(said.splitlines()) == 1 + len(bvb.datasets.load("faithful"))
+
+
+def test_an_option_of_another_model_is_refused(run):
+    refused(run("fit", FORMULA, "mcycle", "--covariance", "full"), "--model density")
+    words = ["--model", "gmm", "--gate", "softmax"]
+    refused(run("fit", FORMULAS["gmm"], "faithful", *words), "--gate", "--model gmm")
+
+
 def test_weights_name_a_column(run, mcycle, fitted):
     mcycle.assign(w=1.0).to_csv("data.csv", index=False)
     succeeded(run("fit", FORMULA, "data.csv", *QUICK, "--weights", "w", "--save", "a.nc"))

@@ -33,7 +33,7 @@ def fit(model):
 
 def without(fit):
     """The fit as if linear response had failed."""
-    return replace(fit, response=withheld("the moon was full"))
+    return replace(fit, response=withheld("the moon was full")).with_covariance("mean-field")
 
 
 def test_intervals_are_linear_response_unless_told_otherwise(fit):
@@ -46,15 +46,16 @@ def test_intervals_are_linear_response_unless_told_otherwise(fit):
 
 
 def test_mean_field_draws_are_those_of_q(fit):
-    plain = fit.draws("mean-field")
+    plain = fit.with_covariance("mean-field")
+    assert plain.covariance == "mean-field"
     sigma = fit.model.scales.response.scale / np.sqrt(fit.q_draws["precision"][:, :, 0])
-    assert_allclose(plain["sigma"].to_numpy()[0], sigma)
-    assert plain.attrs["covariance"] == "mean-field"
+    assert_allclose(plain.posterior["sigma"].to_numpy()[0], sigma)
+    assert plain.with_covariance("linear-response").posterior.equals(fit.posterior)
 
 
 def test_posterior_arviz_and_tables_tell_the_same(fit):
     posterior = fit.posterior
-    assert posterior.attrs["covariance"] == "linear-response"
+    assert fit.covariance == "linear-response"
     from_draws = posterior["sigma"].std(("chain", "draw"), ddof=1).to_numpy()
     assert_allclose(fit.summary()["sd"].xs("sigma"), from_draws)
     assert_allclose(fit.components()["sigma"], posterior["sigma"].mean(("chain", "draw")))
@@ -82,9 +83,10 @@ def test_linear_response_can_be_left_out(model, fit):
     )
 
 
-@pytest.mark.parametrize("call", ["fit", "summary", "draws"])
+@pytest.mark.parametrize("call", ["fit", "summary", "with_covariance"])
 def test_an_unknown_covariance_is_refused(model, fit, call):
-    calls = {"fit": model.fit, "summary": fit.summary, "draws": fit.draws}
+    calls = {"fit": model.fit, "summary": fit.summary}
+    calls["with_covariance"] = fit.with_covariance
     with pytest.raises(DataError, match="did you mean 'linear-response'"):
         calls[call](covariance="linear-respons")
 
@@ -116,15 +118,16 @@ def test_k_hat_is_that_of_the_draws_in_use(fit):
 
 
 def test_resampled_draws_are_draws_and_refused_when_weights_are_bad(fit):
-    once, again = fit.draws(resampled=True), fit.draws(resampled=True)
-    assert once.equals(again)
-    assert once.attrs["covariance"] == "linear-response, resampled"
+    again = fit.with_covariance("importance")
+    assert again.posterior.equals(fit.with_covariance("importance").posterior)
+    assert again.summary().attrs["covariance"] == "importance"
+    assert again.khat == fit.khat
     plain = fit.posterior["sigma"].to_numpy()[0]
-    resampled = once["sigma"].to_numpy()[0]
+    resampled = again.posterior["sigma"].to_numpy()[0]
     assert {tuple(row) for row in resampled} < {tuple(row) for row in plain}
-    bad = replace(fit, q_draws={**fit.q_draws, "gate": 8.0 * fit.q_draws["gate"]})
+    bad = replace(fit, draws={**fit.draws, "gate": 8.0 * fit.draws["gate"]})
     with pytest.raises(DataError, match="cannot be trusted"):
-        bad.draws(resampled=True)
+        bad.with_covariance("importance")
 
 
 def narrow_draws(n_draws=10_000):
@@ -166,7 +169,7 @@ def test_leave_one_out_is_corrected_where_the_weights_are_good(data):
         chosen, corrected, plain = (
             read_elpd(fit.loo(corrected=how)) for how in (None, True, False)
         )
-        bad = without(replace(fit, q_draws={**fit.q_draws, "gate": 8.0 * fit.q_draws["gate"]}))
+        bad = replace(fit, draws={**fit.draws, "gate": 8.0 * fit.draws["gate"]})
         assert read_elpd(bad.loo()).elpd == read_elpd(bad.loo(corrected=False)).elpd
     assert chosen.elpd == corrected.elpd != plain.elpd
 
@@ -182,9 +185,9 @@ def test_a_sample_of_the_rows_has_the_response_of_all(monkeypatch, data):
     )
     fit = bvb.DensityRegression("y ~ x", rows, n_components=2).fit(seed=1, restarts=1)
     monkeypatch.setattr("bayesvb.linear_response.SCREEN_ROWS", 6000)
-    sampled = sampled_response(fit.mixture, fit.model.source, fit.sums, rng)
-    other = replace(fit, response=sampled)
-    ratio = other.summary()["sd"] / fit.summary()["sd"]
+    sampled = sampled_response(fit.core, fit.model.source, fit.sums, rng)
+    other = replace(fit, response=sampled).with_covariance("mean-field")
+    ratio = other.summary(covariance="linear-response")["sd"] / fit.summary()["sd"]
     # 3000 rows: a component's information is known to some per cent.
     assert (np.abs(ratio - 1.0) < 0.05).all()
     assert not (ratio == 1.0).all()

@@ -1,20 +1,28 @@
 """The progress line: on terminals only, and gone in the end."""
 
-from io import StringIO
+from io import BytesIO, TextIOWrapper
 
 from bayesvb.progress import ERASE, WIDTH, progress_line, progress_text
 
 
-class Terminal(StringIO):
+class Pipe(TextIOWrapper):
+    def __init__(self):
+        super().__init__(BytesIO(), encoding="utf-8", write_through=True)
+
+    def written(self):
+        return self.buffer.getvalue().decode()
+
+
+class Terminal(Pipe):
     def isatty(self):
         return True
 
 
 def test_nothing_is_written_to_a_pipe():
-    stream = StringIO()
+    stream = Pipe()
     with progress_line(3, stream) as watch:
         assert watch is None
-    assert stream.getvalue() == ""
+    assert stream.written() == ""
 
 
 def test_the_line_is_erased_at_the_end_also_after_an_error():
@@ -25,7 +33,7 @@ def test_the_line_is_erased_at_the_end_also_after_an_error():
             raise KeyboardInterrupt
     except KeyboardInterrupt:
         pass
-    assert stream.getvalue().endswith(ERASE)
+    assert stream.written().endswith(ERASE)
 
 
 def test_the_line_shows_the_gain_within_a_restart_only():
@@ -43,4 +51,4 @@ def test_pictures_that_cannot_be_read_are_left_out():
     with progress_line(3, stream) as watch:
         for passes in range(1000):
             watch(0, passes, 0.0)
-    assert stream.getvalue().count(ERASE) < 20
+    assert stream.written().count(ERASE) < 20

@@ -121,10 +121,17 @@ def seeds_start(sample: Block, n_components: int, rng: np.random.Generator) -> A
 
 
 def residual_start(sample: Block, n_components: int, rng: np.random.Generator) -> AbstractStart:
-    """Slices of the residuals of least squares, the direction jittered by the covariates."""
+    """Slices of the residuals of least squares, the direction jittered by the covariates.
+
+    Without a response, slices of a random direction.
+    """
     columns = distinct_columns(sample)
     points = features(sample)[columns]
     n_responses = len(sample.response)
+    shares = np.arange(1, n_components) / n_components
+    if n_responses == 0:
+        direction = rng.standard_normal(len(points))
+        return Slices(columns, direction, np.quantile(direction @ points, shares), n_components)
     covariates = points[n_responses:]
     weights = rng.standard_normal(n_responses) if n_responses > 1 else np.ones(1)
     response = weights @ points[:n_responses]
@@ -132,7 +139,6 @@ def residual_start(sample: Block, n_components: int, rng: np.random.Generator) -
     spread = float(np.std(response - slope @ covariates))
     jitter = 0.3 * spread * rng.standard_normal(len(slope)) / max(len(slope), 1) ** 0.5
     direction = np.concatenate([weights, jitter - slope])
-    shares = np.arange(1, n_components) / n_components
     return Slices(columns, direction, np.quantile(direction @ points, shares), n_components)
 
 

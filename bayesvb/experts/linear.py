@@ -5,18 +5,56 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from bayesvb.blocks import Block
-from bayesvb.experts.linear_coordinates import LinearCoordinates, linear_expectations
-from bayesvb.experts.linear_sums import LinearSums
+from bayesvb.experts.base import AbstractExperts
+from bayesvb.experts.linear_coordinates import LinearCoordinates
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.linalg import products, quadratic_weights, unpack
+from bayesvb.parts import AbstractRows, Draws
 from bayesvb.special import LOG_2PI
+from bayesvb.stats import Stats
 
 
 @dataclass(frozen=True)
-class LinearRows:
+class LinearSums(Stats):
+    """Weighted sums over rows, per expert.
+
+    Attributes
+    ----------
+    weight : ndarray, shape (experts,)
+        Sum of the responsibilities.
+    xx : ndarray, shape (experts, pairs)
+        Sum of ``x x'``, packed.
+    xy : ndarray, shape (experts, responses, terms)
+        Sum of ``y_i x``.
+    yy : ndarray, shape (experts, responses)
+        Sum of ``y_i^2``.
+    """
+
+    weight: Float[np.ndarray, " experts"]
+    xx: Float[np.ndarray, "experts pairs"]
+    xy: Float[np.ndarray, "experts responses terms"]
+    yy: Float[np.ndarray, "experts responses"]
+
+    @classmethod
+    def of_rows(
+        cls, responsibilities: Float[np.ndarray, "experts rows"], block: Block
+    ) -> LinearSums:
+        """Sums weighted by the responsibilities."""
+        design, response = block.designs["mean"], block.response
+        weighted = responsibilities[:, None, :] * response
+        return cls(
+            weight=responsibilities.sum(axis=1),
+            xx=responsibilities @ products(design).T,
+            xy=weighted @ design.T,
+            yy=(weighted * response).sum(axis=2),
+        )
+
+
+@dataclass(frozen=True)
+class LinearRows(AbstractRows):
     """Expected log likelihood of these rows under every expert."""
 
     terms: Float[np.ndarray, "experts rows"]
@@ -28,7 +66,7 @@ class LinearRows:
 
 
 @dataclass(frozen=True)
-class LinearExperts:
+class LinearExperts(AbstractExperts[MatrixNormalGamma, LinearSums]):
     r"""``y_i ~ N(x' B_ki, 1 / tau_ki)``, conjugate prior shared by all experts.
 
     References
@@ -57,6 +95,10 @@ class LinearExperts:
             terms -= residual
         return LinearRows(terms, block)
 
+    def sums(self, responsibilities: Float[np.ndarray, "experts rows"], block: Block) -> LinearSums:
+        """Sums weighted by the responsibilities."""
+        return LinearSums.of_rows(responsibilities, block)
+
     def update(self, sums: LinearSums) -> MatrixNormalGamma:
         """Exact coordinate update of every expert."""
         return self.prior.posterior(sums.weight, unpack(sums.xx), sums.xy, sums.yy)
@@ -65,25 +107,32 @@ class LinearExperts:
         """``KL(posterior || prior)``, summed over experts."""
         return posterior.kl(self.prior)
 
-    def expectations(self, posterior: MatrixNormalGamma) -> LinearSums:
-        """Expected sufficient statistics of coefficients and precisions, dual to the sums."""
-        return linear_expectations(posterior)
-
     def coordinates(self, posterior: MatrixNormalGamma) -> LinearCoordinates:
         """Standard coordinates of coefficients and precisions."""
         return LinearCoordinates(posterior)
 
-    def permuted(self, order: list[int], sums: LinearSums) -> LinearSums:
-        """Sums after a new labelling."""
-        return LinearSums(sums.weight[order], sums.xx[order], sums.xy[order], sums.yy[order])
+    def predictive(
+        self, posterior: MatrixNormalGamma, block: Block, response: int
+    ) -> tuple[
+        Float[np.ndarray, "experts rows"],
+        Float[np.ndarray, "experts rows"],
+        Float[np.ndarray, " experts"],
+    ]:
+        """Location, scale and degrees of freedom of one response's Student t distributions."""
+        design = block.designs["mean"]
+        spread = quadratic_weights(posterior.covariance) @ products(design)
+        rate = posterior.rate[:, response] / posterior.shape
+        scale = np.sqrt(rate[:, None] * (1.0 + spread))
+        return posterior.mean[:, response] @ design, scale, 2.0 * posterior.shape
 
-    def log_lik(
-        self,
-        coefficients: Float[np.ndarray, "draws experts responses terms"],
-        precision: Float[np.ndarray, "draws experts responses"],
-        block: Block,
-    ) -> Float[np.ndarray, "draws experts rows"]:
+    def draws(self, posterior: MatrixNormalGamma, n: int, rng: np.random.Generator) -> Draws:
+        """``coefficients`` (draws, experts, responses, terms) and ``precision``."""
+        coefficients, precision = posterior.draws(n, rng)
+        return {"coefficients": coefficients, "precision": precision}
+
+    def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
         """Log likelihood of each row under each drawn expert."""
+        coefficients, precision = draws["coefficients"], draws["precision"]
         design, response = block.designs["mean"], block.response
         constant = 0.5 * (np.log(precision) - LOG_2PI).sum(axis=-1)
         total = np.repeat(constant[:, :, None], block.n_rows, axis=2)
@@ -94,3 +143,29 @@ class LinearExperts:
             residual *= 0.5 * precision[:, :, i, None]
             total -= residual
         return total
+
+    def responses(
+        self,
+        draws: Draws,
+        chosen: Int[np.ndarray, "draws rows"],
+        block: Block,
+        rng: np.random.Generator,
+    ) -> Float[np.ndarray, "draws responses rows"]:
+        """One response per draw and row, from the chosen expert."""
+        location = draws["coefficients"] @ block.designs["mean"]
+        at = chosen[:, None, None, :]
+        location = np.take_along_axis(location, at, axis=1)[:, 0]
+        precision = np.take_along_axis(draws["precision"][..., None], at, axis=1)[:, 0]
+        return np.asarray(location + rng.standard_normal(location.shape) / np.sqrt(precision))
+
+    def log_density(
+        self, posterior: MatrixNormalGamma | None, draws: Draws
+    ) -> Float[np.ndarray, " draws"]:
+        """Log density of each draw under the posterior, or under the prior (None)."""
+        factor = posterior or self.prior
+        density = factor.log_density(draws["coefficients"], draws["precision"])
+        return np.asarray(density.sum(axis=(1, 2)))
+
+    def permuted(self, order: list[int], sums: LinearSums) -> LinearSums:
+        """Sums after a new labelling."""
+        return LinearSums(sums.weight[order], sums.xx[order], sums.xy[order], sums.yy[order])

@@ -8,33 +8,10 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import polygamma
 
-from bayesvb.coordinates import AbstractCoordinates, tilt_rows
-from bayesvb.experts.linear_sums import LinearSums
+from bayesvb.coordinates import AbstractCoordinates, entries, tilt_rows
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.linalg import quadratic_weights, times
-
-
-def linear_expectations(posterior: MatrixNormalGamma) -> LinearSums:
-    """What each sum is multiplied by in the expected log density of coefficients and precisions.
-
-    ``E log tau / 2``, ``-E[tau b b'] / 2``, ``E[tau b]`` and ``-E[tau] / 2``, the first two summed
-    over responses.
-    """
-    mean, precision = posterior.mean, posterior.expected_precision
-    scaled = precision[..., None] * mean
-    second = np.swapaxes(scaled, -1, -2) @ mean + mean.shape[-2] * posterior.covariance
-    return LinearSums(
-        weight=0.5 * posterior.expected_log_precision.sum(axis=-1),
-        xx=-0.5 * quadratic_weights(second),
-        xy=scaled,
-        yy=-0.5 * precision,
-    )
-
-
-LinearDraws = tuple[
-    Float[np.ndarray, "draws experts responses terms"], Float[np.ndarray, "draws experts responses"]
-]
-"""Coefficients and precisions."""
+from bayesvb.parts import Draws
 
 
 @dataclass(frozen=True)
@@ -47,11 +24,6 @@ class LinearCoordinates(AbstractCoordinates):
     posterior: MatrixNormalGamma
 
     @property
-    def n_coordinates(self) -> int:
-        """Number of coefficients and precisions."""
-        return int(self.posterior.mean.size + self.posterior.rate.size)
-
-    @property
     def root(self) -> Float[np.ndarray, "experts terms terms"]:
         """Cholesky factor of the scaled precision."""
         return np.linalg.cholesky(self.posterior.precision)
@@ -60,6 +32,21 @@ class LinearCoordinates(AbstractCoordinates):
     def spread(self) -> Float[np.ndarray, "experts 1"]:
         """Standard deviation of ``log tau``."""
         return np.asarray(np.sqrt(polygamma(1, self.posterior.shape))[:, None])
+
+    def expectations(self) -> Float[np.ndarray, " entries"]:
+        """Expectations that the sums are multiplied by, in the order of ``LinearSums``.
+
+        ``E log tau / 2``, ``-E[tau b b'] / 2``, ``E[tau b]`` and ``-E[tau] / 2``, the first two
+        summed over responses.
+        """
+        posterior, precision = self.posterior, self.posterior.expected_precision
+        mean = posterior.mean
+        scaled = precision[..., None] * mean
+        second = np.swapaxes(scaled, -1, -2) @ mean + mean.shape[-2] * posterior.covariance
+        log_precision = posterior.expected_log_precision.sum(axis=-1)
+        return entries(
+            0.5 * log_precision, -0.5 * quadratic_weights(second), scaled, -0.5 * precision
+        )
 
     def tilts(self) -> Float[np.ndarray, "coordinates entries"]:
         """Tilts of the coefficients of every expert and response, then of their precisions."""
@@ -83,16 +70,16 @@ class LinearCoordinates(AbstractCoordinates):
             np.concatenate([pair.reshape(-1, n_experts, n_responses) for pair in pairs]),
         )
 
-    def standard(self, draws: LinearDraws) -> Float[np.ndarray, "draws coordinates"]:
+    def standard(self, draws: Draws) -> Float[np.ndarray, "draws coordinates"]:
         """Coordinates of coefficients and precisions."""
-        coefficients, precision = draws
+        coefficients, precision = draws["coefficients"], draws["precision"]
         upper = np.swapaxes(self.root, -1, -2)[:, None]
         scaled = np.sqrt(precision)[..., None] * times(upper, coefficients - self.posterior.mean)
         noise = (np.log(precision) - self.posterior.expected_log_precision) / self.spread
         n_draws = len(precision)
         return np.concatenate([scaled.reshape(n_draws, -1), noise.reshape(n_draws, -1)], axis=1)
 
-    def parameters(self, standard: Float[np.ndarray, "draws coordinates"]) -> LinearDraws:
+    def parameters(self, standard: Float[np.ndarray, "draws coordinates"]) -> Draws:
         """Coefficients and precisions at these coordinates."""
         posterior = self.posterior
         n_draws, n_scaled = len(standard), posterior.mean.size
@@ -101,10 +88,10 @@ class LinearCoordinates(AbstractCoordinates):
         scaled = standard[:, :n_scaled].reshape(n_draws, *posterior.mean.shape)
         upper = np.linalg.inv(np.swapaxes(self.root, -1, -2))[:, None]
         shift = times(upper, scaled) / np.sqrt(precision)[..., None]
-        return posterior.mean + shift, precision
+        return {"coefficients": posterior.mean + shift, "precision": precision}
 
-    def log_volume(self, draws: LinearDraws) -> Float[np.ndarray, " draws"]:
+    def log_volume(self, draws: Draws) -> Float[np.ndarray, " draws"]:
         """``sum (1 - terms / 2) log tau``."""
-        coefficients, precision = draws
+        coefficients, precision = draws["coefficients"], draws["precision"]
         share = 1.0 - 0.5 * coefficients.shape[-1]
         return np.asarray(share * np.log(precision).sum(axis=(1, 2)))

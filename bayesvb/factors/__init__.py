@@ -5,9 +5,11 @@ from __future__ import annotations
 from bayesvb.factors.dirichlet import Dirichlet
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.factors.normal import Normal
+from bayesvb.factors.normal_wishart import NormalWishart
 
 FACTORS = {
     "normal": Normal,
     "matrix-normal-gamma": MatrixNormalGamma,
+    "normal-wishart": NormalWishart,
     "dirichlet": Dirichlet,
 }

@@ -14,6 +14,7 @@ from bayesvb.blocks import Block
 from bayesvb.coordinates import AbstractCoordinates
 from bayesvb.factors.normal import Normal
 from bayesvb.linalg import products, times, unpack
+from bayesvb.parts import AbstractRows
 from bayesvb.stats import Stats
 
 PosteriorT = TypeVar("PosteriorT")
@@ -77,20 +78,6 @@ class GatePrior:
     concentration: float
 
 
-class AbstractRows(abc.ABC):
-    """What a gate or an expert knows of the rows of one block, for one posterior.
-
-    ``terms`` of shape (experts, rows), or (experts, 1) where rows do not differ, are what the part
-    adds to the log responsibilities. They also are its part of the lower bound.
-    """
-
-    terms: Float[np.ndarray, "experts _"]
-
-    @abc.abstractmethod
-    def sums(self, responsibilities: Float[np.ndarray, "experts rows"]) -> Stats:
-        """Sums over the rows, given (weighted) responsibilities."""
-
-
 class AbstractGate(abc.ABC, Generic[PosteriorT, SumsT]):
     """Distribution of the component of a row given its covariates.
 
@@ -128,20 +115,16 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, SumsT]):
         return cast(SumsT, sums)
 
     def stationary(self, posterior: PosteriorT, sums: Any) -> SumsT:
-        """Derivative of the rows' part of the bound in ``expectations(posterior)``.
+        """Derivative of the rows' part of the bound in the expected sufficient statistics.
 
-        A posterior of these statistics is where it was exactly if the bound is stationary there.
-        The sums themselves where the update is an exact coordinate maximisation.
+        Equal to the statistics of the posterior where its bound is stationary. The sums of a pass
+        under this posterior themselves where the update is an exact coordinate maximisation.
         """
         return cast(SumsT, sums)
 
-    @abc.abstractmethod
-    def expectations(self, posterior: PosteriorT) -> SumsT:
-        """Expected sufficient statistics: what each of the statistics is multiplied by."""
-
-    @abc.abstractmethod
-    def coordinates(self, posterior: PosteriorT) -> AbstractCoordinates:
-        """Standard coordinates of the gate's parameters."""
+    def coordinates(self, posterior: PosteriorT) -> AbstractCoordinates | None:
+        """Standard coordinates of the parameters; None if intervals are to stay mean-field."""
+        return None
 
     @abc.abstractmethod
     def kl(self, posterior: PosteriorT) -> float:

@@ -13,7 +13,8 @@ from scipy.special import polygamma, softmax
 from bayesvb.blocks import Block
 from bayesvb.coordinates import AbstractCoordinates
 from bayesvb.factors.dirichlet import Dirichlet
-from bayesvb.gates.base import AbstractGate, AbstractRows, GatePrior
+from bayesvb.gates.base import AbstractGate, GatePrior
+from bayesvb.parts import AbstractRows
 from bayesvb.stats import Stats
 
 
@@ -47,6 +48,10 @@ class SimplexCoordinates(AbstractCoordinates):
         plain = helmert(len(self.posterior.concentration))
         covariance = plain * polygamma(1, self.posterior.concentration) @ plain.T
         return np.asarray(np.linalg.solve(np.linalg.cholesky(covariance), plain))
+
+    def expectations(self) -> Float[np.ndarray, " entries"]:
+        """Expected log weights."""
+        return self.posterior.expected_log
 
     def tilts(self) -> Float[np.ndarray, "coordinates entries"]:
         """The contrasts: log weights are what the concentrations are multiplied by."""
@@ -141,10 +146,6 @@ class DirichletGate(AbstractGate[Dirichlet, WeightSums]):
         index = np.asarray(order)
         prior = Dirichlet(self.prior.concentration[index])
         return replace(self, prior=prior), WeightSums(sums.weight[index])
-
-    def expectations(self, posterior: Dirichlet) -> WeightSums:
-        """Expected log weights, dual to the expected numbers of rows."""
-        return WeightSums(posterior.expected_log)
 
     def coordinates(self, posterior: Dirichlet) -> SimplexCoordinates:
         """Standard coordinates of the weights."""

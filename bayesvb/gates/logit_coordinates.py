@@ -7,17 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from bayesvb.coordinates import AbstractCoordinates, tilt_rows
+from bayesvb.coordinates import AbstractCoordinates, entries, tilt_rows
 from bayesvb.factors.normal import Normal
-from bayesvb.gates.base import LogitSums
 from bayesvb.linalg import quadratic_weights, times
-
-
-def logit_expectations(posterior: Normal) -> LogitSums:
-    """``E[g]`` and ``-E[g g'] / 2``: what ``linear`` and ``curvature`` are multiplied by."""
-    mean = posterior.mean
-    second = posterior.covariance + mean[..., :, None] * mean[..., None, :]
-    return LogitSums(curvature=-0.5 * quadratic_weights(second), linear=mean)
 
 
 @dataclass(frozen=True)
@@ -30,6 +22,12 @@ class LogitCoordinates(AbstractCoordinates):
     def root(self) -> Float[np.ndarray, "logits terms terms"]:
         """Cholesky factor of the precision."""
         return np.linalg.cholesky(self.posterior.precision)
+
+    def expectations(self) -> Float[np.ndarray, " entries"]:
+        """``-E[g g'] / 2`` and ``E[g]``, in the order of ``LogitSums``."""
+        mean = self.posterior.mean
+        second = self.posterior.covariance + mean[..., :, None] * mean[..., None, :]
+        return entries(-0.5 * quadratic_weights(second), mean)
 
     def tilts(self) -> Float[np.ndarray, "coordinates entries"]:
         """Columns of the root, each at the logit to which it belongs."""

@@ -11,8 +11,8 @@ from scipy.special import log_softmax
 
 from bayesvb.blocks import Block
 from bayesvb.factors.normal import Normal
-from bayesvb.gates.base import AbstractGate, AbstractRows, GatePrior, LogitSums, gaussian_logits
-from bayesvb.gates.logit_coordinates import LogitCoordinates, logit_expectations
+from bayesvb.gates.base import AbstractGate, GatePrior, LogitSums, gaussian_logits
+from bayesvb.gates.logit_coordinates import LogitCoordinates
 from bayesvb.gates.tilted import tilted_bound
 from bayesvb.linalg import (
     inverse_and_log_det,
@@ -22,6 +22,7 @@ from bayesvb.linalg import (
     times,
     unpack,
 )
+from bayesvb.parts import AbstractRows
 from bayesvb.special import expected_softmax
 from bayesvb.stats import Stats
 
@@ -185,10 +186,6 @@ class SoftmaxGate(AbstractGate[Normal, LogitSums]):
         """Full natural-gradient step: derivatives in ``E[g]`` and in ``-E[g g'] / 2``."""
         pull = times(unpack(sums.curvature), posterior.mean)
         return LogitSums(sums.curvature, sums.gradient + pull)
-
-    def expectations(self, posterior: Normal) -> LogitSums:
-        """Expected sufficient statistics of the coefficients, dual to the sums."""
-        return logit_expectations(posterior)
 
     def coordinates(self, posterior: Normal) -> LogitCoordinates:
         """Standard coordinates of the coefficients."""

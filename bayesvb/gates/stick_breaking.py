@@ -10,9 +10,10 @@ from jaxtyping import Float
 
 from bayesvb.blocks import Block
 from bayesvb.factors.normal import Normal
-from bayesvb.gates.base import AbstractGate, AbstractRows, GatePrior, LogitSums, gaussian_logits
-from bayesvb.gates.logit_coordinates import LogitCoordinates, logit_expectations
+from bayesvb.gates.base import AbstractGate, GatePrior, LogitSums, gaussian_logits
+from bayesvb.gates.logit_coordinates import LogitCoordinates
 from bayesvb.linalg import products, quadratic_weights
+from bayesvb.parts import AbstractRows
 from bayesvb.special import expected_expit, jaakkola
 
 
@@ -146,10 +147,6 @@ class StickBreakingGate(AbstractGate[Normal, LogitSums]):
         new_label = np.argsort(order)
         old = self.order or tuple(range(self.n_components))
         return replace(self, order=tuple(int(new_label[k]) for k in old)), sums
-
-    def expectations(self, posterior: Normal) -> LogitSums:
-        """Expected sufficient statistics of the coefficients, dual to the sums."""
-        return logit_expectations(posterior)
 
     def coordinates(self, posterior: Normal) -> LogitCoordinates:
         """Standard coordinates of the coefficients."""

@@ -104,7 +104,7 @@ def _newton(
         share *= scale
         share *= gain
         tilt -= share
-    return tilt
+    return np.asarray(tilt)
 
 
 def _column_dots(

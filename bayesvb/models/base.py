@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Mapping
 from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
@@ -11,11 +10,11 @@ from jaxtyping import Float
 
 from bayesvb.blocks import Block
 from bayesvb.coordinates import AbstractCoordinates
+from bayesvb.parts import Draws
 from bayesvb.stats import Stats, Sweep
 
 PosteriorT = TypeVar("PosteriorT")
 SumsT = TypeVar("SumsT", bound=Stats)
-Draws = Mapping[str, Float[np.ndarray, "draws ..."]]
 
 
 class AbstractModel(abc.ABC, Generic[PosteriorT, SumsT]):
@@ -53,6 +52,18 @@ class AbstractModel(abc.ABC, Generic[PosteriorT, SumsT]):
         """
         return cast(SumsT, sums)
 
+    def stationary(self, posterior: PosteriorT, sums: Any) -> SumsT:
+        """Derivative of the rows' part of the bound in the expected sufficient statistics.
+
+        Equal to the statistics of the posterior where its bound is stationary. The sums of a pass
+        under this posterior themselves where the update is an exact coordinate maximisation.
+        """
+        return cast(SumsT, sums)
+
+    def coordinates(self, posterior: PosteriorT) -> AbstractCoordinates | None:
+        """Standard coordinates of the parameters; None if intervals are to stay mean-field."""
+        return None
+
     @abc.abstractmethod
     def kl(self, posterior: PosteriorT) -> float:
         """``KL(posterior || prior)`` of everything global."""
@@ -80,27 +91,3 @@ class AbstractModel(abc.ABC, Generic[PosteriorT, SumsT]):
     @abc.abstractmethod
     def log_posterior(self, posterior: PosteriorT, draws: Draws) -> Float[np.ndarray, " draws"]:
         """Log density of each draw under the variational posterior."""
-
-
-class AbstractResponsiveModel(AbstractModel[PosteriorT, SumsT]):
-    """A model whose posterior can be tilted: what linear response asks of it besides.
-
-    Its posterior belongs to an exponential family whose natural parameters are those of the prior
-    plus the statistics.
-    """
-
-    @abc.abstractmethod
-    def stationary(self, posterior: PosteriorT, sums: Any) -> SumsT:
-        """Derivative of the rows' part of the bound in ``expectations(posterior)``.
-
-        Made of the sums of a pass under this posterior; the statistics of the posterior itself
-        exactly where the bound is stationary.
-        """
-
-    @abc.abstractmethod
-    def expectations(self, posterior: PosteriorT) -> SumsT:
-        """Expected sufficient statistics: what each of the statistics is multiplied by."""
-
-    @abc.abstractmethod
-    def coordinates(self, posterior: PosteriorT) -> AbstractCoordinates:
-        """Standard coordinates of all parameters."""

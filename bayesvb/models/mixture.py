@@ -13,13 +13,10 @@ from scipy.special import logsumexp
 
 from bayesvb.blocks import Block
 from bayesvb.coordinates import AbstractCoordinates
-from bayesvb.experts.linear import LinearExperts
-from bayesvb.experts.linear_coordinates import LinearCoordinates
-from bayesvb.experts.linear_sums import LinearSums
-from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
+from bayesvb.experts.base import AbstractExperts
 from bayesvb.gates.base import AbstractGate
-from bayesvb.linalg import products, quadratic_weights
-from bayesvb.models.base import AbstractResponsiveModel, Draws
+from bayesvb.models.base import AbstractModel
+from bayesvb.parts import Draws
 from bayesvb.special import log_sum_exp
 from bayesvb.stats import Stats, Sweep
 from bayesvb.student_mixture import StudentMixture
@@ -29,15 +26,15 @@ from bayesvb.student_mixture import StudentMixture
 class MixtureSums(Stats):
     """Sums of the experts and of the gate."""
 
-    experts: LinearSums
-    gate: Stats
+    experts: Any
+    gate: Any
 
 
 @dataclass(frozen=True)
 class MixturePosterior:
     """Posterior of the experts and of the gate, independent of each other."""
 
-    experts: MatrixNormalGamma
+    experts: Any
     gate: Any
 
 
@@ -45,8 +42,12 @@ class MixturePosterior:
 class MixtureCoordinates(AbstractCoordinates):
     """Standard coordinates of the experts, then those of the gate."""
 
-    experts: LinearCoordinates
+    experts: AbstractCoordinates
     gate: AbstractCoordinates
+
+    def expectations(self) -> Float[np.ndarray, " entries"]:
+        """Those of the experts, then those of the gate."""
+        return np.concatenate([self.experts.expectations(), self.gate.expectations()])
 
     def tilts(self) -> Float[np.ndarray, "coordinates entries"]:
         """Tilts of the experts touch their sums only, those of the gate its own."""
@@ -54,25 +55,26 @@ class MixtureCoordinates(AbstractCoordinates):
 
     def standard(self, draws: Draws) -> Float[np.ndarray, "draws coordinates"]:
         """Coordinates of draws of all parameters."""
-        experts = self.experts.standard((draws["coefficients"], draws["precision"]))
-        return np.concatenate([experts, self.gate.standard(draws["gate"])], axis=1)
+        parts = [self.experts.standard(draws), self.gate.standard(draws["gate"])]
+        return np.concatenate(parts, axis=1)
 
     def parameters(self, standard: Float[np.ndarray, "draws coordinates"]) -> Draws:
         """Draws of all parameters at these coordinates."""
-        n_experts = self.experts.n_coordinates
-        coefficients, precision = self.experts.parameters(standard[:, :n_experts])
-        gate = self.gate.parameters(standard[:, n_experts:])
-        return {"coefficients": coefficients, "precision": precision, "gate": gate}
+        n_experts = len(self.experts.tilts())
+        experts = self.experts.parameters(standard[:, :n_experts])
+        return {**experts, "gate": self.gate.parameters(standard[:, n_experts:])}
 
     def log_volume(self, draws: Draws) -> Float[np.ndarray, " draws"]:
         """Sum of both."""
-        experts = self.experts.log_volume((draws["coefficients"], draws["precision"]))
-        return np.asarray(experts + self.gate.log_volume(draws["gate"]))
+        return np.asarray(self.experts.log_volume(draws) + self.gate.log_volume(draws["gate"]))
 
 
 @dataclass(frozen=True)
-class Mixture(AbstractResponsiveModel[MixturePosterior, MixtureSums]):
-    r"""``p(y | x) = sum_k pi_k(x) N(y | x' b_k, 1 / tau_k)``.
+class Mixture(AbstractModel[MixturePosterior, MixtureSums]):
+    r"""``p(y | x) = sum_k pi_k(x) p_k(y | x)``: weights by a gate, densities by experts.
+
+    Linear experts make density regression, Gaussian experts with constant weights the Gaussian
+    mixture.
 
     With the responsibilities at their optimum the lower bound is
 
@@ -84,10 +86,10 @@ class Mixture(AbstractResponsiveModel[MixturePosterior, MixtureSums]):
     References
     ----------
     Chuu (2018), A Variational Approach for Bayesian Density Regression, eqs 11-13 and 37-43, as
-    corrected in ``LinearExperts`` and the gates.
+    corrected in ``LinearExperts`` and the gates. Bishop (2006), section 10.2, for Gaussian experts.
     """
 
-    experts: LinearExperts
+    experts: AbstractExperts[Any, Any]
     gate: AbstractGate[Any, Any]
 
     @property
@@ -114,18 +116,14 @@ class Mixture(AbstractResponsiveModel[MixturePosterior, MixtureSums]):
         return MixtureSums(sums.experts, self.gate.advance(posterior.gate, sums.gate))
 
     def stationary(self, posterior: MixturePosterior, sums: MixtureSums) -> MixtureSums:
-        """Derivatives of the rows' part of the bound in ``expectations(posterior)``."""
+        """Sums of the experts as they are, those of the gate as derivatives of its bound."""
         return MixtureSums(sums.experts, self.gate.stationary(posterior.gate, sums.gate))
 
-    def expectations(self, posterior: MixturePosterior) -> MixtureSums:
-        """Expected sufficient statistics: what each of the statistics is multiplied by."""
-        experts = self.experts.expectations(posterior.experts)
-        return MixtureSums(experts, self.gate.expectations(posterior.gate))
-
-    def coordinates(self, posterior: MixturePosterior) -> MixtureCoordinates:
-        """Standard coordinates of all parameters."""
+    def coordinates(self, posterior: MixturePosterior) -> MixtureCoordinates | None:
+        """Standard coordinates of all parameters, if both parts have them."""
         experts = self.experts.coordinates(posterior.experts)
-        return MixtureCoordinates(experts, self.gate.coordinates(posterior.gate))
+        gate = self.gate.coordinates(posterior.gate)
+        return None if experts is None or gate is None else MixtureCoordinates(experts, gate)
 
     def kl(self, posterior: MixturePosterior) -> float:
         """Sum of both divergences."""
@@ -137,7 +135,7 @@ class Mixture(AbstractResponsiveModel[MixturePosterior, MixtureSums]):
         """Sums of a given partition, with the gate at its starting point."""
         weighted = block.weighted(responsibilities)
         gate = self.gate.rows(self.gate.start(), block)
-        return MixtureSums(LinearSums.of_rows(weighted, block), gate.sums(weighted))
+        return MixtureSums(self.experts.sums(weighted, block), gate.sums(weighted))
 
     def start(self, sums: MixtureSums) -> MixtureSums:
         """Statistics of the first posterior, from the sums of ``begin`` over all rows."""
@@ -161,25 +159,18 @@ class Mixture(AbstractResponsiveModel[MixturePosterior, MixtureSums]):
         self, posterior: MixturePosterior, block: Block, response: int = 0
     ) -> StudentMixture:
         """Predictive distribution of one response for every row (standardised units)."""
-        experts, design = posterior.experts, block.designs["mean"]
-        spread = quadratic_weights(experts.covariance) @ products(design)
-        rate = experts.rate[:, response] / experts.shape
-        return StudentMixture(
-            weights=self.gate.mean_weights(posterior.gate, block),
-            location=experts.mean[:, response] @ design,
-            scale=np.sqrt(rate[:, None] * (1.0 + spread)),
-            dof=2.0 * experts.shape,
-        )
+        location, scale, dof = self.experts.predictive(posterior.experts, block, response)
+        weights = self.gate.mean_weights(posterior.gate, block)
+        return StudentMixture(weights, location, scale, dof)
 
     def draws(self, posterior: MixturePosterior, n: int, rng: np.random.Generator) -> Draws:
-        """``coefficients`` (draws, experts, responses, terms), ``precision``, and ``gate``."""
-        coefficients, precision = posterior.experts.draws(n, rng)
-        gate = self.gate.draws(posterior.gate, n, rng)
-        return {"coefficients": coefficients, "precision": precision, "gate": gate}
+        """Parameters of the experts by name, and ``gate``."""
+        experts = self.experts.draws(posterior.experts, n, rng)
+        return {**experts, "gate": self.gate.draws(posterior.gate, n, rng)}
 
     def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws rows"]:
-        """``log sum_k pi_k(x) N(y | x' b_k, 1 / tau_k)``."""
-        terms = self.experts.log_lik(draws["coefficients"], draws["precision"], block)
+        """``log sum_k pi_k(x) p_k(y | x)``."""
+        terms = self.experts.log_lik(draws, block)
         terms += self.gate.log_weights(draws["gate"], block)
         return np.asarray(logsumexp(terms, axis=1))
 
@@ -191,21 +182,16 @@ class Mixture(AbstractResponsiveModel[MixturePosterior, MixtureSums]):
         n_draws, n_rows = len(weights), block.n_rows
         below = np.cumsum(weights, axis=1)[:, :-1]
         chosen = (rng.random((n_draws, 1, n_rows)) > below).sum(axis=1)
-        location = draws["coefficients"] @ block.designs["mean"]
-        at = chosen[:, None, None, :]
-        location = np.take_along_axis(location, at, axis=1)[:, 0]
-        precision = np.take_along_axis(draws["precision"][..., None], at, axis=1)[:, 0]
-        return np.asarray(location + rng.standard_normal(location.shape) / np.sqrt(precision))
+        return self.experts.responses(draws, chosen, block, rng)
 
     def log_prior(self, draws: Draws) -> Float[np.ndarray, " draws"]:
         """Log prior density of each draw."""
-        experts = self.experts.prior.log_density(draws["coefficients"], draws["precision"])
-        return np.asarray(experts.sum(axis=(1, 2)) + self.gate.log_density(None, draws["gate"]))
+        gate = self.gate.log_density(None, draws["gate"])
+        return np.asarray(self.experts.log_density(None, draws) + gate)
 
     def log_posterior(
         self, posterior: MixturePosterior, draws: Draws
     ) -> Float[np.ndarray, " draws"]:
         """Log density of each draw under q."""
-        experts = posterior.experts.log_density(draws["coefficients"], draws["precision"])
         gate = self.gate.log_density(posterior.gate, draws["gate"])
-        return np.asarray(experts.sum(axis=(1, 2)) + gate)
+        return np.asarray(self.experts.log_density(posterior.experts, draws) + gate)

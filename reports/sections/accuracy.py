@@ -16,7 +16,7 @@ from ..checks import Verdict, check
 from ..figures import BAD, BAND, LINE, axes_of, drawn
 from ..numerals import counted, numeral, percent
 from ..plain import Summary
-from ..sampling import ROWS_LEFT_OUT, Sample, criteria_at, sample
+from ..sampling import ROWS_LEFT_OUT, Sample, criteria_at, regresses, sample
 from ..tables import table
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 MANY = 0.05
 """Share of rows with a high Pareto k from which it is a problem."""
 
+MOST_COLUMNS = 6
 LISTED = 20
 """High-k rows that are listed, the worst first."""
 
@@ -33,7 +34,7 @@ def summary(fit: Fit) -> Summary:
     """LOO and WAIC, Pareto k by row, and the comparison with least squares."""
     chosen = sample(fit, ROWS_LEFT_OUT)
     loo, waic = criteria_at(fit, chosen.at)
-    linear = baseline(fit)
+    linear = baseline(fit) if regresses(fit) else None
     straight = None if linear is None else linear[chosen.at]
     k = np.nan_to_num(np.asarray(loo.pareto_k, dtype=float), nan=-np.inf)
     checks = [_trusted(k, loo.good_k)]
@@ -46,8 +47,8 @@ def summary(fit: Fit) -> Summary:
         "n_high": int((k > loo.good_k).sum()),
         "k": _figure(k, loo.good_k, chosen),
         "high": _high(fit, chosen, loo, k),
-        "baseline": straight is not None,
-        "checks": [*checks, *_worth_it(fit, loo, straight)],
+        "baseline_missing": regresses(fit) and straight is None,
+        "checks": [*checks, *_worth_it(fit, loo, straight)] if regresses(fit) else checks,
     }
 
 
@@ -69,9 +70,10 @@ def _table(
     frame = pd.DataFrame.from_dict(rows, orient="index").rename_axis("model")
     caption = (
         "Expected log predictive density (elpd, in nats; larger is better) of rows that were left "
-        "out, with standard errors over rows; p: effective number of parameters. Least squares: "
-        "the terms of the mean part, with one error variance."
+        "out, with standard errors over rows; p: effective number of parameters."
     )
+    if straight is not None:
+        caption += " Least squares: the terms of the mean part, with one error variance."
     if chosen.words:
         caption += f" From {chosen.words}; sums are over these."
     titles = {"mean": "elpd per row", "mean_se": "se per row"}
@@ -91,7 +93,8 @@ def _trusted(k: Float[np.ndarray, " rows"], good: float) -> Summary:
     }[verdict]
     threshold = f"ok: all k up to {good:.2f}; problem: any above 1, or more than {percent(MANY)}"
     value = f"{high} of {counted(len(k), 'row')} high"
-    return check("Leave-one-out reliable", verdict, value, reading=reading, threshold=threshold)
+    return check("Leave-one-out reliable", verdict, value, reading=reading, threshold=threshold,
+                 reach="accuracy")  # fmt: skip
 
 
 def _worth_it(fit: Fit, loo: Elpd, straight: Float[np.ndarray, " rows"] | None) -> list[Summary]:
@@ -110,7 +113,7 @@ def _worth_it(fit: Fit, loo: Elpd, straight: Float[np.ndarray, " rows"] | None) 
         "simpler model may do.",
         "problem": "A straight regression with the same terms predicts better.",
     }[verdict]
-    if fit.model.n_components == 1 and verdict == "look":
+    if fit.core.n_components == 1 and verdict == "look":
         verdict, reading = "ok", "With one component the fit is a linear model: no difference."
     value = f"{numeral(gain, 1)} (se {numeral(se, 1)})"
     return [check(name, verdict, value, reading=reading, threshold=threshold)]
@@ -136,20 +139,16 @@ def _figure(k: Float[np.ndarray, " rows"], good: float, chosen: Sample) -> Summa
     return drawn(draw, alt=alt, caption=caption)
 
 
-def _high(
-    fit: Fit, chosen: Sample, loo: Elpd, k: Float[np.ndarray, " rows"]
-) -> Summary | None:
+def _high(fit: Fit, chosen: Sample, loo: Elpd, k: Float[np.ndarray, " rows"]) -> Summary | None:
     worst = [i for i in np.argsort(-k)[:LISTED] if k[i] > loo.good_k]
     if not worst:
         return None
     at = chosen.at[worst]
-    design = fit.model.design
-    response = np.asarray(design.response, dtype=float)[at]
     columns: dict[str, object] = {
-        name: response[:, i] for i, name in enumerate(design.response_names)
+        name: values[at] for name, values in list(fit.model.observed().items())[:MOST_COLUMNS]
     }
     columns |= {"Pareto k": k[worst], "elpd of the row": loo.pointwise[worst]}
-    index = pd.Index([str(label) for label in design.index[at]], name="row (index)")
+    index = pd.Index([str(label) for label in fit.model.design.index[at]], name="row (index)")
     frame = pd.DataFrame(columns, index=index)
     n_high = int((k > loo.good_k).sum())
     more = f" The {LISTED} highest of {n_high}." if n_high > LISTED else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +17,7 @@ from ..figures import BAND, INK, LINE, axes_of, drawn
 from ..numerals import numeral, percent
 from ..plain import Summary
 from ..profiles import covariate, labels, most_moving, quantiles_moved
-from ..sampling import ROWS_CHECKED, observed, predictive_at, sample
+from ..sampling import ROWS_CHECKED, predictive_at, regresses, sample
 from ..scatter import level_axis
 from ..tables import table
 
@@ -31,42 +32,39 @@ CLEARLY = 1e-3
 """p-value of uniform PIT values below which it is a problem."""
 
 
-def summary(fit: Fit) -> Summary:
+def summary(fit: Fit) -> Summary | None:
     """PIT, coverage and CRPS of each response, with a check."""
+    if not regresses(fit):
+        return None
     chosen = sample(fit, ROWS_CHECKED)
-    several = len(fit.model.design.response_names) > 1
-    found = [
-        (number, name, _measured(fit, chosen.at, number))
-        for number, name in enumerate(fit.model.design.response_names)
-    ]
+    given = {name: values[chosen.at] for name, values in fit.model.observed().items()}
+    found = {
+        name: calibration(predictive_at(fit, chosen.at, name), values)
+        for name, values in given.items()
+    }
+    several = len(found) > 1
     return {
         "n_rows": len(chosen.at),
         "rows_note": chosen.words,
-        "responses": [_of(fit, chosen.at, number, name, one) for number, name, one in found],
-        "checks": [_check(one, f" of {name}" if several else "") for _, name, one in found],
+        "responses": [
+            {"name": name, **_of(one, given[name]), "bins": _bins(fit, chosen.at, name, one.pit)}
+            for name, one in found.items()
+        ],
+        "checks": [_check(one, f" of {name}" if several else "") for name, one in found.items()],
     }
 
 
-def _measured(fit: Fit, at: Int[np.ndarray, " rows"], number: int) -> Calibration:
-    name = fit.model.design.response_names[number]
-    return calibration(predictive_at(fit, at, name), observed(fit, at, number))
-
-
-def _of(
-    fit: Fit, at: Int[np.ndarray, " rows"], number: int, name: str, one: Calibration
-) -> Summary:
-    alone = _unconditional_crps(observed(fit, at, number))
+def _of(one: Calibration, values: Float[np.ndarray, " rows"]) -> Summary:
+    alone = _unconditional_crps(values)
     mean = float(one.crps.mean())
     return {
-        "name": name,
         "p_value": one.p_value,
         "inside": one.ecdf.inside,
         "crps": mean,
-        "crps_se": one.crps.std(ddof=1) / np.sqrt(len(at)),
+        "crps_se": one.crps.std(ddof=1) / np.sqrt(len(values)),
         "crps_without_covariates": alone,
         "crps_skill": 1.0 - mean / alone if alone > 0.0 else None,
         "ecdf": _ecdf(one.ecdf),
-        "bins": _bins(fit, at, name, one.pit),
         "coverage": _coverage(one),
     }
 
@@ -87,8 +85,8 @@ def _check(one: Calibration, whose: str) -> Summary:
     wide = percent(float(cover.observed[-1]))
     reading = {
         "ok": "Predicted probabilities agree with how often things happened.",
-        "look": "Predicted probabilities are somewhat off: see the curves for where.",
-        "problem": "Predicted probabilities are clearly off: do not use the tails.",
+        "look": f"Predicted probabilities are somewhat off: {_direction(one)}.",
+        "problem": f"Predicted probabilities are clearly off: {_direction(one)}.",
     }[verdict]
     threshold = (
         f"ok: PIT inside its {percent(one.ecdf.prob)} band and coverage within 2 se; problem: "
@@ -96,6 +94,16 @@ def _check(one: Calibration, whose: str) -> Summary:
     )
     value = f"90{chr(0x202F)}% intervals hold {wide}"
     return check(f"Calibrated{whose}", verdict, value, reading=reading, threshold=threshold)
+
+
+def _direction(one: Calibration) -> str:
+    """How the intervals err, in words."""
+    off = (one.coverage.observed - one.coverage.prob) / one.coverage.standard_error
+    if off.min() < -2.0:
+        return "intervals hold fewer rows than they should"
+    if off.max() > 2.0:
+        return "intervals hold more rows than they should, which is the cautious side"
+    return "intervals hold as many rows as they should, but the curve leaves its band"
 
 
 def _ecdf(ecdf: PitEcdf) -> Summary:
@@ -186,7 +194,8 @@ def _groups(
     values = column.to_numpy(dtype=float)
     edges = np.unique(np.quantile(values, np.linspace(0.0, 1.0, BINS + 1)))
     number = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, len(edges) - 2)
+    names = labels([float(edge) for edge in edges])
     return {
-        f"{numeral(float(low))} to {numeral(float(high))}": np.flatnonzero(number == i)
-        for i, (low, high) in enumerate(zip(edges[:-1], edges[1:], strict=True))
+        f"{low} to {high}": np.flatnonzero(number == i)
+        for i, (low, high) in enumerate(pairwise(names))
     }

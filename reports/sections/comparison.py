@@ -57,8 +57,7 @@ def _models(fits: Mapping[str, Fit]) -> Summary:
     rows = {
         name: {
             "formula": fit.model.formula.canonical(),
-            "components": fit.model.n_components,
-            "gate": fit.model.gate,
+            "model": fit.model.description(),
             "rows used": len(fit.model.design.frame),
             "converged": fit.converged,
         }
@@ -72,9 +71,7 @@ def _reading(frame: pd.DataFrame) -> str:
     best, second = frame.index[:2]
     gap, se = -float(frame["elpd_diff"].iloc[1]), float(frame["dse"].iloc[1])
     clear = gap > 2.0 * se
-    how = (
-        "clearly better than" if clear else "ahead of, but not distinguishable by 2 se from,"
-    )
+    how = "clearly better than" if clear else "ahead of, but not distinguishable by 2 se from,"
     return f"{best} is {how} {second}: {numeral(gap, 1)} nats (se {numeral(se, 1)})."
 
 
@@ -94,7 +91,7 @@ def _table(frame: pd.DataFrame, chosen: Sample) -> Summary:
 
 def _differences(frame: pd.DataFrame) -> Summary:
     def draw(figure: Figure) -> None:
-        axes = axes_of(figure, x="difference in elpd to the best fit (nats)", grid="x")
+        axes = axes_of(figure, x="elpd minus that of the best (nats)", grid="x")
         axes.axvline(0.0, color=LINE, linewidth=1.2)
         for place, (_, one) in enumerate(frame.iterrows()):
             reach = 2.0 * one["dse"]

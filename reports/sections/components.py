@@ -15,6 +15,7 @@ from ..figures import axes_of, colour, dash, drawn, marker
 from ..numerals import counted, percent
 from ..plain import Summary
 from ..profiles import Profile, most_moving, profile, weights_moved
+from ..sampling import regresses
 from ..scatter import level_axis
 from ..tables import after_uncertainty, table
 
@@ -28,11 +29,14 @@ OCCUPIED = 0.01
 """Weight which a component must have somewhere to be drawn."""
 
 
-def summary(fit: Fit) -> Summary:
+def summary(fit: Fit) -> Summary | None:
     """Table of the components, and their weights along the covariate that moves them most."""
+    if "share" not in fit.model.named_draws(fit).values:
+        return None
     frame = fit.components()
-    empty = [int(k) for k, n in frame["rows"].items() if n == 0]
-    name = most_moving(fit, weights_moved) if fit.model.n_components > 1 else None
+    several = fit.core.n_components > 1
+    empty = [int(str(k)) for k, n in frame["rows"].items() if n == 0]
+    name = most_moving(fit, weights_moved) if several and regresses(fit) else None
     return {
         "prob": PROB,
         "table": _table(frame),
@@ -40,7 +44,8 @@ def summary(fit: Fit) -> Summary:
         "moved_by": name,
         "compared": len(fit.model.design.covariates),
         "weights": None if name is None else _weights(fit, profile(fit, name)),
-        "constant": fit.model.n_components > 1 and name is None,
+        "constant": several and name is None,
+        "occupied": len(frame) - len(empty),
     }
 
 
@@ -70,7 +75,7 @@ def _table(frame: pd.DataFrame) -> Summary:
 
 
 def _weights(fit: Fit, rows: Profile) -> Summary:
-    n_draws = min(BAND_DRAWS, fit.n_draws)
+    n_draws = min(BAND_DRAWS, len(fit.draws["gate"]))
     draws = fit.weights_at(rows.frame, draws=n_draws)
     mean = fit.predictive(rows.frame, response=fit.model.design.response_names[0]).weights
     low, high = np.quantile(draws, [(1 - PROB) / 2, (1 + PROB) / 2], axis=0)

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from bayesvb.criteria import khat
-from bayesvb.posterior_draws import approximation, log_joint
+from bayesvb.named_draws import count, log_joint
 
 from ..checks import Verdict, check, graded
 from ..figures import BAND, MUTE, axes_of, drawn
@@ -40,7 +40,7 @@ def summary(fit: Fit) -> Summary:
         "seed": fit.seed,
         "seconds": fit.seconds,
         "n_iter": fit.n_iter,
-        "n_draws": fit.n_draws,
+        "n_draws": count(fit.draws),
         "converged": fit.converged,
         "elbo": fit.elbo,
         "last_gain_per_row": _last_gain(fit),
@@ -57,16 +57,15 @@ def summary(fit: Fit) -> Summary:
 
 def pareto_k(fit: Fit) -> tuple[float | None, int]:
     """K-hat of the approximation and the draws it is from; None if there are too many rows."""
-    n_all = fit.n_draws
-    affordable = int(KHAT_BUDGET / (fit.model.source.n_rows * fit.model.n_components))
+    n_all = count(fit.draws)
+    affordable = int(KHAT_BUDGET / (fit.model.source.n_rows * fit.core.n_components))
     n_draws = min(n_all, affordable)
     if n_draws < min(FEWEST_DRAWS, n_all):
         return None, 0
-    used = approximation(fit)
-    draws = {name: values[:n_draws] for name, values in used.draws.items()}
-    joint = log_joint(fit.mixture, fit.model.source, draws, fit.model.scales)
+    draws = {name: values[:n_draws] for name, values in fit.draws.items()}
+    joint = log_joint(fit.core, fit.model.source, draws, fit.model.log_unit)
     with quiet():
-        return khat(joint - used.log_density[:n_draws]), n_draws
+        return khat(joint - fit.log_q[:n_draws]), n_draws
 
 
 def _last_gain(fit: Fit) -> float | None:
@@ -116,7 +115,8 @@ def _close(k: float | None, n_draws: int) -> Summary:
         "problem": "The approximation differs from the posterior: trust its predictions as far as "
         "the checks below carry them, and its intervals of parameters little.",
     }[verdict]
-    return check(name, verdict, f"k-hat {k:.2f}", reading=reading, threshold=threshold)
+    return check(name, verdict, f"k-hat {k:.2f}", reading=reading, threshold=threshold,
+                 reach="parameters")  # fmt: skip
 
 
 def _restarts(fit: Fit) -> Summary:

@@ -18,13 +18,12 @@ from ..profiles import (
     MOST_COMPARED,
     Covariate,
     Profile,
-    covariate,
     labels,
     most_moving,
     profile,
     quantiles_moved,
 )
-from ..sampling import POINTS_SHOWN, predictive_at, sample
+from ..sampling import POINTS_SHOWN, predictive_at, regresses, sample
 from ..scatter import cloud, level_axis
 from ..tables import table
 
@@ -40,8 +39,10 @@ MARGIN = 0.08
 """Part of the data's range by which axes go beyond it."""
 
 
-def summary(fit: Fit) -> Summary:
+def summary(fit: Fit) -> Summary | None:
     """Bands, densities and a table for each response."""
+    if not regresses(fit):
+        return None
     design = fit.model.design
     return {
         "compared": min(len(design.covariates), MOST_COMPARED),
@@ -186,6 +187,6 @@ def _table(index: pd.Index, distribution: StudentMixture, name: str, fixed: str)
     if np.isinf(frame["sd"]).any():
         caption += (
             " ∞: a component with almost no rows has tails too heavy for a standard deviation, "
-            "however small its weight; the quantiles hardly notice it."
+            "however small its weight; quantiles are the better description."
         )
     return table(frame, caption, decimals=dict.fromkeys(columns, significant([width], 3)))

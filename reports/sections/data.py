@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from matplotlib.figure import Figure
 
 from bayesvb.frames import kind_of
@@ -26,6 +26,9 @@ NUMBERS = ("min", "q25", "median", "q75", "max", "mean", "sd")
 TITLES = {"min": "smallest", "q25": "25 %", "median": "50 %", "q75": "75 %", "max": "largest",
           "levels": "levels (rows)"}  # fmt: skip
 
+MOST_PICTURES = 6
+"""Variables that are drawn, if there are many."""
+
 SHOWN_LEVELS = 8
 """Levels of a column that the table counts."""
 
@@ -43,24 +46,26 @@ def summary(fit: Fit) -> Summary:
         "weights": weights,
         "columns": _columns(fit),
         "responses": [
-            {"name": name, **_pictures(fit, number)}
-            for number, name in enumerate(model.design.response_names)
+            {"name": name, **_pictures(fit, name, values)}
+            for name, values in list(model.observed().items())[:MOST_PICTURES]
         ],
     }
 
 
 def _columns(fit: Fit) -> Summary:
-    design = fit.model.design
-    roles = {name: "covariate" for name in design.covariates}
-    rows = {}
-    for name, values in design.frame.items():
-        role = roles.get(str(name), "response")
-        rows[str(name)] = {"role": role, **_described(values, str(name))}
-    response = np.asarray(design.response, dtype=float)
-    for number, name in enumerate(design.response_names):
-        if name not in rows:
-            column = pd.Series(response[:, number])
-            rows[name] = {"role": "response, as modelled", **_described(column, name)}
+    design, observed = fit.model.design, fit.model.observed()
+    role = "covariate" if design.response_names else "variable"
+    roles = dict.fromkeys(design.covariates, role)
+    columns = {str(name): column for name, column in design.frame.items()}
+    modelled = {name: pd.Series(one) for name, one in observed.items() if name not in columns}
+    rows = {
+        name: {"role": roles.get(name, "response"), **_described(column, name)}
+        for name, column in columns.items()
+    }
+    rows |= {
+        name: {"role": "as modelled", **_described(column, name)}
+        for name, column in modelled.items()
+    }
     frame = pd.DataFrame.from_dict(rows, orient="index").rename_axis("column")
     caption = (
         "Columns that the formula reads, over the rows used. Numbers: range, quartiles, mean and "
@@ -93,15 +98,12 @@ def _described(column: pd.Series, name: str) -> Summary:
     return {"type": kind, **empty, "levels": f"{len(counts)}: {', '.join(named)}{more}"}
 
 
-def _pictures(fit: Fit, number: int) -> Summary:
-    design = fit.model.design
-    name = design.response_names[number]
-    values = np.asarray(design.response, dtype=float)[:, number]
+def _pictures(fit: Fit, name: str, values: Float[np.ndarray, " rows"]) -> Summary:
     pictures: Summary = {"histogram": _histogram(name, values), "scatter": None}
-    if design.covariates:
-        first = covariate(design.frame, design.covariates[0])
-        chosen = sample(fit, POINTS_SHOWN)
-        pictures["scatter"] = _scatter(fit, first, name, values, at=chosen.at, note=chosen.words)
+    others = [other for other in fit.model.design.covariates if other != name]
+    if others:
+        first = covariate(fit.model.design.frame, others[0])
+        pictures["scatter"] = _scatter(fit, first, name, values)
     return pictures
 
 
@@ -122,28 +124,21 @@ def _histogram(name: str, values: Float[np.ndarray, " rows"]) -> Summary:
     return drawn(draw, alt=alt, caption=f"How often each value of {name} occurs.")
 
 
-def _scatter(
-    fit: Fit,
-    first: Covariate,
-    name: str,
-    values: Float[np.ndarray, " rows"],
-    *,
-    at: Int[np.ndarray, " rows"],
-    note: str,
-) -> Summary:
+def _scatter(fit: Fit, first: Covariate, name: str, values: Float[np.ndarray, " rows"]) -> Summary:
+    chosen = sample(fit, POINTS_SHOWN)
+    at = chosen.at
+
     def draw(figure: Figure) -> None:
         axes = axes_of(figure, x=first.name, y=name, grid="y")
         cloud(axes, fit.model.design.frame, first, values, at=at, color=POINT)
         if first.discrete:
             level_axis(axes, list(first.values))
 
-    kind = "levels" if first.discrete else "value"
-    caption = f"{name} of each row by {kind} of {first.name}. {note}".strip()
+    kind = "level" if first.discrete else "value"
+    note = f" Points: {chosen.words}." if chosen.words else ""
+    caption = f"{name} of each row by {kind} of {first.name}.{note}"
     alt = f"Scatter plot of {name} against {first.name}, {len(at)} points."
     if not first.discrete:
         x = fit.model.design.frame[first.name].to_numpy(dtype=float)
-        if np.ptp(x) > 0.0:
-            alt += f" Their correlation is {np.corrcoef(x, values)[0, 1]:.2f}."
+        alt += f" Their correlation is {np.corrcoef(x, values)[0, 1]:.2f}."
     return drawn(draw, alt=alt, caption=caption)
-
-

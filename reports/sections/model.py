@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 
 from ..numerals import significant
@@ -23,41 +24,51 @@ GATE_FORMULAS = {
 """Gate -> the template with its formula; a gate that is not here is described in words."""
 
 
+LIKELIHOODS = {"DensityRegression": "density", "GaussianMixture": "gaussian"}
+"""Model -> the template with the formula of its likelihood."""
+
+MEANINGS = {
+    "beta": ("β", "coefficients of each component's line, in units of the response per unit of "
+             "the term"),
+    "sigma": ("σ", "standard deviation of the response around each component's line"),
+    "gamma": ("γ", "coefficients of the weights"),
+    "mean": ("μ", "mean of each variable in each component"),
+    "sd": ("sd", "standard deviation of each variable in each component"),
+    "correlation": ("ρ", "correlation of each pair of variables in each component"),
+    "share": ("π", "weights of the components; the share is their average over the rows"),
+}  # fmt: skip
+"""Name of the draws -> their symbol and what they mean."""
+
+
 def summary(fit: Fit) -> Summary:
     """What was fitted, and what was believed before."""
-    model = fit.model
-    several = len(model.design.response_names) > 1
+    model, options = fit.model, fit.model.options()
+    gate = options.get("gate")
+    meaning = fit.core.gate.coefficient_meaning() if gate else None
     return {
         "formula": model.formula.canonical(),
         "gating_given": model.formula.gating_given,
-        "n_components": model.n_components,
-        "gate": model.gate,
-        "gate_formula": GATE_FORMULAS.get(model.gate, "other"),
-        "gate_meaning": fit.mixture.gate.coefficient_meaning(),
-        "several_responses": several,
-        "responses": list(model.design.response_names),
-        "parameters": _parameters(fit),
+        "description": model.description(),
+        "n_components": fit.core.n_components,
+        "likelihood": LIKELIHOODS.get(type(model).__name__, "other"),
+        "gate": gate,
+        "gate_formula": GATE_FORMULAS.get(str(gate), "other"),
+        "gate_meaning": meaning,
+        "several_responses": len(model.design.response_names) > 1,
+        "parameters": _parameters(fit, meaning),
         "priors": _priors(fit),
         "standardized": model.priors.standardize,
     }
 
 
-def _parameters(fit: Fit) -> Summary:
-    terms = fit.model.design.terms
-    k = fit.model.n_components
-    n_responses = len(fit.model.design.response_names)
-    rows = {
-        "β": ("mean", k * n_responses * len(terms["mean"]),
-              "coefficients of each component's regression line, in units of the response per "
-              "unit of the term"),
-        "σ": ("sigma", k * n_responses,
-              "standard deviation of the response around each component's line"),
-    }  # fmt: skip
-    logits = len(fit.mixture.gate.coefficients(fit.q_draws["gate"]))
-    if logits:
-        meaning = f"coefficients of the weights: {fit.mixture.gate.coefficient_meaning()}"
-        rows["γ"] = ("gating", logits * len(terms["gating"]), meaning)
-    rows["π"] = ("share", k, "weights of the components; the share is their average over the rows")
+def _parameters(fit: Fit, meaning: str | None) -> Summary:
+    named = fit.model.named_draws(fit)
+    rows = {}
+    for name, part in named.parts.items():
+        symbol, words = MEANINGS.get(name, (name, ""))
+        if name == "gamma" and meaning:
+            words = f"{words}: {meaning}"
+        rows[symbol] = (part, int(np.prod(named.values[name].shape[1:])), words)
     frame = pd.DataFrame.from_dict(rows, orient="index", columns=["part", "numbers", "meaning"])
     caption = "Parameters: what they are called in the tables, how many numbers they are."
     return table(frame.rename_axis("symbol"), caption)

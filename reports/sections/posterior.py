@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bayesvb.summary import PROB, component_table
+from bayesvb.summary import PROB
 
 from ..figures import LINE, colour, drawn, marker, shortened
 from ..numerals import percent, significant
@@ -28,37 +28,44 @@ OCCUPIED = 0.01
 TITLES = {"sd": "sd", "p_positive": "P(> 0)"}
 
 
+WORDS = {
+    "beta": ("Components' lines", "Coefficients of the components' lines, in units of the response "
+             "per unit of the term"),
+    "gamma": ("Gate", "Coefficients of the gate, per unit of the term"),
+    "sigma": ("Noise", "Noise standard deviation of each component, in units of the response"),
+    "mean": ("Means", "Mean of each variable in each component, in units of the variable"),
+    "sd": ("Standard deviations", "Standard deviation of each variable in each component, in units "
+           "of the variable"),
+    "correlation": ("Correlations", "Correlation of each pair of variables in each component"),
+    "share": ("Shares", "Share of each component: its weight averaged over the rows"),
+}  # fmt: skip
+"""Name of the draws -> heading and caption of their table."""
+
+FORESTS = ("beta", "gamma", "mean", "correlation")
+
+
 def summary(fit: Fit) -> Summary:
     """Tables of the parts and their forests."""
-    whole = fit.summary()
-    shares = component_table(fit)["share"]
-    drawn_components = [int(k) for k, share in shares.items() if share >= OCCUPIED]
-    meaning = fit.mixture.gate.coefficient_meaning()
-    says = {
-        "mean": "Coefficients of the components' lines, in units of the response per unit of term",
-        "gating": f"Coefficients of the gate ({meaning}), per unit of the term",
-        "sigma": "Noise standard deviation of each component, in units of the response",
-        "share": "Share of each component: its weight averaged over the rows",
-    }
-    parts = [
-        {"part": part, "table": _table(whole, part, words), "forest": None}
-        for part, words in says.items()
-        if part in whole.index.get_level_values("part")
-    ]
-    for one in parts:
-        if one["part"] in ("mean", "gating"):
-            rows = whole.loc[[one["part"]]].droplevel("part")
-            one["forest"] = _forest(rows, str(one["part"]), drawn_components)
+    whole, named = fit.summary(), fit.model.named_draws(fit)
+    shares = named.values["share"].mean(axis=0) if "share" in named.values else np.ones(1)
+    occupied = [k for k, share in enumerate(shares, start=1) if share >= OCCUPIED]
+    parts = []
+    for name, part in named.parts.items():
+        heading, words = WORDS.get(name, (part, part))
+        rows = whole.loc[[part]].droplevel("part")
+        forest = _forest(rows, heading, occupied) if name in FORESTS else None
+        if name == "gamma":
+            words = f"{words}: {fit.core.gate.coefficient_meaning()}"
+        parts.append({"heading": heading, "table": _table(rows, words), "forest": forest})
     return {
         "prob": PROB,
         "parts": parts,
-        "n_not_drawn": len(shares) - len(drawn_components),
+        "n_not_drawn": len(shares) - len(occupied),
         "smallest_share_drawn": OCCUPIED,
     }
 
 
-def _table(whole: pd.DataFrame, part: str, words: str) -> Summary:
-    frame = whole.loc[[part]].droplevel("part")
+def _table(frame: pd.DataFrame, words: str) -> Summary:
     if (frame.index.get_level_values("term") == "").all():
         frame = frame.droplevel("term")
     each = after_uncertainty(frame["sd"].to_numpy())
@@ -73,24 +80,22 @@ def _table(whole: pd.DataFrame, part: str, words: str) -> Summary:
     return table(frame, caption, titles=titles, decimals=decimals, rest="fit.summary()")
 
 
-def _forest(rows: pd.DataFrame, part: str, components: list[int]) -> Summary | None:
+def _forest(rows: pd.DataFrame, heading: str, occupied: list[int]) -> Summary | None:
     """One panel per term, one interval per component."""
-    levels = [name for name in rows.index.names if name != "component"]
-    terms = list(dict.fromkeys(rows.index.droplevel("component")))
-    rows = rows[rows.index.get_level_values("component").isin(components)]
+    rows = rows.reset_index("component")
+    terms = list(dict.fromkeys(rows.index))
+    rows = rows[rows["component"].isin(occupied)]
     if rows.empty:
         return None
     shown = terms[:MOST_PANELS]
-    present = list(dict.fromkeys(rows.index.get_level_values("component")))
+    present = list(dict.fromkeys(rows["component"]))
     columns = 3 if len(shown) > 4 else 2
     n_rows = -(-len(shown) // columns)
 
     def draw(figure: Figure) -> None:
         grid = figure.subplots(n_rows, columns, squeeze=False).ravel()
         for axes, term in zip(grid, shown, strict=False):
-            key = term if isinstance(term, tuple) else (term,)
-            chosen = rows.reset_index("component").loc[[key if len(levels) > 1 else key[0]]]
-            _panel(axes, chosen, present, ": ".join(map(str, key)))
+            _panel(axes, rows.loc[[term]], present, str(term))
         for axes in grid[len(shown) :]:
             axes.set_axis_off()
 
@@ -101,14 +106,15 @@ def _forest(rows: pd.DataFrame, part: str, components: list[int]) -> Summary | N
         f"with its own scale. The vertical line is zero.{more}"
     )
     alt = (
-        f"Forest plot of the {part} coefficients: {len(shown)} terms, {len(present)} components; "
-        "the table holds the same numbers."
+        f"Forest plot, {heading}: {len(shown)} terms, {len(present)} components; the table holds "
+        "the same numbers."
     )
     return drawn(draw, alt=alt, caption=caption, size=(7.8, max(height, 1.5)))
 
 
 def _panel(axes: Axes, rows: pd.DataFrame, components: list[int], title: str) -> None:
-    axes.axvline(0.0, color=LINE, linewidth=1.2, zorder=1)
+    if 0.0 >= rows["lower"].min() - np.ptp(rows["upper"]) and rows["upper"].max() >= 0.0:
+        axes.axvline(0.0, color=LINE, linewidth=1.2, zorder=1)
     for place, k in enumerate(components):
         one = rows[rows["component"] == k].iloc[0]
         axes.plot([one["lower"], one["upper"]], [place, place], color=colour(k - 1), zorder=2)

@@ -11,12 +11,12 @@ from jaxtyping import Float, Int
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
-from bayesvb.posterior_draws import response_draws, standard_draws
+from bayesvb.named_draws import chunks, count
 
 from ..figures import BAND, INK, MUTE, POINT, axes_of, drawn
 from ..numerals import numeral
 from ..plain import Summary
-from ..sampling import ROWS_CHECKED, observed, sample, source_at
+from ..sampling import ROWS_CHECKED, regresses, sample, source_at
 from ..tables import after_uncertainty, table
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ MOST_VALUES = 2_500_000
 """Replicated values that are held at one time; with many rows there are fewer data sets."""
 
 MOST_SETS = 500
+MOST_VARIABLES = 6
 TAIL = 0.025
 """A p-value nearer than this to 0 or 1 is worth a look."""
 
@@ -60,22 +61,25 @@ def summary(fit: Fit) -> Summary:
         "n_sets": len(whole),
         "n_rows": len(chosen.at),
         "rows_note": chosen.words,
+        "given_covariates": regresses(fit) and bool(fit.model.design.covariates),
         "responses": [
-            _of(name, whole[:, number], observed(fit, chosen.at, number))
-            for number, name in enumerate(fit.model.design.response_names)
+            _of(name, whole[:, number], values[chosen.at])
+            for number, (name, values) in enumerate(fit.model.observed().items())
+            if number < MOST_VARIABLES
         ],
     }
 
 
-def replicated(
-    fit: Fit, at: Int[np.ndarray, " rows"]
-) -> Float[np.ndarray, "sets responses rows"]:
+def replicated(fit: Fit, at: Int[np.ndarray, " rows"]) -> Float[np.ndarray, "sets responses rows"]:
     """One data set per draw, at rows of the fit, in the data's units."""
-    n_sets = min(MOST_SETS, fit.n_draws, max(MOST_VALUES // len(at), CURVES))
-    draws = {name: values[:n_sets] for name, values in standard_draws(fit).items()}
+    n_sets = min(MOST_SETS, count(fit.draws), max(MOST_VALUES // len(at), CURVES))
+    draws = {name: values[:n_sets] for name, values in fit.draws.items()}
     rng = np.random.default_rng([fit.seed, len(at), n_sets])
-    blocks = response_draws(fit.mixture, source_at(fit, at), draws, fit.model.scales, rng)
-    return np.concatenate(list(blocks), axis=2)
+    pieces = [
+        np.stack(list(fit.model.replicates(fit, draws, block, rng).values()), axis=1)
+        for block in chunks(fit.core, source_at(fit, at), n_sets)
+    ]
+    return np.concatenate(pieces, axis=2)
 
 
 def _of(name: str, sets: Values, values: Float[np.ndarray, " rows"]) -> Summary:

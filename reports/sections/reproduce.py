@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from dataclasses import fields
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from bayesvb.priors import Priors
+from bayesvb.named_draws import count
 
 from ..plain import Summary
 from ..tables import table
@@ -47,7 +46,8 @@ CITATIONS = (
     },
     {
         "what": "what a report should hold",
-        "text": "Kruschke (2021), Bayesian Analysis Reporting Guidelines, Nature Human Behaviour 5.",
+        "text": "Kruschke (2021), Bayesian Analysis Reporting Guidelines, Nature Human "
+        "Behaviour 5.",
         "link": "https://doi.org/10.1038/s41562-021-01177-7",
     },
 )
@@ -79,27 +79,31 @@ def data_hash(frame: pd.DataFrame) -> str:
 
 def code(fit: Fit) -> str:
     """Python that makes the same fit again from the same data frame."""
-    model = fit.model
-    options = [f"n_components={model.n_components}", f"gate={model.gate!r}"]
-    changed = [
-        f"{field.name}={getattr(model.priors, field.name)!r}"
-        for field in fields(Priors)
-        if getattr(model.priors, field.name) != field.default
-    ]
+    model, weighted = fit.model, fit.model.weights is not None
+    options = [f"{name}={value!r}" for name, value in model.options().items() if name != "priors"]
+    changed = _changed_priors(model.priors)
     if changed:
-        options.append(f"priors=bvb.Priors({', '.join(changed)})")
-    if model.weights is not None:
+        options.append(f"priors=bvb.{type(model.priors).__name__}({', '.join(changed)})")
+    if weighted:
         options.append("weights=weights")
-    listed = "".join(f"    {option},\n" for option in options)
-    n_rows = len(model.design.complete)
+    lines = [repr(model.formula.canonical()), "data", *options]
     return (
         "import bayesvb as bvb\n\n"
-        f"# data: the data frame, {n_rows} rows"
-        f"{'; weights: one number per row' if model.weights is not None else ''}\n"
-        f"model = bvb.DensityRegression(\n    {model.formula.canonical()!r},\n    data,\n{listed})\n"
-        f"fit = model.fit(restarts={len(fit.restarts)}, draws={fit.n_draws}, "
+        f"# data: the data frame, {len(model.design.complete)} rows"
+        f"{'; weights: one number per row' if weighted else ''}\n"
+        f"model = bvb.{type(model).__name__}(\n"
+        + "".join(f"    {line},\n" for line in lines)
+        + f")\nfit = model.fit(restarts={len(fit.restarts)}, draws={count(fit.draws)}, "
         f"seed={fit.seed})\n"
     )
+
+
+def _changed_priors(priors: Any) -> list[str]:
+    """Arguments for the priors that are not the defaults."""
+    usual = type(priors)()
+    return [
+        f"{name}={value!r}" for name, value in vars(priors).items() if value != getattr(usual, name)
+    ]
 
 
 def _environment() -> Summary:

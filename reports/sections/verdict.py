@@ -6,6 +6,10 @@ from collections.abc import Mapping
 
 from ..plain import Summary
 
+PARAMETERS_ONLY = (
+    "Judge this fit by its predictions: the intervals of its parameters are not to be trusted."
+)
+
 SAYS = {
     "ok": "All checks passed.",
     "look": "Usable, with something to look at.",
@@ -29,4 +33,6 @@ def verdict(summaries: Mapping[str, Summary]) -> Summary:
     found = {one["verdict"] for one in checks}
     worst = next((each for each in ("problem", "look") if each in found), "ok")
     counts = {each: sum(one["verdict"] == each for one in checks) for each in SAYS}
-    return {"checks": checks, "worst": worst, "says": SAYS[worst], "counts": counts}
+    doubted = {one["reach"] for one in checks if one["verdict"] == "problem"}
+    says = PARAMETERS_ONLY if doubted == {"parameters"} else SAYS[worst]
+    return {"checks": checks, "worst": worst, "says": says, "counts": counts}

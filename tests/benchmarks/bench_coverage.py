@@ -57,7 +57,9 @@ def coverage(gate: str, seeds: Iterable[int]) -> pd.DataFrame:
         model = bvb.DensityRegression("y ~ x", data, n_components=2, gate=gate)
         fit = model.fit(seed=seed, restarts=4, draws=2000)
         for covariance, found in inside.items():
-            low, high = np.quantile(parameters(fit.draws(covariance)), tails, axis=0)
+            low, high = np.quantile(
+                parameters(fit.with_covariance(covariance).posterior), tails, axis=0
+            )
             found.append((low < truth) & (truth < high))
     shares = {name: np.mean(found, axis=0) for name, found in inside.items()}
     return pd.DataFrame(shares, index=pd.Index(TRUTH, name="parameter"))

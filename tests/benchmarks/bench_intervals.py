@@ -27,7 +27,7 @@ SIZES = ((600, 2, 1), (600, 5, 1), (2000, 3, 4), (2000, 5, 5), (10_000, 5, 5), (
 
 def spreads(fit, covariance: str) -> dict[str, float]:
     """Standard deviations of the eight parameters, the expert with the larger slope first."""
-    draws = fit.draws(covariance)
+    draws = fit.with_covariance(covariance).posterior
     beta, sigma = draws["beta"].to_numpy()[0], draws["sigma"].to_numpy()[0]
     order = np.argsort(-beta[:, :, 1].mean(axis=0))
     gamma = draws["gamma"].to_numpy()[0, :, 0]
@@ -65,7 +65,7 @@ def cost(n_rows: int, n_components: int, n_covariates: int, gate: str) -> dict[s
     model = bvb.DensityRegression("y ~ .", data, n_components=n_components, gate=gate)
     fit = model.fit(seed=1, covariance="mean-field")
     began = time.perf_counter()
-    found = linear_response(fit.mixture, replace(model.source, workers=2), fit.sums)
+    found = linear_response(fit.core, replace(model.source, workers=2), fit.sums)
     seconds = time.perf_counter() - began
     return {
         "rows": n_rows,

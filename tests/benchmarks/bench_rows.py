@@ -36,7 +36,7 @@ def peak() -> float:
 def seconds_per_sweep(model: bvb.DensityRegression, workers: int) -> float:
     """Median time of a sweep."""
     rng = np.random.default_rng(0)
-    mixture, source = model.mixture, replace(model.source, workers=workers)
+    mixture, source = model.core, replace(model.source, workers=workers)
     begin = kmeans_start(sample_rows(source, SAMPLE_ROWS, rng), model.n_components, rng)
     with single_threaded_blas():
         sums = mixture.start(

@@ -39,7 +39,7 @@ def start(model: bvb.DensityRegression, kind: str, seed: int) -> object:
     rng = np.random.default_rng(seed)
     sample = sample_rows(model.source, SAMPLE_ROWS, rng)
     begin = STARTS[kind](sample, COMPONENTS, rng)
-    mixture = model.mixture
+    mixture = model.core
     sums = model.source.map_reduce(lambda b: mixture.begin(b, begin.responsibilities(b)))
     return mixture.start(sums)
 
@@ -52,7 +52,7 @@ def passes_to(trace: np.ndarray, n_iter: int, bound: float) -> float:
 
 def milliseconds(model: bvb.DensityRegression, sums: object) -> float:
     """Median time of one sweep after the first ones."""
-    mixture, source = model.mixture, model.source
+    mixture, source = model.core, model.source
     times = []
     with single_threaded_blas():
         for _ in range(TIMED_SWEEPS):
@@ -69,8 +69,8 @@ def compare(model: bvb.DensityRegression, gate: str, kind: str, seed: int) -> di
     """Plain and accelerated ascent from one start."""
     sums = start(model, kind, seed)
     options = {"tol": 1e-7, "max_iter": 10_000}
-    plain = cavi(model.mixture, model.source, sums, accelerate=False, **options)
-    fast = cavi(model.mixture, model.source, sums, **options)
+    plain = cavi(model.core, model.source, sums, accelerate=False, **options)
+    fast = cavi(model.core, model.source, sums, **options)
     bound = min(plain.bound, fast.bound) - CLOSE
     mine = passes_to(plain.trace, plain.n_iter, bound)
     theirs = passes_to(fast.trace, fast.n_iter, bound)

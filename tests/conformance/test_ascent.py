@@ -6,6 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from bayesvb.blocks import Block
 from bayesvb.engines import cavi as module
@@ -132,6 +133,21 @@ def test_acceleration_saves_passes_where_regimes_overlap(gate_name, separated):
     assert passes[True] < 0.75 * passes[False]
 
 
+@pytest.mark.parametrize("accepted", [True, False])
+def test_steps_grow_while_they_are_accepted_and_shrink_when_not(
+    gate_name, separated, monkeypatch, accepted
+):
+    allowed: list[float] = []
+
+    def step(start, once, twice, *, longest):
+        allowed.append(longest)
+        return twice if accepted else np.full_like(twice, np.nan), longest
+
+    monkeypatch.setattr(module, "squared_extrapolation", step)
+    climb(separated(gate_name, noise=1.0, apart=0.3), tol=0.0, max_iter=9)
+    assert allowed == ([4.0, 16.0, 64.0, 256.0] if accepted else [4.0, 2.0, 2.0, 2.0])
+
+
 def test_a_tighter_tolerance_goes_further(gate_name, separated):
     problem = separated(gate_name, apart=0.3)
     loose, tight = (climb(problem, tol=tol) for tol in (1e-2, 1e-12))
@@ -141,6 +157,14 @@ def test_a_tighter_tolerance_goes_further(gate_name, separated):
     gains = np.diff(loose.trace)
     assert gains[-2:].max() < 1e-2 * 200
     assert all(max(pair) >= 1e-2 * 200 for pair in pairwise(gains[:-1]))
+
+
+def test_only_two_small_gains_in_a_row_are_convergence(make_problem, monkeypatch):
+    gains = iter([0.0, 9.0, 0.0, 0.0, 9.0])
+    monkeypatch.setattr(module._Climb, "cycle", lambda self, *, accelerate: iter([next(gains)]))
+    ascent = climb(make_problem("dirichlet", seed=1))
+    assert ascent.converged
+    assert list(gains) == [9.0]
 
 
 # Blocks and workers
@@ -162,6 +186,17 @@ def test_the_block_size_changes_an_ascent_by_rounding_only(gate_name, separated,
     assert_allclose(parts.trace, whole.trace, rtol=1e-9)
     theirs = whole.sums.to_vector()
     assert_allclose(parts.sums.to_vector(), theirs, atol=1e-7 * np.abs(theirs).max())
+
+
+def test_blas_keeps_to_one_thread_during_an_ascent(make_problem):
+    threads: set[int] = set()
+
+    def look(passes, bound):
+        threads.update(lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas")
+
+    with threadpool_limits(2, user_api="blas"):
+        climb(make_problem("dirichlet", seed=1), max_iter=3, watch=look)
+    assert threads == {1}
 
 
 def test_the_same_start_gives_the_same_bits(gate_name, make_problem):
@@ -287,3 +322,17 @@ def test_the_step_is_no_longer_than_allowed_even_on_a_straight_line(rng):
     assert_allclose(ahead, start + 32.0 * (once - start), rtol=1e-6)
     still, _ = squared_extrapolation(start, start, start, longest=16.0)
     assert_array_equal(still, start)
+
+
+def test_entries_count_relative_to_their_size(rng):
+    """Large entries with one rate of convergence, small ones with another."""
+    size = np.array([1e6, 1e6, 1.0, 1.0])
+    start = size * (1.0 + 0.1 * rng.normal(size=4))
+    first = size * rng.normal(size=4)
+    change = -first * np.array([0.5, 0.5, 0.1, 0.1])
+    _, length = squared_extrapolation(
+        start, start + first, start + 2.0 * first + change, longest=1e3
+    )
+    weight = 1.0 / (np.abs(start + first) + 1e-3)
+    ratio = (weight * first**2).sum() / (weight * change**2).sum()
+    assert length == pytest.approx(np.sqrt(ratio), rel=1e-9)

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from bayesvb.factors import FACTORS, Dirichlet, MatrixNormalGamma, Normal
+from bayesvb.factors import FACTORS, Dirichlet, MatrixNormalGamma, Normal, NormalWishart
 
 N_DRAWS = 40_000
 
@@ -92,6 +92,51 @@ class MatrixNormalGammaCase:
 
 
 @dataclass(frozen=True)
+class NormalWishartCase:
+    """Two experts, three variables."""
+
+    def prior(self, rng):
+        return NormalWishart.prior(rng.normal(size=3), 0.7, 4.5, spd(rng, 3))
+
+    def posterior(self, rng):
+        x = rng.normal(size=(2, 12, 3))
+        xx = np.swapaxes(x, 1, 2) @ x
+        return self.prior(rng).posterior(np.full(2, 12.0), x.sum(axis=1), xx)
+
+    def draws(self, factor, n, rng):
+        return factor.draws(n, rng)
+
+    def log_density(self, factor, draws):
+        return factor.log_density(*draws).sum(axis=-1)
+
+    def by_scipy(self, factor, draws):
+        means, precisions = draws
+        total = np.zeros(len(means))
+        mean = np.broadcast_to(factor.mean, (2, 3))
+        beta, dof = (np.broadcast_to(v, 2) for v in (factor.mean_precision, factor.dof))
+        scatter = np.broadcast_to(factor.scatter, (2, 3, 3))
+        for d, k in np.ndindex(len(means), 2):
+            spread = np.linalg.inv(beta[k] * precisions[d, k])
+            total[d] += stats.multivariate_normal(mean[k], spread).logpdf(means[d, k])
+            total[d] += stats.wishart(dof[k], np.linalg.inv(scatter[k])).logpdf(precisions[d, k])
+        return total
+
+    def moments(self, factor, draws):
+        mean, precision = draws
+        shift = mean - factor.mean
+        scaled = (precision @ shift[..., None])[..., 0] * shift
+        log_det = np.linalg.slogdet(precision)[1]
+        inverse_dof = factor.dof - 4.0  # E[inverse Wishart] = W^-1 / (nu - D - 1)
+        return [
+            (mean, factor.mean),
+            (precision, factor.expected_precision),
+            (log_det, factor.expected_log_det),
+            (scaled.sum(axis=-1), 3.0 / factor.mean_precision),
+            (np.linalg.inv(precision), factor.scatter / inverse_dof[:, None, None]),
+        ]
+
+
+@dataclass(frozen=True)
 class DirichletCase:
     """Four classes."""
 
@@ -117,6 +162,7 @@ class DirichletCase:
 CASES = {
     "normal": NormalCase(),
     "matrix-normal-gamma": MatrixNormalGammaCase(),
+    "normal-wishart": NormalWishartCase(),
     "dirichlet": DirichletCase(),
 }
 every_factor = pytest.mark.parametrize("case", CASES.values(), ids=CASES)

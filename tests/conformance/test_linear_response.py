@@ -43,7 +43,7 @@ def tilted_expectations(problem, sums, tilt):
 
     found = root(gap, np.zeros_like(start), tol=1e-12)
     state = sums.with_vector(start + size * found.x)
-    return problem.model.expectations(problem.model.update(state)).to_vector()
+    return problem.model.coordinates(problem.model.update(state)).expectations()
 
 
 def tilts_of(problem, sums):
@@ -53,9 +53,9 @@ def tilts_of(problem, sums):
 def expectation_change(problem, sums, direction):
     """``V u`` by differences of the expectations."""
     ahead, behind = (
-        problem.model.expectations(
+        problem.model.coordinates(
             problem.model.update(sums.with_vector(sums.to_vector() + sign * STEP * direction))
-        ).to_vector()
+        ).expectations()
         for sign in (1.0, -1.0)
     )
     return (ahead - behind) / (2.0 * STEP)

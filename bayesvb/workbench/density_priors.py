@@ -13,7 +13,7 @@ from bayesvb.scaling import Scaling
 if TYPE_CHECKING:
     import pandas as pd
 
-    from bayesvb.workbench import DensityRegression
+    from bayesvb.workbench.density import DensityRegression
 
 
 def prior_table(model: DensityRegression) -> pd.DataFrame:

@@ -1,8 +1,9 @@
-"""Predictive distributions of a fit at new rows."""
+"""Predictions of density regression at new rows."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float
@@ -10,7 +11,7 @@ from scipy.special import logsumexp, poch
 
 from bayesvb.blocks import BLOCK_ROWS
 from bayesvb.errors import DataError
-from bayesvb.posterior_draws import standard_draws
+from bayesvb.predict import predict
 from bayesvb.student_mixture import StudentMixture
 
 if TYPE_CHECKING:
@@ -18,18 +19,20 @@ if TYPE_CHECKING:
 
     from bayesvb.design import Rows
     from bayesvb.fit import Fit
+    from bayesvb.workbench.density import DensityRegression
 
 
-def predictive(fit: Fit, rows: Rows, response: str | None) -> StudentMixture:
+def predictive(
+    model: DensityRegression, fit: Fit, rows: Rows, response: str | None
+) -> StudentMixture:
     """Predictive distribution of one response at the complete rows, in the data's units."""
-    names = fit.model.design.response_names
+    names = model.design.response_names
     if response is None and len(names) > 1:
         raise DataError("response=None, and there are several", hint=f"name one of {names}")
     number = 0 if response is None else _number(response, names)
-    scaling, q = fit.model.scales.response, fit.q
+    scaling, q = model.scales.response, fit.q
     pieces = [
-        fit.mixture.predictive(q, block, number)
-        for block in fit.model.block(rows).split(BLOCK_ROWS)
+        fit.core.predictive(q, block, number) for block in model.block(rows).split(BLOCK_ROWS)
     ]
     whole = StudentMixture(
         weights=np.concatenate([piece.weights for piece in pieces], axis=1),
@@ -46,13 +49,32 @@ def _number(response: str, names: tuple[str, ...]) -> int:
     return names.index(response)
 
 
-def log_density(fit: Fit, rows: Rows) -> pd.Series:
+def prediction(
+    model: DensityRegression, fit: Fit, rows: Rows, kind: str, options: Mapping[str, Any]
+) -> pd.Series | pd.DataFrame:
+    """Prediction of one kind for every row, NaN where a value is missing."""
+    others = {name: value for name, value in options.items() if name != "response"}
+    distribution = predictive(model, fit, rows, options["response"])
+    return predict(distribution, rows.index, rows.complete, kind=kind, **others)
+
+
+def weights_at(
+    model: DensityRegression, fit: Fit, rows: Rows, draws: int | None
+) -> Float[np.ndarray, "draws rows experts"]:
+    """Draws of the component weights at each complete row."""
+    block = model.block(rows)
+    weights = np.exp(fit.core.gate.log_weights(fit.draws["gate"][:draws], block))
+    whole = np.broadcast_to(weights, (*weights.shape[:2], block.n_rows))
+    return np.moveaxis(whole, 1, 2)
+
+
+def log_density(model: DensityRegression, fit: Fit, rows: Rows) -> pd.Series:
     """Log predictive density of the observed responses, jointly where there are several."""
     import pandas as pd
 
     values = np.full(len(rows.index), np.nan)
-    names = fit.model.design.response_names
-    given = [predictive(fit, rows, name) for name in names]
+    names = model.design.response_names
+    given = [predictive(model, fit, rows, name) for name in names]
     observed = np.asarray(rows.response, dtype=float)
     with np.errstate(divide="ignore"):  # a weight may vanish far out
         terms = np.log(given[0].weights)
@@ -63,25 +85,3 @@ def log_density(fit: Fit, rows: Rows) -> pd.Series:
         terms = terms + (constant - np.log(one.scale) - (dof + 1.0) * np.log(size))
     values[rows.complete] = logsumexp(terms, axis=0)
     return pd.Series(values, rows.index, name="log_density")
-
-
-def responsibilities(fit: Fit) -> pd.DataFrame:
-    """Probability of each component for the rows of the fit, given their responses."""
-    import pandas as pd
-
-    q = fit.q
-    blocks = [fit.mixture.responsibilities(q, block).T for block in fit.model.source.blocks]
-    labels = pd.RangeIndex(1, fit.model.n_components + 1, name="component")
-    return pd.DataFrame(np.concatenate(blocks), fit.model.design.index, labels)
-
-
-def weight_draws(
-    fit: Fit, rows: Rows, n_draws: int | None
-) -> Float[np.ndarray, "draws rows experts"]:
-    """Weights of the components at the complete rows, for the first draws of the fit."""
-    if n_draws is not None and not 1 <= n_draws <= fit.n_draws:
-        raise DataError(f"draws={n_draws!r} must be between 1 and {fit.n_draws}")
-    block = fit.model.block(rows)
-    gate = standard_draws(fit)["gate"][:n_draws]
-    weights = np.exp(fit.mixture.gate.log_weights(gate, block))
-    return np.moveaxis(np.broadcast_to(weights, (*weights.shape[:2], block.n_rows)), 1, 2)

@@ -1,0 +1,81 @@
+"""Draws by name, and likelihoods of rows under draws, a few rows at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.blocks import Block, Source
+from bayesvb.models.base import AbstractModel
+from bayesvb.parts import Draws
+
+CHUNK_ENTRIES = 1 << 22
+"""Entries of an array (draws, components, rows) that is in memory at one time: 32 MiB."""
+
+
+@dataclass(frozen=True)
+class NamedDraws:
+    """Draws by name in the data's units, with the names and labels of their axes.
+
+    Attributes
+    ----------
+    values : dict of str to ndarray, shape (draws, ...)
+    dims : dict of str to list of str
+        Names of the axes after the draws; an axis of components has a name that begins so.
+    coords : dict of str to list
+        Labels along the named axes.
+    parts : dict of str to str
+        What the part is called in tables, for the draws that tables show.
+    signed : frozenset of str
+        Draws whose sign is of interest.
+    """
+
+    values: dict[str, Float[np.ndarray, "draws ..."]]
+    dims: dict[str, list[str]]
+    coords: dict[str, list[object]]
+    parts: dict[str, str]
+    signed: frozenset[str] = field(default_factory=frozenset)
+
+
+def chunks(core: AbstractModel[Any, Any], source: Source, n_draws: int) -> Iterator[Block]:
+    """Rows in order, in blocks small enough for arrays with draws and components."""
+    n_rows = max(CHUNK_ENTRIES // (n_draws * core.n_components), 1)
+    for block in source.blocks:
+        yield from block.split(n_rows)
+
+
+def count(draws: Draws) -> int:
+    """Number of draws."""
+    return len(next(iter(draws.values())))
+
+
+def log_lik_blocks(
+    core: AbstractModel[Any, Any], source: Source, draws: Draws, log_unit: float
+) -> Iterator[Float[np.ndarray, "draws rows"]]:
+    """Log likelihood of the rows in the data's units, block by block.
+
+    Parameters
+    ----------
+    core : AbstractModel
+    source : Source
+    draws : Mapping of str to ndarray
+    log_unit : float
+        Log of the unit of the standardised density: what a row's log density loses.
+    """
+    for block in chunks(core, source, count(draws)):
+        yield core.log_lik(draws, block) - log_unit
+
+
+def log_joint(
+    core: AbstractModel[Any, Any], source: Source, draws: Draws, log_unit: float
+) -> Float[np.ndarray, " draws"]:
+    """Log likelihood of all rows plus log prior, latent variables integrated out."""
+    total = core.log_prior(draws)
+    blocks = chunks(core, source, count(draws))
+    for block, values in zip(blocks, log_lik_blocks(core, source, draws, log_unit), strict=True):
+        total = total + (values.sum(axis=1) if block.weight is None else values @ block.weight)
+    return np.asarray(total)

@@ -1,0 +1,284 @@
+"""What every public model has in common: rows of data, and the fit."""
+
+from __future__ import annotations
+
+import abc
+import time
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from bayesvb.blocks import Block, Source
+from bayesvb.design import Design, Rows
+from bayesvb.engines.restarts import Effort, Search, Watch, search
+from bayesvb.errors import DataError
+from bayesvb.fit import Fit
+from bayesvb.formula import Formula
+from bayesvb.linear_response import sampled_response, withheld
+from bayesvb.models.base import AbstractModel
+from bayesvb.named_draws import NamedDraws
+from bayesvb.options import (
+    check_choice,
+    check_count,
+    check_positive,
+    fresh_seed,
+    processors,
+    warn_if_unfinished,
+)
+from bayesvb.parts import Draws
+from bayesvb.run_tables import restart_table, traces
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+METHODS = ("cavi",)
+INTERVALS = ("linear-response", "mean-field")
+INTERRUPTED = "the fit was interrupted"
+COMBINATIONS = ("best",)
+
+
+class AbstractWorkbench(abc.ABC):
+    """A public model: formula and data in, ``fit`` out, and what a fit means in the data's units.
+
+    Subclasses are frozen; they hold the design, the standardised rows and the options, and say
+    what their draws, predictions and tables are. Everything else is shared.
+    """
+
+    title: ClassVar[str]
+    """First line of what is printed of a fit."""
+
+    prior_class: ClassVar[type]
+    """Class of the prior's numbers."""
+
+    family: ClassVar[str]
+    """Name of the distribution, for the attributes of the ArviZ object."""
+
+    formula: Formula
+    design: Design
+    source: Source
+    weights: Float[np.ndarray, " rows"] | None
+
+    @property
+    @abc.abstractmethod
+    def core(self) -> AbstractModel[Any, Any]:
+        """The model on the standardised scale."""
+
+    @property
+    @abc.abstractmethod
+    def log_unit(self) -> float:
+        """What the log density of a row loses on the way to the data's units."""
+
+    @abc.abstractmethod
+    def options(self) -> dict[str, object]:
+        """Arguments that make this model again, JSON-able, other than formula, data and weights."""
+
+    @abc.abstractmethod
+    def ordered(self, sums: Any) -> tuple[AbstractModel[Any, Any], Any, tuple[int, ...]]:
+        """Model and statistics with components in the order of their labels, and that order."""
+
+    @abc.abstractmethod
+    def relabelled(self, order: Sequence[int]) -> AbstractModel[Any, Any]:
+        """The model whose components have this order."""
+
+    @abc.abstractmethod
+    def named_draws(self, fit: Fit) -> NamedDraws:
+        """Draws in the data's units."""
+
+    @abc.abstractmethod
+    def observed(self) -> dict[str, Float[np.ndarray, " rows"]]:
+        """What the model explains, by name."""
+
+    @abc.abstractmethod
+    def replicates(
+        self, fit: Fit, draws: Draws, block: Block, rng: np.random.Generator
+    ) -> dict[str, Float[np.ndarray, "draws rows"]]:
+        """One replicated data set per draw, by name."""
+
+    @abc.abstractmethod
+    def predict(
+        self, fit: Fit, data: object, kind: str, options: Mapping[str, Any]
+    ) -> pd.Series | pd.DataFrame:
+        """Prediction for every row of the data; see ``Fit.predict``."""
+
+    @abc.abstractmethod
+    def log_density(self, fit: Fit, data: object) -> pd.Series:
+        """Log predictive density of each row; see ``Fit.log_density``."""
+
+    @abc.abstractmethod
+    def prior_table(self) -> pd.DataFrame:
+        """Prior of every parameter, in the units of the data; one row per parameter."""
+
+    @abc.abstractmethod
+    def headings(self, fit: Fit) -> dict[str, str]:
+        """Title of each part's table in what is printed of a fit, in order."""
+
+    @abc.abstractmethod
+    def description(self) -> str:
+        """First line of what is printed of the model."""
+
+    @abc.abstractmethod
+    def block(self, rows: Rows) -> Block:
+        """Complete rows on the standardised scale."""
+
+    def components(self, fit: Fit, prob: float) -> pd.DataFrame:
+        """One row per component; see ``Fit.components``."""
+        raise self._lacks("components")
+
+    def responsibilities(self, fit: Fit) -> pd.DataFrame:
+        """Probability of each component; see ``Fit.responsibilities``."""
+        raise self._lacks("components")
+
+    def predictive(self, fit: Fit, data: object, response: str | None) -> Any:
+        """Predictive distribution; see ``Fit.predictive``."""
+        raise self._lacks("a predictive distribution of one response")
+
+    def weights_at(
+        self, fit: Fit, data: object, draws: int | None
+    ) -> Float[np.ndarray, "draws rows experts"]:
+        """Draws of the weights; see ``Fit.weights_at``."""
+        raise self._lacks("weights that depend on covariates")
+
+    def _lacks(self, what: str) -> DataError:
+        return DataError(f"{type(self).__name__} has no such thing as {what}")
+
+    @property
+    def joint_name(self) -> str:
+        """Name of all that is observed together."""
+        return ", ".join(self.observed())
+
+    def rows(self, data: object = None, *, response: bool = False) -> Rows:
+        """Rows of other data after the formula; those of the fit if left out."""
+        if data is not None:
+            return self.design.new(data, response=response)
+        complete = np.ones(len(self.design.frame), dtype=bool)
+        given = self.design.response if response else None
+        return Rows(self.design.index, complete, self.design.matrices, given)
+
+    def recalling(self, complete: Bool[np.ndarray, " given"]) -> AbstractWorkbench:
+        """The same model, told which rows of the data it was first given it had to leave out."""
+        told = copy(self)
+        object.__setattr__(told, "design", replace(self.design, complete=complete))
+        return told
+
+    def fit(
+        self,
+        method: str = "cavi",
+        *,
+        restarts: int = 8,
+        combine: str = "best",
+        draws: int = 1000,
+        seed: int | None = None,
+        tol: float = 1e-6,
+        max_iter: int = 2000,
+        covariance: str = "linear-response",
+        n_jobs: int | None = None,
+        progress: Watch | None = None,
+    ) -> Fit:
+        """Fit by coordinate-ascent variational inference.
+
+        Parameters
+        ----------
+        method : {"cavi"}
+        restarts : int
+            Ascents from different starts; the one with the largest bound is kept.
+        combine : {"best"}
+        draws : int
+            Draws from the posterior, for intervals and for ArviZ; at least 25.
+        seed : int, optional
+            Same seed, same bits. A fresh one is drawn, and kept in the fit, if left out.
+        tol : float
+            Stop when the bound gains less than this per row and sweep, twice in a row.
+        max_iter : int
+            Passes over the rows of one ascent.
+        covariance : {"linear-response", "mean-field"}
+            What draws and intervals are made with. Mean-field saves some tens to hundreds of
+            passes; its intervals are too narrow.
+        n_jobs : int, optional
+            Threads that go over the rows, all processors if left out. It changes nothing else.
+        progress : callable, optional
+            Called with the number of the restart, the passes so far and the bound.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the run that is kept stopped early, or was interrupted (Ctrl-C).
+        """
+        check_choice("method", method, METHODS)
+        check_choice("combine", combine, COMBINATIONS)
+        check_choice("covariance", covariance, INTERVALS)
+        check_count("restarts", restarts)
+        check_count("draws", draws, least=25)
+        check_count("max_iter", max_iter)
+        check_positive("tol", tol)
+        if n_jobs is not None:
+            check_count("n_jobs", n_jobs)
+        seed = fresh_seed(seed)
+        began = time.perf_counter()
+        *starts, last, rows = np.random.SeedSequence(seed).spawn(restarts + 3)
+        source = replace(self.source, workers=n_jobs or processors())
+        found = search(
+            self.core,
+            source,
+            restarts=restarts,
+            effort=Effort(float(tol), max_iter),
+            seeds=starts,
+            watch=progress,
+        )
+        warn_if_unfinished(found, max_iter)
+        fit = self._fitted(found, draws, np.random.default_rng(last), seed=seed, began=began)
+        return _responding(fit, source, rows) if covariance != "mean-field" else fit
+
+    def _fitted(
+        self, found: Search, n_draws: int, rng: np.random.Generator, *, seed: int, began: float
+    ) -> Fit:
+        """The fit of a search, its components in the order of their labels."""
+        core, sums, order = self.ordered(found.final.sums)
+        q = core.update(sums)
+        draws = core.draws(q, n_draws, rng)
+        return Fit(
+            model=self,
+            core=core,
+            sums=sums,
+            order=order,
+            draws=draws,
+            log_q=core.log_posterior(q, draws),
+            covariance="mean-field",
+            q_draws=draws,
+            response=withheld(INTERRUPTED if found.interrupted else "it was not asked for"),
+            restarts=restart_table(found, self.log_unit),
+            traces=traces(found, self.log_unit, self.source.total_weight),
+            converged=found.final.converged and not found.interrupted,
+            n_iter=found.final.n_iter,
+            seconds=time.perf_counter() - began,
+            seed=seed,
+        )
+
+    def __str__(self) -> str:
+        from bayesvb.printing import model_text
+
+        return model_text(self)
+
+    __repr__ = __str__
+
+
+def _responding(fit: Fit, source: Source, seed: np.random.SeedSequence) -> Fit:
+    """The fit with its linear response, unless the user does not want to wait for it."""
+    if fit.response.failure == INTERRUPTED:
+        return fit
+    began = time.perf_counter()
+    try:
+        response = sampled_response(fit.core, source, fit.sums, np.random.default_rng(seed))
+    except KeyboardInterrupt:
+        response = withheld(INTERRUPTED)
+    seconds = fit.seconds + time.perf_counter() - began
+    return replace(fit, response=response, seconds=seconds).with_covariance(response.label)
+
+
+def blank_sums(core: AbstractModel[Any, Any], source: Source) -> Any:
+    """Sums of no rows: zeros of the right shapes."""
+    block = source.blocks[0].part(0, 0)
+    return core.begin(block, np.zeros((core.n_components, 0)))

@@ -1,0 +1,112 @@
+"""Draws of density regression in the data's units."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.assembly import Scales
+from bayesvb.blocks import Block, Source
+from bayesvb.models.mixture import Mixture, MixturePosterior
+from bayesvb.named_draws import NamedDraws
+from bayesvb.parts import Draws
+
+if TYPE_CHECKING:
+    from bayesvb.fit import Fit
+    from bayesvb.workbench.density import DensityRegression
+
+SHARE_ENTRIES = 1 << 21
+"""Entries of the array of which shares are averaged; rows are thinned to fit."""
+
+PARTS = {"beta": "mean", "gamma": "gating", "sigma": "sigma", "share": "share"}
+
+
+def named_draws(model: DensityRegression, fit: Fit) -> NamedDraws:
+    """Coefficients, noise and shares of the components in the data's units.
+
+    ``beta`` are the coefficients of the experts, ``gamma`` those of the gate (for a softmax gate as
+    log odds against component 1), ``sigma`` the noise standard deviations, ``share`` the weights
+    averaged over (evenly thinned) rows.
+    """
+    draws, scales, design = fit.draws, model.scales, model.design
+    values = {
+        "beta": expert_coefficients(draws["coefficients"], scales),
+        "sigma": scales.response.scale / np.sqrt(draws["precision"]),
+        "share": shares(fit.core, model.source, draws),
+    }
+    dims = {
+        "beta": ["component", "response", "term_mean"],
+        "sigma": ["component", "response"],
+        "share": ["component"],
+    }
+    coords: dict[str, list[object]] = {
+        "component": list(range(1, model.n_components + 1)),
+        "term_mean": list(design.terms["mean"]),
+    }
+    if len(design.response_names) == 1:
+        values["beta"], values["sigma"] = values["beta"][:, :, 0], values["sigma"][:, :, 0]
+        dims["beta"].remove("response")
+        dims["sigma"].remove("response")
+    else:
+        coords["response"] = list(design.response_names)
+    own = fit.core.gate.coefficients(draws["gate"])
+    if own:
+        standard = np.stack([own[k] for k in sorted(own)], axis=1)
+        values["gamma"] = scales.parts["gating"].coefficients(standard)
+        dims["gamma"] = ["component_gating", "term_gating"]
+        coords["component_gating"] = [k + 1 for k in sorted(own)]
+        coords["term_gating"] = list(design.terms["gating"])
+    parts = {name: PARTS[name] for name in PARTS if name in values}
+    return NamedDraws(values, dims, coords, parts, signed=frozenset({"beta", "gamma"}))
+
+
+def expert_coefficients(
+    standard: Float[np.ndarray, "draws experts responses terms"], scales: Scales
+) -> Float[np.ndarray, "draws experts responses terms"]:
+    """Expert coefficients in the data's units."""
+    mean, response = scales.parts["mean"], scales.response
+    given = mean.coefficients(standard) * response.scale[:, None]
+    if mean.intercept is not None:
+        given[..., mean.intercept] += response.centre
+    return np.asarray(given)
+
+
+def shares(mixture: Mixture, source: Source, draws: Draws) -> Float[np.ndarray, "draws experts"]:
+    """Weights of the components for each draw, averaged over the rows."""
+    rows = thinned(source, max(SHARE_ENTRIES // (len(draws["gate"]) * mixture.n_components), 50))
+    return averaged(np.exp(mixture.gate.log_weights(draws["gate"], rows)), rows)
+
+
+def expected_shares(
+    mixture: Mixture, source: Source, posterior: MixturePosterior
+) -> Float[np.ndarray, " experts"]:
+    """Posterior mean of the weights, averaged over the rows."""
+    rows = thinned(source, max(SHARE_ENTRIES // mixture.n_components, 50))
+    return averaged(mixture.gate.mean_weights(posterior.gate, rows), rows)
+
+
+def thinned(source: Source, wanted: int) -> Block:
+    """About this many rows, at even distances."""
+    step = max(source.n_rows // wanted, 1)
+    return Block.joined([block.take(np.arange(0, block.n_rows, step)) for block in source.blocks])
+
+
+def averaged(
+    weights: Float[np.ndarray, "*draws experts _"], rows: Block
+) -> Float[np.ndarray, "*draws experts"]:
+    """Mean over the rows, by case weight."""
+    if rows.weight is None or weights.shape[-1] == 1:
+        return np.asarray(weights.mean(axis=-1))
+    return np.asarray(weights @ (rows.weight / rows.weight.sum()))
+
+
+def replicates(
+    model: DensityRegression, fit: Fit, draws: Draws, block: Block, rng: np.random.Generator
+) -> dict[str, Float[np.ndarray, "draws rows"]]:
+    """One replicated response per draw and row, in the data's units, by the response's name."""
+    response = model.scales.response
+    drawn = fit.core.responses(draws, block, rng)
+    drawn = drawn * response.scale[:, None] + response.centre[:, None]
+    return {name: drawn[:, i] for i, name in enumerate(model.design.response_names)}

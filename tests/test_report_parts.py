@@ -1,0 +1,211 @@
+"""Parts of a report on their own: numerals, tables, figures, profiles, the linear baseline."""
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from bayesvb.reports.baseline import baseline, leave_one_out
+from bayesvb.reports.figures import (
+    SERIES,
+    VARIABLES,
+    axes_of,
+    colour,
+    dash,
+    drawn,
+    marker,
+    prefixed,
+)
+from bayesvb.reports.numerals import grouped, numeral
+from bayesvb.reports.page import twin
+from bayesvb.reports.plain import plain
+from bayesvb.reports.profiles import covariate, labels, most_moving, profile, weights_moved
+from bayesvb.reports.sampling import criteria_at
+from bayesvb.reports.sections.reproduce import code, data_hash
+from bayesvb.reports.tables import MOST_ROWS, table
+from hypothesis import given
+from hypothesis import strategies as st
+
+import bayesvb as bvb
+
+
+@given(st.floats(-1e300, 1e300), st.integers(0, 4))
+def test_a_numeral_reads_back_as_its_number(value, decimals):
+    text = numeral(value, decimals)
+    back = text.replace("\u202f", "").replace("−", "-")
+    if "×10" in back:
+        mantissa, exponent = back.split("×10")
+        back = mantissa + "e" + exponent.translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789"))
+    assert float(back) == pytest.approx(value, rel=0.05, abs=0.5 * 10.0**-decimals)
+    assert "e" not in text and "-" not in text
+
+
+def test_thousands_are_grouped_from_five_digits_on():
+    assert grouped("1234") == "1234" and grouped("-12345.5") == "−12\u202f345.5"
+    assert numeral([0.25, -1.0], 2) == "0.25 to −1.00"
+
+
+def test_plain_values_survive_json_without_special_numbers():
+    given_values = {"a": np.float64("nan"), "b": [np.inf, -np.inf], 3: np.array([[1, 2]]),
+                    "c": pd.NA, "d": np.bool_(True)}  # fmt: skip
+    found = plain(given_values)
+    assert found == {"a": None, "b": ["∞", "−∞"], "3": [[1, 2]], "c": "<NA>", "d": True}
+    json.dumps(found, allow_nan=False)
+
+
+def test_the_twin_cannot_end_its_own_element():
+    text = twin({"name": "</script><!--&amp;"})
+    assert not re.search("[<>&]", text) and json.loads(text)["name"] == "</script><!--&amp;"
+
+
+def test_a_long_table_is_cut_and_says_how_much_is_missing():
+    frame = pd.DataFrame({"a": np.arange(400.0), "t": "text"}, index=pd.RangeIndex(400, name="i"))
+    found = table(frame, "Rows.", titles={"a": "A"}, decimals={"a": 1}, rest="all()")
+    assert (len(found["rows"]), found["left_out"]) == (MOST_ROWS, 400 - MOST_ROWS)
+    assert found["titles"] == ["A", "t"] and found["text"] == ["", "text"] and found["folded"]
+    assert found["rows"][3] == {"heads": [3], "cells": [3.0, "text"], "decimals": [1, None]}
+
+
+def draw(figure):
+    axes = axes_of(figure, x='$x$ id="no" <b>', y="1.23456", grid="y")
+    axes.plot([0.0, 1.0], [1.0, 3.0], color=SERIES[0], label="a")
+    axes.fill_between([0.0, 1.0], [0.0, 0.0], [1.0, 2.0], color=SERIES[1])
+
+
+def test_a_figure_has_the_colours_of_the_page_and_keeps_the_users_text():
+    figure = drawn(draw, alt="A line.", caption="A line.")
+    svg = figure["svg"]
+    assert not any(sentinel in svg for sentinel in VARIABLES)
+    assert "var(--series-1)" in svg and "currentColor" in svg and "font-family" not in svg
+    assert '$x$ id="no" &lt;b&gt;' in svg and ">1.23456<" in svg
+    assert "<metadata" not in svg and "<style" not in svg and "<!--" not in svg
+    assert svg == drawn(draw, alt="A line.", caption="A line.")["svg"]
+
+
+def test_ids_of_a_figure_and_what_refers_to_them_are_prefixed_together():
+    svg = prefixed(drawn(draw, alt="", caption="")["svg"], "key")
+    ids = set(re.findall(r'<[^<>]* id="([^"]+)"', svg))
+    used = set(re.findall(r'(?:href="#|url\(#)([^")]+)', svg))
+    assert used == ids and all(one.startswith("key-") for one in ids)
+
+
+def test_twenty_components_are_told_apart_by_more_than_colour():
+    looks = {(colour(k), str(dash(k)), marker(k)) for k in range(20)}
+    assert len(looks) == 20
+    assert all(dash(k) != dash(k + 8) for k in range(12))
+
+
+def mixed() -> pd.DataFrame:
+    rng = np.random.default_rng(1)
+    n = 90
+    columns = {
+        "x": rng.normal(size=n),
+        "k": rng.integers(0, 2, n),
+        "b": rng.random(n) < 0.3,
+        "g": pd.Categorical(rng.choice(["lo", "hi"], n), ["lo", "mid", "hi"]),
+        "t": rng.choice(list("abcdefghijklmnop"), n),
+        "y": rng.normal(size=n),
+    }
+    return pd.DataFrame(columns)
+
+
+def test_numbers_with_few_values_truth_values_and_text_are_levels():
+    frame = mixed()
+    kinds = {name: covariate(frame, name).discrete for name in frame}
+    assert kinds == {"x": False, "k": True, "b": True, "g": True, "t": True, "y": False}
+    assert covariate(frame, "g").values == ("lo", "hi")  # the order of the levels, without empty
+    assert covariate(frame, "k").values == (0.0, 1.0) and len(covariate(frame, "t").values) == 12
+
+
+def test_a_profile_varies_one_covariate_and_holds_the_others_at_typical_values():
+    frame = mixed()
+    model = bvb.DensityRegression("y ~ x + k + b + g + t", frame, n_components=2)
+    fit = model.fit(seed=1, restarts=1, draws=30)
+    for name in model.design.covariates:
+        found = profile(fit, name)
+        others = found.frame.drop(columns=name)
+        assert (others.nunique() == 1).all() and len(found.frame) == len(found.values)
+        assert fit.predict(found.frame).notna().all()
+    along_x = profile(fit, "x")
+    assert along_x.x[0] == frame["x"].min() and along_x.x[-1] == frame["x"].max()
+    assert along_x.frame["k"].iloc[0] == frame["k"].mode().iloc[0]
+    assert along_x.fixed.startswith("at k = ")
+    assert profile(fit, "k").frame["x"].iloc[0] == pytest.approx(frame["x"].median())
+
+
+def test_the_covariate_that_moves_the_weights_most_is_found():
+    rng = np.random.default_rng(2)
+    x, z, noise = rng.normal(size=(3, 300))
+    y = np.where(rng.random(300) < 1.0 / (1.0 + np.exp(-4.0 * z)), 3.0, -3.0) + x + 0.3 * noise
+    data = pd.DataFrame({"x": x, "z": z, "y": y})
+    fit = bvb.DensityRegression("y ~ x + z", data, n_components=2).fit(seed=1, restarts=3, draws=30)
+    assert most_moving(fit, weights_moved) == "z"
+    flat = bvb.DensityRegression("y ~ x", data, n_components=2, gate="dirichlet")
+    assert most_moving(flat.fit(seed=1, restarts=1, draws=30), weights_moved) is None
+
+
+def test_labels_have_the_decimals_that_tell_values_apart():
+    assert labels([0.0, 1.0]) == ["0", "1"] and labels([0.0347, 1.68]) == ["0.03", "1.68"]
+    assert labels(["a", "b"]) == ["a", "b"]
+
+
+def test_the_baseline_is_what_refitting_without_each_row_gives(rng):
+    from scipy.stats import t
+
+    x = np.column_stack([np.ones(12), rng.normal(size=(12, 2))])
+    y = x @ [1.0, 2.0, -1.0] + rng.normal(size=12)
+    weights = rng.integers(1, 4, 12).astype(float)
+    found = leave_one_out(x, y, weights)
+    for i in range(12):
+        rows = np.repeat(np.delete(np.arange(12), i), np.delete(weights, i).astype(int))
+        inverse = np.linalg.inv(x[rows].T @ x[rows])
+        b = inverse @ x[rows].T @ y[rows]
+        free = len(rows) - 3
+        s2 = ((y[rows] - x[rows] @ b) ** 2).sum() / free
+        scale = np.sqrt(s2 * (1.0 + x[i] @ inverse @ x[i]))
+        assert found[i] == pytest.approx(t.logpdf(y[i], free, loc=x[i] @ b, scale=scale), rel=1e-9)
+
+
+def test_the_baseline_says_when_there_is_none():
+    assert leave_one_out(np.ones((2, 1)), np.array([1.0, 2.0])) is None
+    x = np.column_stack([np.ones(5), np.arange(5.0)])
+    assert leave_one_out(x, 2.0 + 3.0 * x[:, 1]) is None
+    alone = np.column_stack([np.ones(6), np.eye(6)[0]])
+    found = leave_one_out(alone, np.array([9.0, 1.0, 3.0, 2.0, 5.0, 4.0]))
+    assert np.isnan(found[0]) and np.isfinite(found[1:]).all()
+
+
+def test_the_baseline_changes_with_the_units_by_their_logarithm(rng):
+    x = np.column_stack([np.ones(20), rng.normal(size=20)])
+    y = rng.normal(size=20)
+    shifted = leave_one_out(x, y * 1e120)
+    assert shifted == pytest.approx(leave_one_out(x, y) - np.log(1e120), rel=1e-9)
+
+
+def test_one_component_predicts_like_least_squares(rng):
+    x = rng.normal(size=200)
+    data = pd.DataFrame({"x": x, "y": 2.0 * x + rng.normal(size=200)})
+    model = bvb.DensityRegression("y ~ x", data, n_components=1)
+    fit = model.fit(seed=1, restarts=1, draws=400)
+    gap = criteria_at(fit, np.arange(200))[0].pointwise - baseline(fit)
+    # three parameters, a prior worth one row, 400 draws: less than a hundredth of a nat per row
+    assert abs(gap.mean()) < 0.01 and np.abs(gap).max() < 0.1
+
+
+def test_the_code_of_a_report_makes_the_fit_again():
+    data = mixed()
+    options = {"n_components": 2, "gate": "stick-breaking", "priors": bvb.Priors(gating_sd=1.5)}
+    weights = np.arange(1.0, 91.0)
+    model = bvb.DensityRegression("y ~ x | gating(x)", data, weights=weights, **options)
+    fit = model.fit(seed=3, restarts=2, draws=40)
+    space = {"data": data, "weights": weights}
+    exec(code(fit), space)
+    again = space["fit"]
+    assert again.elbo == fit.elbo and np.array_equal(again.draws["gate"], fit.draws["gate"])
+
+
+def test_the_hash_knows_values_but_not_the_index():
+    data = mixed()[["x", "g"]]
+    assert data_hash(data) == data_hash(data.set_index(data.index + 5))
+    assert data_hash(data) != data_hash(data.assign(x=data["x"] + 1e-12))

@@ -1,0 +1,251 @@
+"""Every section on every kind of fit: plain values, and a template that shows them."""
+
+import json
+import re
+import warnings
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import skew
+
+import bayesvb as bvb
+from bayesvb.calibration import calibration
+from bayesvb.elpd import read_elpd
+from bayesvb.errors import DesignWarning
+from bayesvb.reports import sampling
+from bayesvb.reports.page import html, page_summary
+from bayesvb.reports.plain import numbers_only, plain
+from bayesvb.reports.sections import SECTIONS, computation
+from bayesvb.reports.sections.replicates import STATISTICS, density, replicated
+from bayesvb.reports.sections.verdict import verdict
+
+SNAPSHOTS = Path(__file__).with_name("snapshots")
+VARIES = {"seconds", "environment"}  # by machine
+
+
+def frame(n: int = 80) -> pd.DataFrame:
+    rng = np.random.default_rng(4)
+    x, z = rng.normal(size=(2, n))
+    jumps = rng.random(n) < 1.0 / (1.0 + np.exp(-2.0 * x))
+    group = pd.Categorical(rng.choice(list("abc"), n))
+    y = np.where(jumps, 2.0 * x, -x) + (group == "a") + 0.3 * rng.normal(size=n)
+    columns = {"x": x, "z": z, "g": group, "s": rng.choice(["u", "v"], n), "b": z > 0.5,
+               "k": rng.integers(0, 2, n), "y": y, "y2": y**2 + rng.normal(size=n),
+               "w": rng.integers(1, 4, n).astype(float)}  # fmt: skip
+    return pd.DataFrame(columns)
+
+
+FITS = {
+    "one covariate": ("y ~ x", {}),
+    "no covariate": ("y ~ 1", {"gate": "dirichlet"}),
+    "one component": ("y ~ x", {"n_components": 1}),
+    "many components": ("y ~ x | gating(1)", {"n_components": 20}),
+    "many covariates": ("y ~ g + x + z + s + b + k + C(k):z | gating(x + g)", {}),
+    "transforms": ("log(y2 + 9) ~ bs(x, df=4) + np.exp(z) | gating(0 + z)", {"weights": "w"}),
+    "sticks": ("y ~ x", {"gate": "stick-breaking", "n_components": 3}),
+    "two responses": ("y + y2 ~ x", {}),
+    "few rows": ("y ~ x", {"rows": 30, "index": True, "holes": True}),
+    "three rows": ("y ~ 1", {"rows": 3, "n_components": 1}),
+    "variables": ("~ x + y", {}),
+}
+
+
+def fitted(formula: str, options: dict[str, object]) -> bvb.Fit:
+    options = {"n_components": 2, **options}
+    data = frame().iloc[: options.pop("rows", 80)]
+    if options.pop("holes", False):
+        data = data.assign(x=data["x"].where(data["z"] < 1.0))
+    if options.pop("index", False):
+        data = data.set_index(["s", "k"])
+    make = bvb.DensityRegression if formula[0] != "~" else bvb.GaussianMixture
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DesignWarning)
+        return make(formula, data, **options).fit(seed=1, restarts=2, draws=50)
+
+
+@pytest.fixture(scope="module", params=FITS.values(), ids=FITS)
+def fit(request) -> bvb.Fit:
+    return fitted(*request.param)
+
+
+@pytest.fixture(scope="module")
+def summary(fit):
+    return page_summary({"": fit})
+
+
+@pytest.fixture(scope="module")
+def text(summary) -> str:
+    return html(summary)
+
+
+@pytest.fixture(scope="module")
+def plain_fit() -> bvb.Fit:
+    return fitted(*FITS["one covariate"])
+
+
+def pieces(value, key):
+    """All dictionaries below a value that have this key."""
+    if isinstance(value, dict):
+        if key in value:
+            yield value
+        for one in value.values():
+            yield from pieces(one, key)
+    elif isinstance(value, list):
+        for one in value:
+            yield from pieces(one, key)
+
+
+@pytest.mark.parametrize("name", SECTIONS)
+def test_a_section_is_plain_and_its_template_shows_it(name, summary, text):
+    found = summary["fits"][0]["sections"].get(name)
+    if found is None:  # does not apply, and the page has no trace of it
+        assert f'id="{name}"' not in text and name in ("conditional", "calibration")
+        return
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+    for figure in pieces(found, "svg"):
+        assert figure["svg"] in text and figure["alt"] and figure["caption"].endswith(".")
+    for table in pieces(found, "rows"):
+        if "heads" in table:
+            assert f'id="{table["id"]}-caption"' in text
+            assert {len(row["cells"]) for row in table["rows"]} == {len(table["titles"])}
+
+
+def test_the_page_closes_its_tags_and_keeps_its_ids_apart(text):
+    class Balance(HTMLParser):
+        depth = 0
+        ids: list[str]
+
+        def handle_starttag(self, tag, attrs):
+            self.depth += tag != "meta"
+            self.ids += [value or "" for name, value in attrs if name == "id"]
+
+        def handle_startendtag(self, tag, attrs):
+            self.ids += [value or "" for name, value in attrs if name == "id"]
+
+        def handle_endtag(self, tag):
+            self.depth -= 1
+
+    page = Balance()
+    page.ids = []
+    page.feed(text)
+    assert page.depth == 0 and len(page.ids) == len(set(page.ids))
+    assert len(text.encode()) < 750 * 1024  # two responses have every picture twice
+
+
+def test_no_number_of_a_page_is_written_in_the_style_of_code(text):
+    body = re.sub(r"<(script|svg|pre|code|style).*?</\1>", "", text, flags=re.DOTALL)
+    shown = re.sub(r"<[^>]+>", " ", body)
+    assert not re.search(r"\bnan\b|\binf\b|\bNone\b|\bTrue\b(?! \()|\d[eE][+-]\d", shown)
+
+
+def test_the_verdict_box_holds_every_check_with_its_section(summary):
+    fit = summary["fits"][0]
+    names = [one["name"] for one in fit["verdict"]["checks"]]
+    of_all = {"Converged", "Restarts agree", "Close to the posterior", "Leave-one-out reliable"}
+    assert of_all <= set(names)
+    if "calibration" in fit["sections"]:
+        assert "Better than a linear model" in names
+        assert any(name.startswith("Calibrated") for name in names)
+    for one in fit["verdict"]["checks"]:
+        assert one["verdict"] in ("ok", "look", "problem") and one["threshold"]
+        assert one["section"] in fit["sections"]
+    assert sum(fit["verdict"]["counts"].values()) == len(names)
+
+
+def test_the_worst_check_decides_and_a_doubt_about_parameters_is_said_as_such():
+    def box(*verdicts):
+        checks = [{"verdict": one, "reach": reach} for one, reach in verdicts]
+        return verdict({"section": {"checks": checks}})
+
+    assert box(("ok", "everything"), ("look", "everything"))["worst"] == "look"
+    assert box(("ok", "everything"))["says"] == "All checks passed."
+    assert "predictions" in box(("problem", "parameters"), ("look", "everything"))["says"]
+    assert "Do not use" in box(("problem", "parameters"), ("problem", "everything"))["says"]
+
+
+@pytest.mark.parametrize("name", [n for n in SECTIONS if n not in ("reproduce",)])
+def test_the_numbers_of_a_section_are_those_of_the_snapshot(name, plain_fit, request):
+    found = rounded(numbers_only(plain(SECTIONS[name].summary(plain_fit))))
+    path = SNAPSHOTS / f"report_{name}.json"
+    if not path.exists():
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        pytest.fail(f"{path} was not there and has been written: look at it and run again")
+    assert found == json.loads(path.read_text(encoding="utf-8"))
+
+
+def rounded(value):
+    """Numbers to three digits, also those in sentences; without what differs between machines."""
+    if isinstance(value, dict):
+        return {key: rounded(one) for key, one in value.items() if key not in VARIES}
+    if isinstance(value, list):
+        return [rounded(one) for one in value]
+    if isinstance(value, float):
+        return float(f"{value:.3g}")
+    return value
+
+
+def test_large_data_are_thinned_and_the_page_says_so(monkeypatch, plain_fit):
+    monkeypatch.setattr(sampling, "ROWS_CHECKED", 40)
+    for module in ("calibration", "replicates"):
+        monkeypatch.setattr(f"bayesvb.reports.sections.{module}.ROWS_CHECKED", 40)
+    monkeypatch.setattr("bayesvb.reports.sections.accuracy.ROWS_LEFT_OUT", 35)
+    monkeypatch.setattr("bayesvb.reports.sections.conditional.POINTS_SHOWN", 25)
+    monkeypatch.setattr("bayesvb.reports.sections.data.POINTS_SHOWN", 25)
+    monkeypatch.setattr(computation, "KHAT_BUDGET", 80 * 2 * 20)
+    text = html(page_summary({"": plain_fit}))
+    for words in ("40 of 80 rows", "35 of 80 rows", "25 of 80 rows", "k-hat was not computed"):
+        assert words in text
+
+
+def test_a_fit_that_was_saved_has_the_same_page(plain_fit, tmp_path):
+    path = plain_fit.save(tmp_path / "fit.nc")
+    assert html(page_summary({"": bvb.load(path)})) == html(page_summary({"": plain_fit}))
+
+
+def test_a_sample_is_the_same_each_time_and_without_repetition(plain_fit):
+    chosen = sampling.sample(plain_fit, 30)
+    assert np.array_equal(chosen.at, sampling.sample(plain_fit, 30).at)
+    assert len(set(chosen.at)) == 30 and (np.diff(chosen.at) > 0).all() and not chosen.whole
+    assert sampling.sample(plain_fit, 80).whole and sampling.sample(plain_fit, 80).words == ""
+
+
+def test_criteria_on_all_rows_are_those_of_the_fit(plain_fit):
+    at = sampling.sample(plain_fit, 10_000).at
+    loo, waic = sampling.criteria_at(plain_fit, at)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        assert loo.pointwise == pytest.approx(read_elpd(plain_fit.loo()).pointwise, rel=1e-10)
+        assert waic.elpd == pytest.approx(read_elpd(plain_fit.waic()).elpd, rel=1e-10)
+
+
+def test_calibration_is_that_of_the_predictive_distributions(plain_fit):
+    found = SECTIONS["calibration"].summary(plain_fit)["responses"][0]
+    observed = plain_fit.model.design.response[:, 0]
+    expected = calibration(plain_fit.predictive(), observed)
+    assert found["p_value"] == expected.p_value
+    assert found["crps"] == pytest.approx(expected.crps.mean())
+    gaps = np.abs(observed[:, None] - observed[None]).mean() / 2.0
+    assert found["crps_without_covariates"] == pytest.approx(gaps)
+
+
+def test_p_values_count_the_replicated_sets_that_reach_the_observed_value(plain_fit):
+    values = plain_fit.model.design.response[:, 0]
+    sets = replicated(plain_fit, np.arange(len(values)))[:, 0]
+    found = SECTIONS["replicates"].summary(plain_fit)["responses"][0]["statistics"]
+    rows = {row["heads"][0]: row["cells"] for row in found["rows"]}
+    assert rows["largest"][-1] == (sets.max(axis=1) >= values.max()).mean()
+    assert STATISTICS["skewness"](sets) == pytest.approx(skew(sets, axis=1))
+
+
+def test_a_smoothed_density_is_that_of_the_kernel_estimate():
+    rng = np.random.default_rng(2)
+    values, points = rng.normal(size=(1, 400)), np.linspace(-6.0, 6.0, 400)
+    found = density(values, points, 0.3)[0]
+    exact = np.exp(-0.5 * ((points[:, None] - values) / 0.3) ** 2).mean(axis=1)
+    exact /= 0.3 * np.sqrt(2.0 * np.pi)
+    # binning moves a point by at most half a step, 0.015: 5 % of the width, second order
+    assert found == pytest.approx(exact, abs=2e-3)
