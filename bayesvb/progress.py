@@ -6,7 +6,7 @@ import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TextIO
+from typing import Protocol, runtime_checkable
 
 from bayesvb.engines.restarts import Watch
 
@@ -20,8 +20,22 @@ ERASE = "\r\x1b[2K"
 """Back to the beginning of the line, and clear it."""
 
 
+@runtime_checkable
+class Stream(Protocol):
+    """What a progress line needs of the stream it is written to."""
+
+    def write(self, text: str, /) -> object:
+        """Write the text."""
+
+    def flush(self) -> object:
+        """Let the reader have it."""
+
+    def isatty(self) -> bool:
+        """Whether the reader is a terminal."""
+
+
 @contextmanager
-def progress_line(restarts: int, stream: TextIO) -> Iterator[Watch | None]:
+def progress_line(restarts: int, stream: Stream) -> Iterator[Watch | None]:
     """What ``fit(progress=...)`` calls to keep the line up to date; None off a terminal.
 
     The line is gone when the block ends.
@@ -65,7 +79,7 @@ def progress_text(run: int, restarts: int, passes: int, gain: float | None = Non
 class _Line:
     """The line and what it showed last."""
 
-    def __init__(self, restarts: int, stream: TextIO) -> None:
+    def __init__(self, restarts: int, stream: Stream) -> None:
         self.restarts = restarts
         self.stream = stream
         self.shown_at = 0.0

@@ -122,7 +122,13 @@ def load(path: str | os.PathLike[str], *, context: Mapping[str, object] | None =
             f"path={str(path)!r} holds a fit of {told['model']!r}, which is not known here",
             hint=f"a later version wrote it; this one reads {', '.join(MODELS)}",
         )
-    return _rebuilt(told, state, _model(told, state, frame, context))
+    try:
+        return _rebuilt(told, state, _model(told, state, frame, context))
+    except (KeyError, TypeError) as error:
+        raise DataError(
+            f"path={str(path)!r} does not hold a fit as this version writes it: {error}",
+            hint="a later version may have written it",
+        ) from error
 
 
 def _model(

@@ -9,12 +9,12 @@ from html.parser import HTMLParser
 import numpy as np
 import pandas as pd
 import pytest
-from bayesvb.reports.page import html, page_summary
-from bayesvb.reports.plain import numbers_only
-from bayesvb.reports.sections import SECTIONS
 
 import bayesvb as bvb
 from bayesvb.errors import DataError
+from bayesvb.reports.page import html, page_summary
+from bayesvb.reports.plain import numbers_only
+from bayesvb.reports.sections import SECTIONS
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}
 BUDGET = 500 * 1024
@@ -177,6 +177,7 @@ def test_two_fits_are_compared_first_and_told_apart(pair):
     assert twin["comparison"]["best"] == "a < b"
 
 
+@pytest.mark.filterwarnings("ignore:Pareto k")
 def test_the_comparison_has_the_numbers_of_compare(fit, pair):
     fits = {"a < b": fit, "one": fitted("y ~ x", n_components=1)}
     expected = bvb.compare(fits)

@@ -6,6 +6,10 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import bayesvb as bvb
 from bayesvb.reports.baseline import baseline, leave_one_out
 from bayesvb.reports.figures import (
     SERIES,
@@ -24,10 +28,6 @@ from bayesvb.reports.profiles import covariate, labels, most_moving, profile, we
 from bayesvb.reports.sampling import criteria_at
 from bayesvb.reports.sections.reproduce import code, data_hash
 from bayesvb.reports.tables import MOST_ROWS, table
-from hypothesis import given
-from hypothesis import strategies as st
-
-import bayesvb as bvb
 
 
 @given(st.floats(-1e300, 1e300), st.integers(0, 4))
