@@ -137,18 +137,18 @@ class Fit:
 
         return waic(log_lik_blocks_of(self), labels=self.model.design.index)
 
-    def loo(self, *, corrected: bool | None = None) -> Any:
+    def loo(self, *, corrected: bool = False) -> Any:
         """PSIS leave-one-out cross-validation, as ArviZ's result object.
 
         Parameters
         ----------
-        corrected : bool, optional
-            Weigh draws by the ratio of the exact to the approximate posterior as well. If left
-            out, where ``khat`` is at most 0.5.
+        corrected : bool
+            Weigh draws by the ratio of the exact to the approximate posterior as well: the Pareto k
+            of a row then judges both. Without, the result is that of ArviZ on ``idata``.
         """
         from bayesvb.trust import loo
 
-        return loo(self, corrected)
+        return loo(self, corrected=corrected)
 
     def with_covariance(self, covariance: str) -> Fit:
         """The same fit with other draws, for all that is made of draws.

@@ -25,9 +25,6 @@ COVARIANCES = ("linear-response", "mean-field", "importance")
 LARGEST_K = 0.7
 """Pareto k up to which importance weights can be trusted (Vehtari et al. 2024, section 3)."""
 
-GOOD_K = 0.5
-"""Pareto k up to which they have a variance, and reweighting does not disturb what is right."""
-
 
 def log_ratio(fit: Fit) -> Float[np.ndarray, " draws"]:
     """Log of the exact posterior over the approximate one, up to a constant, for each draw."""
@@ -81,11 +78,7 @@ def _resampled(fit: Fit) -> Fit:
     return replace(fit, draws=draws, log_q=fit.log_q[chosen], covariance="importance")
 
 
-def loo(fit: Fit, corrected: bool | None) -> object:
-    """Leave-one-out criterion of the fit; see ``Fit.loo``."""
-    ratio = None
-    if corrected is not False and fit.covariance != "importance":
-        ratio = log_ratio(fit)
-        if corrected is None and not khat(ratio) <= GOOD_K:
-            ratio = None
+def loo(fit: Fit, *, corrected: bool) -> object:
+    """Leave-one-out criterion of the fit; see ``Fit.loo``. Importance draws are corrected."""
+    ratio = log_ratio(fit) if corrected and fit.covariance != "importance" else None
     return loo_of(log_lik_blocks_of(fit), labels=fit.model.design.index, log_ratio=ratio)
