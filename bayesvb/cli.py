@@ -53,7 +53,7 @@ def demo(output: str | None) -> None:
     if output is None:
         DEMO_PAGE.parent.mkdir(exist_ok=True)
     check_outputs([page])
-    model = DensityRegression(describe("mcycle").formula, load("mcycle"))
+    model = DensityRegression(describe("mcycle").formula, load("mcycle"), n_components=3)
     fitted = _fitted(model, restarts=8, seed=1)
     click.echo(f"{fitted}\n")
     click.echo(fitted.report(page))
@@ -99,7 +99,7 @@ def fit(
 ) -> None:
     """Fit FORMULA to DATA: a CSV or Parquet file, or the name of a shipped data set.
 
-    Example: bayesvb fit "accel ~ bs(times, df=6) | gating(times)" mcycle --seed 1
+    Example: bayesvb fit "accel ~ bs(times, df=5)" mcycle --components 3 --seed 1
 
     Ctrl-C ends the fit early; what it has reached is printed and written.
     """

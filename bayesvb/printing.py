@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MANY_TERMS = 40
 """Rows of one coefficient table that are printed in full."""
 
-NARROW = "Intervals are those of a mean-field posterior and are narrower than exact ones"
+NARROW = "Intervals are those of a mean-field approximation, usually narrower than exact ones"
 
 
 def model_text(model: AbstractWorkbench) -> str:
@@ -99,7 +99,7 @@ def khat_text(khat: float) -> str:
     """Pareto k of the approximation in words."""
     if math.isnan(khat):
         return "exact"
-    verdict = "good" if khat < 0.5 else "usable" if khat <= 0.7 else "too far from the posterior"
+    verdict = "good" if khat < 0.5 else "usable" if khat <= 0.7 else "poor: parameters only roughly"
     return f"{khat:.2f} ({verdict})"
 
 

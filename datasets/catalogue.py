@@ -122,7 +122,7 @@ def describe(name: str) -> Description:
     --------
     >>> from bayesvb import datasets
     >>> datasets.describe("mcycle").formula
-    'accel ~ bs(times, df=6) | gating(times)'
+    'accel ~ bs(times, df=5)'
     """
     catalogue = _catalogue()
     if name not in catalogue:

@@ -50,3 +50,10 @@ def regimes_fit(regimes):
 
     model = DensityRegression("y ~ x + z | gating(x)", regimes, n_components=2)
     return model.fit(seed=1, restarts=2, draws=200)
+
+
+@pytest.fixture
+def unchecked(request):
+    """Values of the wrong type, which checked annotations refuse before we can."""
+    if request.config.getoption("--jaxtyping-packages", None):
+        pytest.skip("annotations are checked")

@@ -13,13 +13,6 @@ from bayesvb.gates import GATES
 FORMULA = "y ~ x + z | gating(x)"
 
 
-@pytest.fixture
-def unchecked(request):
-    """Values of the wrong type, which checked annotations refuse before we can."""
-    if request.config.getoption("--jaxtyping-packages", None):
-        pytest.skip("annotations are checked")
-
-
 def model(data, formula=FORMULA, **options):
     return bvb.DensityRegression(formula, data, **{"n_components": 2, **options})
 

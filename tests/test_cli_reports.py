@@ -36,7 +36,7 @@ def is_page(path, *words):
 
 def test_the_demonstration_prints_the_fit_and_where_the_report_is(run):
     said = run("demo")
-    assert "accel ~ bs(times, df=6) | gating(times)" in said
+    assert "accel ~ bs(times, df=5)" in said
     assert said.splitlines()[-1] == str(DEMO_PAGE)
     assert is_page(DEMO_PAGE, "accel")
 

@@ -44,7 +44,7 @@ def test_a_fit_shows_what_the_tables_hold(regimes, gate):
     assert lines[1:4] == [
         "Formula:   y ~ x | gating(x)",
         "Data:      150 rows",
-        "Draws:     60 of q, seed 5",
+        "Draws:     60 (linear-response), seed 5",
     ]
     close = int((fit.restarts["elbo"] > fit.restarts["elbo"].max() - 0.1).sum())
     assert lines[4] == (
@@ -59,8 +59,10 @@ def test_a_fit_shows_what_the_tables_hold(regimes, gate):
         assert re.search(rf"{component} +{term} +{re.escape(estimate)} ", text)
     assert (f"gating ({fit.core.gate.coefficient_meaning()})" in text) == (gate != "dirichlet")
     assert re.search(r"LOO elpd -?\d+\.\d \(se \d+\.\d\), p -?\d+\.\d, ", lines[-3])
-    assert lines[-2] == (
-        "Intervals are those of a mean-field posterior and are narrower than exact ones."
+    assert lines[-2] == "Intervals have the linear-response covariance of all parameters."
+    narrow = str(fit.with_covariance("mean-field")).splitlines()[-2]
+    assert narrow == (
+        "Intervals are those of a mean-field approximation, usually narrower than exact ones."
     )
     assert lines[-1] == "Components are sorted by share."
 
@@ -85,7 +87,7 @@ def test_long_tables_are_cut_and_say_so(rng):
 @pytest.mark.parametrize(
     ("khat", "words"),
     [(np.nan, "exact"), (0.2, "0.20 (good)"), (0.6, "0.60 (usable)"),
-     (0.9, "0.90 (too far from the posterior)")],
+     (0.9, "0.90 (poor: parameters only roughly)")],
 )  # fmt: skip
 def test_k_hat_in_words(khat, words):
     assert khat_text(khat) == words

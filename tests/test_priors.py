@@ -194,17 +194,17 @@ def test_a_number_must_be_positive_and_finite(name, value):
 
 
 @pytest.mark.parametrize("value", ["1", None, True, [1.0]])
-def test_a_number_must_be_a_number(value):
+def test_a_number_must_be_a_number(value, unchecked):
     with pytest.raises(PriorError, match=r"gating_sd=.* must be a number"):
         bvb.Priors(gating_sd=value)
 
 
 @pytest.mark.parametrize("value", [1, None, "yes"])
-def test_standardize_is_a_truth_value(value):
+def test_standardize_is_a_truth_value(value, unchecked):
     with pytest.raises(PriorError, match=f"standardize={value!r} must be True or False"):
         bvb.Priors(standardize=value)
 
 
-def test_priors_are_not_a_dict(line):
+def test_priors_are_not_a_dict(line, unchecked):
     with pytest.raises(PriorError, match=r"priors=\{.*\nhint: .*Priors\(coefficient_sd="):
         bvb.DensityRegression("y ~ x", line, priors={"gating_sd": 1.0})

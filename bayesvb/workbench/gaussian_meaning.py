@@ -90,6 +90,9 @@ def prediction(
             hint=f"name it: response={model.variables[0]!r}",
         )
     check_choice("kind", kind, JOINT_KINDS)
+    unread = [name for name, value in others.items() if value is not None]
+    if unread:
+        raise DataError(f"kind={kind!r} does not read {unread[0]}={others[unread[0]]!r}")
     joint = model.joint(fit)
     x = np.ascontiguousarray(rows.matrices["variables"].T)
     if kind == "density":

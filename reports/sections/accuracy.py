@@ -13,7 +13,7 @@ from bayesvb.elpd import Elpd
 
 from ..baseline import baseline
 from ..checks import Verdict, check
-from ..figures import BAD, BAND, LINE, axes_of, drawn
+from ..figures import BAD, BAND, LINE, MOST_MARKS, POINT, axes_of, drawn
 from ..numerals import counted, numeral, percent
 from ..plain import Summary
 from ..sampling import ROWS_LEFT_OUT, Sample, criteria_at, regresses, sample
@@ -127,8 +127,9 @@ def _figure(k: Float[np.ndarray, " rows"], good: float, chosen: Sample) -> Summa
         axes = axes_of(figure, x="row, in the order of the data", y="Pareto k")
         axes.axhline(good, color=BAD, linewidth=1.0, linestyle=(0, (5, 2)))
         axes.axhline(0.0, color=LINE, linewidth=0.8)
-        axes.plot(chosen.at[~high], shown[~high], ".", color=BAND, markersize=4, alpha=0.7,
-                  rasterized=len(k) > 400)  # fmt: skip
+        many = len(k) > MOST_MARKS
+        axes.plot(chosen.at[~high], shown[~high], ".", color=POINT if many else BAND, alpha=0.7,
+                  markersize=4, rasterized=many)  # fmt: skip
         axes.plot(chosen.at[high], shown[high], "x", color=BAD, markersize=6)
 
     caption = (

@@ -14,7 +14,7 @@ from bayesvb.comparison import check_comparable
 from bayesvb.elpd import Elpd, compare
 from bayesvb.errors import DataError
 
-from ..figures import BAND, INK, LINE, POINT, axes_of, drawn, marker, shortened
+from ..figures import BAND, INK, LINE, MOST_MARKS, POINT, axes_of, drawn, marker, shortened
 from ..numerals import counted, numeral
 from ..plain import Summary
 from ..sampling import ROWS_LEFT_OUT, Sample, criteria_at, sample
@@ -118,7 +118,9 @@ def _pointwise(found: Mapping[str, Elpd], pair: tuple[str, str], chosen: Sample)
     def draw(figure: Figure) -> None:
         axes = axes_of(figure, x="row, in the order of the data", y="difference (nats)", grid="y")
         axes.axhline(0.0, color=INK, linewidth=0.8)
-        axes.plot(chosen.at, gain, ".", color=POINT, markersize=5, rasterized=len(gain) > 400)
+        axes.plot(
+            chosen.at, gain, ".", color=POINT, markersize=5, rasterized=len(gain) > MOST_MARKS
+        )
         axes.set_title(shortened(f"{best} minus {second}", 50), fontsize=9)
 
     better = int((gain > 0.0).sum())

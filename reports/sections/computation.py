@@ -41,6 +41,8 @@ def summary(fit: Fit) -> Summary:
         "seconds": fit.seconds,
         "n_iter": fit.n_iter,
         "n_draws": count(fit.draws),
+        "covariance": fit.covariance,
+        "failure": fit.response.failure,
         "converged": fit.converged,
         "elbo": fit.elbo,
         "last_gain_per_row": _last_gain(fit),
