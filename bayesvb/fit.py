@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 class Fit:
     """A fitted model, in the units of the data; components are numbered by share, largest first.
 
-            Intervals have the linear-response covariance where that is to be had: a mean-field posterior
-        by itself is narrower than the exact one.
+    Intervals have the linear-response covariance where that is to be had: a mean-field posterior
+    by itself is narrower than the exact one.
     
         Attributes
         ----------
