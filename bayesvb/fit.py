@@ -29,39 +29,39 @@ class Fit:
 
     Intervals have the linear-response covariance where that is to be had: a mean-field posterior
     by itself is narrower than the exact one.
-    
-        Attributes
-        ----------
-        model : AbstractWorkbench
-            What was fitted, with its data.
-        core : AbstractModel
-            The model on the standardised scale, its components in the order of the labels.
-        sums : Stats
-            Expected sufficient statistics at the end: the state of the fit.
-        order : tuple of int
-            Number that each component had during the ascent.
-        draws : Mapping of str to ndarray
-            Draws that intervals go by, on the standardised scale.
-        log_q : ndarray, shape (draws,)
-            Log density of the draws under the approximation that they are from.
-        covariance : {"linear-response", "mean-field", "importance"}
-            What the draws were made with.
-        q_draws : Mapping of str to ndarray
-            Draws from the variational posterior by itself.
-        response : LinearResponse
-            Covariance of all parameters beyond mean-field, or why there is none.
-        restarts : pandas.DataFrame
-            One row per restart: start, elbo, n_iter, converged, rows, seconds, best.
-        traces : Mapping of int to ndarray
-            Lower bound after every accepted sweep, by restart; ``"final"`` of a fit whose restarts
-            went over a sample of the rows.
-        converged : bool
-        n_iter : int
-            Passes over the rows of the run that was kept.
-        seconds : float
-            Time of all restarts and draws.
-        seed : int
-            Makes the same fit again.
+
+    Attributes
+    ----------
+    model : AbstractWorkbench
+        What was fitted, with its data.
+    core : AbstractModel
+        The model on the standardised scale, its components in the order of the labels.
+    sums : Stats
+        Expected sufficient statistics at the end: the state of the fit.
+    order : tuple of int
+        Number that each component had during the ascent.
+    draws : Mapping of str to ndarray
+        Draws that intervals go by, on the standardised scale.
+    log_q : ndarray, shape (draws,)
+        Log density of the draws under the approximation that they are from.
+    covariance : {"linear-response", "mean-field", "importance"}
+        What the draws were made with.
+    q_draws : Mapping of str to ndarray
+        Draws from the variational posterior by itself.
+    response : LinearResponse
+        Covariance of all parameters beyond mean-field, or why there is none.
+    restarts : pandas.DataFrame
+        One row per restart: start, elbo, n_iter, converged, rows, seconds, best.
+    traces : Mapping of int to ndarray
+        Lower bound after every accepted sweep, by restart; ``"final"`` of a fit whose restarts
+        went over a sample of the rows.
+    converged : bool
+    n_iter : int
+        Passes over the rows of the run that was kept.
+    seconds : float
+        Time of all restarts and draws.
+    seed : int
+        Makes the same fit again.
     """
 
     model: Any
