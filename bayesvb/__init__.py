@@ -17,19 +17,27 @@ if TYPE_CHECKING:
     from bayesvb.comparison import compare as compare
     from bayesvb.fit import Fit as Fit
     from bayesvb.priors import GaussianPriors as GaussianPriors
+    from bayesvb.priors import NormalPriors as NormalPriors
+    from bayesvb.priors import PcaPriors as PcaPriors
     from bayesvb.priors import Priors as Priors
     from bayesvb.reports import report as report
     from bayesvb.saving import load as load
+    from bayesvb.workbench import BayesianPCA as BayesianPCA
     from bayesvb.workbench import DensityRegression as DensityRegression
     from bayesvb.workbench import GaussianMixture as GaussianMixture
+    from bayesvb.workbench import Normal as Normal
 
 # Public name -> the module that holds it. Each is imported when first asked for, so that
 # `import bayesvb` does not pay for the formula package, ArviZ or matplotlib.
 _HOMES = {
+    "BayesianPCA": "bayesvb.workbench",
     "DensityRegression": "bayesvb.workbench",
     "Fit": "bayesvb.fit",
     "GaussianMixture": "bayesvb.workbench",
     "GaussianPriors": "bayesvb.priors",
+    "Normal": "bayesvb.workbench",
+    "NormalPriors": "bayesvb.priors",
+    "PcaPriors": "bayesvb.priors",
     "Priors": "bayesvb.priors",
     "compare": "bayesvb.comparison",
     "datasets": "bayesvb.datasets",

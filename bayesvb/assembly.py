@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from bayesvb.blocks import BLOCK_ROWS, Block, Source
 from bayesvb.experts import GAUSSIAN_EXPERTS
+from bayesvb.experts.base import AbstractExperts
 from bayesvb.experts.linear import LinearExperts
+from bayesvb.experts.semiconjugate import NormalAndGamma, SemiConjugateExperts
 from bayesvb.factors.dirichlet import Dirichlet
+from bayesvb.factors.gamma import Gamma
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.factors.normal import Normal
+from bayesvb.factors.normal_gamma import NormalGamma, ScalarGamma
 from bayesvb.gates import GATES
 from bayesvb.gates.base import GatePrior
 from bayesvb.gates.dirichlet import DirichletGate
 from bayesvb.models.mixture import Mixture
-from bayesvb.priors import GaussianPriors, Priors
+from bayesvb.models.pca import PcaPrior, PrincipalComponents
+from bayesvb.models.pca_start import PrincipalAxes
+from bayesvb.models.univariate import UnivariateGaussian
+from bayesvb.priors import GaussianPriors, NormalPriors, PcaPriors, Priors
 from bayesvb.scaling import Scaling
 
 
@@ -100,6 +108,37 @@ def variables_block(
     return Block({"variables": scaling.rows_last(matrix)}, np.empty((0, len(matrix))), weight)
 
 
+def gapped_block(
+    scaling: Scaling,
+    matrix: Float[np.ndarray, "rows dims"],
+    weight: Float[np.ndarray, " rows"] | None = None,
+    *,
+    gapped: bool,
+) -> Block:
+    """Scaled variables with zeros for missing entries; if ``gapped``, ``observed`` tells where."""
+    standard = scaling.rows_last(matrix)
+    if not gapped:
+        return Block({"variables": standard}, np.empty((0, len(matrix))), weight)
+    seen = ~np.isnan(standard)
+    designs = {"variables": np.where(seen, standard, 0.0), "observed": seen.astype(float)}
+    return Block(designs, np.empty((0, len(matrix))), weight)
+
+
+def gapped_source(
+    scaling: Scaling,
+    matrix: Float[np.ndarray, "rows dims"],
+    weight: Float[np.ndarray, " rows"] | None,
+) -> Source:
+    """Rows with missing entries (NaN) as scaled blocks."""
+    gapped = bool(np.isnan(matrix).any())
+    blocks = []
+    for start in range(0, len(matrix), BLOCK_ROWS):
+        rows = slice(start, start + BLOCK_ROWS)
+        share = None if weight is None else weight[rows]
+        blocks.append(gapped_block(scaling, matrix[rows], share, gapped=gapped))
+    return Source(tuple(blocks))
+
+
 def gaussians_of(
     n_dims: int, priors: GaussianPriors, *, n_components: int, covariance: str
 ) -> Mixture:
@@ -113,6 +152,26 @@ def gaussians_of(
     )
     concentration = priors.concentration or 1.0 / n_components
     return Mixture(experts, DirichletGate(Dirichlet(np.full(n_components, float(concentration)))))
+
+
+def principal_components_of(
+    scaling: Scaling, axes: PrincipalAxes, priors: PcaPriors, n_components: int
+) -> PrincipalComponents:
+    """Factor model with these priors."""
+    prior = PcaPrior(
+        float(priors.centre_precision),
+        float(priors.noise_shape),
+        float(priors.noise_rate),
+        float(priors.relevance_shape),
+        float(priors.relevance_rate),
+    )
+    return PrincipalComponents(prior, n_components, np.log(scaling.scale), axes, n_components)
+
+
+def gaussian_of(priors: NormalPriors) -> UnivariateGaussian:
+    """One Gaussian sample with this prior."""
+    law = ScalarGamma(float(priors.noise_shape), float(priors.noise_rate))
+    return UnivariateGaussian(NormalGamma(0.0, float(priors.mean_precision), law))
 
 
 def gating_sds(scaling: Scaling, priors: Priors) -> Float[np.ndarray, " terms"]:
@@ -132,19 +191,43 @@ def mixture_of(
     gate: str,
 ) -> Mixture:
     """Mixture of linear experts with these priors."""
-    n_terms = len(terms["mean"])
-    n_responses = len(scales.response.centre)
-    experts = MatrixNormalGamma.prior(
-        np.zeros((n_responses, n_terms)),
-        np.eye(n_terms) / priors.coefficient_sd**2,
-        priors.noise_shape,
-        np.full(n_responses, float(priors.noise_rate)),
-    )
+    shape = (len(scales.response.centre), len(terms["mean"]))
     gating = scales.parts["gating"]
     sds = gating_sds(gating, priors)
     intercept = np.zeros(len(sds))
     if gating.intercept is not None:
         intercept[gating.intercept] = 1.0
     coefficients = Normal.from_precision(np.zeros(len(sds)), np.diag(sds**-2.0))
-    prior = GatePrior(coefficients, intercept, priors.concentration)
-    return Mixture(LinearExperts(experts), GATES[gate].from_prior(n_components, prior))
+    prior = GatePrior(coefficients, intercept, priors.concentration, even=priors.even_sticks)
+    experts = EXPERTS[priors.family](priors, shape)
+    return Mixture(experts, GATES[gate].from_prior(n_components, prior))
+
+
+def _conjugate(priors: Priors, shape: tuple[int, int]) -> LinearExperts:
+    """Experts of (responses, terms) whose coefficients have a prior in units of their noise."""
+    n_responses, n_terms = shape
+    precision = np.eye(n_terms) / priors.coefficient_sd**2
+    rate = np.full(n_responses, float(priors.noise_rate))
+    return LinearExperts(
+        MatrixNormalGamma.prior(np.zeros(shape), precision, priors.noise_shape, rate)
+    )
+
+
+def _semi_conjugate(priors: Priors, shape: tuple[int, int]) -> SemiConjugateExperts:
+    """Experts of (responses, terms) whose coefficients know nothing of their noise."""
+    n_responses, n_terms = shape
+    precision = np.eye(n_terms) / priors.coefficient_sd**2
+    noise = Gamma(
+        np.full(n_responses, float(priors.noise_shape)),
+        np.full(n_responses, float(priors.noise_rate)),
+    )
+    return SemiConjugateExperts(
+        NormalAndGamma(Normal.from_precision(np.zeros(shape), precision), noise)
+    )
+
+
+EXPERTS: dict[str, Callable[[Priors, tuple[int, int]], AbstractExperts[Any, Any]]] = {
+    "conjugate": _conjugate,
+    "semi-conjugate": _semi_conjugate,
+}
+"""Linear experts by ``Priors.family``."""

@@ -20,10 +20,14 @@ import numpy as np
 from jaxtyping import Float, Int
 from threadpoolctl import ThreadpoolController
 
+from bayesvb.linalg import products
 from bayesvb.stats import Stats
 
 BLOCK_ROWS = 4096
 """Five experts x 4096 rows x 8 bytes is 160 KiB: several such arrays stay in a 1 MiB cache."""
+
+PRODUCTS = " products"
+"""Ending of the name under which a block keeps the products of a design."""
 
 StatsT = TypeVar("StatsT", bound=Stats)
 
@@ -50,6 +54,21 @@ class Block:
     def n_rows(self) -> int:
         """Number of rows."""
         return int(self.response.shape[1])
+
+    def products(self, name: str) -> Float[np.ndarray, "pairs rows"]:
+        """Distinct products of two terms of a part's design, computed unless they were kept."""
+        kept = self.designs.get(name + PRODUCTS)
+        return products(self.designs[name]) if kept is None else kept
+
+    def with_products(self) -> Block:
+        """The same rows with the products of all designs kept, one copy for equal designs."""
+        designs = {name: x for name, x in self.designs.items() if not name.endswith(PRODUCTS)}
+        kept: dict[int, Float[np.ndarray, "pairs rows"]] = {}
+        for matrix in designs.values():
+            if id(matrix) not in kept:
+                kept[id(matrix)] = products(matrix)
+        named = {name + PRODUCTS: kept[id(matrix)] for name, matrix in designs.items()}
+        return Block(designs | named, self.response, self.weight)
 
     def part(self, start: int, stop: int) -> Block:
         """Rows ``start`` to ``stop`` as a block of their own (views, no copy)."""

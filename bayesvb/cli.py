@@ -23,6 +23,9 @@ from bayesvb.workbench import COMMAND_NAMES, MODELS, AbstractWorkbench, DensityR
 if TYPE_CHECKING:
     from bayesvb.fit import Fit
 
+EVERY_KIND = list(dict.fromkeys([*KINDS, *(k for m in MODELS.values() for k in m.own_kinds)]))
+"""Kinds of prediction that some model has."""
+
 DEMO_PAGE = Path("bayesvb-demo") / "mcycle.html"
 
 
@@ -65,7 +68,11 @@ def demo(output: str | None) -> None:
 @click.option(
     "--model", type=click.Choice(list(COMMAND_NAMES)), default="density", show_default=True
 )
-@click.option("--components", type=int, help="Number of components.  [default: 5]")
+@click.option(
+    "--components",
+    type=int,
+    help="Number of components.  [default: 5; of pca one less than variables, or than rows]",
+)
 @click.option(
     "--gate",
     type=click.Choice(list(GATES)),
@@ -75,6 +82,9 @@ def demo(output: str | None) -> None:
     "--covariance",
     type=click.Choice(list(GAUSSIAN_EXPERTS)),
     help="Form of the covariance matrices (gmm).  [default: full]",
+)
+@click.option(
+    "--scale", is_flag=True, default=None, help="Divide each variable by its own sd (pca)."
 )
 @click.option("--weights", help="Column of case weights.")
 @click.option("--restarts", default=8, show_default=True, help="Ascents from different starts.")
@@ -90,6 +100,7 @@ def fit(
     components: int | None,
     gate: str | None,
     covariance: str | None,
+    scale: bool | None,
     weights: str | None,
     restarts: int,
     max_iter: int,
@@ -104,7 +115,7 @@ def fit(
     Ctrl-C ends the fit early; what it has reached is printed and written.
     """
     check_outputs([report, save], inputs=[data])
-    given = {"n_components": components, "gate": gate, "covariance": covariance}
+    given = {"n_components": components, "gate": gate, "covariance": covariance, "scale": scale}
     options = _options(model, {key: value for key, value in given.items() if value is not None})
     described = MODELS[COMMAND_NAMES[model]](formula, read_table(data), weights=weights, **options)
     fitted = _fitted(described, restarts=restarts, max_iter=max_iter, seed=seed)
@@ -136,7 +147,7 @@ def _fitted(
 @main.command()
 @click.argument("saved")
 @click.argument("data")
-@click.option("--kind", type=click.Choice(list(KINDS)), default="mean", show_default=True)
+@click.option("--kind", type=click.Choice(EVERY_KIND), default="mean", show_default=True)
 @click.option("--q", callback=numbers, help="Probabilities of the quantiles: 0.05,0.5,0.95")
 @click.option("--at", callback=numbers, help="Values of the response, for cdf and density.")
 @click.option("--prob", type=float, help="Probability of the interval.")

@@ -14,6 +14,7 @@ import pandas as pd
 from jaxtyping import Bool, Float, Int
 
 from bayesvb.design_checks import (
+    check_known,
     check_missing,
     check_response,
     complete_rows,
@@ -24,6 +25,7 @@ from bayesvb.encoding import RESPONSE, Terms, terms_of
 from bayesvb.errors import DataError
 from bayesvb.formula import Formula
 from bayesvb.frames import as_frame, columns_of, kind_of, missing_rows
+from bayesvb.gaps import observed_rows, require_values
 from bayesvb.recipe import Recipe, learn
 from bayesvb.responses import Classes, ResponseKind, check_width, class_column, classes_of
 from bayesvb.variables import numeric_columns, require_numbers
@@ -33,7 +35,7 @@ __all__ = ["Design", "Rows", "build_design"]
 Response = Float[np.ndarray, "rows responses"] | Int[np.ndarray, " rows"]
 Mask = Bool[np.ndarray, " given"]
 Matrix = Float[np.ndarray, "rows _"]
-POLICIES = ("drop", "raise")
+POLICIES = ("drop", "raise", "keep")
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +47,7 @@ class Rows:
     index : pandas.Index
         All rows given.
     complete : array of bool, shape (rows,)
-        Rows with every value that the formula reads.
+        Rows with every value that the formula reads; where missing values stay, with any.
     matrices : mapping of str to array
         Part -> array with one row per complete row.
     response : array or None
@@ -135,7 +137,7 @@ class Design:
             names.append(self._classes.column)
         columns = columns_of(frame, names, whose="the new data")
         absent = {name: missing_rows(column) for name, column in columns.items()}
-        complete = complete_rows(absent, len(frame))
+        complete = (observed_rows if self._recipe.gaps else complete_rows)(absent, len(frame))
         kept = _kept(columns, complete)
         made = self._recipe.encode(kept, parts, int(complete.sum()))
         target: Response | None = made.get(RESPONSE)
@@ -152,6 +154,7 @@ def build_design(
     response: ResponseKind = "numeric",
     context: Mapping[str, object] | None = None,
     missing: str = "drop",
+    warn: bool = True,
 ) -> Design:
     """The design of a formula on data.
 
@@ -165,8 +168,11 @@ def build_design(
         What the model can explain; "any" takes text, levels and truth values for classes.
     context : mapping, optional
         Functions and constants that the formula may use besides the allow-list.
-    missing : {"drop", "raise"}
-        What to do with rows that lack a value which the formula reads.
+    missing : {"drop", "raise", "keep"}
+        What to do with rows that lack a value which the formula reads. Numbers of a formula
+        without response may stay missing, NaN in the matrix; rows without any are dropped.
+    warn : bool
+        Whether constant and collinear columns are worth a warning to the model.
 
     Raises
     ------
@@ -188,7 +194,8 @@ def build_design(
     >>> design.terms["mean"], design.terms["gating"], design.n_missing
     (('Intercept', 'x'), ('Intercept',), 1)
     """
-    _check_options(response, missing)
+    check_known("response", response, get_args(ResponseKind))
+    check_known("missing", missing, POLICIES if formula.response is None else POLICIES[:2])
     frame = as_frame(data)
     if not len(frame):
         raise DataError("the data have no rows")
@@ -201,21 +208,22 @@ def build_design(
     if formula.response is None:
         require_numbers(terms, columns)
     absent = {name: missing_rows(column) for name, column in columns.items()}
-    complete = complete_rows(absent, len(frame))
+    gaps = missing == "keep"
+    complete = (observed_rows if gaps else complete_rows)(absent, len(frame))
     check_missing(absent, complete, policy=missing)
     index = frame.index if complete.all() else frame.index[complete]
     used = pd.DataFrame(_kept(columns, complete), index=index, copy=False)
-    return _design(formula, terms, used, kind=response, context=context or {}, complete=complete)
+    return _design(formula, terms, used, complete, _Wanted(response, context or {}, gaps, warn))
 
 
-def _check_options(response: str, missing: str) -> None:
-    for name, value, allowed in (
-        ("response", response, get_args(ResponseKind)),
-        ("missing", missing, POLICIES),
-    ):
-        if value not in allowed:
-            listed = ", ".join(repr(option) for option in allowed)
-            raise DataError(f"{name}={value!r} is not known; it is one of {listed}")
+@dataclass(frozen=True)
+class _Wanted:
+    """What a model asks of its design; see `build_design`."""
+
+    response: ResponseKind
+    context: Mapping[str, object]
+    gaps: bool
+    warn: bool
 
 
 def _terms(
@@ -239,26 +247,22 @@ def _kept(columns: Mapping[str, pd.Series], complete: Mask) -> dict[str, pd.Seri
 
 
 def _design(
-    formula: Formula,
-    terms: Terms,
-    used: pd.DataFrame,
-    *,
-    kind: ResponseKind,
-    context: Mapping[str, object],
-    complete: Mask,
+    formula: Formula, terms: Terms, used: pd.DataFrame, complete: Mask, wanted: _Wanted
 ) -> Design:
-    """The design of complete rows."""
+    """The design of the rows used."""
     if len(used) == 1:
         raise DataError("the data have one complete row only; a fit needs two or more")
     columns = {str(name): used[name] for name in used.columns}
     parts = list(dict.fromkeys(terms.source.values()))
     classes = None
     if RESPONSE in terms.lists:
-        name = class_column(formula, terms, columns, kind=kind)
+        name = class_column(formula, terms, columns, kind=wanted.response)
         classes = classes_of(columns[name], name) if name else None
         parts += [] if name else [RESPONSE]
-    recipe, made = learn(formula, terms, columns, len(used), parts=parts, context=context)
-    _check_matrices(formula, recipe, made)
+    recipe, made = learn(
+        formula, terms, columns, len(used), parts=parts, context=wanted.context, gaps=wanted.gaps
+    )
+    _check(formula, recipe, made, warn=wanted.warn)
     names = recipe.names.get(RESPONSE, (formula.response or "",) if classes else ())
     target: Response | None = made.get(RESPONSE)
     return Design(
@@ -275,13 +279,17 @@ def _design(
     )
 
 
-def _check_matrices(formula: Formula, recipe: Recipe, made: Mapping[str, Matrix]) -> None:
+def _check(formula: Formula, recipe: Recipe, made: Mapping[str, Matrix], *, warn: bool) -> None:
     """Each matrix is finite; warn of what is probably not meant."""
     for part, matrix in made.items():
+        if recipe.gaps:
+            require_values(matrix, recipe.names[part])
+            continue
         found = ranges(matrix, recipe.names[part])
         if part == RESPONSE:
             check_width(formula, recipe.terms, recipe.names[part])
             check_response(found, recipe.names[part])
             continue
         twins = [other for other in formula.parts if recipe.terms.source[other] == part]
-        warn_of_design(" and ".join(twins), matrix, recipe.names[part], found)
+        if warn:
+            warn_of_design(" and ".join(twins), matrix, recipe.names[part], found)

@@ -14,8 +14,8 @@ from bayesvb.collinearity import dependent_columns
 from bayesvb.errors import DataError, DesignWarning
 
 __all__ = [
-    "check_missing", "check_response", "complete_rows", "ranges", "require_finite", "warn_levels",
-    "warn_of_design",
+    "check_known", "check_missing", "check_response", "complete_rows", "ranges", "require_finite",
+    "warn_levels", "warn_of_design",
 ]  # fmt: skip
 
 LISTED = 6
@@ -37,6 +37,19 @@ class Ranges:
         return np.asarray(self.lowest == self.highest)
 
 
+def check_known(name: str, value: str, allowed: Sequence[str]) -> None:
+    """Refuse an option that is none of those allowed.
+
+    Raises
+    ------
+    DataError
+        Listing them.
+    """
+    if value not in allowed:
+        listed = ", ".join(map(repr, allowed))
+        raise DataError(f"{name}={value!r} is not known; it is one of {listed}")
+
+
 def complete_rows(
     missing: Mapping[str, Bool[np.ndarray, " rows"]], rows: int
 ) -> Bool[np.ndarray, " rows"]:
@@ -53,7 +66,7 @@ def check_missing(
     *,
     policy: str,
 ) -> None:
-    """Refuse data without a complete row, and incomplete rows if the policy is "raise".
+    """Refuse data without a row that can be used, and incomplete rows if the policy is "raise".
 
     Raises
     ------
@@ -63,6 +76,8 @@ def check_missing(
     counts = {name: int(absent.sum()) for name, absent in missing.items() if absent.any()}
     listed = ", ".join(f"`{name}` in {count}" for name, count in counts.items())
     left, rows = int(complete.sum()), len(complete)
+    if not left and policy == "keep":
+        raise DataError(f"no row has a value: of {rows} rows, all are missing from {listed}")
     if not left:
         raise DataError(f"no row is complete: of {rows} rows, values are missing from {listed}")
     if policy == "raise" and left < rows:

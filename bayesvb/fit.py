@@ -51,7 +51,8 @@ class Fit:
     response : LinearResponse
         Covariance of all parameters beyond mean-field, or why there is none.
     restarts : pandas.DataFrame
-        One row per restart: start, elbo, n_iter, converged, rows, seconds, best.
+        One row per restart: start, elbo, n_iter, converged, rows, seconds, best. The largest elbo
+        is kept; with ``softmax-bouchard`` the largest ``score``, a tighter bound of the same q.
     traces : Mapping of int to ndarray
         Lower bound after every accepted sweep, by restart; ``"final"`` of a fit whose restarts
         went over a sample of the rows.
@@ -101,7 +102,7 @@ class Fit:
 
     @property
     def best_restart(self) -> int:
-        """Number of the restart with the largest bound."""
+        """Number of the restart that was kept."""
         return int(self.restarts.index[self.restarts["best"]][0])
 
     @property

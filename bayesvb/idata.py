@@ -128,7 +128,7 @@ def attributes(fit: Fit) -> dict[str, object]:
     return {
         "formula": fit.model.formula.canonical(),
         "family": fit.model.family,
-        "n_components": fit.core.n_components,
+        "n_components": fit.model.options().get("n_components", 1),
         "inference_method": "cavi",
         "covariance": fit.covariance,
         "inference_library": "bayesvb",

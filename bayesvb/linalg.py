@@ -11,6 +11,10 @@ from functools import lru_cache
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.linalg.lapack import dpotrf, dpotri
+
+LAPACK_SIZE = 16
+"""From this size on a call of LAPACK for each matrix is cheaper than numpy's general inverse."""
 
 
 @lru_cache(maxsize=64)
@@ -18,6 +22,17 @@ def lower_pairs(n_terms: int) -> tuple[Int[np.ndarray, " pairs"], Int[np.ndarray
     """Row and column numbers of the lower triangle, in the order in which it is packed."""
     rows, columns = np.tril_indices(n_terms)
     return rows, columns
+
+
+@lru_cache(maxsize=64)
+def _positions(
+    n_terms: int,
+) -> tuple[Int[np.ndarray, " pairs"], Int[np.ndarray, " squares"], Float[np.ndarray, " pairs"]]:
+    """Packed entries in the flat matrix, flat entries in the triangle, how often a pair counts."""
+    first, second = lower_pairs(n_terms)
+    rows, columns = np.divmod(np.arange(n_terms * n_terms), n_terms)
+    low, high = np.minimum(rows, columns), np.maximum(rows, columns)
+    return first * n_terms + second, high * (high + 1) // 2 + low, 2.0 - (first == second)
 
 
 def products(x: Float[np.ndarray, "terms rows"]) -> Float[np.ndarray, "pairs rows"]:
@@ -38,19 +53,15 @@ def products(x: Float[np.ndarray, "terms rows"]) -> Float[np.ndarray, "pairs row
 
 def pack(matrix: Float[np.ndarray, "*batch terms terms"]) -> Float[np.ndarray, "*batch pairs"]:
     """Lower triangles of symmetric matrices, packed."""
-    first, second = lower_pairs(matrix.shape[-1])
-    packed: Float[np.ndarray, "*batch pairs"] = matrix[..., first, second]
-    return packed
+    flat = matrix.reshape(*matrix.shape[:-2], matrix.shape[-1] ** 2)
+    return np.take(flat, _positions(matrix.shape[-1])[0], axis=-1)
 
 
 def unpack(packed: Float[np.ndarray, "*batch pairs"]) -> Float[np.ndarray, "*batch terms terms"]:
     """Symmetric matrices from their packed lower triangles."""
     n_terms = int((np.sqrt(8 * packed.shape[-1] + 1) - 1) / 2 + 0.5)
-    first, second = lower_pairs(n_terms)
-    matrix = np.empty((*packed.shape[:-1], n_terms, n_terms))
-    matrix[..., first, second] = packed
-    matrix[..., second, first] = packed
-    return matrix
+    flat = np.take(packed, _positions(n_terms)[1], axis=-1)
+    return flat.reshape(*packed.shape[:-1], n_terms, n_terms)
 
 
 def quadratic_weights(
@@ -64,9 +75,8 @@ def quadratic_weights(
     >>> quadratic_weights(np.array([[2.0, 0.5], [0.5, 1.0]])) @ products(x)
     array([14.])
     """
-    first, second = lower_pairs(matrix.shape[-1])
-    weights: Float[np.ndarray, "*batch pairs"] = matrix[..., first, second]
-    weights[..., first != second] *= 2.0
+    weights = pack(matrix)
+    weights *= _positions(matrix.shape[-1])[2]
     return weights
 
 
@@ -80,10 +90,30 @@ def inverse_and_log_det(
     numpy.linalg.LinAlgError
         A matrix is not positive definite.
     """
+    if matrix.shape[-1] >= LAPACK_SIZE:
+        return _one_by_one(matrix)
     factor = np.linalg.cholesky(matrix)
     half = np.linalg.inv(factor)
     log_det = 2.0 * np.log(np.diagonal(factor, axis1=-2, axis2=-1)).sum(axis=-1)
     return np.swapaxes(half, -1, -2) @ half, np.asarray(log_det)
+
+
+def _one_by_one(
+    matrix: Float[np.ndarray, "*batch terms terms"],
+) -> tuple[Float[np.ndarray, "*batch terms terms"], Float[np.ndarray, "*batch"]]:
+    """The same by calls of LAPACK for each matrix, which use the symmetry."""
+    inverse = np.empty(matrix.shape)
+    diagonal = np.empty(matrix.shape[:-1])
+    for at in np.ndindex(matrix.shape[:-2]):
+        factor, failed = dpotrf(matrix[at], lower=1)
+        if failed:
+            raise np.linalg.LinAlgError("a matrix is not positive definite")
+        diagonal[at] = factor.diagonal()
+        lower, _ = dpotri(factor, lower=1, overwrite_c=1)
+        inverse[at] = lower
+    first, second = lower_pairs(matrix.shape[-1])
+    inverse[..., second, first] = inverse[..., first, second]
+    return inverse, np.asarray(2.0 * np.log(diagonal).sum(axis=-1))
 
 
 def times(

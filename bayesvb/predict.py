@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from bayesvb.errors import DataError
-from bayesvb.student_mixture import StudentMixture
+from bayesvb.row_distribution import AbstractRowDistribution
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,12 +57,12 @@ class Table:
 class Kind:
     """One kind of prediction: how it is computed, and the options it reads with their defaults."""
 
-    table: Callable[[StudentMixture, Options], Table]
+    table: Callable[[AbstractRowDistribution, Options], Table]
     reads: dict[str, object]
 
 
 def predict(
-    distribution: StudentMixture,
+    distribution: AbstractRowDistribution,
     index: pd.Index,
     complete: Bool[np.ndarray, " all_rows"],
     *,
@@ -91,7 +91,7 @@ def predict(
 
     Parameters
     ----------
-    distribution : StudentMixture
+    distribution : AbstractRowDistribution
         Of the complete rows only, in their order.
     index : pandas.Index
         Index of all rows; need not be unique.
@@ -129,40 +129,40 @@ def predict(
     return _labelled(KINDS[kind].table(distribution, options), index, complete, kind)
 
 
-def _mean(distribution: StudentMixture, options: Options) -> Table:
+def _mean(distribution: AbstractRowDistribution, options: Options) -> Table:
     return Table(distribution.mean()[None])
 
 
-def _sd(distribution: StudentMixture, options: Options) -> Table:
+def _sd(distribution: AbstractRowDistribution, options: Options) -> Table:
     return Table(distribution.sd()[None])
 
 
-def _interval(distribution: StudentMixture, options: Options) -> Table:
+def _interval(distribution: AbstractRowDistribution, options: Options) -> Table:
     tails = np.array([0.5 * (1.0 - options.prob), 0.5 * (1.0 + options.prob)])
     return Table(distribution.quantile(tails), ("lower", "upper"))
 
 
-def _quantile(distribution: StudentMixture, options: Options) -> Table:
+def _quantile(distribution: AbstractRowDistribution, options: Options) -> Table:
     return Table(distribution.quantile(options.q.values), options.q.columns)
 
 
-def _cdf(distribution: StudentMixture, options: Options) -> Table:
+def _cdf(distribution: AbstractRowDistribution, options: Options) -> Table:
     if options.at.by_row:
         return Table(distribution.cdf(options.at.values)[None])
     return Table(distribution.cdf_at(options.at.values), options.at.columns)
 
 
-def _density(distribution: StudentMixture, options: Options) -> Table:
+def _density(distribution: AbstractRowDistribution, options: Options) -> Table:
     if options.at.by_row:
         return Table(np.exp(distribution.log_density(options.at.values))[None])
     return Table(distribution.density_at(options.at.values), options.at.columns)
 
 
-def _component(distribution: StudentMixture, options: Options) -> Table:
+def _component(distribution: AbstractRowDistribution, options: Options) -> Table:
     return Table(distribution.weights, range(1, len(distribution.weights) + 1))
 
 
-def _draws(distribution: StudentMixture, options: Options) -> Table:
+def _draws(distribution: AbstractRowDistribution, options: Options) -> Table:
     rng = np.random.default_rng(options.seed)
     return Table(distribution.draws(options.n, rng), range(options.n))
 

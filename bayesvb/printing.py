@@ -66,20 +66,20 @@ def fit_text(fit: Fit) -> str:
         f"Draws:     {count(fit.draws)} ({fit.covariance}), seed {fit.seed}",
         *_fit_lines(fit),
     ]
-    if "share" in table.index.get_level_values("part"):
+    if fit.model.order_rule:
         lines += ["", _components(fit)]
     for part, title in fit.model.headings(fit).items():
         if part in table.index.get_level_values("part"):
             lines += ["", _coefficients(table, part, title)]
-    lines += ["", accuracy_line(fit), interval_line(fit)]
-    if fit.core.n_components > 1:
-        lines.append("Components are sorted by share.")
+    lines += ["", accuracy_line(fit), interval_line(fit), *fit.model.notes(fit)]
+    if fit.model.order_rule and len(fit.components()) > 1:
+        lines.append(fit.model.order_rule)
     return "\n".join(lines)
 
 
 def _fit_lines(fit: Fit) -> list[str]:
     ended = "converged after" if fit.converged else "NOT CONVERGED after"
-    bounds = fit.restarts["elbo"]
+    bounds = fit.restarts.get("score", fit.restarts["elbo"])
     close = int((bounds > bounds.max() - 0.1).sum())
     restarts = f"best of {len(bounds)} restarts ({close} within 0.1)"
     first = f"Fit:       ELBO {fit.elbo:.1f}, {ended} {fit.n_iter} passes, {restarts}"

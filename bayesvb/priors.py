@@ -7,6 +7,8 @@ from typing import Any
 
 from bayesvb.errors import PriorError
 
+FAMILIES = ("conjugate", "semi-conjugate")
+
 
 @dataclass(frozen=True)
 class Priors:
@@ -22,7 +24,7 @@ class Priors:
     ----------
     coefficient_sd : float
         Prior standard deviation of an expert's coefficient, in units of that expert's noise:
-        ``beta | sigma ~ N(0, (coefficient_sd * sigma)^2)``.
+        ``beta | sigma ~ N(0, (coefficient_sd * sigma)^2)``; see ``family``.
     noise_shape, noise_rate : float
         ``1 / sigma^2 ~ Ga(noise_shape, noise_rate)``, rate in units of the response's variance.
     gating_sd : float
@@ -32,6 +34,14 @@ class Priors:
         superfluous components empty themselves.
     concentration : float
         Dirichlet concentration of each weight, for ``gate="dirichlet"``.
+    family : {"conjugate", "semi-conjugate"}
+        ``"semi-conjugate"`` makes an expert's coefficients independent of its noise:
+        ``beta ~ N(0, coefficient_sd^2)``, in units of the response, as in the logit stick-breaking
+        literature.
+    even_sticks : bool
+        For ``gate="stick-breaking"``: prior means ``-log(K - k)`` of the intercepts, so that all
+        components weigh the same a priori. Without, the means are zero, as in the literature, and
+        each component weighs half of the one before.
     standardize : bool
         Whether columns and response are standardised at all. Without, every number above refers
         to the data as they are.
@@ -58,9 +68,14 @@ class Priors:
     gating_sd: float = 1.5
     gating_intercept_sd: float = 5.0
     concentration: float = 1.0
+    family: str = "conjugate"
+    even_sticks: bool = True
     standardize: bool = True
 
     def __post_init__(self) -> None:
+        if self.family not in FAMILIES:
+            known = " or ".join(map(repr, FAMILIES))
+            raise PriorError(f"family={self.family!r} must be {known}")
         check_numbers(self)
 
 
@@ -105,13 +120,90 @@ class GaussianPriors:
         check_numbers(self, optional=("concentration",))
 
 
+@dataclass(frozen=True)
+class PcaPriors:
+    """Prior of a principal component analysis, for variables that are centred and scaled.
+
+    Attributes
+    ----------
+    centre_precision : float
+        Precision of the centre, in units of the noise precision: how many rows the prior guess of
+        zero is worth.
+    noise_shape, noise_rate : float
+        ``1 / sigma^2 ~ Ga(noise_shape, noise_rate)``, rate in units of the variables' variance.
+    relevance_shape, relevance_rate : float
+        ``alpha ~ Ga(relevance_shape, relevance_rate)`` of each component, whose loadings are
+        ``N(0, sigma^2 / alpha)``. Nearly flat, it lets superfluous components vanish.
+    standardize : bool
+        Whether variables are centred and scaled at all.
+
+    Raises
+    ------
+    PriorError
+        If a number is not positive and finite.
+
+    Examples
+    --------
+    >>> PcaPriors().centre_precision
+    0.001
+    """
+
+    centre_precision: float = 0.001
+    noise_shape: float = 0.01
+    noise_rate: float = 0.0001
+    relevance_shape: float = 0.01
+    relevance_rate: float = 0.001
+    standardize: bool = True
+
+    def __post_init__(self) -> None:
+        check_numbers(self)
+
+
+@dataclass(frozen=True)
+class NormalPriors:
+    """Prior of one Gaussian sample, for a response with mean zero and standard deviation one.
+
+    The defaults are worth a fiftieth of a row and less.
+
+    Attributes
+    ----------
+    mean_precision : float
+        Precision of the mean, in units of the precision of the response: how many rows the prior
+        guess of zero is worth.
+    noise_shape, noise_rate : float
+        ``1 / sigma^2 ~ Ga(noise_shape, noise_rate)``, rate in units of the response's variance.
+    standardize : bool
+        Whether the response is standardised at all.
+
+    Raises
+    ------
+    PriorError
+        If a number is not positive and finite.
+
+    Examples
+    --------
+    >>> NormalPriors(mean_precision=1.0).noise_shape
+    0.01
+    """
+
+    mean_precision: float = 0.01
+    noise_shape: float = 0.01
+    noise_rate: float = 0.01
+    standardize: bool = True
+
+    def __post_init__(self) -> None:
+        check_numbers(self)
+
+
 def check_numbers(priors: Any, *, optional: tuple[str, ...] = ()) -> None:
-    """Raise unless every field is positive and finite, ``standardize`` a truth value."""
+    """Raise unless every number is positive and finite, and every switch a truth value."""
     for field in fields(priors):
         value = getattr(priors, field.name)
-        if field.name == "standardize":
+        if isinstance(field.default, str):
+            continue
+        if isinstance(field.default, bool):
             if not isinstance(value, bool):
-                raise PriorError(f"standardize={value!r} must be True or False")
+                raise PriorError(f"{field.name}={value!r} must be True or False")
         elif value is None and field.name in optional:
             continue
         elif isinstance(value, bool) or not isinstance(value, int | float):

@@ -15,6 +15,7 @@ from bayesvb.encoding import Slot, Terms, evaluate
 from bayesvb.errors import DataError, FormulaError
 from bayesvb.formula import Formula
 from bayesvb.frames import kind_of, levels, numbers
+from bayesvb.gaps import kept_gaps
 
 __all__ = ["Recipe", "learn"]
 
@@ -41,6 +42,8 @@ class Recipe:
         Levels of each column that has them.
     context : mapping
         Functions and constants handed in.
+    gaps : bool
+        Whether missing values stay, as NaN.
     """
 
     text: str
@@ -49,9 +52,10 @@ class Recipe:
     names: Mapping[str, tuple[str, ...]]
     levels: Mapping[Slot, pd.Index]
     context: Mapping[str, object]
+    gaps: bool = False
 
     def encode(self, columns: Columns, parts: Sequence[str], rows: int) -> Matrices:
-        """Matrices of new complete rows.
+        """Matrices of new rows: complete ones, unless missing values stay.
 
         Raises
         ------
@@ -63,14 +67,17 @@ class Recipe:
         if not rows:
             return {part: np.empty((0, len(self.names[part]))) for part in parts}
         slots = self.terms.slots(*parts)
-        table = _table(slots, columns, rows, levelled=frozenset(self.levels))
+        table = _table(slots, columns, rows, levelled=frozenset(self.levels), gaps=self.gaps)
         for slot in slots:
             if slot in self.levels:
                 _check_levels(slot.column, table[slot.alias], self.levels[slot])
         specs = ModelSpecs(**{part: self.specs[part] for part in parts})
         made, _, _ = evaluate(specs, table, text=self.text, context=self.context)
         for part, matrix in made.items():
-            ranges(matrix, self.names[part])
+            if self.gaps:
+                made[part] = kept_gaps(matrix, self.specs[part], table, self.names[part])
+            else:
+                ranges(matrix, self.names[part])
         return made
 
 
@@ -82,8 +89,9 @@ def learn(
     *,
     parts: Sequence[str],
     context: Mapping[str, object],
+    gaps: bool = False,
 ) -> tuple[Recipe, Matrices]:
-    """The recipe of complete rows, and their matrices.
+    """The recipe of the rows used, and their matrices.
 
     Raises
     ------
@@ -93,7 +101,7 @@ def learn(
     from formulaic import Formula as TermLists
 
     slots = terms.slots(*parts)
-    table = _table(slots, columns, rows)
+    table = _table(slots, columns, rows, gaps=gaps)
     categories = {
         slot: pd.Index(table[slot.alias].cat.categories)
         for slot in slots
@@ -106,7 +114,9 @@ def learn(
     for part in parts:
         _check_names(formula, part, names[part])
     each = {part: getattr(specs, part) for part in parts}
-    return Recipe(formula.text, terms, each, names, categories, context), made
+    if gaps:
+        made = {part: kept_gaps(made[part], each[part], table, names[part]) for part in parts}
+    return Recipe(formula.text, terms, each, names, categories, context, gaps), made
 
 
 def _check_names(formula: Formula, part: str, names: Sequence[str]) -> None:
@@ -124,7 +134,12 @@ def _check_names(formula: Formula, part: str, names: Sequence[str]) -> None:
 
 
 def _table(
-    slots: Sequence[Slot], columns: Columns, rows: int, *, levelled: frozenset[Slot] | None = None
+    slots: Sequence[Slot],
+    columns: Columns,
+    rows: int,
+    *,
+    levelled: frozenset[Slot] | None = None,
+    gaps: bool = False,
 ) -> pd.DataFrame:
     """Each column as its role wants it; no copy of one that is float64 already."""
     values: dict[str, Any] = {}
@@ -136,7 +151,8 @@ def _table(
             values[slot.alias] = pd.Series(levels(column, name))
         else:
             values[slot.alias] = numbers(column, name)
-            require_finite(values[slot.alias], name)
+            present = ~np.isnan(values[slot.alias]) if gaps else slice(None)
+            require_finite(values[slot.alias][present], name)
     return pd.DataFrame(values, index=pd.RangeIndex(rows), copy=False)
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def restart_table(found: Search, units: float) -> pd.DataFrame:
-    """One row per restart.
+    """One row per restart; ``score`` is there if it is not the bound.
 
     Parameters
     ----------
@@ -37,7 +37,11 @@ def restart_table(found: Search, units: float) -> pd.DataFrame:
         for number, run in enumerate(found.runs)
     ]
     index = pd.RangeIndex(1, len(records) + 1, name="restart")
-    return pd.DataFrame(records, index=index)
+    table = pd.DataFrame(records, index=index)
+    slack = [run.score - run.ascent.bound for run in found.runs]
+    if any(slack):
+        table.insert(2, "score", table["elbo"] + slack)
+    return table
 
 
 def traces(

@@ -63,6 +63,29 @@ class Scaling:
         """Scaling of the variables of a model without a response: centre and unit variance."""
         return cls.of_response(matrix, centred=True, active=active)
 
+    @classmethod
+    def of_gapped(
+        cls, matrix: Float[np.ndarray, "rows columns"], *, common: bool, active: bool = True
+    ) -> Scaling:
+        """Scaling of variables with missing entries (NaN), which do not enter.
+
+        Parameters
+        ----------
+        matrix : ndarray, shape (rows, columns)
+        common : bool
+            One scale for all variables, the root of their mean variance, in place of one each.
+        active : bool
+        """
+        pieces = [moments(column[~np.isnan(column), None], centred=True) for column in matrix.T]
+        centre, scale = (np.concatenate(values) for values in zip(*pieces, strict=True))
+        if common:
+            flat = np.nanmax(matrix, axis=0) == np.nanmin(matrix, axis=0)
+            spread, largest = np.where(flat, 0.0, scale), float(scale.max())
+            scale[:] = largest * np.sqrt(np.mean((spread / largest) ** 2)) or 1.0
+        if not active:
+            centre, scale = np.zeros_like(centre), np.ones_like(scale)
+        return cls(centre, scale, None)
+
     def rows_last(
         self, matrix: Float[np.ndarray, "rows columns"]
     ) -> Float[np.ndarray, "columns rows"]:

@@ -30,8 +30,8 @@ def log_sum_exp(
 
 
 def jaakkola(
-    xi: Float[np.ndarray, "sticks rows"],
-) -> tuple[Float[np.ndarray, "sticks rows"], Float[np.ndarray, "sticks rows"]]:
+    xi: Float[np.ndarray, "*shape"],
+) -> tuple[Float[np.ndarray, "*shape"], Float[np.ndarray, "*shape"]]:
     r"""``log(2 cosh(xi / 2))`` and ``2 lambda(xi) = tanh(xi / 2) / (2 xi)`` for ``xi >= 0``.
 
     The first is the constant of the quadratic bound on ``log(1 + exp(u))`` at its best ``xi``,
@@ -53,6 +53,21 @@ def jaakkola(
     small *= 2.0
     omega /= small
     return log_cosh, omega
+
+
+def polya_gamma_mean(
+    second_moment: Float[np.ndarray, "*shape"],
+) -> Float[np.ndarray, "*shape"]:
+    r"""``tanh(xi / 2) / xi`` with ``xi^2 = E[u^2]``, twice the mean of PG(1, xi), in place.
+
+    ``jaakkola`` without the constant and without a new array, for inner iterations.
+    """
+    xi: Float[np.ndarray, "*shape"] = np.sqrt(second_moment, out=second_moment)
+    np.maximum(xi, SMALLEST_XI, out=xi)
+    mean = 0.5 * xi
+    np.tanh(mean, out=mean)
+    np.divide(mean, xi, out=xi)
+    return xi
 
 
 NORMAL_MIXTURE = (
@@ -86,7 +101,7 @@ def expected_expit(
     for weight, inverse_scale in NORMAL_MIXTURE:
         spread = np.sqrt(1.0 + inverse_scale**2 * variance)
         total += weight * ndtr(inverse_scale * mean / spread)
-    return total
+    return np.asarray(np.minimum(total, 1.0))  # the weights sum to one and a little rounding
 
 
 @lru_cache(maxsize=16)

@@ -75,3 +75,10 @@ class Sweep(Stats):
 
     bound: float
     sums: Stats
+
+
+@dataclass(frozen=True)
+class Slack(Stats):
+    """By how much a tighter bound on the same posterior exceeds the one that is maximised."""
+
+    value: float

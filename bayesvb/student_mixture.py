@@ -11,6 +11,7 @@ from scipy.special import logsumexp, poch, stdtr, stdtrit
 
 from bayesvb.errors import DataError
 from bayesvb.quantiles import invert_log_cdf
+from bayesvb.row_distribution import AbstractRowDistribution
 
 POINTS_PER_BLOCK = 1 << 14
 """Quantiles solved together: the arrays (experts, points) of a block stay in cache."""
@@ -23,7 +24,7 @@ SLACK = 1e-6
 
 
 @dataclass(frozen=True)
-class StudentMixture:
+class StudentMixture(AbstractRowDistribution):
     r"""Mixture of Student t distributions, one mixture per row.
 
     .. math:: p(y) = \sum_k w_k\, \mathrm{St}(y \mid \mu_k, \sigma_k, \nu_k)

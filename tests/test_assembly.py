@@ -7,7 +7,7 @@ import pytest
 
 import bayesvb as bvb
 
-NUMBERS = [field.name for field in fields(bvb.Priors) if field.name != "standardize"]
+NUMBERS = [field.name for field in fields(bvb.Priors) if isinstance(field.default, float)]
 FORMULA = "accel ~ times | gating(times)"
 
 
@@ -41,3 +41,39 @@ def test_the_printed_scale_of_a_gating_coefficient_is_that_of_draws_from_the_pri
     printed = described.prior_table().loc["gating", "scale"].to_numpy()
     # The standard error of a standard deviation of n draws is sd / sqrt(2 n): 0.5 %.
     np.testing.assert_allclose(spread, np.broadcast_to(printed, spread.shape), rtol=0.025)
+
+
+def test_the_family_decides_whether_coefficients_know_the_noise(rng):
+    """Of the prior: the spread of the coefficients given a large and a small noise."""
+    for family, known in (("conjugate", True), ("semi-conjugate", False)):
+        described = model(bvb.Priors(family=family, coefficient_sd=2.0, noise_shape=3.0))
+        experts = described.core.experts
+        blank = described.core.begin(described.source.blocks[0].part(0, 0), np.zeros((3, 0)))
+        prior = described.core.update(described.core.start(blank)).experts
+        draws = experts.draws(prior, 20_000, rng)
+        noisy = draws["precision"][..., 0] < np.median(draws["precision"])
+        slopes = draws["coefficients"][..., 0, 1]
+        ratio = slopes[noisy].std() / slopes[~noisy].std()
+        assert (ratio > 1.3) if known else (abs(ratio - 1.0) < 0.05)
+        if not known:
+            unit = described.scales.response.scale[0]
+            table = described.prior_table().loc[("mean", "times")]
+            assert table["prior"] == "Normal"
+            expected = slopes.std() * unit / described.scales.parts["mean"].scale[1]
+            assert table["scale"] == pytest.approx(expected, rel=0.025)
+
+
+def test_sticks_are_even_or_halve_what_is_left():
+    even = model(gate="stick-breaking").core.gate.prior.mean[:, 0]
+    np.testing.assert_allclose(even, -np.log([2.0, 1.0]))
+    literature = model(bvb.Priors(even_sticks=False), "stick-breaking").core.gate.prior.mean
+    np.testing.assert_array_equal(literature, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [({"family": "normal"}, "family='normal'"), ({"even_sticks": 1}, "even_sticks=1")],
+)
+def test_choices_that_are_none_are_refused(wrong, message):
+    with pytest.raises(bvb.errors.PriorError, match=message):
+        bvb.Priors(**wrong)

@@ -11,6 +11,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from threadpoolctl import threadpool_info
 
 from bayesvb.blocks import Block, Source, single_threaded_blas
+from bayesvb.engines.starts import features
+from bayesvb.linalg import products
 from bayesvb.stats import Stats
 
 
@@ -46,6 +48,18 @@ def test_blocks_cover_all_rows_in_order(n_rows, size, weighted):
     if weighted:
         assert_array_equal(np.concatenate([p.weight for p in parts]), block.weight)
     assert source(block, size).n_rows == block.n_rows == n_rows
+
+
+def test_kept_products_are_those_of_the_rows_and_no_features(rng):
+    block = rows(rng, 10)
+    twins = Block(block.designs | {"twin": block.designs["mean"]}, block.response)
+    kept = twins.with_products()
+    for part in (kept, kept.part(2, 7), kept.take(np.array([8, 1])), kept.with_products()):
+        for name in twins.designs:
+            assert_array_equal(part.products(name), products(part.designs[name]))
+    assert kept.products("twin") is kept.products("mean") is not block.products("mean")
+    assert len(kept.with_products().designs) == len(kept.designs) == 6
+    assert_array_equal(features(kept), features(twins))
 
 
 def test_a_part_is_a_view(rng):

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from bayesvb.linalg import (
+    LAPACK_SIZE,
     inverse_and_log_det,
     lower_pairs,
     pack,
@@ -89,3 +90,20 @@ def test_a_matrix_that_is_not_positive_definite_is_refused(rng):
 def test_times_broadcasts_leading_axes(rng, matrices, vectors):
     matrix, vector = rng.normal(size=(*matrices, 3, 3)), rng.normal(size=(*vectors, 3))
     assert_allclose(times(matrix, vector), np.einsum("...ij,...j->...i", matrix, vector))
+
+
+@pytest.mark.parametrize("n_terms", [2, LAPACK_SIZE - 1, LAPACK_SIZE, 40])
+@pytest.mark.parametrize("batch", [(), (3,), (2, 0), (2, 2)])
+def test_inverse_and_log_det_are_numpys_on_both_sides_of_the_change(n_terms, batch, rng):
+    root = rng.normal(size=(*batch, n_terms, 2 * n_terms))
+    matrix = root @ np.swapaxes(root, -1, -2)
+    inverse, log_det = inverse_and_log_det(matrix)
+    assert_allclose(inverse, np.linalg.inv(matrix), rtol=1e-7, atol=1e-9)
+    assert_allclose(log_det, np.linalg.slogdet(matrix)[1], rtol=1e-12)
+
+
+@pytest.mark.parametrize("n_terms", [3, LAPACK_SIZE])
+def test_an_indefinite_matrix_has_no_inverse_here(n_terms):
+    matrix = np.diag(np.r_[np.ones(n_terms - 1), -1.0])
+    with pytest.raises(np.linalg.LinAlgError):
+        inverse_and_log_det(np.stack([np.eye(n_terms), matrix]))

@@ -14,7 +14,7 @@ from bayesvb.errors import PriorError
 from bayesvb.gates import GATES
 from bayesvb.workbench.density_draws import expert_coefficients
 
-NUMBERS = [field.name for field in fields(bvb.Priors) if field.name != "standardize"]
+NUMBERS = [field.name for field in fields(bvb.Priors) if isinstance(field.default, float)]
 
 
 def least_squares(data, formula_columns):

@@ -2,6 +2,7 @@
 
 import json
 import re
+from importlib.resources import files
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 import bayesvb as bvb
 from bayesvb.reports.baseline import baseline, leave_one_out
 from bayesvb.reports.figures import (
+    POINT,
     SERIES,
     VARIABLES,
     axes_of,
@@ -209,3 +211,36 @@ def test_the_hash_knows_values_but_not_the_index():
     data = mixed()[["x", "g"]]
     assert data_hash(data) == data_hash(data.set_index(data.index + 5))
     assert data_hash(data) != data_hash(data.assign(x=data["x"] + 1e-12))
+
+
+def schemes() -> dict[str, dict[str, str]]:
+    """Colours of the style sheet by scheme."""
+    css = files("bayesvb.reports").joinpath("static/report.css").read_text(encoding="utf-8")
+    roots = re.findall(r":root \{(.*?)\}", css, flags=re.DOTALL)
+    found = [dict(re.findall(r"--([\w-]+): (#\w+)", root)) for root in roots]
+    return dict(zip(("light", "dark", "paper"), found, strict=True))
+
+
+def luminance(colour: str) -> float:
+    digits = colour[1:] if len(colour) == 7 else "".join(2 * one for one in colour[1:])
+    share = np.array([int(digits[i : i + 2], 16) for i in (0, 2, 4)]) / 255.0
+    linear = np.where(share <= 0.04045, share / 12.92, ((share + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+def contrast(one: str, other: str) -> float:
+    dark, light = sorted([luminance(one), luminance(other)])
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark", "paper"])
+def test_text_and_lines_stand_out_from_what_is_behind_them(scheme):
+    colours = schemes()[scheme]
+    for behind in (colours["bg"], colours["panel"]):
+        for name in ("fg", "mute", "accent", "ok", "look", "problem"):
+            assert contrast(colours[name], behind) >= 4.5, name
+        for name in (one for one in colours if one.startswith("series")):
+            assert contrast(colours[name], behind) >= 3.0, name
+        assert contrast(POINT, behind) >= 3.0
+    for name in ("ok", "look", "problem"):
+        assert contrast(colours[name], colours[f"{name}-bg"]) >= 4.5

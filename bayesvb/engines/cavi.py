@@ -12,6 +12,7 @@ from jaxtyping import Float
 
 from bayesvb.blocks import Source, single_threaded_blas
 from bayesvb.engines.acceleration import squared_extrapolation
+from bayesvb.memory import keep_freed_memory
 from bayesvb.models.base import AbstractModel
 from bayesvb.stats import Stats
 
@@ -179,6 +180,7 @@ def cavi(
     least = tol * source.total_weight
     trace: list[float] = []
     small_gains, interrupted = 0, False
+    keep_freed_memory()
     with single_threaded_blas():
         climb = _Climb(model, source, sums, max_iter)
         trace.append(climb.point.bound)

@@ -6,14 +6,21 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import cycle
+from itertools import cycle, islice
 from typing import Any
 
 import numpy as np
 
 from bayesvb.blocks import BLOCK_ROWS, Block, Source
 from bayesvb.engines.cavi import Ascent, cavi
-from bayesvb.engines.starts import SAMPLE_ROWS, STARTS, AbstractStart, sample_rows
+from bayesvb.engines.starts import (
+    SAMPLE_ROWS,
+    STARTS,
+    AbstractStart,
+    Starter,
+    sample_rows,
+    together_start,
+)
 from bayesvb.models.base import AbstractModel
 
 SCREEN_ROWS = 20_000
@@ -27,8 +34,10 @@ class Run:
     Attributes
     ----------
     start : str
-        How the rows were divided at first, a key of ``STARTS``.
+        How the rows were divided at first, a key of ``STARTS``, or the model's own name of it.
     ascent : Ascent
+    score : float
+        What runs are ranked by: the bound, or a tighter one of the same posterior.
     n_rows : int
         Rows that it went over.
     total_weight : float
@@ -38,6 +47,7 @@ class Run:
 
     start: str
     ascent: Ascent[Any]
+    score: float
     n_rows: int
     total_weight: float
     seconds: float
@@ -52,7 +62,7 @@ class Search:
     runs : tuple of Run
         In the order in which they were made.
     best : int
-        Number of the run whose bound is the largest.
+        Number of the run with the largest score.
     final : Ascent
         The best run; continued on all rows where the runs went over a sample.
     interrupted : bool
@@ -90,8 +100,9 @@ def search(
     """Best of several ascents.
 
     Starts take turns: k-means++ on response and covariates, slices of least-squares residuals,
-    rows at random. Ctrl-C ends the search; what was reached so far is kept. It goes through before
-    the first run has a bound, when there is nothing to keep.
+    rows at random. A model that brings its own starts is run from these, once each. The largest
+    score wins: the bound, plus ``model.slack``. Ctrl-C ends the search; what was reached so far is
+    kept. It goes through before the first run has a bound, when there is nothing to keep.
 
     Parameters
     ----------
@@ -110,24 +121,35 @@ def search(
         sample = sample_rows(source, SCREEN_ROWS // 2, rng)
         screened = Source(tuple(sample.split(BLOCK_ROWS)), source.workers)
     runs: list[Run] = []
+    beginnings = _beginnings(model, restarts)
     try:
-        for number, kind in zip(range(restarts), cycle(STARTS), strict=False):
+        for number, (kind, starting, divide) in enumerate(beginnings):
             start_rng = np.random.default_rng(seeds[number])
             sample = sample_rows(screened, SAMPLE_ROWS, start_rng)
-            start = STARTS[kind](sample, model.n_components, start_rng)
-            runs.append(_run(model, screened, start, kind, effort, _numbered(watch, number)))
+            start = divide(sample, model.n_components, start_rng)
+            runs.append(_run(starting, screened, start, kind, effort, _numbered(watch, number)))
             if runs[-1].ascent.interrupted:
                 break
     except KeyboardInterrupt:
         if not runs:
             raise
-    interrupted = len(runs) < restarts or runs[-1].ascent.interrupted
-    best = int(np.argmax([run.ascent.bound for run in runs]))
+    interrupted = len(runs) < len(beginnings) or runs[-1].ascent.interrupted
+    best = int(np.argmax([run.score for run in runs]))
     final = runs[best].ascent
     if screened is not source:
         passes = replace(effort, max_iter=1) if interrupted else effort
         final = _on_all_rows(model, source, final.sums, passes, _numbered(watch, restarts))
     return Search(tuple(runs), best, final, interrupted or final.interrupted)
+
+
+def _beginnings(
+    model: AbstractModel[Any, Any], restarts: int
+) -> list[tuple[str, AbstractModel[Any, Any], Starter]]:
+    """Name, model and division of the rows of every run."""
+    own = model.starting_models(restarts)
+    if own:
+        return [(name, starting, together_start) for name, starting in own.items()]
+    return [(kind, model, STARTS[kind]) for kind in islice(cycle(STARTS), restarts)]
 
 
 def _numbered(watch: Watch | None, number: int) -> Callable[[int, float], None] | None:
@@ -149,8 +171,15 @@ def _run(
 
     sums = model.start(source.map_reduce(divide))
     ascent = cavi(model, source, sums, **vars(effort), watch=watch)
-    seconds = time.perf_counter() - began
-    return Run(kind, ascent, source.n_rows, source.total_weight, seconds)
+    slack = source.map_reduce(partial(model.slack, model.update(ascent.sums)))
+    return Run(
+        start=kind,
+        ascent=ascent,
+        score=ascent.bound + slack.value,
+        n_rows=source.n_rows,
+        total_weight=source.total_weight,
+        seconds=time.perf_counter() - began,
+    )
 
 
 def _on_all_rows(

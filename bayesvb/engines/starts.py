@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from bayesvb.blocks import Block, Source
+from bayesvb.blocks import PRODUCTS, Block, Source
 
 SAMPLE_ROWS = 2000
 """Rows from which a start is made; more do not change it noticeably."""
@@ -85,7 +85,8 @@ class Slices(AbstractStart):
 
 def features(block: Block) -> Float[np.ndarray, "columns rows"]:
     """Responses, then the columns of every part."""
-    return np.concatenate([block.response, *block.designs.values()])
+    designs = [matrix for name, matrix in block.designs.items() if not name.endswith(PRODUCTS)]
+    return np.concatenate([block.response, *designs])
 
 
 def distinct_columns(sample: Block) -> Int[np.ndarray, " chosen"]:
@@ -140,6 +141,22 @@ def residual_start(sample: Block, n_components: int, rng: np.random.Generator) -
     jitter = 0.3 * spread * rng.standard_normal(len(slope)) / max(len(slope), 1) ** 0.5
     direction = np.concatenate([weights, jitter - slope])
     return Slices(columns, direction, np.quantile(direction @ points, shares), n_components)
+
+
+@dataclass(frozen=True)
+class Together(AbstractStart):
+    """All rows in the one component."""
+
+    n_components: int = 1
+
+    def labels(self, block: Block) -> Int[np.ndarray, " rows"]:
+        """Zeros."""
+        return np.zeros(block.n_rows, dtype=np.intp)
+
+
+def together_start(sample: Block, n_components: int, rng: np.random.Generator) -> AbstractStart:
+    """Nothing is divided, for models that bring starts of their own."""
+    return Together()
 
 
 Starter = Callable[[Block, int, np.random.Generator], AbstractStart]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -21,7 +21,7 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, SumsT]):
     """Distribution of a row under each component.
 
     Experts are frozen and hold the prior that all components share; their posterior holds all
-    components. Every update is an exact coordinate maximisation.
+    components.
     """
 
     @abc.abstractmethod
@@ -29,8 +29,16 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, SumsT]):
         """Expected log likelihood of these rows under every expert."""
 
     @abc.abstractmethod
-    def sums(self, responsibilities: Float[np.ndarray, "experts rows"], block: Block) -> SumsT:
+    def sums(self, responsibilities: Float[np.ndarray, "experts rows"], block: Block) -> Stats:
         """Sums over these rows for given (weighted) responsibilities, before any posterior."""
+
+    def advance(self, posterior: PosteriorT | None, sums: Any) -> SumsT:
+        """Statistics of the next posterior, from the sums of a pass under this one.
+
+        The sums themselves where one update of all parameters is exact. The posterior is None
+        for the sums of a partition, from which a fit sets out.
+        """
+        return cast(SumsT, sums)
 
     @abc.abstractmethod
     def update(self, sums: SumsT) -> PosteriorT:

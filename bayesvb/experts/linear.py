@@ -52,6 +52,10 @@ class LinearSums(Stats):
             yy=(weighted * response).sum(axis=2),
         )
 
+    def permuted(self, order: list[int]) -> LinearSums:
+        """Sums after a new labelling: expert ``order[0]`` comes first."""
+        return LinearSums(self.weight[order], self.xx[order], self.xy[order], self.yy[order])
+
 
 @dataclass(frozen=True)
 class LinearRows(AbstractRows):
@@ -132,17 +136,7 @@ class LinearExperts(AbstractExperts[MatrixNormalGamma, LinearSums]):
 
     def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
         """Log likelihood of each row under each drawn expert."""
-        coefficients, precision = draws["coefficients"], draws["precision"]
-        design, response = block.designs["mean"], block.response
-        constant = 0.5 * (np.log(precision) - LOG_2PI).sum(axis=-1)
-        total = np.repeat(constant[:, :, None], block.n_rows, axis=2)
-        for i, observed in enumerate(response):
-            residual = coefficients[:, :, i] @ design
-            residual -= observed
-            residual *= residual
-            residual *= 0.5 * precision[:, :, i, None]
-            total -= residual
-        return total
+        return linear_log_lik(draws, block)
 
     def responses(
         self,
@@ -152,11 +146,7 @@ class LinearExperts(AbstractExperts[MatrixNormalGamma, LinearSums]):
         rng: np.random.Generator,
     ) -> Float[np.ndarray, "draws responses rows"]:
         """One response per draw and row, from the chosen expert."""
-        location = draws["coefficients"] @ block.designs["mean"]
-        at = chosen[:, None, None, :]
-        location = np.take_along_axis(location, at, axis=1)[:, 0]
-        precision = np.take_along_axis(draws["precision"][..., None], at, axis=1)[:, 0]
-        return np.asarray(location + rng.standard_normal(location.shape) / np.sqrt(precision))
+        return linear_responses(draws, chosen, block, rng)
 
     def log_density(
         self, posterior: MatrixNormalGamma | None, draws: Draws
@@ -168,4 +158,33 @@ class LinearExperts(AbstractExperts[MatrixNormalGamma, LinearSums]):
 
     def permuted(self, order: list[int], sums: LinearSums) -> LinearSums:
         """Sums after a new labelling."""
-        return LinearSums(sums.weight[order], sums.xx[order], sums.xy[order], sums.yy[order])
+        return sums.permuted(order)
+
+
+def linear_log_lik(draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
+    """Log likelihood of each row under each drawn regression."""
+    coefficients, precision = draws["coefficients"], draws["precision"]
+    design, response = block.designs["mean"], block.response
+    constant = 0.5 * (np.log(precision) - LOG_2PI).sum(axis=-1)
+    total = np.repeat(constant[:, :, None], block.n_rows, axis=2)
+    for i, observed in enumerate(response):
+        residual = coefficients[:, :, i] @ design
+        residual -= observed
+        residual *= residual
+        residual *= 0.5 * precision[:, :, i, None]
+        total -= residual
+    return total
+
+
+def linear_responses(
+    draws: Draws,
+    chosen: Int[np.ndarray, "draws rows"],
+    block: Block,
+    rng: np.random.Generator,
+) -> Float[np.ndarray, "draws responses rows"]:
+    """One response per draw and row, from the chosen regression."""
+    location = draws["coefficients"] @ block.designs["mean"]
+    at = chosen[:, None, None, :]
+    location = np.take_along_axis(location, at, axis=1)[:, 0]
+    precision = np.take_along_axis(draws["precision"][..., None], at, axis=1)[:, 0]
+    return np.asarray(location + rng.standard_normal(location.shape) / np.sqrt(precision))

@@ -71,11 +71,15 @@ class GatePrior:
         One at the intercept column, zero elsewhere.
     concentration : float
         Dirichlet concentration of each component.
+    even : bool
+        Whether a gate that breaks a stick shifts its intercepts until all components weigh the same
+        where all covariates are zero.
     """
 
     coefficients: Normal
     intercept: Float[np.ndarray, " terms"]
     concentration: float
+    even: bool = True
 
 
 class AbstractGate(abc.ABC, Generic[PosteriorT, SumsT]):
@@ -88,7 +92,7 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, SumsT]):
     @classmethod
     @abc.abstractmethod
     def from_prior(cls, n_components: int, prior: GatePrior) -> AbstractGate[PosteriorT, SumsT]:
-        """Gate of ``n_components`` components, equally weighted a priori."""
+        """Gate of ``n_components`` components, equally weighted a priori if not told otherwise."""
 
     @property
     @abc.abstractmethod
@@ -129,6 +133,14 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, SumsT]):
     @abc.abstractmethod
     def kl(self, posterior: PosteriorT) -> float:
         """``KL(posterior || prior)``."""
+
+    def slack(self, posterior: PosteriorT, block: Block) -> Float[np.ndarray, " rows"]:
+        """Nats per row by which a tighter bound on the same posterior beats that of ``rows``.
+
+        It counts where ascents from different starts are ranked: a loose bound may prefer a
+        solution that empties components. None here, as the bound is the tightest at hand.
+        """
+        return np.zeros(block.n_rows)
 
     @abc.abstractmethod
     def mean_weights(

@@ -24,13 +24,15 @@ class StickRows(AbstractRows):
     terms: Float[np.ndarray, "experts rows"]
     omega: Float[np.ndarray, "sticks rows"]
     design: Float[np.ndarray, "terms rows"]
+    features: Float[np.ndarray, "pairs rows"]
     order: tuple[int, ...] | None
 
     def sums(self, responsibilities: Float[np.ndarray, "experts rows"]) -> LogitSums:
         """``sum R omega x x'`` and ``sum (r - R / 2) x`` with ``R`` the probability of reaching."""
         stops = responsibilities if self.order is None else responsibilities[list(self.order)]
         reach = np.cumsum(stops[::-1], axis=0)[::-1][:-1]
-        return LogitSums.of_rows(self.design, self.omega * reach, stops[:-1] - 0.5 * reach)
+        linear = stops[:-1] - 0.5 * reach
+        return LogitSums((self.omega * reach) @ self.features.T, linear @ self.design.T)
 
 
 @dataclass(frozen=True)
@@ -39,8 +41,9 @@ class StickBreakingGate(AbstractGate[Normal, LogitSums]):
 
     ``sigma(x' g_k)`` is the probability to stop at stick ``k`` once it is reached. The prior mean
     of the intercept of stick ``k`` is ``-log(K - k)``, so that all components weigh the same a
-    priori. Every step is an exact coordinate maximisation. Prefer it to the softmax gate for many
-    components; its coefficients depend on the order of the sticks, the fitted density hardly does.
+    priori, unless ``Priors.even_sticks`` is False. Every step is an exact coordinate maximisation.
+    Prefer it to the softmax gate for many components; its coefficients depend on the order of the
+    sticks, the fitted density hardly does.
 
     The augmentation variable of a stick exists only for rows that reach it, so the weight of a row
     is multiplied by its probability ``R`` of reaching the stick. Published implementations of logit
@@ -64,8 +67,8 @@ class StickBreakingGate(AbstractGate[Normal, LogitSums]):
 
     @classmethod
     def from_prior(cls, n_components: int, prior: GatePrior) -> StickBreakingGate:
-        """Gate whose prior weights are equal where all covariates are zero."""
-        left = np.log(np.arange(n_components - 1, 0, -1.0))
+        """Gate whose prior weights are equal where all covariates are zero, if they are to be."""
+        left = np.log(np.arange(n_components - 1, 0, -1.0)) * prior.even
         mean = prior.coefficients.mean - left[:, None] * prior.intercept
         return cls(replace(prior.coefficients, mean=mean))
 
@@ -82,9 +85,9 @@ class StickBreakingGate(AbstractGate[Normal, LogitSums]):
 
     def rows(self, posterior: Normal, block: Block) -> StickRows:
         """``t_k - sum_{l<=k} F_l``, with ``F`` the quadratic bound on ``E log(1 + exp u)``."""
-        design = block.designs["gating"]
+        design, features = block.designs["gating"], block.products("gating")
         logit = posterior.mean @ design
-        xi = quadratic_weights(posterior.covariance) @ products(design)
+        xi = quadratic_weights(posterior.covariance) @ features
         xi += logit * logit
         np.sqrt(xi, out=xi)
         log_cosh, omega = jaakkola(xi)
@@ -92,7 +95,7 @@ class StickBreakingGate(AbstractGate[Normal, LogitSums]):
         terms = np.zeros((len(logit) + 1, block.n_rows))
         np.cumsum(-log_cosh - half, axis=0, out=terms[1:])
         terms[:-1] += half - log_cosh
-        return StickRows(self._by_component(terms), omega, design, self.order)
+        return StickRows(self._by_component(terms), omega, design, features, self.order)
 
     def _by_component(
         self, by_stick: Float[np.ndarray, "experts _"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+from collections.abc import Mapping
 from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
@@ -11,7 +12,7 @@ from jaxtyping import Float
 from bayesvb.blocks import Block
 from bayesvb.coordinates import AbstractCoordinates
 from bayesvb.parts import Draws
-from bayesvb.stats import Stats, Sweep
+from bayesvb.stats import Slack, Stats, Sweep
 
 PosteriorT = TypeVar("PosteriorT")
 SumsT = TypeVar("SumsT", bound=Stats)
@@ -64,9 +65,20 @@ class AbstractModel(abc.ABC, Generic[PosteriorT, SumsT]):
         """Standard coordinates of the parameters; None if intervals are to stay mean-field."""
         return None
 
+    def slack(self, posterior: PosteriorT, block: Block) -> Slack:
+        """What these rows add to the bound where ascents are ranked; nothing as a rule."""
+        return Slack(0.0)
+
     @abc.abstractmethod
     def kl(self, posterior: PosteriorT) -> float:
         """``KL(posterior || prior)`` of everything global."""
+
+    def starting_models(self, n: int) -> Mapping[str, AbstractModel[PosteriorT, SumsT]]:
+        """At most ``n`` copies that set out from different points, by the name of the start.
+
+        None, unless there is nothing to divide: ascents then differ in how the rows are divided.
+        """
+        return {}
 
     @abc.abstractmethod
     def begin(self, block: Block, responsibilities: Float[np.ndarray, "experts rows"]) -> SumsT:

@@ -18,7 +18,7 @@ from bayesvb.gates.base import AbstractGate
 from bayesvb.models.base import AbstractModel
 from bayesvb.parts import Draws
 from bayesvb.special import log_sum_exp
-from bayesvb.stats import Stats, Sweep
+from bayesvb.stats import Slack, Stats, Sweep
 from bayesvb.student_mixture import StudentMixture
 
 
@@ -112,8 +112,16 @@ class Mixture(AbstractModel[MixturePosterior, MixtureSums]):
         return MixturePosterior(self.experts.update(sums.experts), self.gate.update(sums.gate))
 
     def advance(self, posterior: MixturePosterior, sums: MixtureSums) -> MixtureSums:
-        """Sums of the experts as they are, those of the gate after its step."""
-        return MixtureSums(sums.experts, self.gate.advance(posterior.gate, sums.gate))
+        """Sums of both after their steps; most are as they were."""
+        return MixtureSums(
+            self.experts.advance(posterior.experts, sums.experts),
+            self.gate.advance(posterior.gate, sums.gate),
+        )
+
+    def slack(self, posterior: MixturePosterior, block: Block) -> Slack:
+        """That of the gate: its bound enters a row as a constant, responsibilities stay."""
+        per_row = self.gate.slack(posterior.gate, block)
+        return Slack(float(block.weighted(per_row[None]).sum()))
 
     def stationary(self, posterior: MixturePosterior, sums: MixtureSums) -> MixtureSums:
         """Sums of the experts as they are, those of the gate as derivatives of its bound."""
@@ -139,7 +147,10 @@ class Mixture(AbstractModel[MixturePosterior, MixtureSums]):
 
     def start(self, sums: MixtureSums) -> MixtureSums:
         """Statistics of the first posterior, from the sums of ``begin`` over all rows."""
-        return MixtureSums(sums.experts, self.gate.advance(self.gate.start(), sums.gate))
+        return MixtureSums(
+            self.experts.advance(None, sums.experts),
+            self.gate.advance(self.gate.start(), sums.gate),
+        )
 
     def responsibilities(
         self, posterior: MixturePosterior, block: Block

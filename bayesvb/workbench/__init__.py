@@ -7,14 +7,31 @@ from typing import Any
 from bayesvb.workbench.base import AbstractWorkbench
 from bayesvb.workbench.density import DensityRegression
 from bayesvb.workbench.gaussian_mixture import GaussianMixture
+from bayesvb.workbench.normal import Normal
+from bayesvb.workbench.pca import BayesianPCA
 
-__all__ = ["COMMAND_NAMES", "MODELS", "AbstractWorkbench", "DensityRegression", "GaussianMixture"]
+__all__ = [
+    "COMMAND_NAMES",
+    "MODELS",
+    "AbstractWorkbench",
+    "BayesianPCA",
+    "DensityRegression",
+    "GaussianMixture",
+    "Normal",
+]
 
 MODELS: dict[str, type[Any]] = {
+    "BayesianPCA": BayesianPCA,
     "DensityRegression": DensityRegression,
     "GaussianMixture": GaussianMixture,
+    "Normal": Normal,
 }
 """Public models by the name of their class, which a saved file holds."""
 
-COMMAND_NAMES = {"density": "DensityRegression", "gmm": "GaussianMixture"}
+COMMAND_NAMES = {
+    "density": "DensityRegression",
+    "gmm": "GaussianMixture",
+    "normal": "Normal",
+    "pca": "BayesianPCA",
+}
 """Names of the models on the command line."""

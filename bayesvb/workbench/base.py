@@ -57,6 +57,12 @@ class AbstractWorkbench(abc.ABC):
     family: ClassVar[str]
     """Name of the distribution, for the attributes of the ArviZ object."""
 
+    own_kinds: ClassVar[tuple[str, ...]] = ()
+    """Kinds of prediction that only this model has."""
+
+    order_rule: ClassVar[str] = ""
+    """How components are sorted, in a sentence; empty for a model without components."""
+
     formula: Formula
     design: Design
     source: Source
@@ -124,6 +130,10 @@ class AbstractWorkbench(abc.ABC):
     def block(self, rows: Rows) -> Block:
         """Complete rows on the standardised scale."""
 
+    def notes(self, fit: Fit) -> list[str]:
+        """Sentences at the end of what is printed of a fit."""
+        return []
+
     def components(self, fit: Fit, prob: float) -> pd.DataFrame:
         """One row per component; see ``Fit.components``."""
         raise self._lacks("components")
@@ -184,7 +194,8 @@ class AbstractWorkbench(abc.ABC):
         ----------
         method : {"cavi"}
         restarts : int
-            Ascents from different starts; the one with the largest bound is kept.
+            Ascents from different starts; the one with the largest score is kept: the bound, or
+            for the gate ``softmax-bouchard``, whose bound misranks, the tilted bound.
         combine : {"best"}
         draws : int
             Draws from the posterior, for intervals and for ArviZ; at least 25.

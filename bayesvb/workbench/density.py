@@ -48,8 +48,9 @@ class DensityRegression(AbstractWorkbench):
         pandas, polars or pyarrow, or a mapping of columns.
     n_components : int
         Number of components, at most one per row.
-    gate : {"softmax", "stick-breaking", "dirichlet"}
-        How the weights depend on covariates; ``"dirichlet"`` means not at all.
+    gate : {"softmax", "softmax-jensen", "softmax-bouchard", "stick-breaking", "dirichlet"}
+        How the weights depend on covariates; ``"dirichlet"`` means not at all. The three softmax
+        gates are one model with three bounds, the first of them the tightest.
     priors : Priors, optional
         Weakly informative on the standardised scale if left out; see ``prior_table``.
     weights : str or sequence of float, optional
@@ -84,6 +85,7 @@ class DensityRegression(AbstractWorkbench):
 
     title = "Mixture of Gaussian linear experts, variational posterior (CAVI)"
     family = "mixture of Gaussian linear experts"
+    order_rule = "Components are sorted by share."
     prior_class = Priors
 
     formula: Formula

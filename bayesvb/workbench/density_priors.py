@@ -23,7 +23,7 @@ def prior_table(model: DensityRegression) -> pd.DataFrame:
     -------
     pandas.DataFrame
         Index (part, term); ``prior`` in words, and its ``centre`` and ``scale``: the noise is
-        integrated out of the prior of an expert's coefficients, which leaves a Student t.
+        integrated out of a conjugate prior of an expert's coefficients, which leaves a Student t.
     """
     import pandas as pd
 
@@ -43,14 +43,16 @@ def spread(scaling: Scaling, sds: Float[np.ndarray, " columns"]) -> Float[np.nda
 
 def _experts(model: DensityRegression) -> list[tuple[str, str, str, float, float]]:
     priors, scales = model.priors, model.scales
-    noise = np.sqrt(priors.noise_rate / priors.noise_shape)
+    noise, words = 1.0, "Normal"
+    if priors.family == "conjugate":
+        noise = np.sqrt(priors.noise_rate / priors.noise_shape)
+        words = f"Student t({2.0 * priors.noise_shape:g})"
     mean = scales.parts["mean"]
     rows = []
     for response, unit in enumerate(scales.response.scale):
         sd = spread(mean, np.full(len(mean.scale), priors.coefficient_sd * noise * unit))
         for number, term in enumerate(model.design.terms["mean"]):
             centre = scales.response.centre[response] if number == mean.intercept else 0.0
-            words = f"Student t({2.0 * priors.noise_shape:g})"
             rows.append(
                 ("mean", _of(model, response, term), words, float(centre), float(sd[number]))
             )

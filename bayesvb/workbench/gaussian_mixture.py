@@ -21,7 +21,7 @@ from bayesvb.models.mixture import Mixture, MixtureSums
 from bayesvb.named_draws import NamedDraws
 from bayesvb.options import check_choice, check_count
 from bayesvb.parts import Draws
-from bayesvb.priors import GaussianPriors
+from bayesvb.priors import GaussianPriors, check_priors
 from bayesvb.scaling import Scaling
 from bayesvb.workbench import gaussian_meaning
 from bayesvb.workbench.base import AbstractWorkbench, blank_sums
@@ -79,7 +79,9 @@ class GaussianMixture(AbstractWorkbench):
 
     title = "Mixture of Gaussians, variational posterior (CAVI)"
     family = "mixture of Gaussians"
+    order_rule = "Components are sorted by share."
     prior_class = GaussianPriors
+    own_kinds = gaussian_meaning.JOINT_KINDS
 
     formula: Formula
     design: Design
@@ -102,6 +104,7 @@ class GaussianMixture(AbstractWorkbench):
         missing: str = "drop",
         context: Mapping[str, object] | None = None,
     ) -> None:
+        check_priors(priors, GaussianPriors)
         check_choice("covariance", covariance, tuple(GAUSSIAN_EXPERTS))
         parsed = parse_formula(formula, parts=("variables",), one_sided=True)
         weight, frame = weights_and_frame(weights, data, missing=missing)

@@ -33,7 +33,7 @@ FEWEST_DRAWS = 100
 
 def summary(fit: Fit) -> Summary:
     """Engine, restarts, trace and k-hat, with three checks."""
-    bounds = fit.restarts["elbo"].to_numpy(dtype=float)
+    bounds = fit.restarts.get("score", fit.restarts["elbo"]).to_numpy(dtype=float)
     near = int((bounds >= bounds.max() - NEAR).sum())
     k, n_draws = pareto_k(fit)
     return {

@@ -15,7 +15,7 @@ from bayesvb.engines.cavi import cavi
 from bayesvb.models.mixture import Mixture
 
 PROBLEMS = 40
-"""Per gate (four of them, with the relabelled one) and way of going: 320 ascents."""
+"""Per gate (six of them, with the relabelled one) and way of going: 480 ascents."""
 
 
 @pytest.fixture
@@ -153,10 +153,10 @@ def test_a_tighter_tolerance_goes_further(gate_name, separated):
     loose, tight = (climb(problem, tol=tol) for tol in (1e-2, 1e-12))
     assert loose.n_iter < tight.n_iter
     assert loose.bound <= tight.bound
-    # Two gains in a row below this per row are the condition to stop.
+    # Two gains in a row below this per row are the condition to stop; a cycle makes two of them.
     gains = np.diff(loose.trace)
     assert gains[-2:].max() < 1e-2 * 200
-    assert all(max(pair) >= 1e-2 * 200 for pair in pairwise(gains[:-1]))
+    assert all(max(pair) >= 1e-2 * 200 for pair in pairwise(gains[:-2]))
 
 
 def test_only_two_small_gains_in_a_row_are_convergence(make_problem, monkeypatch):

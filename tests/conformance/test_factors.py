@@ -7,7 +7,17 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from bayesvb.factors import FACTORS, Dirichlet, MatrixNormalGamma, Normal, NormalWishart
+from bayesvb.factors import (
+    FACTORS,
+    Dirichlet,
+    FactorisedNormalGamma,
+    Gamma,
+    MatrixNormalGamma,
+    Normal,
+    NormalGamma,
+    NormalWishart,
+)
+from bayesvb.factors.normal_gamma import ScalarGamma
 
 N_DRAWS = 40_000
 
@@ -45,6 +55,30 @@ class NormalCase:
         (value,) = draws
         second = factor.covariance + factor.mean[:, :, None] * factor.mean[:, None, :]
         return [(value, factor.mean), (value[..., :, None] * value[..., None, :], second)]
+
+
+@dataclass(frozen=True)
+class GammaCase:
+    """Three experts, two responses."""
+
+    def prior(self, rng):
+        return Gamma(np.full(2, 1.5), rng.uniform(0.5, 2.0, size=2))
+
+    def posterior(self, rng):
+        return Gamma(*rng.uniform(1.0, 6.0, size=(2, 3, 2)))
+
+    def draws(self, factor, n, rng):
+        return (factor.draws(n, rng),)
+
+    def log_density(self, factor, draws):
+        return factor.log_density(*draws).sum(axis=(1, 2))
+
+    def by_scipy(self, factor, draws):
+        law = stats.gamma(factor.shape, scale=1.0 / factor.rate)
+        return law.logpdf(draws[0]).sum(axis=(1, 2))
+
+    def moments(self, factor, draws):
+        return [(draws[0], factor.mean), (np.log(draws[0]), factor.expected_log)]
 
 
 @dataclass(frozen=True)
@@ -137,6 +171,47 @@ class NormalWishartCase:
 
 
 @dataclass(frozen=True)
+class NormalGammaCase:
+    """One mean and one precision, coupled or factorised."""
+
+    family: type
+
+    def prior(self, rng):
+        return self.family(
+            rng.normal(), rng.uniform(0.5, 2.0), ScalarGamma(2.5, rng.uniform(1.0, 3.0))
+        )
+
+    def posterior(self, rng):
+        law = ScalarGamma(rng.uniform(5.0, 9.0), rng.uniform(5.0, 9.0))
+        return self.family(rng.normal(), rng.uniform(5.0, 9.0), law)
+
+    def draws(self, factor, n, rng):
+        return factor.draws(n, rng)
+
+    def log_density(self, factor, draws):
+        return factor.log_density(*draws)
+
+    def by_scipy(self, factor, draws):
+        mean, precision = draws
+        coupled = self.family is NormalGamma
+        narrow = factor.strength * precision if coupled else factor.mean_precision
+        total = stats.norm(factor.mean, narrow**-0.5).logpdf(mean)
+        law = factor.precision
+        return total + stats.gamma(law.shape, scale=1.0 / law.rate).logpdf(precision)
+
+    def moments(self, factor, draws):
+        mean, precision = draws
+        return [
+            (mean, np.asarray(factor.mean)),
+            (precision, np.asarray(factor.precision.mean)),
+            (np.log(precision), np.asarray(factor.precision.expected_log)),
+            (1.0 / precision, np.asarray(factor.precision.expected_inverse)),
+            ((mean - 0.3) ** 2, np.asarray(factor.expected_square(0.3))),
+            (precision * (mean - 0.3) ** 2, np.asarray(factor.expected_scaled_square(0.3))),
+        ]
+
+
+@dataclass(frozen=True)
 class DirichletCase:
     """Four classes."""
 
@@ -161,8 +236,11 @@ class DirichletCase:
 
 CASES = {
     "normal": NormalCase(),
+    "gamma": GammaCase(),
     "matrix-normal-gamma": MatrixNormalGammaCase(),
     "normal-wishart": NormalWishartCase(),
+    "normal-gamma": NormalGammaCase(NormalGamma),
+    "factorised-normal-gamma": NormalGammaCase(FactorisedNormalGamma),
     "dirichlet": DirichletCase(),
 }
 every_factor = pytest.mark.parametrize("case", CASES.values(), ids=CASES)

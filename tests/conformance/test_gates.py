@@ -10,9 +10,11 @@ from scipy.special import log_softmax, logsumexp
 
 from bayesvb.blocks import Block
 from bayesvb.factors import Normal
+from bayesvb.gates import GATES
 
 N_DRAWS = 20_000
 EXPERTS = (1, 2, 4)
+SOFTMAX = ("softmax", "softmax-jensen", "softmax-bouchard")
 
 
 @pytest.fixture
@@ -83,11 +85,19 @@ def test_terms_are_below_the_expected_log_weights(gate_name, make_case, n_expert
 
 @pytest.mark.parametrize("n_experts", EXPERTS)
 def test_terms_are_exact_without_uncertainty(logit_gate_name, make_case, n_experts):
+    """But for the product bound: it is above by up to one, and log 2 at most for two components."""
     case = make_case(logit_gate_name, n_experts=n_experts, n_rows=30)
     mean = case.posterior.mean
     certain = Normal.from_precision(mean, np.tile(1e14 * np.eye(2), (len(mean), 1, 1)))
     expected = case.gate.log_weights(mean[None], case.block)[0]
-    assert_allclose(case.gate.rows(certain, case.block).terms, expected, rtol=1e-9, atol=2e-11)
+    terms = case.gate.rows(certain, case.block).terms
+    if logit_gate_name == "softmax-bouchard":
+        gap = expected - terms
+        assert_allclose(gap - gap[0], 0.0, atol=1e-9)
+        assert (gap > -1e-9).all()
+        assert (gap < {1: 1e-9, 2: np.log(2.0) + 1e-9, 4: 1.0}[n_experts]).all()
+        terms = terms + case.gate.slack(certain, case.block)
+    assert_allclose(terms, expected, rtol=1e-9, atol=2e-11)
 
 
 @pytest.mark.parametrize("n_experts", EXPERTS)
@@ -108,7 +118,7 @@ def test_mean_weights_are_means_of_drawn_weights(gate_name, make_case, n_experts
     weights = np.exp(all_rows(case.gate.log_weights(draws, case.block), case.block))
     error = 4.5 * weights.std(axis=0) / np.sqrt(N_DRAWS)
     # The quasi-Monte Carlo points of the softmax leave 0.003 from three components on.
-    error += 3e-3 if gate_name == "softmax" and n_experts > 2 else 1e-8
+    error += 3e-3 if gate_name in SOFTMAX and n_experts > 2 else 1e-8
     assert found.shape == (n_experts, 12)
     assert (np.abs(found - weights.mean(axis=0)) < error).all()
     assert_allclose(found.sum(axis=0), 1.0, rtol=1e-12)
@@ -126,6 +136,18 @@ def test_components_weigh_the_same_a_priori(logit_gate_name, make_gate, n_expert
 def test_the_constant_weights_are_the_same_a_priori(make_gate, n_experts):
     gate = make_gate("dirichlet", n_experts, 3, np.random.default_rng(5))
     assert_allclose(gate.prior.mean, 1.0 / n_experts)
+
+
+def test_the_slack_is_that_of_the_tilted_bound(logit_gate_name, make_case):
+    case = make_case(logit_gate_name)
+    rows, slack = case.gate.rows(case.posterior, case.block), case.gate.slack
+    if logit_gate_name != "softmax-bouchard":
+        assert_array_equal(slack(case.posterior, case.block), 0.0)
+        return
+    tilted = GATES["softmax"](case.gate.prior).rows(case.posterior, case.block)
+    gained = np.maximum(tilted.terms - rows.terms, 0.0)
+    assert (gained.max(axis=1) > 0.3).all()
+    assert_allclose(gained, np.tile(slack(case.posterior, case.block), (4, 1)), atol=1e-12)
 
 
 # Statistics and updates
@@ -214,8 +236,9 @@ def test_the_gradient_vanishes_at_the_fixed_point(logit_gate_name, make_case, n_
             assert abs(up - down) / (2.0 * step) < 1e-6 * size
 
 
-def test_softmax_sums_are_derivatives_of_the_rows_part(make_case):
-    case = make_case("softmax", weighted=True)
+@pytest.mark.parametrize("name", ["softmax", "softmax-jensen"])
+def test_softmax_sums_are_derivatives_of_the_rows_part(make_case, name):
+    case = make_case(name, weighted=True)
     sums = case.gate.rows(case.posterior, case.block).sums(
         case.block.weighted(case.responsibilities)
     )
@@ -296,7 +319,7 @@ def test_coefficients_are_log_odds(gate_name, make_case, n_experts):
     left = list(range(n_experts))
     for k, values in coefficients.items():
         left.remove(k)
-        against = [0] if gate_name == "softmax" else left
+        against = [0] if gate_name in SOFTMAX else left
         odds = log_weights[:, k] - logsumexp(log_weights[:, against], axis=1)
         assert_allclose(values @ case.block.designs["gating"], odds, rtol=1e-8, atol=1e-8)
     assert len(coefficients) == (0 if gate_name == "dirichlet" else n_experts - 1)

@@ -5,7 +5,7 @@ from math import lgamma, log, pi
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.optimize import minimize
+from scipy.optimize import minimize, minimize_scalar
 from scipy.special import digamma
 from scipy.stats import multivariate_t
 
@@ -81,6 +81,25 @@ def softmax_terms(gate, q, z):
     return t - found.fun
 
 
+def jensen_terms(gate, q, z):
+    """``t - log sum exp(t + s / 2)``; one component needs no bound."""
+    t, s = q.mean @ z, np.array([z @ c @ z for c in q.covariance])
+    return np.zeros(1) if len(t) == 1 else t - np.logaddexp.reduce(t + 0.5 * s)
+
+
+def bouchard_terms(gate, q, z):
+    """Logits less the product bound, its shift found by a general optimiser."""
+    t, s = q.mean @ z, np.array([z @ c @ z for c in q.covariance])
+    if len(t) == 1:
+        return np.zeros(1)
+
+    def bound(alpha):
+        xi = np.sqrt((t - alpha) ** 2 + s)
+        return alpha + (0.5 * (t - alpha - xi) + np.logaddexp(0.0, xi)).sum()
+
+    return t - minimize_scalar(bound, method="brent", options={"xtol": 1e-12}).fun
+
+
 def stick_terms(gate, q, z):
     """``t_k - sum_{l <= k} F_l`` by component, with the best ``xi`` of every stick."""
     order = gate.order or range(len(q.mean) + 1)
@@ -118,6 +137,8 @@ def kl_dirichlet(gate, q):
 
 WRITTEN_OUT = {
     "softmax": (softmax_terms, kl_logits),
+    "softmax-jensen": (jensen_terms, kl_logits),
+    "softmax-bouchard": (bouchard_terms, kl_logits),
     "stick-breaking": (stick_terms, kl_logits),
     "stick-breaking relabelled": (stick_terms, kl_logits),
     "dirichlet": (dirichlet_terms, kl_dirichlet),

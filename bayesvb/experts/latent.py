@@ -1,0 +1,120 @@
+"""Linear experts of a latent vector: what they say of it before the response is seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.blocks import Block
+from bayesvb.experts.linear import LinearSums
+from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
+from bayesvb.linalg import quadratic_weights, unpack
+from bayesvb.small_matrices import diagonal_numbers, row_of
+from bayesvb.special import LOG_2PI
+
+
+@dataclass(frozen=True)
+class LatentPrior:
+    r"""``constant + x1' linear - x1' diag(precision) x1 / 2`` for every row and expert.
+
+    The expectation, under the experts' posterior, of the log density of the latent vector; the
+    constant also holds the gate's bounded log weight.
+
+    Attributes
+    ----------
+    linear : ndarray, shape (latents, experts, rows)
+    precision : ndarray, shape (latents, experts, 1), or with rows on the last axis
+    constant : ndarray, shape (experts, rows)
+    """
+
+    linear: Float[np.ndarray, "latents experts rows"]
+    precision: Float[np.ndarray, "latents experts _"]
+    constant: Float[np.ndarray, "experts rows"]
+
+
+def latent_sums(
+    design: Float[np.ndarray, "terms rows"],
+    features: Float[np.ndarray, "pairs rows"],
+    responsibilities: Float[np.ndarray, "experts rows"],
+    moments: Float[np.ndarray, "latent_pairs _ rows"],
+) -> LinearSums:
+    """Sums weighted by the responsibilities; moments of one expert serve all.
+
+    ``features`` are the products of the design, ``moments`` those of latent vector and one.
+    """
+    n_latents = int(np.sqrt(2 * len(moments))) - 1
+    weighted = responsibilities * row_of(moments, n_latents)[:-1]
+    squares = [moments[i] for i in diagonal_numbers(n_latents)]
+    return LinearSums(
+        weight=responsibilities.sum(axis=1),
+        xx=responsibilities @ features.T,
+        xy=np.ascontiguousarray(np.swapaxes(weighted @ design.T, 0, 1)),
+        yy=np.stack([np.vecdot(responsibilities, square) for square in squares], axis=1),
+    )
+
+
+@dataclass(frozen=True)
+class LatentExpertRows:
+    """What the experts know of these rows."""
+
+    prior: LatentPrior
+    design: Float[np.ndarray, "terms rows"]
+    features: Float[np.ndarray, "pairs rows"]
+
+    def sums(
+        self,
+        responsibilities: Float[np.ndarray, "experts rows"],
+        moments: Float[np.ndarray, "latent_pairs _ rows"],
+    ) -> LinearSums:
+        """Sums weighted by the responsibilities."""
+        return latent_sums(self.design, self.features, responsibilities, moments)
+
+
+@dataclass(frozen=True)
+class LatentExperts:
+    r"""``x1_i ~ N(x' A_ki, 1 / tau_ki)`` for a latent vector ``x1`` of ``h`` entries.
+
+    Conjugate prior shared by all experts, one scaled precision for all entries of an expert.
+
+    References
+    ----------
+    Heins et al. (2024), arXiv:2408.16429, eqs 5, 16-18 and appendix B.
+    """
+
+    prior: MatrixNormalGamma
+
+    @property
+    def n_latents(self) -> int:
+        """Length of the latent vector."""
+        return len(self.prior.mean)
+
+    def rows(
+        self,
+        posterior: MatrixNormalGamma,
+        block: Block,
+        log_weights: Float[np.ndarray, "experts _"],
+    ) -> LatentExpertRows:
+        """Expected log density of the latent vector, plus the given log weights."""
+        design = block.designs["mean"]
+        features = block.products("mean")
+        precision = posterior.expected_precision.T[:, :, None]
+        location = np.swapaxes(posterior.mean, 0, 1) @ design
+        linear = location * precision
+        constant = quadratic_weights(posterior.covariance) @ features
+        constant *= -0.5 * self.n_latents
+        constant += 0.5 * (posterior.expected_log_precision - LOG_2PI).sum(axis=1)[:, None]
+        constant += log_weights
+        location *= 0.5
+        for half, pull in zip(location, linear, strict=True):
+            constant -= np.multiply(half, pull, out=half)
+        return LatentExpertRows(LatentPrior(linear, precision, constant), design, features)
+
+    def update(self, sums: LinearSums) -> MatrixNormalGamma:
+        """Exact coordinate update of every expert."""
+        return self.prior.posterior(sums.weight, unpack(sums.xx), sums.xy, sums.yy)
+
+    def kl(self, posterior: MatrixNormalGamma) -> float:
+        """``KL(posterior || prior)``, summed over experts."""
+        return posterior.kl(self.prior)

@@ -1,0 +1,223 @@
+"""Conditional mixture network: a gate, linear experts of a latent vector, an output layer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.blocks import Block
+from bayesvb.experts.latent import LatentExperts, latent_sums
+from bayesvb.experts.linear import LinearSums
+from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
+from bayesvb.factors.normal import Normal
+from bayesvb.gates.base import LogitSums
+from bayesvb.gates.stick_breaking import StickBreakingGate
+from bayesvb.linalg import quadratic_weights
+from bayesvb.models.base import AbstractModel
+from bayesvb.outputs.base import (
+    AbstractOutput,
+    LatentDraws,
+    LatentPredictive,
+)
+from bayesvb.parts import Draws
+from bayesvb.small_matrices import add_outer, diagonal_numbers, row_of
+from bayesvb.stats import Stats, Sweep
+
+CELLS = 16_000
+"""Rows times experts gone over at once: few enough that the entries of the small matrices stay in
+the cache, enough that calls cost little beside arithmetic."""
+
+START_PRECISION = 100.0
+"""Precision of the coefficients in the posterior from which a random start sets out."""
+
+GUESSED_VARIANCE = 0.25
+"""Variance of latent vectors that are guessed from the responses."""
+
+
+@dataclass(frozen=True)
+class NetworkSums(Stats):
+    """Sums of the experts, of the gate and of the output layer."""
+
+    experts: LinearSums
+    gate: LogitSums
+    output: Stats
+
+
+@dataclass(frozen=True)
+class NetworkPosterior:
+    """Posterior of the experts, of the gate and of the output layer, independent of each other."""
+
+    experts: MatrixNormalGamma
+    gate: Normal
+    output: Any
+
+
+@dataclass(frozen=True)
+class Network(AbstractModel[NetworkPosterior, NetworkSums]):
+    r"""``p(y | x) = sum_k pi_k(x) int N(x1 | A_k x, Sigma_k) p(y | x1) dx1``.
+
+    With latent vectors and responsibilities at their optimum the lower bound is
+
+    .. math:: \sum_n \log \sum_k \exp(T_{nk} + \ell_{nk}) - KL_{experts} - KL_{gate} - KL_{output},
+
+    ``T`` the expected log density of latent vector and response with the entropy of the latent
+    vector, ``l`` the gate's bounded expected log weight.
+
+    References
+    ----------
+    Heins et al. (2024), arXiv:2408.16429, eqs 1-21.
+    """
+
+    experts: LatentExperts
+    gate: StickBreakingGate
+    output: AbstractOutput[Any, Any]
+
+    @property
+    def n_components(self) -> int:
+        """Number of experts."""
+        return self.gate.n_components
+
+    def local(self, posterior: NetworkPosterior, block: Block) -> Sweep:
+        """One pass: latent vectors and responsibilities, then the sums that they weight."""
+        return reduce(add, (self._piece(posterior, piece) for piece in self.pieces(block)))
+
+    def pieces(self, block: Block) -> Iterator[Block]:
+        """Parts of about equal length, of at most ``CELLS`` rows times experts."""
+        longest = max(CELLS // self.n_components, 1)
+        n_pieces = max(-(-block.n_rows // longest), 1)
+        return block.split(max(-(-block.n_rows // n_pieces), 1))
+
+    def _piece(self, posterior: NetworkPosterior, block: Block) -> Sweep:
+        gate = self.gate.rows(posterior.gate, block)
+        experts = self.experts.rows(posterior.experts, block, gate.terms)
+        latents = self.output.rows(posterior.output, experts.prior, block)
+        weighted = block.weighted(latents.responsibilities)
+        bound = latents.norm.sum() if block.weight is None else latents.norm @ block.weight
+        sums = NetworkSums(
+            experts.sums(weighted, latents.moments), gate.sums(weighted), latents.sums(weighted)
+        )
+        return Sweep(float(bound), sums)
+
+    def update(self, sums: NetworkSums) -> NetworkPosterior:
+        """Experts, gate and output layer, each from its own sums."""
+        return NetworkPosterior(
+            self.experts.update(sums.experts),
+            self.gate.update(sums.gate),
+            self.output.update(sums.output),
+        )
+
+    def kl(self, posterior: NetworkPosterior) -> float:
+        """Sum of the three divergences."""
+        return (
+            self.experts.kl(posterior.experts)
+            + self.gate.kl(posterior.gate)
+            + self.output.kl(posterior.output)
+        )
+
+    def begin(
+        self, block: Block, responsibilities: Float[np.ndarray, "experts rows"]
+    ) -> NetworkSums:
+        """Sums of a given partition, with latent vectors guessed from the responses."""
+        weighted = block.weighted(responsibilities)
+        gate = self.gate.rows(self.gate.start(), block)
+        mean = self.output.embedded(block)
+        n_latents = len(mean)
+        moments = np.zeros(((n_latents + 1) * (n_latents + 2) // 2, 1, block.n_rows))
+        moments[diagonal_numbers(n_latents)] = GUESSED_VARIANCE
+        row_of(moments, n_latents)[:-1, 0] = mean
+        add_outer(moments, n_latents)
+        experts = latent_sums(block.designs["mean"], block.products("mean"), weighted, moments)
+        return NetworkSums(
+            experts, gate.sums(weighted), self.output.begin(block, moments, weighted)
+        )
+
+    def scattered(self, rng: np.random.Generator, spread: float = 3.0) -> NetworkPosterior:
+        """Posterior with random experts, gate and output layer at their prior means.
+
+        Coefficients of the experts are uniform on ``+-spread / sqrt(terms)``. One pass under it
+        makes the statistics from which a fit sets out.
+        """
+        prior = self.experts.prior
+        n_latents, n_terms = prior.mean.shape
+        noise = rng.uniform(-spread, spread, (self.n_components, n_latents, n_terms))
+        narrow = MatrixNormalGamma.prior(
+            prior.mean,
+            START_PRECISION * np.eye(n_terms),
+            float(prior.shape) + 1.0,
+            prior.rate + 1.0,
+        )
+        fields = {
+            name: np.repeat(np.asarray(value)[None], self.n_components, axis=0)
+            for name, value in vars(narrow).items()
+        }
+        experts = replace(MatrixNormalGamma(**fields), mean=prior.mean + noise / np.sqrt(n_terms))
+        narrow_gate = np.tile(
+            START_PRECISION * np.eye(self.gate.prior.mean.shape[1]), (self.n_components - 1, 1, 1)
+        )
+        gate = Normal.from_precision(self.gate.prior.mean, narrow_gate)
+        return NetworkPosterior(experts, gate, self.output.start())
+
+    def responsibilities(
+        self, posterior: NetworkPosterior, block: Block
+    ) -> Float[np.ndarray, "experts rows"]:
+        """Posterior probability of each component, given the row's response."""
+        gate = self.gate.rows(posterior.gate, block)
+        experts = self.experts.rows(posterior.experts, block, gate.terms)
+        return self.output.rows(posterior.output, experts.prior, block).responsibilities
+
+    def latents(self, posterior: NetworkPosterior, block: Block) -> LatentPredictive:
+        """Predictive distribution of the latent vector of each row."""
+        experts = posterior.experts
+        spread = quadratic_weights(experts.covariance) @ block.products("mean")
+        rate = (experts.rate / experts.shape[:, None]).T
+        return LatentPredictive(
+            weights=self.gate.mean_weights(posterior.gate, block),
+            location=np.swapaxes(experts.mean, 0, 1) @ block.designs["mean"],
+            scale=np.sqrt(rate[:, :, None] * (1.0 + spread)),
+            dof=2.0 * experts.shape,
+        )
+
+    def draws(self, posterior: NetworkPosterior, n: int, rng: np.random.Generator) -> Draws:
+        """``coefficients`` (draws, experts, latents, terms), ``precision``, ``gate``, output."""
+        coefficients, precision = posterior.experts.draws(n, rng)
+        return {
+            "coefficients": coefficients,
+            "precision": precision,
+            "gate": self.gate.draws(posterior.gate, n, rng),
+            **self.output.draws(posterior.output, n, rng),
+        }
+
+    def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws rows"]:
+        """Log likelihood of each row for each draw, latent vector and component summed out."""
+        latents = LatentDraws(
+            log_weights=self.gate.log_weights(draws["gate"], block),
+            location=draws["coefficients"] @ block.designs["mean"],
+            variance=1.0 / draws["precision"],
+        )
+        return self.output.log_lik(draws, latents, block)
+
+    def log_prior(self, draws: Draws) -> Float[np.ndarray, " draws"]:
+        """Log prior density of each draw."""
+        return self._log_density(self.experts.prior, None, None, draws)
+
+    def log_posterior(
+        self, posterior: NetworkPosterior, draws: Draws
+    ) -> Float[np.ndarray, " draws"]:
+        """Log density of each draw under q."""
+        return self._log_density(posterior.experts, posterior.gate, posterior.output, draws)
+
+    def _log_density(
+        self, experts: MatrixNormalGamma, gate: Any, output: Any, draws: Draws
+    ) -> Float[np.ndarray, " draws"]:
+        coefficients = experts.log_density(draws["coefficients"], draws["precision"])
+        return np.asarray(
+            coefficients.sum(axis=(1, 2))
+            + self.gate.log_density(gate, draws["gate"])
+            + self.output.log_density(output, draws)
+        )

@@ -1,0 +1,292 @@
+"""Bayesian principal component analysis with automatic relevance of the components."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import digamma
+
+from bayesvb.blocks import Block
+from bayesvb.factors.loadings import Loadings, gamma_kl, gamma_log_density
+from bayesvb.linalg import pack, unpack
+from bayesvb.models.base import AbstractModel
+from bayesvb.models.pca_rows import LatentRows, marginal_log_lik
+from bayesvb.models.pca_start import PrincipalAxes
+from bayesvb.parts import Draws
+from bayesvb.special import LOG_2PI
+from bayesvb.stats import Stats, Sweep
+
+
+@dataclass(frozen=True)
+class ScoreSums(Stats):
+    """Sums over rows; ``x`` are the scores with a one appended.
+
+    Attributes
+    ----------
+    xx : ndarray, shape (dims or 1, pairs)
+        ``sum E[x x']`` over the rows where the variable was observed, packed; one for all
+        variables if nothing is missing.
+    tx : ndarray, shape (dims, columns)
+        ``sum t_i E[x]``.
+    tt : ndarray, shape (1,)
+        ``sum t_i^2`` over variables and rows.
+    count : ndarray, shape (dims,)
+        Rows where the variable was observed.
+    """
+
+    xx: Float[np.ndarray, "matrices pairs"]
+    tx: Float[np.ndarray, "dims columns"]
+    tt: Float[np.ndarray, " 1"]
+    count: Float[np.ndarray, " dims"]
+
+
+@dataclass(frozen=True)
+class PcaSums(Stats):
+    """Statistics of the rows, and the rates of the relevances that belong to them."""
+
+    rows: ScoreSums
+    relevance: Float[np.ndarray, " components"]
+
+
+@dataclass(frozen=True)
+class PcaPosterior:
+    """Posterior of loadings, centre and noise, and of the relevances ``alpha_i ~ Ga(c, d_i)``."""
+
+    loadings: Loadings
+    relevance_shape: float
+    relevance_rate: Float[np.ndarray, " components"]
+
+    @property
+    def expected_relevance(self) -> Float[np.ndarray, " components"]:
+        """``E[alpha_i]``: large where a component is not needed."""
+        return self.relevance_shape / self.relevance_rate
+
+    @property
+    def effective(self) -> Float[np.ndarray, " components"]:
+        """Signal of each component: squared norm of its loadings over the spread of that norm.
+
+        A component counts as effective above one: its loadings are then larger than their
+        posterior standard deviation in the root mean square.
+        """
+        q = self.loadings
+        spread = np.diagonal(q.covariance, axis1=1, axis2=2)[:, :-1].mean(axis=0)
+        norm = (q.mean[:, :-1] ** 2).sum(axis=0)
+        return np.asarray(norm / (spread * len(q.mean) / q.expected_precision))
+
+    @property
+    def mean(self) -> Float[np.ndarray, " dims"]:
+        """Mean of a new row, exact under q: the centre, as scores have mean zero."""
+        return self.loadings.mean[:, -1]
+
+    @property
+    def covariance(self) -> Float[np.ndarray, "dims dims"]:
+        """Covariance of a new row, exact under q."""
+        q = self.loadings
+        loadings = q.mean[:, :-1]
+        spread = 1.0 + np.trace(q.covariance, axis1=1, axis2=2)
+        own = q.rate / (q.shape - 1.0) * spread
+        return np.asarray(loadings @ loadings.T + np.diag(np.broadcast_to(own, len(loadings))))
+
+
+@dataclass(frozen=True)
+class PcaPrior:
+    """Prior of a factor model with exchangeable components.
+
+    Attributes
+    ----------
+    centre_precision : float
+        ``beta_0``: ``mu | tau ~ N(0, (beta_0 tau)^-1 I)``.
+    noise_shape, noise_rate : float
+        ``tau ~ Ga(a_0, b_0)``.
+    relevance_shape, relevance_rate : float
+        ``alpha_i ~ Ga(c_0, d_0)``, ``w_i | tau, alpha_i ~ N(0, (alpha_i tau)^-1 I)``.
+    """
+
+    centre_precision: float
+    noise_shape: float
+    noise_rate: float
+    relevance_shape: float
+    relevance_rate: float
+
+
+@dataclass(frozen=True)
+class PrincipalComponents(AbstractModel[PcaPosterior, PcaSums]):
+    r"""``t | x ~ N(W x + mu, I / tau)``, ``x ~ N(0, I)``, columns of ``W`` scaled by ``tau``.
+
+    The family is ``q(mu, W, tau) q(alpha) prod q(x_n)``. The conditional form
+    ``q(mu | W, tau) q(W | tau)`` of the paper is the same distribution as the joint Gaussian of
+    ``[W, mu]`` used here. Missing entries do not enter: a row is informed by the variables that
+    were observed, a variable by the rows where it was.
+
+    The predictive mean is ``W (x + s) + m`` in the paper's parameters; its eqs 58, 59 and 107-118
+    print ``-s`` and ``-m``. The bound has ``E log(alpha_i tau)`` where eq. 39 prints the log of the
+    expectations.
+
+    Attributes
+    ----------
+    prior : PcaPrior
+    n_scores : int
+        Number of principal components.
+    log_unit : ndarray, shape (dims,)
+        Log of the unit of each variable. Densities and bounds are those of the data in their
+        units, as a row loses the units of the variables that were observed only.
+    axes : PrincipalAxes
+        Where ascents set out.
+    rank : int
+        Number of axes in use there.
+
+    References
+    ----------
+    Agarwal, Bishop (2003), Improved Variational Approximation for Bayesian PCA, eqs 17-34, 36-57.
+    """
+
+    prior: PcaPrior
+    n_scores: int
+    log_unit: Float[np.ndarray, " dims"]
+    axes: PrincipalAxes
+    rank: int
+
+    @property
+    def n_components(self) -> int:
+        """One: rows are not divided."""
+        return 1
+
+    @property
+    def initial(self) -> Loadings:
+        """Loadings with which the ascent sets out."""
+        return self.axes.loadings(self.n_scores, self.rank)
+
+    def starting_models(self, n: int) -> dict[str, PrincipalComponents]:
+        """Starts with different numbers of axes in use: all of them, or ``n`` at even ratios."""
+        ranks = np.unique(np.geomspace(self.n_scores, 1.0, min(n, self.n_scores)).round())
+        if n >= self.n_scores:
+            ranks = np.arange(1.0, self.n_scores + 1.0)
+        return {f"rank {rank:.0f}": replace(self, rank=int(rank)) for rank in ranks}
+
+    def local(self, posterior: PcaPosterior, block: Block) -> Sweep:
+        """Scores of the rows, and the sums in which they enter."""
+        rows = LatentRows.of(posterior.loadings, block)
+        sums = ScoreSums(*rows.sums(block))
+        bound = rows.bound - self.units(block)
+        bound = bound if block.weight is None else bound * block.weight
+        return Sweep(float(bound.sum()), sums)
+
+    def units(self, block: Block) -> Float[np.ndarray, " rows"]:
+        """What the log density of each row loses on the way to the data's units."""
+        seen = block.designs.get("observed")
+        if seen is None:
+            return np.full(block.n_rows, self.log_unit.sum())
+        return np.asarray(self.log_unit @ seen)
+
+    def update(self, sums: PcaSums) -> PcaPosterior:
+        """Exact update of ``q(mu, W, tau)`` given the relevances that the statistics carry."""
+        if not (sums.relevance > 0.0).all():
+            raise np.linalg.LinAlgError("rates of a gamma distribution must be positive")
+        prior, rows = self.prior, sums.rows
+        shape = prior.relevance_shape + 0.5 * len(rows.tx)
+        weight = np.append(shape / sums.relevance, prior.centre_precision)
+        xx = unpack(rows.xx)
+        precision = xx + np.diag(weight)
+        mean = np.linalg.solve(precision, rows.tx[..., None])[..., 0]
+        fitted = (mean[:, None, :] @ xx @ mean[:, :, None]).sum()
+        residual = rows.tt[0] - 2.0 * (mean * rows.tx).sum() + fitted
+        loadings = Loadings.from_precision(
+            mean,
+            precision,
+            prior.noise_shape + 0.5 * float(rows.count.sum()),
+            prior.noise_rate + 0.5 * float(residual + (mean**2 @ weight).sum()),
+        )
+        return PcaPosterior(loadings, shape, sums.relevance)
+
+    def advance(self, posterior: PcaPosterior, sums: ScoreSums) -> PcaSums:
+        """Sums of the scores, and the relevances given the loadings."""
+        moments = np.diagonal(posterior.loadings.second_moments, axis1=1, axis2=2)
+        return PcaSums(sums, self.prior.relevance_rate + 0.5 * moments.sum(axis=0)[:-1])
+
+    def permuted(
+        self, order: Sequence[int], sign: Float[np.ndarray, " components"], sums: PcaSums
+    ) -> PcaSums:
+        """Statistics with the components in another order, and turned round where ``sign`` is -1.
+
+        The bound stays as it is.
+        """
+        columns, turn = np.append(order, self.n_scores), np.append(sign, 1.0)
+        xx = unpack(sums.rows.xx)[:, columns][:, :, columns] * np.outer(turn, turn)
+        rows = replace(sums.rows, xx=pack(xx), tx=sums.rows.tx[:, columns] * turn)
+        return PcaSums(rows, sums.relevance[np.asarray(order)])
+
+    def responses(
+        self, draws: Draws, block: Block, rng: np.random.Generator
+    ) -> Float[np.ndarray, "draws dims rows"]:
+        """One new row per draw and row, from scores that are new as well."""
+        n_draws, n_dims = draws["centre"].shape
+        scores = rng.standard_normal((n_draws, self.n_scores, block.n_rows))
+        noise = rng.standard_normal((n_draws, n_dims, block.n_rows))
+        sd = 1.0 / np.sqrt(draws["precision"][:, None, None])
+        return np.asarray(draws["loadings"] @ scores + draws["centre"][..., None] + sd * noise)
+
+    def kl(self, posterior: PcaPosterior) -> float:
+        """Divergence of loadings and noise given the relevances, and of the relevances."""
+        prior, shape, rate = self.prior, posterior.relevance_shape, posterior.relevance_rate
+        log_relevance = float((digamma(shape) - np.log(rate)).sum())
+        loadings = posterior.loadings.kl(
+            np.append(shape / rate, prior.centre_precision),
+            log_relevance + float(np.log(prior.centre_precision)),
+            prior.noise_shape,
+            prior.noise_rate,
+        )
+        return loadings + gamma_kl(shape, rate, prior.relevance_shape, prior.relevance_rate)
+
+    def begin(self, block: Block, responsibilities: Float[np.ndarray, "experts rows"]) -> Any:
+        """Sums of these rows under the initial loadings; there is nothing to divide."""
+        return ScoreSums(*LatentRows.of(self.initial, block).sums(block))
+
+    def start(self, sums: ScoreSums) -> PcaSums:
+        """Statistics of the first posterior."""
+        shape = self.prior.relevance_shape + 0.5 * len(self.log_unit)
+        blank = PcaPosterior(self.initial, shape, np.full(self.n_scores, shape))
+        return self.advance(blank, sums)
+
+    def draws(self, posterior: PcaPosterior, n: int, rng: np.random.Generator) -> Draws:
+        """``loadings``, ``centre``, ``precision`` of the noise, and ``relevance``."""
+        both, precision = posterior.loadings.draws(n, rng)
+        shape = np.full((n, self.n_scores), posterior.relevance_shape)
+        relevance = rng.gamma(shape) / posterior.relevance_rate
+        return {
+            "loadings": both[:, :, :-1],
+            "centre": both[:, :, -1],
+            "precision": precision,
+            "relevance": relevance,
+        }
+
+    def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws rows"]:
+        """Log density of the observed entries of each row, scores integrated out."""
+        return np.asarray(marginal_log_lik(draws, block) - self.units(block))
+
+    def log_prior(self, draws: Draws) -> Float[np.ndarray, " draws"]:
+        """Log prior density of each draw."""
+        prior, precision, relevance = self.prior, draws["precision"], draws["relevance"]
+        n_dims = draws["centre"].shape[1]
+        weight = relevance * precision[:, None]
+        norms = (draws["loadings"] ** 2).sum(axis=1)
+        loadings = 0.5 * (n_dims * (np.log(weight) - LOG_2PI) - weight * norms).sum(axis=1)
+        flat = prior.centre_precision * precision
+        centre = 0.5 * (
+            n_dims * (np.log(flat) - LOG_2PI) - flat * (draws["centre"] ** 2).sum(axis=1)
+        )
+        noise = gamma_log_density(precision, prior.noise_shape, prior.noise_rate)
+        own = gamma_log_density(relevance, prior.relevance_shape, prior.relevance_rate)
+        return np.asarray(loadings + centre + noise + own.sum(axis=1))
+
+    def log_posterior(self, posterior: PcaPosterior, draws: Draws) -> Float[np.ndarray, " draws"]:
+        """Log density of each draw under q."""
+        both = np.concatenate([draws["loadings"], draws["centre"][:, :, None]], axis=2)
+        loadings = posterior.loadings.log_density(both, draws["precision"])
+        relevance = gamma_log_density(
+            draws["relevance"], posterior.relevance_shape, posterior.relevance_rate
+        )
+        return np.asarray(loadings + relevance.sum(axis=1))

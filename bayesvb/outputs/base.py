@@ -1,0 +1,134 @@
+"""The verbs of an output layer: the distribution of the response given the latent vector."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.blocks import Block
+from bayesvb.experts.latent import LatentPrior
+from bayesvb.stats import Stats
+
+PosteriorT = TypeVar("PosteriorT")
+SumsT = TypeVar("SumsT", bound=Stats)
+OutputDraws = Mapping[str, Float[np.ndarray, "draws ..."]]
+
+
+class AbstractLatentRows(abc.ABC):
+    """Latent vectors and components of some rows, given their responses.
+
+    Attributes
+    ----------
+    moments : ndarray, shape (pairs, experts, rows)
+        ``E[u u']`` of ``u = [x1, 1]`` given the component, packed.
+    norm : ndarray, shape (rows,)
+        The rows' parts of the lower bound.
+    responsibilities : ndarray, shape (experts, rows)
+    """
+
+    moments: Float[np.ndarray, "pairs experts rows"]
+    norm: Float[np.ndarray, " rows"]
+    responsibilities: Float[np.ndarray, "experts rows"]
+
+    @abc.abstractmethod
+    def sums(self, responsibilities: Float[np.ndarray, "experts rows"]) -> Stats:
+        """Sums for the output layer, given (weighted) responsibilities."""
+
+
+@dataclass(frozen=True)
+class LatentDraws:
+    """Drawn parameters of gate and experts, evaluated at some rows.
+
+    Attributes
+    ----------
+    log_weights : ndarray, shape (draws, experts, rows)
+    location : ndarray, shape (draws, experts, latents, rows)
+    variance : ndarray, shape (draws, experts, latents)
+    """
+
+    log_weights: Float[np.ndarray, "draws experts rows"]
+    location: Float[np.ndarray, "draws experts latents rows"]
+    variance: Float[np.ndarray, "draws experts latents"]
+
+
+@dataclass(frozen=True)
+class LatentPredictive:
+    """Predictive distribution of the latent vector: mixture of independent Student t.
+
+    Attributes
+    ----------
+    weights : ndarray, shape (experts, rows)
+    location, scale : ndarray, shape (latents, experts, rows)
+    dof : ndarray, shape (experts,)
+    """
+
+    weights: Float[np.ndarray, "experts rows"]
+    location: Float[np.ndarray, "latents experts rows"]
+    scale: Float[np.ndarray, "latents experts rows"]
+    dof: Float[np.ndarray, " experts"]
+
+    def part(self, start: int, stop: int) -> LatentPredictive:
+        """Rows ``start`` to ``stop``."""
+        rows = slice(start, stop)
+        return LatentPredictive(
+            self.weights[:, rows], self.location[..., rows], self.scale[..., rows], self.dof
+        )
+
+
+class AbstractOutput(abc.ABC, Generic[PosteriorT, SumsT]):
+    """Output layer of a network; frozen, holds its prior."""
+
+    @property
+    @abc.abstractmethod
+    def n_latents(self) -> int:
+        """Length of the latent vector."""
+
+    @abc.abstractmethod
+    def start(self) -> PosteriorT:
+        """A narrow posterior at the prior mean, from which the first pass sets out."""
+
+    @abc.abstractmethod
+    def rows(self, posterior: PosteriorT, prior: LatentPrior, block: Block) -> AbstractLatentRows:
+        """Latent vectors and components of these rows."""
+
+    @abc.abstractmethod
+    def embedded(self, block: Block) -> Float[np.ndarray, "latents rows"]:
+        """Guess of the latent vectors from the responses alone."""
+
+    @abc.abstractmethod
+    def begin(
+        self,
+        block: Block,
+        moments: Float[np.ndarray, "pairs 1 rows"],
+        responsibilities: Float[np.ndarray, "experts rows"],
+    ) -> SumsT:
+        """Sums for guessed latent vectors."""
+
+    @abc.abstractmethod
+    def update(self, sums: SumsT) -> PosteriorT:
+        """Exact coordinate update."""
+
+    @abc.abstractmethod
+    def kl(self, posterior: PosteriorT) -> float:
+        """``KL(posterior || prior)``."""
+
+    @abc.abstractmethod
+    def draws(self, posterior: PosteriorT, n: int, rng: np.random.Generator) -> OutputDraws:
+        """Draws of the layer's parameters."""
+
+    @abc.abstractmethod
+    def log_density(
+        self, posterior: PosteriorT | None, draws: OutputDraws
+    ) -> Float[np.ndarray, " draws"]:
+        """Log density of each draw under the posterior, or under the prior (None)."""
+
+    @abc.abstractmethod
+    def log_lik(
+        self, draws: OutputDraws, latents: LatentDraws, block: Block
+    ) -> Float[np.ndarray, "draws rows"]:
+        """Log likelihood of each row for each draw, latent vector and component summed out."""

@@ -1,0 +1,119 @@
+"""Class probabilities with latent vectors, and for prediction parameters, integrated out.
+
+The integrals are averages over fixed low-discrepancy points, the same for every row, so that
+results repeat to the last bit and probabilities of a row sum to one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Bool, Float
+from scipy.special import expit, log_expit, ndtr, stdtrit
+
+from bayesvb.factors.normal import Normal
+from bayesvb.linalg import products, quadratic_weights
+from bayesvb.outputs.base import LatentDraws, LatentPredictive
+from bayesvb.outputs.labels import StickLabels
+from bayesvb.special import normal_points
+
+CELLS = 20_000
+"""Rows times experts times sticks gone over at once."""
+
+LIKELIHOOD_POINTS = 64
+"""Points for the latent vector of a row whose parameters are given."""
+
+
+def student_points(
+    n_points: int, n_latents: int, n_more: int, dof: Float[np.ndarray, " experts"]
+) -> tuple[Float[np.ndarray, "points latents experts"], Float[np.ndarray, "points more"]]:
+    """Points of independent Student t with each expert's dof, and of further standard normals."""
+    normal = normal_points(n_latents + n_more, n_points)
+    uniform = ndtr(normal[:, :n_latents, None])
+    return np.asarray(stdtrit(dof, uniform)), normal[:, n_latents:]
+
+
+def class_probabilities(
+    posterior: Normal, latents: LatentPredictive, n_points: int = 256
+) -> Float[np.ndarray, "classes rows"]:
+    r"""``sum_k E[pi_k] E[sigma(psi_c) prod_{l<c} sigma(-psi_l)]`` over the posterior.
+
+    Given the latent vector the logits are independent Gaussians under q, so one point has as many
+    coordinates as latents and sticks, however many coefficients there are. Averages over
+    ``n_points`` points; columns sum to one.
+    """
+    n_rows = latents.weights.shape[1]
+    n_cells = latents.weights.shape[0] * len(posterior.mean)
+    step = max(CELLS // n_cells, 1)
+    parts = [
+        _probabilities(posterior, latents.part(start, start + step), n_points)
+        for start in range(0, n_rows, step)
+    ]
+    return np.concatenate(parts, axis=1)
+
+
+def _probabilities(
+    posterior: Normal, latents: LatentPredictive, n_points: int
+) -> Float[np.ndarray, "classes rows"]:
+    n_sticks = len(posterior.mean)
+    n_latents, n_experts, n_rows = latents.location.shape
+    scatter, shift = student_points(n_points, n_latents, n_sticks, latents.dof)
+    squares = quadratic_weights(posterior.covariance)
+    vectors = np.ones((n_latents + 1, n_experts, n_rows))
+    flat = vectors.reshape(n_latents + 1, -1)
+    total = np.zeros((n_sticks + 1, n_experts, n_rows))
+    for point, normal in zip(scatter, shift, strict=True):
+        np.multiply(latents.scale, point[:, :, None], out=vectors[:-1])
+        vectors[:-1] += latents.location
+        logit = squares @ products(flat)
+        np.sqrt(logit, out=logit)
+        logit *= normal[:, None]
+        logit += posterior.mean @ flat
+        left = np.ones((n_experts, n_rows))
+        for stick, stop in enumerate(expit(logit).reshape(n_sticks, n_experts, n_rows)):
+            stopped = left * stop
+            total[stick] += stopped
+            left -= stopped
+        total[-1] += left
+    return np.asarray((latents.weights * total).sum(axis=1) / n_points)
+
+
+def label_log_lik(
+    coefficients: Float[np.ndarray, "draws sticks terms"],
+    latents: LatentDraws,
+    labels: StickLabels,
+) -> Float[np.ndarray, "draws rows"]:
+    """Log probability of each row's label for each draw, latent vector and component summed out.
+
+    Given the parameters the latent vector is Gaussian; it is averaged over ``LIKELIHOOD_POINTS``
+    fixed points, the same for all draws, so that differences between draws are not noise.
+    """
+    n_latents = coefficients.shape[2] - 1
+    points = normal_points(n_latents, LIKELIHOOD_POINTS)
+    sign, reach = 2.0 * labels.kappa, labels.reach > 0.0
+    result = np.empty((len(coefficients), sign.shape[1]))
+    for s, stick in enumerate(coefficients):
+        slope, intercept = stick[:, :-1], stick[:, -1:]
+        centre = slope @ latents.location[s] + intercept
+        spread = slope @ (np.sqrt(latents.variance[s])[:, None] * points).swapaxes(-1, -2)
+        result[s] = _one_draw(latents.log_weights[s], centre, spread, sign, reach)
+    return result
+
+
+def _one_draw(
+    log_weights: Float[np.ndarray, "experts rows"],
+    centre: Float[np.ndarray, "experts sticks rows"],
+    spread: Float[np.ndarray, "experts sticks points"],
+    sign: Float[np.ndarray, "sticks rows"],
+    reach: Bool[np.ndarray, "sticks rows"],
+) -> Float[np.ndarray, " rows"]:
+    """``log sum_k pi_k mean_s prod_l sigma(+-psi_kls)`` over the sticks that a row reaches."""
+    n_sticks = len(sign)
+    log_lik = np.zeros((*log_weights.shape, spread.shape[-1]))
+    for stick in range(n_sticks):
+        rows = np.flatnonzero(reach[stick])
+        logit = centre[:, stick, rows, None] + spread[:, stick, None]
+        log_lik[:, rows] += log_expit(sign[stick, rows, None] * logit)
+    log_lik += log_weights[:, :, None]
+    top = log_lik.max(axis=(0, 2))
+    mean = np.exp(log_lik - top[:, None]).sum(axis=(0, 2)) / spread.shape[-1]
+    return np.asarray(top + np.log(mean))

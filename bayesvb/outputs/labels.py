@@ -1,0 +1,135 @@
+"""What class labels say of latent vectors: logit sticks with Polya-Gamma augmentation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.experts.latent import LatentPrior
+from bayesvb.factors.normal import Normal
+from bayesvb.linalg import pack, quadratic_weights
+from bayesvb.small_matrices import diagonal_numbers, row_of
+from bayesvb.special import jaakkola, polya_gamma_mean
+
+
+@dataclass(frozen=True)
+class StickLabels:
+    """Labels as sticks.
+
+    Attributes
+    ----------
+    reach : ndarray, shape (sticks, rows)
+        1 where a row gets to a stick.
+    kappa : ndarray, shape (sticks, rows)
+        1/2 at the stick at which it stops, -1/2 at those that it passes, 0 beyond.
+    """
+
+    reach: Float[np.ndarray, "sticks rows"]
+    kappa: Float[np.ndarray, "sticks rows"]
+
+    @classmethod
+    def of(cls, codes: Float[np.ndarray, " rows"], n_classes: int) -> StickLabels:
+        """Sticks of class codes 0, 1, ..."""
+        sticks = np.arange(n_classes - 1.0)[:, None]
+        reach = (codes >= sticks).astype(np.float64)
+        return cls(reach, (codes == sticks) - 0.5 * reach)
+
+
+@dataclass(frozen=True)
+class LabelEvidence:
+    r"""What labels say of latent vectors, under the posterior of the output layer.
+
+    For given Polya-Gamma means ``omega`` it is a Gaussian: precision ``sum_l omega_l W_l^xx``,
+    precision times mean ``sum_l kappa_l mu_l^x - omega_l w_l^x1``, with ``W_l = E[beta_l beta_l']``
+    and ``mu_l = E[beta_l]``.
+
+    Attributes
+    ----------
+    squares : ndarray, shape (sticks, pairs)
+        ``squares @ E[u u'] = E[psi^2]``.
+    curvature : ndarray, shape (pairs - 1, sticks)
+        ``curvature @ omega`` is the packed precision, bordered by what omega adds to ``linear``.
+    linear : ndarray, shape (latents + 1, rows)
+        ``sum_l kappa_l mu_l``: the part that no omega enters.
+    reach : ndarray, shape (sticks, 1, rows)
+    mean : ndarray, shape (sticks, latents + 1)
+        ``mu_l``.
+    """
+
+    squares: Float[np.ndarray, "sticks pairs"]
+    curvature: Float[np.ndarray, "natural_pairs sticks"]
+    linear: Float[np.ndarray, "terms rows"]
+    reach: Float[np.ndarray, "sticks 1 rows"]
+    mean: Float[np.ndarray, "sticks terms"]
+
+    @classmethod
+    def of(cls, posterior: Normal, labels: StickLabels) -> LabelEvidence:
+        """Evidence of these labels."""
+        mean = posterior.mean
+        second = posterior.covariance + mean[:, :, None] * mean[:, None, :]
+        curvature = pack(second)[:, :-1].T.copy()
+        curvature[-(mean.shape[1] - 1) :] *= -1.0
+        return cls(
+            squares=quadratic_weights(second),
+            curvature=curvature,
+            linear=mean.T @ labels.kappa,
+            reach=labels.reach[:, None],
+            mean=mean,
+        )
+
+    def before(
+        self, prior: LatentPrior
+    ) -> tuple[Float[np.ndarray, "sticks experts rows"], Float[np.ndarray, "terms experts rows"]]:
+        """``E[psi^2]`` and ``E[u]`` before the label is seen.
+
+        The uncertainty of the coefficients counts as if the latent vector were zero: this is only
+        where the inner steps set out.
+        """
+        shape = prior.linear.shape[1:]
+        vectors = np.ones((len(prior.linear) + 1, *shape))
+        np.divide(prior.linear, prior.precision, out=vectors[:-1])
+        second = np.reshape(self.mean @ vectors.reshape(len(vectors), -1), (-1, *shape))
+        second *= second
+        squares = self.squares[:, diagonal_numbers(len(vectors))]
+        own = squares[:, -1] - self.mean[:, -1] ** 2
+        second += np.tensordot(squares[:, :-1], 1.0 / prior.precision, axes=1)
+        second += own[:, None, None]
+        return second, vectors
+
+    def after(
+        self, moments: Float[np.ndarray, "pairs experts rows"]
+    ) -> tuple[Float[np.ndarray, "sticks experts rows"], Float[np.ndarray, "terms experts rows"]]:
+        """``E[psi^2]`` and ``E[u]`` for given ``E[u u']``."""
+        flat = self.squares @ moments.reshape(len(moments), -1)
+        second = np.reshape(flat, (len(flat), *moments.shape[1:]))
+        return second, row_of(moments, len(self.linear) - 1)
+
+    def collect(
+        self,
+        second: Float[np.ndarray, "sticks experts rows"],
+        out: Float[np.ndarray, "pairs experts rows"],
+    ) -> None:
+        """Natural parameters at the best omega for ``E[psi^2]``, which is overwritten."""
+        omega = polya_gamma_mean(second)
+        omega *= 0.5 * self.reach
+        flat = out.reshape(len(out), -1)
+        np.matmul(self.curvature, omega.reshape(len(omega), -1), out=flat[:-1])
+
+    def close(
+        self,
+        second: Float[np.ndarray, "sticks experts rows"],
+        vectors: Float[np.ndarray, "terms experts rows"],
+    ) -> tuple[Float[np.ndarray, "experts rows"], Float[np.ndarray, "sticks experts rows"]]:
+        """Expected (bounded) log likelihood of the labels at the best omega, and that omega.
+
+        ``second`` is overwritten.
+        """
+        log_cosh, omega = jaakkola(np.sqrt(second, out=second))
+        omega *= self.reach
+        log_cosh *= self.reach
+        terms = self.linear[-1] - log_cosh.sum(axis=0)
+        for linear, mean in zip(self.linear[:-1], vectors[:-1], strict=True):
+            terms += linear * mean
+        return terms, omega

@@ -1,0 +1,166 @@
+"""Class labels with one covariance of the latent vector per component, the same for all rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.blocks import Block
+from bayesvb.experts.latent import LatentPrior
+from bayesvb.factors.normal import Normal
+from bayesvb.gates.base import LogitSums
+from bayesvb.linalg import pack
+from bayesvb.outputs.base import (
+    AbstractLatentRows,
+    AbstractOutput,
+    LatentDraws,
+    LatentPredictive,
+    OutputDraws,
+)
+from bayesvb.outputs.classes import ClassOutput, ClassRows
+from bayesvb.outputs.labels import StickLabels
+from bayesvb.outputs.latents import settle_shared
+from bayesvb.small_matrices import diagonal_numbers
+from bayesvb.stats import Stats
+
+LEAST_WEIGHT = 1e-8
+"""Rows of a typical kind that are added to every component: an empty one needs a covariance."""
+
+TYPICAL_OMEGA = 0.125
+"""Half the Polya-Gamma mean at zero."""
+
+
+@dataclass(frozen=True)
+class SharedSums(Stats):
+    """Sums for the coefficients, and of responsibilities and Polya-Gamma means per component."""
+
+    coefficients: LogitSums
+    weight: Float[np.ndarray, " experts"]
+    omega: Float[np.ndarray, "experts sticks"]
+
+
+@dataclass(frozen=True)
+class SharedPosterior:
+    """Posterior of the coefficients, and the Polya-Gamma means which covariances are made of."""
+
+    coefficients: Normal
+    omega: Float[np.ndarray, "experts sticks"]
+
+
+@dataclass(frozen=True)
+class SharedRows(AbstractLatentRows):
+    """Latent vectors of labelled rows."""
+
+    moments: Float[np.ndarray, "pairs experts rows"]
+    norm: Float[np.ndarray, " rows"]
+    responsibilities: Float[np.ndarray, "experts rows"]
+    rows: ClassRows
+
+    def sums(self, responsibilities: Float[np.ndarray, "experts rows"]) -> SharedSums:
+        """Sums weighted by the responsibilities."""
+        omega = np.vecdot(self.rows.omega, responsibilities).T
+        return SharedSums(
+            self.rows.sums(responsibilities),
+            responsibilities.sum(axis=1),
+            np.broadcast_to(omega, (len(responsibilities), omega.shape[1])).copy(),
+        )
+
+
+@dataclass(frozen=True)
+class SharedClassOutput(AbstractOutput[SharedPosterior, SharedSums]):
+    """``ClassOutput`` with q(x1 | z = k) = N(m_nk, S_k).
+
+    The best ``S_k`` has the precision of one row at the mean Polya-Gamma means of the component's
+    rows, which a pass leaves among its sums. Prefer it to independent entries where the entries of
+    the latent vector are correlated.
+
+    Attributes
+    ----------
+    classes : ClassOutput
+        The layer whose rows share.
+    """
+
+    classes: ClassOutput
+
+    @property
+    def n_latents(self) -> int:
+        """Length of the latent vector."""
+        return self.classes.n_latents
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return self.classes.n_classes
+
+    def start(self) -> SharedPosterior:
+        """The start of ``ClassOutput``, with typical covariances."""
+        return SharedPosterior(
+            self.classes.start(), np.full((1, self.n_classes - 1), TYPICAL_OMEGA)
+        )
+
+    def rows(self, posterior: SharedPosterior, prior: LatentPrior, block: Block) -> SharedRows:
+        """Latent vectors and components of these rows, given their labels."""
+        mean, size = posterior.coefficients.mean, self.n_latents
+        second = posterior.coefficients.covariance + mean[:, :, None] * mean[:, None, :]
+        precision = (posterior.omega @ pack(second[:, :-1, :-1])).T[:, :, None]
+        precision = np.repeat(precision, prior.linear.shape[1] // precision.shape[1], axis=1)
+        precision[diagonal_numbers(size)] += prior.precision
+        labels = StickLabels.of(block.response[0], self.n_classes)
+        rows = self.classes.given_component(
+            posterior.coefficients, prior, labels, settle_shared(precision, size)
+        )
+        return SharedRows(rows.moments, rows.norm, rows.responsibilities, rows)
+
+    def embedded(self, block: Block) -> Float[np.ndarray, "latents rows"]:
+        """As in ``ClassOutput``."""
+        return self.classes.embedded(block)
+
+    def begin(
+        self,
+        block: Block,
+        moments: Float[np.ndarray, "pairs 1 rows"],
+        responsibilities: Float[np.ndarray, "experts rows"],
+    ) -> SharedSums:
+        """Sums for guessed latent vectors, with typical Polya-Gamma means."""
+        weight = responsibilities.sum(axis=1)
+        return SharedSums(
+            self.classes.begin(block, moments, responsibilities),
+            weight,
+            np.repeat(TYPICAL_OMEGA * weight[:, None], self.n_classes - 1, axis=1),
+        )
+
+    def update(self, sums: SharedSums) -> SharedPosterior:
+        """Exact coordinate update of every stick; mean Polya-Gamma means of every component."""
+        omega = sums.omega + LEAST_WEIGHT * TYPICAL_OMEGA
+        return SharedPosterior(
+            self.classes.update(sums.coefficients), omega / (sums.weight[:, None] + LEAST_WEIGHT)
+        )
+
+    def kl(self, posterior: SharedPosterior) -> float:
+        """``KL(posterior || prior)``."""
+        return self.classes.kl(posterior.coefficients)
+
+    def draws(self, posterior: SharedPosterior, n: int, rng: np.random.Generator) -> OutputDraws:
+        """As in ``ClassOutput``."""
+        return self.classes.draws(posterior.coefficients, n, rng)
+
+    def log_density(
+        self, posterior: SharedPosterior | None, draws: OutputDraws
+    ) -> Float[np.ndarray, " draws"]:
+        """Log density of each draw."""
+        coefficients = None if posterior is None else posterior.coefficients
+        return self.classes.log_density(coefficients, draws)
+
+    def log_lik(
+        self, draws: OutputDraws, latents: LatentDraws, block: Block
+    ) -> Float[np.ndarray, "draws rows"]:
+        """As in ``ClassOutput``."""
+        return self.classes.log_lik(draws, latents, block)
+
+    def probabilities(
+        self, posterior: SharedPosterior, latents: LatentPredictive, n_points: int = 256
+    ) -> Float[np.ndarray, "classes rows"]:
+        """As in ``ClassOutput``."""
+        return self.classes.probabilities(posterior.coefficients, latents, n_points)

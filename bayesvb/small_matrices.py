@@ -1,0 +1,154 @@
+"""Many small symmetric matrices at a time, each entry a vector over all of them.
+
+A stack of ``h x h`` matrices is its packed lower triangle with the stack on the last axes,
+``(h (h + 1) / 2, ...)``. One step of elimination is then a handful of long vector operations, and
+a whole inverse takes about ``h^3`` of them, where LAPACK would be called once per matrix.
+
+A linear system carries its right side as one more row of the triangle, the border: the triangle of
+``[[P, b], [b', .]]`` holds ``P`` first and then ``b`` and one entry that is not used.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+from jaxtyping import Float
+
+
+def row_of(triangle: Float[np.ndarray, "pairs ..."], i: int) -> Float[np.ndarray, "_ ..."]:
+    """Entries ``(i, 0)`` to ``(i, i)``, a view."""
+    start = i * (i + 1) // 2
+    return triangle[start : start + i + 1]
+
+
+def diagonal_numbers(size: int) -> list[int]:
+    """Where the diagonal entries stand in a packed triangle."""
+    return [i * (i + 3) // 2 for i in range(size)]
+
+
+def solve_and_invert(
+    bordered: Float[np.ndarray, "pairs ..."], size: int
+) -> Float[np.ndarray, "terms ..."]:
+    """Pivots of the elimination; in place ``[[P, b], [b', .]]`` becomes ``[[P^-1, P^-1 b], ...]``.
+
+    The sweep operator, without pivoting, which positive definite matrices do not need. The product
+    of the pivots is the determinant. The last entry of the border is left alone; a triangle
+    without border (``size`` rows) is inverted all the same.
+
+    Parameters
+    ----------
+    bordered : ndarray, shape (pairs, ...)
+        Packed triangle of ``size`` or ``size + 1`` rows, overwritten.
+    size : int
+        Number of rows of ``P``.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        A matrix is not positive definite.
+
+    References
+    ----------
+    Goodnight (1979), A tutorial on the SWEEP operator, The American Statistician 33, 149-158,
+    section 3.
+
+    Examples
+    --------
+    >>> triangle = np.array([[2.0], [1.0], [1.0], [3.0], [2.0], [0.0]])
+    >>> solve_and_invert(triangle, 2).ravel()
+    array([2. , 0.5])
+    >>> triangle.ravel()
+    array([ 1., -1.,  2.,  1.,  1.,  0.])
+    """
+    rows = _entries(bordered)
+    pivots = np.empty((size, *bordered.shape[1:]))
+    product = np.empty(bordered.shape[1:])
+    multipliers = list(np.empty((len(rows), *bordered.shape[1:])))
+    for k in range(size):
+        pivots[k] = rows[k][k]
+        np.divide(-1.0, pivots[k], out=rows[k][k])
+        column = [rows[k][i] if i < k else rows[i][k] for i in range(len(rows))]
+        for i in range(len(rows)):
+            if i != k:
+                np.multiply(column[i], column[k], out=multipliers[i])
+                _eliminate(rows[i][: min(i + 1, size)], k, column, multipliers[i], product)
+        for i in range(len(rows)):
+            if i != k:
+                np.negative(multipliers[i], out=column[i])
+    if not (pivots > 0.0).all():
+        raise np.linalg.LinAlgError("a small matrix is not positive definite")
+    inverse = bordered[: size * (size + 1) // 2]
+    np.negative(inverse, out=inverse)
+    return pivots
+
+
+Entries = list[Float[np.ndarray, "..."]]
+
+
+def _entries(triangle: Float[np.ndarray, "pairs ..."]) -> list[Entries]:
+    """Every entry of the triangle as a view, row by row."""
+    flat = list(triangle)
+    starts = [0, *(at + 1 for at in diagonal_numbers(len(flat)) if at < len(flat))]
+    return [flat[start:stop] for start, stop in pairwise(starts)]
+
+
+def _eliminate(
+    row: Entries,
+    k: int,
+    column: Entries,
+    multiplier: Float[np.ndarray, "..."],
+    product: Float[np.ndarray, "..."],
+) -> None:
+    """Add a multiple of row ``k``, except in column ``k``."""
+    for j, entry in enumerate(row):
+        if j != k:
+            np.multiply(column[j], multiplier, out=product)
+            np.add(entry, product, out=entry)
+
+
+def solve(bordered: Float[np.ndarray, "pairs ..."], size: int) -> Float[np.ndarray, "terms ..."]:
+    """Pivots of the elimination; in place the border ``b`` becomes ``P^-1 b``.
+
+    A third of the work of ``solve_and_invert``. The triangle is left as ``L D`` of the factors
+    ``L D L'``.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        A matrix is not positive definite.
+    """
+    rows = _entries(bordered)
+    product = np.empty(bordered.shape[1:])
+    for k in range(size):
+        for i in range(k + 1, size + 1):
+            share = rows[i][k] / rows[k][k]
+            for j in range(k + 1, min(i + 1, size)):
+                np.multiply(share, rows[j][k], out=product)
+                np.subtract(rows[i][j], product, out=rows[i][j])
+    border = rows[size]
+    for k in reversed(range(size)):
+        for i in range(k + 1, size):
+            np.multiply(rows[i][k], border[i], out=product)
+            np.subtract(border[k], product, out=border[k])
+        np.divide(border[k], rows[k][k], out=border[k])
+    pivots = bordered[diagonal_numbers(size)]
+    if not (pivots > 0.0).all():
+        raise np.linalg.LinAlgError("a small matrix is not positive definite")
+    return pivots
+
+
+def log_det(pivots: Float[np.ndarray, "terms ..."]) -> Float[np.ndarray, "..."]:
+    """Log-determinants from the pivots of ``solve_and_invert``."""
+    return np.asarray(np.log(pivots).sum(axis=0))
+
+
+def add_outer(bordered: Float[np.ndarray, "pairs ..."], size: int) -> None:
+    """In place ``[[S, m], [m', .]]`` becomes ``E[u u']`` of ``u = [x, 1]``, ``x ~ N(m, S)``."""
+    mean = row_of(bordered, size)
+    mean[size] = 1.0
+    product = np.empty_like(mean)
+    for i in range(size):
+        np.multiply(mean[: i + 1], mean[i], out=product[: i + 1])
+        row = row_of(bordered, i)
+        row += product[: i + 1]

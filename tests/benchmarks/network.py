@@ -1,0 +1,180 @@
+"""Time per sweep, sweeps to convergence and held-out density of networks, with a fixed workload.
+
+    python tests/benchmarks/network.py            speed and acceleration
+    python tests/benchmarks/network.py density    held-out density on the pinwheel as well
+
+Milliseconds are the least processor time of a sweep on one thread. The workload (an inverse of
+4096 matrices of size 4 by vector operations, a product of 512 x 512 matrices, one million
+exponentials) tells how fast the machine was in the same minute.
+"""
+
+import sys
+import time
+from functools import partial
+
+import numpy as np
+from sklearn.datasets import load_breast_cancer
+from threadpoolctl import threadpool_limits
+
+from bayesvb.blocks import Block, Source
+from bayesvb.datasets import SIMULATIONS
+from bayesvb.engines.cavi import cavi
+from bayesvb.experts.latent import LatentExperts
+from bayesvb.factors import MatrixNormalGamma, Normal
+from bayesvb.gates.base import GatePrior
+from bayesvb.gates.stick_breaking import StickBreakingGate
+from bayesvb.memory import keep_freed_memory
+from bayesvb.models.network import Network
+from bayesvb.outputs.classes import ClassOutput
+from bayesvb.outputs.shared_classes import SharedClassOutput
+from bayesvb.small_matrices import diagonal_numbers, solve_and_invert
+
+WAYS = {
+    "full": {},
+    "diagonal": {"covariance": "diagonal"},
+    "mean-field": {"conditional": False},
+}
+
+
+def sticks(n_choices, n_terms, precision=1.0 / 25.0):
+    """Prior of stick-breaking coefficients, equal weights at zero, intercept last."""
+    normal = Normal.from_precision(np.zeros(n_terms), precision * np.eye(n_terms))
+    return StickBreakingGate.from_prior(n_choices, GatePrior(normal, np.eye(n_terms)[-1], 1.0))
+
+
+def network(n_terms, n_classes, *, experts, latents=None, way="full"):
+    """Network with the priors of the paper: V0 = 10, a0 = 2, b0 = 1, standard deviations 5."""
+    h = latents or n_classes - 1
+    prior = MatrixNormalGamma.prior(np.zeros((h, n_terms)), 0.1 * np.eye(n_terms), 2.0, np.ones(h))
+    output = ClassOutput(sticks(n_classes, h + 1).prior, **WAYS.get(way, {}))
+    if way == "shared":
+        output = SharedClassOutput(output)
+    return Network(LatentExperts(prior), sticks(experts, n_terms), output)
+
+
+def block_of(x, codes):
+    """Rows with the intercept last, the same design for both parts."""
+    design = np.ascontiguousarray(np.vstack([x.T, np.ones((1, len(x)))]))
+    return Block({"mean": design, "gating": design}, np.asarray(codes, float)[None])
+
+
+def pinwheel(n, seed, n_test=2000):
+    """Training and test rows, standardised by an independent sample of 10 000."""
+    law, rng = SIMULATIONS["pinwheel"], np.random.default_rng(seed)
+    big = law.sample(10_000, rng)[["x1", "x2"]].to_numpy()
+    blocks = []
+    for size in (n, n_test):
+        frame = law.sample(size, rng)
+        x = (frame[["x1", "x2"]].to_numpy() - big.mean(axis=0)) / big.std(axis=0)
+        blocks.append(block_of(x, frame["label"].astype(str).astype(int)))
+    return blocks
+
+
+def breast_cancer():
+    """569 rows, 30 columns, standardised."""
+    data = load_breast_cancer()
+    return block_of((data.data - data.data.mean(axis=0)) / data.data.std(axis=0), data.target)
+
+
+def least_milliseconds(function, repeats):
+    """Least processor time of a call."""
+    times = []
+    for _ in range(repeats):
+        began = time.thread_time()
+        function()
+        times.append(time.thread_time() - began)
+    return 1e3 * min(times)
+
+
+def workload():
+    """Milliseconds of three fixed pieces of arithmetic."""
+    rng = np.random.default_rng(0)
+    square, many = rng.random((512, 512)), rng.random(1_000_000)
+
+    def invert():
+        triangle = np.zeros((15, 4096))
+        triangle[diagonal_numbers(4)] = 2.0
+        solve_and_invert(triangle, 4)
+
+    pieces = (invert, partial(np.matmul, square, square), partial(np.exp, many))
+    return [least_milliseconds(piece, 20) for piece in pieces]
+
+
+def sweep_time(model, block, sweeps=60):
+    """Milliseconds of a sweep: one pass, the update and its divergence."""
+    block = block.with_products()
+    q = model.scattered(np.random.default_rng(0))
+    for _ in range(10):
+        q = model.update(model.local(q, block).sums)
+
+    def sweep():
+        sweep = model.local(q, block)
+        model.kl(model.update(sweep.sums))
+
+    return least_milliseconds(sweep, sweeps)
+
+
+def ascent(model, block, seed, **options):
+    """One run from random experts."""
+    source = Source((block.with_products(),))
+    sums = model.local(model.scattered(np.random.default_rng(seed)), block).sums
+    return cavi(model, source, sums, **options)
+
+
+def log_density(model, sums, block):
+    """Mean log predictive probability of the labels."""
+    q = model.update(sums)
+    p = model.output.probabilities(q.output, model.latents(q, block))
+    codes = block.response[0].astype(int)
+    return float(np.log(p[codes, np.arange(len(codes))]).mean())
+
+
+def speed():
+    """Time per sweep of the two reference problems, then against the length of the latents."""
+    inverses, product, exponentials = workload()
+    print(f"workload ms: inverses {inverses:.2f}, product {product:.2f}, exp {exponentials:.2f}")
+    train, _ = pinwheel(1600, 1)
+    print(f"pinwheel N=1600 K=10 L=5: {sweep_time(network(3, 5, experts=10), train):.2f} ms")
+    cancer = sweep_time(network(31, 2, experts=20), breast_cancer())
+    print(f"breast_cancer K=20: {cancer:.2f} ms")
+    for latents in (2, 4, 8):
+        times = [
+            sweep_time(network(3, 5, experts=10, latents=latents, way=way), train, 15)
+            for way in (*WAYS, "shared")
+        ]
+        timed = zip((*WAYS, "shared"), times, strict=True)
+        print(f"h={latents}:", *(f"{way} {ms:.2f}" for way, ms in timed), "ms")
+
+
+def acceleration():
+    """Sweeps to convergence with and without extrapolation."""
+    for n in (200, 1600):
+        train, _ = pinwheel(n, 1)
+        model = network(3, 5, experts=10)
+        runs = [ascent(model, train, 0, accelerate=a, max_iter=3000) for a in (False, True)]
+        print(
+            f"pinwheel N={n}: plain {runs[0].n_iter} sweeps to {runs[0].bound:.2f},",
+            f"accelerated {runs[1].n_iter} to {runs[1].bound:.2f}",
+        )
+
+
+def density():
+    """Held-out density of single starts on the pinwheel."""
+    for n in (200, 1600):
+        values = []
+        for data_seed in range(3):
+            train, test = pinwheel(n, data_seed)
+            model = network(3, 5, experts=10)
+            for start in range(3):
+                run = ascent(model, train, start, max_iter=1000)
+                values.append(log_density(model, run.sums, test))
+        print(f"pinwheel N={n}: log density {np.mean(values):.3f}", np.round(values, 3).tolist())
+
+
+if __name__ == "__main__":
+    keep_freed_memory()
+    with threadpool_limits(1):
+        speed()
+        acceleration()
+        if "density" in sys.argv:
+            density()
