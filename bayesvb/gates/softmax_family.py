@@ -13,6 +13,7 @@ from scipy.special import log_softmax
 from bayesvb.blocks import Block
 from bayesvb.factors.normal import Normal
 from bayesvb.gates.base import AbstractGate, GatePrior, LogitSums, gaussian_logits
+from bayesvb.gates.logit_coordinates import LogitCoordinates
 from bayesvb.linalg import inverse_and_log_det, pack, products, quadratic_weights, times, unpack
 from bayesvb.special import expected_softmax
 from bayesvb.stats import Stats
@@ -57,6 +58,12 @@ def damped_step(prior: Normal, posterior: Normal, sums: SlopeSums) -> LogitSums:
     held_back = posterior.precision - prior.precision - curvature
     curvature += (1.0 - share) * held_back
     return centred_sums(prior, mean, curvature)
+
+
+def full_step(posterior: Normal, sums: SlopeSums) -> LogitSums:
+    """Full natural-gradient step: derivatives in ``E[g]`` and in ``-E[g g'] / 2``."""
+    pull = times(unpack(sums.curvature), posterior.mean)
+    return LogitSums(sums.curvature, sums.gradient + pull)
 
 
 def centred_sums(
@@ -147,6 +154,10 @@ class AbstractSoftmaxGate(AbstractGate[Normal, LogitSums], abc.ABC):
         index = np.asarray(order)
         prior = replace(self.prior, mean=self.prior.mean[index])
         return replace(self, prior=prior), LogitSums(sums.curvature[index], sums.linear[index])
+
+    def coordinates(self, posterior: Normal) -> LogitCoordinates:
+        """Standard coordinates of the coefficients."""
+        return LogitCoordinates(posterior)
 
     def coefficients(
         self, draws: Float[np.ndarray, "draws experts terms"]
