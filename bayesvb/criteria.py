@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import islice
 
 import numpy as np
@@ -65,12 +66,18 @@ def waic(blocks: Blocks, *, labels: pd.Index | None = None) -> object:
     return elpd_data(Elpd("waic", pointwise, total, draws, high > 0, None, labels))
 
 
-def loo(blocks: Blocks, *, labels: pd.Index | None = None) -> object:
+def loo(
+    blocks: Blocks,
+    *,
+    labels: pd.Index | None = None,
+    log_ratio: Float[np.ndarray, " draws"] | None = None,
+) -> object:
     """Pareto-smoothed leave-one-out criterion, as the installed ArviZ's ``ELPDData``.
 
     ``elpd = Σᵢ log Σ_s w_is p(yᵢ|θ_s)`` with the weights of a row its smoothed
-    ``1/p(yᵢ|θ_s)``. Draws of an approximate posterior describe the predictive density of the
-    approximation; independent draws are assumed.
+    ``1/p(yᵢ|θ_s)``; independent draws are assumed. Draws of an approximate posterior describe the
+    predictive density of the approximation, unless ``log_ratio`` is given: then a row's ratios
+    are ``p(θ_s, y) / (q(θ_s) p(yᵢ|θ_s))``, and its Pareto k judges both corrections together.
 
     Parameters
     ----------
@@ -79,6 +86,8 @@ def loo(blocks: Blocks, *, labels: pd.Index | None = None) -> object:
         only one is held at a time.
     labels : pandas.Index, optional
         Names of all rows, for messages and the coordinate of the pointwise values.
+    log_ratio : (draws,) array, optional
+        ``log p(θ_s, y) − log q(θ_s)``, up to a constant, of draws from an approximate posterior q.
 
     Raises
     ------
@@ -89,11 +98,14 @@ def loo(blocks: Blocks, *, labels: pd.Index | None = None) -> object:
     References
     ----------
     Vehtari, Gelman, Gabry (2017), Practical Bayesian model evaluation using leave-one-out
-    cross-validation and WAIC, arXiv:1507.04544, section 2.1.
+    cross-validation and WAIC, arXiv:1507.04544, section 2.1. Magnusson, Andersen,
+    Jonasson, Vehtari (2019), Bayesian leave-one-out cross-validation for large data,
+    arXiv:1904.10679, for the ratios of an approximate posterior.
     """
     from bayesvb.elpd import Elpd, elpd_data
 
-    pointwise, p, pareto_k, draws = _accumulate(_pointwise_loo, blocks, labels)
+    one_row = partial(_pointwise_loo, log_ratio=log_ratio)
+    pointwise, p, pareto_k, draws = _accumulate(one_row, blocks, labels)
     result = Elpd("loo", pointwise, float(p.sum()), draws, False, pareto_k, labels)
     high = int(np.count_nonzero(pareto_k > result.good_k))
     if not high:
@@ -140,13 +152,21 @@ def _pointwise_waic(block: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarr
     return _log_mean_exp(block) - p, p, np.full_like(p, np.nan)
 
 
-def _pointwise_loo(block: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _pointwise_loo(
+    block: np.ndarray, *, log_ratio: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Expected log density, effective parameters and Pareto k of each row."""
     from bayesvb.psis import psis
 
-    log_weights, pareto_k = psis(-block)
+    if log_ratio is None:
+        log_weights, pareto_k = psis(-block)
+        density = _log_mean_exp(block)
+    else:
+        log_weights, pareto_k = psis(log_ratio[:, None] - block)
+        whole, _ = psis(log_ratio[:, None])
+        density = logsumexp(whole + block, axis=0)
     elpd = logsumexp(log_weights + block, axis=0)
-    return elpd, _log_mean_exp(block) - elpd, pareto_k
+    return elpd, density - elpd, pareto_k
 
 
 def _log_mean_exp(block: np.ndarray) -> np.ndarray:

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.errors import DataError
+from bayesvb.linear_response import LinearResponse
 from bayesvb.named_draws import count
 from bayesvb.parts import Draws
 from bayesvb.summary import PROB
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 class Fit:
     """A fitted model, in the units of the data; components are numbered by share, largest first.
 
-    Intervals are those of a mean-field posterior, which is usually narrower than the exact one.
+    Intervals have the linear-response covariance where that is to be had: a mean-field posterior
+    by itself is narrower than the exact one.
 
     Attributes
     ----------
@@ -39,7 +41,15 @@ class Fit:
     order : tuple of int
         Number that each component had during the ascent.
     draws : Mapping of str to ndarray
-        Draws from the variational posterior on the standardised scale.
+        Draws that intervals go by, on the standardised scale.
+    log_q : ndarray, shape (draws,)
+        Log density of the draws under the approximation that they are from.
+    covariance : {"linear-response", "mean-field", "importance"}
+        What the draws were made with.
+    q_draws : Mapping of str to ndarray
+        Draws from the variational posterior by itself.
+    response : LinearResponse
+        Covariance of all parameters beyond mean-field, or why there is none.
     restarts : pandas.DataFrame
         One row per restart: start, elbo, n_iter, converged, rows, seconds, best. The largest elbo
         is kept; with ``softmax-bouchard`` the largest ``score``, a tighter bound of the same q.
@@ -60,6 +70,10 @@ class Fit:
     sums: Any
     order: tuple[int, ...]
     draws: Draws
+    log_q: Float[np.ndarray, " draws"]
+    covariance: str
+    q_draws: Draws
+    response: LinearResponse
     restarts: pd.DataFrame
     traces: Mapping[int | str, Float[np.ndarray, " sweeps"]]
     converged: bool
@@ -104,8 +118,7 @@ class Fit:
     def idata(self) -> Any:
         """ArviZ object: InferenceData on ArviZ 0.x, DataTree on ArviZ 1.x.
 
-        Made anew on each access: keep it in a variable. Groups with one number per draw and row
-        are left out, with a warning, beyond 1 GiB.
+        Made anew on each access. Groups with one number per draw and row are left out beyond 1 GiB.
         """
         from bayesvb.idata import arviz_object
 
@@ -113,17 +126,10 @@ class Fit:
 
     @property
     def khat(self) -> float:
-        """Pareto k of the approximation: below 0.5 good, to 0.7 usable, NaN if it is exact.
+        """Pareto k of the approximation: below 0.5 good, to 0.7 usable, NaN if it is exact."""
+        from bayesvb.trust import pareto_k
 
-        References
-        ----------
-        Yao, Vehtari, Simpson, Gelman (2018), Yes, but did it work?, arXiv:1802.02538, section 3.
-        """
-        from bayesvb.criteria import khat
-        from bayesvb.named_draws import log_joint
-
-        joint = log_joint(self.core, self.model.source, self.draws, self.model.log_unit)
-        return khat(joint - self.core.log_posterior(self.q, self.draws))
+        return pareto_k(self)
 
     def waic(self) -> Any:
         """Widely applicable information criterion, as ArviZ's result object."""
@@ -132,20 +138,41 @@ class Fit:
 
         return waic(log_lik_blocks_of(self), labels=self.model.design.index)
 
-    def loo(self) -> Any:
-        """PSIS leave-one-out cross-validation, as ArviZ's result object."""
-        from bayesvb.criteria import loo
-        from bayesvb.idata import log_lik_blocks_of
+    def loo(self, *, corrected: bool = False) -> Any:
+        """PSIS leave-one-out cross-validation, as ArviZ's result object.
 
-        return loo(log_lik_blocks_of(self), labels=self.model.design.index)
+        Parameters
+        ----------
+        corrected : bool
+            Weigh draws by the ratio of the exact to the approximate posterior as well: the Pareto k
+            of a row then judges both. Without, the result is that of ArviZ on ``idata``.
+        """
+        from bayesvb.trust import loo
 
-    def summary(self, prob: float = PROB) -> pd.DataFrame:
+        return loo(self, corrected=corrected)
+
+    def with_covariance(self, covariance: str) -> Fit:
+        """The same fit with other draws, for all that is made of draws.
+
+        Parameters
+        ----------
+        covariance : {"linear-response", "mean-field", "importance"}
+            ``"importance"``: drawn again by smoothed importance weights, which makes up for what
+            the approximation lacks; a DataError where their Pareto k is above 0.7.
+        """
+        from bayesvb.trust import with_covariance
+
+        return with_covariance(self, covariance)
+
+    def summary(self, prob: float = PROB, *, covariance: str | None = None) -> pd.DataFrame:
         """One row per coefficient, noise and share.
 
         Parameters
         ----------
         prob : float
             Probability of the equal-tailed intervals.
+        covariance : str, optional
+            As in ``with_covariance``; the fit's own if left out. ``attrs`` of the table say it.
 
         Returns
         -------
@@ -155,7 +182,8 @@ class Fit:
         """
         from bayesvb.summary import coefficient_table
 
-        return coefficient_table(self, prob)
+        fit = self if covariance is None else self.with_covariance(covariance)
+        return coefficient_table(fit, prob)
 
     def components(self, prob: float = PROB) -> pd.DataFrame:
         """One row per component.
@@ -234,10 +262,7 @@ class Fit:
         return predicted
 
     def log_density(self, data: object = None) -> pd.Series:
-        """Log posterior-predictive density of each row's observed response(s).
-
-        Rows that lack a value are NaN.
-        """
+        """Log predictive density of each row's observed response(s); NaN where one is missing."""
         densities: pd.Series = self.model.log_density(self, data)
         return densities
 
@@ -246,10 +271,7 @@ class Fit:
     ) -> Float[np.ndarray, "draws rows experts"]:
         """Draws of the component weights at each complete row of ``data``.
 
-        Raises
-        ------
-        DataError
-            If more draws are asked for than the fit has.
+        A DataError if more ``draws`` are asked for than the fit has.
         """
         n_draws = count(self.draws)
         if draws is not None and not 1 <= draws <= n_draws:

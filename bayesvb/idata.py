@@ -51,7 +51,7 @@ def fixed_groups(fit: Fit) -> tuple[dict[str, Any], NamedDraws]:
     named = fit.model.named_draws(fit)
     statistics = {
         "lp": log_joint(fit.core, fit.model.source, fit.draws, fit.model.log_unit),
-        "log_q": fit.core.log_posterior(fit.q, fit.draws),
+        "log_q": fit.log_q,
     }
     elbo = fit.elbo_trace.to_numpy()
     constant = by_row(fit, covariates(fit)).assign_coords(iteration=np.arange(len(elbo)))
@@ -130,6 +130,7 @@ def attributes(fit: Fit) -> dict[str, object]:
         "family": fit.model.family,
         "n_components": fit.model.options().get("n_components", 1),
         "inference_method": "cavi",
+        "covariance": fit.covariance,
         "inference_library": "bayesvb",
         "inference_library_version": bayesvb.__version__,
         "modeling_interface": "bayesvb",

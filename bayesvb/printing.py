@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MANY_TERMS = 40
 """Rows of one coefficient table that are printed in full."""
 
-NARROW = "Intervals are those of a mean-field approximation, usually narrower than exact ones."
+NARROW = "Intervals are those of a mean-field approximation, usually narrower than exact ones"
 
 
 def model_text(model: AbstractWorkbench) -> str:
@@ -63,7 +63,7 @@ def fit_text(fit: Fit) -> str:
     lines = [
         fit.model.title,
         *formula_lines(fit.model),
-        f"Draws:     {count(fit.draws)} of q, seed {fit.seed}",
+        f"Draws:     {count(fit.draws)} ({fit.covariance}), seed {fit.seed}",
         *_fit_lines(fit),
     ]
     if fit.model.order_rule:
@@ -71,7 +71,7 @@ def fit_text(fit: Fit) -> str:
     for part, title in fit.model.headings(fit).items():
         if part in table.index.get_level_values("part"):
             lines += ["", _coefficients(table, part, title)]
-    lines += ["", accuracy_line(fit), NARROW, *fit.model.notes(fit)]
+    lines += ["", accuracy_line(fit), interval_line(fit), *fit.model.notes(fit)]
     if fit.model.order_rule and len(fit.components()) > 1:
         lines.append(fit.model.order_rule)
     return "\n".join(lines)
@@ -84,6 +84,15 @@ def _fit_lines(fit: Fit) -> list[str]:
     restarts = f"best of {len(bounds)} restarts ({close} within 0.1)"
     first = f"Fit:       ELBO {fit.elbo:.1f}, {ended} {fit.n_iter} passes, {restarts}"
     return [first, f"           k-hat {khat_text(fit.khat)}, {fit.seconds:.2f} s"]
+
+
+def interval_line(fit: Fit) -> str:
+    """What intervals are made with."""
+    if fit.covariance == "mean-field":
+        return f"{NARROW}{'' if fit.response.failure is None else f': {fit.response.failure}'}."
+    if fit.covariance == "importance":
+        return "Intervals are those of draws by importance weights."
+    return "Intervals have the linear-response covariance of all parameters."
 
 
 def khat_text(khat: float) -> str:

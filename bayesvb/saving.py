@@ -18,6 +18,7 @@ from bayesvb.arviz import as_tree, to_arviz
 from bayesvb.errors import DataError, FormulaError
 from bayesvb.fit import Fit
 from bayesvb.idata import attributes, fixed_groups
+from bayesvb.linear_response import LinearResponse
 from bayesvb.stats import Stats
 from bayesvb.storage import dataset_to_frame, frame_to_dataset, read_tree, write_tree
 
@@ -51,6 +52,8 @@ def _description(fit: Fit) -> dict[str, object]:
         "formula": model.formula.text,
         "options": model.options(),
         "order": list(fit.order),
+        "response": {"n_iter": fit.response.n_iter, "failure": fit.response.failure},
+        "covariance": fit.covariance,
         "traces": [str(key) for key in fit.traces],
         "restarts": fit.restarts.to_dict(orient="list"),
         "converged": fit.converged,
@@ -65,7 +68,8 @@ def _state(fit: Fit) -> xr.Dataset:
     import xarray as xr
 
     arrays = {f"sums.{name}": leaf for name, leaf in fit.sums.leaves()}
-    arrays |= {f"draws.{name}": values for name, values in fit.draws.items()}
+    arrays |= {f"draws.{name}": values for name, values in fit.q_draws.items()}
+    arrays["response"] = fit.response.covariance
     arrays |= {f"trace.{key}": trace for key, trace in fit.traces.items()}
     arrays["complete"] = fit.model.design.complete.astype(np.int8)
     if fit.model.weights is not None:
@@ -167,16 +171,18 @@ def _rebuilt(
     core = model.relabelled(told["order"])
     restarts = pd.DataFrame(told["restarts"])
     restarts.index = pd.RangeIndex(1, len(restarts) + 1, name="restart")
-    return Fit(
+    sums = filled(core.start(blank_sums(core, model.source)), state, "sums.")
+    q, q_draws = core.update(sums), _named(state, "draws.")
+    fit = Fit(
         model=model,
         core=core,
-        sums=filled(core.start(blank_sums(core, model.source)), state, "sums."),
+        sums=sums,
         order=tuple(told["order"]),
-        draws={
-            name.removeprefix("draws."): values
-            for name, values in state.items()
-            if name.startswith("draws.")
-        },
+        draws=q_draws,
+        log_q=core.log_posterior(q, q_draws),
+        covariance="mean-field",
+        q_draws=q_draws,
+        response=LinearResponse(state["response"], **told["response"]),
         restarts=restarts,
         traces={_key(key): state[f"trace.{key}"] for key in told["traces"]},
         converged=told["converged"],
@@ -184,6 +190,12 @@ def _rebuilt(
         seconds=told["seconds"],
         seed=told["seed"],
     )
+    return fit.with_covariance(told["covariance"])
+
+
+def _named(state: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
+    """Arrays whose names begin so, without it."""
+    return {name[len(prefix) :]: array for name, array in state.items() if name.startswith(prefix)}
 
 
 def _key(text: str) -> int | str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -54,7 +55,16 @@ def coefficient_table(fit: Fit, prob: float = PROB) -> pd.DataFrame:
             "p_positive": (flat > 0.0).mean(axis=0) if signed else np.nan,
         }
         tables.append(pd.DataFrame(columns, index=_labels(named, name, part)))
-    return pd.concat(tables)
+    whole = pd.concat(tables)
+    whole.attrs = intervals(fit)
+    return whole
+
+
+def intervals(fit: Fit) -> dict[Hashable | None, str]:
+    """What a table says of its intervals: their covariance, and why it is only mean-field."""
+    label: dict[Hashable | None, str] = {"covariance": fit.covariance}
+    failure = fit.response.failure
+    return label if failure is None else label | {"failure": failure}
 
 
 def _labels(named: NamedDraws, name: str, part: str) -> pd.MultiIndex:

@@ -55,7 +55,7 @@ def test_numpy_whole_numbers_count_as_whole(regimes, unchecked):
     [
         ("sofmax", ["one of 'softmax'", "did you mean 'softmax'"]),
         ("stick breaking", ["did you mean 'stick-breaking'"]),
-        ("", ["one of 'softmax', 'stick-breaking', 'dirichlet'"]),
+        ("", ["one of 'softmax', .*'dirichlet'"]),
         ("probit", ["one of"]),
     ],
 )

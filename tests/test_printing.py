@@ -44,7 +44,7 @@ def test_a_fit_shows_what_the_tables_hold(regimes, gate):
     assert lines[1:4] == [
         "Formula:   y ~ x | gating(x)",
         "Data:      150 rows",
-        "Draws:     60 of q, seed 5",
+        "Draws:     60 (linear-response), seed 5",
     ]
     close = int((fit.restarts["elbo"] > fit.restarts["elbo"].max() - 0.1).sum())
     assert lines[4] == (
@@ -59,7 +59,9 @@ def test_a_fit_shows_what_the_tables_hold(regimes, gate):
         assert re.search(rf"{component} +{term} +{re.escape(estimate)} ", text)
     assert (f"gating ({fit.core.gate.coefficient_meaning()})" in text) == (gate != "dirichlet")
     assert re.search(r"LOO elpd -?\d+\.\d \(se \d+\.\d\), p -?\d+\.\d, ", lines[-3])
-    assert lines[-2] == (
+    assert lines[-2] == "Intervals have the linear-response covariance of all parameters."
+    narrow = str(fit.with_covariance("mean-field")).splitlines()[-2]
+    assert narrow == (
         "Intervals are those of a mean-field approximation, usually narrower than exact ones."
     )
     assert lines[-1] == "Components are sorted by share."

@@ -13,6 +13,7 @@ from bayesvb.experts.linear import LinearExperts
 from bayesvb.factors import MatrixNormalGamma, Normal
 from bayesvb.gates import GATES
 from bayesvb.gates.base import GatePrior
+from bayesvb.linear_response import linear_response
 from bayesvb.models.mixture import Mixture
 
 N_DRAWS = 40_000
@@ -76,13 +77,24 @@ def fit(ascents):
     return fit_of(*ascents)
 
 
-def fit_of(model, runs):
-    """Draws from the best ascent, expert 1 being the one with the larger slope."""
+def chosen_of(model, runs):
+    """The best ascent, expert 1 being the one with the larger slope."""
     best = max(runs, key=lambda run: run.bound)
     slopes = model.update(best.sums).experts.mean[:, 0, 1]
     order = np.argsort(-slopes).tolist()
     model, sums = model.permuted(order, best.sums)
+    return model, sums, best.bound
+
+
+def fit_of(model, runs):
+    """Draws from the best ascent."""
+    model, sums, bound = chosen_of(model, runs)
     draws = model.draws(model.update(sums), N_DRAWS, np.random.default_rng(1))
+    return identified(model, draws, bound)
+
+
+def identified(model, draws, bound):
+    """Coefficients, log odds of the first expert and noise."""
     origin, one = (Block({"gating": np.array([[1.0], [x]])}, np.zeros((0, 1))) for x in (0.0, 1.0))
 
     def log_odds(block):
@@ -91,11 +103,24 @@ def fit_of(model, runs):
 
     intercept = log_odds(origin)
     return SimpleNamespace(
-        bound=best.bound,
+        bound=bound,
         coefficients=draws["coefficients"][:, :, 0],
         gate=np.stack([intercept, log_odds(one) - intercept], axis=1),
         sigma=draws["precision"][:, :, 0] ** -0.5,
     )
+
+
+@pytest.fixture(scope="module")
+def responded(ascents, rows):
+    """The same draws with the linear-response covariance."""
+    model, sums, bound = chosen_of(*ascents)
+    x, y = rows
+    design = np.vstack([np.ones_like(x), x])
+    source = Source((Block({"mean": design, "gating": design}, y[None]),))
+    q = model.update(sums)
+    draws = model.draws(q, N_DRAWS, np.random.default_rng(1))
+    moved, _ = linear_response(model, source, sums).move(model, q, draws)
+    return identified(model, moved, bound)
 
 
 def test_every_start_reaches_the_optimum_of_the_other_implementation(ascents, reference):
@@ -137,6 +162,13 @@ def test_posterior_spreads_are_below_those_of_sampling_by_a_known_part(fit, refe
     ratio = getattr(fit, name).std(axis=0) / reference["nuts"][f"{name}_sd"]
     assert (ratio > 0.66).all()
     assert (ratio < (1.2 if name == "gate" else 1.0)).all()
+
+
+@pytest.mark.parametrize("name", ["coefficients", "gate", "sigma"])
+def test_linear_response_has_the_spreads_of_sampling(responded, reference, name):
+    """Sampling itself leaves 2 % (4000 draws)."""
+    ratio = getattr(responded, name).std(axis=0) / reference["nuts"][f"{name}_sd"]
+    assert (np.abs(ratio - 1.0) < 0.05).all()
 
 
 def test_the_truth_lies_inside_the_posterior(fit):

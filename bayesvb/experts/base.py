@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesvb.blocks import Block
+from bayesvb.coordinates import AbstractCoordinates
 from bayesvb.parts import AbstractRows, Draws
 from bayesvb.stats import Stats
 
@@ -48,6 +49,10 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, SumsT]):
         numpy.linalg.LinAlgError
             The sums are of no data.
         """
+
+    def coordinates(self, posterior: PosteriorT) -> AbstractCoordinates | None:
+        """Standard coordinates of the parameters; None if intervals are to stay mean-field."""
+        return None
 
     @abc.abstractmethod
     def kl(self, posterior: PosteriorT) -> float:

@@ -9,6 +9,7 @@ from jaxtyping import Float, Int
 
 from bayesvb.blocks import Block
 from bayesvb.experts.base import AbstractExperts
+from bayesvb.experts.linear_coordinates import LinearCoordinates
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.linalg import products, quadratic_weights, unpack
 from bayesvb.parts import AbstractRows, Draws
@@ -109,6 +110,10 @@ class LinearExperts(AbstractExperts[MatrixNormalGamma, LinearSums]):
     def kl(self, posterior: MatrixNormalGamma) -> float:
         """``KL(posterior || prior)``, summed over experts."""
         return posterior.kl(self.prior)
+
+    def coordinates(self, posterior: MatrixNormalGamma) -> LinearCoordinates:
+        """Standard coordinates of coefficients and precisions."""
+        return LinearCoordinates(posterior)
 
     def predictive(
         self, posterior: MatrixNormalGamma, block: Block, response: int

@@ -7,7 +7,6 @@ rows. Rows that share their regressors share ``V``: the leading axis of the matr
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 from jaxtyping import Float
@@ -47,7 +46,7 @@ class Loadings:
         precision: Float[np.ndarray, "matrices columns columns"],
         shape: float,
         rate: float,
-    ) -> Self:
+    ) -> Loadings:
         """Loadings with this mean and scaled precision.
 
         Raises

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.blocks import Block
+from bayesvb.coordinates import AbstractCoordinates
 from bayesvb.factors.normal import Normal
 from bayesvb.linalg import products, times, unpack
 from bayesvb.parts import AbstractRows
@@ -116,6 +117,18 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, SumsT]):
         The sums themselves where the update is an exact coordinate maximisation.
         """
         return cast(SumsT, sums)
+
+    def stationary(self, posterior: PosteriorT, sums: Any) -> SumsT:
+        """Derivative of the rows' part of the bound in the expected sufficient statistics.
+
+        Equal to the statistics of the posterior where its bound is stationary. The sums of a pass
+        under this posterior themselves where the update is an exact coordinate maximisation.
+        """
+        return cast(SumsT, sums)
+
+    def coordinates(self, posterior: PosteriorT) -> AbstractCoordinates | None:
+        """Standard coordinates of the parameters; None if intervals are to stay mean-field."""
+        return None
 
     @abc.abstractmethod
     def kl(self, posterior: PosteriorT) -> float:

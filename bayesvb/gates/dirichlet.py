@@ -7,8 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
+from scipy.linalg import helmert
+from scipy.special import polygamma, softmax
 
 from bayesvb.blocks import Block
+from bayesvb.coordinates import AbstractCoordinates
 from bayesvb.factors.dirichlet import Dirichlet
 from bayesvb.gates.base import AbstractGate, GatePrior
 from bayesvb.parts import AbstractRows
@@ -31,6 +34,46 @@ class DirichletRows(AbstractRows):
     def sums(self, responsibilities: Float[np.ndarray, "experts rows"]) -> WeightSums:
         """Sum of the responsibilities."""
         return WeightSums(responsibilities.sum(axis=1))
+
+
+@dataclass(frozen=True)
+class SimplexCoordinates(AbstractCoordinates):
+    """``L^-1 H (log pi - E log pi)``: contrasts ``H`` of log weights with covariance ``L L'``."""
+
+    posterior: Dirichlet
+
+    @property
+    def contrasts(self) -> Float[np.ndarray, "coordinates experts"]:
+        """``L^-1 H``, rows of ``H`` orthonormal with sum zero."""
+        plain = helmert(len(self.posterior.concentration))
+        covariance = plain * polygamma(1, self.posterior.concentration) @ plain.T
+        return np.asarray(np.linalg.solve(np.linalg.cholesky(covariance), plain))
+
+    def expectations(self) -> Float[np.ndarray, " entries"]:
+        """Expected log weights."""
+        return self.posterior.expected_log
+
+    def tilts(self) -> Float[np.ndarray, "coordinates entries"]:
+        """The contrasts: log weights are what the concentrations are multiplied by."""
+        return self.contrasts
+
+    def standard(
+        self, draws: Float[np.ndarray, "draws experts"]
+    ) -> Float[np.ndarray, "draws coordinates"]:
+        """Contrasts of log weights; a weight that underflowed is taken at the smallest float."""
+        log_weights = np.log(np.maximum(draws, np.finfo(float).tiny))
+        return np.asarray((log_weights - self.posterior.expected_log) @ self.contrasts.T)
+
+    def parameters(
+        self, standard: Float[np.ndarray, "draws coordinates"]
+    ) -> Float[np.ndarray, "draws experts"]:
+        """Weights with these contrasts."""
+        shift = standard @ np.linalg.pinv(self.contrasts).T
+        return np.asarray(softmax(self.posterior.expected_log + shift, axis=1))
+
+    def log_volume(self, draws: Float[np.ndarray, "draws experts"]) -> Float[np.ndarray, " draws"]:
+        """``sum log pi``."""
+        return np.asarray(np.log(np.maximum(draws, np.finfo(float).tiny)).sum(axis=1))
 
 
 @dataclass(frozen=True)
@@ -103,6 +146,10 @@ class DirichletGate(AbstractGate[Dirichlet, WeightSums]):
         index = np.asarray(order)
         prior = Dirichlet(self.prior.concentration[index])
         return replace(self, prior=prior), WeightSums(sums.weight[index])
+
+    def coordinates(self, posterior: Dirichlet) -> SimplexCoordinates:
+        """Standard coordinates of the weights."""
+        return SimplexCoordinates(posterior)
 
     def coefficients(
         self, draws: Float[np.ndarray, "draws experts"]

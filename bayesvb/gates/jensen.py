@@ -14,6 +14,7 @@ from bayesvb.gates.softmax_family import (
     AbstractSoftmaxGate,
     SlopeSums,
     damped_step,
+    full_step,
     logit_moments,
 )
 from bayesvb.linalg import products
@@ -75,3 +76,7 @@ class JensenGate(AbstractSoftmaxGate):
     def advance(self, posterior: Normal, sums: SlopeSums) -> LogitSums:
         """Natural-gradient step of all components at once: what ``alpha`` is never shows."""
         return damped_step(self.prior, posterior, sums)
+
+    def stationary(self, posterior: Normal, sums: SlopeSums) -> LogitSums:
+        """Full natural-gradient step, undamped."""
+        return full_step(posterior, sums)

@@ -14,6 +14,7 @@ from bayesvb.gates.softmax_family import (
     AbstractSoftmaxGate,
     SlopeSums,
     damped_step,
+    full_step,
     logit_moments,
 )
 from bayesvb.gates.tilted import tilted_bound
@@ -82,3 +83,7 @@ class SoftmaxGate(AbstractSoftmaxGate):
     def advance(self, posterior: Normal, sums: SlopeSums) -> LogitSums:
         """Quasi-Newton step for the mean (Newton's for two components), damped for the spread."""
         return damped_step(self.prior, posterior, sums)
+
+    def stationary(self, posterior: Normal, sums: SlopeSums) -> LogitSums:
+        """Full natural-gradient step, undamped."""
+        return full_step(posterior, sums)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import abc
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
 
 import numpy as np
 from jaxtyping import Float
@@ -14,6 +13,7 @@ from scipy.special import log_softmax
 from bayesvb.blocks import Block
 from bayesvb.factors.normal import Normal
 from bayesvb.gates.base import AbstractGate, GatePrior, LogitSums, gaussian_logits
+from bayesvb.gates.logit_coordinates import LogitCoordinates
 from bayesvb.linalg import inverse_and_log_det, pack, products, quadratic_weights, times, unpack
 from bayesvb.special import expected_softmax
 from bayesvb.stats import Stats
@@ -60,6 +60,12 @@ def damped_step(prior: Normal, posterior: Normal, sums: SlopeSums) -> LogitSums:
     return centred_sums(prior, mean, curvature)
 
 
+def full_step(posterior: Normal, sums: SlopeSums) -> LogitSums:
+    """Full natural-gradient step: derivatives in ``E[g]`` and in ``-E[g g'] / 2``."""
+    pull = times(unpack(sums.curvature), posterior.mean)
+    return LogitSums(sums.curvature, sums.gradient + pull)
+
+
 def centred_sums(
     prior: Normal,
     mean: Float[np.ndarray, "experts terms"],
@@ -93,7 +99,7 @@ class AbstractSoftmaxGate(AbstractGate[Normal, LogitSums], abc.ABC):
     prior: Normal
 
     @classmethod
-    def from_prior(cls, n_components: int, prior: GatePrior) -> Self:
+    def from_prior(cls, n_components: int, prior: GatePrior) -> AbstractSoftmaxGate:
         """Gate with the same prior for each component."""
         mean = np.tile(prior.coefficients.mean, (n_components, 1))
         return cls(replace(prior.coefficients, mean=mean))
@@ -141,11 +147,17 @@ class AbstractSoftmaxGate(AbstractGate[Normal, LogitSums], abc.ABC):
         """Log density of each draw."""
         return np.asarray((posterior or self.prior).log_density(draws).sum(axis=-1))
 
-    def permuted(self, order: Sequence[int], sums: LogitSums) -> tuple[Self, LogitSums]:
+    def permuted(
+        self, order: Sequence[int], sums: LogitSums
+    ) -> tuple[AbstractSoftmaxGate, LogitSums]:
         """Gate and sums after a new labelling."""
         index = np.asarray(order)
         prior = replace(self.prior, mean=self.prior.mean[index])
         return replace(self, prior=prior), LogitSums(sums.curvature[index], sums.linear[index])
+
+    def coordinates(self, posterior: Normal) -> LogitCoordinates:
+        """Standard coordinates of the coefficients."""
+        return LogitCoordinates(posterior)
 
     def coefficients(
         self, draws: Float[np.ndarray, "draws experts terms"]

@@ -11,6 +11,7 @@ from jaxtyping import Float
 from bayesvb.blocks import Block
 from bayesvb.factors.normal import Normal
 from bayesvb.gates.base import AbstractGate, GatePrior, LogitSums, gaussian_logits
+from bayesvb.gates.logit_coordinates import LogitCoordinates
 from bayesvb.linalg import products, quadratic_weights
 from bayesvb.parts import AbstractRows
 from bayesvb.special import expected_expit, jaakkola
@@ -149,6 +150,10 @@ class StickBreakingGate(AbstractGate[Normal, LogitSums]):
         new_label = np.argsort(order)
         old = self.order or tuple(range(self.n_components))
         return replace(self, order=tuple(int(new_label[k]) for k in old)), sums
+
+    def coordinates(self, posterior: Normal) -> LogitCoordinates:
+        """Standard coordinates of the coefficients."""
+        return LogitCoordinates(posterior)
 
     def coefficients(
         self, draws: Float[np.ndarray, "draws sticks terms"]

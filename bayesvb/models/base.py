@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.blocks import Block
+from bayesvb.coordinates import AbstractCoordinates
 from bayesvb.parts import Draws
 from bayesvb.stats import Slack, Stats, Sweep
 
@@ -51,6 +52,18 @@ class AbstractModel(abc.ABC, Generic[PosteriorT, SumsT]):
         closed form makes its step here.
         """
         return cast(SumsT, sums)
+
+    def stationary(self, posterior: PosteriorT, sums: Any) -> SumsT:
+        """Derivative of the rows' part of the bound in the expected sufficient statistics.
+
+        Equal to the statistics of the posterior where its bound is stationary. The sums of a pass
+        under this posterior themselves where the update is an exact coordinate maximisation.
+        """
+        return cast(SumsT, sums)
+
+    def coordinates(self, posterior: PosteriorT) -> AbstractCoordinates | None:
+        """Standard coordinates of the parameters; None if intervals are to stay mean-field."""
+        return None
 
     def slack(self, posterior: PosteriorT, block: Block) -> Slack:
         """What these rows add to the bound where ascents are ranked; nothing as a rule."""

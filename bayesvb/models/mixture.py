@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
+from scipy.linalg import block_diag
 from scipy.special import logsumexp
 
 from bayesvb.blocks import Block
+from bayesvb.coordinates import AbstractCoordinates
 from bayesvb.experts.base import AbstractExperts
 from bayesvb.gates.base import AbstractGate
 from bayesvb.models.base import AbstractModel
@@ -34,6 +36,37 @@ class MixturePosterior:
 
     experts: Any
     gate: Any
+
+
+@dataclass(frozen=True)
+class MixtureCoordinates(AbstractCoordinates):
+    """Standard coordinates of the experts, then those of the gate."""
+
+    experts: AbstractCoordinates
+    gate: AbstractCoordinates
+
+    def expectations(self) -> Float[np.ndarray, " entries"]:
+        """Those of the experts, then those of the gate."""
+        return np.concatenate([self.experts.expectations(), self.gate.expectations()])
+
+    def tilts(self) -> Float[np.ndarray, "coordinates entries"]:
+        """Tilts of the experts touch their sums only, those of the gate its own."""
+        return np.asarray(block_diag(self.experts.tilts(), self.gate.tilts()))
+
+    def standard(self, draws: Draws) -> Float[np.ndarray, "draws coordinates"]:
+        """Coordinates of draws of all parameters."""
+        parts = [self.experts.standard(draws), self.gate.standard(draws["gate"])]
+        return np.concatenate(parts, axis=1)
+
+    def parameters(self, standard: Float[np.ndarray, "draws coordinates"]) -> Draws:
+        """Draws of all parameters at these coordinates."""
+        n_experts = len(self.experts.tilts())
+        experts = self.experts.parameters(standard[:, :n_experts])
+        return {**experts, "gate": self.gate.parameters(standard[:, n_experts:])}
+
+    def log_volume(self, draws: Draws) -> Float[np.ndarray, " draws"]:
+        """Sum of both."""
+        return np.asarray(self.experts.log_volume(draws) + self.gate.log_volume(draws["gate"]))
 
 
 @dataclass(frozen=True)
@@ -89,6 +122,16 @@ class Mixture(AbstractModel[MixturePosterior, MixtureSums]):
         """That of the gate: its bound enters a row as a constant, responsibilities stay."""
         per_row = self.gate.slack(posterior.gate, block)
         return Slack(float(block.weighted(per_row[None]).sum()))
+
+    def stationary(self, posterior: MixturePosterior, sums: MixtureSums) -> MixtureSums:
+        """Sums of the experts as they are, those of the gate as derivatives of its bound."""
+        return MixtureSums(sums.experts, self.gate.stationary(posterior.gate, sums.gate))
+
+    def coordinates(self, posterior: MixturePosterior) -> MixtureCoordinates | None:
+        """Standard coordinates of all parameters, if both parts have them."""
+        experts = self.experts.coordinates(posterior.experts)
+        gate = self.gate.coordinates(posterior.gate)
+        return None if experts is None or gate is None else MixtureCoordinates(experts, gate)
 
     def kl(self, posterior: MixturePosterior) -> float:
         """Sum of both divergences."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -41,7 +40,7 @@ class Patterns:
     number: Int[np.ndarray, " rows"]
 
     @classmethod
-    def of(cls, block: Block) -> Self:
+    def of(cls, block: Block) -> Patterns:
         """Patterns that occur; one if nothing is missing."""
         t, seen = block.designs["variables"], block.designs.get("observed")
         if seen is None:
@@ -74,7 +73,7 @@ class LatentRows:
     bound: Float[np.ndarray, " rows"]
 
     @classmethod
-    def of(cls, loadings: Loadings, block: Block) -> Self:
+    def of(cls, loadings: Loadings, block: Block) -> LatentRows:
         r"""Scores given the loadings' posterior.
 
         ``covariance^-1 = I + sum_i E[tau w_i w_i']`` and

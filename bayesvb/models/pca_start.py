@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 from jaxtyping import Float
@@ -48,7 +47,7 @@ class PrincipalAxes:
     n_rows: float
 
     @classmethod
-    def of(cls, source: Source) -> Self:
+    def of(cls, source: Source) -> PrincipalAxes:
         """Axes of all rows, missing entries at the mean (zero)."""
 
         def moments(block: Block) -> Moments:

@@ -218,4 +218,5 @@ class DensityRegression(AbstractWorkbench):
 
     def description(self) -> str:
         """First line of what is printed of the model."""
-        return f"Density regression, {self.n_components} components, {self.gate} gate"
+        plural = "" if self.n_components == 1 else "s"
+        return f"Density regression, {self.n_components} component{plural}, {self.gate} gate"

@@ -216,4 +216,5 @@ class GaussianMixture(AbstractWorkbench):
 
     def description(self) -> str:
         """First line of what is printed of the model."""
-        return f"Mixture of {self.n_components} Gaussians, {self.covariance} covariances"
+        plural = "" if self.n_components == 1 else "s"
+        return f"Mixture of {self.n_components} Gaussian{plural}, {self.covariance} covariances"

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesvb.stats import Stats
-from bayesvb.summary import tails
+from bayesvb.summary import intervals, tails
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,7 +68,9 @@ def component_table(model: AbstractWorkbench, fit: Fit, prob: float) -> pd.DataF
         if name == "share":
             columns |= {"rows": members.rows.astype(int), "separation": separation}
     index = pd.Index(named.coords["component"], name="component")
-    return pd.DataFrame(columns, index=index)
+    table = pd.DataFrame(columns, index=index)
+    table.attrs = intervals(fit)
+    return table
 
 
 def responsibility_table(model: AbstractWorkbench, fit: Fit) -> pd.DataFrame:

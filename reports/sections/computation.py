@@ -41,6 +41,8 @@ def summary(fit: Fit) -> Summary:
         "seconds": fit.seconds,
         "n_iter": fit.n_iter,
         "n_draws": count(fit.draws),
+        "covariance": fit.covariance,
+        "failure": fit.response.failure,
         "converged": fit.converged,
         "elbo": fit.elbo,
         "last_gain_per_row": _last_gain(fit),
@@ -65,7 +67,7 @@ def pareto_k(fit: Fit) -> tuple[float | None, int]:
     draws = {name: values[:n_draws] for name, values in fit.draws.items()}
     joint = log_joint(fit.core, fit.model.source, draws, fit.model.log_unit)
     with quiet():
-        return khat(joint - fit.core.log_posterior(fit.q, draws)), n_draws
+        return khat(joint - fit.log_q[:n_draws]), n_draws
 
 
 def _last_gain(fit: Fit) -> float | None:

@@ -59,6 +59,7 @@ def summary(fit: Fit) -> Summary:
         parts.append({"heading": heading, "table": _table(rows, words), "forest": forest})
     return {
         "prob": PROB,
+        "covariance": fit.covariance,
         "parts": parts,
         "n_not_drawn": len(shares) - len(occupied),
         "smallest_share_drawn": OCCUPIED,

@@ -1,4 +1,4 @@
-"""What every benchmark prints and keeps: a table, a CSV in docs/benchmarks, a yardstick of speed."""
+"""What every benchmark prints and keeps: a table, a CSV, a yardstick of the machine's speed."""
 
 import os
 import platform

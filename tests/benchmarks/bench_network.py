@@ -1,7 +1,7 @@
 """Time per sweep, sweeps to convergence and held-out density of networks, with a fixed workload.
 
-    python tests/benchmarks/network.py            speed and acceleration
-    python tests/benchmarks/network.py density    held-out density on the pinwheel as well
+    python tests/benchmarks/bench_network.py            speed and acceleration
+    python tests/benchmarks/bench_network.py density    held-out density on the pinwheel as well
 
 Milliseconds are the least processor time of a sweep on one thread. The workload (an inverse of
 4096 matrices of size 4 by vector operations, a product of 512 x 512 matrices, one million

@@ -3,7 +3,7 @@
 One thread each, the two taking turns so that both see the same load. Prints CSV: the ratio is what
 can be compared between machines.
 
-    OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 python tests/benchmarks/gaussian_mixture.py
+    OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 python tests/benchmarks/bench_gaussian_mixture_speed.py
 """
 
 import argparse

@@ -1,0 +1,84 @@
+"""Which draws a fit goes by, how far they can be trusted, and what importance weights add."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.criteria import khat
+from bayesvb.criteria import loo as loo_of
+from bayesvb.errors import DataError
+from bayesvb.idata import log_lik_blocks_of
+from bayesvb.named_draws import count, log_joint
+from bayesvb.options import check_choice
+from bayesvb.psis import psis
+
+if TYPE_CHECKING:
+    from bayesvb.fit import Fit
+
+COVARIANCES = ("linear-response", "mean-field", "importance")
+"""What the draws of a fit may be made with."""
+
+LARGEST_K = 0.7
+"""Pareto k up to which importance weights can be trusted (Vehtari et al. 2024, section 3)."""
+
+
+def log_ratio(fit: Fit) -> Float[np.ndarray, " draws"]:
+    """Log of the exact posterior over the approximate one, up to a constant, for each draw."""
+    joint = log_joint(fit.core, fit.model.source, fit.draws, fit.model.log_unit)
+    return np.asarray(joint - fit.log_q)
+
+
+def pareto_k(fit: Fit) -> float:
+    """Pareto k of the approximation from which the draws are; see ``Fit.khat``.
+
+    References
+    ----------
+    Yao, Vehtari, Simpson, Gelman (2018), Yes, but did it work?, arXiv:1802.02538, section 3.
+    """
+    given = with_covariance(fit, fit.response.label) if fit.covariance == "importance" else fit
+    return khat(log_ratio(given))
+
+
+def with_covariance(fit: Fit, covariance: str) -> Fit:
+    """The same fit with other draws; see ``Fit.with_covariance``."""
+    check_choice("covariance", covariance, COVARIANCES)
+    if covariance == fit.covariance:
+        return fit
+    if covariance == "importance":
+        return _resampled(with_covariance(fit, fit.response.label))
+    if covariance == "mean-field":
+        log_q = fit.core.log_posterior(fit.q, fit.q_draws)
+        return replace(fit, draws=fit.q_draws, log_q=log_q, covariance=covariance)
+    if fit.response.failure is not None:
+        raise DataError(
+            f"covariance={covariance!r} is not to be had: {fit.response.failure}",
+            hint="covariance='mean-field' is, with intervals that are too narrow",
+        )
+    draws, log_q = fit.response.move(fit.core, fit.q, fit.q_draws)
+    return replace(fit, draws=draws, log_q=log_q, covariance=covariance)
+
+
+def _resampled(fit: Fit) -> Fit:
+    """Draws drawn again by their smoothed weights; the same ones each time."""
+    log_weights, k = psis(log_ratio(fit)[:, None])
+    if k[0] > LARGEST_K:
+        raise DataError(
+            f"covariance='importance' cannot be trusted: the Pareto k of the weights is "
+            f"{k[0]:.2f}, above {LARGEST_K}",
+            hint="take the draws as they are, or use fewer components",
+        )
+    n_draws = count(fit.draws)
+    rng = np.random.default_rng([fit.seed, 2])
+    chosen = rng.choice(n_draws, n_draws, p=np.exp(log_weights[:, 0]))
+    draws = {name: values[chosen] for name, values in fit.draws.items()}
+    return replace(fit, draws=draws, log_q=fit.log_q[chosen], covariance="importance")
+
+
+def loo(fit: Fit, *, corrected: bool) -> object:
+    """Leave-one-out criterion of the fit; see ``Fit.loo``. Importance draws are corrected."""
+    ratio = log_ratio(fit) if corrected and fit.covariance != "importance" else None
+    return loo_of(log_lik_blocks_of(fit), labels=fit.model.design.index, log_ratio=ratio)
