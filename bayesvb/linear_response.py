@@ -124,7 +124,7 @@ def linear_response(model: Model, source: Source, sums: Stats) -> LinearResponse
     """
     coordinates = model.coordinates(model.update(sums))
     if coordinates is None:
-        return withheld("these experts or this gate have no linear response")
+        return withheld("this model has no linear response")
     tilts = coordinates.tilts()
     differences = _Differences(model, source, sums)
     try:

@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pandas as pd
-from gaussian_mixture import sweep_times
+from bench_gaussian_mixture_speed import sweep_times
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import BayesianGaussianMixture
 from sklearn.model_selection import KFold
