@@ -164,8 +164,11 @@ def test_other_models_of_this_module_say_what_they_lack(fit):
         fit.components()
 
 
-def test_priors_are_checked(data):
+def test_priors_of_another_model_are_refused(data, unchecked):
     with pytest.raises(PriorError, match="NormalPriors"):
         bvb.Normal("y ~ 1", data, priors=bvb.Priors())
+
+
+def test_priors_are_positive():
     with pytest.raises(PriorError, match="mean_precision"):
         bvb.NormalPriors(mean_precision=0.0)

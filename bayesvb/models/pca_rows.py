@@ -52,7 +52,7 @@ class Patterns:
 
     def sums(self, weight: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " patterns"]:
         """Total weight of the rows of each pattern."""
-        return np.bincount(self.number, weight, minlength=self.seen.shape[1])
+        return np.bincount(self.number, weight, minlength=self.seen.shape[1]).astype(float)
 
 
 @dataclass(frozen=True)

@@ -348,7 +348,7 @@ def test_a_new_order_and_new_signs_keep_the_bound():
     for gapped in (False, True):
         p = problem(17, gapped=gapped, dims=5)
         sums = p.following(p.posterior)
-        order = np.random.default_rng(0).permutation(p.model.n_scores)
+        order = np.random.default_rng(0).permutation(p.model.n_scores).tolist()
         sign = np.where(np.arange(len(order)) % 2, -1.0, 1.0)
         turned = p.model.permuted(order, sign, sums)
         one, two = p.model.update(sums), p.model.update(turned)
