@@ -212,7 +212,9 @@ def test_weights_count_rows(iris):
     weight = np.random.default_rng(0).integers(0, 3, len(iris))
     repeated = iris.loc[iris.index.repeat(weight)]
     priors = bvb.PcaPriors(standardize=False)
-    one = bvb.BayesianPCA("~ .", iris, weights=weight, priors=priors).fit(seed=1, draws=25, tol=1e-9)
+    one = bvb.BayesianPCA("~ .", iris, weights=weight, priors=priors).fit(
+        seed=1, draws=25, tol=1e-9
+    )
     two = bvb.BayesianPCA("~ .", repeated, priors=priors).fit(seed=1, draws=25, tol=1e-9)
     assert one.elbo == pytest.approx(two.elbo, rel=1e-6)
 
