@@ -206,10 +206,16 @@ def _fits(
 ) -> dict[int, Fit]:
     """Fits that were finished; all of them unless Ctrl-C came.
 
-    BLAS is held to one thread around all fits, as each would set it back for the others.
+    BLAS is held to one thread around all fits, as each would set it back for the others. That a
+    fit was interrupted is not said: it is left out.
     """
     stop = Event()
-    with single_threaded_blas(), ThreadPoolExecutor(min(workers, len(models))) as pool:
+    with (
+        warnings.catch_warnings(),
+        single_threaded_blas(),
+        ThreadPoolExecutor(min(workers, len(models))) as pool,
+    ):
+        warnings.filterwarnings("ignore", f"{INTERRUPTED}; ", ConvergenceWarning)
         running = {
             k: pool.submit(copy_context().run, _fit, model, stop, options)
             for k, model in models.items()

@@ -103,6 +103,14 @@ def test_data_are_spread_about_the_mean_of_the_components(data):
     np.testing.assert_allclose(drawn.std(("chain", "draw")), y.std(), rtol=0.1)
 
 
+@pytest.mark.parametrize("family", ["conjugate", "semi-conjugate"])
+def test_draws_stay_finite_with_a_nearly_flat_prior(data, family):
+    priors = bvb.Priors(noise_shape=1e-3, family=family)
+    obj = bvb.DensityRegression("y ~ x", data, priors=priors).prior_predictive(200, seed=1)
+    assert np.isfinite(group(obj, "prior_predictive")["y"]).all()
+    assert all(np.isfinite(array).all() for array in group(obj, "prior").data_vars.values())
+
+
 def test_many_rows_are_thinned_evenly():
     frame = pd.DataFrame({"a": np.arange(1201.0), "b": np.arange(1201.0) % 7})
     obj = bvb.GaussianMixture("~ a + b", frame).prior_predictive(5, seed=1)
