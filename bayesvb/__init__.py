@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from bayesvb.priors import Priors as Priors
     from bayesvb.reports import report as report
     from bayesvb.saving import load as load
+    from bayesvb.selection import select as select
     from bayesvb.workbench import BayesianPCA as BayesianPCA
     from bayesvb.workbench import DensityRegression as DensityRegression
     from bayesvb.workbench import GaussianMixture as GaussianMixture
@@ -43,6 +44,7 @@ _HOMES = {
     "datasets": "bayesvb.datasets",
     "load": "bayesvb.saving",
     "report": "bayesvb.reports",
+    "select": "bayesvb.selection",
 }
 
 __all__ = [*_HOMES, "__version__"]

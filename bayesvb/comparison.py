@@ -12,7 +12,14 @@ from bayesvb.errors import DataError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from bayesvb.elpd import Elpd
     from bayesvb.fit import Fit
+
+MINOR = 4.0
+"""Difference of elpd in nats below which fits count as equal and its standard error as unreliable.
+
+Sivula, Magnusson, Matamoros, Vehtari (2020), arXiv:2008.10296.
+"""
 
 
 def compare(fits: Mapping[str, Fit]) -> pd.DataFrame:
@@ -73,3 +80,36 @@ def _check_same(first: str, reference: Fit, name: str, fit: Fit) -> None:
             f"{name!r} and {first!r} were fitted to different values of the same rows",
             hint="fit both to the same data",
         )
+
+
+def ranked(results: Mapping[int, Elpd]) -> pd.DataFrame:
+    """Criteria by number of components, with the best and the chosen one marked."""
+    import pandas as pd
+
+    numbers = sorted(results)
+    pointwise = np.stack([results[k].pointwise for k in numbers])
+    elpd = [results[k].elpd for k in numbers]
+    best = int(np.argmax(elpd))
+    difference = pointwise - pointwise[best]
+    table = pd.DataFrame(
+        {
+            "elpd": elpd,
+            "se": [results[k].se for k in numbers],
+            "elpd_diff": difference.sum(axis=1),
+            "dse": np.sqrt(pointwise.shape[1]) * difference.std(axis=1),
+            "p": [results[k].p for k in numbers],
+            "warning": [results[k].warning for k in numbers],
+            "best": np.arange(len(numbers)) == best,
+        },
+        index=pd.Index(numbers, name="n_components"),
+    )
+    return table.assign(chosen=table.index == simplest(table))
+
+
+def simplest(table: pd.DataFrame) -> int:
+    """Smallest number whose elpd is within one standard error of the best, or within ``MINOR``.
+
+    The standard error is that of the difference.
+    """
+    near = -table["elpd_diff"] <= table["dse"].clip(lower=MINOR)
+    return int(table.index[near].min())

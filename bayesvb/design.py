@@ -109,6 +109,11 @@ class Design:
         return tuple(name for name in map(str, self.frame.columns) if name in read)
 
     @property
+    def context(self) -> Mapping[str, object]:
+        """Functions that the formula may call besides the usual ones."""
+        return self._recipe.context
+
+    @property
     def n_missing(self) -> int:
         """Rows left out because a value was missing."""
         return int((~self.complete).sum())

@@ -76,18 +76,23 @@ def by_row(fit: Fit, values: Mapping[str, np.ndarray], *, sampled: bool = False)
 
     from bayesvb.arviz import coordinate
 
-    taken = [name for name in values if name in RESERVED]
-    if taken:
-        raise DataError(
-            f"the response `{taken[0]}` has a name that ArviZ needs for itself",
-            hint="rename the column",
-        )
+    check_names(values)
     coords = {"obs_id": coordinate(fit.model.design.index)}
     if not sampled:
         return xr.Dataset({name: ("obs_id", array) for name, array in values.items()}, coords)
     coords |= {"chain": np.arange(1), "draw": np.arange(count(fit.draws))}
     dims = ("chain", "draw", "obs_id")
     return xr.Dataset({name: (dims, array[None]) for name, array in values.items()}, coords)
+
+
+def check_names(values: Mapping[str, np.ndarray]) -> None:
+    """Refuse a response with a name that ArviZ needs for itself."""
+    taken = [name for name in values if name in RESERVED]
+    if taken:
+        raise DataError(
+            f"the response `{taken[0]}` has a name that ArviZ needs for itself",
+            hint="rename the column",
+        )
 
 
 def covariates(fit: Fit) -> dict[str, np.ndarray]:
@@ -123,18 +128,13 @@ def replicated(fit: Fit) -> dict[str, np.ndarray]:
 
 def attributes(fit: Fit) -> dict[str, object]:
     """Root attributes: how the fit was made, in Bambi's names where it has them."""
-    import bayesvb
-
     return {
+        **library(),
         "formula": fit.model.formula.canonical(),
         "family": fit.model.family,
         "n_components": fit.model.options().get("n_components", 1),
         "inference_method": "cavi",
         "covariance": fit.covariance,
-        "inference_library": "bayesvb",
-        "inference_library_version": bayesvb.__version__,
-        "modeling_interface": "bayesvb",
-        "modeling_interface_version": bayesvb.__version__,
         "elbo": fit.elbo,
         "n_iter": fit.n_iter,
         "converged": int(fit.converged),
@@ -143,4 +143,16 @@ def attributes(fit: Fit) -> dict[str, object]:
         "fit_seconds": fit.seconds,
         "n_missing": fit.model.design.n_missing,
         "options": json.dumps(fit.model.options()),
+    }
+
+
+def library() -> dict[str, object]:
+    """Root attributes that name this package."""
+    import bayesvb
+
+    return {
+        "inference_library": "bayesvb",
+        "inference_library_version": bayesvb.__version__,
+        "modeling_interface": "bayesvb",
+        "modeling_interface_version": bayesvb.__version__,
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -39,6 +39,27 @@ class NamedDraws:
     coords: dict[str, list[object]]
     parts: dict[str, str]
     signed: frozenset[str] = field(default_factory=frozenset)
+
+
+@runtime_checkable
+class Drawn(Protocol):
+    """What draws by name are made of: a fit, or draws from the prior."""
+
+    @property
+    def core(self) -> Any:
+        """Model on the standardised scale."""
+
+    @property
+    def draws(self) -> Draws:
+        """Draws of its parameters."""
+
+
+@dataclass(frozen=True)
+class PriorDraws:
+    """Draws of all parameters before any data are seen."""
+
+    core: AbstractModel[Any, Any]
+    draws: Draws
 
 
 def chunks(core: AbstractModel[Any, Any], source: Source, n_draws: int) -> Iterator[Block]:

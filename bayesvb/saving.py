@@ -138,21 +138,18 @@ def _model(
     context: Mapping[str, object] | None,
 ) -> AbstractWorkbench:
     from bayesvb.workbench import MODELS
+    from bayesvb.workbench.rebuilding import built
 
-    arguments = dict(told["options"])
-    if "priors" in arguments:
-        arguments["priors"] = MODELS[told["model"]].prior_class(**arguments["priors"])
-    if "weights" in state:
-        arguments["weights"] = state["weights"]
-    if context is not None:
-        arguments["context"] = context
+    options = told["options"] if context is None else {**told["options"], "context": context}
     try:
-        model: AbstractWorkbench = MODELS[told["model"]](
+        return built(
+            MODELS[told["model"]],
             told["formula"],
             frame,
-            **arguments,
-        ).recalling(state["complete"] > 0)
-        return model
+            options=options,
+            complete=state["complete"] > 0,
+            weights=state.get("weights"),
+        )
     except FormulaError as error:
         if context is not None:
             raise

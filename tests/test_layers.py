@@ -43,7 +43,7 @@ LAYERS = (
     "printing",
     "fit",
     "comparison workbench",
-    "saving",
+    "saving selection",
     "reports",
     "bayesvb",
     "cli_tables progress",

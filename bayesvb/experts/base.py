@@ -24,6 +24,9 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, SumsT]):
     components.
     """
 
+    prior: PosteriorT
+    """Law of one expert's parameters before any data are seen, the same for all."""
+
     @abc.abstractmethod
     def rows(self, posterior: PosteriorT, block: Block) -> AbstractRows:
         """Expected log likelihood of these rows under every expert."""

@@ -46,8 +46,9 @@ class Gamma:
         )
 
     def draws(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, " draws *batch"]:
-        """Independent draws."""
-        return np.asarray(rng.gamma(self.shape, size=(n, *self.shape.shape)) / self.rate)
+        """Independent draws; one that underflowed is taken at the smallest float."""
+        drawn = rng.gamma(self.shape, size=(n, *self.shape.shape)) / self.rate
+        return np.asarray(np.maximum(drawn, np.finfo(float).tiny))
 
     def log_density(self, value: Float[np.ndarray, "draws ..."]) -> Float[np.ndarray, "draws ..."]:
         """Log density of each value."""

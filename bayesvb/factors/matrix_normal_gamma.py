@@ -121,9 +121,13 @@ class MatrixNormalGamma:
         Float[np.ndarray, "draws *batch responses terms"],
         Float[np.ndarray, "draws *batch responses"],
     ]:
-        """Independent draws of the coefficients and of the noise precisions."""
+        """Independent draws of the coefficients and of the noise precisions.
+
+        A precision that underflowed is taken at the smallest float.
+        """
         shape = np.broadcast_to(self.shape[..., None], self.rate.shape)
         precision = rng.gamma(shape, size=(n, *self.rate.shape)) / self.rate
+        precision = np.maximum(precision, np.finfo(float).tiny)
         noise = rng.standard_normal((n, *self.mean.shape))
         root = np.linalg.cholesky(self.covariance)[..., None, :, :]
         return self.mean + times(root, noise) / np.sqrt(precision)[..., None], precision

@@ -89,6 +89,9 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, SumsT]):
     ``GATES``.
     """
 
+    prior: PosteriorT
+    """Law of the gate's parameters before any data are seen."""
+
     @classmethod
     @abc.abstractmethod
     def from_prior(cls, n_components: int, prior: GatePrior) -> AbstractGate[PosteriorT, SumsT]:

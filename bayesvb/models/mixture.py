@@ -179,6 +179,15 @@ class Mixture(AbstractModel[MixturePosterior, MixtureSums]):
         experts = self.experts.draws(posterior.experts, n, rng)
         return {**experts, "gate": self.gate.draws(posterior.gate, n, rng)}
 
+    def prior_draws(self, n: int, rng: np.random.Generator) -> Draws:
+        """Parameters by name before any data are seen; experts are alike and independent."""
+        drawn = self.experts.draws(self.experts.prior, n * self.n_components, rng)
+        experts = {
+            name: values.reshape(n, self.n_components, *values.shape[1:])
+            for name, values in drawn.items()
+        }
+        return {**experts, "gate": self.gate.draws(self.gate.prior, n, rng)}
+
     def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws rows"]:
         """``log sum_k pi_k(x) p_k(y | x)``."""
         terms = self.experts.log_lik(draws, block)

@@ -17,7 +17,7 @@ from bayesvb.fit import Fit
 from bayesvb.formula import Formula, parse_formula
 from bayesvb.gates import GATES
 from bayesvb.models.mixture import Mixture, MixtureSums
-from bayesvb.named_draws import NamedDraws
+from bayesvb.named_draws import Drawn, NamedDraws
 from bayesvb.options import check_choice, check_count
 from bayesvb.parts import Draws
 from bayesvb.priors import Priors, check_priors
@@ -26,6 +26,7 @@ from bayesvb.workbench import density_draws, density_prediction
 from bayesvb.workbench.base import AbstractWorkbench, blank_sums
 from bayesvb.workbench.density_priors import prior_table
 from bayesvb.workbench.mixture_tables import component_table, responsibility_table
+from bayesvb.workbench.prior_draws import prior_predictive
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -164,7 +165,7 @@ class DensityRegression(AbstractWorkbench):
         blank = self.core.start(blank_sums(self.core, self.source))
         return self.core.permuted(order, blank)[0]
 
-    def named_draws(self, fit: Fit) -> NamedDraws:
+    def named_draws(self, fit: Drawn) -> NamedDraws:
         """Coefficients, noise and shares."""
         return density_draws.named_draws(self, fit)
 
@@ -175,7 +176,7 @@ class DensityRegression(AbstractWorkbench):
         )
 
     def replicates(
-        self, fit: Fit, draws: Draws, block: Block, rng: np.random.Generator
+        self, fit: Drawn, draws: Draws, block: Block, rng: np.random.Generator
     ) -> dict[str, Float[np.ndarray, "draws rows"]]:
         """One replicated response per draw and row."""
         return density_draws.replicates(self, fit, draws, block, rng)
@@ -211,6 +212,23 @@ class DensityRegression(AbstractWorkbench):
     def prior_table(self) -> pd.DataFrame:
         """Prior of every parameter, in the units of the data; one row per parameter."""
         return prior_table(self)
+
+    def prior_predictive(self, draws: int = 500, seed: int | None = None) -> Any:
+        """Draws of the parameters and of the data from the prior, before anything is fitted.
+
+        Parameters
+        ----------
+        draws : int
+        seed : int, optional
+            A fresh one is drawn, and kept in the attributes, if left out.
+
+        Returns
+        -------
+        InferenceData (ArviZ 0.x) or DataTree (ArviZ 1.x)
+            Group ``prior`` with the names, axes and units of the posterior of a fit, and group
+            ``prior_predictive`` with data at the rows used, at most 500 of them.
+        """
+        return prior_predictive(self, draws, seed)
 
     def headings(self, fit: Fit) -> dict[str, str]:
         """Titles of the coefficient tables."""

@@ -10,11 +10,10 @@ from jaxtyping import Float
 from bayesvb.assembly import Scales
 from bayesvb.blocks import Block, Source
 from bayesvb.models.mixture import Mixture, MixturePosterior
-from bayesvb.named_draws import NamedDraws
+from bayesvb.named_draws import Drawn, NamedDraws
 from bayesvb.parts import Draws
 
 if TYPE_CHECKING:
-    from bayesvb.fit import Fit
     from bayesvb.workbench.density import DensityRegression
 
 SHARE_ENTRIES = 1 << 21
@@ -23,7 +22,7 @@ SHARE_ENTRIES = 1 << 21
 PARTS = {"beta": "mean", "gamma": "gating", "sigma": "sigma", "share": "share"}
 
 
-def named_draws(model: DensityRegression, fit: Fit) -> NamedDraws:
+def named_draws(model: DensityRegression, fit: Drawn) -> NamedDraws:
     """Coefficients, noise and shares of the components in the data's units.
 
     ``beta`` are the coefficients of the experts, ``gamma`` those of the gate (for a softmax gate as
@@ -103,7 +102,7 @@ def averaged(
 
 
 def replicates(
-    model: DensityRegression, fit: Fit, draws: Draws, block: Block, rng: np.random.Generator
+    model: DensityRegression, fit: Drawn, draws: Draws, block: Block, rng: np.random.Generator
 ) -> dict[str, Float[np.ndarray, "draws rows"]]:
     """One replicated response per draw and row, in the data's units, by the response's name."""
     response = model.scales.response

@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from bayesvb.errors import DataError
 from bayesvb.joint_student import AbstractJointStudent
-from bayesvb.named_draws import NamedDraws
+from bayesvb.named_draws import Drawn, NamedDraws
 from bayesvb.options import check_choice
 from bayesvb.predict import KINDS, predict
 from bayesvb.student_mixture import StudentMixture
@@ -26,7 +26,7 @@ JOINT_KINDS = ("density", "component", "class")
 """Predictions of a whole row; with ``response=`` every kind of one variable given the others."""
 
 
-def named_draws(model: GaussianMixture, fit: Fit) -> NamedDraws:
+def named_draws(model: GaussianMixture, fit: Drawn) -> NamedDraws:
     """Means, covariances, standard deviations, correlations and shares in the data's units."""
     draws, scaling, names = fit.draws, model.scaling, list(model.variables)
     scale = scaling.scale

@@ -18,7 +18,7 @@ from bayesvb.fit import Fit
 from bayesvb.formula import Formula, parse_formula
 from bayesvb.joint_student import AbstractJointStudent
 from bayesvb.models.mixture import Mixture, MixtureSums
-from bayesvb.named_draws import NamedDraws
+from bayesvb.named_draws import Drawn, NamedDraws
 from bayesvb.options import check_choice, check_count
 from bayesvb.parts import Draws
 from bayesvb.priors import GaussianPriors, check_priors
@@ -26,6 +26,7 @@ from bayesvb.scaling import Scaling
 from bayesvb.workbench import gaussian_meaning
 from bayesvb.workbench.base import AbstractWorkbench, blank_sums
 from bayesvb.workbench.mixture_tables import component_table, responsibility_table
+from bayesvb.workbench.prior_draws import prior_predictive
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -161,7 +162,7 @@ class GaussianMixture(AbstractWorkbench):
         """The mixture whose components have this order."""
         return self.core.permuted(order, blank_sums(self.core, self.source))[0]
 
-    def named_draws(self, fit: Fit) -> NamedDraws:
+    def named_draws(self, fit: Drawn) -> NamedDraws:
         """Means, covariances and shares."""
         return gaussian_meaning.named_draws(self, fit)
 
@@ -170,7 +171,7 @@ class GaussianMixture(AbstractWorkbench):
         return dict(zip(self.variables, self.design.matrices["variables"].T, strict=True))
 
     def replicates(
-        self, fit: Fit, draws: Draws, block: Block, rng: np.random.Generator
+        self, fit: Drawn, draws: Draws, block: Block, rng: np.random.Generator
     ) -> dict[str, Float[np.ndarray, "draws rows"]]:
         """One replicated row per draw and row, by variable."""
         drawn = fit.core.responses(draws, block, rng)
@@ -209,6 +210,23 @@ class GaussianMixture(AbstractWorkbench):
     def prior_table(self) -> pd.DataFrame:
         """Prior of every parameter, in the units of the data; one row per parameter."""
         return gaussian_meaning.prior_table(self)
+
+    def prior_predictive(self, draws: int = 500, seed: int | None = None) -> Any:
+        """Draws of the parameters and of the data from the prior, before anything is fitted.
+
+        Parameters
+        ----------
+        draws : int
+        seed : int, optional
+            A fresh one is drawn, and kept in the attributes, if left out.
+
+        Returns
+        -------
+        InferenceData (ArviZ 0.x) or DataTree (ArviZ 1.x)
+            Group ``prior`` with the names, axes and units of the posterior of a fit, and group
+            ``prior_predictive`` with data at the rows used, at most 500 of them.
+        """
+        return prior_predictive(self, draws, seed)
 
     def headings(self, fit: Fit) -> dict[str, str]:
         """Titles of the tables."""
