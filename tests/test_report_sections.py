@@ -9,6 +9,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from matplotlib.figure import Figure
 from scipy.stats import skew
 
@@ -17,6 +20,7 @@ from bayesvb.calibration import calibration
 from bayesvb.elpd import read_elpd
 from bayesvb.errors import DesignWarning
 from bayesvb.reports import sampling
+from bayesvb.reports.ellipses import ellipse
 from bayesvb.reports.page import html, page_summary
 from bayesvb.reports.plain import numbers_only, plain
 from bayesvb.reports.sections import SECTIONS, computation
@@ -61,7 +65,7 @@ FITS = {
 }
 
 
-OWN = ("exact",)
+OWN = ("pairs", "exact")
 """Sections of one kind of model that is no regression."""
 
 SOME_LACK = ("conditional", "calibration", "components", *OWN)
@@ -318,3 +322,23 @@ def test_the_contours_hold_the_posteriors_that_they_show():
     cell = np.diff(densities.mean[:2]) * np.diff(densities.precision[:2])
     for log_density in (densities.exact, *densities.steps):
         assert np.exp(log_density).sum() * cell == pytest.approx(1.0, abs=0.02)
+
+
+def test_a_variable_given_the_others_has_the_predictions_of_the_fit():
+    fit = fitted(*FITS["variables"])
+    found = SECTIONS["pairs"].summary(fit)
+    shown = {row["heads"][0]: row["cells"] for row in found["table"]["rows"]}
+    observed = fit.model.observed()
+    assert list(shown) == list(observed)
+    for name, values in observed.items():
+        low, high = fit.predict(kind="interval", response=name, prob=0.9).to_numpy().T
+        assert shown[name][3] == pytest.approx(100.0 * ((low <= values) & (values <= high)).mean())
+
+
+@given(arrays(float, (2, 2), elements=st.floats(-3.0, 3.0)), st.floats(0.5, 3.0))
+def test_an_ellipse_is_where_the_distance_is_that_of_its_name(root, deviations):
+    covariance = root @ root.T + np.eye(2)
+    centre = np.array([1.0, -2.0])
+    away = ellipse(centre, covariance, deviations) - centre[:, None]
+    distance = np.sqrt((away * np.linalg.solve(covariance, away)).sum(axis=0))
+    assert distance == pytest.approx(deviations)

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from bayesvb.criteria import khat
 from bayesvb.named_draws import count, log_joint
+from bayesvb.workbench.normal import Normal
 
 from ..checks import Verdict, check, graded
 from ..figures import BAND, MUTE, axes_of, drawn
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 NEAR = 1.0
 """Nats of the lower bound by which restarts may differ and still agree."""
 
+LEAST = 1e-3
+"""Nats below the best bound at which a curve ends."""
+
 KHAT_BUDGET = 3e7
 """Likelihoods (rows x components x draws) that k-hat may cost: about ten seconds."""
 
@@ -36,6 +40,8 @@ def summary(fit: Fit) -> Summary:
     bounds = fit.restarts.get("score", fit.restarts["elbo"]).to_numpy(dtype=float)
     near = int((bounds >= bounds.max() - NEAR).sum())
     k, n_draws = pareto_k(fit)
+    one = len(fit.core.starting_models(2)) == 1
+    checks = [_converged(fit), _agree(near, bounds, unique=one)]
     return {
         "seed": fit.seed,
         "seconds": fit.seconds,
@@ -52,8 +58,8 @@ def summary(fit: Fit) -> Summary:
         "khat": None if k is None else k,
         "khat_draws": n_draws,
         "restarts": _restarts(fit),
-        "trace": _trace(fit),
-        "checks": [_converged(fit), _agree(near, bounds), _close(k, n_draws)],
+        "trace": _trace(fit) if _climbed(fit) else None,
+        "checks": checks if isinstance(fit.model, Normal) else [*checks, _close(k, n_draws)],
     }
 
 
@@ -85,9 +91,11 @@ def _converged(fit: Fit) -> Summary:
     return check(name, "problem", value, reading=reading, threshold=threshold)
 
 
-def _agree(near: int, bounds: np.ndarray) -> Summary:
-    verdict: Verdict = "ok" if near >= 2 else "look"
-    if len(bounds) == 1:
+def _agree(near: int, bounds: np.ndarray, *, unique: bool) -> Summary:
+    verdict: Verdict = "ok" if near >= 2 or unique else "look"
+    if unique:
+        reading = "This model has one start, which does not depend on chance."
+    elif len(bounds) == 1:
         reading = "Only one start was tried, so nothing is known about other optima."
     elif near == 1:
         second = np.sort(bounds)[-2]
@@ -134,6 +142,12 @@ def _restarts(fit: Fit) -> Summary:
     return table(frame, caption, titles=titles, decimals=digits)
 
 
+def _climbed(fit: Fit) -> bool:
+    """Whether there is a curve to be seen above the least difference that is drawn."""
+    values = np.concatenate([np.asarray(trace, dtype=float) for trace in fit.traces.values()])
+    return bool(np.ptp(values) > LEAST)
+
+
 def _trace(fit: Fit) -> Summary:
     kept: int | str = "final" if "final" in fit.traces else fit.best_restart
     top = max(float(np.max(trace)) for trace in fit.traces.values())
@@ -142,7 +156,7 @@ def _trace(fit: Fit) -> Summary:
         axes = axes_of(figure, x="sweep", y="nats below the best bound", grid="y")
         for key, trace in fit.traces.items():
             best = key == kept
-            below = np.maximum(top - np.asarray(trace), 1e-3)
+            below = np.maximum(top - np.asarray(trace), LEAST)
             style = (BAND, 2.2, 3) if best else (MUTE, 0.9, 2)
             axes.plot(np.arange(1, len(below) + 1), below, color=style[0], linewidth=style[1],
                       zorder=style[2], linestyle="-" if best else (0, (4, 2)))  # fmt: skip

@@ -15,6 +15,7 @@ from bayesvb.models.univariate import Contours, contours
 from bayesvb.summary import PROB
 from bayesvb.workbench.normal import Normal
 
+from ..checks import check, graded
 from ..figures import colour, dash, drawn, shortened
 from ..numerals import numeral, percent, significant
 from ..plain import Summary
@@ -63,7 +64,23 @@ def summary(fit: Fit) -> Summary | None:
         "width_of_sd": float(share["sigma"]),
         "steps": _steps(fit, model),
         "table": _table(frame),
+        "checks": [_close(share)],
     }
+
+
+def _close(share: pd.Series) -> Summary:
+    """The check that k-hat makes for models without an exact answer."""
+    narrowest = float(share.min())
+    verdict = graded(1.0 - narrowest, ok=0.05, look=0.2)
+    reading = {
+        "ok": "The exact posterior is known here, and its intervals are hardly wider.",
+        "look": "The exact posterior is known here: use its intervals, which are wider.",
+        "problem": "The exact posterior is known here, and far wider: use it.",
+    }[verdict]
+    threshold = "narrower interval, as a share of the exact one: ok from 95 %, look from 80 %"
+    value = f"{percent(narrowest, 1)} of the exact width"
+    return check("Close to the posterior", verdict, value, reading=reading, threshold=threshold,
+                 reach="parameters")  # fmt: skip
 
 
 def _table(frame: pd.DataFrame) -> Summary:

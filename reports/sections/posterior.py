@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -76,8 +77,7 @@ def summary(fit: Fit) -> Summary:
 
 
 def _table(frame: pd.DataFrame, words: str) -> Summary:
-    if (frame.index.get_level_values("term") == "").all():
-        frame = frame.droplevel("term")
+    frame = _without_blank_levels(frame)
     each = after_uncertainty(frame["sd"].to_numpy())
     decimals: dict[str, Any] = dict.fromkeys(["mean", "sd", "lower", "upper"], each)
     if frame["p_positive"].isna().all():
@@ -88,6 +88,15 @@ def _table(frame: pd.DataFrame, words: str) -> Summary:
     titles = {**TITLES, "lower": percent(low, 1), "upper": percent(high, 1)}
     caption = f"{words}: posterior mean, standard deviation and central {percent(PROB)} interval."
     return table(frame, caption, titles=titles, decimals=decimals, rest="fit.summary()")
+
+
+def _without_blank_levels(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows without levels of the index that name nothing, one level at the least."""
+    levels = frame.index.to_frame()
+    blank: list[Hashable] = [name for name in ("component", "term") if (levels[name] == "").all()]
+    if len(blank) < 2:
+        return frame.droplevel(blank)
+    return frame.droplevel("term").rename_axis("")
 
 
 def _forest(rows: pd.DataFrame, heading: str, occupied: list[int]) -> Summary | None:
