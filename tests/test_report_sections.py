@@ -65,7 +65,7 @@ FITS = {
 }
 
 
-OWN = ("pairs", "exact")
+OWN = ("pairs", "scores", "exact")
 """Sections of one kind of model that is no regression."""
 
 SOME_LACK = ("conditional", "calibration", "components", *OWN)
@@ -342,3 +342,17 @@ def test_an_ellipse_is_where_the_distance_is_that_of_its_name(root, deviations):
     away = ellipse(centre, covariance, deviations) - centre[:, None]
     distance = np.sqrt((away * np.linalg.solve(covariance, away)).sum(axis=0))
     assert distance == pytest.approx(deviations)
+
+
+@pytest.mark.parametrize("name", ["scores", "scores with holes"])
+def test_components_give_back_what_the_table_of_them_says(name):
+    fit = fitted(*FITS[name])
+    found = SECTIONS["scores"].summary(fit)
+    observed = pd.DataFrame(fit.model.observed())
+    given = fit.predict(kind="reconstruction").to_numpy()
+    left = ((observed - given) ** 2).mean() / observed.var(ddof=0)
+    shown = {row["heads"][0]: row["cells"] for row in found["explained"]["rows"]}
+    assert [cells[0] for cells in shown.values()] == pytest.approx(1.0 - left.to_numpy())
+    assert [cells[2] for cells in shown.values()] == observed.isna().sum().to_list()
+    assert found["n_effective"] == fit.model.effective(fit)
+    assert (found["n_missing"] > 0) == ("holes" in name)

@@ -21,6 +21,7 @@ from . import (
     posterior,
     replicates,
     reproduce,
+    scores,
 )
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ SECTIONS = {
     "posterior": Section("Posterior", posterior.summary),
     "components": Section("Components", components.summary),
     "pairs": Section("Joint density", pairs.summary),
+    "scores": Section("Principal components", scores.summary),
     "exact": Section("Exact posterior", exact.summary),
     "conditional": Section("Conditional density", conditional.summary),
     "replicates": Section("Predictive check", replicates.summary),
