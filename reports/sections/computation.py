@@ -35,14 +35,25 @@ FEWEST_DRAWS = 100
 """Draws below which k-hat says little."""
 
 
+FACTORS = {
+    "DensityRegression": "coefficients of the experts and of the gate",
+    "GaussianMixture": "the components, their weights, and the component of each row",
+    "BayesianPCA": "the loadings, their relevances, and the scores of each row",
+    "Normal": "mean and precision",
+}
+"""Model -> what has independent factors."""
+
+
 def summary(fit: Fit) -> Summary:
     """Engine, restarts, trace and k-hat, with three checks."""
     bounds = fit.restarts.get("score", fit.restarts["elbo"]).to_numpy(dtype=float)
     near = int((bounds >= bounds.max() - NEAR).sum())
     k, n_draws = pareto_k(fit)
-    one = len(fit.core.starting_models(2)) == 1
-    checks = [_converged(fit), _agree(near, bounds, unique=one)]
+    fixed = bool(fit.core.starting_models(2))
+    checks = [_converged(fit), _agree(near, bounds, fixed=fixed)]
     return {
+        "factors": FACTORS.get(type(fit.model).__name__, "its parameters"),
+        "labelled": fit.core.n_components > 1,
         "seed": fit.seed,
         "seconds": fit.seconds,
         "n_iter": fit.n_iter,
@@ -57,7 +68,7 @@ def summary(fit: Fit) -> Summary:
         "on_sample": bool((fit.restarts["rows"] < fit.model.source.n_rows).any()),
         "khat": None if k is None else k,
         "khat_draws": n_draws,
-        "restarts": _restarts(fit),
+        "restarts": _restarts(fit, fixed=fixed),
         "trace": _trace(fit) if _climbed(fit) else None,
         "checks": checks if isinstance(fit.model, Normal) else [*checks, _close(k, n_draws)],
     }
@@ -91,10 +102,10 @@ def _converged(fit: Fit) -> Summary:
     return check(name, "problem", value, reading=reading, threshold=threshold)
 
 
-def _agree(near: int, bounds: np.ndarray, *, unique: bool) -> Summary:
-    verdict: Verdict = "ok" if near >= 2 or unique else "look"
-    if unique:
-        reading = "This model has one start, which does not depend on chance."
+def _agree(near: int, bounds: np.ndarray, *, fixed: bool) -> Summary:
+    verdict: Verdict = "ok" if near >= 2 or fixed else "look"
+    if fixed:
+        reading = "The starts of this model do not depend on chance, and the best end is kept."
     elif len(bounds) == 1:
         reading = "Only one start was tried, so nothing is known about other optima."
     elif near == 1:
@@ -106,7 +117,7 @@ def _agree(near: int, bounds: np.ndarray, *, unique: bool) -> Summary:
     else:
         reading = "More than one start led to the best optimum."
     value = f"{near} of {len(bounds)} restarts"
-    threshold = f"at least 2 within {NEAR:g} nat of the best bound"
+    threshold = f"at least 2 within {NEAR:g} nat of the best bound, if starts are random"
     return check("Restarts agree", verdict, value, reading=reading, threshold=threshold)
 
 
@@ -129,13 +140,11 @@ def _close(k: float | None, n_draws: int) -> Summary:
                  reach="parameters")  # fmt: skip
 
 
-def _restarts(fit: Fit) -> Summary:
+def _restarts(fit: Fit, *, fixed: bool) -> Summary:
     frame = fit.restarts.copy()
     frame.insert(2, "below", frame["elbo"].max() - frame["elbo"])
-    caption = (
-        "Restarts from different divisions of the rows; the one with the largest lower bound "
-        "(ELBO, nats) is kept."
-    )
+    starts = "Starts of the ascent" if fixed else "Restarts from different divisions of the rows"
+    caption = f"{starts}; the one with the largest lower bound (ELBO, nats) is kept."
     titles = {"elbo": "ELBO", "below": "below the best", "n_iter": "passes", "rows": "rows used",
               "best": "kept"}  # fmt: skip
     digits = {"elbo": 1, "below": 1, "seconds": 2}

@@ -33,7 +33,7 @@ MOST_COMPONENTS = 6
 MOST_PANELS = 6
 """Variables whose reconstruction is drawn."""
 
-MOST_ELLIPSES = 150
+MOST_ELLIPSES = 50
 """Rows whose scores have their own ellipse; of more rows an even choice has one."""
 
 Matrix = Float[np.ndarray, "rows dims"]
@@ -85,8 +85,9 @@ def _scree(frame: pd.DataFrame) -> Summary:
         for axes, (name, values) in zip(figure.subplots(1, 2), panels.items(), strict=True):
             axes.plot(place, values, color=MUTE, linewidth=1.0, zorder=1)
             axes.plot(place[counts], values[counts], "o", color=BAND, label="effective")
-            axes.plot(place[~counts], values[~counts], "o", color=MUTE, markerfacecolor="none",
-                      label="not effective")  # fmt: skip
+            if not counts.all():
+                axes.plot(place[~counts], values[~counts], "o", color=MUTE, markerfacecolor="none",
+                          label="not effective")  # fmt: skip
             axes.set_title(name)
             axes.set_xlabel("component")
             axes.set_xlim(0.5, len(place) + 0.5)
@@ -142,7 +143,7 @@ def _loadings(fit: Fit, components: list[int]) -> Summary:
     caption = (
         f"Loadings of the effective components, with {percent(PROB)} intervals: by how much each "
         "variable changes, in its units, when the score goes up by one, its standard deviation. "
-        f"Intervals away from the line: the sign is known.{more}"
+        f"They take the scores as given, and are much narrower than exact ones.{more}"
     )
     first = ", ".join(f"{name} {numeral(float(one))}" for name, one in
                       zip(names[:6], mean[components[0]], strict=False))  # fmt: skip
@@ -165,9 +166,7 @@ def _scores(fit: Fit, model: BayesianPCA) -> Summary | None:
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
         outlines = [ellipse(mean[:, n], covariance[number[n]], 2.0).T[::3] for n in some]
-        axes.add_collection(
-            LineCollection(outlines, colors=POINT, linewidths=0.7, alpha=0.6, rasterized=True)
-        )
+        axes.add_collection(LineCollection(outlines, colors=BAND, linewidths=0.8, alpha=0.6))
         first, second = mean[:, chosen.at]
         axes.scatter(first, second, s=9.0, color=POINT, linewidths=0, rasterized=True)
         axes.axhline(0.0, color=LINE, linewidth=0.8, zorder=0)
@@ -175,14 +174,13 @@ def _scores(fit: Fit, model: BayesianPCA) -> Summary | None:
         axes.set_xlabel(f"score 1 ({percent(float(shares[0]))} of the variance)")
         axes.set_ylabel(f"score 2 ({percent(float(shares[1]))})")
 
+    gaps = " Rows with missing values have larger ones." if model.n_gaps else ""
     drawn_all = len(some) == len(number)
     words = "each row" if drawn_all else f"{numeral(len(some))} of the rows"
     note = f" Points: {chosen.words}." if chosen.words else ""
     caption = (
         "Scores of the rows on the first two components, one unit being their standard deviation. "
-        f"Ellipses: two posterior standard deviations of the scores of {words}, given the "
-        "loadings' posterior; rows with missing values have larger ones."
-        f"{note}"
+        f"Ellipses: two posterior standard deviations of the scores of {words}.{gaps}{note}"
     )
     sd = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2)).mean(axis=0)
     alt = (
@@ -213,11 +211,10 @@ def _explained(model: BayesianPCA, matrix: Matrix, given: Matrix) -> Summary:
         for i, name in enumerate(model.variables)
     }
     frame = pd.DataFrame.from_dict(rows, orient="index").rename_axis("variable")
-    frame = frame.astype({"missing": int})
+    frame = frame.astype({"missing": int}) if model.n_gaps else frame.drop(columns="missing")
     caption = (
         "Reconstruction of each variable from the scores, over its observed values: share of its "
-        "variance (R²), root mean squared error in units of the variable, and how many values "
-        "were missing."
+        "variance (R²), and root mean squared error in units of the variable."
     )
     titles = {"explained": "R²", "rmse": "error"}
     return table(frame, caption, titles=titles, decimals={"explained": 3})
@@ -225,7 +222,7 @@ def _explained(model: BayesianPCA, matrix: Matrix, given: Matrix) -> Summary:
 
 def _reconstruction(model: BayesianPCA, matrix: Matrix, given: Matrix) -> Summary:
     names = model.variables[:MOST_PANELS]
-    columns = min(len(names), 3)
+    columns = 2 if len(names) in (2, 4) else min(len(names), 3)
     n_rows = -(-len(names) // columns)
     at = np.arange(len(matrix))[:: -(-len(matrix) // POINTS_SHOWN)]
 
