@@ -330,6 +330,8 @@ def test_a_variable_given_the_others_has_the_predictions_of_the_fit():
     shown = {row["heads"][0]: row["cells"] for row in found["table"]["rows"]}
     observed = fit.model.observed()
     assert list(shown) == list(observed)
+    (check,) = found["checks"]
+    assert (check["verdict"] == "ok") == all(cells[0] for cells in shown.values())
     for name, values in observed.items():
         low, high = fit.predict(kind="interval", response=name, prob=0.9).to_numpy().T
         assert shown[name][3] == pytest.approx(100.0 * ((low <= values) & (values <= high)).mean())

@@ -14,6 +14,7 @@ from bayesvb.calibration import PitEcdf, pit_ecdf, uniformity_p_value
 from bayesvb.joint_student import AbstractJointStudent
 from bayesvb.workbench.gaussian_mixture import GaussianMixture
 
+from ..checks import Verdict, check
 from ..ellipses import DEVIATIONS, ellipse
 from ..figures import BAND, INK, LINE, POINT, colour, dash, drawn, shortened
 from ..numerals import counted, percent
@@ -32,6 +33,9 @@ MOST_CURVES = 8
 
 OCCUPIED = 0.01
 """Share from which a component is drawn."""
+
+CLEARLY = 1e-3
+"""p-value of uniform PIT values, times their number, below which it is a problem."""
 
 CERTAIN = 0.9
 """Largest responsibility from which a row counts as certain."""
@@ -66,7 +70,24 @@ def summary(fit: Fit) -> Summary | None:
         "certainty": _certainty(largest) if len(mean) > 1 else None,
         "pit": _pit({name: pit_ecdf(pit) for name, pit in found.items()}),
         "table": _table(found, chosen),
+        "checks": [_check(found)],
     }
+
+
+def _check(found: dict[str, Float[np.ndarray, " rows"]]) -> Summary:
+    """Whether each variable is as the others predict it."""
+    outside = [name for name, pit in found.items() if not pit_ecdf(pit).inside]
+    least = min(uniformity_p_value(pit) for pit in found.values()) * len(found)
+    verdict: Verdict = "problem" if least < CLEARLY else "look" if outside else "ok"
+    reading = {
+        "ok": "Each variable is distributed given the others as the fit says.",
+        "look": f"Given the others, somewhat off: {', '.join(outside[:4])}.",
+        "problem": "Given the others, at least one variable is clearly not distributed as the fit "
+        "says: more components, or other shapes, may be needed.",
+    }[verdict]
+    threshold = f"ok: every PIT curve inside its band; problem: p < {CLEARLY:g}, over all variables"
+    value = f"{len(found) - len(outside)} of {counted(len(found), 'variable')} in the band"
+    return check("Calibrated", verdict, value, reading=reading, threshold=threshold)
 
 
 def _pairs(
