@@ -359,3 +359,10 @@ def test_components_give_back_what_the_table_of_them_says(name):
         assert [cells[2] for cells in shown.values()] == observed.isna().sum().to_list()
     assert found["n_effective"] == fit.model.effective(fit)
     assert (found["n_missing"] > 0) == ("holes" in name)
+
+
+@pytest.mark.parametrize(("name", "number"), [("scores", 2), ("one sample", 1), ("variables", 2)])
+def test_components_are_counted_as_the_user_does(name, number):
+    fit = fitted(*FITS[name])
+    assert SECTIONS["model"].summary(fit)["n_components"] == number
+    assert SECTIONS["computation"].summary(fit)["labelled"] == (number > 1)

@@ -18,6 +18,7 @@ from ..numerals import counted, numeral
 from ..plain import Summary
 from ..quiet import quiet
 from ..tables import table
+from .model import n_components_of
 
 if TYPE_CHECKING:
     from bayesvb.fit import Fit
@@ -53,7 +54,7 @@ def summary(fit: Fit) -> Summary:
     checks = [_converged(fit), _agree(near, bounds, fixed=fixed)]
     return {
         "factors": FACTORS.get(type(fit.model).__name__, "its parameters"),
-        "labelled": fit.core.n_components > 1,
+        "labelled": n_components_of(fit) > 1,
         "seed": fit.seed,
         "seconds": fit.seconds,
         "n_iter": fit.n_iter,

@@ -38,8 +38,8 @@ HALF_STEPS = 6
 
 PANELS = {
     0: "at the start",
-    1: "after the first step: q(μ)",
-    2: "after the second step: q(precision)",
+    1: "after step 1: q(μ)",
+    2: "after step 2: q(precision)",
     HALF_STEPS: "at the end",
 }
 """Half-steps that are drawn."""
@@ -111,9 +111,9 @@ def drawn_densities(model: Normal, fit: Fit) -> Contours:
     start, law = start_of(exact), exact.precision
     sd = 1.0 / np.sqrt(exact.strength * law.mean)
     reach = float(stats.t.ppf(1.0 - OUTSIDE, 2.0 * law.shape))
-    left = start.mean - 2.5 / np.sqrt(start.mean_precision)
+    left = start.mean - 3.2 / np.sqrt(start.mean_precision)
     low = float(stats.gamma.ppf(OUTSIDE, law.shape) / law.rate)
-    high = float(stats.gamma.ppf(0.995, law.shape) / start.precision.rate)
+    high = float(stats.gamma.ppf(1.0 - OUTSIDE, law.shape) / start.precision.rate)
     return contours(
         model.core,
         fit.sums,
@@ -151,15 +151,15 @@ def _steps(fit: Fit, model: Normal) -> Summary:
         "Joint density of mean and precision, exact (solid, the same in every panel) and "
         "factorised (dashed), from a start that was chosen away from the data: one step updates "
         "one factor while the other is held. Contours hold about 50, 90 and 99\u202f% each. At "
-        "the end the dashed ones are upright ellipses where the solid ones widen towards small "
-        "precisions: what remains between them is the price of independence. After Bishop (2006), "
+        "the end the dashed ones spread over means alike at every precision, while the solid ones "
+        "widen towards small precisions: that is the price of independence. After Bishop (2006), "
         "figure 10.4."
     )
     alt = (
         "Four contour plots of exact and factorised posterior: at the start, after the first two "
         f"half-steps, and at the end, where both centre on a mean of {_at(x, found.exact)}."
     )
-    return drawn(draw, alt=alt, caption=caption, size=(7.4, 5.8))
+    return drawn(draw, alt=alt, caption=caption, size=(5.9, 5.2))
 
 
 def _at(x: np.ndarray, density: np.ndarray) -> str:

@@ -64,7 +64,7 @@ def summary(fit: Fit) -> Summary:
         "formula": model.formula.canonical(),
         "gating_given": model.formula.gating_given or not regresses(fit),
         "description": model.description(),
-        "n_components": fit.core.n_components,
+        "n_components": n_components_of(fit),
         "likelihood": LIKELIHOODS.get(type(model).__name__, "other"),
         "gate": gate,
         "gate_formula": GATE_FORMULAS.get(str(gate), "other"),
@@ -74,6 +74,11 @@ def summary(fit: Fit) -> Summary:
         "priors": _priors(fit),
         "standardized": model.priors.standardize,
     }
+
+
+def n_components_of(fit: Fit) -> int:
+    """Components of the model as the user counts them: one if it has none."""
+    return int(getattr(fit.model, "n_components", 1))
 
 
 def _parameters(fit: Fit, meaning: str | None) -> Summary:
@@ -91,7 +96,7 @@ def _parameters(fit: Fit, meaning: str | None) -> Summary:
 
 def _priors(fit: Fit) -> Summary:
     frame = fit.model.prior_table()
-    same = "" if fit.core.n_components == 1 else ", the same for every component"
+    same = "" if n_components_of(fit) == 1 else ", the same for every component"
     caption = (
         f"Priors in the units of the data{same}. Centre and scale are those "
         "of the distribution named; where a standard deviation is meant, it is the scale of a "
