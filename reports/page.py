@@ -80,7 +80,8 @@ def _title(fits: Mapping[str, Fit]) -> str:
     kinds = {re.sub("(?<=[a-z])(?=[A-Z])", " ", type(fit.model).__name__) for fit in fits.values()}
     names = list(dict.fromkeys(name for fit in fits.values() for name in fit.model.observed()))
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    kind = kinds.pop().capitalize() if len(kinds) == 1 else "Fits"
+    words = kinds.pop().split() if len(kinds) == 1 else ["Fits"]
+    kind = " ".join([words[0], *(one if one.isupper() else one.lower() for one in words[1:])])
     what = f"{kind} of {', '.join(names[:NAMED])}{more}"
     return what if len(fits) == 1 else f"{what}: {len(fits)} fits"
 

@@ -72,9 +72,9 @@ def sample(fit: Fit, most: int) -> Sample:
 
 
 def regresses(fit: Fit) -> bool:
-    """Whether the fit describes a numeric response given covariates."""
+    """Whether the fit describes a numeric response given covariates, or could."""
     design = fit.model.design
-    return "mean" in design.terms and design.levels is None
+    return {"mean", "gating"} <= set(design.terms) and design.levels is None
 
 
 def predictive_at(fit: Fit, at: Int[np.ndarray, " rows"], response: str) -> StudentMixture:

@@ -9,6 +9,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from matplotlib.figure import Figure
 from scipy.stats import skew
 
@@ -17,9 +20,11 @@ from bayesvb.calibration import calibration
 from bayesvb.elpd import read_elpd
 from bayesvb.errors import DesignWarning
 from bayesvb.reports import sampling
+from bayesvb.reports.ellipses import ellipse
 from bayesvb.reports.page import html, page_summary
 from bayesvb.reports.plain import numbers_only, plain
 from bayesvb.reports.sections import SECTIONS, computation
+from bayesvb.reports.sections.exact import drawn_densities
 from bayesvb.reports.sections.replicates import STATISTICS, density, replicated
 from bayesvb.reports.sections.verdict import verdict
 
@@ -54,21 +59,32 @@ FITS = {
     "few rows": ("y ~ x", {"rows": 30, "index": True, "holes": True}),
     "three rows": ("y ~ 1", {"rows": 3, "n_components": 1}),
     "variables": ("~ x + y", {}),
+    "scores": ("~ x + z + y + y2", {"model": "BayesianPCA"}),
+    "scores with holes": ("~ x + z + y", {"model": "BayesianPCA", "holes": True}),
+    "one sample": ("y ~ 1", {"model": "Normal"}),
 }
 
+
+OWN = ("pairs", "scores", "exact")
+"""Sections of one kind of model that is no regression."""
+
+SOME_LACK = ("conditional", "calibration", "components", *OWN)
+"""Sections that some fits do not have."""
 
 PICTURED = ("one covariate", "many covariates")
 """Kinds of fits whose pictures are rendered, which takes most of the time of a page."""
 
 
 def fitted(formula: str, options: dict[str, object]) -> bvb.Fit:
-    options = {"n_components": 2, **options}
+    name = options.get("model", "DensityRegression" if formula[0] != "~" else "GaussianMixture")
+    options = {**({} if name == "Normal" else {"n_components": 2}), **options}
+    options.pop("model", None)
     data = frame().iloc[: options.pop("rows", 80)]
     if options.pop("holes", False):
         data = data.assign(x=data["x"].where(data["z"] < 1.0))
     if options.pop("index", False):
         data = data.set_index(["s", "k"])
-    make = bvb.DensityRegression if formula[0] != "~" else bvb.GaussianMixture
+    make = getattr(bvb, name)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DesignWarning)
         return make(formula, data, **options).fit(seed=1, restarts=2, draws=50)
@@ -120,7 +136,7 @@ def pieces(value, key):
 def test_a_section_is_plain_and_its_template_shows_it(name, summary, text):
     found = summary["fits"][0]["sections"].get(name)
     if found is None:  # does not apply, and the page has no trace of it
-        assert f'id="{name}"' not in text and name in ("conditional", "calibration")
+        assert f'id="{name}"' not in text and name in SOME_LACK
         return
     assert json.loads(json.dumps(found, allow_nan=False)) == found
     for figure in pieces(found, "svg"):
@@ -184,7 +200,7 @@ def test_the_worst_check_decides_and_a_doubt_about_parameters_is_said_as_such():
     assert "Do not use" in box(("problem", "parameters"), ("problem", "everything"))["says"]
 
 
-@pytest.mark.parametrize("name", [n for n in SECTIONS if n != "reproduce"])
+@pytest.mark.parametrize("name", [n for n in SECTIONS if n not in ("reproduce", *OWN)])
 def test_the_numbers_of_a_section_are_those_of_the_snapshot(name, plain_fit, monkeypatch):
     monkeypatch.setattr(Figure, "savefig", blank)
     found = rounded(numbers_only(plain(SECTIONS[name].summary(plain_fit))))
@@ -287,3 +303,66 @@ def test_a_smoothed_density_is_that_of_the_kernel_estimate():
     exact /= 0.3 * np.sqrt(2.0 * np.pi)
     # binning moves a point by at most half a step, 0.015: 5 % of the width, second order
     assert found == pytest.approx(exact, abs=2e-3)
+
+
+def test_the_exact_posterior_is_on_the_page_with_the_numbers_of_the_model():
+    fit = fitted(*FITS["one sample"])
+    found = SECTIONS["exact"].summary(fit)
+    table = fit.model.exact(fit)
+    shown = [row["cells"] for row in found["table"]["rows"]]
+    assert shown == pytest.approx(table.to_numpy(), rel=1e-12)
+    kl = found["divergences"]
+    assert kl["log evidence"] - kl["bound"] == pytest.approx(kl["KL(q, exact)"], rel=1e-6)
+    assert found["width_of_mean"] < 1.0
+
+
+def test_the_contours_hold_the_posteriors_that_they_show():
+    fit = fitted(*FITS["one sample"])
+    densities = drawn_densities(fit.model, fit)
+    cell = np.diff(densities.mean[:2]) * np.diff(densities.precision[:2])
+    for log_density in (densities.exact, *densities.steps):
+        assert np.exp(log_density).sum() * cell == pytest.approx(1.0, abs=0.02)
+
+
+def test_a_variable_given_the_others_has_the_predictions_of_the_fit():
+    fit = fitted(*FITS["variables"])
+    found = SECTIONS["pairs"].summary(fit)
+    shown = {row["heads"][0]: row["cells"] for row in found["table"]["rows"]}
+    observed = fit.model.observed()
+    assert list(shown) == list(observed)
+    (check,) = found["checks"]
+    assert (check["verdict"] == "ok") == all(cells[0] for cells in shown.values())
+    for name, values in observed.items():
+        low, high = fit.predict(kind="interval", response=name, prob=0.9).to_numpy().T
+        assert shown[name][3] == pytest.approx(100.0 * ((low <= values) & (values <= high)).mean())
+
+
+@given(arrays(float, (2, 2), elements=st.floats(-3.0, 3.0)), st.floats(0.5, 3.0))
+def test_an_ellipse_is_where_the_distance_is_that_of_its_name(root, deviations):
+    covariance = root @ root.T + np.eye(2)
+    centre = np.array([1.0, -2.0])
+    away = ellipse(centre, covariance, deviations) - centre[:, None]
+    distance = np.sqrt((away * np.linalg.solve(covariance, away)).sum(axis=0))
+    assert distance == pytest.approx(deviations)
+
+
+@pytest.mark.parametrize("name", ["scores", "scores with holes"])
+def test_components_give_back_what_the_table_of_them_says(name):
+    fit = fitted(*FITS[name])
+    found = SECTIONS["scores"].summary(fit)
+    observed = pd.DataFrame(fit.model.observed())
+    given = fit.predict(kind="reconstruction").to_numpy()
+    left = ((observed - given) ** 2).mean() / observed.var(ddof=0)
+    shown = {row["heads"][0]: row["cells"] for row in found["explained"]["rows"]}
+    assert [cells[0] for cells in shown.values()] == pytest.approx(1.0 - left.to_numpy())
+    if "holes" in name:
+        assert [cells[2] for cells in shown.values()] == observed.isna().sum().to_list()
+    assert found["n_effective"] == fit.model.effective(fit)
+    assert (found["n_missing"] > 0) == ("holes" in name)
+
+
+@pytest.mark.parametrize(("name", "number"), [("scores", 2), ("one sample", 1), ("variables", 2)])
+def test_components_are_counted_as_the_user_does(name, number):
+    fit = fitted(*FITS[name])
+    assert SECTIONS["model"].summary(fit)["n_components"] == number
+    assert SECTIONS["computation"].summary(fit)["labelled"] == (number > 1)

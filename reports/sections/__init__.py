@@ -14,11 +14,14 @@ from . import (
     computation,
     conditional,
     data,
+    exact,
     limits,
     model,
+    pairs,
     posterior,
     replicates,
     reproduce,
+    scores,
 )
 
 if TYPE_CHECKING:
@@ -49,6 +52,9 @@ SECTIONS = {
     "computation": Section("Computation", computation.summary),
     "posterior": Section("Posterior", posterior.summary),
     "components": Section("Components", components.summary),
+    "pairs": Section("Joint density", pairs.summary),
+    "scores": Section("Principal components", scores.summary),
+    "exact": Section("Exact posterior", exact.summary),
     "conditional": Section("Conditional density", conditional.summary),
     "replicates": Section("Predictive check", replicates.summary),
     "calibration": Section("Calibration", calibration.summary),

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from bayesvb.criteria import khat
 from bayesvb.named_draws import count, log_joint
+from bayesvb.workbench.normal import Normal
 
 from ..checks import Verdict, check, graded
 from ..figures import BAND, MUTE, axes_of, drawn
@@ -17,12 +18,16 @@ from ..numerals import counted, numeral
 from ..plain import Summary
 from ..quiet import quiet
 from ..tables import table
+from .model import n_components_of
 
 if TYPE_CHECKING:
     from bayesvb.fit import Fit
 
 NEAR = 1.0
 """Nats of the lower bound by which restarts may differ and still agree."""
+
+LEAST = 1e-3
+"""Nats below the best bound at which a curve ends."""
 
 KHAT_BUDGET = 3e7
 """Likelihoods (rows x components x draws) that k-hat may cost: about ten seconds."""
@@ -31,12 +36,25 @@ FEWEST_DRAWS = 100
 """Draws below which k-hat says little."""
 
 
+FACTORS = {
+    "DensityRegression": "coefficients of the experts and of the gate",
+    "GaussianMixture": "the components, their weights, and the component of each row",
+    "BayesianPCA": "the loadings, their relevances, and the scores of each row",
+    "Normal": "mean and precision",
+}
+"""Model -> what has independent factors."""
+
+
 def summary(fit: Fit) -> Summary:
     """Engine, restarts, trace and k-hat, with three checks."""
     bounds = fit.restarts.get("score", fit.restarts["elbo"]).to_numpy(dtype=float)
     near = int((bounds >= bounds.max() - NEAR).sum())
     k, n_draws = pareto_k(fit)
+    fixed = bool(fit.core.starting_models(2))
+    checks = [_converged(fit), _agree(near, bounds, fixed=fixed)]
     return {
+        "factors": FACTORS.get(type(fit.model).__name__, "its parameters"),
+        "labelled": n_components_of(fit) > 1,
         "seed": fit.seed,
         "seconds": fit.seconds,
         "n_iter": fit.n_iter,
@@ -51,9 +69,9 @@ def summary(fit: Fit) -> Summary:
         "on_sample": bool((fit.restarts["rows"] < fit.model.source.n_rows).any()),
         "khat": None if k is None else k,
         "khat_draws": n_draws,
-        "restarts": _restarts(fit),
-        "trace": _trace(fit),
-        "checks": [_converged(fit), _agree(near, bounds), _close(k, n_draws)],
+        "restarts": _restarts(fit, fixed=fixed),
+        "trace": _trace(fit) if _climbed(fit) else None,
+        "checks": checks if isinstance(fit.model, Normal) else [*checks, _close(k, n_draws)],
     }
 
 
@@ -85,9 +103,11 @@ def _converged(fit: Fit) -> Summary:
     return check(name, "problem", value, reading=reading, threshold=threshold)
 
 
-def _agree(near: int, bounds: np.ndarray) -> Summary:
-    verdict: Verdict = "ok" if near >= 2 else "look"
-    if len(bounds) == 1:
+def _agree(near: int, bounds: np.ndarray, *, fixed: bool) -> Summary:
+    verdict: Verdict = "ok" if near >= 2 or fixed else "look"
+    if fixed:
+        reading = "The starts of this model do not depend on chance, and the best end is kept."
+    elif len(bounds) == 1:
         reading = "Only one start was tried, so nothing is known about other optima."
     elif near == 1:
         second = np.sort(bounds)[-2]
@@ -98,7 +118,7 @@ def _agree(near: int, bounds: np.ndarray) -> Summary:
     else:
         reading = "More than one start led to the best optimum."
     value = f"{near} of {len(bounds)} restarts"
-    threshold = f"at least 2 within {NEAR:g} nat of the best bound"
+    threshold = f"at least 2 within {NEAR:g} nat of the best bound, if starts are random"
     return check("Restarts agree", verdict, value, reading=reading, threshold=threshold)
 
 
@@ -121,17 +141,21 @@ def _close(k: float | None, n_draws: int) -> Summary:
                  reach="parameters")  # fmt: skip
 
 
-def _restarts(fit: Fit) -> Summary:
+def _restarts(fit: Fit, *, fixed: bool) -> Summary:
     frame = fit.restarts.copy()
     frame.insert(2, "below", frame["elbo"].max() - frame["elbo"])
-    caption = (
-        "Restarts from different divisions of the rows; the one with the largest lower bound "
-        "(ELBO, nats) is kept."
-    )
+    starts = "Starts of the ascent" if fixed else "Restarts from different divisions of the rows"
+    caption = f"{starts}; the one with the largest lower bound (ELBO, nats) is kept."
     titles = {"elbo": "ELBO", "below": "below the best", "n_iter": "passes", "rows": "rows used",
               "best": "kept"}  # fmt: skip
     digits = {"elbo": 1, "below": 1, "seconds": 2}
     return table(frame, caption, titles=titles, decimals=digits)
+
+
+def _climbed(fit: Fit) -> bool:
+    """Whether there is a curve to be seen above the least difference that is drawn."""
+    values = np.concatenate([np.asarray(trace, dtype=float) for trace in fit.traces.values()])
+    return bool(np.ptp(values) > LEAST)
 
 
 def _trace(fit: Fit) -> Summary:
@@ -142,7 +166,7 @@ def _trace(fit: Fit) -> Summary:
         axes = axes_of(figure, x="sweep", y="nats below the best bound", grid="y")
         for key, trace in fit.traces.items():
             best = key == kept
-            below = np.maximum(top - np.asarray(trace), 1e-3)
+            below = np.maximum(top - np.asarray(trace), LEAST)
             style = (BAND, 2.2, 3) if best else (MUTE, 0.9, 2)
             axes.plot(np.arange(1, len(below) + 1), below, color=style[0], linewidth=style[1],
                       zorder=style[2], linestyle="-" if best else (0, (4, 2)))  # fmt: skip

@@ -81,7 +81,7 @@ def _described(column: pd.Series, name: str) -> Summary:
     """Type, range and moments, or levels with their counts."""
     empty = dict.fromkeys(NUMBERS, np.nan)
     if kind_of(column, name) == "number" and column.dtype.kind != "b":
-        values = column.to_numpy(dtype=float)
+        values = column.dropna().to_numpy(dtype=float)
         quartiles = np.quantile(values, [0.0, 0.25, 0.5, 0.75, 1.0])
         return {
             "type": "number",
@@ -108,6 +108,7 @@ def _pictures(fit: Fit, name: str, values: Float[np.ndarray, " rows"]) -> Summar
 
 
 def _histogram(name: str, values: Float[np.ndarray, " rows"]) -> Summary:
+    values = values[np.isfinite(values)]
     edges = np.histogram_bin_edges(values, bins=int(np.clip(2.0 * len(values) ** (1 / 3), 8, 60)))
     counts = np.histogram(values, edges)[0]
 
@@ -140,5 +141,6 @@ def _scatter(fit: Fit, first: Covariate, name: str, values: Float[np.ndarray, " 
     alt = f"Scatter plot of {name} against {first.name}, {len(at)} points."
     if not first.discrete:
         x = fit.model.design.frame[first.name].to_numpy(dtype=float)
-        alt += f" Their correlation is {np.corrcoef(x, values)[0, 1]:.2f}."
+        seen = np.isfinite(x) & np.isfinite(values)
+        alt += f" Their correlation is {np.corrcoef(x[seen], values[seen])[0, 1]:.2f}."
     return drawn(draw, alt=alt, caption=caption)

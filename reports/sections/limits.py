@@ -10,6 +10,11 @@ from ..sampling import regresses
 if TYPE_CHECKING:
     from bayesvb.fit import Fit
 
+COMPONENTS = {
+    "what": "Sensitivity to the number of components",
+    "how": "Fit with one more and one fewer and report them side by side.",
+}
+
 NOT_DONE = (
     {
         "what": "Prior predictive check",
@@ -19,10 +24,7 @@ NOT_DONE = (
         "what": "Sensitivity to the priors",
         "how": "Fit again with other Priors(...) and report both fits side by side.",
     },
-    {
-        "what": "Sensitivity to the number of components",
-        "how": "Fit with one more and one fewer and report them side by side.",
-    },
+    COMPONENTS,
     {
         "what": "Sensitivity to the tolerance",
         "how": "Fit again with a tenth of tol: coefficients should move by less than a tenth of "
@@ -39,4 +41,5 @@ NEW_DATA = {
 
 def summary(fit: Fit) -> Summary:
     """What was not done, and how to do it."""
-    return {"not_done": [*NOT_DONE, NEW_DATA] if regresses(fit) else list(NOT_DONE)}
+    found = [one for one in NOT_DONE if one is not COMPONENTS or hasattr(fit.model, "n_components")]
+    return {"not_done": [*found, NEW_DATA] if regresses(fit) else found}

@@ -9,6 +9,7 @@ import pandas as pd
 
 from ..numerals import significant
 from ..plain import Summary
+from ..sampling import regresses
 from ..tables import table
 
 if TYPE_CHECKING:
@@ -24,20 +25,34 @@ GATE_FORMULAS = {
 """Gate -> the template with its formula; a gate that is not here is described in words."""
 
 
-LIKELIHOODS = {"DensityRegression": "density", "GaussianMixture": "gaussian"}
+LIKELIHOODS = {
+    "DensityRegression": "density",
+    "GaussianMixture": "gaussian",
+    "BayesianPCA": "components",
+    "Normal": "normal",
+}
 """Model -> the template with the formula of its likelihood."""
 
 MEANINGS = {
     "beta": ("β", "coefficients of each component's line, in units of the response per unit of "
              "the term"),
     "sigma": ("σ", "standard deviation of the response around each component's line"),
+    "noise": ("σ", "standard deviation of what the components leave over"),
+    "spread": ("σ", "standard deviation of the response"),
     "gamma": ("γ", "coefficients of the weights"),
     "mean": ("μ", "mean of each variable in each component"),
     "sd": ("sd", "standard deviation of each variable in each component"),
     "correlation": ("ρ", "correlation of each pair of variables in each component"),
+    "loadings": ("w", "change of each variable when the score of a component goes up by one, its "
+                 "standard deviation"),
+    "centre": ("m", "mean of each variable"),
+    "mu": ("μ", "mean of the response"),
     "share": ("π", "weights of the components; the share is their average over the rows"),
 }  # fmt: skip
 """Name of the draws -> their symbol and what they mean."""
+
+OTHER_NAMES = {("BayesianPCA", "sigma"): "noise", ("Normal", "sigma"): "spread"}
+"""Model and name of the draws -> the name above, where the same name means something else."""
 
 
 def summary(fit: Fit) -> Summary:
@@ -47,9 +62,9 @@ def summary(fit: Fit) -> Summary:
     meaning = fit.core.gate.coefficient_meaning() if gate else None
     return {
         "formula": model.formula.canonical(),
-        "gating_given": model.formula.gating_given,
+        "gating_given": model.formula.gating_given or not regresses(fit),
         "description": model.description(),
-        "n_components": fit.core.n_components,
+        "n_components": n_components_of(fit),
         "likelihood": LIKELIHOODS.get(type(model).__name__, "other"),
         "gate": gate,
         "gate_formula": GATE_FORMULAS.get(str(gate), "other"),
@@ -61,11 +76,16 @@ def summary(fit: Fit) -> Summary:
     }
 
 
+def n_components_of(fit: Fit) -> int:
+    """Components of the model as the user counts them: one if it has none."""
+    return int(getattr(fit.model, "n_components", 1))
+
+
 def _parameters(fit: Fit, meaning: str | None) -> Summary:
-    named = fit.model.named_draws(fit)
+    named, kind = fit.model.named_draws(fit), type(fit.model).__name__
     rows = {}
     for name, part in named.parts.items():
-        symbol, words = MEANINGS.get(name, (name, ""))
+        symbol, words = MEANINGS.get(OTHER_NAMES.get((kind, name), name), (name, ""))
         if name == "gamma" and meaning:
             words = f"{words}: {meaning}"
         rows[symbol] = (part, int(np.prod(named.values[name].shape[1:])), words)
@@ -76,8 +96,9 @@ def _parameters(fit: Fit, meaning: str | None) -> Summary:
 
 def _priors(fit: Fit) -> Summary:
     frame = fit.model.prior_table()
+    same = "" if n_components_of(fit) == 1 else ", the same for every component"
     caption = (
-        "Priors in the units of the data, the same for every component. Centre and scale are those "
+        f"Priors in the units of the data{same}. Centre and scale are those "
         "of the distribution named; where a standard deviation is meant, it is the scale of a "
         "Normal."
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from ..figures import LINE, colour, drawn, marker, shortened
 from ..numerals import percent, significant
 from ..plain import Summary
 from ..tables import after_uncertainty, table
+from .model import OTHER_NAMES
 
 if TYPE_CHECKING:
     from bayesvb.fit import Fit
@@ -37,6 +39,13 @@ WORDS = {
     "sd": ("Standard deviations", "Standard deviation of each variable in each component, in units "
            "of the variable"),
     "correlation": ("Correlations", "Correlation of each pair of variables in each component"),
+    "loadings": ("Loadings", "Change of each variable, in its units, when the score of a component "
+                 "goes up by one, its standard deviation"),
+    "centre": ("Centre", "Mean of each variable, in units of the variable"),
+    "noise": ("Noise", "Standard deviation of what the components leave over, in units of the "
+              "variables"),
+    "mu": ("Mean", "Mean of the response, in its units"),
+    "spread": ("Standard deviation", "Standard deviation of the response, in its units"),
     "share": ("Shares", "Share of each component: its weight averaged over the rows"),
 }  # fmt: skip
 """Name of the draws -> heading and caption of their table."""
@@ -47,11 +56,12 @@ FORESTS = ("beta", "gamma", "mean", "correlation")
 def summary(fit: Fit) -> Summary:
     """Tables of the parts and their forests."""
     whole, named = fit.summary(), fit.model.named_draws(fit)
+    kind = type(fit.model).__name__
     shares = named.values["share"].mean(axis=0) if "share" in named.values else np.ones(1)
     occupied = [k for k, share in enumerate(shares, start=1) if share >= OCCUPIED]
     parts = []
     for name, part in named.parts.items():
-        heading, words = WORDS.get(name, (part, part))
+        heading, words = WORDS.get(OTHER_NAMES.get((kind, name), name), (part, part))
         rows = whole.loc[[part]].droplevel("part")
         forest = _forest(rows, heading, occupied) if name in FORESTS else None
         if name == "gamma":
@@ -67,8 +77,7 @@ def summary(fit: Fit) -> Summary:
 
 
 def _table(frame: pd.DataFrame, words: str) -> Summary:
-    if (frame.index.get_level_values("term") == "").all():
-        frame = frame.droplevel("term")
+    frame = _without_blank_levels(frame)
     each = after_uncertainty(frame["sd"].to_numpy())
     decimals: dict[str, Any] = dict.fromkeys(["mean", "sd", "lower", "upper"], each)
     if frame["p_positive"].isna().all():
@@ -79,6 +88,15 @@ def _table(frame: pd.DataFrame, words: str) -> Summary:
     titles = {**TITLES, "lower": percent(low, 1), "upper": percent(high, 1)}
     caption = f"{words}: posterior mean, standard deviation and central {percent(PROB)} interval."
     return table(frame, caption, titles=titles, decimals=decimals, rest="fit.summary()")
+
+
+def _without_blank_levels(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows without levels of the index that name nothing, one level at the least."""
+    levels = frame.index.to_frame()
+    blank: list[Hashable] = [name for name in ("component", "term") if (levels[name] == "").all()]
+    if len(blank) < 2:
+        return frame.droplevel(blank)
+    return frame.droplevel("term").rename_axis("")
 
 
 def _forest(rows: pd.DataFrame, heading: str, occupied: list[int]) -> Summary | None:

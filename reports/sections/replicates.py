@@ -65,7 +65,7 @@ def summary(fit: Fit) -> Summary:
         "responses": [
             _of(name, whole[:, number], values[chosen.at])
             for number, (name, values) in enumerate(fit.model.observed().items())
-            if number < MOST_VARIABLES
+            if number < MOST_VARIABLES and np.isfinite(values[chosen.at]).any()
         ],
     }
 
@@ -83,6 +83,8 @@ def replicated(fit: Fit, at: Int[np.ndarray, " rows"]) -> Float[np.ndarray, "set
 
 
 def _of(name: str, sets: Values, values: Float[np.ndarray, " rows"]) -> Summary:
+    seen = np.isfinite(values)  # replicates are missing where the data are
+    sets, values = sets[:, seen], values[seen]
     given = {key: float(one(values[None])[0]) for key, one in STATISTICS.items()}
     found = {key: one(sets) for key, one in STATISTICS.items()}
     p_values = {key: float((found[key] >= given[key]).mean()) for key in STATISTICS}

@@ -20,12 +20,15 @@ if TYPE_CHECKING:
 PACKAGES = ("bayesvb", "numpy", "scipy", "pandas", "formulaic", "arviz", "xarray", "statsmodels",
             "matplotlib", "jinja2")  # fmt: skip
 
+MODELS = {
+    "DensityRegression": "Chuu (2018), A Variational Approach for Bayesian Density Regression.",
+    "GaussianMixture": "Bishop (2006), Pattern Recognition and Machine Learning, section 10.2.",
+    "BayesianPCA": "Agarwal, Bishop (2003), Improved Variational Approximation for Bayesian PCA.",
+    "Normal": "Bishop (2006), Pattern Recognition and Machine Learning, section 10.1.3.",
+}
+"""Model -> where it and its algorithm are described."""
+
 CITATIONS = (
-    {
-        "what": "model and algorithm",
-        "text": "Chuu (2018), A Variational Approach for Bayesian Density Regression.",
-        "link": None,
-    },
     {
         "what": "leave-one-out, Pareto k",
         "text": "Vehtari, Gelman, Gabry (2017), Practical Bayesian model evaluation using "
@@ -61,8 +64,13 @@ def summary(fit: Fit) -> Summary:
         "hash_code": HASH_CODE,
         "environment": _environment(),
         "licence": "bayesvb is published under the BSD 3-Clause licence.",
-        "citations": list(CITATIONS),
+        "citations": [*_of_model(fit), *CITATIONS],
     }
+
+
+def _of_model(fit: Fit) -> list[Summary]:
+    text = MODELS.get(type(fit.model).__name__)
+    return [{"what": "model and algorithm", "text": text, "link": None}] if text else []
 
 
 HASH_CODE = (

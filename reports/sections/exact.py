@@ -1,0 +1,167 @@
+"""Exact posterior: known for one sample, and drawn beside the factorised one at every half-step."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from scipy import stats
+
+from bayesvb.factors.normal_gamma import FactorisedNormalGamma, NormalGamma, ScalarGamma
+from bayesvb.models.univariate import Contours, contours
+from bayesvb.summary import PROB
+from bayesvb.workbench.normal import Normal
+
+from ..checks import check, graded
+from ..figures import colour, dash, drawn, shortened
+from ..numerals import numeral, percent, significant
+from ..plain import Summary
+from ..tables import table
+
+if TYPE_CHECKING:
+    from bayesvb.fit import Fit
+
+GRID = 121
+"""Means and precisions of the grid under the contours."""
+
+OUTSIDE = 1e-4
+"""Probability on each side that the grid leaves out."""
+
+AWAY = 2.5
+"""Standard deviations by which the alternation starts away from where it ends."""
+
+HALF_STEPS = 6
+"""After these nothing moves that could be seen."""
+
+PANELS = {
+    0: "at the start",
+    1: "after step 1: q(μ)",
+    2: "after step 2: q(precision)",
+    HALF_STEPS: "at the end",
+}
+"""Half-steps that are drawn."""
+
+MASSES = np.array([0.99, 0.9, 0.5])
+"""Probability inside the contours, were the distribution normal."""
+
+
+def summary(fit: Fit) -> Summary | None:
+    """The alternation in pictures, both posteriors as a table, and their divergences."""
+    model = fit.model
+    if not isinstance(model, Normal):
+        return None
+    frame, cost = model.exact(fit), model.divergences(fit)
+    width = (frame["upper"] - frame["lower"]).unstack("posterior")
+    share = width["factorised"] / width["exact"]
+    return {
+        "prob": PROB,
+        "covariance": fit.covariance,
+        "divergences": {str(name): float(value) for name, value in cost.items()},
+        "width_of_mean": float(share["mu"]),
+        "width_of_sd": float(share["sigma"]),
+        "steps": _steps(fit, model),
+        "table": _table(frame),
+        "checks": [_close(share)],
+    }
+
+
+def _close(share: pd.Series) -> Summary:
+    """The check that k-hat makes for models without an exact answer."""
+    narrowest = float(share.min())
+    verdict = graded(1.0 - narrowest, ok=0.05, look=0.2)
+    reading = {
+        "ok": "The exact posterior is known here, and its intervals are hardly wider.",
+        "look": "The exact posterior is known here: use its intervals, which are wider.",
+        "problem": "The exact posterior is known here, and far wider: use it.",
+    }[verdict]
+    threshold = "narrower interval, as a share of the exact one: ok from 95 %, look from 80 %"
+    value = f"{percent(narrowest, 1)} of the exact width"
+    return check("Close to the posterior", verdict, value, reading=reading, threshold=threshold,
+                 reach="parameters")  # fmt: skip
+
+
+def _table(frame: pd.DataFrame) -> Summary:
+    each = [significant([one], 3) for one in frame["sd"].replace(np.inf, 1.0)]
+    low, high = (1.0 - PROB) / 2.0, (1.0 + PROB) / 2.0
+    titles = {"part": "parameter", "lower": percent(low, 1), "upper": percent(high, 1)}
+    caption = (
+        f"Mean, standard deviation and central {percent(PROB)} interval of both parameters under "
+        "both posteriors, from their formulas and not from draws, in units of the response."
+    )
+    shown = frame.rename(index={"mu": "μ", "sigma": "σ"}, level="part")
+    return table(shown, caption, titles=titles, decimals=dict.fromkeys(frame.columns, each))
+
+
+def start_of(exact: NormalGamma) -> FactorisedNormalGamma:
+    """A factorised posterior that is off in both parameters, for the first panel."""
+    law, strength = exact.precision, exact.strength
+    sd = 1.0 / np.sqrt(strength * law.mean)
+    rate = law.rate / (1.0 + AWAY / np.sqrt(law.shape))
+    precision = ScalarGamma(law.shape, float(rate))
+    mean_precision = 0.25 * strength * law.mean
+    return FactorisedNormalGamma(float(exact.mean - AWAY * sd), mean_precision, precision)
+
+
+def drawn_densities(model: Normal, fit: Fit) -> Contours:
+    """Log densities of exact and factorised posterior on a grid that holds nearly all of them."""
+    exact = model.exact_posterior(fit)
+    start, law = start_of(exact), exact.precision
+    sd = 1.0 / np.sqrt(exact.strength * law.mean)
+    reach = float(stats.t.ppf(1.0 - OUTSIDE, 2.0 * law.shape))
+    left = start.mean - 3.2 / np.sqrt(start.mean_precision)
+    low = float(stats.gamma.ppf(OUTSIDE, law.shape) / law.rate)
+    high = float(stats.gamma.ppf(1.0 - OUTSIDE, law.shape) / start.precision.rate)
+    return contours(
+        model.core,
+        fit.sums,
+        start,
+        half_steps=HALF_STEPS,
+        mean=np.linspace(min(left, exact.mean - reach * sd), exact.mean + reach * sd, GRID),
+        precision=np.linspace(low, high, GRID),
+    )
+
+
+def _steps(fit: Fit, model: Normal) -> Summary:
+    found = drawn_densities(model, fit)
+    scale, centre = float(model.scaling.scale[0]), float(model.scaling.centre[0])
+    x, y = found.mean * scale + centre, found.precision / scale**2
+    depth = np.log1p(-MASSES)
+    solid: Any = "-"
+    looks = ((found.exact, colour(1), solid), (found.steps, colour(0), dash(1)))
+
+    def draw(figure: Figure) -> None:
+        grid = figure.subplots(2, 2, sharex=True, sharey=True)
+        for axes, (step, title) in zip(grid.ravel(), PANELS.items(), strict=True):
+            for values, shade, line in looks:
+                height = values if values is found.exact else values[step]
+                axes.contour(x, y, height - height.max(), levels=depth, colors=[shade],
+                             linestyles=[line], linewidths=[1.3])  # fmt: skip
+            axes.set_title(title)
+            axes.locator_params(nbins=5)
+        name = shortened(model.design.response_names[0], 26)
+        figure.supxlabel(f"mean μ of {name}", fontsize=10)
+        figure.supylabel("precision 1/σ²", fontsize=10)
+        lines = [Line2D([], [], color=shade, linestyle=line) for _, shade, line in looks]
+        figure.legend(lines, ["exact", "factorised"], loc="outside upper center", ncols=2)
+
+    caption = (
+        "Joint density of mean and precision, exact (solid, the same in every panel) and "
+        "factorised (dashed), from a start that was chosen away from the data: one step updates "
+        "one factor while the other is held. Contours hold about 50, 90 and 99\u202f% each. At "
+        "the end the dashed ones spread over means alike at every precision, while the solid ones "
+        "widen towards small precisions: that is the price of independence. After Bishop (2006), "
+        "figure 10.4."
+    )
+    alt = (
+        "Four contour plots of exact and factorised posterior: at the start, after the first two "
+        f"half-steps, and at the end, where both centre on a mean of {_at(x, found.exact)}."
+    )
+    return drawn(draw, alt=alt, caption=caption, size=(5.9, 5.2))
+
+
+def _at(x: np.ndarray, density: np.ndarray) -> str:
+    """Mean at the highest point."""
+    return numeral(float(x[density.max(axis=0).argmax()]))

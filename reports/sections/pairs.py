@@ -1,0 +1,269 @@
+"""Joint density: each pair of variables with the components, and how well both fit together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from bayesvb.calibration import PitEcdf, pit_ecdf, uniformity_p_value
+from bayesvb.joint_student import AbstractJointStudent
+from bayesvb.workbench.gaussian_mixture import GaussianMixture
+
+from ..checks import Verdict, check
+from ..ellipses import DEVIATIONS, ellipse
+from ..figures import BAND, INK, LINE, POINT, colour, dash, drawn, shortened
+from ..numerals import counted, percent
+from ..plain import Summary
+from ..sampling import POINTS_SHOWN, ROWS_CHECKED, Sample, sample
+from ..tables import table
+
+if TYPE_CHECKING:
+    from bayesvb.fit import Fit
+
+MOST_VARIABLES = 4
+"""Variables of the pairs plot: the first."""
+
+MOST_CURVES = 8
+"""Variables whose PIT values are drawn."""
+
+OCCUPIED = 0.01
+"""Share from which a component is drawn."""
+
+CLEARLY = 1e-3
+"""p-value of uniform PIT values, times their number, below which it is a problem."""
+
+CERTAIN = 0.9
+"""Largest responsibility from which a row counts as certain."""
+
+POINTS = 161
+
+SIZES = {1: (5.4, 3.6), 2: (5.6, 4.9), 3: (6.6, 6.0), 4: (7.8, 7.4)}
+"""Inches of a pairs plot by its number of variables."""
+
+Rows = Float[np.ndarray, "dims rows"]
+
+
+def summary(fit: Fit) -> Summary | None:
+    """Pairs plot, certainty of the responsibilities, and PIT of each variable given the others."""
+    model = fit.model
+    if not isinstance(model, GaussianMixture):
+        return None
+    joint, chosen = model.joint(fit), sample(fit, ROWS_CHECKED)
+    x = np.ascontiguousarray(model.design.matrices["variables"].T)
+    mean = joint.weights
+    shown = [k for k in range(len(mean)) if mean[k] >= OCCUPIED]
+    found = {
+        name: joint.conditional(i, x[:, chosen.at]).cdf(x[i, chosen.at])
+        for i, name in enumerate(model.variables)
+    }
+    largest = joint.responsibilities(x)
+    return {
+        "n_variables": len(model.variables),
+        "n_components": len(shown),
+        "rows_note": chosen.words,
+        "pairs": _pairs(fit, model, joint, shown),
+        "certainty": _certainty(largest) if len(mean) > 1 else None,
+        "pit": _pit({name: pit_ecdf(pit) for name, pit in found.items()}),
+        "table": _table(found, chosen),
+        "checks": [_check(found)],
+    }
+
+
+def _check(found: dict[str, Float[np.ndarray, " rows"]]) -> Summary:
+    """Whether each variable is as the others predict it."""
+    outside = [name for name, pit in found.items() if not pit_ecdf(pit).inside]
+    least = min(uniformity_p_value(pit) for pit in found.values()) * len(found)
+    verdict: Verdict = "problem" if least < CLEARLY else "look" if outside else "ok"
+    reading = {
+        "ok": "Each variable is distributed given the others as the fit says.",
+        "look": f"Given the others, somewhat off: {', '.join(outside[:4])}.",
+        "problem": "Given the others, at least one variable is clearly not distributed as the fit "
+        "says: more components, or other shapes, may be needed.",
+    }[verdict]
+    threshold = f"ok: every PIT curve inside its band; problem: p < {CLEARLY:g}, over all variables"
+    value = f"{len(found) - len(outside)} of {counted(len(found), 'variable')} in the band"
+    return check("Calibrated", verdict, value, reading=reading, threshold=threshold)
+
+
+def _pairs(
+    fit: Fit, model: GaussianMixture, joint: AbstractJointStudent, shown: list[int]
+) -> Summary:
+    names = model.variables[:MOST_VARIABLES]
+    x = model.design.matrices["variables"].T[: len(names)]
+    chosen, draws = sample(fit, POINTS_SHOWN), model.named_draws(fit).values
+    centres, covariances = draws["mean"].mean(axis=0), draws["covariance"].mean(axis=0)
+
+    def draw(figure: Figure) -> None:
+        grid: Any = figure.subplots(len(names), len(names), squeeze=False)
+        for i, j in np.ndindex(grid.shape):
+            axes = grid[i, j]
+            if j > i:
+                axes.set_axis_off()
+            elif i == j:
+                _marginal(axes, joint, i, x[i])
+            else:
+                size = 10.0 if len(chosen.at) <= 400 else 5.0
+                axes.scatter(x[j, chosen.at], x[i, chosen.at], s=size, color=POINT, alpha=0.6,
+                             linewidths=0, rasterized=True)  # fmt: skip
+                for k in shown:
+                    _outline(axes, centres[k, [j, i]], covariances[k][np.ix_([j, i], [j, i])], k)
+            _label(axes, names, i, j)
+        _legend(figure, shown)
+
+    caption = _pairs_caption(len(names), len(model.variables), chosen)
+    alt = (
+        f"Scatter plots of {counted(len(names), 'variable')} in pairs with ellipses of "
+        f"{counted(len(shown), 'component')}, and histograms of each with its density."
+    )
+    return drawn(draw, alt=alt, caption=caption, size=SIZES[len(names)])
+
+
+def _pairs_caption(n_drawn: int, n_all: int, chosen: Sample) -> str:
+    more = f" The first {n_drawn} of {n_all} variables." if n_drawn < n_all else ""
+    note = f" Points: {chosen.words}." if chosen.words else ""
+    return (
+        "Below the diagonal: rows as points, and each component as ellipses at one and two "
+        "standard deviations (posterior means), which hold 39 and 86\u202f% of its rows. Diagonal: "
+        "histogram of each variable, with its predictive density (thick) and what each component "
+        f"adds to it. Components below {percent(OCCUPIED)} are left out.{more}{note}"
+    )
+
+
+def _outline(axes: Axes, centre: np.ndarray, covariance: np.ndarray, k: int) -> None:
+    for deviations in DEVIATIONS:
+        axes.plot(*ellipse(centre, covariance, deviations), color=colour(k), linestyle=dash(k),
+                  linewidth=1.7 if deviations == min(DEVIATIONS) else 1.1)  # fmt: skip
+
+
+def _marginal(
+    axes: Axes, joint: AbstractJointStudent, i: int, values: Float[np.ndarray, " rows"]
+) -> None:
+    """Histogram of one variable under its density and those of the components."""
+    margin = 0.05 * float(np.ptp(values))
+    points = np.linspace(values.min() - margin, values.max() + margin, POINTS)
+    one = joint.marginal(i)
+    bins = int(np.clip(2.0 * len(values) ** (1 / 3), 8, 40))
+    axes.hist(values, bins=bins, density=True, color=BAND, alpha=0.25)
+    for k, weight in enumerate(joint.weights):
+        if weight >= OCCUPIED:
+            alone = weight * _alone(joint, i, k, points)
+            axes.plot(points, alone, color=colour(k), linestyle=dash(k), linewidth=1.1)
+    axes.plot(points, one.density_at(points)[:, 0], color=INK, linewidth=1.5)
+    axes.set_ylim(0.0, None)
+
+
+def _alone(
+    joint: AbstractJointStudent, i: int, k: int, points: Float[np.ndarray, " points"]
+) -> Float[np.ndarray, " points"]:
+    """Marginal density of one variable in one component."""
+    one = joint.subset([i])
+    return np.asarray(np.exp(one.component_log_density(points[None])[k]))
+
+
+def _label(axes: Axes, names: tuple[str, ...], i: int, j: int) -> None:
+    """Names at the edge of the triangle only."""
+    axes.locator_params(nbins=4)
+    if i == j:
+        axes.set_yticks([])
+        axes.spines["left"].set_visible(False)
+    if i == len(names) - 1:
+        axes.set_xlabel(shortened(names[j], 20))
+    if j == 0 and i > 0:
+        axes.set_ylabel(shortened(names[i], 20))
+    axes.tick_params(labelbottom=i == len(names) - 1, labelleft=j == 0 and i > 0)
+
+
+def _legend(figure: Figure, shown: list[int]) -> None:
+    axes: Any = figure.axes[0]
+    lines = [axes.plot([], [], color=colour(k), linestyle=dash(k))[0] for k in shown]
+    figure.legend(lines, [str(k + 1) for k in shown], loc="outside upper center",
+                  ncols=min(len(shown), 8), title="component")  # fmt: skip
+
+
+def _certainty(responsibilities: Float[np.ndarray, "experts rows"]) -> Summary:
+    """Histogram of the largest responsibility, and its mean by component."""
+    largest, which = responsibilities.max(axis=0), responsibilities.argmax(axis=0)
+    held = np.unique(which)
+    means = [float(largest[which == k].mean()) for k in held]
+    sure = float((largest >= CERTAIN).mean())
+
+    def draw(figure: Figure) -> None:
+        left, right = figure.subplots(1, 2, width_ratios=[1.5, 1.0])
+        left.hist(largest, bins=np.linspace(1.0 / len(responsibilities), 1.0, 25), color=BAND,
+                  alpha=0.45)  # fmt: skip
+        left.set_xlabel("largest responsibility of a row")
+        left.set_ylabel("rows")
+        left.grid(axis="y")
+        left.set_axisbelow(True)
+        for place, (k, mean) in enumerate(zip(held, means, strict=True)):
+            right.plot([0.0, mean], [place, place], color=colour(k), linestyle=dash(k))
+            right.plot(mean, place, "o", color=colour(k), markersize=6)
+        right.set_yticks(range(len(held)), [str(k + 1) for k in held])
+        right.set_ylim(len(held) - 0.5, -0.5)
+        right.set_xlim(0.0, 1.05)
+        right.set_xlabel("mean in its rows")
+        right.set_ylabel("component")
+
+    caption = (
+        f"How certain the component of a row is. Left: probability of its most likely component; "
+        f"it is {CERTAIN:g} or more in {percent(sure)} of the rows. Right: mean of that, over the "
+        "rows of each component; near 1 it stands apart, lower it overlaps with others."
+    )
+    alt = "Histogram of the largest responsibility, and its mean: " + ", ".join(
+        f"{mean:.2f} in component {k + 1}" for k, mean in zip(held, means, strict=True)
+    )
+    return drawn(draw, alt=alt, caption=caption, size=(5.8, 2.6 + 0.12 * max(len(held) - 6, 0)))
+
+
+def _pit(found: dict[str, PitEcdf]) -> Summary:
+    shown = dict(list(found.items())[:MOST_CURVES])
+    band = next(iter(shown.values()))
+
+    def draw(figure: Figure) -> None:
+        axes = figure.subplots()
+        axes.fill_between(band.points, band.lower, band.upper, step="mid", color=BAND, alpha=0.16,
+                          linewidth=0)  # fmt: skip
+        axes.axhline(0.0, color=LINE, linewidth=1.0)
+        for i, (name, one) in enumerate(shown.items()):
+            axes.step(one.points, one.difference, where="mid", color=colour(i), linestyle=dash(i),
+                      label=shortened(name, 20))  # fmt: skip
+        axes.set_xlim(0.0, 1.0)
+        axes.set_xlabel("PIT value")
+        axes.set_ylabel("ECDF minus uniform")
+        figure.legend(loc="outside upper center", ncols=min(len(shown), 3))
+
+    outside = [name for name, one in shown.items() if not one.inside]
+    caption = (
+        "Share of PIT values up to each value, minus the same share of uniform ones, for each "
+        "variable given the others, with a band that calibrated predictions leave nowhere with "
+        f"probability {percent(band.prob)}. A slope up: too many observations there."
+    )
+    names = ", ".join(outside) if outside else "none"
+    alt = f"PIT ECDF differences of {counted(len(shown), 'variable')}; outside the band: {names}."
+    return drawn(draw, alt=alt, caption=caption)
+
+
+def _table(found: dict[str, Float[np.ndarray, " rows"]], chosen: Sample) -> Summary:
+    rows = {
+        name: {
+            "inside": pit_ecdf(pit).inside,
+            "p": uniformity_p_value(pit),
+            "middle": 100.0 * float((np.abs(pit - 0.5) <= 0.25).mean()),
+            "wide": 100.0 * float((np.abs(pit - 0.5) <= 0.45).mean()),
+        }
+        for name, pit in found.items()
+    }
+    frame = pd.DataFrame.from_dict(rows, orient="index").rename_axis("variable")
+    note = f" From {chosen.words}." if chosen.words else ""
+    caption = (
+        "Each variable given the others: whether its curve stays in the band, p of uniform PIT "
+        f"values, and rows inside the middle 50 and 90\u202f% of their predictions.{note}"
+    )
+    titles = {"inside": "in the band", "middle": "in the middle 50 % (%)",
+              "wide": "in the middle 90 % (%)"}  # fmt: skip
+    return table(frame, caption, titles=titles, decimals={"p": 3, "middle": 1, "wide": 1})

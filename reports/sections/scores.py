@@ -1,0 +1,255 @@
+"""Principal components: how many count, what they are made of, and what they give back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Float
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+
+from bayesvb.models.pca_rows import LatentRows
+from bayesvb.summary import PROB
+from bayesvb.workbench.pca import BayesianPCA
+
+from ..ellipses import ellipse
+from ..figures import BAND, INK, LINE, MUTE, POINT, colour, drawn, marker, shortened
+from ..numerals import counted, numeral, percent
+from ..plain import Summary
+from ..sampling import POINTS_SHOWN, sample
+from ..tables import table
+
+if TYPE_CHECKING:
+    from bayesvb.fit import Fit
+
+MOST_VARIABLES = 30
+"""Variables whose loadings are drawn."""
+
+MOST_COMPONENTS = 6
+"""Components whose loadings are drawn: the largest that are effective."""
+
+MOST_PANELS = 6
+"""Variables whose reconstruction is drawn."""
+
+MOST_ELLIPSES = 50
+"""Rows whose scores have their own ellipse; of more rows an even choice has one."""
+
+Matrix = Float[np.ndarray, "rows dims"]
+
+
+def summary(fit: Fit) -> Summary | None:
+    """Scree, loadings, scores, and the data beside their reconstruction."""
+    model = fit.model
+    if not isinstance(model, BayesianPCA):
+        return None
+    frame, matrix = fit.components(), model.design.matrices["variables"]
+    given = fit.predict(kind="reconstruction").to_numpy()
+    seen = np.isfinite(matrix)
+    effective = [int(k) for k in np.flatnonzero(frame["effective"])]
+    return {
+        "n_components": len(frame),
+        "n_effective": len(effective),
+        "n_missing": int((~seen).sum()),
+        "n_values": matrix.size,
+        "rows_with_gaps": int((~seen).any(axis=1).sum()),
+        "scree": _scree(frame),
+        "table": _table(frame),
+        "loadings": _loadings(fit, effective[:MOST_COMPONENTS]) if effective else None,
+        "scores": _scores(fit, model),
+        "reconstruction": _reconstruction(model, matrix, given),
+        "explained": _explained(model, matrix, given),
+    }
+
+
+def _table(frame: pd.DataFrame) -> Summary:
+    caption = (
+        "Components, sorted by the norm of their mean loadings. Variance: share of the predictive "
+        "variance that the component explains. Relevance: mean of α, large where a component is "
+        "not needed. Signal: squared norm of the mean loadings over their posterior variance; "
+        "effective above 1."
+    )
+    return table(frame, caption, decimals={"variance": 3, "signal": 1})
+
+
+def _scree(frame: pd.DataFrame) -> Summary:
+    place = frame.index.to_numpy()
+    counts = frame["effective"].to_numpy(dtype=bool)
+    panels = {
+        "share of variance": frame["variance"].to_numpy(),
+        "mean of α (log scale)": frame["relevance"].to_numpy(),
+    }
+
+    def draw(figure: Figure) -> None:
+        for axes, (name, values) in zip(figure.subplots(1, 2), panels.items(), strict=True):
+            axes.plot(place, values, color=MUTE, linewidth=1.0, zorder=1)
+            axes.plot(place[counts], values[counts], "o", color=BAND, label="effective")
+            if not counts.all():
+                axes.plot(place[~counts], values[~counts], "o", color=MUTE, markerfacecolor="none",
+                          label="not effective")  # fmt: skip
+            axes.set_title(name)
+            axes.set_xlabel("component")
+            axes.set_xlim(0.5, len(place) + 0.5)
+            axes.set_xticks(place[:: max(len(place) // 8, 1)])
+            axes.grid(axis="y")
+        figure.axes[0].set_ylim(0.0, None)
+        figure.axes[1].set_yscale("log")
+        figure.axes[1].yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        figure.axes[1].yaxis.set_minor_formatter("")
+        lines, names = figure.axes[0].get_legend_handles_labels()
+        figure.legend(lines, names, loc="outside upper center", ncols=2)
+
+    shares = frame["variance"].to_numpy()
+    caption = (
+        "Left: share of the predictive variance that each component explains; noise has the rest. "
+        "Right: mean of its relevance α, the precision of its loadings: a component that the data "
+        "do not need has a large one. Filled: effective, that is the squared norm of its mean "
+        "loadings is larger than their posterior variance."
+    )
+    alt = (
+        f"Scree plot: {int(counts.sum())} of {counted(len(shares), 'component')} effective; shares "
+        f"of variance {', '.join(percent(float(one), 1) for one in shares[:6])}."
+    )
+    return drawn(draw, alt=alt, caption=caption, size=(5.8, 3.0))
+
+
+def _loadings(fit: Fit, components: list[int]) -> Summary:
+    """A panel per component, an interval per variable."""
+    draws = fit.model.named_draws(fit).values["loadings"]
+    names = list(fit.model.observed())[:MOST_VARIABLES]
+    mean = draws.mean(axis=0)
+    low, high = np.quantile(draws, [(1.0 - PROB) / 2.0, (1.0 + PROB) / 2.0], axis=0)
+    place = np.arange(len(names))
+    columns = min(len(components), 3)
+    n_rows = -(-len(components) // columns)
+
+    def draw(figure: Figure) -> None:
+        grid = figure.subplots(n_rows, columns, squeeze=False, sharey=True).ravel()
+        for axes, k in zip(grid, components, strict=False):
+            some = slice(len(names))
+            axes.axvline(0.0, color=LINE, linewidth=1.2, zorder=1)
+            axes.hlines(place, low[k, some], high[k, some], color=colour(k), linewidth=1.6)
+            axes.plot(mean[k, some], place, marker(k), color=colour(k), markersize=5)
+            axes.set_title(f"component {k + 1}")
+            axes.locator_params(axis="x", nbins=4)
+        grid[0].set_yticks(place, [shortened(name, 22) for name in names])
+        grid[0].set_ylim(len(names) - 0.5, -0.5)
+        for axes in grid[len(components) :]:
+            axes.set_axis_off()
+
+    n_all = len(fit.model.observed())
+    more = f" The first {len(names)} of {n_all} variables." if n_all > len(names) else ""
+    caption = (
+        f"Loadings of the effective components, with {percent(PROB)} intervals: by how much each "
+        "variable changes, in its units, when the score goes up by one, its standard deviation. "
+        f"They take the scores as given, and are much narrower than exact ones.{more}"
+    )
+    first = ", ".join(f"{name} {numeral(float(one))}" for name, one in
+                      zip(names[:6], mean[components[0]], strict=False))  # fmt: skip
+    alt = f"Loadings of {counted(len(components), 'component')}; of component {components[0] + 1}: "
+    size = (1.6 + 2.0 * columns, n_rows * (0.9 + 0.24 * max(len(names), 3)))
+    return drawn(draw, alt=alt + first, caption=caption, size=size)
+
+
+def _scores(fit: Fit, model: BayesianPCA) -> Summary | None:
+    """The first two scores of each row with their posterior standard deviations."""
+    latent = LatentRows.of(fit.q.loadings, model.block(model.rows()))
+    if len(latent.mean) < 2:
+        return None
+    mean, number = latent.mean[:2], latent.patterns.number
+    covariance = latent.covariance[:, :2, :2]
+    chosen = sample(fit, POINTS_SHOWN)
+    some = chosen.at[:: -(-len(chosen.at) // MOST_ELLIPSES)]
+    shares = fit.components()["variance"].to_numpy()
+
+    def draw(figure: Figure) -> None:
+        axes = figure.subplots()
+        outlines = [ellipse(mean[:, n], covariance[number[n]], 2.0).T[::3] for n in some]
+        axes.add_collection(LineCollection(outlines, colors=BAND, linewidths=0.8, alpha=0.6))
+        first, second = mean[:, chosen.at]
+        axes.scatter(first, second, s=9.0, color=POINT, linewidths=0, rasterized=True)
+        axes.axhline(0.0, color=LINE, linewidth=0.8, zorder=0)
+        axes.axvline(0.0, color=LINE, linewidth=0.8, zorder=0)
+        axes.set_xlabel(f"score 1 ({percent(float(shares[0]))} of the variance)")
+        axes.set_ylabel(f"score 2 ({percent(float(shares[1]))})")
+
+    gaps = " Rows with missing values have larger ones." if model.n_gaps else ""
+    drawn_all = len(some) == len(number)
+    words = "each row" if drawn_all else f"{numeral(len(some))} of the rows"
+    note = f" Points: {chosen.words}." if chosen.words else ""
+    caption = (
+        "Scores of the rows on the first two components, one unit being their standard deviation. "
+        f"Ellipses: two posterior standard deviations of the scores of {words}.{gaps}{note}"
+    )
+    sd = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2)).mean(axis=0)
+    alt = (
+        f"Scatter plot of {counted(len(chosen.at), 'row')} by their scores 1 and 2; posterior "
+        f"standard deviations of a row are about {numeral(float(sd[0]))} and "
+        f"{numeral(float(sd[1]))}."
+    )
+    return drawn(draw, alt=alt, caption=caption, size=(5.6, 4.6))
+
+
+def explained_by(observed: Float[np.ndarray, " rows"], given: Float[np.ndarray, " rows"]) -> float:
+    """Share of the variance of the observed values that the reconstruction has; NaN without any."""
+    seen = np.isfinite(observed)
+    values = observed[seen]
+    total = float(((values - values.mean()) ** 2).sum())
+    left = float(((values - given[seen]) ** 2).sum())
+    return 1.0 - left / total if total > 0.0 else float("nan")
+
+
+def _explained(model: BayesianPCA, matrix: Matrix, given: Matrix) -> Summary:
+    seen: Bool[np.ndarray, "rows dims"] = np.isfinite(matrix)
+    rows = {
+        name: {
+            "explained": explained_by(matrix[:, i], given[:, i]),
+            "rmse": float(np.sqrt(np.nanmean((matrix[:, i] - given[:, i]) ** 2))),
+            "missing": int((~seen[:, i]).sum()),
+        }
+        for i, name in enumerate(model.variables)
+    }
+    frame = pd.DataFrame.from_dict(rows, orient="index").rename_axis("variable")
+    frame = frame.astype({"missing": int}) if model.n_gaps else frame.drop(columns="missing")
+    caption = (
+        "Reconstruction of each variable from the scores, over its observed values: share of its "
+        "variance (R²), and root mean squared error in units of the variable."
+    )
+    titles = {"explained": "R²", "rmse": "error"}
+    return table(frame, caption, titles=titles, decimals={"explained": 3})
+
+
+def _reconstruction(model: BayesianPCA, matrix: Matrix, given: Matrix) -> Summary:
+    names = model.variables[:MOST_PANELS]
+    columns = 2 if len(names) in (2, 4) else min(len(names), 3)
+    n_rows = -(-len(names) // columns)
+    at = np.arange(len(matrix))[:: -(-len(matrix) // POINTS_SHOWN)]
+
+    def draw(figure: Figure) -> None:
+        grid: Any = figure.subplots(n_rows, columns, squeeze=False).ravel()
+        for i, name in enumerate(names):
+            axes = grid[i]
+            axes.scatter(given[at, i], matrix[at, i], s=9.0, color=POINT, alpha=0.7, linewidths=0,
+                         rasterized=True)  # fmt: skip
+            ends = [np.nanmin(matrix[:, i]), np.nanmax(matrix[:, i])]
+            axes.plot(ends, ends, color=INK, linewidth=1.0)
+            axes.set_title(shortened(name, 24))
+            axes.locator_params(nbins=4)
+        for axes in grid[len(names) :]:
+            axes.set_axis_off()
+        figure.supxlabel("reconstructed", fontsize=10)
+        figure.supylabel("observed", fontsize=10)
+
+    n_all = len(model.variables)
+    more = f" The first {len(names)} of {n_all} variables." if n_all > len(names) else ""
+    caption = (
+        "Observed values against their reconstruction from the scores of the row. On the line: "
+        "nothing is lost; a cloud that is flat or bent: the components miss something of this "
+        f"variable.{more}"
+    )
+    found = [explained_by(matrix[:, i], given[:, i]) for i in range(len(names))]
+    alt = "Observed against reconstructed values; R²: " + ", ".join(
+        f"{name} {numeral(one, 2)}" for name, one in zip(names, found, strict=True)
+    )
+    return drawn(draw, alt=alt, caption=caption, size=(1.2 + 2.0 * columns, 0.6 + 2.1 * n_rows))
