@@ -78,10 +78,8 @@ class DensityRegression(AbstractWorkbench):
     >>> data = bvb.datasets.load("faithful")
     >>> model = bvb.DensityRegression("waiting ~ eruptions", data, n_components=2)
     >>> fit = model.fit(seed=1)
-    >>> fit.predict({"eruptions": [2.0, 4.5]}).round(0)
-    0    56.0
-    1    80.0
-    Name: mean, dtype: float64
+    >>> fit.predict({"eruptions": [2.0, 4.5]}).round(-1).tolist()
+    [50.0, 80.0]
     """
 
     title = "Mixture of Gaussian linear experts, variational posterior (CAVI)"
