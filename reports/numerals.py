@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -55,6 +56,22 @@ def numeral(value: object, decimals: int | None = None) -> str:
 def _scientific(value: float) -> str:
     mantissa, exponent = f"{value:.1e}".split("e")
     return f"{mantissa}×10{str(int(exponent)).translate(SUPERSCRIPTS)}".replace("-", "−", 1)
+
+
+def powers_written_out(words: str) -> str:
+    """Words in which numbers such as 1e-08 are written as powers of ten.
+
+    Examples
+    --------
+    >>> powers_written_out("Gamma(0.01, 1e-08)")
+    'Gamma(0.01, 10⁻⁸)'
+    """
+
+    def written(found: re.Match[str]) -> str:
+        power = f"10{str(int(found[2])).translate(SUPERSCRIPTS)}"
+        return power if found[1] == "1" else f"{found[1]}×{power}"
+
+    return re.sub(r"(\d[\d.]*)e([+-]?\d+)", written, words)
 
 
 def grouped(digits: str) -> str:

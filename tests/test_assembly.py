@@ -74,6 +74,6 @@ def test_sticks_are_even_or_halve_what_is_left():
     ("wrong", "message"),
     [({"family": "normal"}, "family='normal'"), ({"even_sticks": 1}, "even_sticks=1")],
 )
-def test_choices_that_are_none_are_refused(wrong, message):
+def test_choices_that_are_none_are_refused(wrong, message, unchecked):
     with pytest.raises(bvb.errors.PriorError, match=message):
         bvb.Priors(**wrong)

@@ -344,6 +344,8 @@ def test_on_a_terminal_it_shows_progress_and_interrupted_it_saves_the_best_state
         cwd=tmp_path,
         stdout=subprocess.DEVNULL,
         stderr=theirs,
+        # A shell starts background jobs with SIGINT ignored, and children inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     os.close(theirs)
     shown = b""

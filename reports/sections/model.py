@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from ..numerals import significant
+from ..numerals import powers_written_out, significant
 from ..plain import Summary
 from ..sampling import regresses
 from ..tables import table
@@ -96,6 +96,7 @@ def _parameters(fit: Fit, meaning: str | None) -> Summary:
 
 def _priors(fit: Fit) -> Summary:
     frame = fit.model.prior_table()
+    frame["prior"] = [powers_written_out(words) for words in frame["prior"]]
     same = "" if n_components_of(fit) == 1 else ", the same for every component"
     caption = (
         f"Priors in the units of the data{same}. Centre and scale are those "

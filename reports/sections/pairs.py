@@ -188,7 +188,7 @@ def _legend(figure: Figure, shown: list[int]) -> None:
 def _certainty(responsibilities: Float[np.ndarray, "experts rows"]) -> Summary:
     """Histogram of the largest responsibility, and its mean by component."""
     largest, which = responsibilities.max(axis=0), responsibilities.argmax(axis=0)
-    held = np.unique(which)
+    held = [int(k) for k in np.unique(which)]
     means = [float(largest[which == k].mean()) for k in held]
     sure = float((largest >= CERTAIN).mean())
 
