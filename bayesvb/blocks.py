@@ -23,8 +23,9 @@ from threadpoolctl import ThreadpoolController
 from bayesvb.linalg import products
 from bayesvb.stats import Stats
 
-BLOCK_ROWS = 4096
-"""Five experts x 4096 rows x 8 bytes is 160 KiB: several such arrays stay in a 1 MiB cache."""
+BLOCK_ROWS = 8192
+"""Five experts x 8192 rows x 8 bytes is 320 KiB: the arrays of a step stay in a 1 MiB cache, and a
+step takes long enough that threads do not wait for one another."""
 
 PRODUCTS = " products"
 """Ending of the name under which a block keeps the products of a design."""

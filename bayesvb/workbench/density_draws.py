@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 SHARE_ENTRIES = 1 << 21
 """Entries of the array of which shares are averaged; rows are thinned to fit."""
 
+SHARE_ROWS = 10_000
+"""Rows over which expected weights are averaged: each costs a quadrature."""
+
 PARTS = {"beta": "mean", "gamma": "gating", "sigma": "sigma", "share": "share"}
 
 
@@ -82,7 +85,7 @@ def expected_shares(
     mixture: Mixture, source: Source, posterior: MixturePosterior
 ) -> Float[np.ndarray, " experts"]:
     """Posterior mean of the weights, averaged over the rows."""
-    rows = thinned(source, max(SHARE_ENTRIES // mixture.n_components, 50))
+    rows = thinned(source, SHARE_ROWS)
     return averaged(mixture.gate.mean_weights(posterior.gate, rows), rows)
 
 
