@@ -23,17 +23,16 @@ from bayesvb.parts import Draws
 from bayesvb.priors import Priors, check_priors
 from bayesvb.student_mixture import StudentMixture
 from bayesvb.workbench import density_draws, density_prediction
-from bayesvb.workbench.base import AbstractWorkbench, blank_sums
+from bayesvb.workbench.base import blank_sums
 from bayesvb.workbench.density_priors import prior_table
-from bayesvb.workbench.mixture_tables import component_table, responsibility_table
-from bayesvb.workbench.prior_draws import prior_predictive
+from bayesvb.workbench.mixture_base import AbstractMixture
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class DensityRegression(AbstractWorkbench):
+class DensityRegression(AbstractMixture):
     r"""How the whole distribution of a response changes with covariates.
 
     A mixture of Gaussian linear regressions whose weights depend on covariates:
@@ -199,34 +198,9 @@ class DensityRegression(AbstractWorkbench):
         """Draws of the component weights at each complete row."""
         return density_prediction.weights_at(self, fit, self.rows(data), draws)
 
-    def components(self, fit: Fit, prob: float) -> pd.DataFrame:
-        """Share, size, separation and noise of every component."""
-        return component_table(self, fit, prob)
-
-    def responsibilities(self, fit: Fit) -> pd.DataFrame:
-        """Probability of each component given the row's response."""
-        return responsibility_table(self, fit)
-
     def prior_table(self) -> pd.DataFrame:
         """Prior of every parameter, in the units of the data; one row per parameter."""
         return prior_table(self)
-
-    def prior_predictive(self, draws: int = 500, seed: int | None = None) -> Any:
-        """Draws of the parameters and of the data from the prior, before anything is fitted.
-
-        Parameters
-        ----------
-        draws : int
-        seed : int, optional
-            A fresh one is drawn, and kept in the attributes, if left out.
-
-        Returns
-        -------
-        InferenceData (ArviZ 0.x) or DataTree (ArviZ 1.x)
-            Group ``prior`` with the names, axes and units of the posterior of a fit, and group
-            ``prior_predictive`` with data at the rows used, at most 500 of them.
-        """
-        return prior_predictive(self, draws, seed)
 
     def headings(self, fit: Fit) -> dict[str, str]:
         """Titles of the coefficient tables."""

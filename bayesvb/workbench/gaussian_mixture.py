@@ -24,16 +24,15 @@ from bayesvb.parts import Draws
 from bayesvb.priors import GaussianPriors, check_priors
 from bayesvb.scaling import Scaling
 from bayesvb.workbench import gaussian_meaning
-from bayesvb.workbench.base import AbstractWorkbench, blank_sums
-from bayesvb.workbench.mixture_tables import component_table, responsibility_table
-from bayesvb.workbench.prior_draws import prior_predictive
+from bayesvb.workbench.base import blank_sums
+from bayesvb.workbench.mixture_base import AbstractMixture
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class GaussianMixture(AbstractWorkbench):
+class GaussianMixture(AbstractMixture):
     r"""Joint distribution of several variables as a mixture of Gaussians.
 
     .. math:: p(x) = \sum_k \pi_k\, N(x \mid \mu_k, \Sigma_k),
@@ -199,34 +198,9 @@ class GaussianMixture(AbstractWorkbench):
         """Log predictive density of each row."""
         return gaussian_meaning.log_density(self, fit, self.rows(data))
 
-    def components(self, fit: Fit, prob: float) -> pd.DataFrame:
-        """Share, size and separation of every component."""
-        return component_table(self, fit, prob)
-
-    def responsibilities(self, fit: Fit) -> pd.DataFrame:
-        """Probability of each component given the row."""
-        return responsibility_table(self, fit)
-
     def prior_table(self) -> pd.DataFrame:
         """Prior of every parameter, in the units of the data; one row per parameter."""
         return gaussian_meaning.prior_table(self)
-
-    def prior_predictive(self, draws: int = 500, seed: int | None = None) -> Any:
-        """Draws of the parameters and of the data from the prior, before anything is fitted.
-
-        Parameters
-        ----------
-        draws : int
-        seed : int, optional
-            A fresh one is drawn, and kept in the attributes, if left out.
-
-        Returns
-        -------
-        InferenceData (ArviZ 0.x) or DataTree (ArviZ 1.x)
-            Group ``prior`` with the names, axes and units of the posterior of a fit, and group
-            ``prior_predictive`` with data at the rows used, at most 500 of them.
-        """
-        return prior_predictive(self, draws, seed)
 
     def headings(self, fit: Fit) -> dict[str, str]:
         """Titles of the tables."""

@@ -16,16 +16,13 @@ from bayesvb.options import check_count, fresh_seed
 if TYPE_CHECKING:
     import xarray as xr
 
-    from bayesvb.workbench.density import DensityRegression
-    from bayesvb.workbench.gaussian_mixture import GaussianMixture
+    from bayesvb.workbench.mixture_base import AbstractMixture
 
 MOST_ROWS = 500
 """Rows at which data are drawn; more are thinned at even distances."""
 
 
-def prior_predictive(
-    model: DensityRegression | GaussianMixture, draws: int, seed: int | None
-) -> object:
+def prior_predictive(model: AbstractMixture, draws: int, seed: int | None) -> object:
     """Groups ``prior`` and ``prior_predictive``; see ``DensityRegression.prior_predictive``."""
     from bayesvb.arviz import to_arviz
 
@@ -44,7 +41,7 @@ def prior_predictive(
     return to_arviz(groups, dims=named.dims, coords=named.coords, attrs=attrs)
 
 
-def _thinned(model: DensityRegression | GaussianMixture) -> Rows:
+def _thinned(model: AbstractMixture) -> Rows:
     """Rows of the fit, at most ``MOST_ROWS`` of them."""
     rows = model.rows()
     n_rows = len(rows.index)
@@ -54,7 +51,7 @@ def _thinned(model: DensityRegression | GaussianMixture) -> Rows:
 
 
 def _data(
-    model: DensityRegression | GaussianMixture,
+    model: AbstractMixture,
     drawn: PriorDraws,
     rows: Rows,
     rng: np.random.Generator,
@@ -78,9 +75,7 @@ def _data(
     return xr.Dataset({name: (dims, values[None]) for name, values in whole.items()}, coords)
 
 
-def _attributes(
-    model: DensityRegression | GaussianMixture, seed: int, rows: Rows
-) -> dict[str, object]:
+def _attributes(model: AbstractMixture, seed: int, rows: Rows) -> dict[str, object]:
     """How the draws were made."""
     used, shown = len(model.design.index), len(rows.index)
     thinned = f"{shown} of {used} rows, evenly thinned" if shown < used else f"all {used} rows"
