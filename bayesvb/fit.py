@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
-from bayesvb.errors import DataError
 from bayesvb.linear_response import LinearResponse
 from bayesvb.named_draws import count
+from bayesvb.options import check_count
 from bayesvb.parts import Draws
+from bayesvb.run_tables import trace_series
+from bayesvb.stacking import Member
 from bayesvb.summary import PROB
 
 if TYPE_CHECKING:
@@ -27,8 +29,8 @@ if TYPE_CHECKING:
 class Fit:
     """A fitted model, in the units of the data; components are numbered by share, largest first.
 
-    Intervals have the linear-response covariance where that is to be had: a mean-field posterior
-    by itself is narrower than the exact one.
+    Intervals have the linear-response covariance where there is one: a mean-field posterior is
+    narrower than the exact one.
 
     Attributes
     ----------
@@ -47,12 +49,13 @@ class Fit:
     covariance : {"linear-response", "mean-field", "importance"}
         What the draws were made with.
     q_draws : Mapping of str to ndarray
-        Draws from the variational posterior by itself.
+        Draws from the variational posterior itself.
     response : LinearResponse
         Covariance of all parameters beyond mean-field, or why there is none.
     restarts : pandas.DataFrame
-        One row per restart: start, elbo, n_iter, converged, rows, seconds, best. The largest elbo
-        is kept; with ``softmax-bouchard`` the largest ``score``, a tighter bound of the same q.
+        One row per restart: start, elbo, n_iter, converged, rows, seconds, best; ``elpd_per_row``
+        and ``weight`` if they are combined. The largest elbo is kept; with ``softmax-bouchard`` the
+        largest ``score``, a tighter bound of the same q.
     traces : Mapping of int to ndarray
         Lower bound after every accepted sweep, by restart; ``"final"`` of a fit whose restarts
         went over a sample of the rows.
@@ -63,6 +66,9 @@ class Fit:
         Time of all restarts and draws.
     seed : int
         Makes the same fit again.
+    members : tuple of Member
+        Restarts that are combined, the heaviest first; empty for a fit of one restart. ``core``,
+        ``sums`` and ``draws`` are then of all of them together, bound and trace of the heaviest.
     """
 
     model: Any
@@ -80,6 +86,12 @@ class Fit:
     n_iter: int
     seconds: float
     seed: int
+    members: tuple[Member, ...] = ()
+
+    @property
+    def parts(self) -> tuple[Member, ...]:
+        """Restarts that the fit combines; if it is of one restart, that one with weight one."""
+        return self.members or (Member(self.best_restart, 1.0, self),)
 
     @property
     def q(self) -> Any:
@@ -94,11 +106,7 @@ class Fit:
     @property
     def elbo_trace(self) -> pd.Series:
         """Lower bound after every accepted sweep of the run that was kept."""
-        import pandas as pd
-
-        key: int | str = "final" if "final" in self.traces else self.best_restart
-        trace = self.traces[key]
-        return pd.Series(trace, index=pd.RangeIndex(1, len(trace) + 1, name="sweep"), name="elbo")
+        return trace_series(self.traces, self.best_restart)
 
     @property
     def best_restart(self) -> int:
@@ -108,11 +116,9 @@ class Fit:
     @property
     def posterior(self) -> Any:
         """Draws in the data's units as an xarray Dataset (chain, draw, ...)."""
-        from bayesvb.arviz import group, to_arviz
+        from bayesvb.idata import posterior_of
 
-        named = self.model.named_draws(self)
-        tree = to_arviz({"posterior": named.values}, dims=named.dims, coords=named.coords)
-        return group(tree, "posterior")
+        return posterior_of(self)
 
     @property
     def idata(self) -> Any:
@@ -133,10 +139,9 @@ class Fit:
 
     def waic(self) -> Any:
         """Widely applicable information criterion, as ArviZ's result object."""
-        from bayesvb.criteria import waic
-        from bayesvb.idata import log_lik_blocks_of
+        from bayesvb.trust import waic
 
-        return waic(log_lik_blocks_of(self), labels=self.model.design.index)
+        return waic(self)
 
     def loo(self, *, corrected: bool = False) -> Any:
         """PSIS leave-one-out cross-validation, as ArviZ's result object.
@@ -204,15 +209,7 @@ class Fit:
         return table
 
     def predictive(self, data: object = None, *, response: str | None = None) -> Any:
-        """Predictive distribution for each complete row of ``data``.
-
-        Parameters
-        ----------
-        data : table, optional
-            The rows used in the fit if left out.
-        response : str, optional
-            Which one, if there are several.
-        """
+        """Predictive distribution for each complete row of ``data``; see ``predict``."""
         return self.model.predictive(self, data, response)
 
     def predict(
@@ -273,9 +270,8 @@ class Fit:
 
         A DataError if more ``draws`` are asked for than the fit has.
         """
-        n_draws = count(self.draws)
-        if draws is not None and not 1 <= draws <= n_draws:
-            raise DataError(f"draws={draws!r} must be between 1 and {n_draws}")
+        if draws is not None:
+            check_count("draws", draws, most=count(self.draws), what="draws of the fit")
         weights: Float[np.ndarray, "draws rows experts"] = self.model.weights_at(self, data, draws)
         return weights
 

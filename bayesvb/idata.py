@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.errors import DataError
+from bayesvb.models.ensemble import MEMBER
 from bayesvb.named_draws import NamedDraws, chunks, count, log_joint, log_lik_blocks
 
 if TYPE_CHECKING:
@@ -46,6 +47,15 @@ def arviz_object(fit: Fit) -> object:
     return to_arviz(groups, dims=named.dims, coords=named.coords, attrs=attributes(fit))
 
 
+def posterior_of(fit: Fit) -> xr.Dataset:
+    """Draws in the data's units; see ``Fit.posterior``."""
+    from bayesvb.arviz import group, to_arviz
+
+    named = fit.model.named_draws(fit)
+    tree = to_arviz({"posterior": named.values}, dims=named.dims, coords=named.coords)
+    return group(tree, "posterior")
+
+
 def fixed_groups(fit: Fit) -> tuple[dict[str, Any], NamedDraws]:
     """Groups whose size does not grow with rows times draws."""
     named = fit.model.named_draws(fit)
@@ -53,6 +63,9 @@ def fixed_groups(fit: Fit) -> tuple[dict[str, Any], NamedDraws]:
         "lp": log_joint(fit.core, fit.model.source, fit.draws, fit.model.log_unit),
         "log_q": fit.log_q,
     }
+    if fit.members:
+        numbers = np.array([member.number for member in fit.members])
+        statistics["restart"] = numbers[fit.draws[MEMBER].astype(int)]
     elbo = fit.elbo_trace.to_numpy()
     constant = by_row(fit, covariates(fit)).assign_coords(iteration=np.arange(len(elbo)))
     groups = {

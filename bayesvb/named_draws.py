@@ -62,7 +62,7 @@ class PriorDraws:
     draws: Draws
 
 
-def chunks(core: AbstractModel[Any, Any], source: Source, n_draws: int) -> Iterator[Block]:
+def chunks(core: Any, source: Source, n_draws: int) -> Iterator[Block]:
     """Rows in order, in blocks small enough for arrays with draws and components."""
     n_rows = max(CHUNK_ENTRIES // (n_draws * core.n_components), 1)
     for block in source.blocks:
@@ -75,13 +75,13 @@ def count(draws: Draws) -> int:
 
 
 def log_lik_blocks(
-    core: AbstractModel[Any, Any], source: Source, draws: Draws, log_unit: float
+    core: Any, source: Source, draws: Draws, log_unit: float
 ) -> Iterator[Float[np.ndarray, "draws rows"]]:
     """Log likelihood of the rows in the data's units, block by block.
 
     Parameters
     ----------
-    core : AbstractModel
+    core : AbstractModel or Ensemble
     source : Source
     draws : Mapping of str to ndarray
     log_unit : float
@@ -92,7 +92,7 @@ def log_lik_blocks(
 
 
 def log_joint(
-    core: AbstractModel[Any, Any], source: Source, draws: Draws, log_unit: float
+    core: Any, source: Source, draws: Draws, log_unit: float
 ) -> Float[np.ndarray, " draws"]:
     """Log likelihood of all rows plus log prior, latent variables integrated out."""
     total = core.log_prior(draws)

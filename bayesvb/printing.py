@@ -82,6 +82,9 @@ def _fit_lines(fit: Fit) -> list[str]:
     bounds = fit.restarts.get("score", fit.restarts["elbo"])
     close = int((bounds > bounds.max() - 0.1).sum())
     restarts = f"best of {len(bounds)} restarts ({close} within 0.1)"
+    if fit.members:
+        weights = ", ".join(f"{member.weight:.2f}" for member in fit.members)
+        restarts = f"{len(fit.members)} of {len(bounds)} restarts with weights {weights}"
     first = f"Fit:       ELBO {fit.elbo:.1f}, {ended} {fit.n_iter} passes, {restarts}"
     return [first, f"           k-hat {khat_text(fit.khat)}, {fit.seconds:.2f} s"]
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float
 
+from bayesvb.engines.cavi import Ascent
 from bayesvb.engines.restarts import Search
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def restart_table(found: Search, units: float) -> pd.DataFrame:
+def restart_table(found: Search, units: float, *, best: int) -> pd.DataFrame:
     """One row per restart; ``score`` is there if it is not the bound.
 
     Parameters
@@ -21,6 +23,8 @@ def restart_table(found: Search, units: float) -> pd.DataFrame:
     found : Search
     units : float
         What the bound loses on the way to the data's units, per unit of case weight.
+    best : int
+        Number of the run that is kept, or counts most; from 0.
     """
     import pandas as pd
 
@@ -32,7 +36,7 @@ def restart_table(found: Search, units: float) -> pd.DataFrame:
             "converged": run.ascent.converged,
             "rows": run.n_rows,
             "seconds": run.seconds,
-            "best": number == found.best,
+            "best": number == best,
         }
         for number, run in enumerate(found.runs)
     ]
@@ -45,13 +49,23 @@ def restart_table(found: Search, units: float) -> pd.DataFrame:
 
 
 def traces(
-    found: Search, units: float, total_weight: float
+    found: Search, units: float, total_weight: float, *, best: int, final: Ascent[Any]
 ) -> dict[int | str, Float[np.ndarray, " sweeps"]]:
     """Bounds by restart, and of the final run where the restarts saw a sample only."""
     result: dict[int | str, Float[np.ndarray, " sweeps"]] = {
         number: run.ascent.trace - units * run.total_weight
         for number, run in enumerate(found.runs, start=1)
     }
-    if found.final is not found.runs[found.best].ascent:
-        result["final"] = found.final.trace - units * total_weight
+    if final is not found.runs[best].ascent:
+        result["final"] = final.trace - units * total_weight
     return result
+
+
+def trace_series(
+    traces: Mapping[int | str, Float[np.ndarray, " sweeps"]], restart: int
+) -> pd.Series:
+    """Bounds of the run that is kept, by sweep."""
+    import pandas as pd
+
+    trace = traces.get("final", traces[restart])
+    return pd.Series(trace, index=pd.RangeIndex(1, len(trace) + 1, name="sweep"), name="elbo")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +20,10 @@ from bayesvb.errors import DataError, FormulaError
 from bayesvb.fit import Fit
 from bayesvb.idata import attributes, fixed_groups
 from bayesvb.linear_response import LinearResponse
+from bayesvb.stacking import Member, stacked
 from bayesvb.stats import Stats
 from bayesvb.storage import dataset_to_frame, frame_to_dataset, read_tree, write_tree
+from bayesvb.workbench.base import blank_sums
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,15 +54,26 @@ def _description(fit: Fit) -> dict[str, object]:
         "model": type(model).__name__,
         "formula": model.formula.text,
         "options": model.options(),
-        "order": list(fit.order),
-        "response": {"n_iter": fit.response.n_iter, "failure": fit.response.failure},
+        "parts": [_part(member) for member in fit.parts],
+        "combined": bool(fit.members),
         "covariance": fit.covariance,
         "traces": [str(key) for key in fit.traces],
         "restarts": fit.restarts.to_dict(orient="list"),
-        "converged": fit.converged,
-        "n_iter": fit.n_iter,
         "seconds": fit.seconds,
         "seed": fit.seed,
+    }
+
+
+def _part(member: Member) -> dict[str, object]:
+    """What is not an array of one restart."""
+    fit = member.fit
+    return {
+        "number": member.number,
+        "weight": member.weight,
+        "order": list(fit.order),
+        "response": {"n_iter": fit.response.n_iter, "failure": fit.response.failure},
+        "converged": fit.converged,
+        "n_iter": fit.n_iter,
     }
 
 
@@ -67,9 +81,12 @@ def _state(fit: Fit) -> xr.Dataset:
     """Statistics, standardised draws, traces and case weights."""
     import xarray as xr
 
-    arrays = {f"sums.{name}": leaf for name, leaf in fit.sums.leaves()}
-    arrays |= {f"draws.{name}": values for name, values in fit.q_draws.items()}
-    arrays["response"] = fit.response.covariance
+    arrays: dict[str, np.ndarray] = {}
+    for member in fit.parts:
+        prefix, one = f"part{member.number}.", member.fit
+        arrays |= {f"{prefix}sums.{name}": leaf for name, leaf in one.sums.leaves()}
+        arrays |= {f"{prefix}draws.{name}": values for name, values in one.q_draws.items()}
+        arrays[f"{prefix}response"] = one.response.covariance
     arrays |= {f"trace.{key}": trace for key, trace in fit.traces.items()}
     arrays["complete"] = fit.model.design.complete.astype(np.int8)
     if fit.model.weights is not None:
@@ -161,33 +178,55 @@ def _rebuilt(
     told: Mapping[str, Any], state: Mapping[str, np.ndarray], model: AbstractWorkbench
 ) -> Fit:
     """Fit from its stored parts."""
-    import pandas as pd
+    parts = [
+        Member(part["number"], part["weight"], _one(told, part, state, model))
+        for part in told["parts"]
+    ]
+    fit = stacked(parts) if told["combined"] else parts[0].fit
+    return replace(fit, seconds=told["seconds"])
 
-    from bayesvb.workbench.base import blank_sums
 
-    core = model.relabelled(told["order"])
-    restarts = pd.DataFrame(told["restarts"])
-    restarts.index = pd.RangeIndex(1, len(restarts) + 1, name="restart")
-    sums = filled(core.start(blank_sums(core, model.source)), state, "sums.")
-    q, q_draws = core.update(sums), _named(state, "draws.")
+def _one(
+    told: Mapping[str, Any],
+    part: Mapping[str, Any],
+    state: Mapping[str, np.ndarray],
+    model: AbstractWorkbench,
+) -> Fit:
+    """Fit of one restart."""
+    restarts = _table(told["restarts"], part["number"])
+    start = restarts["start"][part["number"]]
+    core = model.core.starting_models(len(restarts)).get(start, model.core)
+    core = model.relabelled(core, part["order"])
+    prefix = f"part{part['number']}."
+    sums = filled(core.start(blank_sums(core, model.source)), state, f"{prefix}sums.")
+    q, q_draws = core.update(sums), _named(state, f"{prefix}draws.")
     fit = Fit(
         model=model,
         core=core,
         sums=sums,
-        order=tuple(told["order"]),
+        order=tuple(part["order"]),
         draws=q_draws,
         log_q=core.log_posterior(q, q_draws),
         covariance="mean-field",
         q_draws=q_draws,
-        response=LinearResponse(state["response"], **told["response"]),
+        response=LinearResponse(state[f"{prefix}response"], **part["response"]),
         restarts=restarts,
         traces={_key(key): state[f"trace.{key}"] for key in told["traces"]},
-        converged=told["converged"],
-        n_iter=told["n_iter"],
+        converged=part["converged"],
+        n_iter=part["n_iter"],
         seconds=told["seconds"],
         seed=told["seed"],
     )
     return fit.with_covariance(told["covariance"])
+
+
+def _table(columns: Mapping[str, Any], best: int) -> pd.DataFrame:
+    """Table of the restarts, one of them marked."""
+    import pandas as pd
+
+    table = pd.DataFrame(columns)
+    table.index = pd.RangeIndex(1, len(table) + 1, name="restart")
+    return table.assign(best=table.index == best)
 
 
 def _named(state: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:

@@ -17,7 +17,8 @@ from bayesvb.comparison import MINOR, ranked
 from bayesvb.elpd import read_elpd
 from bayesvb.errors import ConvergenceWarning, DataError
 from bayesvb.options import check_choice, check_count, fresh_seed, processors
-from bayesvb.workbench.base import INTERRUPTED, AbstractWorkbench
+from bayesvb.workbench.base import AbstractWorkbench
+from bayesvb.workbench.fitting import INTERRUPTED
 from bayesvb.workbench.rebuilding import rebuilt
 
 if TYPE_CHECKING:

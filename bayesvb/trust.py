@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,11 +12,14 @@ from jaxtyping import Float
 
 from bayesvb.criteria import khat
 from bayesvb.criteria import loo as loo_of
+from bayesvb.criteria import waic as waic_of
+from bayesvb.elpd import elpd_data, read_elpd
 from bayesvb.errors import DataError
 from bayesvb.idata import log_lik_blocks_of
 from bayesvb.named_draws import count, log_joint
 from bayesvb.options import check_choice
 from bayesvb.psis import psis
+from bayesvb.stacking import combined, stacked
 
 if TYPE_CHECKING:
     from bayesvb.fit import Fit
@@ -39,6 +44,8 @@ def pareto_k(fit: Fit) -> float:
     ----------
     Yao, Vehtari, Simpson, Gelman (2018), Yes, but did it work?, arXiv:1802.02538, section 3.
     """
+    if fit.members:
+        return float(np.fmax.reduce([pareto_k(member.fit) for member in fit.members]))
     given = with_covariance(fit, fit.response.label) if fit.covariance == "importance" else fit
     return khat(log_ratio(given))
 
@@ -48,6 +55,9 @@ def with_covariance(fit: Fit, covariance: str) -> Fit:
     check_choice("covariance", covariance, COVARIANCES)
     if covariance == fit.covariance:
         return fit
+    if fit.members:
+        each = [replace(m, fit=with_covariance(m.fit, covariance)) for m in fit.members]
+        return stacked(each)
     if covariance == "importance":
         return _resampled(with_covariance(fit, fit.response.label))
     if covariance == "mean-field":
@@ -80,5 +90,33 @@ def _resampled(fit: Fit) -> Fit:
 
 def loo(fit: Fit, *, corrected: bool) -> object:
     """Leave-one-out criterion of the fit; see ``Fit.loo``. Importance draws are corrected."""
-    ratio = log_ratio(fit) if corrected and fit.covariance != "importance" else None
-    return loo_of(log_lik_blocks_of(fit), labels=fit.model.design.index, log_ratio=ratio)
+
+    def one(member: Fit) -> object:
+        ratio = log_ratio(member) if corrected and fit.covariance != "importance" else None
+        labels = member.model.design.index
+        return loo_of(log_lik_blocks_of(member), labels=labels, log_ratio=ratio)
+
+    return _criterion(fit, one)
+
+
+def waic(fit: Fit) -> object:
+    """Widely applicable information criterion of the fit; see ``Fit.waic``."""
+
+    def one(member: Fit) -> object:
+        return waic_of(log_lik_blocks_of(member), labels=member.model.design.index)
+
+    return _criterion(fit, one)
+
+
+def _criterion(fit: Fit, estimate: Callable[[Fit], object]) -> object:
+    """That of a fit; of combined restarts that of the mixture of what they predict."""
+    if not fit.members:
+        return estimate(fit)
+    weights = np.array([member.weight for member in fit.members])
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        each = [read_elpd(estimate(member.fit)) for member in fit.members]
+    for text in dict.fromkeys(str(warning.message) for warning in said[:1]):
+        warnings.warn(f"in one restart or more: {text}", stacklevel=4)
+    whole = combined(weights, each)
+    return elpd_data(replace(whole, labels=fit.model.design.index))

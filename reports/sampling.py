@@ -13,6 +13,7 @@ from bayesvb.criteria import loo, waic
 from bayesvb.design import Rows
 from bayesvb.elpd import Elpd, read_elpd
 from bayesvb.named_draws import log_lik_blocks
+from bayesvb.stacking import combined
 from bayesvb.student_mixture import StudentMixture
 from bayesvb.workbench.density_prediction import predictive
 
@@ -20,8 +21,6 @@ from .numerals import numeral
 from .quiet import quiet
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from bayesvb.fit import Fit
 
 POINTS_SHOWN = 2000
@@ -103,11 +102,10 @@ def log_likelihood(fit: Fit, at: Int[np.ndarray, " rows"]) -> Float[np.ndarray, 
 
 def criteria_at(fit: Fit, at: Int[np.ndarray, " rows"]) -> tuple[Elpd, Elpd]:
     """LOO and WAIC of rows of the fit; their warnings are said by the report in words."""
-    values, labels = log_likelihood(fit, at), fit.model.design.index[at]
+    weights = np.array([member.weight for member in fit.parts])
+    each = [log_likelihood(member.fit, at) for member in fit.parts]
+    labels = fit.model.design.index[at]
     with quiet():
-        found = loo([values], labels=labels), waic([values], labels=labels)
-        return _labelled(read_elpd(found[0]), labels), _labelled(read_elpd(found[1]), labels)
-
-
-def _labelled(elpd: Elpd, labels: pd.Index) -> Elpd:
-    return replace(elpd, labels=labels)
+        left_out = combined(weights, [read_elpd(loo([values], labels=labels)) for values in each])
+        widely = combined(weights, [read_elpd(waic([values], labels=labels)) for values in each])
+    return replace(left_out, labels=labels), replace(widely, labels=labels)

@@ -220,7 +220,7 @@ def test_expected_weights_are_those_averaged_over_draws(fit, regimes):
     drawn = fit.weights_at(rows).mean(axis=0)
     assert_allclose(fit.predict(rows, "component"), drawn, atol=0.03)
     assert fit.weights_at(rows, draws=5).shape == (5, 10, 3)
-    with pytest.raises(DataError, match="draws=2001 must be between 1 and 2000"):
+    with pytest.raises(DataError, match="draws=2001 is more than the 2000 draws of the fit"):
         fit.weights_at(rows, draws=2001)
 
 

@@ -37,7 +37,7 @@ LAYERS = (
     "linear_response",
     "arviz named_draws options run_tables",
     "elpd idata psis storage",
-    "criteria",
+    "criteria stacking",
     "trust",
     "predict summary",
     "printing",

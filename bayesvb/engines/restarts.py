@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from bayesvb.blocks import BLOCK_ROWS, Block, Source
+from bayesvb.blocks import BLOCK_ROWS, Source
 from bayesvb.engines.cavi import Ascent, cavi
 from bayesvb.engines.starts import (
     SAMPLE_ROWS,
     STARTS,
-    AbstractStart,
     Starter,
     sample_rows,
     together_start,
@@ -35,6 +34,8 @@ class Run:
     ----------
     start : str
         How the rows were divided at first, a key of ``STARTS``, or the model's own name of it.
+    model : AbstractModel
+        What was fitted: starts of a model's own may differ in the prior.
     ascent : Ascent
     score : float
         What runs are ranked by: the bound, or a tighter one of the same posterior.
@@ -46,11 +47,21 @@ class Run:
     """
 
     start: str
+    model: AbstractModel[Any, Any]
     ascent: Ascent[Any]
     score: float
     n_rows: int
     total_weight: float
     seconds: float
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long an engine may try; see ``cavi``."""
+
+    tol: float = 1e-6
+    max_iter: int = 2000
+    accelerate: bool = True
 
 
 @dataclass(frozen=True)
@@ -65,6 +76,8 @@ class Search:
         Number of the run with the largest score.
     final : Ascent
         The best run; continued on all rows where the runs went over a sample.
+    screened : Source
+        Rows that the runs went over.
     interrupted : bool
         Ended by Ctrl-C, in whichever run.
     """
@@ -72,16 +85,17 @@ class Search:
     runs: tuple[Run, ...]
     best: int
     final: Ascent[Any]
+    screened: Source
     interrupted: bool = False
 
-
-@dataclass(frozen=True)
-class Effort:
-    """How long an engine may try; see ``cavi``."""
-
-    tol: float = 1e-6
-    max_iter: int = 2000
-    accelerate: bool = True
+    def finished(self, number: int, source: Source, effort: Effort) -> Ascent[Any]:
+        """One of the runs, continued on all rows if it went over a sample."""
+        run = self.runs[number]
+        if number == self.best:
+            return self.final
+        if run.n_rows == source.n_rows:
+            return run.ascent
+        return _on_all_rows(run.model, source, run.ascent.sums, effort, None)
 
 
 Watch = Callable[[int, int, float], None]
@@ -127,7 +141,8 @@ def search(
             start_rng = np.random.default_rng(seeds[number])
             sample = sample_rows(screened, SAMPLE_ROWS, start_rng)
             start = divide(sample, model.n_components, start_rng)
-            runs.append(_run(starting, screened, start, kind, effort, _numbered(watch, number)))
+            sums = starting.set_out(screened, start.responsibilities, start_rng)
+            runs.append(_run(starting, screened, sums, kind, effort, _numbered(watch, number)))
             if runs[-1].ascent.interrupted:
                 break
     except KeyboardInterrupt:
@@ -138,8 +153,9 @@ def search(
     final = runs[best].ascent
     if screened is not source:
         passes = replace(effort, max_iter=1) if interrupted else effort
-        final = _on_all_rows(model, source, final.sums, passes, _numbered(watch, restarts))
-    return Search(tuple(runs), best, final, interrupted or final.interrupted)
+        kept = runs[best].model
+        final = _on_all_rows(kept, source, final.sums, passes, _numbered(watch, restarts))
+    return Search(tuple(runs), best, final, screened, interrupted or final.interrupted)
 
 
 def _beginnings(
@@ -159,21 +175,17 @@ def _numbered(watch: Watch | None, number: int) -> Callable[[int, float], None] 
 def _run(
     model: AbstractModel[Any, Any],
     source: Source,
-    start: AbstractStart,
+    sums: Any,
     kind: str,
     effort: Effort,
     watch: Callable[[int, float], None] | None,
 ) -> Run:
     began = time.perf_counter()
-
-    def divide(block: Block) -> Any:
-        return model.begin(block, start.responsibilities(block))
-
-    sums = model.start(source.map_reduce(divide))
     ascent = cavi(model, source, sums, **vars(effort), watch=watch)
     slack = source.map_reduce(partial(model.slack, model.update(ascent.sums)))
     return Run(
         start=kind,
+        model=model,
         ascent=ascent,
         score=ascent.bound + slack.value,
         n_rows=source.n_rows,

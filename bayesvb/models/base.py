@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
 from jaxtyping import Float
 
-from bayesvb.blocks import Block
+from bayesvb.blocks import Block, Source
 from bayesvb.coordinates import AbstractCoordinates
 from bayesvb.parts import Draws
 from bayesvb.stats import Slack, Stats, Sweep
 
 PosteriorT = TypeVar("PosteriorT")
 SumsT = TypeVar("SumsT", bound=Stats)
+
+Divide = Callable[[Block], Float[np.ndarray, "experts rows"]]
+"""Responsibilities with which a fit sets out."""
 
 
 class AbstractModel(abc.ABC, Generic[PosteriorT, SumsT]):
@@ -87,6 +90,14 @@ class AbstractModel(abc.ABC, Generic[PosteriorT, SumsT]):
     def start(self, sums: Any) -> SumsT:
         """Statistics of the first posterior, from the sums of ``begin`` over all rows."""
         return cast(SumsT, sums)
+
+    def set_out(self, source: Source, divide: Divide, rng: np.random.Generator) -> SumsT:
+        """Statistics with which an ascent sets out: those of a (soft) partition of the rows.
+
+        A model that needs no partition draws something else.
+        """
+        sums = source.map_reduce(lambda block: self.begin(block, divide(block)))
+        return self.start(sums)
 
     @abc.abstractmethod
     def draws(self, posterior: PosteriorT, n: int, rng: np.random.Generator) -> Draws:

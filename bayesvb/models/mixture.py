@@ -171,8 +171,26 @@ class Mixture(AbstractModel[MixturePosterior, MixtureSums]):
     ) -> StudentMixture:
         """Predictive distribution of one response for every row (standardised units)."""
         location, scale, dof = self.experts.predictive(posterior.experts, block, response)
-        weights = self.gate.mean_weights(posterior.gate, block)
+        weights = self.mean_weights(posterior, block)
         return StudentMixture(weights, location, scale, dof)
+
+    def mean_weights(
+        self, posterior: MixturePosterior, block: Block
+    ) -> Float[np.ndarray, "experts _"]:
+        """Expected weights of the components."""
+        return self.gate.mean_weights(posterior.gate, block)
+
+    def log_weights(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts _"]:
+        """Log weights of the components for each draw."""
+        return self.gate.log_weights(draws["gate"], block)
+
+    def gate_coefficients(self, draws: Draws) -> dict[int, Float[np.ndarray, "draws terms"]]:
+        """Coefficients of the gate by component, where it has them."""
+        return dict(self.gate.coefficients(draws["gate"]))
+
+    def coefficient_meaning(self) -> str:
+        """What the coefficients of the gate are."""
+        return self.gate.coefficient_meaning()
 
     def draws(self, posterior: MixturePosterior, n: int, rng: np.random.Generator) -> Draws:
         """Parameters of the experts by name, and ``gate``."""

@@ -14,11 +14,10 @@ from jaxtyping import Bool, Float
 
 from bayesvb.blocks import Block, Source
 from bayesvb.design import Design, Rows
-from bayesvb.engines.restarts import Effort, Search, Watch, search
+from bayesvb.engines.restarts import Effort, Watch, search
 from bayesvb.errors import DataError
 from bayesvb.fit import Fit
 from bayesvb.formula import Formula
-from bayesvb.linear_response import sampled_response, withheld
 from bayesvb.models.base import AbstractModel
 from bayesvb.named_draws import NamedDraws
 from bayesvb.options import (
@@ -30,15 +29,13 @@ from bayesvb.options import (
     warn_if_unfinished,
 )
 from bayesvb.parts import Draws
-from bayesvb.run_tables import restart_table, traces
+from bayesvb.workbench.fitting import Seeds, Wanted, fitted
 
 if TYPE_CHECKING:
     import pandas as pd
 
 METHODS = ("cavi",)
 INTERVALS = ("linear-response", "mean-field")
-INTERRUPTED = "the fit was interrupted"
-COMBINATIONS = ("best",)
 
 
 class AbstractWorkbench(abc.ABC):
@@ -59,6 +56,12 @@ class AbstractWorkbench(abc.ABC):
 
     own_kinds: ClassVar[tuple[str, ...]] = ()
     """Kinds of prediction that only this model has."""
+
+    combinations: ClassVar[tuple[str, ...]] = ("best",)
+    """What can be made of restarts, of ``COMBINATIONS``."""
+
+    default_combination: ClassVar[str] = "best"
+    """What is made of restarts unless told otherwise."""
 
     order_rule: ClassVar[str] = ""
     """How components are sorted, in a sentence; empty for a model without components."""
@@ -83,11 +86,11 @@ class AbstractWorkbench(abc.ABC):
         """Arguments that make this model again, JSON-able, other than formula, data and weights."""
 
     @abc.abstractmethod
-    def ordered(self, sums: Any) -> tuple[AbstractModel[Any, Any], Any, tuple[int, ...]]:
+    def ordered(self, core: Any, sums: Any) -> tuple[AbstractModel[Any, Any], Any, tuple[int, ...]]:
         """Model and statistics with components in the order of their labels, and that order."""
 
     @abc.abstractmethod
-    def relabelled(self, order: Sequence[int]) -> AbstractModel[Any, Any]:
+    def relabelled(self, core: Any, order: Sequence[int]) -> AbstractModel[Any, Any]:
         """The model whose components have this order."""
 
     @abc.abstractmethod
@@ -129,6 +132,12 @@ class AbstractWorkbench(abc.ABC):
     @abc.abstractmethod
     def block(self, rows: Rows) -> Block:
         """Complete rows on the standardised scale."""
+
+    def aligned(
+        self, fit: Fit, core: Any, sums: Any
+    ) -> tuple[AbstractModel[Any, Any], Any, tuple[int, ...]]:
+        """Like ``ordered``, with the labels of another fit to the same rows."""
+        raise self._lacks("restarts that are combined")
 
     def notes(self, fit: Fit) -> list[str]:
         """Sentences at the end of what is printed of a fit."""
@@ -179,7 +188,7 @@ class AbstractWorkbench(abc.ABC):
         method: str = "cavi",
         *,
         restarts: int = 8,
-        combine: str = "best",
+        combine: str | None = None,
         draws: int = 1000,
         seed: int | None = None,
         tol: float = 1e-6,
@@ -196,7 +205,11 @@ class AbstractWorkbench(abc.ABC):
         restarts : int
             Ascents from different starts; the one with the largest score is kept: the bound, or
             for the gate ``softmax-bouchard``, whose bound misranks, the tilted bound.
-        combine : {"best"}
+        combine : {"best", "stack", "average"}, optional
+            ``"stack"`` mixes the predictive distributions of the restarts with the weights that
+            make their leave-one-out density largest; draws then come from several of them.
+            ``"average"`` gives each restart the same weight. ``"best"`` if left out, except for
+            networks, whose bound misranks restarts: they are stacked.
         draws : int
             Draws from the posterior, for intervals and for ArviZ; at least 25.
         seed : int, optional
@@ -218,8 +231,9 @@ class AbstractWorkbench(abc.ABC):
         ConvergenceWarning
             If the run that is kept stopped early, or was interrupted (Ctrl-C).
         """
+        combine = combine or self.default_combination
         check_choice("method", method, METHODS)
-        check_choice("combine", combine, COMBINATIONS)
+        check_choice("combine", combine, self.combinations)
         check_choice("covariance", covariance, INTERVALS)
         check_count("restarts", restarts)
         check_count("draws", draws, least=25)
@@ -228,45 +242,15 @@ class AbstractWorkbench(abc.ABC):
         if n_jobs is not None:
             check_count("n_jobs", n_jobs)
         seed = fresh_seed(seed)
-        began = time.perf_counter()
+        effort = Effort(float(tol), max_iter)
+        wanted = Wanted(combine, draws, covariance, effort, seed, time.perf_counter())
         *starts, last, rows = np.random.SeedSequence(seed).spawn(restarts + 3)
         source = replace(self.source, workers=n_jobs or processors())
         found = search(
-            self.core,
-            source,
-            restarts=restarts,
-            effort=Effort(float(tol), max_iter),
-            seeds=starts,
-            watch=progress,
+            self.core, source, restarts=restarts, effort=effort, seeds=starts, watch=progress
         )
         warn_if_unfinished(found, max_iter)
-        fit = self._fitted(found, draws, np.random.default_rng(last), seed=seed, began=began)
-        return _responding(fit, source, rows) if covariance != "mean-field" else fit
-
-    def _fitted(
-        self, found: Search, n_draws: int, rng: np.random.Generator, *, seed: int, began: float
-    ) -> Fit:
-        """The fit of a search, its components in the order of their labels."""
-        core, sums, order = self.ordered(found.final.sums)
-        q = core.update(sums)
-        draws = core.draws(q, n_draws, rng)
-        return Fit(
-            model=self,
-            core=core,
-            sums=sums,
-            order=order,
-            draws=draws,
-            log_q=core.log_posterior(q, draws),
-            covariance="mean-field",
-            q_draws=draws,
-            response=withheld(INTERRUPTED if found.interrupted else "it was not asked for"),
-            restarts=restart_table(found, self.log_unit),
-            traces=traces(found, self.log_unit, self.source.total_weight),
-            converged=found.final.converged and not found.interrupted,
-            n_iter=found.final.n_iter,
-            seconds=time.perf_counter() - began,
-            seed=seed,
-        )
+        return fitted(self, found, source, wanted, Seeds(last, rows))
 
     def __str__(self) -> str:
         from bayesvb.printing import model_text
@@ -274,19 +258,6 @@ class AbstractWorkbench(abc.ABC):
         return model_text(self)
 
     __repr__ = __str__
-
-
-def _responding(fit: Fit, source: Source, seed: np.random.SeedSequence) -> Fit:
-    """The fit with its linear response, unless the user does not want to wait for it."""
-    if fit.response.failure == INTERRUPTED:
-        return fit
-    began = time.perf_counter()
-    try:
-        response = sampled_response(fit.core, source, fit.sums, np.random.default_rng(seed))
-    except KeyboardInterrupt:
-        response = withheld(INTERRUPTED)
-    seconds = fit.seconds + time.perf_counter() - began
-    return replace(fit, response=response, seconds=seconds).with_covariance(response.label)
 
 
 def blank_sums(core: AbstractModel[Any, Any], source: Source) -> Any:

@@ -25,6 +25,7 @@ from bayesvb.student_mixture import StudentMixture
 from bayesvb.workbench import density_draws, density_prediction
 from bayesvb.workbench.base import blank_sums
 from bayesvb.workbench.density_priors import prior_table
+from bayesvb.workbench.fitting import COMBINATIONS
 from bayesvb.workbench.mixture_base import AbstractMixture
 
 if TYPE_CHECKING:
@@ -85,6 +86,7 @@ class DensityRegression(AbstractMixture):
     family = "mixture of Gaussian linear experts"
     order_rule = "Components are sorted by share."
     prior_class = Priors
+    combinations = COMBINATIONS
 
     formula: Formula
     design: Design
@@ -151,16 +153,18 @@ class DensityRegression(AbstractMixture):
             "priors": vars(self.priors),
         }
 
-    def ordered(self, sums: MixtureSums) -> tuple[Mixture, MixtureSums, tuple[int, ...]]:
+    def ordered(
+        self, core: Mixture, sums: MixtureSums
+    ) -> tuple[Mixture, MixtureSums, tuple[int, ...]]:
         """Components sorted by share, the largest first."""
-        sizes = density_draws.expected_shares(self.core, self.source, self.core.update(sums))
+        sizes = density_draws.expected_shares(core, self.source, core.update(sums))
         order = tuple(np.argsort(-sizes, kind="stable").tolist())
-        return *self.core.permuted(order, sums), order
+        return *core.permuted(order, sums), order
 
-    def relabelled(self, order: Sequence[int]) -> Mixture:
+    def relabelled(self, core: Mixture, order: Sequence[int]) -> Mixture:
         """The mixture whose components have this order."""
-        blank = self.core.start(blank_sums(self.core, self.source))
-        return self.core.permuted(order, blank)[0]
+        blank = core.start(blank_sums(core, self.source))
+        return core.permuted(order, blank)[0]
 
     def named_draws(self, fit: Drawn) -> NamedDraws:
         """Coefficients, noise and shares."""
@@ -204,7 +208,7 @@ class DensityRegression(AbstractMixture):
 
     def headings(self, fit: Fit) -> dict[str, str]:
         """Titles of the coefficient tables."""
-        return {"mean": "mean", "gating": f"gating ({fit.core.gate.coefficient_meaning()})"}
+        return {"mean": "mean", "gating": f"gating ({fit.core.coefficient_meaning()})"}
 
     def description(self) -> str:
         """First line of what is printed of the model."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float
@@ -53,7 +53,7 @@ def named_draws(model: DensityRegression, fit: Drawn) -> NamedDraws:
         dims["sigma"].remove("response")
     else:
         coords["response"] = list(design.response_names)
-    own = fit.core.gate.coefficients(draws["gate"])
+    own = fit.core.gate_coefficients(draws)
     if own:
         standard = np.stack([own[k] for k in sorted(own)], axis=1)
         values["gamma"] = scales.parts["gating"].coefficients(standard)
@@ -75,10 +75,10 @@ def expert_coefficients(
     return np.asarray(given)
 
 
-def shares(mixture: Mixture, source: Source, draws: Draws) -> Float[np.ndarray, "draws experts"]:
+def shares(core: Any, source: Source, draws: Draws) -> Float[np.ndarray, "draws experts"]:
     """Weights of the components for each draw, averaged over the rows."""
-    rows = thinned(source, max(SHARE_ENTRIES // (len(draws["gate"]) * mixture.n_components), 50))
-    return averaged(np.exp(mixture.gate.log_weights(draws["gate"], rows)), rows)
+    rows = thinned(source, max(SHARE_ENTRIES // (len(draws["gate"]) * core.n_components), 50))
+    return averaged(np.exp(core.log_weights(draws, rows)), rows)
 
 
 def expected_shares(
@@ -86,7 +86,7 @@ def expected_shares(
 ) -> Float[np.ndarray, " experts"]:
     """Posterior mean of the weights, averaged over the rows."""
     rows = thinned(source, SHARE_ROWS)
-    return averaged(mixture.gate.mean_weights(posterior.gate, rows), rows)
+    return averaged(mixture.mean_weights(posterior, rows), rows)
 
 
 def thinned(source: Source, wanted: int) -> Block:

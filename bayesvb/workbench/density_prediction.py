@@ -55,7 +55,19 @@ def prediction(
     """Prediction of one kind for every row, NaN where a value is missing."""
     others = {name: value for name, value in options.items() if name != "response"}
     distribution = predictive(model, fit, rows, options["response"])
+    if kind == "component":
+        distribution = by_label(distribution, model.n_components)
     return predict(distribution, rows.index, rows.complete, kind=kind, **others)
+
+
+def by_label(distribution: StudentMixture, n_components: int) -> StudentMixture:
+    """Weights of components that share a label in combined restarts, added; the rest is of one."""
+    n_rows = distribution.weights.shape[1]
+    weights = distribution.weights.reshape(-1, n_components, n_rows).sum(axis=0)
+    first = slice(n_components)
+    return StudentMixture(
+        weights, distribution.location[first], distribution.scale[first], distribution.dof[first]
+    )
 
 
 def weights_at(
@@ -63,7 +75,8 @@ def weights_at(
 ) -> Float[np.ndarray, "draws rows experts"]:
     """Draws of the component weights at each complete row."""
     block = model.block(rows)
-    weights = np.exp(fit.core.gate.log_weights(fit.draws["gate"][:draws], block))
+    first = {name: values[:draws] for name, values in fit.draws.items()}
+    weights = np.exp(fit.core.log_weights(first, block))
     whole = np.broadcast_to(weights, (*weights.shape[:2], block.n_rows))
     return np.moveaxis(whole, 1, 2)
 

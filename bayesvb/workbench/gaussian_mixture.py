@@ -152,14 +152,16 @@ class GaussianMixture(AbstractMixture):
         """Complete rows on the standardised scale."""
         return variables_block(self.scaling, rows.matrices["variables"])
 
-    def ordered(self, sums: MixtureSums) -> tuple[Mixture, MixtureSums, tuple[int, ...]]:
+    def ordered(
+        self, core: Mixture, sums: MixtureSums
+    ) -> tuple[Mixture, MixtureSums, tuple[int, ...]]:
         """Components sorted by share, the largest first."""
         order = tuple(np.argsort(-sums.gate.weight, kind="stable").tolist())
-        return *self.core.permuted(order, sums), order
+        return *core.permuted(order, sums), order
 
-    def relabelled(self, order: Sequence[int]) -> Mixture:
+    def relabelled(self, core: Mixture, order: Sequence[int]) -> Mixture:
         """The mixture whose components have this order."""
-        return self.core.permuted(order, blank_sums(self.core, self.source))[0]
+        return core.permuted(order, blank_sums(core, self.source))[0]
 
     def named_draws(self, fit: Drawn) -> NamedDraws:
         """Means, covariances and shares."""

@@ -10,6 +10,7 @@ from jaxtyping import Float
 
 from bayesvb.blocks import Block
 from bayesvb.fit import Fit
+from bayesvb.models.ensemble import matching
 from bayesvb.models.mixture import Mixture
 from bayesvb.named_draws import Drawn, NamedDraws
 from bayesvb.parts import Draws
@@ -43,6 +44,13 @@ class AbstractMixture(AbstractWorkbench):
         self, fit: Drawn, draws: Draws, block: Block, rng: np.random.Generator
     ) -> dict[str, Float[np.ndarray, "draws rows"]]:
         """One replicated data set per draw, by name."""
+
+    def aligned(self, fit: Fit, core: Any, sums: Any) -> tuple[Mixture, Any, tuple[int, ...]]:
+        """Components in the order in which they share most rows with those of the fit."""
+        reference, q = self.responsibilities(fit).to_numpy(), core.update(sums)
+        own = [core.responsibilities(q, block).T for block in self.source.blocks]
+        order = matching(reference, np.concatenate(own))
+        return *core.permuted(order, sums), order
 
     def components(self, fit: Fit, prob: float) -> pd.DataFrame:
         """Share, size and separation of every component, and its noise where it has one."""

@@ -134,13 +134,15 @@ class Normal(AbstractWorkbench):
             return Block({}, np.zeros((1, int(rows.complete.sum()))))
         return Block({}, self.scaling.rows_last(np.asarray(rows.response, dtype=float)))
 
-    def ordered(self, sums: SampleSums) -> tuple[UnivariateGaussian, SampleSums, tuple[int, ...]]:
+    def ordered(
+        self, core: UnivariateGaussian, sums: SampleSums
+    ) -> tuple[UnivariateGaussian, SampleSums, tuple[int, ...]]:
         """There is nothing to order."""
-        return self.core, sums, (0,)
+        return core, sums, (0,)
 
-    def relabelled(self, order: Sequence[int]) -> UnivariateGaussian:
+    def relabelled(self, core: UnivariateGaussian, order: Sequence[int]) -> UnivariateGaussian:
         """The same model."""
-        return self.core
+        return core
 
     def named_draws(self, fit: Fit) -> NamedDraws:
         """Mean and standard deviation."""

@@ -171,18 +171,19 @@ class BayesianPCA(AbstractWorkbench):
         matrix = rows.matrices["variables"]
         return gapped_block(self.scaling, matrix, gapped=bool(np.isnan(matrix).any()))
 
-    def ordered(self, sums: PcaSums) -> tuple[PrincipalComponents, PcaSums, tuple[int, ...]]:
+    def ordered(
+        self, core: PrincipalComponents, sums: PcaSums
+    ) -> tuple[PrincipalComponents, PcaSums, tuple[int, ...]]:
         """Components sorted by the norm of their mean loadings, the largest loading positive."""
-        core = self.core
         loadings = core.update(sums).loadings.mean[:, :-1]
         order = tuple(np.argsort(-(loadings**2).sum(axis=0), kind="stable").tolist())
         largest = np.take_along_axis(loadings, np.abs(loadings).argmax(axis=0)[None], axis=0)[0]
         sign = np.where(largest < 0.0, -1.0, 1.0)
         return core, core.permuted(order, sign[list(order)], sums), order
 
-    def relabelled(self, order: Sequence[int]) -> PrincipalComponents:
+    def relabelled(self, core: PrincipalComponents, order: Sequence[int]) -> PrincipalComponents:
         """The same model: its components are exchangeable a priori."""
-        return self.core
+        return core
 
     def named_draws(self, fit: Fit) -> NamedDraws:
         """Loadings, centre, noise and relevances."""

@@ -77,7 +77,8 @@ def _table(frame: pd.DataFrame) -> Summary:
 def _weights(fit: Fit, rows: Profile) -> Summary:
     n_draws = min(BAND_DRAWS, len(fit.draws["gate"]))
     draws = fit.weights_at(rows.frame, draws=n_draws)
-    mean = fit.predictive(rows.frame, response=fit.model.design.response_names[0]).weights
+    response = fit.model.design.response_names[0]
+    mean = fit.predict(rows.frame, kind="component", response=response).to_numpy().T
     low, high = np.quantile(draws, [(1 - PROB) / 2, (1 + PROB) / 2], axis=0)
     shown = [k for k in range(fit.model.n_components) if mean[k].max() >= OCCUPIED]
 

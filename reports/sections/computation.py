@@ -78,14 +78,21 @@ def summary(fit: Fit) -> Summary:
 def pareto_k(fit: Fit) -> tuple[float | None, int]:
     """K-hat of the approximation and the draws it is from; None if there are too many rows."""
     n_all = count(fit.draws)
-    affordable = int(KHAT_BUDGET / (fit.model.source.n_rows * fit.core.n_components))
+    likelihoods = len(fit.parts) * fit.model.source.n_rows * fit.core.n_components
+    affordable = int(KHAT_BUDGET / likelihoods)
     n_draws = min(n_all, affordable)
     if n_draws < min(FEWEST_DRAWS, n_all):
         return None, 0
+    with quiet():
+        ks = [_pareto_k(member.fit, n_draws) for member in fit.parts]
+    return float(np.fmax.reduce(ks)), n_draws
+
+
+def _pareto_k(fit: Fit, n_draws: int) -> float:
+    """K-hat from the first draws of one restart."""
     draws = {name: values[:n_draws] for name, values in fit.draws.items()}
     joint = log_joint(fit.core, fit.model.source, draws, fit.model.log_unit)
-    with quiet():
-        return khat(joint - fit.log_q[:n_draws]), n_draws
+    return khat(joint - fit.log_q[:n_draws])
 
 
 def _last_gain(fit: Fit) -> float | None:
@@ -146,9 +153,16 @@ def _restarts(fit: Fit, *, fixed: bool) -> Summary:
     frame.insert(2, "below", frame["elbo"].max() - frame["elbo"])
     starts = "Starts of the ascent" if fixed else "Restarts from different divisions of the rows"
     caption = f"{starts}; the one with the largest lower bound (ELBO, nats) is kept."
+    if fit.members:
+        caption = (
+            f"{starts}, combined: predictions are mixed and draws shared by weight. LOO: "
+            "leave-one-out log density per row, from the restart's own posterior."
+        )
     titles = {"elbo": "ELBO", "below": "below the best", "n_iter": "passes", "rows": "rows used",
-              "best": "kept"}  # fmt: skip
-    digits = {"elbo": 1, "below": 1, "seconds": 2}
+              "best": "kept", "elpd_per_row": "LOO"}  # fmt: skip
+    if fit.members:
+        titles["best"] = "heaviest"
+    digits = {"elbo": 1, "below": 1, "seconds": 2, "elpd_per_row": 3, "weight": 3}
     return table(frame, caption, titles=titles, decimals=digits)
 
 

@@ -59,7 +59,7 @@ def summary(fit: Fit) -> Summary:
     """What was fitted, and what was believed before."""
     model, options = fit.model, fit.model.options()
     gate = options.get("gate")
-    meaning = fit.core.gate.coefficient_meaning() if gate else None
+    meaning = fit.core.coefficient_meaning() if gate else None
     return {
         "formula": model.formula.canonical(),
         "gating_given": model.formula.gating_given or not regresses(fit),

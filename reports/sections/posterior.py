@@ -65,7 +65,7 @@ def summary(fit: Fit) -> Summary:
         rows = whole.loc[[part]].droplevel("part")
         forest = _forest(rows, heading, occupied) if name in FORESTS else None
         if name == "gamma":
-            words = f"{words}: {fit.core.gate.coefficient_meaning()}"
+            words = f"{words}: {fit.core.coefficient_meaning()}"
         parts.append({"heading": heading, "table": _table(rows, words), "forest": forest})
     return {
         "prob": PROB,

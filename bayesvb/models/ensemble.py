@@ -1,0 +1,160 @@
+"""Several posteriors of one data set, each with its share of the draws: what stacking makes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from bayesvb.blocks import Block
+from bayesvb.parts import Draws
+from bayesvb.student_mixture import StudentMixture
+
+MEMBER = "member"
+"""Name of the draws that tell which member each draw is from, counted from 0."""
+
+Evaluate = Callable[[Any, Draws], Float[np.ndarray, "draws ..."]]
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """Models that were fitted one by one, as one model of which predictions and draws are made.
+
+    Each draw belongs to one member, which evaluates it. Components of the members go by the same
+    labels.
+
+    Attributes
+    ----------
+    members : tuple of AbstractModel
+        Models on the standardised scale, alike up to labelling and prior.
+    weights : ndarray, shape (members,)
+        Positive, with sum one.
+
+    References
+    ----------
+    Yao, Vehtari, Gelman (2022), Stacking for non-mixing Bayesian computations, JMLR 23(79).
+    """
+
+    members: tuple[Any, ...]
+    weights: Float[np.ndarray, " members"]
+
+    @property
+    def n_components(self) -> int:
+        """Number of components of each member."""
+        return int(self.members[0].n_components)
+
+    def starting_models(self, n: int) -> dict[str, Any]:
+        """As of each member."""
+        return dict(self.members[0].starting_models(n))
+
+    def coefficient_meaning(self) -> str:
+        """What the coefficients of the gate are."""
+        return str(self.members[0].coefficient_meaning())
+
+    def update(self, sums: Sequence[Any]) -> tuple[Any, ...]:
+        """Posterior of every member."""
+        return tuple(core.update(own) for core, own in zip(self.members, sums, strict=True))
+
+    def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws rows"]:
+        """Log likelihood of each row for each draw."""
+        return np.asarray(self._evaluated(draws, lambda core, own: core.log_lik(own, block)))
+
+    def log_prior(self, draws: Draws) -> Float[np.ndarray, " draws"]:
+        """Log density of each draw under the prior of its member."""
+        return np.asarray(self._evaluated(draws, lambda core, own: core.log_prior(own)))
+
+    def log_weights(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
+        """Log weights of the components."""
+        return np.asarray(self._evaluated(draws, lambda core, own: core.log_weights(own, block)))
+
+    def gate_coefficients(self, draws: Draws) -> dict[int, Float[np.ndarray, "draws terms"]]:
+        """Coefficients of the gate by component, where every member has them."""
+        found = [(at, core.gate_coefficients(own)) for at, core, own in self._divided(draws)]
+        common = set.intersection(*(set(coefficients) for _, coefficients in found))
+        whole = {}
+        for k in sorted(common):
+            whole[k] = np.empty((len(draws[MEMBER]), found[0][1][k].shape[1]))
+            for at, coefficients in found:
+                whole[k][at] = coefficients[k]
+        return whole
+
+    def responses(
+        self, draws: Draws, block: Block, rng: np.random.Generator
+    ) -> Float[np.ndarray, "draws responses rows"]:
+        """One response per draw and row."""
+        return np.asarray(self._evaluated(draws, lambda core, own: core.responses(own, block, rng)))
+
+    def responsibilities(
+        self, posterior: Sequence[Any], block: Block
+    ) -> Float[np.ndarray, "experts rows"]:
+        """Probability of each component given the row's response, averaged by weight."""
+        each = zip(self.members, posterior, strict=True)
+        found = np.stack([core.responsibilities(own, block) for core, own in each])
+        return np.asarray(np.tensordot(self.weights, found, 1))
+
+    def predictive(
+        self, posterior: Sequence[Any], block: Block, response: int = 0
+    ) -> StudentMixture:
+        """Mixture of the members' mixtures: components of the first member, then of the next."""
+        each = zip(self.members, posterior, strict=True)
+        found = [core.predictive(own, block, response) for core, own in each]
+        return StudentMixture(
+            weights=np.concatenate(
+                [w * one.weights for w, one in zip(self.weights, found, strict=True)]
+            ),
+            location=np.concatenate([one.location for one in found]),
+            scale=np.concatenate([one.scale for one in found]),
+            dof=np.concatenate([one.dof for one in found]),
+        )
+
+    def mean_weights(
+        self, posterior: Sequence[Any], block: Block
+    ) -> Float[np.ndarray, "experts rows"]:
+        """Expected weights of the components, averaged by weight."""
+        each = zip(self.members, posterior, strict=True)
+        found = [core.mean_weights(own, block) for core, own in each]
+        return np.asarray(sum(w * one for w, one in zip(self.weights, found, strict=True)))
+
+    def _evaluated(self, draws: Draws, function: Evaluate) -> Any:
+        whole: Any = None
+        for at, core, own in self._divided(draws):
+            values = function(core, own)
+            if whole is None:
+                whole = np.empty((len(draws[MEMBER]), *values.shape[1:]))
+            whole[at] = values
+        return whole
+
+    def _divided(self, draws: Draws) -> Iterator[tuple[np.ndarray, Any, Draws]]:
+        """Positions of each member's draws, the member, and the draws."""
+        for number, core in enumerate(self.members):
+            at = np.flatnonzero(draws[MEMBER] == number)
+            if len(at):
+                own = {name: values[at] for name, values in draws.items() if name != MEMBER}
+                yield at, core, own
+
+
+def joined(
+    draws: Sequence[Mapping[str, np.ndarray]], counts: Sequence[int], rng: np.random.Generator
+) -> tuple[Draws, Int[np.ndarray, " draws"]]:
+    """So many draws of every member, in random order, with the positions they came from."""
+    member = np.repeat(np.arange(len(counts)), counts)
+    order = rng.permutation(len(member))
+    names = draws[0].keys()
+    whole = {
+        name: np.concatenate([own[name][:n] for own, n in zip(draws, counts, strict=True)])[order]
+        for name in names
+    }
+    return whole | {MEMBER: member[order].astype(float)}, order
+
+
+def matching(
+    reference: Float[np.ndarray, "rows experts"], other: Float[np.ndarray, "rows experts"]
+) -> tuple[int, ...]:
+    """Order in which the other's components share the most rows with those of the reference."""
+    from scipy.optimize import linear_sum_assignment
+
+    _, order = linear_sum_assignment(reference.T @ other, maximize=True)
+    return tuple(order.tolist())
