@@ -6,8 +6,10 @@ results repeat to the last bit and probabilities of a row sum to one.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from scipy.special import expit, log_expit, ndtr, stdtrit
 
 from bayesvb.factors.normal import Normal
@@ -21,6 +23,12 @@ CELLS = 20_000
 
 LIKELIHOOD_POINTS = 64
 """Points for the latent vector of a row whose parameters are given."""
+
+LARGEST_LOGIT = 300.0
+"""Size of logits up to which products of two exponentials stay in the range of numbers."""
+
+SMALLEST_PROBABILITY = 1e-100
+"""Probability below which a row is gone over again with logarithms."""
 
 
 def student_points(
@@ -95,8 +103,62 @@ def label_log_lik(
         slope, intercept = stick[:, :-1], stick[:, -1:]
         centre = slope @ latents.location[s] + intercept
         spread = slope @ (np.sqrt(latents.variance[s])[:, None] * points).swapaxes(-1, -2)
-        result[s] = _one_draw(latents.log_weights[s], centre, spread, sign, reach)
+        weights = np.exp(latents.log_weights[s])
+        with np.errstate(all="ignore"):
+            probability = _mean_products(weights, centre, spread, sign, reach)
+            result[s] = np.log(probability)
+        far = np.abs(spread).max() > LARGEST_LOGIT
+        far = far | (np.abs(centre) > LARGEST_LOGIT).any(axis=(0, 1))
+        lost = np.flatnonzero(far | ~(probability > SMALLEST_PROBABILITY))
+        if len(lost):
+            parts = (
+                latents.log_weights[s][:, lost],
+                centre[..., lost],
+                spread,
+                sign[:, lost],
+                reach[:, lost],
+            )
+            result[s, lost] = _one_draw(*parts)
     return result
+
+
+def _mean_products(
+    weights: Float[np.ndarray, "experts rows"],
+    centre: Float[np.ndarray, "experts sticks rows"],
+    spread: Float[np.ndarray, "experts sticks points"],
+    sign: Float[np.ndarray, "sticks rows"],
+    reach: Bool[np.ndarray, "sticks rows"],
+) -> Float[np.ndarray, " rows"]:
+    """``sum_k pi_k mean_s prod_l sigma(+-psi_kls)``; not above zero for products that overflow.
+
+    ``1 / sigma(psi) = 1 + exp(-centre) exp(-spread)``: exponentials of rows and of points, none of
+    both together.
+    """
+    result = np.empty(sign.shape[1])
+    away = np.exp(-spread)
+    longest = max(CELLS * len(sign) // (len(spread) * spread.shape[-1]), 1)
+    for rows, signs in _alike(sign, reach, longest):
+        rates = np.exp(-signs[:, None] * centre[..., rows])
+        inverse = np.ones((len(spread), len(rows), spread.shape[-1]))
+        for stick in np.flatnonzero(signs):
+            points = away[:, stick] if signs[stick] > 0.0 else 1.0 / away[:, stick]
+            factor = rates[:, stick, :, None] * points[:, None]
+            factor += 1.0
+            inverse *= factor
+        np.reciprocal(inverse, out=inverse)
+        result[rows] = (weights[:, rows] * inverse.mean(axis=-1)).sum(axis=0)
+    return result
+
+
+def _alike(
+    sign: Float[np.ndarray, "sticks rows"], reach: Bool[np.ndarray, "sticks rows"], longest: int
+) -> Iterator[tuple[Int[np.ndarray, " group"], Float[np.ndarray, " sticks"]]]:
+    """Rows with the same label, a few at a time, and the signs of their sticks; 0 beyond."""
+    patterns, label = np.unique(np.where(reach, sign, 0.0), axis=1, return_inverse=True)
+    for number, signs in enumerate(patterns.T):
+        rows = np.flatnonzero(label == number)
+        for start in range(0, len(rows), longest):
+            yield rows[start : start + longest], signs
 
 
 def _one_draw(

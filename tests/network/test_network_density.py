@@ -81,6 +81,18 @@ def test_the_probabilities_of_all_labels_of_a_row_sum_to_one(make_problem, rng):
     assert_allclose(total, 1.0, rtol=1e-12)
 
 
+@pytest.mark.parametrize("size", [1.0, 30.0, 1000.0])
+def test_log_lik_of_labels_does_not_depend_on_how_far_logits_are(make_problem, size, monkeypatch):
+    """Rows whose products leave the range of numbers are gone over with logarithms."""
+    problem = make_problem("classes", 2, rows=40)
+    draws = dict(problem.model.draws(problem.posterior(), 3, np.random.default_rng(0)))
+    draws["output"] = draws["output"] * size
+    found = problem.model.log_lik(draws, problem.block)
+    monkeypatch.setattr("bayesvb.outputs.class_probabilities.SMALLEST_PROBABILITY", np.inf)
+    assert np.isfinite(found).all()
+    assert_allclose(found, problem.model.log_lik(draws, problem.block), rtol=1e-10, atol=1e-12)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_log_lik_of_responses_is_a_mixture_of_gaussians(make_problem, seed, rng):
     problem = make_problem("responses", seed, rows=6)
