@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import bayesvb.datasets as datasets  # noqa: F401
+    import bayesvb.effects as effects  # noqa: F401
+    import bayesvb.plots as plots  # noqa: F401
     from bayesvb.comparison import compare as compare
     from bayesvb.fit import Fit as Fit
     from bayesvb.priors import GaussianPriors as GaussianPriors
@@ -42,7 +44,9 @@ _HOMES = {
     "Priors": "bayesvb.priors",
     "compare": "bayesvb.comparison",
     "datasets": "bayesvb.datasets",
+    "effects": "bayesvb.effects",
     "load": "bayesvb.saving",
+    "plots": "bayesvb.plots",
     "report": "bayesvb.reports",
     "select": "bayesvb.selection",
 }

@@ -13,6 +13,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from PIL import Image
 
+from bayesvb.plots.palette import POINT as POINT
+from bayesvb.plots.palette import dash as dash
+from bayesvb.plots.palette import marker as marker
+
 from .plain import Summary
 
 # Colours no drawing would use by itself; each becomes a variable of the style sheet, so that one
@@ -29,12 +33,6 @@ VARIABLES = {
     BAD: "var(--problem)",
     **{colour: f"var(--series-{i})" for i, colour in enumerate(SERIES, start=1)},
 }
-POINT = "#8b8f98"
-"""Grey that is seen on white as on black: pixels do not follow the colour scheme."""
-
-DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)), (0, (9, 2)))
-MARKERS = "osD^vP<X>p*h"
-
 STYLE: Any = {
     "svg.fonttype": "none",
     "svg.hashsalt": "bayesvb",
@@ -85,16 +83,6 @@ TAG = re.compile(r"<[^<>]+>")
 def colour(component: int) -> str:
     """Colour of a component, counted from 0."""
     return SERIES[component % len(SERIES)]
-
-
-def dash(component: int) -> Any:
-    """Line style of a component, so that colour is never alone."""
-    return DASHES[(component + component // len(SERIES)) % len(DASHES)]
-
-
-def marker(component: int) -> str:
-    """Marker of a component."""
-    return MARKERS[component % len(MARKERS)]
 
 
 def drawn(

@@ -10,7 +10,9 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from bayesvb.frames import kind_of
+from bayesvb.covariates import Covariate as Covariate
+from bayesvb.covariates import covariate as known_covariate
+from bayesvb.covariates import crossed, held_value
 from bayesvb.student_mixture import StudentMixture
 
 from .numerals import numeral, significant
@@ -20,9 +22,6 @@ if TYPE_CHECKING:
 
 GRID = 81
 """Points of a curve."""
-
-FEW_VALUES = 5
-"""A number with at most so many different values is treated as levels."""
 
 MOST_LEVELS = 12
 """Levels of a covariate that are drawn: the most frequent."""
@@ -35,31 +34,6 @@ MOST_COMPARED = 60
 
 NAMED = 5
 """Covariates held fixed that a caption names."""
-
-
-@dataclass(frozen=True)
-class Covariate:
-    """A column that the formula reads, and the values at which curves are drawn.
-
-    Attributes
-    ----------
-    name : str
-    discrete : bool
-        Levels, truth values, or a number with few different values.
-    values : tuple
-        All levels, or the smallest and the largest number.
-    """
-
-    name: str
-    discrete: bool
-    values: tuple[object, ...]
-
-    def grid(self, points: int) -> list[object]:
-        """Values between the extremes, or the levels."""
-        if self.discrete:
-            return list(self.values)
-        low, high = (float(str(value)) for value in self.values)
-        return list(np.linspace(low, high, points))
 
 
 @dataclass(frozen=True)
@@ -92,29 +66,7 @@ class Profile:
 
 def covariate(frame: pd.DataFrame, name: str) -> Covariate:
     """A column as a covariate; of many levels the most frequent ones in their order."""
-    column = frame[name]
-    numeric = kind_of(column, name) == "number" and column.dtype.kind != "b"
-    numbers = column.astype(float) if numeric else column
-    different = numbers.drop_duplicates()
-    if numeric and len(different) > FEW_VALUES:
-        return Covariate(name, False, (float(numbers.min()), float(numbers.max())))
-    counts = numbers.value_counts(sort=False)
-    often = counts[counts > 0].sort_values(ascending=False, kind="stable").index[:MOST_LEVELS]
-    ordered = isinstance(column.dtype, pd.CategoricalDtype)
-    known = [one for one in column.cat.categories if one in often] if ordered else sorted(often)
-    return Covariate(name, True, tuple(known))
-
-
-def typical(frame: pd.DataFrame, names: tuple[str, ...]) -> dict[str, object]:
-    """Median of each number, most frequent value of everything else."""
-    found: dict[str, object] = {}
-    for name in names:
-        one = covariate(frame, name)
-        column = frame[name]
-        found[name] = (
-            column.mode().iloc[0] if one.discrete else float(column.astype(float).median())
-        )
-    return found
+    return known_covariate(frame, name, most=MOST_LEVELS)
 
 
 def profile(fit: Fit, name: str, values: list[object] | None = None) -> Profile:
@@ -122,20 +74,9 @@ def profile(fit: Fit, name: str, values: list[object] | None = None) -> Profile:
     frame, names = fit.model.design.frame, fit.model.design.covariates
     one = covariate(frame, name)
     values = one.grid(GRID) if values is None else values
-    columns = {
-        other: _column(frame[other], [value] * len(values))
-        for other, value in typical(frame, names).items()
-    }
-    held = {other: columns[other].iloc[0] for other in names if other != name}
-    columns[name] = _column(frame[name], values)
-    return Profile(one, values, pd.DataFrame(columns), _fixed(frame, held))
-
-
-def _column(like: pd.Series, values: list[object]) -> pd.Series:
-    """Values of the type of a column; whole numbers may become fractions."""
-    if like.dtype.kind in "iuf":
-        return pd.Series(values, dtype=float)
-    return pd.Series(values, dtype=like.dtype)
+    held = {other: held_value(frame, other, centre="median") for other in names if other != name}
+    rows = crossed(frame, {name: values}, held)[list(names)]
+    return Profile(one, values, rows, _fixed(frame, held))
 
 
 def _fixed(frame: pd.DataFrame, held: Mapping[str, object]) -> str:

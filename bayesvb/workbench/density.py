@@ -18,6 +18,7 @@ from bayesvb.formula import Formula, parse_formula
 from bayesvb.gates import GATES
 from bayesvb.models.mixture import Mixture, MixtureSums
 from bayesvb.named_draws import Drawn, NamedDraws
+from bayesvb.normal_mixture import NormalMixture
 from bayesvb.options import check_choice, check_count
 from bayesvb.parts import Draws
 from bayesvb.priors import Priors, check_priors
@@ -201,6 +202,10 @@ class DensityRegression(AbstractMixture):
     ) -> Float[np.ndarray, "draws rows experts"]:
         """Draws of the component weights at each complete row."""
         return density_prediction.weights_at(self, fit, self.rows(data), draws)
+
+    def drawn_mixture(self, fit: Drawn, block: Block, response: int) -> NormalMixture:
+        """Mixture of one response for every draw and row."""
+        return density_draws.drawn_mixture(self, fit, block, response)
 
     def prior_table(self) -> pd.DataFrame:
         """Prior of every parameter, in the units of the data; one row per parameter."""

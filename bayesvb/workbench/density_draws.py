@@ -11,6 +11,7 @@ from bayesvb.assembly import Scales
 from bayesvb.blocks import Block, Source
 from bayesvb.models.mixture import Mixture, MixturePosterior
 from bayesvb.named_draws import Drawn, NamedDraws
+from bayesvb.normal_mixture import NormalMixture
 from bayesvb.parts import Draws
 
 if TYPE_CHECKING:
@@ -112,3 +113,21 @@ def replicates(
     drawn = fit.core.responses(draws, block, rng)
     drawn = drawn * response.scale[:, None] + response.centre[:, None]
     return {name: drawn[:, i] for i, name in enumerate(model.design.response_names)}
+
+
+def drawn_mixture(
+    model: DensityRegression, fit: Drawn, block: Block, response: int
+) -> NormalMixture:
+    """Mixture of one response for every draw and row, in the data's units.
+
+    Axes (experts, draws, rows).
+    """
+    draws, scaling = fit.draws, model.scales.response
+    unit, centre = float(scaling.scale[response]), float(scaling.centre[response])
+    location = draws["coefficients"][:, :, response] @ block.designs["mean"]
+    location *= unit
+    location += centre
+    weights = np.exp(fit.core.gate.log_weights(draws["gate"], block))
+    scale = unit / np.sqrt(draws["precision"][:, :, response, None])
+    parts = (np.broadcast_to(part, location.shape) for part in (weights, location, scale))
+    return NormalMixture(*(np.moveaxis(part, 1, 0) for part in parts))

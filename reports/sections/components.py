@@ -9,9 +9,10 @@ import pandas as pd
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
+from bayesvb.plots import marks
 from bayesvb.summary import PROB
 
-from ..figures import axes_of, colour, dash, drawn, marker
+from ..figures import axes_of, colour, drawn
 from ..numerals import counted, percent
 from ..plain import Summary
 from ..profiles import Profile, most_moving, profile, weights_moved
@@ -84,10 +85,12 @@ def _weights(fit: Fit, rows: Profile) -> Summary:
 
     def draw(figure: Figure) -> None:
         axes = axes_of(figure, x=rows.covariate.name, y="weight of the component", grid="y")
-        curve = _points if rows.covariate.discrete else _curve
+        discrete = rows.covariate.discrete
+        mark = marks.barred_points if discrete else marks.banded_curve
         for place, k in enumerate(shown):
-            curve(axes, rows.x, (mean[k], low[:, k], high[:, k]), k,
-                  shift=0.6 * (place / max(len(shown) - 1, 1) - 0.5))  # fmt: skip
+            x = rows.x + (marks.dodged(place, len(shown)) if discrete else 0.0)
+            lines = (mean[k], low[:, k], high[:, k])
+            mark(axes, x, lines, k, colour=colour(k), label=str(k + 1))
         axes.set_ylim(-0.02, 1.02)
         if rows.covariate.discrete:
             level_axis(axes, rows.values)
@@ -105,33 +108,6 @@ def _weights(fit: Fit, rows: Profile) -> Summary:
         f"{fixed}{hidden}"
     )
     return drawn(draw, alt=_alt(mean, shown, rows), caption=caption, size=(7.4, 3.9))
-
-
-def _curve(
-    axes: Any,
-    x: Float[np.ndarray, " rows"],
-    lines: tuple[Float[np.ndarray, " rows"], ...],
-    k: int,
-    *,
-    shift: float,
-) -> None:
-    mean, low, high = lines
-    axes.fill_between(x, low, high, color=colour(k), alpha=0.16, linewidth=0)
-    axes.plot(x, mean, color=colour(k), linestyle=dash(k), label=str(k + 1), marker=marker(k),
-              markersize=4.5, markevery=(2 * k % 9, 16))  # fmt: skip
-
-
-def _points(
-    axes: Any,
-    x: Float[np.ndarray, " rows"],
-    lines: tuple[Float[np.ndarray, " rows"], ...],
-    k: int,
-    *,
-    shift: float,
-) -> None:
-    mean, low, high = lines
-    axes.vlines(x + shift, low, high, color=colour(k), linewidth=1.4)
-    axes.plot(x + shift, mean, marker(k), color=colour(k), markersize=5, label=str(k + 1))
 
 
 def _alt(mean: Float[np.ndarray, "experts rows"], shown: list[int], rows: Profile) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
+from bayesvb.plots import marks
 from bayesvb.student_mixture import StudentMixture
 
 from ..figures import BAND, INK, LINE, POINT, axes_of, drawn
@@ -101,12 +102,10 @@ def _bands(fit: Fit, curve: Profile, name: str, values: Float[np.ndarray, " rows
         axes = axes_of(figure, x=one.name, y=name, grid="y")
         cloud(axes, fit.model.design.frame, one, values, at=chosen.at, color=POINT)
         if one.discrete:
-            axes.vlines(curve.x, found[0], found[4], color=BAND, linewidth=1.4)
-            axes.vlines(curve.x, found[1], found[3], color=BAND, linewidth=5.0, alpha=0.7)
-            axes.plot(curve.x, found[2], "o", color=INK, markersize=5)
+            marks.quantile_bars(axes, curve.x, found, colour=BAND, ink=INK)
             level_axis(axes, curve.values)
         else:
-            _ribbons(axes, curve.x, found)
+            marks.ribbons(axes, curve.x, found, BAND)
         axes.set_ylim(*_limits(values))
 
     fixed = f" Other covariates {curve.fixed}; the points are all rows." if curve.fixed else ""
@@ -125,14 +124,6 @@ def _bands(fit: Fit, curve: Profile, name: str, values: Float[np.ndarray, " rows
     return drawn(draw, alt=alt, caption=caption, size=(7.4, 4.4))
 
 
-def _ribbons(axes: Any, x: Float[np.ndarray, " rows"], found: Float[np.ndarray, "5 rows"]) -> None:
-    axes.fill_between(x, found[0], found[4], color=BAND, alpha=0.14, linewidth=0)
-    axes.fill_between(x, found[1], found[3], color=BAND, alpha=0.26, linewidth=0)
-    for row in (0, 4):
-        axes.plot(x, found[row], color=BAND, linewidth=0.9, linestyle=(0, (4, 2)))
-    axes.plot(x, found[2], color=BAND, linewidth=2.0)
-
-
 def _densities(
     words: list[str],
     distribution: StudentMixture,
@@ -143,20 +134,11 @@ def _densities(
     """Densities above one another, each on its own line."""
     points = np.linspace(*_limits(values), DENSITY_POINTS)
     heights = distribution.density_at(points)
-    scaled = heights / np.maximum(heights.max(axis=0), np.finfo(float).tiny)
 
     def draw(figure: Figure) -> None:
         axes = axes_of(figure, x=name)
-        for row in range(len(words)):
-            base = float(row)
-            axes.axhline(base, color=LINE, linewidth=0.8, zorder=2 * (len(words) - row))
-            axes.fill_between(points, base, base + 0.86 * scaled[:, row], color=BAND, alpha=0.22,
-                              linewidth=0)  # fmt: skip
-            axes.plot(points, base + 0.86 * scaled[:, row], color=BAND, linewidth=1.5)
-        axes.set_yticks(range(len(words)), [_short(word) for word in words])
-        axes.set_ylim(-0.05, len(words))
-        axes.spines["left"].set_visible(False)
-        axes.tick_params(axis="y", length=0)
+        short = [_short(word) for word in words]
+        marks.ridges(axes, points, heights, short, colour=BAND, line=LINE)
 
     modes = [numeral(float(one)) for one in points[heights.argmax(axis=0)]]
     alt = f"Predictive densities of {name}. Highest point: " + "; ".join(

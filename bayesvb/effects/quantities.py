@@ -1,0 +1,124 @@
+"""What an effect is about: a number for each mixture of Gaussians, or several of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.errors import DataError
+from bayesvb.normal_mixture import NormalMixture
+from bayesvb.options import check_choice
+
+Values = Float[np.ndarray, "entries draws rows"]
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A property of the conditional distribution, at one or several values of its option.
+
+    Attributes
+    ----------
+    target : str
+        A key of ``TARGETS``.
+    option : str or None
+        Name of the option, which becomes a column of the table where it has several values.
+    values : tuple of float
+        Values of the option.
+    several : bool
+        Whether the option was given as a list.
+    """
+
+    target: str
+    option: str | None = None
+    values: tuple[float, ...] = ()
+    several: bool = False
+
+    @property
+    def of_response(self) -> bool:
+        """Whether each response has its own; the weights of the components are of all."""
+        return self.target != "weights"
+
+    def words(self, response: str) -> str:
+        """What it is, in words, for one response."""
+        shown = ", ".join(f"{value:g}" for value in self.values)
+        return TARGETS[self.target].words.format(
+            y=response, v=shown, sign=">" if self.option == "above" else "<"
+        )
+
+    def entries(self, n_components: int) -> tuple[str | None, tuple[object, ...]]:
+        """Column that tells the entries apart, and its values; None if there is one entry."""
+        if self.target == "weights":
+            return "component", tuple(range(1, n_components + 1))
+        return (self.option, self.values) if self.several else (None, (None,))
+
+    def __call__(self, mixture: NormalMixture) -> Values:
+        """The numbers of every draw and row."""
+        if self.target == "weights":
+            return np.asarray(mixture.weights)
+        if self.option is None:
+            return np.asarray(getattr(mixture, self.target)())[None]
+        method: Callable[[float], np.ndarray] = getattr(mixture, METHODS[self.option])
+        return np.stack([method(value) for value in self.values])
+
+
+@dataclass(frozen=True)
+class Target:
+    """A kind of quantity: its options, of which one is needed, and the words for it."""
+
+    options: tuple[str, ...]
+    words: str
+
+
+TARGETS = {
+    "mean": Target((), "mean of {y}"),
+    "sd": Target((), "standard deviation of {y}"),
+    "quantile": Target(("q",), "quantile of {y} at q = {v}"),
+    "probability": Target(("above", "below"), "P({y} {sign} {v})"),
+    "density": Target(("at",), "density of {y} at {v}"),
+    "weights": Target((), "weights of the components"),
+}
+
+METHODS = {"q": "quantile", "above": "above", "below": "below", "at": "density"}
+"""Option -> the method of a mixture that takes its value."""
+
+
+def quantity(target: str, options: dict[str, float | Sequence[float] | None]) -> Quantity:
+    """The quantity that a target and its options name.
+
+    Raises
+    ------
+    DataError
+        If the target is unknown, or its option missing, no number, or not read by it.
+    """
+    check_choice("target", target, tuple(TARGETS))
+    reads = TARGETS[target].options
+    given = {name: value for name, value in options.items() if value is not None}
+    for name in given:
+        if name not in reads:
+            reader = next(key for key, one in TARGETS.items() if name in one.options)
+            raise DataError(
+                f"target={target!r} does not read {name}",
+                hint=f"leave {name} out, or choose target={reader!r}",
+            )
+    if not reads:
+        return Quantity(target)
+    if len(given) != 1:
+        listed = " or ".join(f"{name}=..." for name in reads)
+        raise DataError(f"target={target!r} needs {listed}, and one of them only")
+    ((name, value),) = given.items()
+    numbers = _numbers(name, value)
+    if name == "q" and not ((numbers > 0.0) & (numbers < 1.0)).all():
+        raise DataError(f"q={value!r} is not between 0 and 1", hint="write 0.05 for 5 %")
+    return Quantity(target, name, tuple(np.atleast_1d(numbers).tolist()), numbers.ndim == 1)
+
+
+def _numbers(name: str, value: object) -> Float[np.ndarray, "*shape"]:
+    array = np.asarray(value)
+    if array.dtype.kind not in "iuf" or array.ndim > 1 or not array.size:
+        raise DataError(f"{name}={value!r} is not a number or a list of numbers")
+    if not np.isfinite(array).all():
+        raise DataError(f"{name}={value!r} must be finite")
+    return array.astype(np.float64)

@@ -1,0 +1,249 @@
+"""The conditional distribution drawn along one covariate: ridges, quantile bands, weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from bayesvb.covariates import Covariate, covariate, crossed, held_value, value_text
+from bayesvb.errors import DataError
+from bayesvb.frames import nearest
+from bayesvb.plots import marks
+from bayesvb.plots.palette import palette_of
+from bayesvb.summary import PROB, tails
+
+if TYPE_CHECKING:
+    from bayesvb.fit import Fit
+
+CURVE = 101
+"""Points of a curve."""
+
+PLACES = (0.05, 0.25, 0.5, 0.75, 0.95)
+"""Quantiles of a number at which whole densities are drawn unless told otherwise."""
+
+PROBS = np.array([0.05, 0.25, 0.5, 0.75, 0.95])
+DENSITY_POINTS = 241
+MARGIN = 0.08
+"""Part of the data's range by which axes go beyond it."""
+
+MOST_POINTS = 5000
+"""Rows that are drawn: more are thinned evenly."""
+
+OCCUPIED = 0.01
+"""Weight which a component must have somewhere to be drawn."""
+
+SPREAD = 0.28
+"""Half the width over which the rows of one level are spread."""
+
+
+def ridges(
+    fit: Fit,
+    along: str,
+    values: Sequence[object] | None = None,
+    *,
+    at: Mapping[str, object] | None = None,
+    response: str | None = None,
+    ax: Any = None,
+) -> Any:
+    """Predictive densities of the response at some values of a covariate, above one another.
+
+    Each is scaled to the same height: shapes are to be compared, not heights.
+
+    Parameters
+    ----------
+    fit : Fit
+    along : str
+        A covariate of the formula.
+    values : sequence, optional
+        Its values; all levels, or five quantiles of a number, if left out.
+    at : mapping, optional
+        Values of other covariates; the mean of a number, the most frequent of anything else, if
+        left out.
+    response : str, optional
+        Which response, if there are several.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; a new figure if left out.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    DataError
+        If the formula does not read a covariate that is named.
+    """
+    one = _along(fit, along)
+    values = _places(fit, one) if values is None else list(values)
+    frame, held = _frame(fit, along, values, at)
+    distribution = fit.predictive(frame, response=response)
+    name, observed = _observed(fit, response)
+    points = np.linspace(*_limits(observed), DENSITY_POINTS)
+    axes = marks.new_axes((6.4, 1.2 + 0.6 * max(len(values), 2))) if ax is None else ax
+    palette = palette_of(axes)
+    words = [f"{along} = {value_text(value)}" for value in values]
+    marks.dress(axes, palette, x=name, y="", grid=None)
+    heights = distribution.density_at(points)
+    marks.ridges(axes, points, heights, words, colour=palette.accent, line=palette.line)
+    axes.set_xlim(points[0], points[-1])
+    marks.note(axes, held, palette)
+    return axes
+
+
+def quantiles(
+    fit: Fit,
+    along: str,
+    *,
+    at: Mapping[str, object] | None = None,
+    response: str | None = None,
+    ax: Any = None,
+) -> Any:
+    """Predictive median, middle half and middle 90 % against a covariate, over the data.
+
+    Parameters
+    ----------
+    fit, along, at, response, ax
+        As in ``ridges``.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    one = _along(fit, along)
+    values = one.grid(CURVE)
+    frame, held = _frame(fit, along, values, at)
+    found = fit.predictive(frame, response=response).quantile(PROBS)
+    name, observed = _observed(fit, response)
+    axes = marks.new_axes((6.8, 4.2)) if ax is None else ax
+    palette = palette_of(axes)
+    marks.dress(axes, palette, x=along, y=name)
+    _cloud(axes, fit.model.design.frame[along], one, observed, palette.point)
+    axes.set_ylim(*_limits(np.concatenate([observed, found.ravel()])))
+    if one.discrete:
+        x = np.arange(len(values), dtype=float)
+        marks.quantile_bars(axes, x, found, colour=palette.accent, ink=palette.ink)
+        marks.level_ticks(axes, [value_text(value) for value in values])
+    else:
+        marks.ribbons(axes, np.array(values, dtype=float), found, palette.accent)
+        axes.margins(x=0.01)
+        words = [f"{100 * prob:g} %" if prob != 0.5 else "median" for prob in PROBS]
+        marks.end_labels(axes, found[:, -1].tolist(), words, [palette.accent] * len(words))
+    marks.note(axes, held, palette)
+    return axes
+
+
+def weights(
+    fit: Fit,
+    along: str,
+    *,
+    at: Mapping[str, object] | None = None,
+    prob: float = PROB,
+    ax: Any = None,
+) -> Any:
+    """Weights of the components against a covariate: means of the draws, and bands.
+
+    Components that never have more than 1 % are left out.
+
+    Parameters
+    ----------
+    fit, along, at, ax
+        As in ``ridges``.
+    prob : float
+        Probability of the equal-tailed bands.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    one = _along(fit, along)
+    values = one.grid(CURVE)
+    frame, held = _frame(fit, along, values, at)
+    draws = fit.weights_at(frame)
+    lines = np.stack([draws.mean(axis=0), *np.quantile(draws, tails(prob), axis=0)])
+    shown = [k for k in range(lines.shape[2]) if lines[0, :, k].max() >= OCCUPIED]
+    axes = marks.new_axes((6.4, 3.8)) if ax is None else ax
+    palette = palette_of(axes)
+    marks.dress(axes, palette, x=along, y="weight of the component")
+    axes.set_ylim(-0.02, 1.02)
+    mark = marks.barred_points if one.discrete else marks.banded_curve
+    x = np.arange(len(values), dtype=float) if one.discrete else np.array(values, dtype=float)
+    for place, k in enumerate(shown):
+        beside = marks.dodged(place, len(shown)) if one.discrete else 0.0
+        mark(axes, x + beside, list(lines[:, :, k]), k, colour=palette.colour(k), label=str(k + 1))
+    if one.discrete:
+        marks.level_ticks(axes, [value_text(value) for value in values])
+        marks.legend(axes, palette, "component")
+    else:
+        axes.margins(x=0.01)
+        marks.end_labels(axes, lines[0, -1, shown].tolist(), [str(k + 1) for k in shown],
+                         [palette.colour(k) for k in shown])  # fmt: skip
+    marks.note(axes, held, palette)
+    return axes
+
+
+def _along(fit: Fit, name: str) -> Covariate:
+    known = fit.model.design.covariates
+    if name not in known:
+        raise DataError(
+            f"along={name!r} is not a covariate of the formula",
+            hint=nearest(name, list(known)) if known else "the formula reads none",
+        )
+    return covariate(fit.model.design.frame, name)
+
+
+def _places(fit: Fit, one: Covariate) -> list[object]:
+    if one.discrete:
+        return list(one.values)
+    found = np.quantile(fit.model.design.frame[one.name].to_numpy(dtype=float), PLACES)
+    return [float(value) for value in dict.fromkeys(found)]
+
+
+def _frame(
+    fit: Fit, along: str, values: Sequence[object], at: Mapping[str, object] | None
+) -> tuple[pd.DataFrame, str]:
+    """Rows with these values, and what the other covariates are, in words."""
+    frame, known = fit.model.design.frame, fit.model.design.covariates
+    for name in at or {}:
+        if name not in known or name == along:
+            raise DataError(
+                f"at names {name!r}, which is not one of the other covariates",
+                hint=nearest(str(name), [other for other in known if other != along]),
+            )
+    given = dict(at or {})
+    held = {
+        name: given[name] if name in given else held_value(frame, name, centre="mean")
+        for name in known
+        if name != along
+    }
+    words = ", ".join(f"{name} = {value_text(value)}" for name, value in held.items())
+    return crossed(frame, {along: list(values)}, held), words
+
+
+def _observed(fit: Fit, response: str | None) -> tuple[str, Float[np.ndarray, " rows"]]:
+    observed = fit.model.observed()
+    name = next(iter(observed)) if response is None else response
+    return name, np.asarray(observed[name], dtype=float)
+
+
+def _limits(values: Float[np.ndarray, " some"]) -> tuple[float, float]:
+    low, high = float(values.min()), float(values.max())
+    return low - MARGIN * (high - low), high + MARGIN * (high - low)
+
+
+def _cloud(
+    axes: Any, column: pd.Series, one: Covariate, y: Float[np.ndarray, " rows"], colour: str
+) -> None:
+    """Rows as points, those of a level spread beside one another."""
+    step = max(len(y) // MOST_POINTS, 1)
+    if one.discrete:
+        place = {value: number for number, value in enumerate(one.values)}
+        x = np.array([place[value] for value in column], dtype=float)
+        x += SPREAD * (2.0 * ((np.arange(len(x)) * 0.6180339887498949) % 1.0) - 1.0)
+    else:
+        x = column.to_numpy(dtype=float)
+    size, alpha = (14.0, 0.75) if len(y) <= 400 else (8.0, 0.5)
+    axes.scatter(x[::step], y[::step], s=size, alpha=alpha, linewidths=0, color=colour)
