@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
@@ -31,14 +31,6 @@ class DrawsMixtures(Protocol):
 
     def drawn_mixture(self, fit: Drawn, block: Block, response: int) -> NormalMixture:
         """Distribution of one response given each draw, axes (experts, draws, rows)."""
-
-
-@dataclass(frozen=True)
-class SomeDraws:
-    """Draws of one fit, or a share of them."""
-
-    core: Any
-    draws: Mapping[str, Float[np.ndarray, "draws ..."]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,33 +68,23 @@ def effect_draws(
     n_rows = len(plan.variants[0]) if groups is None else len(groups.table)
     _check_memory(fit, quantity, n_rows * len(plan.contrasts) * len(responses))
     blocks = [fit.model.block(fit.model.design.new(variant)) for variant in plan.variants]
-    parts = []
-    for drawn in shared_draws(fit):
-        found = [
-            _gathered(_pieces(fit.model, drawn, plan, blocks, (quantity, number)), groups)
-            for number in responses
-        ]
-        parts.append(np.stack(found))
-    whole = np.concatenate(parts, axis=3)  # responses contrasts entries draws rows
-    return np.ascontiguousarray(np.transpose(whole, (3, 1, 4, 0, 2)))
-
-
-def shared_draws(fit: Fit) -> list[Drawn]:
-    """Draws of the parameters, by the fit that they are of."""
-    return [SomeDraws(fit.core, fit.draws)]
+    found = [
+        _gathered(_pieces(fit, plan, blocks, (quantity, number)), groups) for number in responses
+    ]
+    # responses contrasts entries draws rows
+    return np.ascontiguousarray(np.transpose(np.stack(found), (3, 1, 4, 0, 2)))
 
 
 def _pieces(
-    model: DrawsMixtures, drawn: Drawn, plan: Plan, blocks: Sequence[Block],
-    asked: tuple[Quantity, int],
-) -> Iterator[Combined]:  # fmt: skip
+    fit: Fit, plan: Plan, blocks: Sequence[Block], asked: tuple[Quantity, int]
+) -> Iterator[Combined]:
     """Effects of a few rows at a time, so that nothing with draws and components is large."""
     quantity, response = asked
-    size = max(CHUNK_ENTRIES // (count(drawn.draws) * drawn.core.n_components), 1)
+    size = max(CHUNK_ENTRIES // (count(fit.draws) * fit.core.n_components), 1)
     for start in range(0, blocks[0].n_rows, size):
         rows = slice(start, min(start + size, blocks[0].n_rows))
         values = [
-            quantity(model.drawn_mixture(drawn, block.part(rows.start, rows.stop), response))
+            quantity(fit.model.drawn_mixture(fit, block.part(rows.start, rows.stop), response))
             for block in blocks
         ]
         yield plan.combine(values, rows)

@@ -104,7 +104,7 @@ def predictions(
 
 def comparisons(
     fit: Fit,
-    contrast: str | Mapping[str, Sequence[object]],
+    contrast: str | Mapping[str, object],
     conditional: Conditional = None,
     *,
     data: object = None,

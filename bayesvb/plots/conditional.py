@@ -43,7 +43,7 @@ SPREAD = 0.28
 def ridges(
     fit: Fit,
     along: str,
-    values: Sequence[object] | None = None,
+    values: Sequence[object] | np.ndarray | None = None,
     *,
     at: Mapping[str, object] | None = None,
     response: str | None = None,

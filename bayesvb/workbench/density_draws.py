@@ -120,14 +120,14 @@ def drawn_mixture(
 ) -> NormalMixture:
     """Mixture of one response for every draw and row, in the data's units.
 
-    Axes (experts, draws, rows).
+    Axes (experts, draws, rows). Each draw is evaluated by the restart that it is from.
     """
     draws, scaling = fit.draws, model.scales.response
     unit, centre = float(scaling.scale[response]), float(scaling.centre[response])
     location = draws["coefficients"][:, :, response] @ block.designs["mean"]
     location *= unit
     location += centre
-    weights = np.exp(fit.core.gate.log_weights(draws["gate"], block))
+    weights = np.exp(fit.core.log_weights(draws, block))
     scale = unit / np.sqrt(draws["precision"][:, :, response, None])
     parts = (np.broadcast_to(part, location.shape) for part in (weights, location, scale))
     return NormalMixture(*(np.moveaxis(part, 1, 0) for part in parts))
