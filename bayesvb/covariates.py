@@ -9,6 +9,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
+from bayesvb.errors import DataError
 from bayesvb.frames import kind_of
 
 FEW_VALUES = 5
@@ -71,10 +72,22 @@ def held_value(frame: pd.DataFrame, name: str, *, centre: str) -> object:
 
 
 def column_like(column: pd.Series, values: Sequence[object]) -> pd.Series:
-    """Values of the type of a column; whole numbers may become fractions."""
+    """Values of the type of a column; whole numbers may become fractions, levels may be new."""
     if column.dtype.kind in "iuf":
-        return pd.Series(list(values), dtype=float)
+        return _floats(column, values)
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        if not set(values) <= set(column.cat.categories):  # would become missing, not unseen
+            return pd.Series(list(values), dtype=object)
     return pd.Series(list(values), dtype=column.dtype)
+
+
+def _floats(column: pd.Series, values: Sequence[object]) -> pd.Series:
+    try:
+        return pd.Series(list(values), dtype=float)
+    except (TypeError, ValueError):
+        raise DataError(
+            f"{next(iter(values))!r} is no value of `{column.name}`, which holds numbers"
+        ) from None
 
 
 def crossed(

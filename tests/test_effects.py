@@ -7,7 +7,7 @@ import pytest
 import bayesvb as bvb
 from bayesvb import effects
 from bayesvb.effects import evaluation
-from bayesvb.errors import DataError
+from bayesvb.errors import ConvergenceWarning, DataError
 
 N = 120
 
@@ -250,6 +250,8 @@ def test_the_result_says_what_it_is(fit):
         (lambda f: effects.predictions(f, 3), "not a name, a list"),
         (lambda f: effects.predictions(f, {"x": []}), "no value is given for `x`"),
         (lambda f: effects.predictions(f, {"g": ["q"]}), "`g`"),
+        (lambda f: effects.predictions(f, {"x": ["q"]}), "'q' is no value of `x`"),
+        (lambda f: effects.predictions(f, {"x": [1.5, None]}), "1 of the rows asked for lack"),
         (lambda f: effects.predictions(f, "x", data={"x": [1]}), "both given"),
         (lambda f: effects.predictions(f, target="median"), "target='median'"),
         (lambda f: effects.predictions(f, target="quantile"), "needs q="),
@@ -283,6 +285,21 @@ def test_rows_that_lack_a_value_are_counted(fit):
         effects.predictions(fit, data=rows)
 
 
+def test_rows_without_a_group_are_refused(fit):
+    rows = pd.DataFrame({"x": [1.5, 2.0], "z": [0.0, 1.0], "g": ["b", "a"], "w": [1.0, None]})
+    with pytest.raises(DataError, match="1 rows of the data lack a value"):
+        effects.predictions(fit, data=rows, average_by="w")
+
+
+@pytest.mark.parametrize("gate", ["dirichlet", "stick-breaking"])
+def test_every_gate_has_weights_that_sum_to_one(data, gate):
+    found = fitted("v ~ x + g", data.astype({"g": "category"}), gate=gate)
+    weights = effects.predictions(found, {"x": [1.2, 2.8]}, target="weights").draws.values
+    np.testing.assert_allclose(weights.reshape(100, 2, 2).sum(axis=2), 1.0, rtol=1e-12)
+    with pytest.raises(DataError, match="`g`"):
+        effects.predictions(found, {"g": ["q"]})
+
+
 def test_what_does_not_fit_in_memory_is_refused(fit, monkeypatch):
     monkeypatch.setattr(evaluation, "MEMORY_BUDGET", 8 * 100 * N - 1)
     with pytest.raises(DataError, match="average_by=True"):
@@ -292,7 +309,7 @@ def test_what_does_not_fit_in_memory_is_refused(fit, monkeypatch):
 
 def test_the_draws_of_combined_restarts_are_those_of_each(data):
     model = bvb.DensityRegression("v ~ x + g | gating(z)", data, n_components=2)
-    with pytest.warns() as _:
+    with pytest.warns(ConvergenceWarning):
         whole = model.fit(seed=3, restarts=3, combine="average", draws=60, max_iter=6)
     assert len(whole.members) > 1
     for target in ("mean", "weights"):

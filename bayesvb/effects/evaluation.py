@@ -67,12 +67,24 @@ def effect_draws(
     """Effects for every draw, at every row or averaged over groups of rows."""
     n_rows = len(plan.variants[0]) if groups is None else len(groups.table)
     _check_memory(fit, quantity, n_rows * len(plan.contrasts) * len(responses))
-    blocks = [fit.model.block(fit.model.design.new(variant)) for variant in plan.variants]
+    blocks = [_block(fit, variant) for variant in plan.variants]
     found = [
         _gathered(_pieces(fit, plan, blocks, (quantity, number)), groups) for number in responses
     ]
     # responses contrasts entries draws rows
     return np.ascontiguousarray(np.transpose(np.stack(found), (3, 1, 4, 0, 2)))
+
+
+def _block(fit: Fit, variant: pd.DataFrame) -> Block:
+    """Standardised rows of a variant, all of them."""
+    rows = fit.model.design.new(variant)
+    if not rows.complete.all():
+        raise DataError(
+            f"{int((~rows.complete).sum())} of the rows asked for lack a value",
+            hint="give no missing values in conditional and contrast",
+        )
+    block: Block = fit.model.block(rows)
+    return block
 
 
 def _pieces(

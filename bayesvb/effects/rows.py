@@ -79,6 +79,11 @@ def setting(fit: Fit, conditional: Conditional, data: object) -> Setting:
         return Setting(design.frame, design.covariates, {}, fit.model.weights, False)
     frame = as_frame(data)
     columns = columns_of(frame, design.covariates, whose="the new data")
+    _require_values(frame, columns)
+    return Setting(frame, design.covariates, {}, None, False)
+
+
+def _require_values(frame: pd.DataFrame, columns: Mapping[str, pd.Series]) -> None:
     lacking = np.zeros(len(frame), dtype=bool)
     for column in columns.values():
         lacking |= missing_rows(column)
@@ -86,9 +91,8 @@ def setting(fit: Fit, conditional: Conditional, data: object) -> Setting:
         first = frame.index[lacking][0]
         raise DataError(
             f"{int(lacking.sum())} rows of the data lack a value, the first is {first!r}",
-            hint=f"data.dropna(subset={list(design.covariates)})",
+            hint=f"data.dropna(subset={list(columns)})",
         )
-    return Setting(frame, design.covariates, {}, None, False)
 
 
 def _grid(frame: pd.DataFrame, covariates: tuple[str, ...], conditional: object) -> Setting:
@@ -177,6 +181,7 @@ class Groups:
             return cls(pd.DataFrame(index=pd.RangeIndex(1)), codes, weight / weight.sum())
         names = [average_by] if isinstance(average_by, str) else list(average_by)  # type: ignore
         columns = columns_of(rows.frame, names, whose="the rows")
+        _require_values(rows.frame, columns)
         grouped = rows.frame.groupby(names, sort=True, observed=True)
         codes = grouped.ngroup().to_numpy().astype(np.intp)
         first = pd.Series(np.arange(len(codes))).groupby(codes).first().to_numpy()
