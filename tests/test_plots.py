@@ -7,7 +7,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from bayesvb import effects, plots
+from bayesvb import DensityRegression, effects, plots
 from bayesvb.errors import DataError
 from bayesvb.plots import marks
 from bayesvb.plots.palette import DARK, LIGHT, palette_of
@@ -58,6 +58,23 @@ def test_weights_are_means_of_the_draws(regimes_fit):
     expected = regimes_fit.weights_at({"x": x, "z": z + 0 * x}).mean(axis=0)[:, 0]
     np.testing.assert_allclose(weight, expected)
     assert words(axes) == ["1", "2"]
+
+
+def test_levels_are_dots_with_bars_in_their_order(regimes):
+    data = regimes.assign(side=np.where(regimes["x"] > 0, "right", "left"))
+    model = DensityRegression("y ~ side", data, n_components=2)
+    fit = model.fit(seed=1, restarts=1, draws=50)
+    axes = plots.quantiles(fit, "side")
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["left", "right"]
+    median = fit.predict({"side": ["left", "right"]}, kind="quantile", q=0.5)
+    np.testing.assert_allclose(line(axes), [[0, 1], median])
+    points = axes.collections[0].get_offsets()
+    assert (np.round(points[:, 0]) == (data["side"] == "right")).all()
+    axes = plots.weights(fit, "side")
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["1", "2"]
+    axes = effects.predictions(fit, "side").plot()
+    estimates = effects.predictions(fit, "side").summary["estimate"]
+    np.testing.assert_allclose(line(axes), [[0, 1], estimates])
 
 
 def test_effects_are_drawn_where_they_are(regimes_fit):

@@ -148,9 +148,9 @@ def comparisons(
     >>> import bayesvb as bvb
     >>> model = bvb.DensityRegression("waiting ~ eruptions", bvb.datasets.load("faithful"))
     >>> fit = model.fit(seed=1, restarts=2)
-    >>> found = comparisons(fit, {"eruptions": [2, 4]}, average_by=True)
-    >>> found.summary["contrast"].tolist(), found.summary["estimate"].round(-1).tolist()
-    (['4 - 2'], [20.0])
+    >>> found = comparisons(fit, {"eruptions": [2, 4]}, {}, target="probability", above=70)
+    >>> found.summary["contrast"].tolist(), found.summary["estimate"].round(1).tolist()
+    (['4 - 2'], [0.9])
     """
     require_mixtures(fit)
     check_choice("comparison", comparison, tuple(COMPARISONS))

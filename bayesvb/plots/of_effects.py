@@ -144,7 +144,9 @@ def _measure(result: Effects) -> str:
         return result.words
     contrasts = result.summary.get("contrast", pd.Series(dtype=object)).unique()
     term = result.summary["term"].iloc[0]
-    which = f"{term}: {contrasts[0]}" if len(contrasts) == 1 else term
+    which = f"x: {term}" if result.kind == "slopes" else str(term)
+    if len(contrasts) == 1:
+        which = f"{term}: {contrasts[0]}"
     return f"{result.measure} of {result.words}\n({which})"
 
 
