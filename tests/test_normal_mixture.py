@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import norm
@@ -28,6 +28,7 @@ def test_moments_are_those_of_the_density(rng):
     assert y.sd()[0, 0] == pytest.approx(np.sqrt(second - first**2), abs=1e-6)
 
 
+@settings(max_examples=40)
 @given(seed=st.integers(0, 2**32), q=st.floats(1e-12, 1 - 1e-9), spread=st.floats(0.0, 1e4))
 def test_the_probability_below_a_quantile_is_its_own(seed, q, spread):
     y = mixture(np.random.default_rng(seed), (3, 2, 2), spread)
