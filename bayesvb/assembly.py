@@ -44,15 +44,18 @@ class Scales:
         terms: Mapping[str, tuple[str, ...]],
         response: Float[np.ndarray, "rows responses"],
         *,
+        weight: Float[np.ndarray, " rows"] | None = None,
         active: bool,
     ) -> Scales:
         """Scales of the training data."""
         parts = {
-            name: Scaling.of(matrix, terms[name], active=active)
+            name: Scaling.of(matrix, terms[name], weight=weight, active=active)
             for name, matrix in matrices.items()
         }
         centred = parts["mean"].intercept is not None
-        return cls(parts, Scaling.of_response(response, centred=centred, active=active))
+        return cls(
+            parts, Scaling.of_response(response, centred=centred, weight=weight, active=active)
+        )
 
     def block(
         self,

@@ -35,11 +35,16 @@ class Scaling:
 
     @classmethod
     def of(
-        cls, matrix: Float[np.ndarray, "rows columns"], names: Sequence[str], *, active: bool = True
+        cls,
+        matrix: Float[np.ndarray, "rows columns"],
+        names: Sequence[str],
+        *,
+        weight: Float[np.ndarray, " rows"] | None = None,
+        active: bool = True,
     ) -> Scaling:
         """Scaling of a design matrix; the identity if not ``active``."""
         intercept = names.index(INTERCEPT) if INTERCEPT in names else None
-        centre, scale = moments(matrix, centred=intercept is not None)
+        centre, scale = moments(matrix, weight, centred=intercept is not None)
         if intercept is not None:
             centre[intercept], scale[intercept] = 0.0, 1.0
         if not active:
@@ -48,24 +53,38 @@ class Scaling:
 
     @classmethod
     def of_response(
-        cls, matrix: Float[np.ndarray, "rows responses"], *, centred: bool, active: bool = True
+        cls,
+        matrix: Float[np.ndarray, "rows responses"],
+        *,
+        centred: bool,
+        weight: Float[np.ndarray, " rows"] | None = None,
+        active: bool = True,
     ) -> Scaling:
         """Scaling of responses; centred only if an intercept can take the shift."""
-        centre, scale = moments(matrix, centred=centred)
+        centre, scale = moments(matrix, weight, centred=centred)
         if not active:
             centre, scale = np.zeros_like(centre), np.ones_like(scale)
         return cls(centre, scale, None)
 
     @classmethod
     def of_variables(
-        cls, matrix: Float[np.ndarray, "rows columns"], *, active: bool = True
+        cls,
+        matrix: Float[np.ndarray, "rows columns"],
+        *,
+        weight: Float[np.ndarray, " rows"] | None = None,
+        active: bool = True,
     ) -> Scaling:
         """Scaling of the variables of a model without a response: centre and unit variance."""
-        return cls.of_response(matrix, centred=True, active=active)
+        return cls.of_response(matrix, centred=True, weight=weight, active=active)
 
     @classmethod
     def of_gapped(
-        cls, matrix: Float[np.ndarray, "rows columns"], *, common: bool, active: bool = True
+        cls,
+        matrix: Float[np.ndarray, "rows columns"],
+        *,
+        common: bool,
+        weight: Float[np.ndarray, " rows"] | None = None,
+        active: bool = True,
     ) -> Scaling:
         """Scaling of variables with missing entries (NaN), which do not enter.
 
@@ -74,12 +93,19 @@ class Scaling:
         matrix : ndarray, shape (rows, columns)
         common : bool
             One scale for all variables, the root of their mean variance, in place of one each.
+        weight : ndarray, shape (rows,), optional
+            Case weights.
         active : bool
         """
-        pieces = [moments(column[~np.isnan(column), None], centred=True) for column in matrix.T]
+        pieces = []
+        for column in matrix.T:
+            seen = ~np.isnan(column)
+            share = None if weight is None else weight[seen]
+            pieces.append(moments(column[seen, None], share, centred=True))
         centre, scale = (np.concatenate(values) for values in zip(*pieces, strict=True))
         if common:
-            flat = np.nanmax(matrix, axis=0) == np.nanmin(matrix, axis=0)
+            counted = matrix if weight is None else matrix[weight > 0.0]
+            flat = np.nanmax(counted, axis=0) == np.nanmin(counted, axis=0)
             spread, largest = np.where(flat, 0.0, scale), float(scale.max())
             scale[:] = largest * np.sqrt(np.mean((spread / largest) ** 2)) or 1.0
         if not active:
@@ -105,23 +131,35 @@ class Scaling:
 
 
 def moments(
-    matrix: Float[np.ndarray, "rows columns"], *, centred: bool
+    matrix: Float[np.ndarray, "rows columns"],
+    weight: Float[np.ndarray, " rows"] | None = None,
+    *,
+    centred: bool,
 ) -> tuple[Float[np.ndarray, " columns"], Float[np.ndarray, " columns"]]:
     """Means and standard deviations; zeros and root mean squares if not ``centred``.
 
-    Columns are divided by their largest entry first, so that squares neither overflow nor vanish.
-    A column without spread gets the scale 1.
+    A row of weight w enters as w rows would; the divisor is the sum of the weights. Columns are
+    divided by their largest entry first, so that squares neither overflow nor vanish. A column
+    without spread gets the scale 1.
     """
-    n_rows = max(len(matrix), 1)
+    if weight is not None:
+        matrix, weight = matrix[weight > 0.0], weight[weight > 0.0]
+    total = float(max(len(matrix), 1) if weight is None else weight.sum() or 1.0)
     size = np.abs(matrix).max(axis=0, initial=0.0)
     size[size == 0.0] = 1.0
     centre = np.zeros(matrix.shape[1])
     spread = np.zeros(matrix.shape[1])
     for column, largest in enumerate(size):
         values = matrix[:, column] / largest
-        middle = values.sum() / n_rows if centred else 0.0
+        middle = _weighted(values, weight).sum() / total if centred else 0.0
         values -= middle
         centre[column] = middle * largest
-        spread[column] = largest * np.sqrt(values @ values / n_rows)
+        spread[column] = largest * np.sqrt(_weighted(values, weight) @ values / total)
     flat = spread <= 1e-12 * size
     return centre, np.where(flat, 1.0, spread)
+
+
+def _weighted(
+    values: Float[np.ndarray, " rows"], weight: Float[np.ndarray, " rows"] | None
+) -> Float[np.ndarray, " rows"]:
+    return values if weight is None else values * weight

@@ -120,7 +120,9 @@ class DensityRegression(AbstractMixture):
         weight = None if weight is None else weight[design.complete]
         priors = priors or Priors()
         response = np.asarray(design.response, dtype=float)
-        scales = Scales.of(design.matrices, design.terms, response, active=priors.standardize)
+        scales = Scales.of(
+            design.matrices, design.terms, response, weight=weight, active=priors.standardize
+        )
         source = source_of(scales, design.matrices, response, weight)
         values = (parsed, design, int(n_components), gate, priors, weight, scales, source)
         for name, value in zip(self.__dataclass_fields__, values, strict=True):

@@ -114,7 +114,7 @@ class GaussianMixture(AbstractMixture):
         weight = None if weight is None else weight[design.complete]
         priors = priors or GaussianPriors()
         matrix = design.matrices["variables"]
-        scaling = Scaling.of_variables(matrix, active=priors.standardize)
+        scaling = Scaling.of_variables(matrix, weight=weight, active=priors.standardize)
         source = variables_source(scaling, matrix, weight)
         values = (parsed, design, int(n_components), covariance, priors, weight, scaling, source)
         for name, value in zip(self.__dataclass_fields__, values, strict=True):

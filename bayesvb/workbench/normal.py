@@ -107,7 +107,9 @@ class Normal(AbstractWorkbench):
         weight = None if weight is None else weight[design.complete]
         priors = priors or NormalPriors()
         response = np.asarray(design.response, dtype=float)
-        scaling = Scaling.of_response(response, centred=True, active=priors.standardize)
+        scaling = Scaling.of_response(
+            response, centred=True, weight=weight, active=priors.standardize
+        )
         whole = Block({}, scaling.rows_last(response), weight)
         source = Source(tuple(whole.split(BLOCK_ROWS)))
         values = (parsed, design, priors, weight, scaling, source)

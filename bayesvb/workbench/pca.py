@@ -130,7 +130,9 @@ class BayesianPCA(AbstractWorkbench):
         number = _number_of_components(n_components, matrix)
         weight = None if weight is None else weight[design.complete]
         priors = priors or PcaPriors()
-        scaling = Scaling.of_gapped(matrix, common=not scale, active=priors.standardize)
+        scaling = Scaling.of_gapped(
+            matrix, common=not scale, weight=weight, active=priors.standardize
+        )
         source = gapped_source(scaling, matrix, weight)
         axes = PrincipalAxes.of(source)
         values = (parsed, design, number, scale, missing, priors, weight, scaling, source, axes)
