@@ -1,7 +1,8 @@
-"""Case weights: a column's name or numbers, checked, and the data without that column."""
+"""Case weights: a column's name or numbers, checked, and sums that heed them."""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -42,6 +43,35 @@ def weights_and_frame(
             hint="give them the data's index, or weights.to_numpy() if they are in its order",
         )
     return _checked(weights, len(frame)), frame
+
+
+def sum_and_error(
+    values: Float[np.ndarray, " rows"],
+    weights: Float[np.ndarray, " rows"] | None = None,
+    *,
+    ddof: int = 1,
+) -> tuple[float, float]:
+    r"""Sum over the rows and its standard error, as if a row of weight w were w rows.
+
+    .. math:: \sum_i w_i v_i, \quad
+        \sqrt{\frac{W}{W - \mathrm{ddof}} \sum_i w_i (v_i - \bar v)^2}, \quad W = \sum_i w_i.
+
+    The error is NaN unless W is above ``ddof``.
+
+    Examples
+    --------
+    >>> once = sum_and_error(np.array([1.0, 4.0]), np.array([2.0, 1.0]))
+    >>> np.allclose(once, sum_and_error(np.array([1.0, 1.0, 4.0])))
+    True
+    """
+    if weights is None:
+        weights = np.ones_like(values)
+    total = float(weights.sum())
+    whole = float(weights @ values)
+    if total <= ddof:
+        return whole, math.nan
+    squares = float(weights @ (values - whole / total) ** 2)
+    return whole, math.sqrt(total / (total - ddof) * squares)
 
 
 def _checked(weights: object, n_rows: int) -> Float[np.ndarray, " given"]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesvb.case_weights import sum_and_error
 from bayesvb.errors import DataError
 
 if TYPE_CHECKING:
@@ -90,13 +91,14 @@ def ranked(results: Mapping[int, Elpd]) -> pd.DataFrame:
     pointwise = np.stack([results[k].pointwise for k in numbers])
     elpd = [results[k].elpd for k in numbers]
     best = int(np.argmax(elpd))
-    difference = pointwise - pointwise[best]
+    weights = results[numbers[0]].weights
+    gaps = [sum_and_error(one, weights, ddof=0) for one in pointwise - pointwise[best]]
     table = pd.DataFrame(
         {
             "elpd": elpd,
             "se": [results[k].se for k in numbers],
-            "elpd_diff": difference.sum(axis=1),
-            "dse": np.sqrt(pointwise.shape[1]) * difference.std(axis=1),
+            "elpd_diff": [gap for gap, _ in gaps],
+            "dse": [error for _, error in gaps],
             "p": [results[k].p for k in numbers],
             "warning": [results[k].warning for k in numbers],
             "best": np.arange(len(numbers)) == best,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 
@@ -12,6 +13,7 @@ import pandas as pd
 from jaxtyping import Float
 from scipy.special import logsumexp
 
+from bayesvb.case_weights import sum_and_error
 from bayesvb.errors import DataError
 
 __all__ = ["khat", "loo", "waic"]
@@ -23,7 +25,12 @@ Blocks = Iterable[np.ndarray]
 Pointwise = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]]
 
 
-def waic(blocks: Blocks, *, labels: pd.Index | None = None) -> object:
+def waic(
+    blocks: Blocks,
+    *,
+    labels: pd.Index | None = None,
+    weights: Float[np.ndarray, " rows"] | None = None,
+) -> object:
     r"""Widely applicable information criterion, as the installed ArviZ's ``ELPDData``.
 
     ``elpd = Σᵢ log mean_s p(yᵢ|θ_s) − Σᵢ var_s log p(yᵢ|θ_s)``. Draws of an approximate
@@ -36,6 +43,8 @@ def waic(blocks: Blocks, *, labels: pd.Index | None = None) -> object:
         only one is held at a time.
     labels : pandas.Index, optional
         Names of all rows, for messages and the coordinate of the pointwise values.
+    weights : (rows,) array, optional
+        Case weights: a row of weight w counts as w rows, one of weight 0 not at all.
 
     Notes
     -----
@@ -55,15 +64,17 @@ def waic(blocks: Blocks, *, labels: pd.Index | None = None) -> object:
     from bayesvb.elpd import Elpd, elpd_data
 
     pointwise, p, _, draws = _accumulate(_pointwise_waic, blocks, labels)
+    p = _counting(p, weights, 0.0)
+    total = sum_and_error(p, weights)[0]
+    result = Elpd("waic", pointwise, total, draws, False, None, labels, weights)
     high = int(np.count_nonzero(p > HIGH_P))
     if high:
         warnings.warn(
-            f"the log density of {high} of {p.size} rows varies by more than {HIGH_P} over the "
-            "draws (p_waic): WAIC is unreliable, prefer loo()",
+            f"the log density of {high} of {result.n_rows} rows varies by more than {HIGH_P} "
+            "over the draws (p_waic): WAIC is unreliable, prefer loo()",
             stacklevel=2,
         )
-    total = float(p.sum())
-    return elpd_data(Elpd("waic", pointwise, total, draws, high > 0, None, labels))
+    return elpd_data(replace(result, warning=high > 0))
 
 
 def loo(
@@ -71,6 +82,7 @@ def loo(
     *,
     labels: pd.Index | None = None,
     log_ratio: Float[np.ndarray, " draws"] | None = None,
+    weights: Float[np.ndarray, " rows"] | None = None,
 ) -> object:
     """Pareto-smoothed leave-one-out criterion, as the installed ArviZ's ``ELPDData``.
 
@@ -88,6 +100,9 @@ def loo(
         Names of all rows, for messages and the coordinate of the pointwise values.
     log_ratio : (draws,) array, optional
         ``log p(θ_s, y) − log q(θ_s)``, up to a constant, of draws from an approximate posterior q.
+    weights : (rows,) array, optional
+        Case weights. A row of weight w stands for w rows, of which one is left out at a time: it
+        counts w times, with the ratios of one row. One of weight 0 does not count.
 
     Raises
     ------
@@ -106,17 +121,18 @@ def loo(
 
     one_row = partial(_pointwise_loo, log_ratio=log_ratio)
     pointwise, p, pareto_k, draws = _accumulate(one_row, blocks, labels)
-    result = Elpd("loo", pointwise, float(p.sum()), draws, False, pareto_k, labels)
+    pareto_k, total = _counting(pareto_k, weights, np.nan), sum_and_error(p, weights)[0]
+    result = Elpd("loo", pointwise, total, draws, False, pareto_k, labels, weights)
     high = int(np.count_nonzero(pareto_k > result.good_k))
     if not high:
         return elpd_data(result)
     warnings.warn(
-        f"Pareto k of {high} of {p.size} rows is above {result.good_k:.2f} (largest "
+        f"Pareto k of {high} of {result.n_rows} rows is above {result.good_k:.2f} (largest "
         f"{np.nanmax(pareto_k):.2f}): the leave-one-out densities of these rows are unreliable, "
         "either because the rows are outlying or because the model is very flexible there",
         stacklevel=2,
     )
-    return elpd_data(Elpd("loo", pointwise, result.p, draws, True, pareto_k, labels))
+    return elpd_data(replace(result, warning=True))
 
 
 def khat(log_ratio: Float[np.ndarray, " draws"]) -> float:
@@ -144,6 +160,13 @@ def khat(log_ratio: Float[np.ndarray, " draws"]) -> float:
 
     _, pareto_k = psis(np.asarray(log_ratio, dtype=float)[:, None])
     return float(pareto_k[0])
+
+
+def _counting(
+    values: np.ndarray, weights: Float[np.ndarray, " rows"] | None, blank: float
+) -> np.ndarray:
+    """Values of the rows that count, ``blank`` for others."""
+    return values if weights is None else np.where(weights > 0.0, values, blank)
 
 
 def _pointwise_waic(block: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -15,9 +15,18 @@ import pandas as pd
 from jaxtyping import Float
 
 from bayesvb.arviz import arviz_line, coordinate, import_arviz
+from bayesvb.case_weights import sum_and_error
 from bayesvb.errors import DataError
 
 __all__ = ["Elpd", "compare", "elpd_data", "read_elpd"]
+
+WEIGHT = "case_weight"
+"""Coordinate of the rows' weights in ArviZ's results."""
+
+STACKED = 1e-7
+"""Gain of log density per row, at most, that stacking weights of weighted rows give away."""
+
+STACKING_STEPS = 10_000
 
 
 @dataclass(frozen=True)
@@ -29,7 +38,7 @@ class Elpd:
     kind : {"loo", "waic"}
         The estimator.
     pointwise : array
-        Expected log density of each row, in nats.
+        Expected log density of each row, counted once, in nats.
     p : float
         Effective number of parameters.
     n_draws : int
@@ -40,6 +49,8 @@ class Elpd:
         Pareto k of each row, only for LOO; NaN where the ratios are constant.
     labels : pandas.Index, optional
         Names of the rows.
+    weights : array, optional
+        Case weights: as many rows a row stands for.
     """
 
     kind: str
@@ -49,17 +60,22 @@ class Elpd:
     warning: bool
     pareto_k: Float[np.ndarray, " rows"] | None = None
     labels: pd.Index | None = None
+    weights: Float[np.ndarray, " rows"] | None = None
 
     @property
     def elpd(self) -> float:
-        """Sum over the rows."""
-        return float(self.pointwise.sum())
+        """Sum over the rows, by weight."""
+        return sum_and_error(self.pointwise, self.weights)[0]
 
     @property
     def se(self) -> float:
         """Standard error of the sum, sqrt(n) times the sd (n − 1) of the rows; NaN for one row."""
-        n = self.pointwise.size
-        return math.sqrt(n) * float(self.pointwise.std(ddof=1)) if n > 1 else math.nan
+        return sum_and_error(self.pointwise, self.weights)[1]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows that count."""
+        return self.pointwise.size if self.weights is None else int((self.weights > 0.0).sum())
 
     @property
     def good_k(self) -> float:
@@ -71,14 +87,19 @@ def elpd_data(result: Elpd) -> object:
     """The result as the installed ArviZ's own ``ELPDData``, which ``az.compare`` takes.
 
     Its standard error has n − 1 in the denominator in both lines, as ArviZ 1.x and R's loo have;
-    ``az.loo`` of ArviZ 0.23 divides by n.
+    ``az.loo`` of ArviZ 0.23 divides by n. A weighted row has its weight times its density, and the
+    weight as a coordinate.
     """
     xr = importlib.import_module("xarray")
     n = result.pointwise.size
     rows = coordinate(pd.RangeIndex(n) if result.labels is None else result.labels)
+    coords: dict[str, Any] = {"obs_id": rows}
+    total = result.pointwise
+    if result.weights is not None:
+        coords, total = coords | {WEIGHT: ("obs_id", result.weights)}, total * result.weights
     pointwise, pareto_k = (
-        None if values is None else xr.DataArray(values, {"obs_id": rows}, "obs_id", name)
-        for values, name in ((result.pointwise, f"{result.kind}_i"), (result.pareto_k, "pareto_k"))
+        None if values is None else xr.DataArray(values, coords, "obs_id", name)
+        for values, name in ((total, f"{result.kind}_i"), (result.pareto_k, "pareto_k"))
     )
     make = _elpd_data_0 if arviz_line() == 0 else _elpd_data_1
     return make(result, pointwise, pareto_k)
@@ -107,13 +128,18 @@ def read_elpd(obj: object, name: str = "result") -> Elpd:
             hint="compute it with pointwise=True on the log scale",
         )
     pareto_k = data.get("pareto_k") if old else data.pareto_k
+    values, weights = np.asarray(pointwise, dtype=float).ravel(), None
+    if WEIGHT in getattr(pointwise, "coords", ()):
+        weights = np.asarray(pointwise[WEIGHT], dtype=float)
+        values = np.divide(values, weights, out=np.zeros_like(values), where=weights > 0.0)
     return Elpd(
         kind=kind,
-        pointwise=np.asarray(pointwise, dtype=float).ravel(),
+        pointwise=values,
         p=float(data[f"p_{kind}"] if old else data.p),
         n_draws=int(data.n_samples),
         warning=bool(data.warning),
         pareto_k=None if pareto_k is None else np.asarray(pareto_k, dtype=float).ravel(),
+        weights=weights,
     )
 
 
@@ -136,7 +162,7 @@ def compare(results: Mapping[str, object]) -> pd.DataFrame:
     Raises
     ------
     DataError
-        If there is nothing to compare, or the results differ in kind or number of rows.
+        If there is nothing to compare, or the results differ in kind, number of rows or weights.
 
     References
     ----------
@@ -146,7 +172,9 @@ def compare(results: Mapping[str, object]) -> pd.DataFrame:
     elpds = {name: read_elpd(result, name) for name, result in results.items()}
     _check_comparable(elpds)
     order = sorted(elpds, key=lambda name: -elpds[name].elpd)
-    table = _az_compare({name: elpds[name] for name in order}).loc[order]
+    weighted = elpds[order[0]].weights is not None
+    table = (_compare_weighted if weighted else _az_compare)({name: elpds[name] for name in order})
+    table = table.loc[order]
     columns = {
         "rank": range(len(order)),
         "elpd": [elpds[name].elpd for name in order],
@@ -168,7 +196,7 @@ def _elpd_data_0(result: Elpd, pointwise: object, pareto_k: object) -> object:
         "se": result.se,
         f"p_{kind}": result.p,
         "n_samples": result.n_draws,
-        "n_data_points": result.pointwise.size,
+        "n_data_points": result.n_rows,
         "warning": result.warning,
         f"{kind}_i": pointwise,
     }
@@ -190,7 +218,7 @@ def _elpd_data_1(result: Elpd, pointwise: object, pareto_k: object) -> object:
         se=result.se,
         p=result.p,
         n_samples=result.n_draws,
-        n_data_points=result.pointwise.size,
+        n_data_points=result.n_rows,
         scale="log",
         warning=result.warning,
         good_k=result.good_k if loo else None,
@@ -229,6 +257,13 @@ def _check_comparable(elpds: Mapping[str, Elpd]) -> None:
             f"the results are of different numbers of rows: {rows}",
             hint="fit all models to the same rows: leave out incomplete ones beforehand",
         )
+    (name, first), *others = ((name, elpd.weights) for name, elpd in elpds.items())
+    for other, weights in others:
+        if not np.array_equal(1.0 if first is None else first, 1.0 if weights is None else weights):
+            raise DataError(
+                f"the rows of {name!r} and {other!r} have different weights",
+                hint="fit all models with the same weights",
+            )
 
 
 def _az_compare(elpds: Mapping[str, Elpd]) -> pd.DataFrame:
@@ -243,3 +278,36 @@ def _az_compare(elpds: Mapping[str, Elpd]) -> pd.DataFrame:
         warnings.simplefilter("ignore", DeprecationWarning)
         warnings.simplefilter("ignore", FutureWarning)
         return cast(pd.DataFrame, import_arviz().compare(inputs, **options))
+
+
+def _compare_weighted(elpds: Mapping[str, Elpd]) -> pd.DataFrame:
+    """What ArviZ's table has of it if a row of weight w were w rows; the first fit is the best."""
+    pointwise = np.stack([elpd.pointwise for elpd in elpds.values()])
+    weights = next(iter(elpds.values())).weights
+    if weights is None:
+        raise DataError("these rows have no weights")
+    found = [sum_and_error(one, weights, ddof=0) for one in pointwise - pointwise[0]]
+    columns = {
+        "elpd_diff": [difference for difference, _ in found],
+        "dse": [error for _, error in found],
+        "weight": _stacked(pointwise, weights),
+    }
+    return pd.DataFrame(columns, index=pd.Index(elpds, name="name"))
+
+
+def _stacked(
+    pointwise: Float[np.ndarray, "fits rows"], weights: Float[np.ndarray, " rows"]
+) -> Float[np.ndarray, " fits"]:
+    """Shares of the mixture of the fits with the largest log score, by expectation-maximisation.
+
+    The score is concave: it cannot rise by more than the log of the largest gradient.
+    """
+    density = np.exp(pointwise - pointwise.max(axis=0))
+    by_row = weights / weights.sum()
+    shares = np.full(len(pointwise), 1.0 / len(pointwise))
+    for _ in range(STACKING_STEPS):
+        gradient = density @ (by_row / (shares @ density))
+        shares = shares * gradient
+        if gradient.max() < 1.0 + STACKED:
+            break
+    return np.asarray(shares / shares.sum())

@@ -150,7 +150,8 @@ class Fit:
         ----------
         corrected : bool
             Weigh draws by the ratio of the exact to the approximate posterior as well: the Pareto k
-            of a row then judges both. Without, the result is that of ArviZ on ``idata``.
+            of a row then judges both. Without, the result is that of ArviZ on ``idata``,
+            which does not know case weights.
         """
         from bayesvb.trust import loo
 

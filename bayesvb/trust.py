@@ -93,8 +93,9 @@ def loo(fit: Fit, *, corrected: bool) -> object:
 
     def one(member: Fit) -> object:
         ratio = log_ratio(member) if corrected and fit.covariance != "importance" else None
-        labels = member.model.design.index
-        return loo_of(log_lik_blocks_of(member), labels=labels, log_ratio=ratio)
+        labels, weights = member.model.design.index, member.model.weights
+        blocks = log_lik_blocks_of(member)
+        return loo_of(blocks, labels=labels, log_ratio=ratio, weights=weights)
 
     return _criterion(fit, one)
 
@@ -103,7 +104,8 @@ def waic(fit: Fit) -> object:
     """Widely applicable information criterion of the fit; see ``Fit.waic``."""
 
     def one(member: Fit) -> object:
-        return waic_of(log_lik_blocks_of(member), labels=member.model.design.index)
+        labels, weights = member.model.design.index, member.model.weights
+        return waic_of(log_lik_blocks_of(member), labels=labels, weights=weights)
 
     return _criterion(fit, one)
 

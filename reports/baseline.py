@@ -44,7 +44,7 @@ def leave_one_out(
               t_{n-p-1}\Big(0, \frac{s_{(i)}^2}{1 - h_i}\Big), \quad
               s_{(i)}^2 = \frac{\mathrm{RSS} - e_i^2 / (1 - h_i)}{n - p - 1}.
 
-    A row of weight w stands for w rows, which are left out together. None without a degree of
+    A row of weight w stands for w rows, of which one is left out. None without a degree of
     freedom to spare, or if the terms explain the response completely.
 
     References
@@ -65,15 +65,14 @@ def leave_one_out(
     unit = float(np.abs(response).max())
     fitted = WLS(response / unit, terms, weights=given).fit()
     inverse = np.asarray(fitted.normalized_cov_params)
-    spread = np.einsum("ij,ij->i", terms @ inverse, terms)
-    leverage = given * spread
-    free = given.sum() - np.linalg.matrix_rank(np.asarray(fitted.model.wexog)) - given
+    leverage = np.einsum("ij,ij->i", terms @ inverse, terms)
+    free = float(given.sum()) - np.linalg.matrix_rank(np.asarray(fitted.model.wexog)) - 1.0
     residual = np.asarray(fitted.resid)
     left = np.where(leverage < FULL_LEVERAGE, 1.0 - leverage, np.nan)
     squares = float(given @ residual**2)
-    variance = (squares - given * residual**2 / left) / np.where(free > 0.0, free, np.nan)
-    if not (free > 0.0).all() or squares <= 1e-24 * float(given.sum()):
+    if free <= 0.0 or squares <= 1e-24 * float(given.sum()):
         return None
+    variance = (squares - residual**2 / left) / free
     variance = np.where(variance > 0.0, variance, np.nan)
-    scale = np.sqrt(variance * (1.0 + spread / left))
+    scale = np.sqrt(variance / left)
     return np.asarray(student.logpdf(residual / left, free, scale=scale) - np.log(unit))

@@ -104,8 +104,9 @@ def criteria_at(fit: Fit, at: Int[np.ndarray, " rows"]) -> tuple[Elpd, Elpd]:
     """LOO and WAIC of rows of the fit; their warnings are said by the report in words."""
     weights = np.array([member.weight for member in fit.parts])
     each = [log_likelihood(member.fit, at) for member in fit.parts]
-    labels = fit.model.design.index[at]
+    labels, cases = fit.model.design.index[at], fit.model.weights
+    options = {"labels": labels, "weights": None if cases is None else cases[at]}
     with quiet():
-        left_out = combined(weights, [read_elpd(loo([values], labels=labels)) for values in each])
-        widely = combined(weights, [read_elpd(waic([values], labels=labels)) for values in each])
+        left_out = combined(weights, [read_elpd(loo([values], **options)) for values in each])
+        widely = combined(weights, [read_elpd(waic([values], **options)) for values in each])
     return replace(left_out, labels=labels), replace(widely, labels=labels)

@@ -1,13 +1,20 @@
 """Case weights: a row of weight w is w rows, in every model and in all that is said of a fit."""
 
+import warnings
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
 import bayesvb as bvb
+from bayesvb.comparison import ranked
+from bayesvb.elpd import Elpd, compare, elpd_data, read_elpd
 from bayesvb.engines.cavi import cavi
 from bayesvb.engines.starts import sample_rows, seeds_start
+from bayesvb.errors import DataError
+from bayesvb.reports.baseline import leave_one_out
 from bayesvb.scaling import Scaling, moments
 
 MODELS = {
@@ -88,3 +95,53 @@ def test_fits_are_those_of_repeated_rows(name, regimes, repeated, weight):
     assert one.elbo == pytest.approx(two.elbo, rel=1e-8)
     pd.testing.assert_frame_equal(one.model.prior_table(), two.model.prior_table(), rtol=1e-8)
     assert_allclose(one.log_density(regimes), two.log_density(regimes), rtol=1e-5)
+
+
+@pytest.mark.parametrize("criterion", ["loo", "waic", "corrected"])
+def test_criteria_of_weighted_rows_are_those_of_repeated_rows(regimes, repeated, weight, criterion):
+    fit = MODELS["density"](regimes, weights=weight).fit(seed=1, restarts=2, draws=200)
+    same = replace(fit, model=MODELS["density"](repeated))  # the same draws, other rows
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        one, other = (
+            read_elpd(
+                each.waic() if criterion == "waic" else each.loo(corrected=criterion != "loo")
+            )
+            for each in (fit, same)
+        )
+    assert one.elpd == pytest.approx(other.elpd, rel=1e-8)
+    assert one.se == pytest.approx(other.se, rel=1e-8)
+    assert one.p == pytest.approx(other.p, rel=1e-8)
+    assert_allclose(np.repeat(one.pointwise, weight), other.pointwise, rtol=1e-8)
+    assert one.n_rows == (weight > 0).sum() and other.n_rows == weight.sum()
+    if criterion != "waic":
+        assert np.isnan(one.pareto_k[weight == 0]).all()
+        assert_allclose(np.repeat(one.pareto_k, weight), other.pareto_k, rtol=1e-6, atol=1e-6)
+    assert fit.khat == pytest.approx(same.khat, rel=1e-6)
+
+
+def test_comparisons_of_weighted_rows_are_those_of_repeated_rows(rng):
+    weight = rng.integers(0, 4, 60)
+    found, expected = ({}, {})
+    for name, level in (("a", 0.0), ("b", 0.1), ("c", 1.0)):
+        pointwise = rng.normal(size=60) - level
+        found[name] = Elpd("loo", pointwise, 1.0, 100, False, weights=weight.astype(float))
+        expected[name] = Elpd("loo", np.repeat(pointwise, weight), 1.0, 100, False)
+    tables = [
+        compare({name: elpd_data(one) for name, one in elpds.items()})
+        for elpds in (found, expected)
+    ]
+    assert_allclose(tables[0]["weight"], tables[1]["weight"], atol=2e-3)
+    weightless = [table.drop(columns="weight") for table in tables]
+    pd.testing.assert_frame_equal(*weightless, rtol=1e-8)
+    numbered = [dict(enumerate(elpds.values(), start=1)) for elpds in (found, expected)]
+    pd.testing.assert_frame_equal(*map(ranked, numbered), rtol=1e-8)
+    with pytest.raises(DataError, match="'a' and 'b' have different weights"):
+        compare({"a": elpd_data(found["a"]), "b": elpd_data(replace(found["b"], weights=None))})
+
+
+def test_the_baseline_of_weighted_rows_is_that_of_repeated_rows(regimes, weight):
+    x, y = np.column_stack([np.ones(150), regimes[["x", "z"]]]), regimes["y"].to_numpy()
+    found = leave_one_out(x, y, weight.astype(float))
+    expected = leave_one_out(np.repeat(x, weight, axis=0), np.repeat(y, weight))
+    assert_allclose(np.repeat(found, weight), expected, rtol=1e-8)

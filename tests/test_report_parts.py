@@ -160,7 +160,7 @@ def test_the_baseline_is_what_refitting_without_each_row_gives(rng):
     weights = rng.integers(1, 4, 12).astype(float)
     found = leave_one_out(x, y, weights)
     for i in range(12):
-        rows = np.repeat(np.delete(np.arange(12), i), np.delete(weights, i).astype(int))
+        rows = np.repeat(np.arange(12), (weights - (np.arange(12) == i)).astype(int))
         inverse = np.linalg.inv(x[rows].T @ x[rows])
         b = inverse @ x[rows].T @ y[rows]
         free = len(rows) - 3

@@ -9,6 +9,7 @@ import pandas as pd
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
+from bayesvb.case_weights import sum_and_error
 from bayesvb.elpd import Elpd
 
 from ..baseline import baseline
@@ -52,21 +53,25 @@ def summary(fit: Fit) -> Summary:
     }
 
 
-def _line(values: Float[np.ndarray, " rows"], p: float) -> dict[str, float]:
-    n = len(values)
-    se = np.sqrt(n) * values.std(ddof=1)
-    return {"elpd": values.sum(), "se": se, "mean": values.mean(), "mean_se": se / n, "p": p}
+def _line(
+    values: Float[np.ndarray, " rows"], weights: Float[np.ndarray, " rows"], p: float
+) -> dict[str, float]:
+    n = float(weights.sum())
+    elpd, se = sum_and_error(values, weights)
+    return {"elpd": elpd, "se": se, "mean": elpd / n, "mean_se": se / n, "p": p}
 
 
 def _table(
     loo: Elpd, waic: Elpd, straight: Float[np.ndarray, " rows"] | None, chosen: Sample
 ) -> Summary:
-    rows = {"this fit, LOO": _line(loo.pointwise, loo.p)}
-    rows["this fit, WAIC"] = _line(waic.pointwise, waic.p)
+    weights = _weights(loo)
+    rows = {"this fit, LOO": _line(loo.pointwise, weights, loo.p)}
+    rows["this fit, WAIC"] = _line(waic.pointwise, weights, waic.p)
     if straight is not None:
         known = np.isfinite(straight)
-        rows["least squares, exact LOO"] = _line(straight[known], np.nan)
-        rows["fit minus least squares"] = _line((loo.pointwise - straight)[known], np.nan)
+        gap = (loo.pointwise - straight)[known]
+        rows["least squares, exact LOO"] = _line(straight[known], weights[known], np.nan)
+        rows["fit minus least squares"] = _line(gap, weights[known], np.nan)
     frame = pd.DataFrame.from_dict(rows, orient="index").rename_axis("model")
     caption = (
         "Expected log predictive density (elpd, in nats; larger is better) of rows that were left "
@@ -79,6 +84,10 @@ def _table(
     titles = {"mean": "elpd per row", "mean_se": "se per row"}
     return table(frame, caption, titles=titles,
                  decimals={"elpd": 1, "se": 1, "mean": 3, "mean_se": 3, "p": 1})  # fmt: skip
+
+
+def _weights(loo: Elpd) -> Float[np.ndarray, " rows"]:
+    return np.ones_like(loo.pointwise) if loo.weights is None else loo.weights
 
 
 def _trusted(k: Float[np.ndarray, " rows"], good: float) -> Summary:
@@ -103,9 +112,8 @@ def _worth_it(fit: Fit, loo: Elpd, straight: Float[np.ndarray, " rows"] | None) 
     if straight is None or np.isfinite(straight).sum() < 2:
         reading = "Least squares cannot be left out row by row with so few rows or such terms."
         return [check(name, "look", "–", reading=reading, threshold=threshold)]
-    difference = (loo.pointwise - straight)[np.isfinite(straight)]
-    gain = float(difference.sum())
-    se = float(np.sqrt(len(difference)) * difference.std(ddof=1))
+    known = np.isfinite(straight)
+    gain, se = sum_and_error((loo.pointwise - straight)[known], _weights(loo)[known])
     verdict: Verdict = "ok" if gain > 2 * se else "problem" if gain < -2 * se else "look"
     reading = {
         "ok": "The mixture predicts better than a straight regression with the same terms.",
