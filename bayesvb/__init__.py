@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from bayesvb.priors import NormalPriors as NormalPriors
     from bayesvb.priors import PcaPriors as PcaPriors
     from bayesvb.priors import Priors as Priors
+    from bayesvb.pruning import prune as prune
     from bayesvb.reports import report as report
     from bayesvb.saving import load as load
     from bayesvb.selection import select as select
@@ -47,6 +48,7 @@ _HOMES = {
     "effects": "bayesvb.effects",
     "load": "bayesvb.saving",
     "plots": "bayesvb.plots",
+    "prune": "bayesvb.pruning",
     "report": "bayesvb.reports",
     "select": "bayesvb.selection",
 }

@@ -17,16 +17,12 @@ from jaxtyping import Float
 from bayesvb.arviz import arviz_line, coordinate, import_arviz
 from bayesvb.case_weights import sum_and_error
 from bayesvb.errors import DataError
+from bayesvb.weighted_ranks import weighted_table
 
 __all__ = ["Elpd", "compare", "elpd_data", "read_elpd"]
 
 WEIGHT = "case_weight"
 """Coordinate of the rows' weights in ArviZ's results."""
-
-STACKED = 1e-7
-"""Gain of log density per row, at most, that stacking weights of weighted rows give away."""
-
-STACKING_STEPS = 10_000
 
 
 @dataclass(frozen=True)
@@ -172,9 +168,12 @@ def compare(results: Mapping[str, object]) -> pd.DataFrame:
     elpds = {name: read_elpd(result, name) for name, result in results.items()}
     _check_comparable(elpds)
     order = sorted(elpds, key=lambda name: -elpds[name].elpd)
-    weighted = elpds[order[0]].weights is not None
-    table = (_compare_weighted if weighted else _az_compare)({name: elpds[name] for name in order})
-    table = table.loc[order]
+    ranked = {name: elpds[name] for name in order}
+    weights = elpds[order[0]].weights
+    if weights is None:
+        table = _az_compare(ranked).loc[order]
+    else:
+        table = weighted_table({name: one.pointwise for name, one in ranked.items()}, weights)
     columns = {
         "rank": range(len(order)),
         "elpd": [elpds[name].elpd for name in order],
@@ -278,36 +277,3 @@ def _az_compare(elpds: Mapping[str, Elpd]) -> pd.DataFrame:
         warnings.simplefilter("ignore", DeprecationWarning)
         warnings.simplefilter("ignore", FutureWarning)
         return cast(pd.DataFrame, import_arviz().compare(inputs, **options))
-
-
-def _compare_weighted(elpds: Mapping[str, Elpd]) -> pd.DataFrame:
-    """What ArviZ's table has of it if a row of weight w were w rows; the first fit is the best."""
-    pointwise = np.stack([elpd.pointwise for elpd in elpds.values()])
-    weights = next(iter(elpds.values())).weights
-    if weights is None:
-        raise DataError("these rows have no weights")
-    found = [sum_and_error(one, weights, ddof=0) for one in pointwise - pointwise[0]]
-    columns = {
-        "elpd_diff": [difference for difference, _ in found],
-        "dse": [error for _, error in found],
-        "weight": _stacked(pointwise, weights),
-    }
-    return pd.DataFrame(columns, index=pd.Index(elpds, name="name"))
-
-
-def _stacked(
-    pointwise: Float[np.ndarray, "fits rows"], weights: Float[np.ndarray, " rows"]
-) -> Float[np.ndarray, " fits"]:
-    """Shares of the mixture of the fits with the largest log score, by expectation-maximisation.
-
-    The score is concave: it cannot rise by more than the log of the largest gradient.
-    """
-    density = np.exp(pointwise - pointwise.max(axis=0))
-    by_row = weights / weights.sum()
-    shares = np.full(len(pointwise), 1.0 / len(pointwise))
-    for _ in range(STACKING_STEPS):
-        gradient = density @ (by_row / (shares @ density))
-        shares = shares * gradient
-        if gradient.max() < 1.0 + STACKED:
-            break
-    return np.asarray(shares / shares.sum())

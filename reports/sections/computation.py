@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from bayesvb.criteria import khat
 from bayesvb.named_draws import count, log_joint
+from bayesvb.pruning import number_before
 from bayesvb.workbench.normal import Normal
 
 from ..checks import Verdict, check, graded
@@ -48,6 +49,7 @@ FACTORS = {
 def summary(fit: Fit) -> Summary:
     """Engine, restarts, trace and k-hat, with three checks."""
     bounds = fit.restarts.get("score", fit.restarts["elbo"]).to_numpy(dtype=float)
+    bounds = bounds[:-1] if number_before(fit) else bounds  # those of the larger model agree or not
     near = int((bounds >= bounds.max() - NEAR).sum())
     k, n_draws = pareto_k(fit)
     fixed = bool(fit.core.starting_models(2))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from bayesvb.named_draws import count
+from bayesvb.pruning import number_before
 
 from ..plain import Summary
 from ..tables import table
@@ -87,22 +88,24 @@ def data_hash(frame: pd.DataFrame) -> str:
 
 def code(fit: Fit) -> str:
     """Python that makes the same fit again from the same data frame."""
-    model, weighted = fit.model, fit.model.weights is not None
-    options = [f"{name}={value!r}" for name, value in model.options().items() if name != "priors"]
+    model, weighted, before = fit.model, fit.model.weights is not None, number_before(fit)
+    given = {**model.options(), **({"n_components": before} if before else {})}
+    options = [f"{name}={value!r}" for name, value in given.items() if name != "priors"]
     changed = _changed_priors(model.priors)
     if changed:
         options.append(f"priors=bvb.{type(model.priors).__name__}({', '.join(changed)})")
     if weighted:
         options.append("weights=weights")
     lines = [repr(model.formula.canonical()), "data", *options]
+    restarts = len(fit.restarts) - bool(before)
     return (
         "import bayesvb as bvb\n\n"
         f"# data: the data frame, {len(model.design.complete)} rows"
         f"{'; weights: one number per row' if weighted else ''}\n"
         f"model = bvb.{type(model).__name__}(\n"
         + "".join(f"    {line},\n" for line in lines)
-        + f")\nfit = model.fit(restarts={len(fit.restarts)}, draws={count(fit.draws)}, "
-        f"seed={fit.seed})\n"
+        + f")\nfit = model.fit(restarts={restarts}, draws={count(fit.draws)}, "
+        f"seed={fit.seed})\n" + ("fit = bvb.prune(fit)\n" if before else "")
     )
 
 
