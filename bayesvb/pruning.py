@@ -22,12 +22,14 @@ from bayesvb.options import check_count, check_positive, processors
 from bayesvb.workbench.rebuilding import rebuilt
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from bayesvb.fit import Fit
 
 LEAST_SHARE = 1e-8
 """Share of every row that each component left begins with: a row may have been another's alone."""
 
-STREAM = 3
+STREAM = 4
 """Of random numbers, for the draws of what is left."""
 
 
@@ -81,6 +83,11 @@ def prune(fit: Fit, *, tol: float = 1e-6, max_iter: int = 2000, n_jobs: int | No
     >>> bvb.prune(model.fit(seed=1, restarts=2)).model.n_components
     2
     """
+    if fit.members:
+        raise DataError(
+            f"the fit combines {len(fit.members)} restarts, each with components of its own",
+            hint="prune one: bvb.prune(fit.members[0].fit), or fit with combine='best'",
+        )
     if not isinstance(fit.core, Mixture):
         raise DataError(
             f"a fit of {type(fit.model).__name__} has no components to prune",
@@ -120,7 +127,7 @@ def _smaller(state: _State, source: Source, climb: Any) -> _State | None:
         if ascent.interrupted:
             raise KeyboardInterrupt
         if score >= state.score:
-            core, sums, order = model.ordered(ascent.sums)
+            core, sums, order = model.ordered(model.core, ascent.sums)
             return _State(model, core, sums, order, score, ascent)
     return None
 
@@ -139,31 +146,15 @@ def _slack(core: Any, source: Source, sums: Any) -> float:
 
 def _fitted(fit: Fit, state: _State, source: Source, began: float) -> Fit:
     """The fit of the model that is left, with the covariance of the first one."""
-    import pandas as pd
-
     q, ascent = state.core.update(state.sums), state.ascent
     rng = np.random.default_rng([fit.seed, STREAM])
     draws = state.core.draws(q, count(fit.q_draws), rng)
     response = fit.response
     if response.failure is None or response.n_iter:  # it was tried, and may go better or worse now
         response = sampled_response(state.core, source, state.sums, rng)
-    trace = ascent.trace - state.model.log_unit * source.total_weight
-    number = len(fit.restarts) + 1
     seconds = time.perf_counter() - began
-    start = f"{number_before(fit) or fit.core.n_components} components, pruned"
-    row: dict[str, Any] = {
-        "start": start,
-        "elbo": float(trace[-1]),
-        "score": state.score + float(trace[-1]) - ascent.bound,
-        "n_iter": ascent.n_iter,
-        "converged": ascent.converged,
-        "rows": source.n_rows,
-        "seconds": seconds,
-        "best": True,
-    }
-    records = [*fit.restarts.assign(best=False).to_dict(orient="records"), row]
-    index = pd.RangeIndex(1, number + 1, name="restart")
-    restarts = pd.DataFrame(records, index, columns=fit.restarts.columns)
+    restarts = _with_row(fit, state, seconds)
+    trace = ascent.trace - state.model.log_unit * source.total_weight
     return replace(
         fit,
         model=state.model,
@@ -176,8 +167,29 @@ def _fitted(fit: Fit, state: _State, source: Source, began: float) -> Fit:
         q_draws=draws,
         response=response,
         restarts=restarts,
-        traces={key: one for key, one in fit.traces.items() if key != "final"} | {number: trace},
+        traces={key: one for key, one in fit.traces.items() if key != "final"}
+        | {len(restarts): trace},
         converged=ascent.converged,
         n_iter=ascent.n_iter,
         seconds=fit.seconds + seconds,
     ).with_covariance(response.label)
+
+
+def _with_row(fit: Fit, state: _State, seconds: float) -> pd.DataFrame:
+    """Restarts of the fit, and the ascent of what is left as the one that counts."""
+    import pandas as pd
+
+    units = state.model.log_unit * state.model.source.total_weight
+    row: dict[Any, Any] = {
+        "start": f"{number_before(fit) or fit.core.n_components} components, pruned",
+        "elbo": state.ascent.bound - units,
+        "score": state.score - units,
+        "n_iter": state.ascent.n_iter,
+        "converged": state.ascent.converged,
+        "rows": state.model.source.n_rows,
+        "seconds": seconds,
+        "best": True,
+    }
+    records = [*fit.restarts.assign(best=False).to_dict(orient="records"), row]
+    index = pd.RangeIndex(1, len(records) + 1, name="restart")
+    return pd.DataFrame(records, index, columns=fit.restarts.columns)

@@ -1,4 +1,4 @@
-"""Comparison of fits to weighted rows, which ArviZ does not know."""
+"""Comparison and stacking of fits whose rows have weights, which ArviZ does not know."""
 
 from __future__ import annotations
 
@@ -7,13 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
+from scipy.optimize import minimize
 
 from bayesvb.case_weights import sum_and_error
-
-SETTLED = 1e-7
-"""Log density per row, at most, that the shares give away."""
-
-STEPS = 10_000
 
 
 def weighted_table(
@@ -37,29 +33,60 @@ def weighted_table(
     columns = {
         "elpd_diff": [difference for difference, _ in found],
         "dse": [error for _, error in found],
-        "weight": stacked(density, weights),
+        "weight": stacking_weights(density, weights),
     }
     return pd.DataFrame(columns, index=pd.Index(pointwise, name="name"))
 
 
-def stacked(
-    log_density: Float[np.ndarray, "fits rows"], weights: Float[np.ndarray, " rows"]
-) -> Float[np.ndarray, " fits"]:
-    """Shares of the mixture of the fits with the largest log score, by expectation-maximisation.
+def stacking_weights(
+    log_density: Float[np.ndarray, "members rows"],
+    row_weights: Float[np.ndarray, " rows"] | None = None,
+) -> Float[np.ndarray, " members"]:
+    r"""Weights of the mixture of predictive distributions with the largest held-out density.
 
-    The score is concave: it cannot rise by more than the log of its largest gradient.
+    .. math:: \max_w \sum_n \log \sum_s w_s p_s(y_n \mid y_{-n}), \quad w \ge 0, \sum_s w_s = 1.
+
+    The problem is concave.
+
+    Parameters
+    ----------
+    log_density : ndarray, shape (members, rows)
+        Held-out log density of each row under each member.
+    row_weights : ndarray, shape (rows,), optional
+        Case weights.
+
+    Returns
+    -------
+    ndarray, shape (members,)
 
     References
     ----------
     Yao, Vehtari, Simpson, Gelman (2018), Using stacking to average Bayesian predictive
-    distributions, doi:10.1214/17-BA1091, equation (4).
+    distributions, Bayesian Analysis 13(3), doi:10.1214/17-BA1091, eq. 4.
+
+    Examples
+    --------
+    >>> stacking_weights(np.log([[0.5, 0.5], [0.1, 0.1]])).round(3).tolist()
+    [1.0, 0.0]
     """
+    n_members = len(log_density)
     density = np.exp(log_density - log_density.max(axis=0))
-    by_row = weights / weights.sum()
-    shares = np.full(len(density), 1.0 / len(density))
-    for _ in range(STEPS):
-        gradient = density @ (by_row / (shares @ density))
-        shares = shares * gradient
-        if gradient.max() < 1.0 + SETTLED:
-            break
-    return np.asarray(shares / shares.sum())
+    share = np.ones(density.shape[1]) if row_weights is None else row_weights
+    share = share / share.sum()
+
+    def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
+        mixed = np.maximum(weights @ density, np.finfo(float).tiny)
+        return -float(share @ np.log(mixed)), -(density @ (share / mixed))
+
+    even = np.full(n_members, 1.0 / n_members)
+    found = minimize(
+        loss,
+        even,
+        jac=True,
+        method="SLSQP",
+        bounds=[(0.0, 1.0)] * n_members,
+        constraints={"type": "eq", "fun": lambda w: w.sum() - 1.0, "jac": np.ones_like},
+        options={"maxiter": 1000, "ftol": 1e-12},
+    )
+    weights = np.clip(found.x, 0.0, None)
+    return np.asarray(weights / weights.sum())

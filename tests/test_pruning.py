@@ -81,3 +81,11 @@ def test_intervals_stay_what_they_were_and_the_fit_can_be_saved_and_made_again(l
 def test_a_model_without_components_to_spare_is_refused(lines):
     with pytest.raises(DataError, match="fit of Normal has no components to prune"):
         bvb.prune(bvb.Normal("y ~ 1", lines).fit(**QUICK))
+
+
+def test_combined_restarts_are_not_pruned(lines):
+    model = bvb.DensityRegression("y ~ x | gating(x)", lines, n_components=3)
+    fit = model.fit(**QUICK, combine="average")
+    with pytest.raises(DataError, match="combines 2 restarts"):
+        bvb.prune(fit)
+    assert bvb.prune(fit.members[0].fit).model.n_components == 2

@@ -15,7 +15,8 @@ from bayesvb.engines.restarts import Effort, search
 from bayesvb.errors import DataError
 from bayesvb.models.ensemble import MEMBER, joined, matching
 from bayesvb.named_draws import count
-from bayesvb.stacking import combined, distinct, kept, stacking_weights, whole_shares
+from bayesvb.stacking import combined, distinct, kept, whole_shares
+from bayesvb.weighted_ranks import stacking_weights
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*unreliable")
 

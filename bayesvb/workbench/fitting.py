@@ -16,7 +16,8 @@ from bayesvb.fit import Fit
 from bayesvb.linear_response import sampled_response, withheld
 from bayesvb.models.base import AbstractModel
 from bayesvb.run_tables import restart_table, traces
-from bayesvb.stacking import Member, distinct, held_out, kept, stacked, stacking_weights
+from bayesvb.stacking import Member, distinct, held_out, kept, stacked
+from bayesvb.weighted_ranks import stacking_weights
 
 if TYPE_CHECKING:
     import pandas as pd
