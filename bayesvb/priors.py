@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from numbers import Real
 from typing import Any
 
 from bayesvb.errors import PriorError
@@ -196,7 +197,10 @@ class NormalPriors:
 
 
 def check_numbers(priors: Any, *, optional: tuple[str, ...] = ()) -> None:
-    """Raise unless every number is positive and finite, and every switch a truth value."""
+    """Raise unless every number is positive and finite, and every switch a truth value.
+
+    Numbers of numpy become floats, which files can hold.
+    """
     for field in fields(priors):
         value = getattr(priors, field.name)
         if isinstance(field.default, str):
@@ -206,13 +210,15 @@ def check_numbers(priors: Any, *, optional: tuple[str, ...] = ()) -> None:
                 raise PriorError(f"{field.name}={value!r} must be True or False")
         elif value is None and field.name in optional:
             continue
-        elif isinstance(value, bool) or not isinstance(value, int | float):
+        elif isinstance(value, bool) or not isinstance(value, Real):
             raise PriorError(f"{field.name}={value!r} must be a number")
-        elif not 0.0 < value < float("inf"):
+        elif not 0.0 < float(value) < float("inf"):
             raise PriorError(
                 f"{field.name}={value!r} must be a positive, finite number",
                 hint="a small number such as 0.01 is nearly flat and still proper",
             )
+        elif not isinstance(value, int | float):
+            object.__setattr__(priors, field.name, float(value))
 
 
 def check_priors(priors: object, kind: type) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -56,8 +56,30 @@ def coefficient_table(fit: Fit, prob: float = PROB) -> pd.DataFrame:
         }
         tables.append(pd.DataFrame(columns, index=_labels(named, name, part)))
     whole = pd.concat(tables)
+    whole.index = in_reading_order(whole.index)
     whole.attrs = intervals(fit)
     return whole
+
+
+def in_reading_order(index: Any) -> pd.MultiIndex:
+    """The same labels, with levels in the order of their appearance.
+
+    pandas then takes the index for sorted, and finds ``("mean", 1)`` at once and silently.
+    """
+    import pandas as pd
+
+    levels: list[list[Hashable]] = [[], [], []]
+    before: Sequence[Hashable] = (None, None, None)
+    for labels in index:
+        for level, label, last in zip(levels, labels, before, strict=True):
+            if label not in level:
+                level.insert(level.index(last) + 1 if last in level else 0, label)
+        before = labels
+    codes = [
+        [level.index(label) for label in index.get_level_values(name)]
+        for level, name in zip(levels, index.names, strict=True)
+    ]
+    return pd.MultiIndex(levels, codes, names=index.names)
 
 
 def intervals(fit: Fit) -> dict[Hashable | None, str]:

@@ -208,3 +208,14 @@ def test_standardize_is_a_truth_value(value, unchecked):
 def test_priors_are_not_a_dict(line, unchecked):
     with pytest.raises(PriorError, match=r"priors=\{.*\nhint: .*Priors\(coefficient_sd="):
         bvb.DensityRegression("y ~ x", line, priors={"gating_sd": 1.0})
+
+
+@pytest.mark.parametrize("value", [np.int64(2), np.float32(2.0), np.float64(2.0)])
+def test_numbers_of_numpy_are_numbers(value, line, unchecked, tmp_path):
+    priors = bvb.Priors(noise_shape=value)
+    assert priors == bvb.Priors(noise_shape=2.0)
+    assert type(vars(priors)["noise_shape"]) in (float, np.float64)
+    fit = bvb.DensityRegression("y ~ x", line, n_components=1, priors=priors).fit(
+        seed=1, restarts=1, draws=25, covariance="mean-field"
+    )
+    assert bvb.load(fit.save(tmp_path / "fit.nc")).model.priors == priors

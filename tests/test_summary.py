@@ -1,5 +1,6 @@
 """Tables of parameters and components."""
 
+import warnings
 from io import StringIO
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import bayesvb as bvb
 from bayesvb.gates import GATES
+from bayesvb.summary import in_reading_order
 
 COLUMNS = ["mean", "sd", "lower", "upper", "p_positive"]
 
@@ -101,3 +103,18 @@ def test_the_table_is_a_plain_frame(fit):
     text = fit.summary().reset_index().to_json(orient="records")
     back = pd.read_json(StringIO(text), orient="records")
     assert len(back) == len(fit.summary())
+
+
+def test_parts_of_the_table_are_found_without_a_warning(fit):
+    table = fit.summary()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        first = table.loc[("mean", 1)]
+        shown = table.loc[("gating", 2)] if fit.model.gate != "dirichlet" else first
+        slopes = table.loc[("mean", slice(None), "x")]
+    assert first.index.tolist() == ["Intercept", "x", "z"] and len(shown) >= 2
+    assert slopes.index.get_level_values("component").tolist() == [1, 2, 3]
+    parts = list(dict.fromkeys(table.index.get_level_values("part")))
+    assert parts[0] == "mean" and parts[-1] == "share"
+    assert not in_reading_order(table.index[::-1]).equals(table.index)
+    assert in_reading_order(table.index[::-1]).equals(table.index[::-1])
