@@ -1,8 +1,7 @@
-"""The command line: fit, predict, report, compare, data sets, and a demonstration."""
+"""The command line: fit, select, predict, report, compare, data sets, and a demonstration."""
 
 from __future__ import annotations
 
-import inspect
 import os
 import sys
 from collections.abc import Mapping
@@ -12,13 +11,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bayesvb.cli_messages import Commands
+from bayesvb.cli_options import model_of, model_options, numbers, whole_numbers
 from bayesvb.cli_tables import check_outputs, read_table, write_csv
-from bayesvb.errors import DataError
-from bayesvb.experts import GAUSSIAN_EXPERTS
-from bayesvb.gates import GATES
 from bayesvb.predict import KINDS
 from bayesvb.progress import progress_line
-from bayesvb.workbench import COMMAND_NAMES, MODELS, AbstractWorkbench, DensityRegression
+from bayesvb.selection import CRITERIA
+from bayesvb.workbench import MODELS, AbstractWorkbench, DensityRegression
 
 if TYPE_CHECKING:
     from bayesvb.fit import Fit
@@ -27,14 +25,6 @@ EVERY_KIND = list(dict.fromkeys([*KINDS, *(k for m in MODELS.values() for k in m
 """Kinds of prediction that some model has."""
 
 DEMO_PAGE = Path("bayesvb-demo") / "mcycle.html"
-
-
-def numbers(ctx: click.Context, param: click.Parameter, value: str | None) -> list[float] | None:
-    """Numbers with commas between them."""
-    try:
-        return None if value is None else [float(word) for word in value.split(",")]
-    except ValueError:
-        raise click.BadParameter(f"{value!r} is not a list of numbers such as 0.05,0.5") from None
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -65,28 +55,12 @@ def demo(output: str | None) -> None:
 @main.command()
 @click.argument("formula")
 @click.argument("data")
-@click.option(
-    "--model", type=click.Choice(list(COMMAND_NAMES)), default="density", show_default=True
-)
+@model_options
 @click.option(
     "--components",
     type=int,
     help="Number of components.  [default: 5; of pca one less than variables, or than rows]",
 )
-@click.option(
-    "--gate",
-    type=click.Choice(list(GATES)),
-    help="How the weights depend on covariates (density).  [default: softmax]",
-)
-@click.option(
-    "--covariance",
-    type=click.Choice(list(GAUSSIAN_EXPERTS)),
-    help="Form of the covariance matrices (gmm).  [default: full]",
-)
-@click.option(
-    "--scale", is_flag=True, default=None, help="Divide each variable by its own sd (pca)."
-)
-@click.option("--weights", help="Column of case weights.")
 @click.option("--restarts", default=8, show_default=True, help="Ascents from different starts.")
 @click.option("--max-iter", default=2000, show_default=True, help="Passes of one ascent.")
 @click.option("--seed", type=int, help="Same seed, same numbers.  [default: a fresh one]")
@@ -98,15 +72,13 @@ def fit(
     *,
     model: str,
     components: int | None,
-    gate: str | None,
-    covariance: str | None,
-    scale: bool | None,
     weights: str | None,
     restarts: int,
     max_iter: int,
     seed: int | None,
     report: str | None,
     save: str | None,
+    **own: Any,
 ) -> None:
     """Fit FORMULA to DATA: a CSV or Parquet file, or the name of a shipped data set.
 
@@ -115,9 +87,8 @@ def fit(
     Ctrl-C ends the fit early; what it has reached is printed and written.
     """
     check_outputs([report, save], inputs=[data])
-    given = {"n_components": components, "gate": gate, "covariance": covariance, "scale": scale}
-    options = _options(model, {key: value for key, value in given.items() if value is not None})
-    described = MODELS[COMMAND_NAMES[model]](formula, read_table(data), weights=weights, **options)
+    options = {"n_components": components, **own}
+    described = model_of(model, formula, read_table(data), weights=weights, options=options)
     fitted = _fitted(described, restarts=restarts, max_iter=max_iter, seed=seed)
     if save is not None:
         fitted.save(save)
@@ -126,14 +97,51 @@ def fit(
         fitted.report(report)
 
 
-def _options(model: str, given: Mapping[str, object]) -> dict[str, Any]:
-    """The options that were given, if the model has them all."""
-    taken = inspect.signature(MODELS[COMMAND_NAMES[model]]).parameters
-    for name in given:
-        if name not in taken:
-            option = "--" + name.removeprefix("n_")
-            raise DataError(f"{option} is not an option of --model {model}", hint="leave it out")
-    return dict(given)
+@main.command()
+@click.argument("formula")
+@click.argument("data")
+@model_options
+@click.option("--components", default="1-8", show_default=True, callback=whole_numbers,
+              help="Numbers to try: 1-8, or 1,2,4.")  # fmt: skip
+@click.option("--criterion", type=click.Choice(CRITERIA), default="loo", show_default=True)
+@click.option("--restarts", default=8, show_default=True, help="Ascents of each fit.")
+@click.option("--seed", type=int, help="Same seed, same numbers.  [default: a fresh one]")
+@click.option("--report", help="HTML page to write: of the fit chosen, and the best beside it.")
+@click.option("--save", help="File for the fit that is chosen.")
+def select(
+    formula: str,
+    data: str,
+    *,
+    model: str,
+    components: list[int],
+    criterion: str,
+    weights: str | None,
+    restarts: int,
+    seed: int | None,
+    report: str | None,
+    save: str | None,
+    **own: Any,
+) -> None:
+    """Fit FORMULA to DATA with several numbers of components, and choose one.
+
+    Example: bayesvb select "waiting ~ 1" faithful --components 1-4 --seed 1
+
+    Ctrl-C keeps the fits that are finished.
+    """
+    from bayesvb.selection import select as select_among
+
+    check_outputs([report, save], inputs=[data])
+    described = model_of(model, formula, read_table(data), weights=weights, options=own)
+    found = select_among(described, components, criterion, seed=seed, restarts=restarts)
+    if save is not None:
+        found.best.save(save)
+    click.echo(str(found))
+    if report is not None:
+        from bayesvb.reports import report as write_report
+
+        largest = int(found.table.index[found.table["best"]][0])
+        near = {f"K={number}": found.fits[number] for number in (found.chosen, largest)}
+        write_report(near if len(near) > 1 else found.best, report)
 
 
 def _fitted(

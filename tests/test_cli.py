@@ -373,3 +373,27 @@ def _rest(terminal):
     except OSError:  # Linux says so at the end of a terminal
         pass
     return shown
+
+
+def test_select_prints_what_python_prints_and_saves_the_chosen_fit(run):
+    words = ["--components", "1-3", "--restarts", 2, "--seed", 1, "--save", "chosen.nc"]
+    said = succeeded(run("select", "waiting ~ 1", "faithful", *words)).stdout
+    model = bvb.DensityRegression("waiting ~ 1", bvb.datasets.load("faithful"))
+    found = bvb.select(model, [1, 2, 3], seed=1, restarts=2)
+    assert said.splitlines()[0] == str(found).splitlines()[0]
+    assert bvb.load("chosen.nc").elbo == found.best.elbo
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--components", "1-x"], "neither a range 1-8 nor numbers"),
+        (["--components", "4-2"], "neither a range 1-8 nor numbers"),
+        (["--components", "0,1"], "n_components=0 must be at least 1"),
+        (["--model", "normal"], "Normal has no number of components"),
+        (["--gate", "dirichlet", "--model", "gmm"], "--gate is not an option of --model gmm"),
+        (["--report", "no/such/folder.html"], "folder"),
+    ],
+)
+def test_a_selection_that_cannot_be_made_ends_with_one_message(run, words, message):
+    refused(run("select", "waiting ~ 1", "faithful", *words), message)

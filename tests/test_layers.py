@@ -48,7 +48,7 @@ LAYERS = (
     "effects pruning saving selection",
     "reports",
     "bayesvb",
-    "cli_tables progress",
+    "cli_options cli_tables progress",
     "cli_messages",
     "cli",
     "__main__",
