@@ -240,6 +240,36 @@ def assert_like(found, known, where):
         assert found == known, where
 
 
+def test_the_verdict_says_what_intervals_are_made_of_and_how_far_they_carry():
+    def notes(**facts):
+        computation = {
+            "covariance": "linear-response", "failure": None, "khat": 0.3, "n_near": 3,
+            "n_restarts": 8, "checks": [], **facts,
+        }  # fmt: skip
+        return " ".join(verdict({"computation": computation})["notes"])
+
+    good = notes()
+    assert "linear-response covariance" in good and "k-hat 0.30: the approximation is close" in good
+    assert "are to be had" in good and "3 of 8 restarts agree" in good
+    assert "are not to be had" in notes(khat=0.9) and "differs" in notes(khat=0.9)
+    failed = notes(covariance="mean-field", failure="it was not asked for", n_near=1)
+    assert "too narrow (linear response: it was not asked for)." in failed
+    assert "1 of 8 restarts agrees" in failed
+    assert "exact posterior" in notes(khat=float("nan")) and "not computed" in notes(khat=None)
+
+
+def test_the_caption_of_restarts_says_by_what_they_are_ranked():
+    data = pd.DataFrame({"x": np.linspace(-2, 2, 60)})
+    data["y"] = np.where(data["x"] > 0, 3.0, -3.0) + np.sin(9 * data["x"])
+    fit = bvb.DensityRegression("y ~ x", data, n_components=3, gate="softmax-bouchard").fit(
+        seed=1, restarts=2, draws=50, covariance="mean-field"
+    )
+    assert "largest score" in computation.summary(fit)["restarts"]["caption"]
+    assert (
+        "after components were pruned" in computation.summary(bvb.prune(fit))["restarts"]["caption"]
+    )
+
+
 def test_large_data_are_thinned_and_the_page_says_so(monkeypatch, plain_fit):
     monkeypatch.setattr(Figure, "savefig", blank)
     monkeypatch.setattr(sampling, "ROWS_CHECKED", 40)

@@ -155,6 +155,16 @@ def _restarts(fit: Fit, *, fixed: bool) -> Summary:
     frame.insert(2, "below", frame["elbo"].max() - frame["elbo"])
     starts = "Starts of the ascent" if fixed else "Restarts from different divisions of the rows"
     caption = f"{starts}; the one with the largest lower bound (ELBO, nats) is kept."
+    if "score" in frame:
+        caption = (
+            f"{starts}; the one with the largest score is kept: a tighter lower bound (nats) of "
+            "the same posterior, as the bound that is climbed (ELBO) misranks them."
+        )
+    if number_before(fit):
+        caption += (
+            f" The last row is what is left after components were pruned: its bound is that of "
+            f"{fit.core.n_components} components."
+        )
     if fit.members:
         caption = (
             f"{starts}, combined: predictions are mixed and draws shared by weight. LOO: "
