@@ -23,7 +23,7 @@ from bayesvb.reports import sampling
 from bayesvb.reports.ellipses import ellipse
 from bayesvb.reports.page import html, page_summary
 from bayesvb.reports.plain import numbers_only, plain
-from bayesvb.reports.sections import SECTIONS, computation
+from bayesvb.reports.sections import SECTIONS, computation, learning
 from bayesvb.reports.sections.exact import drawn_densities
 from bayesvb.reports.sections.replicates import STATISTICS, density, replicated
 from bayesvb.reports.sections.verdict import verdict
@@ -396,3 +396,29 @@ def test_components_are_counted_as_the_user_does(name, number):
     fit = fitted(*FITS[name])
     assert SECTIONS["model"].summary(fit)["n_components"] == number
     assert SECTIONS["computation"].summary(fit)["labelled"] == (number > 1)
+
+
+@pytest.mark.parametrize("gate", ["softmax", "stick-breaking", "dirichlet"])
+def test_priors_are_beside_the_posteriors_that_they_have_a_say_in(gate):
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=200)
+    data = pd.DataFrame({"x": x, "y": np.where(x > 0, 5.0 + x, -5.0) + rng.normal(size=200)})
+    model = bvb.DensityRegression("y ~ x", data, n_components=2, gate=gate)
+    fit = model.fit(seed=1, restarts=1, draws=400)
+    found = learning.summary(fit)
+    assert found["n_shown"] == 6 and found["n_all"] == len(learning.pairs_of(fit))
+    assert len(json.dumps(found)) < 40_000
+    by_name = {pair.name: pair for pair in learning.pairs_of(fit)}
+    assert by_name["mean[1]: x"].ratio < 0.2 and "sigma[2]" in by_name
+    prior = model.prior_table()  # the prior that is drawn is the one that is printed
+    share = by_name["share[1]"].prior
+    assert 0.0 <= share.min() and share.max() <= 1.0 and len(prior)
+    strong = bvb.Priors(coefficient_sd=1e-3)
+    held = bvb.DensityRegression("y ~ x", data, n_components=2, gate=gate, priors=strong)
+    widest = learning.summary(held.fit(seed=1, restarts=1, draws=400))
+    assert widest["n_held"] >= 1
+
+
+def test_a_model_without_prior_draws_has_no_such_section():
+    data = pd.DataFrame({"y": np.arange(20.0) ** 1.5})
+    assert learning.summary(bvb.Normal("y ~ 1", data).fit(seed=1, draws=50)) is None

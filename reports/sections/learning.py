@@ -1,0 +1,147 @@
+"""Prior and posterior: how much the data taught about each parameter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from bayesvb.named_draws import PriorDraws
+from bayesvb.workbench.mixture_base import AbstractMixture
+
+from ..figures import BAND, MUTE, drawn, shortened
+from ..numerals import percent
+from ..plain import Summary
+from .posterior import OCCUPIED
+from .replicates import density
+
+if TYPE_CHECKING:
+    from bayesvb.fit import Fit
+
+Values = Float[np.ndarray, " draws"]
+
+PANELS = 6
+"""Parameters that are drawn: those about which the data said least."""
+
+PRIOR_DRAWS = 4000
+GRID = 64
+
+REACH = 2.0
+"""Widths of the posterior's range that a panel shows beyond it, where the prior is that wide."""
+
+HIGH = 0.5
+"""Width of the posterior, relative to the prior's, from which the prior has a say."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Draws of one parameter from the prior and from the posterior."""
+
+    name: str
+    prior: Values
+    posterior: Values
+
+    @property
+    def ratio(self) -> float:
+        """Interquartile range of the posterior, relative to that of the prior."""
+        wide = float(np.subtract(*np.quantile(self.prior, [0.75, 0.25])))
+        return float(np.subtract(*np.quantile(self.posterior, [0.75, 0.25]))) / (wide or 1.0)
+
+
+def summary(fit: Fit) -> Summary | None:
+    """Densities of the parameters that the data say least about; None without prior draws."""
+    if not isinstance(fit.model, AbstractMixture):
+        return None
+    pairs = sorted(pairs_of(fit), key=lambda pair: -pair.ratio)
+    shown = pairs[:PANELS]
+    if not shown:
+        return None
+    return {
+        "n_shown": len(shown),
+        "n_all": len(pairs),
+        "n_held": sum(pair.ratio > HIGH for pair in pairs),
+        "high": HIGH,
+        "smallest_share_drawn": OCCUPIED,
+        "widest": {"name": shown[0].name, "ratio": shown[0].ratio},
+        "figure": _figure(shown, len(pairs)),
+    }
+
+
+def pairs_of(fit: Fit) -> list[Pair]:
+    """Every parameter that the tables show, of components that are not empty."""
+    core = fit.model.relabelled(fit.model.core, fit.order)
+    rng = np.random.default_rng([fit.seed, 5])
+    given = fit.model.named_draws(PriorDraws(core, core.prior_draws(PRIOR_DRAWS, rng)))
+    named = fit.model.named_draws(fit)
+    shares = named.values["share"].mean(axis=0)
+    pairs = []
+    for name, part in named.parts.items():
+        posterior, prior = named.values[name], given.values[name]
+        dims = named.dims[name]
+        for place in np.ndindex(posterior.shape[1:]):
+            part_of, labels = part, [named.coords[d][k] for d, k in zip(dims, place, strict=True)]
+            if dims and dims[0].startswith("component"):
+                if shares[int(str(labels[0])) - 1] < OCCUPIED:
+                    continue
+                part_of, labels = f"{part}[{labels[0]}]", labels[1:]
+            title = ": ".join(
+                [part_of, ", ".join(str(label) for label in labels)][: 1 + bool(labels)]
+            )
+            at = (slice(None), *place)
+            if float(np.ptp(posterior[at])) > 0.0:
+                pairs.append(Pair(title, prior[at], posterior[at]))
+    return pairs
+
+
+def _figure(pairs: list[Pair], n_all: int) -> Summary:
+    columns = min(3, len(pairs))
+    rows = -(-len(pairs) // columns)
+
+    def draw(figure: Figure) -> None:
+        grid = figure.subplots(rows, columns, squeeze=False).ravel()
+        for axes, pair in zip(grid, pairs, strict=False):
+            _panel(axes, pair)
+        for axes in grid[len(pairs) :]:
+            axes.set_axis_off()
+
+    more = f" The {len(pairs)} widest of {n_all}." if n_all > len(pairs) else ""
+    caption = (
+        "Density of the posterior (solid) and of the prior (dashed) of single parameters, in the "
+        "units of the data; those about which the data say least come first. [k]: of component k. "
+        "In brackets: width of the posterior, relative to the prior's. A flat dashed line: the "
+        f"prior has no say.{more}"
+    )
+    alt = f"Prior and posterior density of {len(pairs)} parameters: " + "; ".join(
+        f"{pair.name} {percent(min(pair.ratio, 9.99))}" for pair in pairs
+    )
+    return drawn(draw, alt=alt, caption=caption, size=(7.8, 0.3 + 1.35 * rows))
+
+
+def _panel(axes: Axes, pair: Pair) -> None:
+    low, high = np.quantile(pair.posterior, [0.001, 0.999])
+    reach = REACH * (high - low)
+    inner = np.quantile(pair.prior, [0.02, 0.98])
+    ends = (max(low - reach, min(low, inner[0])), min(high + reach, max(high, inner[1])))
+    points = np.linspace(*ends, GRID)
+    for values, style in (
+        (pair.prior, (MUTE, 1.4, (0, (4, 2)))),
+        (pair.posterior, (BAND, 2.0, "-")),
+    ):
+        curve = density(values[None], points, _width(values, points))[0]
+        axes.plot(points, curve, color=style[0], linewidth=style[1], linestyle=style[2])
+    axes.set_ylim(0.0, None)
+    axes.set_yticks([])
+    axes.locator_params(axis="x", nbins=4)
+    axes.set_title(f"{shortened(pair.name, 30)} ({percent(min(pair.ratio, 9.99))})", fontsize=8.5)
+
+
+def _width(values: Values, points: Float[np.ndarray, " points"]) -> float:
+    """Silverman's bandwidth, but not much less than a step and not much of the panel."""
+    quartiles = float(np.subtract(*np.quantile(values, [0.75, 0.25]))) / 1.34
+    wide = 0.9 * min(float(values.std()), quartiles or np.inf) * len(values) ** -0.2
+    step = float(points[1] - points[0])
+    return float(np.clip(wide, 0.7 * step, 8.0 * step))
