@@ -42,8 +42,8 @@ class Pair:
     """Draws of one parameter from the prior and from the posterior."""
 
     name: str
-    prior: Values
-    posterior: Values
+    prior: Float[np.ndarray, " prior_draws"]
+    posterior: Float[np.ndarray, " draws"]
 
     @property
     def ratio(self) -> float:
