@@ -68,7 +68,7 @@ FITS = {
 OWN = ("pairs", "scores", "exact")
 """Sections of one kind of model that is no regression."""
 
-SOME_LACK = ("conditional", "calibration", "components", *OWN)
+SOME_LACK = ("conditional", "calibration", "components", "learning", *OWN)
 """Sections that some fits do not have."""
 
 PICTURED = ("one covariate", "many covariates")
