@@ -24,8 +24,9 @@ SAME = [c["form"] == "full" or len(c["x"][0]) == 1 for c in REFERENCE]
 
 def cases(wanted):
     """Cases of the same formulas in both, or those with the other log-determinant."""
-    some = [(c, name) for c, name, same in zip(REFERENCE, NAMES, SAME, strict=True) if same == wanted]
-    return pytest.mark.parametrize("case", [c for c, _ in some], ids=[name for _, name in some])
+    some = [number for number, same in enumerate(SAME) if same == wanted]
+    ids = [NAMES[number] for number in some]
+    return pytest.mark.parametrize("case", [REFERENCE[number] for number in some], ids=ids)
 
 
 def model_of(case):
@@ -77,7 +78,7 @@ def assert_same(case, q, responsibilities):
 def excess(dof, dims):
     """What a row's log density has too little of where a Wishart's log-determinant is taken.
 
-    ``sum_i digamma((nu + 1 - i) / 2) / 2`` less ``D digamma(nu / 2) / 2``: nothing for one variable.
+    ``sum_i digamma((nu + 1 - i) / 2) / 2 - D digamma(nu / 2) / 2``: nothing for one variable.
     """
     wishart = sum(digamma((dof + 1.0 - i) / 2.0) for i in range(1, dims + 1))
     return 0.5 * (wishart - dims * digamma(dof / 2.0))

@@ -3,9 +3,9 @@
     python tests/reference/gaussian_mixture/make.py
 
 The version that made the file is in it. For diagonal covariances scikit-learn takes the expected
-log-determinant of a Wishart, sum_i digamma((nu + 1 - i) / 2), where the independent gamma precisions
-that it otherwise computes with have D digamma(nu / 2). In one dimension the two are equal; in more
-its responsibilities contain the difference, which the test puts in.
+log-determinant of a Wishart, sum_i digamma((nu + 1 - i) / 2), where the independent gammas that it
+otherwise computes with have D digamma(nu / 2). In one dimension the two are equal; in more its
+responsibilities contain the difference, which the test puts in.
 """
 
 import json
