@@ -10,7 +10,23 @@ import numpy as np
 from jaxtyping import Float
 
 
-class AbstractCoordinates(abc.ABC):
+class AbstractMoves(abc.ABC):
+    """Standard coordinates of some parameters, and draws in which these have been moved."""
+
+    @abc.abstractmethod
+    def standard(self, draws: Any) -> Float[np.ndarray, "draws coordinates"]:
+        """Coordinates of draws of the parameters."""
+
+    @abc.abstractmethod
+    def moved(self, draws: Any, root: Float[np.ndarray, "coordinates coordinates"]) -> Any:
+        """The draws at their coordinates times the root of a covariance."""
+
+    @abc.abstractmethod
+    def log_volume(self, draws: Any) -> Float[np.ndarray, " draws"]:
+        """Log determinant of ``d parameters / d coordinates``, up to a constant."""
+
+
+class AbstractCoordinates(AbstractMoves):
     """One-to-one map between the parameters of a posterior and standard coordinates.
 
     Every coordinate has a stand-in ``h`` that is linear in the sufficient statistics of the
@@ -29,16 +45,12 @@ class AbstractCoordinates(abc.ABC):
         """
 
     @abc.abstractmethod
-    def standard(self, draws: Any) -> Float[np.ndarray, "draws coordinates"]:
-        """Coordinates of draws of the parameters."""
-
-    @abc.abstractmethod
     def parameters(self, standard: Float[np.ndarray, "draws coordinates"]) -> Any:
         """Draws of the parameters at these coordinates."""
 
-    @abc.abstractmethod
-    def log_volume(self, draws: Any) -> Float[np.ndarray, " draws"]:
-        """Log determinant of ``d parameters / d coordinates``, up to a constant."""
+    def moved(self, draws: Any, root: Float[np.ndarray, "coordinates coordinates"]) -> Any:
+        """The draws at their coordinates times the root of a covariance."""
+        return self.parameters(self.standard(draws) @ root)
 
 
 def tilt_rows(

@@ -75,10 +75,11 @@ class LinearResponse:
         if self.failure is not None:
             return draws, log_density
         values, axes = np.linalg.eigh(self.covariance)
-        coordinates = coordinates_of(model, posterior)
-        root = axes * np.sqrt(values) @ axes.T
-        moved = coordinates.parameters(coordinates.standard(draws) @ root)
-        change = coordinates.log_volume(draws) - coordinates.log_volume(moved)
+        moves = model.moves(posterior)
+        if moves is None:
+            raise TypeError(f"{type(model).__name__} has no standard coordinates")
+        moved = moves.moved(draws, axes * np.sqrt(values) @ axes.T)
+        change = moves.log_volume(draws) - moves.log_volume(moved)
         return moved, log_density + change - 0.5 * np.log(values).sum()
 
 
@@ -122,9 +123,13 @@ def linear_response(model: Model, source: Source, sums: Stats) -> LinearResponse
     19(51), the linear-response covariance of section 3. Giordano, Broderick (2015),
     arXiv:1502.07685, for the form ``(I - V H)^-1 V`` with conjugate factors.
     """
-    coordinates = model.coordinates(model.update(sums))
+    posterior = model.update(sums)
+    known = model.known_response(posterior, source)
+    if known is not None:
+        return LinearResponse(known, 1)
+    coordinates = model.coordinates(posterior)
     if coordinates is None:
-        return withheld("this model has no linear response")
+        return withheld(model.without_response)
     tilts = coordinates.tilts()
     differences = _Differences(model, source, sums)
     try:
@@ -145,7 +150,8 @@ def sampled_response(
     units of the posterior, so that what the sample leaves out is of the order of the inverse root
     of its size.
     """
-    if source.n_rows > SCREEN_ROWS:
+    differentiated = model.coordinates(model.update(sums)) is not None
+    if differentiated and source.n_rows > SCREEN_ROWS:
         sample = sample_rows(source, SCREEN_ROWS // 2, rng)
         weight = np.ones(sample.n_rows) if sample.weight is None else sample.weight
         weight = weight * (source.total_weight / weight.sum())

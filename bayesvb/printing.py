@@ -95,7 +95,7 @@ def interval_line(fit: Fit) -> str:
         return f"{NARROW}{'' if fit.response.failure is None else f': {fit.response.failure}'}."
     if fit.covariance == "importance":
         return "Intervals are those of draws by importance weights."
-    return "Intervals have the linear-response covariance of all parameters."
+    return str(fit.model.corrected)
 
 
 def khat_text(khat: float) -> str:

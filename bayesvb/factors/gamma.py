@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import digamma, gammaln
+from scipy.special import digamma, gammaln, poch
+
+Numbers = float | Float[np.ndarray, "..."]
 
 
 @dataclass(frozen=True)
@@ -34,16 +36,7 @@ class Gamma:
 
     def kl(self, prior: Gamma) -> float:
         """Sum over the batch of ``KL(self || prior)``; the prior broadcasts over the batch."""
-        a, b, a0, b0 = self.shape, self.rate, prior.shape, prior.rate
-        return float(
-            np.sum(
-                (a - a0) * digamma(a)
-                - gammaln(a)
-                + gammaln(a0)
-                + a0 * (np.log(b) - np.log(b0))
-                + a * (b0 - b) / b
-            )
-        )
+        return float(np.sum(gamma_kl(self.shape, self.rate, prior.shape, prior.rate)))
 
     def draws(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, " draws *batch"]:
         """Independent draws; one that underflowed is taken at the smallest float."""
@@ -52,6 +45,40 @@ class Gamma:
 
     def log_density(self, value: Float[np.ndarray, "draws ..."]) -> Float[np.ndarray, "draws ..."]:
         """Log density of each value."""
-        a, b = self.shape, self.rate
-        constant = a * np.log(b) - gammaln(a)
-        return np.asarray(constant + (a - 1.0) * np.log(value) - b * value)
+        return gamma_log_density(value, self.shape, self.rate)
+
+
+def gamma_kl(
+    shape: Numbers, rate: Numbers, prior_shape: Numbers, prior_rate: Numbers
+) -> Float[np.ndarray, "..."]:
+    """``KL(Ga(shape, rate) || Ga(prior_shape, prior_rate))``, entry by entry.
+
+    Laws that are close keep their digits: differences are taken before logs where that is exact.
+    """
+    excess = np.subtract(shape, prior_shape)
+    step = np.where(np.abs(excess) <= 1.0, excess, 0.0)
+    log_ratio = np.where(
+        np.abs(excess) <= 1.0,
+        np.log(poch(prior_shape, step)),
+        gammaln(shape) - gammaln(prior_shape),
+    )
+    growth = np.subtract(rate, prior_rate) / prior_rate
+    log_growth = np.where(
+        np.abs(growth) < 0.5,
+        np.log1p(np.clip(growth, -0.5, 0.5)),
+        np.log(rate) - np.log(prior_rate),
+    )
+    return np.asarray(
+        excess * digamma(shape)
+        - log_ratio
+        + prior_shape * log_growth
+        + shape * (np.subtract(prior_rate, rate) / rate)
+    )
+
+
+def gamma_log_density(
+    value: Float[np.ndarray, "..."], shape: Numbers, rate: Numbers
+) -> Float[np.ndarray, "..."]:
+    """Log density of each value under a gamma distribution."""
+    constant = shape * np.log(rate) - gammaln(shape)
+    return np.asarray(constant + (shape - 1.0) * np.log(value) - rate * value)

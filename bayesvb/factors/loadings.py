@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import digamma, gammaln
+from scipy.special import digamma
 
+from bayesvb.factors.gamma import gamma_kl, gamma_log_density
 from bayesvb.linalg import inverse_and_log_det, times
 from bayesvb.special import LOG_2PI
 
@@ -123,32 +124,3 @@ class Loadings:
         size = n_dims * n_columns
         normal = 0.5 * (log_det + size * (log_precision - LOG_2PI) - precision * pull)
         return np.asarray(normal + gamma_log_density(precision, self.shape, self.rate))
-
-
-def gamma_kl(
-    shape: float | Float[np.ndarray, "..."],
-    rate: float | Float[np.ndarray, "..."],
-    prior_shape: float,
-    prior_rate: float,
-) -> float:
-    """``KL(Ga(shape, rate) || Ga(prior_shape, prior_rate))``, summed."""
-    return float(
-        np.sum(
-            (shape - prior_shape) * digamma(shape)
-            - gammaln(shape)
-            + gammaln(prior_shape)
-            + prior_shape * (np.log(rate) - np.log(prior_rate))
-            + shape * (prior_rate - rate) / rate
-        )
-    )
-
-
-def gamma_log_density(
-    value: Float[np.ndarray, "..."],
-    shape: float,
-    rate: float | Float[np.ndarray, "..."],
-) -> Float[np.ndarray, "..."]:
-    """Log density of a gamma distribution."""
-    return np.asarray(
-        shape * np.log(rate) - gammaln(shape) + (shape - 1.0) * np.log(value) - rate * value
-    )

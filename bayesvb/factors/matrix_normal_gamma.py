@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import digamma, gammaln
+from scipy.special import digamma
 
+from bayesvb.factors.gamma import gamma_kl, gamma_log_density
 from bayesvb.linalg import inverse_and_log_det, times
 from bayesvb.special import LOG_2PI
 
@@ -104,14 +105,7 @@ class MatrixNormalGamma:
         pull = (shift @ prior.precision * shift).sum(axis=-1)
         spread = (prior.precision * self.covariance).sum(axis=(-2, -1)) - n_terms
         shared = 0.5 * n_responses * (spread + self.log_det - prior.log_det)
-        shape, prior_shape = self.shape[..., None], prior.shape[..., None]
-        gamma = (
-            (shape - prior_shape) * digamma(shape)
-            - gammaln(shape)
-            + gammaln(prior_shape)
-            + prior_shape * (np.log(self.rate) - np.log(prior.rate))
-            + shape * (prior.rate - self.rate) / self.rate
-        )
+        gamma = gamma_kl(self.shape[..., None], self.rate, prior.shape[..., None], prior.rate)
         own = 0.5 * self.expected_precision * pull + gamma
         return float(np.sum(shared) + np.sum(own))
 
@@ -146,10 +140,4 @@ class MatrixNormalGamma:
         normal = 0.5 * (
             self.log_det[..., None] + n_terms * (log_precision - LOG_2PI) - precision * pull
         )
-        gamma = (
-            shape * np.log(self.rate)
-            - gammaln(shape)
-            + (shape - 1.0) * log_precision
-            - self.rate * precision
-        )
-        return np.asarray(normal + gamma)
+        return np.asarray(normal + gamma_log_density(precision, shape, self.rate))

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import digamma, gammaln, poch
+from scipy.special import digamma
 
+from bayesvb.factors.gamma import gamma_kl, gamma_log_density
 from bayesvb.special import LOG_2PI
 
 
@@ -41,14 +42,7 @@ class ScalarGamma:
 
     def kl(self, other: ScalarGamma) -> float:
         """``KL(self || other)``."""
-        excess = self.shape - other.shape
-        growth = self.rate / other.rate
-        return float(
-            excess * digamma(self.shape)
-            - _log_gamma_ratio(other.shape, excess)
-            + other.shape * np.log(growth)
-            + self.shape * (1.0 / growth - 1.0)
-        )
+        return float(gamma_kl(self.shape, self.rate, other.shape, other.rate))
 
     def draws(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, " draws"]:
         """Independent draws."""
@@ -56,15 +50,7 @@ class ScalarGamma:
 
     def log_density(self, value: Float[np.ndarray, "*grid"]) -> Float[np.ndarray, "*grid"]:
         """Log density of each value."""
-        constant = self.shape * np.log(self.rate) - gammaln(self.shape)
-        return np.asarray(constant + (self.shape - 1.0) * np.log(value) - self.rate * value)
-
-
-def _log_gamma_ratio(shape: float, excess: float) -> float:
-    """``log Gamma(shape + excess) - log Gamma(shape)``; half steps without cancellation."""
-    if abs(excess) <= 1.0:
-        return float(np.log(poch(shape, excess)))
-    return float(gammaln(shape + excess) - gammaln(shape))
+        return gamma_log_density(value, self.shape, self.rate)
 
 
 class AbstractNormalGamma(abc.ABC):

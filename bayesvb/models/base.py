@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable, Mapping
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 import numpy as np
 from jaxtyping import Float
 
 from bayesvb.blocks import Block, Source
-from bayesvb.coordinates import AbstractCoordinates
+from bayesvb.coordinates import AbstractCoordinates, AbstractMoves
 from bayesvb.parts import Draws
 from bayesvb.stats import Slack, Stats, Sweep
 
@@ -28,6 +28,9 @@ class AbstractModel(abc.ABC, Generic[PosteriorT, SumsT]):
     them, and one pass of ``local`` over the rows makes the next statistics. The lower bound of a
     posterior is the sum of the rows' bounds less ``kl``.
     """
+
+    without_response: ClassVar[str] = "no better ones are to be had for this model"
+    """Why intervals stay those of the posterior itself where there are no coordinates."""
 
     @property
     @abc.abstractmethod
@@ -66,6 +69,16 @@ class AbstractModel(abc.ABC, Generic[PosteriorT, SumsT]):
 
     def coordinates(self, posterior: PosteriorT) -> AbstractCoordinates | None:
         """Standard coordinates of the parameters; None if intervals are to stay mean-field."""
+        return None
+
+    def moves(self, posterior: PosteriorT) -> AbstractMoves | None:
+        """What a linear response moves: all parameters, where there are coordinates of them."""
+        return self.coordinates(posterior)
+
+    def known_response(
+        self, posterior: PosteriorT, source: Source
+    ) -> Float[np.ndarray, "coordinates coordinates"] | None:
+        """Covariance of what is moved, if it has a closed form; else sweeps are differentiated."""
         return None
 
     def slack(self, posterior: PosteriorT, block: Block) -> Slack:

@@ -10,10 +10,12 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import digamma
 
-from bayesvb.blocks import Block
-from bayesvb.factors.loadings import Loadings, gamma_kl, gamma_log_density
+from bayesvb.blocks import Block, Source
+from bayesvb.factors.gamma import gamma_kl, gamma_log_density
+from bayesvb.factors.loadings import Loadings
 from bayesvb.linalg import pack, unpack
 from bayesvb.models.base import AbstractModel
+from bayesvb.models.pca_response import CentreAndNoise
 from bayesvb.models.pca_rows import LatentRows, marginal_log_lik
 from bayesvb.models.pca_start import PrincipalAxes
 from bayesvb.parts import Draws
@@ -207,13 +209,20 @@ class PrincipalComponents(AbstractModel[PcaPosterior, PcaSums]):
         moments = np.diagonal(posterior.loadings.second_moments, axis1=1, axis2=2)
         return PcaSums(sums, self.prior.relevance_rate + 0.5 * moments.sum(axis=0)[:-1])
 
+    def moves(self, posterior: PcaPosterior) -> CentreAndNoise:
+        """Centre and noise, which know of the scores only if these are integrated out."""
+        return CentreAndNoise(posterior.loadings)
+
+    def known_response(
+        self, posterior: PcaPosterior, source: Source
+    ) -> Float[np.ndarray, "coordinates coordinates"]:
+        """Covariance of centre and noise with the scores integrated out."""
+        return self.moves(posterior).covariance(source, self.prior.centre_precision)
+
     def permuted(
         self, order: Sequence[int], sign: Float[np.ndarray, " components"], sums: PcaSums
     ) -> PcaSums:
-        """Statistics with the components in another order, and turned round where ``sign`` is -1.
-
-        The bound stays as it is.
-        """
+        """Statistics with components in another order, and turned round where ``sign`` is -1."""
         columns, turn = np.append(order, self.n_scores), np.append(sign, 1.0)
         xx = unpack(sums.rows.xx)[:, columns][:, :, columns] * np.outer(turn, turn)
         rows = replace(sums.rows, xx=pack(xx), tx=sums.rows.tx[:, columns] * turn)
@@ -239,7 +248,8 @@ class PrincipalComponents(AbstractModel[PcaPosterior, PcaSums]):
             prior.noise_shape,
             prior.noise_rate,
         )
-        return loadings + gamma_kl(shape, rate, prior.relevance_shape, prior.relevance_rate)
+        own = gamma_kl(shape, rate, prior.relevance_shape, prior.relevance_rate)
+        return loadings + float(own.sum())
 
     def begin(self, block: Block, responsibilities: Float[np.ndarray, "experts rows"]) -> Any:
         """Sums of these rows under the initial loadings; there is nothing to divide."""
@@ -254,13 +264,12 @@ class PrincipalComponents(AbstractModel[PcaPosterior, PcaSums]):
     def draws(self, posterior: PcaPosterior, n: int, rng: np.random.Generator) -> Draws:
         """``loadings``, ``centre``, ``precision`` of the noise, and ``relevance``."""
         both, precision = posterior.loadings.draws(n, rng)
-        shape = np.full((n, self.n_scores), posterior.relevance_shape)
-        relevance = rng.gamma(shape) / posterior.relevance_rate
+        relevance = rng.gamma(posterior.relevance_shape, size=(n, self.n_scores))
         return {
             "loadings": both[:, :, :-1],
             "centre": both[:, :, -1],
             "precision": precision,
-            "relevance": relevance,
+            "relevance": relevance / posterior.relevance_rate,
         }
 
     def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws rows"]:
@@ -275,18 +284,15 @@ class PrincipalComponents(AbstractModel[PcaPosterior, PcaSums]):
         norms = (draws["loadings"] ** 2).sum(axis=1)
         loadings = 0.5 * (n_dims * (np.log(weight) - LOG_2PI) - weight * norms).sum(axis=1)
         flat = prior.centre_precision * precision
-        centre = 0.5 * (
-            n_dims * (np.log(flat) - LOG_2PI) - flat * (draws["centre"] ** 2).sum(axis=1)
-        )
-        noise = gamma_log_density(precision, prior.noise_shape, prior.noise_rate)
-        own = gamma_log_density(relevance, prior.relevance_shape, prior.relevance_rate)
-        return np.asarray(loadings + centre + noise + own.sum(axis=1))
+        square = (draws["centre"] ** 2).sum(axis=1)
+        centre = 0.5 * (n_dims * (np.log(flat) - LOG_2PI) - flat * square)
+        own = gamma_log_density(relevance, prior.relevance_shape, prior.relevance_rate).sum(axis=1)
+        own = own + gamma_log_density(precision, prior.noise_shape, prior.noise_rate)
+        return np.asarray(loadings + centre + own)
 
     def log_posterior(self, posterior: PcaPosterior, draws: Draws) -> Float[np.ndarray, " draws"]:
         """Log density of each draw under q."""
         both = np.concatenate([draws["loadings"], draws["centre"][:, :, None]], axis=2)
-        loadings = posterior.loadings.log_density(both, draws["precision"])
-        relevance = gamma_log_density(
-            draws["relevance"], posterior.relevance_shape, posterior.relevance_rate
-        )
-        return np.asarray(loadings + relevance.sum(axis=1))
+        shape, rate = posterior.relevance_shape, posterior.relevance_rate
+        relevance = gamma_log_density(draws["relevance"], shape, rate).sum(axis=1)
+        return np.asarray(posterior.loadings.log_density(both, draws["precision"]) + relevance)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float
@@ -81,6 +82,8 @@ class UnivariateGaussian(AbstractModel[FactorisedNormalGamma, SampleSums]):
     Variational Inference, eqs 11 to 19, with the signs of eq. 11 and the squares of eq. 19 put
     right.
     """
+
+    without_response: ClassVar[str] = "the exact ones are known and shown beside them"
 
     prior: NormalGamma
 

@@ -66,6 +66,9 @@ class AbstractWorkbench(abc.ABC):
     order_rule: ClassVar[str] = ""
     """How components are sorted, in a sentence; empty for a model without components."""
 
+    corrected: ClassVar[str] = "Intervals have the linear-response covariance of all parameters."
+    """What makes up for the independent factors of the approximation."""
+
     formula: Formula
     design: Design
     source: Source

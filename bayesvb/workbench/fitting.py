@@ -171,7 +171,7 @@ def _one(
     """The fit of one run, by its own posterior."""
     q = run.core.update(run.sums)
     draws = run.core.draws(q, wanted.n_draws, rng)
-    why = INTERRUPTED if found.interrupted else "it was not asked for"
+    why = INTERRUPTED if found.interrupted else "linear response was not asked for"
     weight = model.source.total_weight
     return Fit(
         model=model,

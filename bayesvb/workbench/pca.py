@@ -89,6 +89,10 @@ class BayesianPCA(AbstractWorkbench):
     family = "principal components"
     prior_class = PcaPriors
     own_kinds = pca_meaning.ROW_KINDS
+    corrected = (
+        "Intervals of centre and noise have the scores integrated out; those of loadings take the "
+        "scores as given: much narrower."
+    )
     order_rule = (
         "Components are sorted by the norm of their loadings, the largest of which is positive."
     )

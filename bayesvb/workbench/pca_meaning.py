@@ -217,7 +217,6 @@ def notes(model: BayesianPCA, fit: Fit) -> list[str]:
     """Sentences about the number of components and missing values."""
     n_effective = model.effective(fit)
     said = [
-        "Those of loadings and centre take the scores as given: much narrower.",
         f"{n_effective} of {model.n_components} components are effective: their loadings are "
         "larger than their posterior sd.",
     ]

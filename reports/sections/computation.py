@@ -62,6 +62,7 @@ def summary(fit: Fit) -> Summary:
         "n_iter": fit.n_iter,
         "n_draws": count(fit.draws),
         "covariance": fit.covariance,
+        "corrected": fit.model.corrected,
         "failure": fit.response.failure,
         "converged": fit.converged,
         "elbo": fit.elbo,

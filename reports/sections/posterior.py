@@ -70,6 +70,7 @@ def summary(fit: Fit) -> Summary:
     return {
         "prob": PROB,
         "covariance": fit.covariance,
+        "corrected": fit.model.corrected,
         "parts": parts,
         "n_not_drawn": len(shares) - len(occupied),
         "smallest_share_drawn": OCCUPIED,
