@@ -23,7 +23,8 @@ from bayesvb.gates import GATES
 from bayesvb.gates.base import GatePrior
 from bayesvb.gates.dirichlet import DirichletGate
 from bayesvb.models.mixture import Mixture
-from bayesvb.models.pca import PcaPrior, PrincipalComponents
+from bayesvb.models.pca import PrincipalComponents
+from bayesvb.models.pca_prior import PcaPrior
 from bayesvb.models.pca_start import PrincipalAxes
 from bayesvb.models.univariate import UnivariateGaussian
 from bayesvb.priors import GaussianPriors, NormalPriors, PcaPriors, Priors

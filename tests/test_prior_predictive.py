@@ -134,3 +134,47 @@ def test_errors(data):
         bvb.DensityRegression("y ~ x", data).prior_predictive(0)
     with pytest.raises(DataError, match="the response `draw` has a name that ArviZ needs"):
         bvb.DensityRegression("draw ~ x", data.rename(columns={"y": "draw"})).prior_predictive(5)
+
+
+def test_the_prior_of_one_sample_is_that_of_its_table(data):
+    priors = bvb.NormalPriors(mean_precision=0.5, noise_shape=2.0, noise_rate=0.5)
+    model = bvb.Normal("y ~ 1", data, priors=priors)
+    table, groups = model.prior_table(), model.prior_predictive(DRAWS, seed=4)
+    prior = group(groups, "prior")
+    centre, scale = table.loc[("mu", ""), ["centre", "scale"]]
+    agree(prior["mu"], stats.t(4.0, centre, scale))
+    typical = table.loc[("sigma", ""), "centre"]
+    agree(typical**2 / prior["sigma"] ** 2, stats.gamma(2.0, scale=0.5))
+    drawn = group(groups, "prior_predictive")["y"].isel(obs_id=0)
+    agree(drawn, stats.t(4.0, centre, scale * 1.5**0.5))
+
+
+@pytest.mark.parametrize("scale", [False, True])
+def test_the_prior_of_principal_components_is_that_of_its_table(data, scale):
+    numbers = {"centre_precision": 0.5, "noise_shape": 2.0, "noise_rate": 0.5}
+    priors = bvb.PcaPriors(relevance_shape=3.0, relevance_rate=1.5, **numbers)
+    gaps = data.mask(data == data.iloc[3])
+    model = bvb.BayesianPCA("~ x + y + z", gaps, scale=scale, priors=priors)
+    table, groups = model.prior_table(), model.prior_predictive(DRAWS, seed=5)
+    prior = group(groups, "prior")
+    for name in "xyz":
+        centre, spread = table.loc[("centre", name), ["centre", "scale"]]
+        agree(prior["centre"].sel(variable=name), stats.t(4.0, centre, spread))
+    typical = table.loc[("sigma", "x" if scale else ""), "centre"]
+    sigma = prior["sigma"].sel(variable="x") if scale else prior["sigma"]
+    agree(typical**2 / sigma**2, stats.gamma(2.0, scale=0.5))
+    relevance = prior["relevance"].sel(component=2)
+    agree(relevance, stats.gamma(3.0, scale=1.0 / 1.5))
+    standard = prior["loadings"].sel(component=2, variable="x") / sigma * relevance**0.5
+    agree(standard, stats.norm())
+    missing = np.isnan(group(groups, "prior_predictive")["x"].values[0])
+    assert (missing == gaps["x"].isna().to_numpy()[gaps.notna().any(axis=1)]).all()
+
+
+@pytest.mark.parametrize("kind", ["normal", "pca"])
+def test_priors_that_are_nearly_flat_have_finite_draws(data, kind):
+    model = bvb.Normal("y ~ 1", data) if kind == "normal" else bvb.BayesianPCA("~ .", data)
+    groups = model.prior_predictive(2000, seed=6)
+    for name in ("prior", "prior_predictive"):
+        for values in group(groups, name).data_vars.values():
+            assert np.isfinite(values).all()

@@ -10,6 +10,9 @@ from scipy.special import digamma, gammaln, poch
 
 Numbers = float | Float[np.ndarray, "..."]
 
+LEAST_PRECISION = 1e-100
+"""Smallest precision drawn from a prior: a product of two still has a finite inverse."""
+
 
 @dataclass(frozen=True)
 class Gamma:
@@ -74,6 +77,13 @@ def gamma_kl(
         + prior_shape * log_growth
         + shape * (np.subtract(prior_rate, rate) / rate)
     )
+
+
+def precision_draws(
+    shape: Numbers, rate: Numbers, size: int | tuple[int, ...], rng: np.random.Generator
+) -> Float[np.ndarray, "..."]:
+    """Draws of precisions under a nearly flat law, at least ``LEAST_PRECISION``."""
+    return np.asarray(np.maximum(rng.gamma(shape, size=size) / rate, LEAST_PRECISION))
 
 
 def gamma_log_density(

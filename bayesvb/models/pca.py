@@ -15,11 +15,11 @@ from bayesvb.factors.gamma import gamma_kl, gamma_log_density
 from bayesvb.factors.loadings import Loadings
 from bayesvb.linalg import pack, unpack
 from bayesvb.models.base import AbstractModel
+from bayesvb.models.pca_prior import PcaPrior
 from bayesvb.models.pca_response import CentreAndNoise
 from bayesvb.models.pca_rows import LatentRows, marginal_log_lik
 from bayesvb.models.pca_start import PrincipalAxes
 from bayesvb.parts import Draws
-from bayesvb.special import LOG_2PI
 from bayesvb.stats import Stats, Sweep
 
 
@@ -92,27 +92,6 @@ class PcaPosterior:
         spread = 1.0 + np.trace(q.covariance, axis1=1, axis2=2)
         own = q.rate / (q.shape - 1.0) * spread
         return np.asarray(loadings @ loadings.T + np.diag(np.broadcast_to(own, len(loadings))))
-
-
-@dataclass(frozen=True)
-class PcaPrior:
-    """Prior of a factor model with exchangeable components.
-
-    Attributes
-    ----------
-    centre_precision : float
-        ``beta_0``: ``mu | tau ~ N(0, (beta_0 tau)^-1 I)``.
-    noise_shape, noise_rate : float
-        ``tau ~ Ga(a_0, b_0)``.
-    relevance_shape, relevance_rate : float
-        ``alpha_i ~ Ga(c_0, d_0)``, ``w_i | tau, alpha_i ~ N(0, (alpha_i tau)^-1 I)``.
-    """
-
-    centre_precision: float
-    noise_shape: float
-    noise_rate: float
-    relevance_shape: float
-    relevance_rate: float
 
 
 @dataclass(frozen=True)
@@ -276,19 +255,13 @@ class PrincipalComponents(AbstractModel[PcaPosterior, PcaSums]):
         """Log density of the observed entries of each row, scores integrated out."""
         return np.asarray(marginal_log_lik(draws, block) - self.units(block))
 
+    def prior_draws(self, n: int, rng: np.random.Generator) -> Draws:
+        """Parameters by name before any data are seen."""
+        return self.prior.draws(n, len(self.log_unit), self.n_scores, rng)
+
     def log_prior(self, draws: Draws) -> Float[np.ndarray, " draws"]:
         """Log prior density of each draw."""
-        prior, precision, relevance = self.prior, draws["precision"], draws["relevance"]
-        n_dims = draws["centre"].shape[1]
-        weight = relevance * precision[:, None]
-        norms = (draws["loadings"] ** 2).sum(axis=1)
-        loadings = 0.5 * (n_dims * (np.log(weight) - LOG_2PI) - weight * norms).sum(axis=1)
-        flat = prior.centre_precision * precision
-        square = (draws["centre"] ** 2).sum(axis=1)
-        centre = 0.5 * (n_dims * (np.log(flat) - LOG_2PI) - flat * square)
-        own = gamma_log_density(relevance, prior.relevance_shape, prior.relevance_rate).sum(axis=1)
-        own = own + gamma_log_density(precision, prior.noise_shape, prior.noise_rate)
-        return np.asarray(loadings + centre + own)
+        return self.prior.log_density(draws)
 
     def log_posterior(self, posterior: PcaPosterior, draws: Draws) -> Float[np.ndarray, " draws"]:
         """Log density of each draw under q."""

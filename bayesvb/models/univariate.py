@@ -12,6 +12,7 @@ from jaxtyping import Float
 from scipy.special import gammaln
 
 from bayesvb.blocks import Block
+from bayesvb.factors.gamma import precision_draws
 from bayesvb.factors.normal_gamma import (
     AbstractNormalGamma,
     FactorisedNormalGamma,
@@ -194,6 +195,12 @@ class UnivariateGaussian(AbstractModel[FactorisedNormalGamma, SampleSums]):
         """``mean`` and ``precision``, both of shape (draws,)."""
         mean, precision = posterior.draws(n, rng)
         return {"mean": mean, "precision": precision}
+
+    def prior_draws(self, n: int, rng: np.random.Generator) -> Draws:
+        """``mean`` and ``precision`` before any data are seen; see ``precision_draws``."""
+        precision = precision_draws(self.prior.precision.shape, self.prior.precision.rate, n, rng)
+        scale = np.sqrt(self.prior.normal(precision))
+        return {"mean": self.prior.mean + rng.standard_normal(n) / scale, "precision": precision}
 
     def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws rows"]:
         """Log density of each row under each draw."""

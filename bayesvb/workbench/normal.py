@@ -18,7 +18,7 @@ from bayesvb.factors.normal_gamma import NormalGamma
 from bayesvb.fit import Fit
 from bayesvb.formula import Formula, parse_formula
 from bayesvb.models.univariate import SampleSums, UnivariateGaussian
-from bayesvb.named_draws import NamedDraws
+from bayesvb.named_draws import Drawn, NamedDraws
 from bayesvb.parts import Draws
 from bayesvb.priors import NormalPriors, check_priors
 from bayesvb.scale_mixture import SameForEveryRow
@@ -26,14 +26,14 @@ from bayesvb.scaling import Scaling
 from bayesvb.student_mixture import StudentMixture
 from bayesvb.summary import PROB
 from bayesvb.workbench import normal_meaning
-from bayesvb.workbench.base import AbstractWorkbench
+from bayesvb.workbench.generative import AbstractGenerative
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class Normal(AbstractWorkbench):
+class Normal(AbstractGenerative):
     r"""Mean and standard deviation of one sample, as if they were independent a posteriori.
 
     .. math:: y \sim N(\mu, \sigma^2), \quad q(\mu, \sigma) = q(\mu)\, q(\sigma).
@@ -146,7 +146,7 @@ class Normal(AbstractWorkbench):
         """The same model."""
         return core
 
-    def named_draws(self, fit: Fit) -> NamedDraws:
+    def named_draws(self, fit: Drawn) -> NamedDraws:
         """Mean and standard deviation."""
         return normal_meaning.named_draws(self, fit)
 
@@ -155,7 +155,7 @@ class Normal(AbstractWorkbench):
         return {self.design.response_names[0]: np.asarray(self.design.response)[:, 0]}
 
     def replicates(
-        self, fit: Fit, draws: Draws, block: Block, rng: np.random.Generator
+        self, fit: Drawn, draws: Draws, block: Block, rng: np.random.Generator
     ) -> dict[str, Float[np.ndarray, "draws rows"]]:
         """One replicated response per draw and row."""
         noise = rng.standard_normal((len(draws["mean"]), block.n_rows))

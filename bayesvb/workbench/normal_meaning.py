@@ -9,7 +9,7 @@ import numpy as np
 from scipy import special
 
 from bayesvb.factors.normal_gamma import ScalarGamma
-from bayesvb.named_draws import NamedDraws
+from bayesvb.named_draws import Drawn, NamedDraws
 from bayesvb.options import check_choice
 from bayesvb.predict import predict
 from bayesvb.scale_mixture import SameForEveryRow
@@ -27,7 +27,7 @@ Row = tuple[float, float, float, float]
 """Mean, standard deviation, and the ends of an interval."""
 
 
-def named_draws(model: Normal, fit: Fit) -> NamedDraws:
+def named_draws(model: Normal, fit: Drawn) -> NamedDraws:
     """``mu`` and ``sigma`` in the data's units."""
     scale, centre = model.scaling.scale[0], model.scaling.centre[0]
     values = {

@@ -18,21 +18,21 @@ from bayesvb.fit import Fit
 from bayesvb.formula import Formula, parse_formula
 from bayesvb.models.pca import PcaSums, PrincipalComponents
 from bayesvb.models.pca_start import PrincipalAxes
-from bayesvb.named_draws import NamedDraws
+from bayesvb.named_draws import Drawn, NamedDraws
 from bayesvb.options import check_choice, check_count
 from bayesvb.parts import Draws
 from bayesvb.priors import PcaPriors, check_priors
 from bayesvb.scaling import Scaling
 from bayesvb.student_mixture import StudentMixture
 from bayesvb.workbench import pca_meaning
-from bayesvb.workbench.base import AbstractWorkbench
+from bayesvb.workbench.generative import AbstractGenerative
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class BayesianPCA(AbstractWorkbench):
+class BayesianPCA(AbstractGenerative):
     r"""Principal components with uncertainty, whose number follows from the data.
 
     .. math:: t = W x + \mu + \epsilon, \quad x \sim N(0, I), \quad
@@ -191,7 +191,7 @@ class BayesianPCA(AbstractWorkbench):
         """The same model: its components are exchangeable a priori."""
         return core
 
-    def named_draws(self, fit: Fit) -> NamedDraws:
+    def named_draws(self, fit: Drawn) -> NamedDraws:
         """Loadings, centre, noise and relevances."""
         return pca_meaning.named_draws(self, fit)
 
@@ -200,7 +200,7 @@ class BayesianPCA(AbstractWorkbench):
         return dict(zip(self.variables, self.design.matrices["variables"].T, strict=True))
 
     def replicates(
-        self, fit: Fit, draws: Draws, block: Block, rng: np.random.Generator
+        self, fit: Drawn, draws: Draws, block: Block, rng: np.random.Generator
     ) -> dict[str, Float[np.ndarray, "draws rows"]]:
         """One replicated row per draw and row, by variable, missing where the data are."""
         drawn = fit.core.responses(draws, block, rng)

@@ -17,7 +17,7 @@ from scipy.special import logsumexp
 from bayesvb.blocks import Block, Source
 from bayesvb.errors import DataError, DesignWarning
 from bayesvb.models.pca_rows import LatentRows
-from bayesvb.named_draws import NamedDraws, chunks, count
+from bayesvb.named_draws import Drawn, NamedDraws, chunks, count
 from bayesvb.options import check_choice
 from bayesvb.predict import KINDS, predict
 from bayesvb.student_mixture import StudentMixture
@@ -34,7 +34,7 @@ ROW_KINDS = ("scores", "scores-sd", "reconstruction", "impute", "density")
 """Predictions of a whole row; with ``response=`` every kind of one variable given the others."""
 
 
-def named_draws(model: BayesianPCA, fit: Fit) -> NamedDraws:
+def named_draws(model: BayesianPCA, fit: Drawn) -> NamedDraws:
     """Loadings, centre, noise standard deviation and relevances in the data's units.
 
     ``loadings[i, j]`` is the change of variable ``j`` when score ``i`` goes up by one, its prior

@@ -10,19 +10,19 @@ import numpy as np
 from bayesvb.blocks import Source
 from bayesvb.design import Rows
 from bayesvb.idata import check_names, library
-from bayesvb.named_draws import PriorDraws, chunks
+from bayesvb.named_draws import PriorDraws, chunks, count
 from bayesvb.options import check_count, fresh_seed
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from bayesvb.workbench.mixture_base import AbstractMixture
+    from bayesvb.workbench.generative import AbstractGenerative
 
 MOST_ROWS = 500
 """Rows at which data are drawn; more are thinned at even distances."""
 
 
-def prior_predictive(model: AbstractMixture, draws: int, seed: int | None) -> object:
+def prior_predictive(model: AbstractGenerative, draws: int, seed: int | None) -> object:
     """Groups ``prior`` and ``prior_predictive``; see ``DensityRegression.prior_predictive``."""
     from bayesvb.arviz import to_arviz
 
@@ -41,7 +41,7 @@ def prior_predictive(model: AbstractMixture, draws: int, seed: int | None) -> ob
     return to_arviz(groups, dims=named.dims, coords=named.coords, attrs=attrs)
 
 
-def _thinned(model: AbstractMixture) -> Rows:
+def _thinned(model: AbstractGenerative) -> Rows:
     """Rows of the fit, at most ``MOST_ROWS`` of them."""
     rows = model.rows()
     n_rows = len(rows.index)
@@ -51,7 +51,7 @@ def _thinned(model: AbstractMixture) -> Rows:
 
 
 def _data(
-    model: AbstractMixture,
+    model: AbstractGenerative,
     drawn: PriorDraws,
     rows: Rows,
     rng: np.random.Generator,
@@ -61,7 +61,7 @@ def _data(
 
     from bayesvb.arviz import coordinate
 
-    n_draws = len(drawn.draws["gate"])
+    n_draws = count(drawn.draws)
     blocks = chunks(drawn.core, Source((model.block(rows),)), n_draws)
     pieces = [model.replicates(drawn, drawn.draws, block, rng) for block in blocks]
     check_names(pieces[0])
@@ -75,7 +75,7 @@ def _data(
     return xr.Dataset({name: (dims, values[None]) for name, values in whole.items()}, coords)
 
 
-def _attributes(model: AbstractMixture, seed: int, rows: Rows) -> dict[str, object]:
+def _attributes(model: AbstractGenerative, seed: int, rows: Rows) -> dict[str, object]:
     """How the draws were made."""
     used, shown = len(model.design.index), len(rows.index)
     thinned = f"{shown} of {used} rows, evenly thinned" if shown < used else f"all {used} rows"
@@ -83,7 +83,7 @@ def _attributes(model: AbstractMixture, seed: int, rows: Rows) -> dict[str, obje
         **library(),
         "formula": model.formula.canonical(),
         "family": model.family,
-        "n_components": model.n_components,
+        "n_components": getattr(model, "n_components", 1),
         "seed": seed,
         "rows": thinned,
         "options": json.dumps(model.options()),

@@ -12,7 +12,8 @@ from scipy.stats import multivariate_normal
 from bayesvb.blocks import Block, Source
 from bayesvb.engines.cavi import cavi
 from bayesvb.factors.loadings import Loadings
-from bayesvb.models.pca import PcaPosterior, PcaPrior, PrincipalComponents
+from bayesvb.models.pca import PcaPosterior, PrincipalComponents
+from bayesvb.models.pca_prior import PcaPrior
 from bayesvb.models.pca_rows import LatentRows
 from bayesvb.models.pca_start import PrincipalAxes
 
