@@ -1,8 +1,10 @@
-"""Bayesian PCA: held-out density against maximum likelihood, imputation, and time.
+"""Bayesian PCA: rank, held-out density against maximum likelihood, intervals, imputation, time.
 
 The rival density is scikit-learn's probabilistic PCA with the rank that does best in an inner
 cross-validation; the rival imputation is the iterated singular value decomposition with the rank
-that does best in hindsight, which no user could know.
+that does best in hindsight, which no user could know. Beside the density is that of the prior
+which lets no component vanish, that of whichever of the two has the larger LOO on the rows of the
+fit, and that of one Gaussian with a full covariance matrix, whose posterior is exact.
 """
 
 import time
@@ -15,6 +17,10 @@ from sklearn.model_selection import KFold, cross_val_score
 from tables import keep
 
 import bayesvb as bvb
+from bayesvb.elpd import read_elpd
+
+KEEP_ALL = bvb.PcaPriors(relevance_rate=1000.0)
+"""Prior under which no component vanishes."""
 
 
 def rank_three(seed: int, n_rows: int = 50, n_dims: int = 10) -> pd.DataFrame:
@@ -22,6 +28,35 @@ def rank_three(seed: int, n_rows: int = 50, n_dims: int = 10) -> pd.DataFrame:
     signal = rng.normal(size=(n_rows, 3)) @ rng.normal(size=(3, n_dims))
     values = signal + 0.5 * rng.normal(size=signal.shape)
     return pd.DataFrame(values, columns=[f"v{i}" for i in range(n_dims)])
+
+
+def ranks(n_rows: int, rate: float) -> dict[str, object]:
+    """How often rank three of ten variables is found, for a rate of the prior of the relevances."""
+    priors = bvb.PcaPriors(relevance_rate=rate)
+    found = []
+    for seed in range(20):
+        model = bvb.BayesianPCA("~ .", rank_three(seed, n_rows), priors=priors)
+        found.append(model.effective(model.fit(seed=1, draws=25, covariance="mean-field")))
+    columns = {"rows": n_rows, "relevance_rate": rate, "rank 3 in": f"{found.count(3)} of 20"}
+    return columns | {"least": min(found), "most": max(found)}
+
+
+def coverage(missing: float, n_sets: int = 200) -> dict[str, object]:
+    """How often 90 % intervals of centre and noise cover, scores integrated out or not."""
+    hits: dict[str, list[float]] = {}
+    for seed in range(n_sets):
+        rng = np.random.default_rng(seed)
+        centre, values = rng.normal(size=5), rng.normal(size=(100, 2)) @ rng.normal(size=(2, 5))
+        data = pd.DataFrame(values + centre + 0.5 * rng.normal(size=(100, 5))).add_prefix("v")
+        data = data.mask(rng.random(data.shape) < missing)
+        fit = bvb.BayesianPCA("~ .", data).fit(seed=1, restarts=1, draws=500)
+        for name in ("linear-response", "mean-field"):
+            table = fit.with_covariance(name).summary(prob=0.9)
+            for part, truth in (("centre", centre), ("sigma", np.array([0.5]))):
+                rows = table.loc[part]
+                inside = (rows["lower"] < truth) & (truth < rows["upper"])
+                hits.setdefault(f"{part}, {name}", []).append(inside.mean())
+    return {"missing": missing, "data sets": n_sets} | {k: np.mean(v) for k, v in hits.items()}
 
 
 def data_sets() -> dict[str, tuple[pd.DataFrame, bool]]:
@@ -48,8 +83,16 @@ def best_ml(train: np.ndarray, test: np.ndarray, scale: bool) -> tuple[np.ndarra
     return PCA(rank).fit(train).score_samples(test) - np.log(unit).sum(), rank
 
 
+def loo(fit: bvb.Fit) -> float:
+    """Sum of the leave-one-out densities."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return float(read_elpd(fit.loo()).elpd)
+
+
 def density(name: str, data: pd.DataFrame, scale: bool) -> dict[str, object]:
-    ours, theirs, ranks, chosen, seconds = [], [], [], [], 0.0
+    ours, theirs, full, ranks, chosen, seconds = [], [], [], [], [], 0.0
+    keeping, better = [], []
     for train, test in KFold(10, shuffle=True, random_state=1).split(data):
         began = time.perf_counter()
         model = bvb.BayesianPCA("~ .", data.iloc[train], scale=scale)
@@ -57,6 +100,12 @@ def density(name: str, data: pd.DataFrame, scale: bool) -> dict[str, object]:
         seconds += time.perf_counter() - began
         ours.extend(fit.log_density(data.iloc[test]))
         ranks.append(model.effective(fit))
+        every = bvb.BayesianPCA("~ .", data.iloc[train], scale=scale, priors=KEEP_ALL).fit(seed=1)
+        keeping.extend(every.log_density(data.iloc[test]))
+        by_loo = max(fit, every, key=loo)
+        better.extend(by_loo.log_density(data.iloc[test]))
+        one = bvb.GaussianMixture("~ .", data.iloc[train], n_components=1)
+        full.extend(one.fit(seed=1, draws=25, restarts=1).log_density(data.iloc[test]))
         values = data.to_numpy()
         found, rank = best_ml(values[train], values[test], scale)
         theirs.extend(found)
@@ -70,6 +119,9 @@ def density(name: str, data: pd.DataFrame, scale: bool) -> dict[str, object]:
         "maximum likelihood": np.mean(theirs),
         "gain": gain.mean(),
         "se": gain.std(ddof=1) / len(gain) ** 0.5,
+        "keeping all": np.mean(keeping),
+        "by LOO": np.mean(better),
+        "full covariance": np.mean(full),
         "effective rank": np.median(ranks),
         "rank chosen": np.median(chosen),
         "seconds per fit": seconds / 10,
@@ -134,6 +186,9 @@ def timing(n_rows: int, n_dims: int, missing: float) -> dict[str, object]:
 
 
 def main() -> None:
+    rates = ((50, 0.001), (200, 0.001), (200, 0.03), (200, 0.3), (200, 1.0))
+    keep(pd.DataFrame([ranks(*which) for which in rates]), "pca_rank")
+    keep(pd.DataFrame([coverage(missing) for missing in (0.0, 0.2)]), "pca_coverage")
     sets = data_sets()
     keep(pd.DataFrame([density(name, *given) for name, given in sets.items()]), "pca_density")
     table = pd.DataFrame([imputation(name, *given) for name, given in sets.items()])
