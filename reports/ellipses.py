@@ -8,7 +8,7 @@ from jaxtyping import Float
 DEVIATIONS = (1.0, 2.0)
 """Standard deviations at which outlines are drawn."""
 
-POINTS = 73
+POINTS = 49
 
 
 def ellipse(

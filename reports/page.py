@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import zlib
 from collections.abc import Mapping
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -98,7 +99,7 @@ def _identified(value: Any, key: str) -> Any:
     if "caption" in named:
         named["id"] = key
     if "svg" in named:
-        named["svg"] = prefixed(named["svg"], key)
+        named["svg"] = prefixed(named["svg"], f"f{zlib.crc32(key.encode()):x}")
     return named
 
 

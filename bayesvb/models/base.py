@@ -29,7 +29,7 @@ class AbstractModel(abc.ABC, Generic[PosteriorT, SumsT]):
     posterior is the sum of the rows' bounds less ``kl``.
     """
 
-    without_response: ClassVar[str] = "no better ones are to be had for this model"
+    without_response: ClassVar[str] = "no correction of them is made for this model"
     """Why intervals stay those of the posterior itself where there are no coordinates."""
 
     @property

@@ -148,7 +148,7 @@ def _marginal(
     points = np.linspace(values.min() - margin, values.max() + margin, POINTS)
     one = joint.marginal(i)
     bins = int(np.clip(2.0 * len(values) ** (1 / 3), 8, 40))
-    axes.hist(values, bins=bins, density=True, color=BAND, alpha=0.25)
+    axes.hist(values, bins=bins, density=True, histtype="stepfilled", color=BAND, alpha=0.25)
     for k, weight in enumerate(joint.weights):
         if weight >= OCCUPIED:
             alone = weight * _alone(joint, i, k, points)
@@ -195,7 +195,7 @@ def _certainty(responsibilities: Float[np.ndarray, "experts rows"]) -> Summary:
     def draw(figure: Figure) -> None:
         left, right = figure.subplots(1, 2, width_ratios=[1.5, 1.0])
         left.hist(largest, bins=np.linspace(1.0 / len(responsibilities), 1.0, 25), color=BAND,
-                  alpha=0.45)  # fmt: skip
+                  histtype="stepfilled", alpha=0.45)  # fmt: skip
         left.set_xlabel("largest responsibility of a row")
         left.set_ylabel("rows")
         left.grid(axis="y")

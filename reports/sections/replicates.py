@@ -189,7 +189,7 @@ def _panels(
             low, high = np.quantile(found[key], [0.01, 0.99])
             ends = min(low, given[key]), max(high, given[key])
             axes.hist(found[key], bins=24, range=ends if ends[0] < ends[1] else None,
-                      color=MUTE, alpha=0.45)  # fmt: skip
+                      histtype="stepfilled", color=MUTE, alpha=0.45)  # fmt: skip
             axes.axvline(given[key], color=INK, linewidth=2.0)
             axes.set_title(key, fontsize=9)
             axes.set_yticks([])
