@@ -43,6 +43,7 @@ def summary(fit: Fit) -> Summary:
     return {
         "n_rows": len(model.design.frame),
         "n_left_out": model.design.n_missing,
+        "n_gaps": sum(int(np.isnan(values).sum()) for values in model.observed().values()),
         "weights": weights,
         "columns": _columns(fit),
         "responses": [
@@ -72,6 +73,9 @@ def _columns(fit: Fit) -> Summary:
         "standard deviation. Levels: how many there are and how often each occurs."
     )
     each = [significant([one], 3) for one in frame["sd"].astype(float)]
+    if design.frame.isna().any(axis=None):
+        frame.insert(2, "missing", [int(design.frame[one].isna().sum()) if one in design.frame
+                                    else 0 for one in frame.index])  # fmt: skip
     if (frame["levels"] == "").all():
         frame = frame.drop(columns="levels")
     return table(frame, caption, titles=TITLES, decimals=dict.fromkeys(NUMBERS, each))
