@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from bayesvb.comparison import compare as compare
     from bayesvb.fit import Fit as Fit
     from bayesvb.priors import GaussianPriors as GaussianPriors
+    from bayesvb.priors import NetworkPriors as NetworkPriors
     from bayesvb.priors import NormalPriors as NormalPriors
     from bayesvb.priors import PcaPriors as PcaPriors
     from bayesvb.priors import Priors as Priors
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from bayesvb.saving import load as load
     from bayesvb.selection import select as select
     from bayesvb.workbench import BayesianPCA as BayesianPCA
+    from bayesvb.workbench import ConditionalMixtureNetwork as ConditionalMixtureNetwork
     from bayesvb.workbench import DensityRegression as DensityRegression
     from bayesvb.workbench import GaussianMixture as GaussianMixture
     from bayesvb.workbench import Normal as Normal
@@ -35,10 +37,12 @@ if TYPE_CHECKING:
 # `import bayesvb` does not pay for the formula package, ArviZ or matplotlib.
 _HOMES = {
     "BayesianPCA": "bayesvb.workbench",
+    "ConditionalMixtureNetwork": "bayesvb.workbench",
     "DensityRegression": "bayesvb.workbench",
     "Fit": "bayesvb.fit",
     "GaussianMixture": "bayesvb.workbench",
     "GaussianPriors": "bayesvb.priors",
+    "NetworkPriors": "bayesvb.priors",
     "Normal": "bayesvb.workbench",
     "NormalPriors": "bayesvb.priors",
     "PcaPriors": "bayesvb.priors",

@@ -76,7 +76,7 @@ class Design:
     response_names : tuple of str
         As the formula writes them.
     levels : tuple of str or None
-        Labels of the classes of a categorical response.
+        Labels of the classes of a categorical response; ``classes`` holds them as values.
     matrices : mapping of str to array
         Part -> array of shape (rows, terms) in C order.
     terms : mapping of str to tuple of str
@@ -94,7 +94,7 @@ class Design:
     terms: Mapping[str, tuple[str, ...]]
     complete: Bool[np.ndarray, " given"]
     _recipe: Recipe = field(repr=False)
-    _classes: Classes | None = field(repr=False)
+    classes: Classes | None = field(repr=False)
 
     @property
     def index(self) -> pd.Index:
@@ -138,16 +138,16 @@ class Design:
         if response and RESPONSE in self._recipe.specs:
             parts.append(RESPONSE)
         names = [slot.column for slot in self._recipe.terms.slots(*parts)]
-        if response and self._classes:
-            names.append(self._classes.column)
+        if response and self.classes:
+            names.append(self.classes.column)
         columns = columns_of(frame, names, whose="the new data")
         absent = {name: missing_rows(column) for name, column in columns.items()}
         complete = (observed_rows if self._recipe.gaps else complete_rows)(absent, len(frame))
         kept = _kept(columns, complete)
         made = self._recipe.encode(kept, parts, int(complete.sum()))
         target: Response | None = made.get(RESPONSE)
-        if response and self._classes:
-            target = self._classes.codes(kept[self._classes.column])
+        if response and self.classes:
+            target = self.classes.codes(kept[self.classes.column])
         matrices = {part: made[source[part]] for part in self.matrices}
         return Rows(frame.index, complete, matrices, target)
 
@@ -280,7 +280,7 @@ def _design(
         terms={part: recipe.names[terms.source[part]] for part in formula.parts},
         complete=complete,
         _recipe=recipe,
-        _classes=classes,
+        classes=classes,
     )
 
 

@@ -161,6 +161,66 @@ class PcaPriors:
 
 
 @dataclass(frozen=True)
+class NetworkPriors:
+    r"""Prior of a conditional mixture network, for columns with mean zero and unit variance.
+
+    The latent vector has no unit: its scale is the one on which these numbers make sense.
+
+    Attributes
+    ----------
+    coefficient_variance : float
+        Prior variance of an expert's coefficient, in units of the variance of that expert's latent
+        noise: ``A_ki | tau ~ N(0, coefficient_variance / tau)``.
+    vary_scale : bool
+        Whether restarts take turns with smaller values of ``coefficient_variance``: with many
+        columns and few rows they predict better.
+    latent_shape, latent_rate : float
+        ``tau ~ Ga(latent_shape, latent_rate)``, the precision of latent noise.
+    gating_variance : float
+        Prior variance of a coefficient of the gate's sticks.
+    output_variance : float
+        Prior variance of a coefficient of the output layer; for numbers in units of the variance
+        of the response's noise.
+    noise_shape, noise_rate : float
+        For numbers: ``zeta ~ Ga(noise_shape, noise_rate)``, the precision of the response's noise,
+        rate in units of the response's variance.
+    even_sticks : bool
+        Prior means ``-log(K - k)`` of the intercepts of all sticks, so that experts and classes
+        weigh the same a priori. Without, the means are zero and each weighs half of the one before.
+    standardize : bool
+        Whether columns and numeric responses are standardised at all.
+
+    Raises
+    ------
+    PriorError
+        If a number is not positive and finite.
+
+    References
+    ----------
+    Heins et al. (2024), arXiv:2408.16429, section 4, whose intercepts have prior mean zero.
+
+    Examples
+    --------
+    >>> NetworkPriors(coefficient_variance=1.0).latent_shape
+    2.0
+    """
+
+    coefficient_variance: float = 10.0
+    vary_scale: bool = True
+    latent_shape: float = 2.0
+    latent_rate: float = 1.0
+    gating_variance: float = 25.0
+    output_variance: float = 25.0
+    noise_shape: float = 0.5
+    noise_rate: float = 0.01
+    even_sticks: bool = True
+    standardize: bool = True
+
+    def __post_init__(self) -> None:
+        check_numbers(self)
+
+
+@dataclass(frozen=True)
 class NormalPriors:
     """Prior of one Gaussian sample, for a response with mean zero and standard deviation one.
 

@@ -35,6 +35,7 @@ LAYERS = (
     "calibration priors",
     "models",
     "assembly engines",
+    "network_assembly",
     "linear_response",
     "arviz named_draws options run_tables",
     "elpd idata psis storage",

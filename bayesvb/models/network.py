@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
@@ -171,6 +171,13 @@ class Network(AbstractModel[NetworkPosterior, NetworkSums]):
         experts = self.experts.rows(posterior.experts, block, gate.terms)
         return self.output.rows(posterior.output, experts.prior, block).responsibilities
 
+    def permuted(self, order: Sequence[int], sums: NetworkSums) -> tuple[Network, NetworkSums]:
+        """Model and sums after a new labelling: component ``order[0]`` comes first."""
+        gate, gate_sums = self.gate.permuted(order, sums.gate)
+        experts = sums.experts.permuted(list(order))
+        output = self.output.permuted(list(order), sums.output)
+        return replace(self, gate=gate), NetworkSums(experts, gate_sums, output)
+
     def latents(self, posterior: NetworkPosterior, block: Block) -> LatentPredictive:
         """Predictive distribution of the latent vector of each row."""
         experts = posterior.experts
@@ -193,14 +200,44 @@ class Network(AbstractModel[NetworkPosterior, NetworkSums]):
             **self.output.draws(posterior.output, n, rng),
         }
 
-    def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws rows"]:
-        """Log likelihood of each row for each draw, latent vector and component summed out."""
-        latents = LatentDraws(
+    def prior_draws(self, n: int, rng: np.random.Generator) -> Draws:
+        """Parameters by name before any data are seen; experts are alike and independent."""
+        coefficients, precision = self.experts.prior.draws(n * self.n_components, rng)
+        each = (n, self.n_components)
+        return {
+            "coefficients": coefficients.reshape(*each, *coefficients.shape[1:]),
+            "precision": precision.reshape(*each, *precision.shape[1:]),
+            "gate": self.gate.draws(self.gate.prior, n, rng),
+            **self.output.prior_draws(n, rng),
+        }
+
+    def drawn_latents(self, draws: Draws, block: Block) -> LatentDraws:
+        """Distribution of the latent vector of each row for each draw."""
+        return LatentDraws(
             log_weights=self.gate.log_weights(draws["gate"], block),
             location=draws["coefficients"] @ block.designs["mean"],
             variance=1.0 / draws["precision"],
         )
-        return self.output.log_lik(draws, latents, block)
+
+    def responses(
+        self, draws: Draws, block: Block, rng: np.random.Generator
+    ) -> Float[np.ndarray, "draws responses rows"]:
+        """One response per draw and row: component, latent vector, response."""
+        weights = np.exp(self.gate.log_weights(draws["gate"], block))
+        n_draws, n_rows = len(weights), block.n_rows
+        below = np.cumsum(weights, axis=1)[:, :-1]
+        chosen = (rng.random((n_draws, 1, n_rows)) > below).sum(axis=1, keepdims=True)
+        sd = np.take_along_axis(1.0 / np.sqrt(draws["precision"]), chosen.swapaxes(1, 2), axis=1)
+        latents = rng.standard_normal((n_draws, self.experts.n_latents, n_rows))
+        latents *= sd.swapaxes(1, 2)
+        for i in range(self.experts.n_latents):
+            location = draws["coefficients"][:, :, i] @ block.designs["mean"]
+            latents[:, i] += np.take_along_axis(location, chosen, axis=1)[:, 0]
+        return self.output.responses(draws, latents, rng)
+
+    def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws rows"]:
+        """Log likelihood of each row for each draw, latent vector and component summed out."""
+        return self.output.log_lik(draws, self.drawn_latents(draws, block), block)
 
     def log_prior(self, draws: Draws) -> Float[np.ndarray, " draws"]:
         """Log prior density of each draw."""

@@ -122,6 +122,23 @@ class AbstractOutput(abc.ABC, Generic[PosteriorT, SumsT]):
         """Draws of the layer's parameters."""
 
     @abc.abstractmethod
+    def prior_draws(self, n: int, rng: np.random.Generator) -> OutputDraws:
+        """Draws of the layer's parameters before any data are seen."""
+
+    @abc.abstractmethod
+    def responses(
+        self,
+        draws: OutputDraws,
+        latents: Float[np.ndarray, "draws latents rows"],
+        rng: np.random.Generator,
+    ) -> Float[np.ndarray, "draws responses rows"]:
+        """One response per draw and row, for given latent vectors."""
+
+    @abc.abstractmethod
+    def permuted(self, order: list[int], sums: SumsT) -> SumsT:
+        """Sums after a new labelling of the components: ``order[0]`` comes first."""
+
+    @abc.abstractmethod
     def log_density(
         self, posterior: PosteriorT | None, draws: OutputDraws
     ) -> Float[np.ndarray, " draws"]:

@@ -24,6 +24,9 @@ CELLS = 20_000
 LIKELIHOOD_POINTS = 64
 """Points for the latent vector of a row whose parameters are given."""
 
+LEAST_LOG_WEIGHT = -23.0
+"""Log weight (1e-10) below which a component is left out of the probabilities of a row."""
+
 LARGEST_LOGIT = 300.0
 """Size of logits up to which products of two exponentials stay in the range of numbers."""
 
@@ -179,3 +182,28 @@ def _one_draw(
     top = log_lik.max(axis=(0, 2))
     mean = np.exp(log_lik - top[:, None]).sum(axis=(0, 2)) / spread.shape[-1]
     return np.asarray(top + np.log(mean))
+
+
+def drawn_probabilities(
+    coefficients: Float[np.ndarray, "draws sticks terms"], latents: LatentDraws
+) -> Float[np.ndarray, "draws classes rows"]:
+    """Probability of every class for each draw, latent vector and component summed out.
+
+    Averages over the points of ``label_log_lik``; the classes of a row sum to one.
+    """
+    n_sticks, n_latents = coefficients.shape[1], coefficients.shape[2] - 1
+    points = normal_points(n_latents, LIKELIHOOD_POINTS)
+    weights = np.exp(latents.log_weights)
+    result = np.zeros((len(coefficients), n_sticks + 1, weights.shape[2]))
+    for s, stick in enumerate(coefficients):
+        slope, intercept = stick[:, :-1], stick[:, -1:]
+        centre = slope @ latents.location[s] + intercept
+        spread = slope @ (np.sqrt(latents.variance[s])[:, None] * points).swapaxes(-1, -2)
+        expert, row = np.nonzero(latents.log_weights[s] > LEAST_LOG_WEIGHT)
+        left = np.repeat(weights[s, expert, row, None] / LIKELIHOOD_POINTS, len(points), axis=1)
+        for k in range(n_sticks):
+            stopped = left * expit(spread[expert, k] + centre[expert, k, row, None])
+            np.add.at(result[s, k], row, stopped.sum(axis=1))
+            left -= stopped
+        np.add.at(result[s, -1], row, left.sum(axis=1))
+    return np.asarray(result / result.sum(axis=1, keepdims=True))

@@ -18,7 +18,11 @@ from bayesvb.outputs.base import (
     LatentPredictive,
     OutputDraws,
 )
-from bayesvb.outputs.class_probabilities import class_probabilities, label_log_lik
+from bayesvb.outputs.class_probabilities import (
+    class_probabilities,
+    drawn_probabilities,
+    label_log_lik,
+)
 from bayesvb.outputs.labels import LabelEvidence, StickLabels
 from bayesvb.outputs.latents import (
     COVARIANCES,
@@ -174,6 +178,27 @@ class ClassOutput(AbstractOutput[Normal, LogitSums]):
         """``output``: coefficients of every stick."""
         return {"output": posterior.draws(n, rng)}
 
+    def prior_draws(self, n: int, rng: np.random.Generator) -> OutputDraws:
+        """Draws before any data are seen."""
+        return self.draws(self.prior, n, rng)
+
+    def responses(
+        self,
+        draws: OutputDraws,
+        latents: Float[np.ndarray, "draws latents rows"],
+        rng: np.random.Generator,
+    ) -> Float[np.ndarray, "draws 1 rows"]:
+        """One class code per draw and row: the first stick at which it stops."""
+        slope, intercept = draws["output"][..., :-1], draws["output"][..., -1:]
+        logit = slope @ latents + intercept
+        stops = np.ones((len(logit), self.n_classes, logit.shape[2]), dtype=bool)
+        stops[:, :-1] = rng.logistic(size=logit.shape) < logit
+        return stops.argmax(axis=1).astype(float)[:, None]
+
+    def permuted(self, order: list[int], sums: LogitSums) -> LogitSums:
+        """The same sums: nothing in them belongs to a component."""
+        return sums
+
     def log_density(
         self, posterior: Normal | None, draws: OutputDraws
     ) -> Float[np.ndarray, " draws"]:
@@ -211,3 +236,9 @@ class ClassOutput(AbstractOutput[Normal, LogitSums]):
     ) -> Float[np.ndarray, "classes rows"]:
         """Predictive class probabilities; see ``class_probabilities``."""
         return class_probabilities(posterior, latents, n_points)
+
+    def drawn_probabilities(
+        self, draws: OutputDraws, latents: LatentDraws
+    ) -> Float[np.ndarray, "draws classes rows"]:
+        """Class probabilities for each draw; see ``drawn_probabilities``."""
+        return drawn_probabilities(draws["output"], latents)

@@ -203,6 +203,27 @@ class GaussianOutput(AbstractOutput[MatrixNormalGamma, GaussianSums]):
         coefficients, precision = posterior.draws(n, rng)
         return {"output": coefficients[:, 0], "output_precision": precision[:, 0]}
 
+    def prior_draws(self, n: int, rng: np.random.Generator) -> OutputDraws:
+        """Draws before any data are seen."""
+        coefficients, precision = self.prior.draws(n, rng)
+        return {"output": coefficients, "output_precision": precision}
+
+    def responses(
+        self,
+        draws: OutputDraws,
+        latents: Float[np.ndarray, "draws latents rows"],
+        rng: np.random.Generator,
+    ) -> Float[np.ndarray, "draws responses rows"]:
+        """One response per draw and row."""
+        slope, intercept = draws["output"][..., :-1], draws["output"][..., -1:]
+        location = slope @ latents + intercept
+        noise = rng.standard_normal(location.shape)
+        return np.asarray(location + noise / np.sqrt(draws["output_precision"])[..., None])
+
+    def permuted(self, order: list[int], sums: GaussianSums) -> GaussianSums:
+        """The same sums: nothing in them belongs to a component."""
+        return sums
+
     def log_density(
         self, posterior: MatrixNormalGamma | None, draws: OutputDraws
     ) -> Float[np.ndarray, " draws"]:

@@ -146,6 +146,23 @@ class SharedClassOutput(AbstractOutput[SharedPosterior, SharedSums]):
         """As in ``ClassOutput``."""
         return self.classes.draws(posterior.coefficients, n, rng)
 
+    def prior_draws(self, n: int, rng: np.random.Generator) -> OutputDraws:
+        """As in ``ClassOutput``."""
+        return self.classes.prior_draws(n, rng)
+
+    def responses(
+        self,
+        draws: OutputDraws,
+        latents: Float[np.ndarray, "draws latents rows"],
+        rng: np.random.Generator,
+    ) -> Float[np.ndarray, "draws 1 rows"]:
+        """As in ``ClassOutput``."""
+        return self.classes.responses(draws, latents, rng)
+
+    def permuted(self, order: list[int], sums: SharedSums) -> SharedSums:
+        """Sums after a new labelling."""
+        return SharedSums(sums.coefficients, sums.weight[order], sums.omega[order])
+
     def log_density(
         self, posterior: SharedPosterior | None, draws: OutputDraws
     ) -> Float[np.ndarray, " draws"]:
@@ -164,3 +181,9 @@ class SharedClassOutput(AbstractOutput[SharedPosterior, SharedSums]):
     ) -> Float[np.ndarray, "classes rows"]:
         """As in ``ClassOutput``."""
         return self.classes.probabilities(posterior.coefficients, latents, n_points)
+
+    def drawn_probabilities(
+        self, draws: OutputDraws, latents: LatentDraws
+    ) -> Float[np.ndarray, "draws classes rows"]:
+        """As in ``ClassOutput``."""
+        return self.classes.drawn_probabilities(draws, latents)

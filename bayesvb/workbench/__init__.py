@@ -7,6 +7,7 @@ from typing import Any
 from bayesvb.workbench.base import AbstractWorkbench
 from bayesvb.workbench.density import DensityRegression
 from bayesvb.workbench.gaussian_mixture import GaussianMixture
+from bayesvb.workbench.network import ConditionalMixtureNetwork
 from bayesvb.workbench.normal import Normal
 from bayesvb.workbench.pca import BayesianPCA
 
@@ -15,6 +16,7 @@ __all__ = [
     "MODELS",
     "AbstractWorkbench",
     "BayesianPCA",
+    "ConditionalMixtureNetwork",
     "DensityRegression",
     "GaussianMixture",
     "Normal",
@@ -22,6 +24,7 @@ __all__ = [
 
 MODELS: dict[str, type[Any]] = {
     "BayesianPCA": BayesianPCA,
+    "ConditionalMixtureNetwork": ConditionalMixtureNetwork,
     "DensityRegression": DensityRegression,
     "GaussianMixture": GaussianMixture,
     "Normal": Normal,
@@ -31,6 +34,7 @@ MODELS: dict[str, type[Any]] = {
 COMMAND_NAMES = {
     "density": "DensityRegression",
     "gmm": "GaussianMixture",
+    "network": "ConditionalMixtureNetwork",
     "normal": "Normal",
     "pca": "BayesianPCA",
 }

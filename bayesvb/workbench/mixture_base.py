@@ -10,6 +10,7 @@ import numpy as np
 from bayesvb.fit import Fit
 from bayesvb.models.ensemble import matching
 from bayesvb.models.mixture import Mixture
+from bayesvb.models.network import Network
 from bayesvb.workbench.generative import AbstractGenerative
 from bayesvb.workbench.mixture_tables import component_table, responsibility_table
 
@@ -24,7 +25,7 @@ class AbstractMixture(AbstractGenerative):
 
     @property
     @abc.abstractmethod
-    def core(self) -> Mixture:
+    def core(self) -> Mixture | Network:
         """The mixture on the standardised scale."""
 
     def aligned(self, fit: Fit, core: Any, sums: Any) -> tuple[Mixture, Any, tuple[int, ...]]:
