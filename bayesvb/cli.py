@@ -59,7 +59,8 @@ def demo(output: str | None) -> None:
 @click.option(
     "--components",
     type=int,
-    help="Number of components.  [default: 5; of pca one less than variables, or than rows]",
+    help="Number of components, the experts of network.  [default: 5; of network 10; of pca one "
+    "less than variables, or than rows]",
 )
 @click.option("--restarts", default=8, show_default=True, help="Ascents from different starts.")
 @click.option("--max-iter", default=2000, show_default=True, help="Passes of one ascent.")

@@ -43,9 +43,7 @@ def network_scales(
     A numeric response is always centred: the output layer has an intercept of its own.
     """
     parts = {name: Scaling.of(m, terms[name], active=active) for name, m in matrices.items()}
-    return Scales(
-        parts, Scaling.of_response(response, centred=True, active=active and not classes)
-    )
+    return Scales(parts, Scaling.of_response(response, centred=True, active=active and not classes))
 
 
 def network_source(

@@ -170,10 +170,8 @@ class NetworkPriors:
     ----------
     coefficient_variance : float
         Prior variance of an expert's coefficient, in units of the variance of that expert's latent
-        noise: ``A_ki | tau ~ N(0, coefficient_variance / tau)``.
-    vary_scale : bool
-        Whether restarts take turns with smaller values of ``coefficient_variance``: with many
-        columns and few rows they predict better.
+        noise: ``A_ki | tau ~ N(0, coefficient_variance / tau)``. With many columns and few rows
+        0.1 to 1 predict better.
     latent_shape, latent_rate : float
         ``tau ~ Ga(latent_shape, latent_rate)``, the precision of latent noise.
     gating_variance : float
@@ -206,7 +204,6 @@ class NetworkPriors:
     """
 
     coefficient_variance: float = 10.0
-    vary_scale: bool = True
     latent_shape: float = 2.0
     latent_rate: float = 1.0
     gating_variance: float = 25.0

@@ -13,9 +13,9 @@ from jaxtyping import Float
 from bayesvb.covariates import Covariate as Covariate
 from bayesvb.covariates import covariate as known_covariate
 from bayesvb.covariates import crossed, held_value
-from bayesvb.student_mixture import StudentMixture
 
 from .numerals import numeral, significant
+from .sampling import component_weights
 
 if TYPE_CHECKING:
     from bayesvb.fit import Fit
@@ -102,9 +102,11 @@ def labels(values: list[object]) -> list[str]:
     return [numeral(one, decimals) for one in numbers]
 
 
-def most_moving(
-    fit: Fit, measure: Callable[[StudentMixture], float], response: str | None = None
-) -> str | None:
+Measure = Callable[["Fit", pd.DataFrame, str], float]
+"""Fit, rows and a response -> how much the predictive distributions of the rows differ."""
+
+
+def most_moving(fit: Fit, measure: Measure, response: str | None = None) -> str | None:
     """The covariate along which a measure of the predictive distributions changes most.
 
     None if there is no covariate, or nothing moves.
@@ -115,19 +117,19 @@ def most_moving(
     for name in design.covariates[:MOST_COMPARED]:
         one = covariate(design.frame, name)
         rows = profile(fit, name, one.grid(COARSE))
-        moved[name] = measure(fit.predictive(rows.frame, response=response))
+        moved[name] = measure(fit, rows.frame, response)
     if not moved or max(moved.values()) < 1e-9:
         return None
     return str(max(moved, key=lambda name: moved[name]))
 
 
-def weights_moved(distribution: StudentMixture) -> float:
+def weights_moved(fit: Fit, frame: pd.DataFrame, response: str) -> float:
     """Largest change of a component's weight."""
-    return float(np.ptp(distribution.weights, axis=1).max())
+    return float(np.ptp(component_weights(fit, frame), axis=1).max())
 
 
-def quantiles_moved(distribution: StudentMixture) -> float:
+def quantiles_moved(fit: Fit, frame: pd.DataFrame, response: str) -> float:
     """Change of the 5 %, 50 % and 95 % quantiles, relative to the median width between them."""
-    found = distribution.quantile(np.array([0.05, 0.5, 0.95]))
+    found = fit.predictive(frame, response=response).quantile(np.array([0.05, 0.5, 0.95]))
     width = float(np.median(found[2] - found[0]))
     return float(np.ptp(found, axis=1).mean()) / width

@@ -15,12 +15,13 @@ from bayesvb.elpd import Elpd, read_elpd
 from bayesvb.named_draws import log_lik_blocks
 from bayesvb.stacking import combined
 from bayesvb.student_mixture import StudentMixture
-from bayesvb.workbench.density_prediction import predictive
 
 from .numerals import numeral
 from .quiet import quiet
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from bayesvb.fit import Fit
 
 POINTS_SHOWN = 2000
@@ -72,13 +73,26 @@ def sample(fit: Fit, most: int) -> Sample:
 
 def regresses(fit: Fit) -> bool:
     """Whether the fit describes a numeric response given covariates, or could."""
+    return gated(fit) and fit.model.design.levels is None
+
+
+def gated(fit: Fit) -> bool:
+    """Whether the weights of the components may depend on covariates."""
+    return {"mean", "gating"} <= set(fit.model.design.terms)
+
+
+def component_weights(fit: Fit, frame: pd.DataFrame) -> Float[np.ndarray, "experts rows"]:
+    """Weights of the components at rows of new data."""
     design = fit.model.design
-    return {"mean", "gating"} <= set(design.terms) and design.levels is None
+    response = None if design.levels else design.response_names[0]
+    found = fit.predict(frame, "component", response=response)
+    return np.asarray(found.to_numpy(dtype=float).T)
 
 
 def predictive_at(fit: Fit, at: Int[np.ndarray, " rows"], response: str) -> StudentMixture:
     """Predictive distributions of one response at rows of the fit."""
-    return predictive(fit.model, fit, _rows(fit, at), response)
+    found: StudentMixture = fit.predictive(fit.model.design.frame.iloc[at], response=response)
+    return found
 
 
 def _rows(fit: Fit, at: Int[np.ndarray, " rows"]) -> Rows:

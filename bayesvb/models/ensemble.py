@@ -110,6 +110,21 @@ class Ensemble:
             dof=np.concatenate([one.dof for one in found]),
         )
 
+    def probabilities(
+        self, posterior: Sequence[Any], block: Block
+    ) -> Float[np.ndarray, "classes rows"]:
+        """Predictive probabilities of classes, averaged by weight."""
+        each = zip(self.weights, self.members, posterior, strict=True)
+        return np.asarray(sum(w * core.probabilities(own, block) for w, core, own in each))
+
+    def drawn_probabilities(
+        self, draws: Draws, block: Block
+    ) -> Float[np.ndarray, "draws classes rows"]:
+        """Probabilities of classes for each draw."""
+        return np.asarray(
+            self._evaluated(draws, lambda core, own: core.drawn_probabilities(own, block))
+        )
+
     def mean_weights(
         self, posterior: Sequence[Any], block: Block
     ) -> Float[np.ndarray, "experts rows"]:

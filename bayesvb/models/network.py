@@ -25,9 +25,11 @@ from bayesvb.outputs.base import (
     LatentDraws,
     LatentPredictive,
 )
+from bayesvb.outputs.gaussian_predictive import matched
 from bayesvb.parts import Draws
 from bayesvb.small_matrices import add_outer, diagonal_numbers, row_of
 from bayesvb.stats import Stats, Sweep
+from bayesvb.student_mixture import StudentMixture
 
 CELLS = 16_000
 """Rows times experts gone over at once: few enough that the entries of the small matrices stay in
@@ -189,6 +191,44 @@ class Network(AbstractModel[NetworkPosterior, NetworkSums]):
             scale=np.sqrt(rate[:, :, None] * (1.0 + spread)),
             dof=2.0 * experts.shape,
         )
+
+    def mean_weights(
+        self, posterior: NetworkPosterior, block: Block
+    ) -> Float[np.ndarray, "experts rows"]:
+        """Expected weights of the components."""
+        return self.gate.mean_weights(posterior.gate, block)
+
+    def probabilities(
+        self, posterior: NetworkPosterior, block: Block
+    ) -> Float[np.ndarray, "classes rows"]:
+        """Predictive probabilities of the classes, if the response has classes."""
+        found = self.output.probabilities(posterior.output, self.latents(posterior, block))  # type: ignore[attr-defined]
+        return np.asarray(found)
+
+    def predictive(
+        self, posterior: NetworkPosterior, block: Block, response: int = 0
+    ) -> StudentMixture:
+        """Predictive distribution of one numeric response (standardised units)."""
+        return matched(posterior.output, self.latents(posterior, block), response)
+
+    def log_weights(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
+        """Log weights of the components for each draw."""
+        return self.gate.log_weights(draws["gate"], block)
+
+    def gate_coefficients(self, draws: Draws) -> dict[int, Float[np.ndarray, "draws terms"]]:
+        """Coefficients of the gate by component."""
+        return dict(self.gate.coefficients(draws["gate"]))
+
+    def coefficient_meaning(self) -> str:
+        """What the coefficients of the gate are."""
+        return self.gate.coefficient_meaning()
+
+    def drawn_probabilities(
+        self, draws: Draws, block: Block
+    ) -> Float[np.ndarray, "draws classes rows"]:
+        """Probabilities of the classes for each draw, if the response has classes."""
+        found = self.output.drawn_probabilities(draws, self.drawn_latents(draws, block))  # type: ignore[attr-defined]
+        return np.asarray(found)
 
     def draws(self, posterior: NetworkPosterior, n: int, rng: np.random.Generator) -> Draws:
         """``coefficients`` (draws, experts, latents, terms), ``precision``, ``gate``, output."""

@@ -10,6 +10,7 @@ from jaxtyping import Float
 from bayesvb.assembly import Scales
 from bayesvb.blocks import Block, Source
 from bayesvb.models.mixture import Mixture, MixturePosterior
+from bayesvb.models.network import Network, NetworkPosterior
 from bayesvb.named_draws import Drawn, NamedDraws
 from bayesvb.normal_mixture import NormalMixture
 from bayesvb.parts import Draws
@@ -83,7 +84,7 @@ def shares(core: Any, source: Source, draws: Draws) -> Float[np.ndarray, "draws 
 
 
 def expected_shares(
-    mixture: Mixture, source: Source, posterior: MixturePosterior
+    mixture: Mixture | Network, source: Source, posterior: MixturePosterior | NetworkPosterior
 ) -> Float[np.ndarray, " experts"]:
     """Posterior mean of the weights, averaged over the rows."""
     rows = thinned(source, SHARE_ROWS)

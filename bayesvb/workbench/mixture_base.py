@@ -28,7 +28,7 @@ class AbstractMixture(AbstractGenerative):
     def core(self) -> Mixture | Network:
         """The mixture on the standardised scale."""
 
-    def aligned(self, fit: Fit, core: Any, sums: Any) -> tuple[Mixture, Any, tuple[int, ...]]:
+    def aligned(self, fit: Fit, core: Any, sums: Any) -> tuple[Any, Any, tuple[int, ...]]:
         """Components in the order in which they share most rows with those of the fit."""
         reference, q = self.responsibilities(fit).to_numpy(), core.update(sums)
         own = [core.responsibilities(q, block).T for block in self.source.blocks]

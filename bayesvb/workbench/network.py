@@ -31,6 +31,7 @@ from bayesvb.student_mixture import StudentMixture
 from bayesvb.workbench import network_draws, network_prediction
 from bayesvb.workbench.base import blank_sums
 from bayesvb.workbench.density_draws import expected_shares
+from bayesvb.workbench.fitting import COMBINATIONS
 from bayesvb.workbench.mixture_base import AbstractMixture
 from bayesvb.workbench.network_checks import check_family, check_response, latents_of
 from bayesvb.workbench.network_priors import prior_table
@@ -105,6 +106,8 @@ class ConditionalMixtureNetwork(AbstractMixture):
     family = "conditional mixture network"
     order_rule = "Components are sorted by share."
     prior_class = NetworkPriors
+    combinations = COMBINATIONS
+    default_combination = "stack"
     own_kinds = network_prediction.CLASS_KINDS
 
     formula: Formula
@@ -137,9 +140,7 @@ class ConditionalMixtureNetwork(AbstractMixture):
         parsed = parse_formula(formula)
         weight, frame = weights_and_frame(weights, data, missing=missing)
         design = build_design(parsed, frame, response="any", context=context, missing=missing)
-        check_count(
-            "n_experts", n_experts, most=len(design.frame), what="rows that are complete"
-        )
+        check_count("n_experts", n_experts, most=len(design.frame), what="rows that are complete")
         response = check_response(design, latent_covariance)
         latents = latents_of(design, latent_dim)
         weight = None if weight is None else weight[design.complete]
@@ -202,15 +203,17 @@ class ConditionalMixtureNetwork(AbstractMixture):
             "priors": vars(self.priors),
         }
 
-    def ordered(self, sums: NetworkSums) -> tuple[Network, NetworkSums, tuple[int, ...]]:
+    def ordered(
+        self, core: Network, sums: NetworkSums
+    ) -> tuple[Network, NetworkSums, tuple[int, ...]]:
         """Components sorted by share, the largest first."""
-        sizes = expected_shares(self.core, self.source, self.core.update(sums))
+        sizes = expected_shares(core, self.source, core.update(sums))
         order = tuple(np.argsort(-sizes, kind="stable").tolist())
-        return *self.core.permuted(order, sums), order
+        return *core.permuted(order, sums), order
 
-    def relabelled(self, order: Sequence[int]) -> Network:
+    def relabelled(self, core: Network, order: Sequence[int]) -> Network:
         """The network whose components have this order."""
-        return self.core.permuted(order, blank_sums(self.core, self.source))[0]
+        return core.permuted(order, blank_sums(core, self.source))[0]
 
     def named_draws(self, fit: Drawn) -> NamedDraws:
         """Coefficients of experts, gate and output layer, noise and shares."""

@@ -55,7 +55,7 @@ def named_draws(model: ConditionalMixtureNetwork, fit: Drawn) -> NamedDraws:
     }
     if "output_sd" in values:
         dims["output_sd"] = [over]
-    own = fit.core.gate.coefficients(draws["gate"])
+    own = fit.core.gate_coefficients(draws)
     if own:
         standard = np.stack([own[k] for k in sorted(own)], axis=1)
         values["gamma"] = parts["gating"].coefficients(standard)

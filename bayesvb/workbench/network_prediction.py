@@ -9,12 +9,13 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import logsumexp
 
-from bayesvb.blocks import BLOCK_ROWS, Block
+from bayesvb.blocks import BLOCK_ROWS, Block, Source
 from bayesvb.errors import DataError
+from bayesvb.named_draws import count, log_lik_blocks
 from bayesvb.options import check_choice
-from bayesvb.outputs.gaussian_predictive import matched
 from bayesvb.predict import KINDS, predict
 from bayesvb.student_mixture import StudentMixture
+from bayesvb.workbench.density_prediction import by_label
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,6 +42,8 @@ def prediction(
         )
     others = {name: value for name, value in options.items() if name != "response"}
     distribution = predictive(model, fit, rows, options["response"])
+    if kind == "component":
+        distribution = by_label(distribution, model.n_components)
     return predict(distribution, rows.index, rows.complete, kind=kind, **others)
 
 
@@ -91,26 +94,17 @@ def blocks(model: ConditionalMixtureNetwork, rows: Rows) -> Iterator[Block]:
 def gate_weights(
     model: ConditionalMixtureNetwork, fit: Fit, rows: Rows
 ) -> Float[np.ndarray, "experts complete"]:
-    """Posterior mean of the gate's weights, of the member of the fit that weighs most."""
-    gate = fit.core.gate
-    found = [gate.mean_weights(fit.q.gate, block) for block in blocks(model, rows)]
+    """Posterior mean of the gate's weights, averaged over combined restarts."""
+    found = [fit.core.mean_weights(fit.q, block) for block in blocks(model, rows)]
     return np.concatenate(found, axis=1)
 
 
 def class_probabilities(
     model: ConditionalMixtureNetwork, fit: Fit, rows: Rows
 ) -> Float[np.ndarray, "classes complete"]:
-    """Predictive probabilities, averaged over the members of the fit by their weights."""
-    total = None
-    for part in fit.parts:
-        core, q = part.fit.core, part.fit.q
-        pieces = [
-            core.output.probabilities(q.output, core.latents(q, block))
-            for block in blocks(model, rows)
-        ]
-        own = part.weight * np.concatenate(pieces, axis=1)
-        total = own if total is None else total + own
-    return np.asarray(total)
+    """Predictive probabilities, averaged over combined restarts by their weights."""
+    found = [fit.core.probabilities(fit.q, block) for block in blocks(model, rows)]
+    return np.concatenate(found, axis=1)
 
 
 def probability_draws(
@@ -118,10 +112,7 @@ def probability_draws(
 ) -> Float[np.ndarray, "draws complete classes"]:
     """Class probabilities under each draw of the parameters, the latent vector summed out."""
     draws = {name: values[:n] for name, values in fit.draws.items()}
-    pieces = [
-        fit.core.output.drawn_probabilities(draws, fit.core.drawn_latents(draws, block))
-        for block in blocks(model, rows)
-    ]
+    pieces = [fit.core.drawn_probabilities(draws, block) for block in blocks(model, rows)]
     return np.moveaxis(np.concatenate(pieces, axis=2), 1, 2)
 
 
@@ -140,24 +131,15 @@ def predictive(
     if response is not None:
         check_choice("response", response, names)
     number = 0 if response is None else names.index(response)
-    whole = _standard(model, fit, rows, number)
+    pieces = [fit.core.predictive(fit.q, block, number) for block in blocks(model, rows)]
+    whole = StudentMixture(
+        weights=np.concatenate([piece.weights for piece in pieces], axis=1),
+        location=np.concatenate([piece.location for piece in pieces], axis=1),
+        scale=np.concatenate([piece.scale for piece in pieces], axis=1),
+        dof=pieces[0].dof,
+    )
     scaling = model.scales.response
     return whole.affine(float(scaling.centre[number]), float(scaling.scale[number]))
-
-
-def _standard(
-    model: ConditionalMixtureNetwork, fit: Fit, rows: Rows, number: int
-) -> StudentMixture:
-    """The same on the standardised scale: the experts of all members of the fit."""
-    weights, location, scale, dof = [], [], [], []
-    for part in fit.parts:
-        core, q = part.fit.core, part.fit.q
-        pieces = [matched(q.output, core.latents(q, b), number) for b in blocks(model, rows)]
-        weights.append(part.weight * np.concatenate([one.weights for one in pieces], axis=1))
-        location.append(np.concatenate([one.location for one in pieces], axis=1))
-        scale.append(np.concatenate([one.scale for one in pieces], axis=1))
-        dof.append(pieces[0].dof)
-    return StudentMixture(*(np.concatenate(one) for one in (weights, location, scale, dof)))
 
 
 def log_density(model: ConditionalMixtureNetwork, fit: Fit, rows: Rows) -> pd.Series:
@@ -185,17 +167,9 @@ def _joint(
     model: ConditionalMixtureNetwork, fit: Fit, rows: Rows
 ) -> Float[np.ndarray, " complete"]:
     """Log of the mean, over draws, of the density of all responses together."""
-    from bayesvb.blocks import Source
-    from bayesvb.named_draws import count, log_lik_blocks
-
-    found = []
-    for part in fit.parts:
-        each = part.fit
-        source = Source(tuple(blocks(model, rows)))
-        pieces = log_lik_blocks(each.core, source, each.draws, model.log_unit)
-        own = [logsumexp(piece, axis=0) - np.log(count(each.draws)) for piece in pieces]
-        found.append(np.concatenate(own) + np.log(part.weight))
-    return np.asarray(logsumexp(found, axis=0))
+    pieces = log_lik_blocks(fit.core, Source((model.block(rows),)), fit.draws, model.log_unit)
+    found = [logsumexp(piece, axis=0) - np.log(count(fit.draws)) for piece in pieces]
+    return np.concatenate(found)
 
 
 def weights_at(
@@ -203,6 +177,7 @@ def weights_at(
 ) -> Float[np.ndarray, "draws rows experts"]:
     """Draws of the gate's weights at each complete row."""
     block = model.block(rows)
-    weights = np.exp(fit.core.gate.log_weights(fit.draws["gate"][:draws], block))
+    first = {name: values[:draws] for name, values in fit.draws.items()}
+    weights = np.exp(fit.core.log_weights(first, block))
     whole = np.broadcast_to(weights, (*weights.shape[:2], block.n_rows))
     return np.moveaxis(whole, 1, 2)

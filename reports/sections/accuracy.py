@@ -153,8 +153,10 @@ def _high(fit: Fit, chosen: Sample, loo: Elpd, k: Float[np.ndarray, " rows"]) ->
     if not worst:
         return None
     at = chosen.at[worst]
+    levels = fit.model.design.levels
     columns: dict[str, object] = {
-        name: values[at] for name, values in list(fit.model.observed().items())[:MOST_COLUMNS]
+        name: [levels[int(code)] for code in values[at]] if levels else values[at]
+        for name, values in list(fit.model.observed().items())[:MOST_COLUMNS]
     }
     columns |= {"Pareto k": k[worst], "elpd of the row": loo.pointwise[worst]}
     index = pd.Index([str(label) for label in fit.model.design.index[at]], name="row (index)")

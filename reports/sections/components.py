@@ -16,7 +16,7 @@ from ..figures import axes_of, colour, drawn
 from ..numerals import counted, percent
 from ..plain import Summary
 from ..profiles import Profile, most_moving, profile, weights_moved
-from ..sampling import regresses
+from ..sampling import component_weights, gated
 from ..scatter import level_axis
 from ..tables import after_uncertainty, table
 
@@ -37,7 +37,7 @@ def summary(fit: Fit) -> Summary | None:
     frame = fit.components()
     several = fit.core.n_components > 1
     empty = [int(str(k)) for k, n in frame["rows"].items() if n == 0]
-    name = most_moving(fit, weights_moved) if several and regresses(fit) else None
+    name = most_moving(fit, weights_moved) if several and gated(fit) else None
     return {
         "prob": PROB,
         "table": _table(frame),
@@ -78,8 +78,7 @@ def _table(frame: pd.DataFrame) -> Summary:
 def _weights(fit: Fit, rows: Profile) -> Summary:
     n_draws = min(BAND_DRAWS, len(fit.draws["gate"]))
     draws = fit.weights_at(rows.frame, draws=n_draws)
-    response = fit.model.design.response_names[0]
-    mean = fit.predict(rows.frame, kind="component", response=response).to_numpy().T
+    mean = component_weights(fit, rows.frame)
     low, high = np.quantile(draws, [(1 - PROB) / 2, (1 + PROB) / 2], axis=0)
     shown = [k for k in range(fit.model.n_components) if mean[k].max() >= OCCUPIED]
 

@@ -38,6 +38,8 @@ FEWEST_DRAWS = 100
 
 
 FACTORS = {
+    "ConditionalMixtureNetwork": "experts, gate, output layer, and the latent vector and component "
+    "of each row",
     "DensityRegression": "coefficients of the experts and of the gate",
     "GaussianMixture": "the components, their weights, and the component of each row",
     "BayesianPCA": "the loadings, their relevances, and the scores of each row",

@@ -47,10 +47,16 @@ def summary(fit: Fit) -> Summary:
         "weights": weights,
         "columns": _columns(fit),
         "responses": [
-            {"name": name, **_pictures(fit, name, values)}
-            for name, values in list(model.observed().items())[:MOST_PICTURES]
+            {"name": name, **_pictures(fit, name, values)} for name, values in _drawable(fit)
         ],
     }
+
+
+def _drawable(fit: Fit) -> list[tuple[str, Float[np.ndarray, " rows"]]]:
+    """Responses that are numbers: the table counts classes."""
+    if fit.model.design.levels:
+        return []
+    return list(fit.model.observed().items())[:MOST_PICTURES]
 
 
 def _columns(fit: Fit) -> Summary:
@@ -58,7 +64,8 @@ def _columns(fit: Fit) -> Summary:
     role = "covariate" if design.response_names else "variable"
     roles = dict.fromkeys(design.covariates, role)
     columns = {str(name): column for name, column in design.frame.items()}
-    modelled = {name: pd.Series(one) for name, one in observed.items() if name not in columns}
+    numeric = {} if design.levels else observed
+    modelled = {name: pd.Series(one) for name, one in numeric.items() if name not in columns}
     rows = {
         name: {"role": roles.get(name, "response"), **_described(column, name)}
         for name, column in columns.items()

@@ -9,7 +9,7 @@ import pandas as pd
 
 from ..numerals import powers_written_out, significant
 from ..plain import Summary
-from ..sampling import regresses
+from ..sampling import gated
 from ..tables import table
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ GATE_FORMULAS = {
 
 
 LIKELIHOODS = {
+    "ConditionalMixtureNetwork": "network",
     "DensityRegression": "density",
     "GaussianMixture": "gaussian",
     "BayesianPCA": "components",
@@ -47,11 +48,21 @@ MEANINGS = {
                  "standard deviation"),
     "centre": ("m", "mean of each variable"),
     "mu": ("μ", "mean of the response"),
+    "expert": ("A", "coefficients of each component's latent vector per unit of the term; the "
+               "latent vector has no unit"),
+    "latent": ("σ", "standard deviation of each entry of the latent vector around its line"),
+    "output": ("B", "from the latent vector to log odds of classes, or to the response"),
+    "output_sd": ("s", "standard deviation of the response given the latent vector"),
     "share": ("π", "weights of the components; the share is their average over the rows"),
 }  # fmt: skip
 """Name of the draws -> their symbol and what they mean."""
 
-OTHER_NAMES = {("BayesianPCA", "sigma"): "noise", ("Normal", "sigma"): "spread"}
+OTHER_NAMES = {
+    ("BayesianPCA", "sigma"): "noise",
+    ("ConditionalMixtureNetwork", "beta"): "expert",
+    ("ConditionalMixtureNetwork", "sigma"): "latent",
+    ("Normal", "sigma"): "spread",
+}
 """Model and name of the draws -> the name above, where the same name means something else."""
 
 
@@ -59,16 +70,17 @@ def summary(fit: Fit) -> Summary:
     """What was fitted, and what was believed before."""
     model, options = fit.model, fit.model.options()
     gate = options.get("gate")
-    meaning = fit.core.coefficient_meaning() if gate else None
+    meaning = fit.core.coefficient_meaning() if gated(fit) else None
     return {
         "formula": model.formula.canonical(),
-        "gating_given": model.formula.gating_given or not regresses(fit),
+        "gating_given": model.formula.gating_given or not gated(fit),
         "description": model.description(),
         "n_components": n_components_of(fit),
         "likelihood": LIKELIHOODS.get(type(model).__name__, "other"),
         "gate": gate,
         "gate_formula": GATE_FORMULAS.get(str(gate), "other"),
         "gate_meaning": meaning,
+        "classes": model.design.levels,
         "several_responses": len(model.design.response_names) > 1,
         "parameters": _parameters(fit, meaning),
         "priors": _priors(fit),

@@ -46,6 +46,13 @@ WORDS = {
               "variables"),
     "mu": ("Mean", "Mean of the response, in its units"),
     "spread": ("Standard deviation", "Standard deviation of the response, in its units"),
+    "expert": ("Experts", "Coefficients of the latent vector, per unit of the term; latent vectors "
+               "have no unit, and maps of them leave all predictions as they are"),
+    "latent": ("Latent noise", "Standard deviation of each entry of the latent vector"),
+    "output": ("Output layer", "Coefficients of the response, or of the log odds of stopping at a "
+               "class that is reached, per unit of the latent vector"),
+    "output_sd": ("Noise", "Standard deviation of the response given the latent vector, in its "
+                  "units"),
     "share": ("Shares", "Share of each component: its weight averaged over the rows"),
 }  # fmt: skip
 """Name of the draws -> heading and caption of their table."""
@@ -61,9 +68,10 @@ def summary(fit: Fit) -> Summary:
     occupied = [k for k, share in enumerate(shares, start=1) if share >= OCCUPIED]
     parts = []
     for name, part in named.parts.items():
-        heading, words = WORDS.get(OTHER_NAMES.get((kind, name), name), (part, part))
+        known = OTHER_NAMES.get((kind, name), name)
+        heading, words = WORDS.get(known, (part, part))
         rows = whole.loc[[part]].droplevel("part")
-        forest = _forest(rows, heading, occupied) if name in FORESTS else None
+        forest = _forest(rows, heading, occupied) if known in FORESTS else None
         if name == "gamma":
             words = f"{words}: {fit.core.coefficient_meaning()}"
         parts.append({"heading": heading, "table": _table(rows, words), "forest": forest})

@@ -53,8 +53,10 @@ STATISTICS: dict[str, Callable[[Values], Float[np.ndarray, " sets"]]] = {
 }
 
 
-def summary(fit: Fit) -> Summary:
-    """Densities and statistics of replicated data sets, for each response."""
+def summary(fit: Fit) -> Summary | None:
+    """Densities and statistics of replicated data sets, for each response; None for classes."""
+    if fit.model.design.levels:
+        return None
     chosen = sample(fit, ROWS_CHECKED)
     whole = replicated(fit, chosen.at)
     return {

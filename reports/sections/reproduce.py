@@ -22,6 +22,8 @@ PACKAGES = ("bayesvb", "numpy", "scipy", "pandas", "formulaic", "arviz", "xarray
             "matplotlib", "jinja2")  # fmt: skip
 
 MODELS = {
+    "ConditionalMixtureNetwork": "Heins et al. (2024), Gradient-free variational learning with "
+    "conditional mixture networks, arXiv:2408.16429.",
     "DensityRegression": "Chuu (2018), A Variational Approach for Bayesian Density Regression.",
     "GaussianMixture": "Bishop (2006), Pattern Recognition and Machine Learning, section 10.2.",
     "BayesianPCA": "Agarwal, Bishop (2003), Improved Variational Approximation for Bayesian PCA.",
