@@ -27,6 +27,7 @@ OPTIONS = (
         type=click.Choice(list(GATES)),
         help="How the weights depend on covariates (density).  [default: softmax]",
     ),
+    click.option("--latent-dim", type=int, help="Length of the latent vector (network)."),
     click.option(
         "--covariance",
         type=click.Choice(list(GAUSSIAN_EXPERTS)),
@@ -65,9 +66,11 @@ def model_of(
     kind: type[Any] = MODELS[COMMAND_NAMES[name]]
     given: dict[str, Any] = {key: value for key, value in options.items() if value is not None}
     taken = inspect.signature(kind).parameters
+    if "n_components" in given and "n_experts" in taken:
+        given["n_experts"] = given.pop("n_components")
     for key in given:
         if key not in taken:
-            option = "--" + key.removeprefix("n_")
+            option = "--" + key.removeprefix("n_").replace("_", "-")
             raise DataError(f"{option} is not an option of --model {name}", hint="leave it out")
     return cast(AbstractWorkbench, kind(formula, data, weights=weights, **given))
 

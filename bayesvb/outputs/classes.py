@@ -193,7 +193,7 @@ class ClassOutput(AbstractOutput[Normal, LogitSums]):
         logit = slope @ latents + intercept
         stops = np.ones((len(logit), self.n_classes, logit.shape[2]), dtype=bool)
         stops[:, :-1] = rng.logistic(size=logit.shape) < logit
-        return stops.argmax(axis=1).astype(float)[:, None]
+        return np.asarray(stops.argmax(axis=1)[:, None], dtype=float)
 
     def permuted(self, order: list[int], sums: LogitSums) -> LogitSums:
         """The same sums: nothing in them belongs to a component."""

@@ -9,8 +9,7 @@ from jaxtyping import Float
 
 from bayesvb.assembly import Scales
 from bayesvb.blocks import Block, Source
-from bayesvb.models.mixture import Mixture, MixturePosterior
-from bayesvb.models.network import Network, NetworkPosterior
+from bayesvb.models.mixture import Mixture
 from bayesvb.named_draws import Drawn, NamedDraws
 from bayesvb.normal_mixture import NormalMixture
 from bayesvb.parts import Draws
@@ -83,12 +82,10 @@ def shares(core: Any, source: Source, draws: Draws) -> Float[np.ndarray, "draws 
     return averaged(np.exp(core.log_weights(draws, rows)), rows)
 
 
-def expected_shares(
-    mixture: Mixture | Network, source: Source, posterior: MixturePosterior | NetworkPosterior
-) -> Float[np.ndarray, " experts"]:
+def expected_shares(core: Any, source: Source, posterior: Any) -> Float[np.ndarray, " experts"]:
     """Posterior mean of the weights, averaged over the rows."""
     rows = thinned(source, SHARE_ROWS)
-    return averaged(mixture.mean_weights(posterior, rows), rows)
+    return averaged(core.mean_weights(posterior, rows), rows)
 
 
 def thinned(source: Source, wanted: int) -> Block:

@@ -18,6 +18,7 @@ from bayesvb.formula import Formula, parse_formula
 from bayesvb.models.network import Network, NetworkSums
 from bayesvb.named_draws import Drawn, NamedDraws
 from bayesvb.network_assembly import (
+    Output,
     class_output,
     gaussian_output,
     network_of,
@@ -153,8 +154,8 @@ class ConditionalMixtureNetwork(AbstractMixture):
             active=priors.standardize,
         )
         source = network_source(scales, design.matrices, response, weight)
-        values = (parsed, design, int(n_experts), latents, latent_covariance, latent_posterior)
-        values += (priors, weight, scales, source)
+        kind = (latents, latent_covariance, latent_posterior)
+        values = (parsed, design, int(n_experts), *kind, priors, weight, scales, source)
         for name, value in zip(self.__dataclass_fields__, values, strict=True):
             object.__setattr__(self, name, value)
 
@@ -168,6 +169,7 @@ class ConditionalMixtureNetwork(AbstractMixture):
         """The network on the standardised scale."""
         kind = {"covariance": self.latent_covariance, "posterior": self.latent_posterior}
         levels = self.design.levels
+        output: Output
         if levels:
             output = class_output(len(levels), self.latent_dim, self.priors, **kind)
         else:

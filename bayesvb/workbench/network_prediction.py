@@ -68,7 +68,7 @@ def _of_classes(
         return _placed(gate_weights(model, fit, rows), rows, labels)
     found = class_probabilities(model, fit, rows)
     if kind == "probability":
-        return _placed(found, rows, pd.Index(model.design.levels, name="level"))
+        return _placed(found, rows, pd.Index(model.design.levels or (), name="level"))
     codes = np.full(len(rows.index), -1)
     codes[rows.complete] = found.argmax(axis=0)
     likely = pd.Categorical.from_codes(codes, categories=model.design.classes.values)  # type: ignore[union-attr]
