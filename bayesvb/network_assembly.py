@@ -34,6 +34,7 @@ def network_scales(
     matrices: Mapping[str, Float[np.ndarray, "rows _"]],
     terms: Mapping[str, tuple[str, ...]],
     response: Float[np.ndarray, "rows responses"],
+    weight: Float[np.ndarray, " rows"] | None,
     *,
     classes: bool,
     active: bool,
@@ -42,8 +43,12 @@ def network_scales(
 
     A numeric response is always centred: the output layer has an intercept of its own.
     """
-    parts = {name: Scaling.of(m, terms[name], active=active) for name, m in matrices.items()}
-    return Scales(parts, Scaling.of_response(response, centred=True, active=active and not classes))
+    parts = {
+        name: Scaling.of(matrix, terms[name], weight=weight, active=active)
+        for name, matrix in matrices.items()
+    }
+    moved = active and not classes
+    return Scales(parts, Scaling.of_response(response, centred=True, weight=weight, active=moved))
 
 
 def network_source(

@@ -150,6 +150,7 @@ class ConditionalMixtureNetwork(AbstractMixture):
             design.matrices,
             design.terms,
             response,
+            weight,
             classes=design.levels is not None,
             active=priors.standardize,
         )

@@ -208,11 +208,10 @@ def test_several_responses_are_described_jointly(numbers):
 def test_a_row_of_weight_two_counts_as_two(flowers):
     weight = np.arange(50) % 3
     repeated = flowers.loc[flowers.index.repeat(weight)]
-    priors = bvb.NetworkPriors(standardize=False)
     options = {**FEW, "restarts": 1, "max_iter": 1}
     formula = "label ~ petal_length"
-    one = fitted(formula, flowers, n_experts=1, priors=priors, weights=weight, options=options)
-    two = fitted(formula, repeated, n_experts=1, priors=priors, options=options)
+    one = fitted(formula, flowers, n_experts=1, weights=weight, options=options)
+    two = fitted(formula, repeated, n_experts=1, options=options)
     assert one.elbo == pytest.approx(two.elbo, rel=1e-9)
 
 
