@@ -119,10 +119,11 @@ def test_every_gate_can_be_chosen(run, gate):
 FORMULAS = {
     "density": "waiting ~ eruptions",
     "gmm": "~ waiting + eruptions",
+    "network": "waiting ~ eruptions",
     "normal": "waiting ~ 1",
     "pca": "~ waiting + eruptions",
 }
-COMPONENTS = {"density": 2, "gmm": 2, "pca": 1}
+COMPONENTS = {"density": 2, "gmm": 2, "network": 2, "pca": 1}
 
 
 @pytest.mark.parametrize("model", COMMAND_NAMES)
