@@ -146,6 +146,9 @@ class Fit:
     def loo(self, *, corrected: bool = False) -> Any:
         """PSIS leave-one-out cross-validation, as ArviZ's result object.
 
+        Networks are continued without a fifth of the rows at a time instead: draws of theirs
+        flatter.
+
         Parameters
         ----------
         corrected : bool

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def restart_table(found: Search, units: float, *, best: int) -> pd.DataFrame:
-    """One row per restart; ``score`` is there if it is not the bound.
+    """One row per restart; ``score`` is there if it is not the bound, ``prior`` if they differ.
 
     Parameters
     ----------
@@ -42,9 +42,11 @@ def restart_table(found: Search, units: float, *, best: int) -> pd.DataFrame:
     ]
     index = pd.RangeIndex(1, len(records) + 1, name="restart")
     table = pd.DataFrame(records, index=index)
+    if any(run.prior for run in found.runs):
+        table.insert(1, "prior", [run.prior for run in found.runs])
     slack = [run.score - run.ascent.bound for run in found.runs]
     if any(slack):
-        table.insert(2, "score", table["elbo"] + slack)
+        table.insert(list(table).index("elbo") + 1, "score", table["elbo"] + slack)
     return table
 
 

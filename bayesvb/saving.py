@@ -194,9 +194,9 @@ def _one(
 ) -> Fit:
     """Fit of one restart."""
     restarts = _table(told["restarts"], part["number"])
-    start = restarts["start"][part["number"]]
-    core = model.core.starting_models(len(restarts)).get(start, model.core)
-    core = model.relabelled(core, part["order"])
+    core = model.relabelled(
+        _core(model, restarts.loc[part["number"]], len(restarts)), part["order"]
+    )
     prefix = f"part{part['number']}."
     sums = filled(core.start(blank_sums(core, model.source)), state, f"{prefix}sums.")
     q, q_draws = core.update(sums), _named(state, f"{prefix}draws.")
@@ -218,6 +218,12 @@ def _one(
         seed=told["seed"],
     )
     return fit.with_covariance(told["covariance"])
+
+
+def _core(model: AbstractWorkbench, restart: pd.Series, n_restarts: int) -> Any:
+    """What a restart fitted."""
+    own = {**model.core.starting_models(n_restarts), **model.core.alternatives()}
+    return own.get(restart.get("prior") or restart["start"], model.core)
 
 
 def _table(columns: Mapping[str, Any], best: int) -> pd.DataFrame:

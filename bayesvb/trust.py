@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float
 
+from bayesvb.case_weights import sum_and_error
 from bayesvb.criteria import khat
 from bayesvb.criteria import loo as loo_of
 from bayesvb.criteria import waic as waic_of
-from bayesvb.elpd import elpd_data, read_elpd
+from bayesvb.elpd import Elpd, elpd_data, read_elpd
+from bayesvb.engines.held_out import held_out_density
 from bayesvb.errors import DataError
 from bayesvb.idata import log_lik_blocks_of
 from bayesvb.named_draws import count, log_joint
@@ -94,10 +96,23 @@ def loo(fit: Fit, *, corrected: bool) -> object:
     def one(member: Fit) -> object:
         ratio = log_ratio(member) if corrected and fit.covariance != "importance" else None
         labels, weights = member.model.design.index, member.model.weights
+        if not corrected and (own := _own_loo(member)) is not None:
+            return elpd_data(replace(own, labels=labels, weights=weights))
         blocks = log_lik_blocks_of(member)
         return loo_of(blocks, labels=labels, log_ratio=ratio, weights=weights)
 
     return _criterion(fit, one)
+
+
+def _own_loo(fit: Fit) -> Elpd | None:
+    """Densities of rows left out a fold at a time: no ratios, so that Pareto k are zero."""
+    core, source, unit = fit.core, fit.model.source, fit.model.log_unit
+    found = held_out_density(core, source, fit.sums)
+    if found is None:
+        return None
+    seen = np.concatenate([core.log_predictive(fit.q, block) for block in source.blocks])
+    p = sum_and_error(seen - found, fit.model.weights)[0]
+    return Elpd("loo", found - unit, p, count(fit.draws), False, np.zeros(len(found)))
 
 
 def waic(fit: Fit) -> object:

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import cycle, islice
 from typing import Any
 
 import numpy as np
@@ -34,8 +33,10 @@ class Run:
     ----------
     start : str
         How the rows were divided at first, a key of ``STARTS``, or the model's own name of it.
+    prior : str
+        Name of the prior, one of the model's ``alternatives``; empty if there is one only.
     model : AbstractModel
-        What was fitted: starts of a model's own may differ in the prior.
+        What was fitted: runs may differ in the prior.
     ascent : Ascent
     score : float
         What runs are ranked by: the bound, or a tighter one of the same posterior.
@@ -47,6 +48,7 @@ class Run:
     """
 
     start: str
+    prior: str
     model: AbstractModel[Any, Any]
     ascent: Ascent[Any]
     score: float
@@ -114,9 +116,10 @@ def search(
     """Best of several ascents.
 
     Starts take turns: k-means++ on response and covariates, slices of least-squares residuals,
-    rows at random. A model that brings its own starts is run from these, once each. The largest
-    score wins: the bound, plus ``model.slack``. Ctrl-C ends the search; what was reached so far is
-    kept. It goes through before the first run has a bound, when there is nothing to keep.
+    rows at random; and so do priors, if the model has alternatives. A model that brings its own
+    starts is run from these, once each. The largest score wins: the bound, plus ``model.slack``.
+    Ctrl-C ends the search; what was reached so far is kept. It goes through before the first run
+    has a bound, when there is nothing to keep.
 
     Parameters
     ----------
@@ -137,12 +140,12 @@ def search(
     runs: list[Run] = []
     beginnings = _beginnings(model, restarts)
     try:
-        for number, (kind, starting, divide) in enumerate(beginnings):
+        for number, beginning in enumerate(beginnings):
             start_rng = np.random.default_rng(seeds[number])
             sample = sample_rows(screened, SAMPLE_ROWS, start_rng)
-            start = divide(sample, model.n_components, start_rng)
-            sums = starting.set_out(screened, start.responsibilities, start_rng)
-            runs.append(_run(starting, screened, sums, kind, effort, _numbered(watch, number)))
+            start = beginning.divide(sample, model.n_components, start_rng)
+            sums = beginning.model.set_out(screened, start.responsibilities, start_rng)
+            runs.append(_run(beginning, screened, sums, effort, _numbered(watch, number)))
             if runs[-1].ascent.interrupted:
                 break
     except KeyboardInterrupt:
@@ -158,14 +161,30 @@ def search(
     return Search(tuple(runs), best, final, screened, interrupted or final.interrupted)
 
 
-def _beginnings(
-    model: AbstractModel[Any, Any], restarts: int
-) -> list[tuple[str, AbstractModel[Any, Any], Starter]]:
-    """Name, model and division of the rows of every run."""
+@dataclass(frozen=True)
+class _Beginning:
+    """Where one run sets out."""
+
+    start: str
+    model: AbstractModel[Any, Any]
+    divide: Starter
+    prior: str = ""
+
+
+def _beginnings(model: AbstractModel[Any, Any], restarts: int) -> list[_Beginning]:
+    """Starts of the model's own; else divisions of the rows and priors, in turns."""
     own = model.starting_models(restarts)
     if own:
-        return [(name, starting, together_start) for name, starting in own.items()]
-    return [(kind, model, STARTS[kind]) for kind in islice(cycle(STARTS), restarts)]
+        return [_Beginning(name, one, together_start) for name, one in own.items()]
+    kinds, priors = list(STARTS), model.alternatives()
+    names = list(priors) or [""]
+    beginnings = []
+    for number in range(restarts):
+        round_, place = divmod(number, len(kinds))
+        prior = names[(place + round_) % len(names)]
+        kind = kinds[place]
+        beginnings.append(_Beginning(kind, priors.get(prior, model), STARTS[kind], prior))
+    return beginnings
 
 
 def _numbered(watch: Watch | None, number: int) -> Callable[[int, float], None] | None:
@@ -173,18 +192,18 @@ def _numbered(watch: Watch | None, number: int) -> Callable[[int, float], None] 
 
 
 def _run(
-    model: AbstractModel[Any, Any],
+    beginning: _Beginning,
     source: Source,
     sums: Any,
-    kind: str,
     effort: Effort,
     watch: Callable[[int, float], None] | None,
 ) -> Run:
-    began = time.perf_counter()
+    began, model = time.perf_counter(), beginning.model
     ascent = cavi(model, source, sums, **vars(effort), watch=watch)
     slack = source.map_reduce(partial(model.slack, model.update(ascent.sums)))
     return Run(
-        start=kind,
+        start=beginning.start,
+        prior=beginning.prior,
         model=model,
         ascent=ascent,
         score=ascent.bound + slack.value,

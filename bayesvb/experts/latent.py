@@ -90,6 +90,15 @@ class LatentExperts:
         """Length of the latent vector."""
         return len(self.prior.mean)
 
+    def with_variance(self, scale: float) -> LatentExperts:
+        """Experts whose coefficients have so many times the prior variance."""
+        prior = self.prior
+        return LatentExperts(
+            MatrixNormalGamma.prior(
+                prior.mean, prior.precision / scale, float(prior.shape), prior.rate
+            )
+        )
+
     def rows(
         self,
         posterior: MatrixNormalGamma,

@@ -96,6 +96,10 @@ class AbstractModel(abc.ABC, Generic[PosteriorT, SumsT]):
         """
         return {}
 
+    def alternatives(self) -> Mapping[str, AbstractModel[PosteriorT, SumsT]]:
+        """Copies with other priors, by name, among which restarts take turns; none as a rule."""
+        return {}
+
     @abc.abstractmethod
     def begin(self, block: Block, responsibilities: Float[np.ndarray, "experts rows"]) -> SumsT:
         """Statistics of these rows for a given (soft) partition: where a fit sets out."""
@@ -119,6 +123,15 @@ class AbstractModel(abc.ABC, Generic[PosteriorT, SumsT]):
     @abc.abstractmethod
     def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws rows"]:
         """Log likelihood of each row for each draw, latent classes summed out."""
+
+    def log_predictive(
+        self, posterior: PosteriorT, block: Block
+    ) -> Float[np.ndarray, " rows"] | None:
+        """Log predictive density of each row, for a model whose draws say little of rows left out.
+
+        None if draws are to tell, which they do where the posterior is close to the exact one.
+        """
+        return None
 
     @abc.abstractmethod
     def log_prior(self, draws: Draws) -> Float[np.ndarray, " draws"]:

@@ -13,13 +13,11 @@ from jaxtyping import Float
 
 from bayesvb.blocks import Block
 from bayesvb.experts.latent import LatentExperts, latent_sums
-from bayesvb.experts.linear import LinearSums
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
-from bayesvb.factors.normal import Normal
-from bayesvb.gates.base import LogitSums
 from bayesvb.gates.stick_breaking import StickBreakingGate
 from bayesvb.linalg import quadratic_weights
 from bayesvb.models.base import AbstractModel
+from bayesvb.models.network_state import NetworkPosterior, NetworkSums
 from bayesvb.outputs.base import (
     AbstractOutput,
     LatentDraws,
@@ -28,36 +26,18 @@ from bayesvb.outputs.base import (
 from bayesvb.outputs.gaussian_predictive import matched
 from bayesvb.parts import Draws
 from bayesvb.small_matrices import add_outer, diagonal_numbers, row_of
-from bayesvb.stats import Stats, Sweep
+from bayesvb.stats import Sweep
 from bayesvb.student_mixture import StudentMixture
 
 CELLS = 16_000
 """Rows times experts gone over at once: few enough that the entries of the small matrices stay in
 the cache, enough that calls cost little beside arithmetic."""
 
-START_PRECISION = 100.0
-"""Precision of the coefficients in the posterior from which a random start sets out."""
+VARIANCES = (1.0, 0.1, 0.01)
+"""Multiples of the prior variance of the experts' coefficients among which restarts take turns."""
 
 GUESSED_VARIANCE = 0.25
 """Variance of latent vectors that are guessed from the responses."""
-
-
-@dataclass(frozen=True)
-class NetworkSums(Stats):
-    """Sums of the experts, of the gate and of the output layer."""
-
-    experts: LinearSums
-    gate: LogitSums
-    output: Stats
-
-
-@dataclass(frozen=True)
-class NetworkPosterior:
-    """Posterior of the experts, of the gate and of the output layer, independent of each other."""
-
-    experts: MatrixNormalGamma
-    gate: Normal
-    output: Any
 
 
 @dataclass(frozen=True)
@@ -139,31 +119,13 @@ class Network(AbstractModel[NetworkPosterior, NetworkSums]):
             experts, gate.sums(weighted), self.output.begin(block, moments, weighted)
         )
 
-    def scattered(self, rng: np.random.Generator, spread: float = 3.0) -> NetworkPosterior:
-        """Posterior with random experts, gate and output layer at their prior means.
-
-        Coefficients of the experts are uniform on ``+-spread / sqrt(terms)``. One pass under it
-        makes the statistics from which a fit sets out.
-        """
-        prior = self.experts.prior
-        n_latents, n_terms = prior.mean.shape
-        noise = rng.uniform(-spread, spread, (self.n_components, n_latents, n_terms))
-        narrow = MatrixNormalGamma.prior(
-            prior.mean,
-            START_PRECISION * np.eye(n_terms),
-            float(prior.shape) + 1.0,
-            prior.rate + 1.0,
-        )
-        fields = {
-            name: np.repeat(np.asarray(value)[None], self.n_components, axis=0)
-            for name, value in vars(narrow).items()
+    def alternatives(self) -> dict[str, Network]:
+        """Experts with prior variances that are tens apart: no scale suits every problem."""
+        experts = self.experts
+        return {
+            f"variance x {scale:g}": replace(self, experts=experts.with_variance(scale))
+            for scale in VARIANCES
         }
-        experts = replace(MatrixNormalGamma(**fields), mean=prior.mean + noise / np.sqrt(n_terms))
-        narrow_gate = np.tile(
-            START_PRECISION * np.eye(self.gate.prior.mean.shape[1]), (self.n_components - 1, 1, 1)
-        )
-        gate = Normal.from_precision(self.gate.prior.mean, narrow_gate)
-        return NetworkPosterior(experts, gate, self.output.start())
 
     def responsibilities(
         self, posterior: NetworkPosterior, block: Block
@@ -191,6 +153,12 @@ class Network(AbstractModel[NetworkPosterior, NetworkSums]):
             scale=np.sqrt(rate[:, :, None] * (1.0 + spread)),
             dof=2.0 * experts.shape,
         )
+
+    def log_predictive(
+        self, posterior: NetworkPosterior, block: Block
+    ) -> Float[np.ndarray, " rows"]:
+        """Log predictive density of each row's response."""
+        return self.output.log_predictive(posterior.output, self.latents(posterior, block), block)
 
     def mean_weights(
         self, posterior: NetworkPosterior, block: Block

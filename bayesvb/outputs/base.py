@@ -145,6 +145,12 @@ class AbstractOutput(abc.ABC, Generic[PosteriorT, SumsT]):
         """Log density of each draw under the posterior, or under the prior (None)."""
 
     @abc.abstractmethod
+    def log_predictive(
+        self, posterior: PosteriorT, latents: LatentPredictive, block: Block
+    ) -> Float[np.ndarray, " rows"]:
+        """Log predictive density of each row's response, latent vectors and parameters out."""
+
+    @abc.abstractmethod
     def log_lik(
         self, draws: OutputDraws, latents: LatentDraws, block: Block
     ) -> Float[np.ndarray, "draws rows"]:

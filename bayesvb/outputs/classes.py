@@ -231,6 +231,13 @@ class ClassOutput(AbstractOutput[Normal, LogitSums]):
         labels = StickLabels.of(block.response[0], self.n_classes)
         return label_log_lik(draws["output"], latents, labels)
 
+    def log_predictive(
+        self, posterior: Normal, latents: LatentPredictive, block: Block
+    ) -> Float[np.ndarray, " rows"]:
+        """Log probability of each row's label."""
+        found = self.probabilities(posterior, latents)
+        return np.asarray(np.log(found[block.response[0].astype(int), np.arange(block.n_rows)]))
+
     def probabilities(
         self, posterior: Normal, latents: LatentPredictive, n_points: int = 256
     ) -> Float[np.ndarray, "classes rows"]:

@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 from bayesvb.blocks import Block
 from bayesvb.experts.latent import LatentPrior
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
-from bayesvb.linalg import inverse_and_log_det, pack, products, quadratic_weights, unpack
+from bayesvb.linalg import inverse_and_log_det, pack, quadratic_weights, unpack
 from bayesvb.outputs.base import (
     AbstractLatentRows,
     AbstractOutput,
@@ -19,7 +19,7 @@ from bayesvb.outputs.base import (
     LatentPredictive,
     OutputDraws,
 )
-from bayesvb.outputs.class_probabilities import student_points
+from bayesvb.outputs.gaussian_predictive import log_density_of
 from bayesvb.outputs.latents import (
     COVARIANCES,
     averaged,
@@ -33,7 +33,6 @@ from bayesvb.outputs.latents import (
 from bayesvb.small_matrices import row_of
 from bayesvb.special import LOG_2PI, log_sum_exp
 from bayesvb.stats import Stats
-from bayesvb.student_mixture import StudentMixture
 
 MEAN_FIELD_PASSES = 8
 """Inner steps where the latent vector does not depend on the component."""
@@ -250,6 +249,12 @@ class GaussianOutput(AbstractOutput[MatrixNormalGamma, GaussianSums]):
         )
         return rows.sums(responsibilities)
 
+    def log_predictive(
+        self, posterior: MatrixNormalGamma, latents: LatentPredictive, block: Block
+    ) -> Float[np.ndarray, " rows"]:
+        """Log density of each row's responses, which an expert makes independently."""
+        return log_density_of(posterior, latents, block.response)
+
     def log_lik(
         self, draws: OutputDraws, latents: LatentDraws, block: Block
     ) -> Float[np.ndarray, "draws rows"]:
@@ -266,31 +271,3 @@ class GaussianOutput(AbstractOutput[MatrixNormalGamma, GaussianSums]):
             density = -0.5 * (distance + log_det[:, None] + len(block.response) * LOG_2PI)
             result[s] = logsumexp(density + latents.log_weights[s], axis=0)
         return result
-
-    def predictive(
-        self,
-        posterior: MatrixNormalGamma,
-        latents: LatentPredictive,
-        response: int = 0,
-        n_points: int = 64,
-    ) -> StudentMixture:
-        """Predictive distribution of one response: every expert at every point of its latents.
-
-        Given the latent vector the response is Student t; the latent vectors are averaged over
-        ``n_points`` fixed low-discrepancy points, so a row has experts x points components.
-        """
-        n_latents, n_experts, n_rows = latents.location.shape
-        scatter, _ = student_points(n_points, n_latents, 0, latents.dof)
-        vectors = np.ones((n_latents + 1, n_experts, n_points, n_rows))
-        vectors[:-1] = latents.scale[:, :, None] * scatter.transpose(1, 2, 0)[..., None]
-        vectors[:-1] += latents.location[:, :, None]
-        flat = vectors.reshape(n_latents + 1, -1)
-        spread = quadratic_weights(posterior.covariance[0]) @ products(flat)
-        ratio = posterior.rate[0, response] / posterior.shape[0]
-        shape = (n_experts * n_points, n_rows)
-        return StudentMixture(
-            weights=np.repeat(latents.weights / n_points, n_points, axis=0),
-            location=(posterior.mean[0, response] @ flat).reshape(shape),
-            scale=np.sqrt(ratio * (1.0 + spread)).reshape(shape),
-            dof=np.full(n_experts * n_points, 2.0 * posterior.shape[0]),
-        )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+from jaxtyping import Float
+from scipy.special import logsumexp, poch
 
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.linalg import products, quadratic_weights
@@ -40,3 +42,20 @@ def matched(
         scale=np.sqrt(total * lighter[:, None]),
         dof=joint,
     )
+
+
+def log_density_of(
+    posterior: MatrixNormalGamma,
+    latents: LatentPredictive,
+    responses: Float[np.ndarray, "responses rows"],
+) -> Float[np.ndarray, " rows"]:
+    """Log density of all responses of each row, independent given the expert."""
+    with np.errstate(divide="ignore"):  # a weight may vanish far out
+        terms = np.log(latents.weights)
+    for number, observed in enumerate(responses):
+        one = matched(posterior, latents, number)
+        dof = one.dof[:, None]
+        size = np.hypot(1.0, (observed - one.location) / (one.scale * np.sqrt(dof)))
+        constant = np.log(poch(0.5 * dof, 0.5)) - 0.5 * np.log(np.pi * dof)
+        terms = terms + (constant - np.log(one.scale) - (dof + 1.0) * np.log(size))
+    return np.asarray(logsumexp(terms, axis=0))

@@ -176,6 +176,12 @@ class SharedClassOutput(AbstractOutput[SharedPosterior, SharedSums]):
         """As in ``ClassOutput``."""
         return self.classes.log_lik(draws, latents, block)
 
+    def log_predictive(
+        self, posterior: SharedPosterior, latents: LatentPredictive, block: Block
+    ) -> Float[np.ndarray, " rows"]:
+        """As in ``ClassOutput``."""
+        return self.classes.log_predictive(posterior.coefficients, latents, block)
+
     def probabilities(
         self, posterior: SharedPosterior, latents: LatentPredictive, n_points: int = 256
     ) -> Float[np.ndarray, "classes rows"]:

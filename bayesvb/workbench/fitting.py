@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from bayesvb.blocks import Source
 from bayesvb.engines.cavi import Ascent
-from bayesvb.engines.restarts import Effort, Search
+from bayesvb.engines.restarts import Effort, Run, Search
 from bayesvb.fit import Fit
 from bayesvb.linear_response import sampled_response, withheld
 from bayesvb.models.base import AbstractModel
@@ -98,19 +98,7 @@ def weighed(
     n_runs = len(found.runs)
     if wanted.combine == "best":
         return {found.best: 1.0}, {}
-    n_draws = min(wanted.n_draws, WEIGHING_DRAWS)
-    log_density = np.stack(
-        [
-            held_out(
-                run.model,
-                found.screened,
-                run.model.draws(
-                    run.model.update(run.ascent.sums), n_draws, np.random.default_rng(seed)
-                ),
-            )
-            for run in found.runs
-        ]
-    )
+    log_density = np.stack([_held_out(run, found.screened, wanted, seed) for run in found.runs])
     row_weights = case_weights(found.screened)
     whole = np.full(n_runs, 1.0 / n_runs)
     if wanted.combine == "stack":
@@ -121,6 +109,16 @@ def weighed(
         {number: float(weight) for number, weight in enumerate(whole) if weight > 0.0},
         {"elpd_per_row": np.average(log_density, axis=1, weights=row_weights), "weight": whole},
     )
+
+
+def _held_out(
+    run: Run, source: Source, wanted: Wanted, seed: np.random.SeedSequence
+) -> Float[np.ndarray, " rows"]:
+    """Held-out density of every row under one run."""
+    posterior = run.model.update(run.ascent.sums)
+    n_draws = min(wanted.n_draws, WEIGHING_DRAWS)
+    draws = run.model.draws(posterior, n_draws, np.random.default_rng(seed))
+    return held_out(run.model, source, run.ascent.sums, draws)
 
 
 def case_weights(source: Source) -> Float[np.ndarray, " rows"] | None:

@@ -15,7 +15,8 @@ from bayesvb.case_weights import weights_and_frame
 from bayesvb.design import Design, Rows, build_design
 from bayesvb.fit import Fit
 from bayesvb.formula import Formula, parse_formula
-from bayesvb.models.network import Network, NetworkSums
+from bayesvb.models.network import Network
+from bayesvb.models.network_state import NetworkSums
 from bayesvb.named_draws import Drawn, NamedDraws
 from bayesvb.network_assembly import (
     Output,

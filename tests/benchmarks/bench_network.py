@@ -25,6 +25,7 @@ from bayesvb.gates.base import GatePrior
 from bayesvb.gates.stick_breaking import StickBreakingGate
 from bayesvb.memory import keep_freed_memory
 from bayesvb.models.network import Network
+from bayesvb.models.scattered import scattered
 from bayesvb.outputs.classes import ClassOutput
 from bayesvb.outputs.shared_classes import SharedClassOutput
 from bayesvb.small_matrices import diagonal_numbers, solve_and_invert
@@ -103,7 +104,7 @@ def workload():
 def sweep_time(model, block, sweeps=60):
     """Milliseconds of a sweep: one pass, the update and its divergence."""
     block = block.with_products()
-    q = model.scattered(np.random.default_rng(0))
+    q = scattered(model, np.random.default_rng(0))
     for _ in range(10):
         q = model.update(model.local(q, block).sums)
 
@@ -117,7 +118,7 @@ def sweep_time(model, block, sweeps=60):
 def ascent(model, block, seed, **options):
     """One run from random experts."""
     source = Source((block.with_products(),))
-    sums = model.local(model.scattered(np.random.default_rng(seed)), block).sums
+    sums = model.local(scattered(model, np.random.default_rng(seed)), block).sums
     return cavi(model, source, sums, **options)
 
 

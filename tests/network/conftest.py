@@ -13,6 +13,7 @@ from bayesvb.factors import MatrixNormalGamma, Normal
 from bayesvb.gates.stick_breaking import StickBreakingGate
 from bayesvb.linalg import unpack
 from bayesvb.models.network import Network
+from bayesvb.models.scattered import scattered
 from bayesvb.outputs.classes import ClassOutput
 from bayesvb.outputs.gaussian import GaussianOutput
 
@@ -61,7 +62,7 @@ class Problem:
     seed: int
 
     def start(self):
-        return self.model.scattered(np.random.default_rng(self.seed), spread=2.0)
+        return scattered(self.model, np.random.default_rng(self.seed), spread=2.0)
 
     def posterior(self, sweeps=4):
         q = self.start()

@@ -123,9 +123,7 @@ def test_the_predictive_distribution_of_a_response_is_that_of_simulations(make_p
     draws = problem.model.draws(q, N_DRAWS, rng)
     vectors, weights = simulated_latents(problem, draws, rng)
     for response in range(len(problem.block.response)):
-        found = problem.model.output.predictive(
-            q.output, problem.model.latents(q, problem.block), response, n_points=256
-        )
+        found = problem.model.predictive(q, problem.block, response)
         mean = np.einsum("skna,sa->skn", vectors, draws["output"][:, response])
         sd = 1.0 / np.sqrt(draws["output_precision"][:, response])[:, None, None]
         for y in (-1.0, 0.5, 2.0):
