@@ -146,14 +146,12 @@ def test_the_spread_of_the_experts_is_that_of_the_other_implementation(ascents, 
     assert_allclose(found, reference["variational"].get("coefficients_sd", expected), atol=2e-4)
 
 
-@pytest.mark.parametrize("name", ["coefficients", "gate", "sigma"])
-def test_posterior_means_are_those_of_sampling(fit, reference, name):
+@pytest.mark.parametrize("name, most", [("coefficients", 0.05), ("gate", 0.1), ("sigma", 0.06)])
+def test_posterior_means_are_those_of_sampling(fit, reference, name, most):
+    """Sampling itself leaves 0.02 standard deviations, the three decimals kept 0.015."""
     nuts = reference["nuts"]
-    found = getattr(fit, name).mean(axis=0)
-    # A quarter of a standard deviation: what factorising rows and parameters costs here.
-    assert (np.abs(found - nuts[name]) < 0.25 * nuts[f"{name}_sd"]).all()
-    if name == "coefficients":
-        assert_allclose(found, nuts[name], atol=0.005)
+    off = (getattr(fit, name).mean(axis=0) - nuts[name]) / nuts[f"{name}_sd"]
+    assert (np.abs(off) < most).all()
 
 
 @pytest.mark.parametrize("name", ["coefficients", "gate", "sigma"])

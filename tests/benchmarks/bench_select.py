@@ -1,0 +1,59 @@
+"""How often LOO finds the number of components: ``bvb.select`` on data simulated from two.
+
+Beside the rule (the fewest within one standard error of the best, or within 4 nats) stand what
+either half of it alone would choose, and the largest elpd.
+"""
+
+import sys
+
+import numpy as np
+import pandas as pd
+from tables import RESULTS, keep
+
+import bayesvb as bvb
+from bayesvb.comparison import MINOR
+from bayesvb.datasets import SIMULATIONS
+
+DESIGN, COMPONENTS, N_ROWS = "bimodal", 2, 1000
+NUMBERS = range(1, 9)
+REPLICATIONS = 20
+WANTED = 18
+SO_FAR = RESULTS.parents[1] / "build" / "select.csv"
+
+
+def replication(seed: int) -> dict[str, float]:
+    """Numbers that the rules choose on one data set, and what the chosen one loses."""
+    data = SIMULATIONS[DESIGN].sample(N_ROWS, np.random.default_rng(seed))
+    model = bvb.DensityRegression("y ~ .", data)
+    selection = bvb.select(model, NUMBERS, seed=seed, n_jobs=1, covariance="mean-field")
+    table = selection.table
+    behind = -table["elpd_diff"]
+    return {
+        "seed": seed,
+        "chosen": selection.chosen,
+        "one se only": table.index[behind <= table["dse"]].min(),
+        "4 nats only": table.index[behind <= MINOR].min(),
+        "largest elpd": table["elpd"].idxmax(),
+        "elpd_diff of 2": table["elpd_diff"][COMPONENTS],
+        "dse of 2": table["dse"][COMPONENTS],
+        "elpd_diff of 1": table["elpd_diff"][1],
+        "seconds": table["seconds"].sum(),
+    }
+
+
+def main() -> None:
+    SO_FAR.parent.mkdir(exist_ok=True)
+    resumed = "--resume" in sys.argv and SO_FAR.exists()
+    rows = pd.read_csv(SO_FAR).to_dict("records") if resumed else []
+    for seed in range(len(rows), REPLICATIONS):
+        rows.append(replication(seed))
+        pd.DataFrame(rows).to_csv(SO_FAR, index=False)
+        print(rows[-1], flush=True)
+    table = pd.DataFrame(rows)
+    keep(table, "select")
+    for rule in ("chosen", "one se only", "4 nats only", "largest elpd"):
+        print(f"{rule}: {(table[rule] == COMPONENTS).sum()} of {len(table)}; wanted {WANTED}")
+
+
+if __name__ == "__main__":
+    main()
