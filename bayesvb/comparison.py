@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 MINOR = 4.0
 """Difference of elpd in nats below which fits count as equal and its standard error as unreliable.
 
-Sivula, Magnusson, Matamoros, Vehtari (2020), arXiv:2008.10296.
+Sivula, Magnusson, Matamoros, Vehtari (2020), arXiv:2008.10296: between fits that predict alike the
+error of the difference is skewed however many rows there are. The number is that of the R package
+loo (``loo_compare``, column ``diag_diff``), which refers to them.
 """
 
 

@@ -155,7 +155,8 @@ def select(
     cross-validation and WAIC, doi:10.1007/s11222-016-9696-4, section 5, for the standard error of a
     difference. Sivula, Magnusson, Matamoros, Vehtari (2020), Uncertainty in Bayesian leave-one-out
     cross-validation based model comparison, arXiv:2008.10296, for differences that are too small
-    for it: below 4 nats.
+    for it; that these are those below 4 nats is what the R package loo makes of it
+    (``loo_compare``, column ``diag_diff``).
 
     Examples
     --------

@@ -1,11 +1,12 @@
 """Held-out log density on real data, 10-fold cross-validation: all gates against their rivals.
 
-    BAYESVB_DATA=... python tests/benchmarks/bench_cross_validation.py [--resume]
+    BAYESVB_DATA=... python tests/benchmarks/bench_cross_validation.py [--resume] [NAME ...]
 
 Every method sees the same folds and the same terms; scales and knots are found in the training
 rows of each fold. Up to 1000 rows so is the number of components, by ``bvb.select``; the bounds of
 the softmax gate share what the first of them chose. Above, it is the default, 5. Scores of rows
-are kept in build/cross_validation, one file per data set, and ``--resume`` goes on from there.
+are kept in build/cross_validation, one file per data set, and ``--resume`` goes on from there. With names of
+data sets only their rows are scored, and no table is made.
 
 Tables: mean log density with its difference from the best method and the standard error of that
 difference over rows; pinball loss at five levels, in standard deviations of the response, with
@@ -158,8 +159,9 @@ def compared(scores: pd.DataFrame, column: str, largest: bool) -> pd.DataFrame:
 
 def main() -> None:
     ROWS.mkdir(parents=True, exist_ok=True)
+    names = [name for name in sys.argv[1:] if name != "--resume"]
     densities, losses = [], []
-    for data in REAL_DATA:
+    for data in [data for data in REAL_DATA if not names or data.name in names]:
         frame = data.load()
         if frame is None:
             print(f"bench_cross_validation: no rows of {data.name}; set BAYESVB_DATA")
@@ -174,6 +176,8 @@ def main() -> None:
         scores["pinball"] /= scores.drop_duplicates("row")["y"].std()
         scores = scores[scores["method"].isin(PINBALL)]
         losses.append(compared(scores, "pinball", largest=False).reset_index().assign(**named))
+    if names:
+        return
     for name, tables in (("cross_validation", densities), ("cross_validation_pinball", losses)):
         table = pd.concat(tables, ignore_index=True)
         first = ["data", "rows", "method"]

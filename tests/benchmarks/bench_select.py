@@ -31,13 +31,13 @@ def replication(seed: int) -> dict[str, float]:
     return {
         "seed": seed,
         "chosen": selection.chosen,
-        "one se only": table.index[behind <= table["dse"]].min(),
-        "4 nats only": table.index[behind <= MINOR].min(),
-        "largest elpd": table["elpd"].idxmax(),
-        "elpd_diff of 2": table["elpd_diff"][COMPONENTS],
-        "dse of 2": table["dse"][COMPONENTS],
-        "elpd_diff of 1": table["elpd_diff"][1],
-        "seconds": table["seconds"].sum(),
+        "one se only": int(table.index[behind <= table["dse"]].min()),
+        "4 nats only": int(table.index[behind <= MINOR].min()),
+        "largest elpd": int(table["elpd"].idxmax()),
+        "elpd_diff of 2": float(table["elpd_diff"][COMPONENTS]),
+        "dse of 2": float(table["dse"][COMPONENTS]),
+        "elpd_diff of 1": float(table["elpd_diff"][1]),
+        "seconds": float(table["seconds"].sum()),
     }
 
 
