@@ -5,8 +5,8 @@
 Every method sees the same folds and the same terms; scales and knots are found in the training
 rows of each fold. Up to 1000 rows so is the number of components, by ``bvb.select``; the bounds of
 the softmax gate share what the first of them chose. Above, it is the default, 5. Scores of rows
-are kept in build/cross_validation, one file per data set, and ``--resume`` goes on from there. With names of
-data sets only their rows are scored, and no table is made.
+are kept in build/cross_validation, one file per data set, and ``--resume`` goes on from there.
+With names of data sets only their rows are scored, and no table is made.
 
 Tables: mean log density with its difference from the best method and the standard error of that
 difference over rows; pinball loss at five levels, in standard deviations of the response, with

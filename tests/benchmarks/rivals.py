@@ -39,7 +39,7 @@ def least_squares(
     variance = ((y - x @ beta) ** 2).sum() / dof
     leverage = ((new @ np.linalg.pinv(x)) ** 2).sum(axis=1)
     law = stats.t(dof, new @ beta, np.sqrt(variance * (1.0 + leverage)))
-    return law.logpdf(observed), np.stack([law.ppf(q) for q in probs])
+    return law.logpdf(observed), law.ppf(np.reshape(probs, (-1, 1)))
 
 
 def quantile_regression(
