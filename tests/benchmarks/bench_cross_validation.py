@@ -8,9 +8,9 @@ the softmax gate share what the first of them chose. Above, it is the default, 5
 are kept in build/cross_validation, one file per data set, and ``--resume`` goes on from there.
 With names of data sets only their rows are scored, and no table is made.
 
-Tables: mean log density with its difference from the best method and the standard error of that
-difference over rows; pinball loss at five levels, in standard deviations of the response, with
-quantile regression in place of the kernels.
+Tables: mean log density with its difference from the best method and from the default gate, and
+standard errors of these differences over rows; pinball loss at five levels, in standard deviations
+of the response, with quantile regression in place of the kernels.
 """
 
 import sys
@@ -39,6 +39,8 @@ NUMBERS = range(1, 7)
 FEW_ROWS = {"restarts": 4, "draws": 400}
 MANY_ROWS = {"restarts": 2, "draws": 25}
 DEFAULT = 5
+DEFAULT_GATE = "softmax"
+RIVALS = ("dirichlet", "least squares", "kernel density")
 CHOOSING = ("softmax", "stick-breaking", "dirichlet")
 OTHER_BOUNDS = ("softmax-jensen", "softmax-bouchard")
 PINBALL = ("softmax", "dirichlet", "least squares", "quantile regression")
@@ -135,26 +137,29 @@ def scores_of(data: RealData, frame: pd.DataFrame, path: Path) -> pd.DataFrame:
     return pd.read_csv(path)
 
 
-def compared(scores: pd.DataFrame, column: str, largest: bool) -> pd.DataFrame:
-    """Means of the methods and their paired differences from the best of them."""
-    by_row = scores.pivot(index="row", columns="method", values=column).dropna(axis=1)
-    means = by_row.mean()
-    best = means.idxmax() if largest else means.idxmin()
-    gap = by_row.sub(by_row[best], axis=0)
+def compared(scores: pd.DataFrame, column: str, sign: float) -> pd.DataFrame:
+    """Means of the methods, best first, and their paired differences from two of them."""
+    by_row = sign * scores.pivot(index="row", columns="method", values=column).dropna(axis=1)
     per_fold = scores.drop_duplicates(["method", "fold"]).groupby("method")
-    table = pd.DataFrame(
-        {
-            column: means,
-            "difference from best": gap.mean(),
-            "se of difference": gap.std(ddof=1) / len(by_row) ** 0.5,
-            "components": per_fold["components"].mean(),
-            "seconds per fold": per_fold["seconds"].mean(),
-        }
-    ).loc[means.index]
-    sign = 1.0 if largest else -1.0
-    gap_of = sign * table["difference from best"]
-    table["within one se"] = gap_of >= -table["se of difference"]
-    return table.sort_values(column, ascending=not largest)
+    table = pd.DataFrame({"method": by_row.columns, column: sign * by_row.mean().to_numpy()})
+    for name, method in (("best", by_row.mean().idxmax()), (DEFAULT_GATE, DEFAULT_GATE)):
+        gap = by_row.sub(by_row[method], axis=0)
+        table[f"difference from {name}"] = sign * gap.mean().to_numpy()
+        table[f"its se, {name}"] = gap.std(ddof=1).to_numpy() / len(by_row) ** 0.5
+    for name in ("components", "seconds"):
+        table[name] = per_fold[name].mean()[by_row.columns].to_numpy()
+    return table.sort_values(column, ascending=sign < 0.0)
+
+
+def verdict(table: pd.DataFrame) -> str:
+    """The default gate and the best of our own against the best of the rivals."""
+    first = table[table["method"].isin(RIVALS)].iloc[0]
+    ours = table[table["method"].isin(set(GATES) - set(RIVALS))].iloc[0]
+    return (
+        f"{table['data'].iloc[0]}: {first['method']} - {DEFAULT_GATE} = "
+        f"{first[f'difference from {DEFAULT_GATE}']:.4f} "
+        f"(se {first[f'its se, {DEFAULT_GATE}']:.4f}); best of ours is {ours['method']}"
+    )
 
 
 def main() -> None:
@@ -171,17 +176,17 @@ def main() -> None:
             path.unlink(missing_ok=True)
         scores = scores_of(data, frame.reset_index(drop=True), path)
         named = {"data": data.name, "rows": len(frame)}
-        of_density = compared(scores, "log_density", largest=True).reset_index()
-        densities.append(of_density.assign(**named))
+        densities.append(compared(scores, "log_density", 1.0).assign(**named))
         scores["pinball"] /= scores.drop_duplicates("row")["y"].std()
         scores = scores[scores["method"].isin(PINBALL)]
-        losses.append(compared(scores, "pinball", largest=False).reset_index().assign(**named))
+        losses.append(compared(scores, "pinball", -1.0).assign(**named))
     if names:
         return
     for name, tables in (("cross_validation", densities), ("cross_validation_pinball", losses)):
         table = pd.concat(tables, ignore_index=True)
         first = ["data", "rows", "method"]
         keep(table[first + [c for c in table if c not in first]], name)
+    print(*map(verdict, densities), sep="\n")
 
 
 if __name__ == "__main__":
