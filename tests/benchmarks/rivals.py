@@ -67,9 +67,8 @@ def kernel_density(model: DensityRegression, test: pd.DataFrame) -> np.ndarray:
     many = len(names) > FEW_COVARIATES
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        found = KDEMultivariateConditional(
-            [y], columns[0], "c", kinds, "cv_ml", EstimatorSettings(efficient=many, n_sub=BLOCK)
-        )
+        settings = EstimatorSettings(efficient=many, n_sub=BLOCK, n_jobs=1)
+        found = KDEMultivariateConditional([y], columns[0], "c", kinds, "cv_ml", settings)
         density = found.pdf([observed], np.stack(columns[1], axis=1))
     least = LEAST_DENSITY / y.std()
     return np.log(np.fmax(np.nan_to_num(density, nan=0.0), least))
