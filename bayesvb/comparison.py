@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -85,14 +85,18 @@ def _check_same(first: str, reference: Fit, name: str, fit: Fit) -> None:
         )
 
 
-def ranked(results: Mapping[int, Elpd]) -> pd.DataFrame:
-    """Criteria by number of components, with the best and the chosen one marked."""
+def ranked(results: Mapping[int, Elpd], hopeful: Collection[int] = ()) -> pd.DataFrame:
+    """Criteria by number of components, with the best and the chosen one marked.
+
+    Neither is one of the ``hopeful`` numbers, whose elpd is too large beside the others.
+    """
     import pandas as pd
 
     numbers = sorted(results)
+    eligible = ~np.isin(numbers, list(hopeful))
     pointwise = np.stack([results[k].pointwise for k in numbers])
-    elpd = [results[k].elpd for k in numbers]
-    best = int(np.argmax(elpd))
+    elpd = np.array([results[k].elpd for k in numbers])
+    best = int(np.argmax(np.where(eligible, elpd, -np.inf)))
     weights = results[numbers[0]].weights
     gaps = [sum_and_error(one, weights, ddof=0) for one in pointwise - pointwise[best]]
     table = pd.DataFrame(
@@ -102,12 +106,12 @@ def ranked(results: Mapping[int, Elpd]) -> pd.DataFrame:
             "elpd_diff": [gap for gap, _ in gaps],
             "dse": [error for _, error in gaps],
             "p": [results[k].p for k in numbers],
-            "warning": [results[k].warning for k in numbers],
+            "warning": np.array([results[k].warning for k in numbers]) | ~eligible,
             "best": np.arange(len(numbers)) == best,
         },
         index=pd.Index(numbers, name="n_components"),
     )
-    return table.assign(chosen=table.index == simplest(table))
+    return table.assign(chosen=table.index == simplest(table[eligible]))
 
 
 def simplest(table: pd.DataFrame) -> int:

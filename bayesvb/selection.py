@@ -48,7 +48,9 @@ class Selection:
         error of the difference (n in the denominator, as in ``compare``); ``p``, the effective
         number of parameters; ``occupied``, components with a share above 1 %; ``seconds``;
         ``warning`` of a criterion that is unreliable; ``best``, the largest elpd; ``chosen``, the
-        smallest number whose elpd is within one ``dse``, or within 4 nats, of the largest.
+        smallest number whose elpd is within one ``dse``, or within 4 nats, of the largest. A fit
+        whose linear response failed while others have theirs can be neither: its elpd is that of
+        draws that are too narrow, and too large.
     fits : mapping of int to Fit
     criterion : {"loo", "waic"}
     seed : int
@@ -100,6 +102,9 @@ class Selection:
         doubtful = [str(number) for number in self.table.index[self.table["warning"]]]
         if doubtful:
             lines.append(f"The criterion is unreliable for n_components = {', '.join(doubtful)}.")
+        left_out = ", ".join(map(str, _hopeful(self.fits)))
+        if left_out:
+            lines.append(f"Left out of the choice, for want of a linear response: {left_out}.")
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -133,7 +138,8 @@ def select(
         Fits at the same time, as many as processors if left out. It changes nothing else.
     **options
         Further arguments of ``model.fit``: ``draws``, ``tol``, ``max_iter``, ``covariance``,
-        ``progress``.
+        ``progress``. Mean-field draws are quicker to be had and too narrow: the criterion is then
+        too hopeful, the more so the more components there are.
 
     Returns
     -------
@@ -260,11 +266,17 @@ def _table(fits: Mapping[int, Fit], criterion: str) -> pd.DataFrame:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the column says it
         results = {k: read_elpd(getattr(fit, criterion)(), str(k)) for k, fit in fits.items()}
-    table = ranked(results)
+    table = ranked(results, _hopeful(fits))
     table.insert(0, "elbo", [fit.elbo for fit in fits.values()])
     table.insert(6, "occupied", [_occupied(fit) for fit in fits.values()])
     table.insert(7, "seconds", [fit.seconds for fit in fits.values()])
     return table
+
+
+def _hopeful(fits: Mapping[int, Fit]) -> list[int]:
+    """Numbers whose draws are narrower than those of others: they have no linear response."""
+    narrow = [number for number, fit in fits.items() if fit.response.failure is not None]
+    return narrow if len(narrow) < len(fits) else []
 
 
 def _occupied(fit: Fit) -> int:

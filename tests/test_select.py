@@ -1,13 +1,16 @@
 """How many components a model needs."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import bayesvb as bvb
-from bayesvb.comparison import simplest
+from bayesvb.comparison import ranked, simplest
 from bayesvb.elpd import read_elpd
 from bayesvb.errors import ConvergenceWarning, DataError
+from bayesvb.linear_response import sampled_response, withheld
 from bayesvb.workbench.rebuilding import rebuilt
 
 QUICK = {"restarts": 2, "draws": 100, "covariance": "mean-field"}
@@ -94,6 +97,35 @@ def test_the_simplest_within_one_standard_error_is_chosen(differences, errors, c
     table = pd.DataFrame({"elpd_diff": differences, "dse": errors}, index=[1, 2, 3])
     assert simplest(table) == chosen
     assert simplest(table[::-1]) == chosen
+
+
+@pytest.mark.filterwarnings("ignore:Pareto k of")
+def test_an_elpd_that_is_too_hopeful_is_no_yardstick(humps):
+    plain = {number: read_elpd(fit.loo()) for number, fit in humps.fits.items()}
+    raised = plain[3].pointwise + 1.0
+    results = plain | {3: replace(plain[3], pointwise=raised)}
+    assert ranked(results)["chosen"].idxmax() == 3
+    table = ranked(results, hopeful=[3])
+    pd.testing.assert_frame_equal(table.loc[:2], ranked({1: plain[1], 2: plain[2]}))
+    assert table["warning"][3] and not table["chosen"][3] and table["elpd_diff"][3] > 0.0
+
+
+@pytest.mark.filterwarnings("ignore:Pareto k of")
+def test_a_fit_whose_linear_response_failed_is_not_chosen(monkeypatch):
+    def of_few_only(core, source, sums, rng):
+        if core.n_components == 2:
+            return withheld("the moon was full")
+        return sampled_response(core, source, sums, rng)
+
+    monkeypatch.setattr("bayesvb.workbench.base.sampled_response", of_few_only)
+    model = bvb.DensityRegression("y ~ 1", two_humps(1, 200))
+    found = bvb.select(model, [1, 2], seed=1, restarts=2, draws=100)
+    assert found.chosen == 1 and found.table["elpd_diff"][2] > 50.0
+    assert found.table["warning"][2]
+    assert str(found).endswith("for want of a linear response: 2.")
+    alone = bvb.select(model, [2], seed=1, restarts=2, draws=100)
+    assert alone.chosen == 2
+    assert "linear response" not in str(alone)
 
 
 def test_it_can_be_read_and_seen(humps):
