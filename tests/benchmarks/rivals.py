@@ -7,13 +7,10 @@ import numpy as np
 import pandas as pd
 import statsmodels.api as sm
 from scipy import stats
-from statsmodels.nonparametric.kernel_density import EstimatorSettings, KDEMultivariateConditional
+from statsmodels.nonparametric.kernel_density import KDEMultivariateConditional
 
 from bayesvb import DensityRegression
 
-FEW_COVARIATES = 2
-"""With more, the search for bandwidths goes over blocks of rows: else it takes minutes a fold."""
-BLOCK = 100
 LEAST_DENSITY = 1e-10
 """Per standard deviation; smaller densities of the kernels count as this, which favours them."""
 
@@ -64,11 +61,9 @@ def kernel_density(model: DensityRegression, test: pd.DataFrame) -> np.ndarray:
             given.append(np.asarray(values, dtype=float))
         kinds += "u" if is_text else "c"
     _, y, _, observed = both_designs(model, test)
-    many = len(names) > FEW_COVARIATES
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        settings = EstimatorSettings(efficient=many, n_sub=BLOCK, n_jobs=1)
-        found = KDEMultivariateConditional([y], columns[0], "c", kinds, "cv_ml", settings)
+        found = KDEMultivariateConditional([y], columns[0], "c", kinds, "cv_ml")
         density = found.pdf([observed], np.stack(columns[1], axis=1))
     least = LEAST_DENSITY / y.std()
     return np.log(np.fmax(np.nan_to_num(density, nan=0.0), least))
