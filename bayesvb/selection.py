@@ -275,7 +275,11 @@ def _table(fits: Mapping[int, Fit], criterion: str) -> pd.DataFrame:
 
 def _hopeful(fits: Mapping[int, Fit]) -> list[int]:
     """Numbers whose draws are narrower than those of others: they have no linear response."""
-    narrow = [number for number, fit in fits.items() if fit.response.failure is not None]
+    narrow = [
+        number
+        for number, fit in fits.items()
+        if any(part.fit.response.failure is not None for part in fit.parts)
+    ]
     return narrow if len(narrow) < len(fits) else []
 
 

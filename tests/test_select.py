@@ -117,7 +117,7 @@ def test_a_fit_whose_linear_response_failed_is_not_chosen(monkeypatch):
             return withheld("the moon was full")
         return sampled_response(core, source, sums, rng)
 
-    monkeypatch.setattr("bayesvb.workbench.base.sampled_response", of_few_only)
+    monkeypatch.setattr("bayesvb.workbench.fitting.sampled_response", of_few_only)
     model = bvb.DensityRegression("y ~ 1", two_humps(1, 200))
     found = bvb.select(model, [1, 2], seed=1, restarts=2, draws=100)
     assert found.chosen == 1 and found.table["elpd_diff"][2] > 50.0
