@@ -144,7 +144,7 @@ def compared(scores: pd.DataFrame, column: str, sign: float) -> pd.DataFrame:
     table = pd.DataFrame({"method": by_row.columns, column: sign * by_row.mean().to_numpy()})
     for name, method in (("best", by_row.mean().idxmax()), (DEFAULT_GATE, DEFAULT_GATE)):
         gap = by_row.sub(by_row[method], axis=0)
-        table[f"difference from {name}"] = sign * gap.mean().to_numpy()
+        table[f"difference from {name}"] = sign * gap.mean().to_numpy() + 0.0  # not -0
         table[f"its se, {name}"] = gap.std(ddof=1).to_numpy() / len(by_row) ** 0.5
     for name in ("components", "seconds"):
         table[name] = per_fold[name].mean()[by_row.columns].to_numpy()
