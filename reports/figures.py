@@ -22,7 +22,7 @@ from .plain import Summary
 # Colours no drawing would use by itself; each becomes a variable of the style sheet, so that one
 # drawing serves light, dark and paper. Pixels cannot change: they are drawn in POINT.
 INK, MUTE, LINE, BAND = "#010203", "#010204", "#010205", "#010206"
-GOOD, BAD = "#010207", "#010208"
+GOOD, BAD, PAGE = "#010207", "#010208", "#010209"
 SERIES = tuple(f"#01030{i}" for i in range(1, 9))
 VARIABLES = {
     INK: "currentColor",
@@ -31,6 +31,7 @@ VARIABLES = {
     BAND: "var(--accent)",
     GOOD: "var(--ok)",
     BAD: "var(--problem)",
+    PAGE: "var(--bg)",
     **{colour: f"var(--series-{i})" for i, colour in enumerate(SERIES, start=1)},
 }
 STYLE: Any = {

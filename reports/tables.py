@@ -73,6 +73,33 @@ def table(
     }
 
 
+def shaded(counts: pd.DataFrame, caption: str, *, corner: str, across: str) -> Summary:
+    """A table of counts whose cells are the darker the larger their part of the row.
+
+    Parameters
+    ----------
+    counts : pandas.DataFrame
+        Whole numbers, or expected ones.
+    caption : str
+    corner, across : str
+        What the rows, and the columns, are.
+    """
+    values = counts.to_numpy(dtype=float)
+    totals = values.sum(axis=1)
+    shares = values / np.where(totals > 0.0, totals, 1.0)[:, None]
+    return {
+        "caption": caption,
+        "corner": corner,
+        "across": across,
+        "columns": [str(name) for name in counts.columns],
+        "lines": [
+            {"name": str(name), "counts": counts.iloc[i].tolist(), "shares": shares[i],
+             "total": counts.iloc[i].sum()}
+            for i, name in enumerate(counts.index)
+        ],
+    }  # fmt: skip
+
+
 def _decimals(column: pd.Series, given: int | Sequence[int] | None) -> list[int | None]:
     """Decimals of each cell."""
     if isinstance(given, int):

@@ -10,6 +10,8 @@ from ..plain import Summary
 from . import (
     accuracy,
     calibration,
+    classes,
+    classification,
     components,
     computation,
     conditional,
@@ -58,6 +60,8 @@ SECTIONS = {
     "scores": Section("Principal components", scores.summary),
     "exact": Section("Exact posterior", exact.summary),
     "conditional": Section("Conditional density", conditional.summary),
+    "classes": Section("Class probabilities", classes.summary),
+    "classification": Section("Classification", classification.summary),
     "replicates": Section("Predictive check", replicates.summary),
     "calibration": Section("Calibration", calibration.summary),
     "accuracy": Section("Accuracy", accuracy.summary),

@@ -31,8 +31,13 @@ LISTED = 20
 """High-k rows that are listed, the worst first."""
 
 
-def summary(fit: Fit) -> Summary:
-    """LOO and WAIC, Pareto k by row, and the comparison with least squares."""
+def summary(fit: Fit) -> Summary | None:
+    """LOO and WAIC, Pareto k by row, and the comparison with least squares; None for classes.
+
+    Rows of classes are really left out, in the section on classification.
+    """
+    if fit.model.design.levels:
+        return None
     chosen = sample(fit, ROWS_LEFT_OUT)
     loo, waic = criteria_at(fit, chosen.at)
     linear = baseline(fit) if regresses(fit) else None
@@ -153,10 +158,8 @@ def _high(fit: Fit, chosen: Sample, loo: Elpd, k: Float[np.ndarray, " rows"]) ->
     if not worst:
         return None
     at = chosen.at[worst]
-    levels = fit.model.design.levels
     columns: dict[str, object] = {
-        name: [levels[int(code)] for code in values[at]] if levels else values[at]
-        for name, values in list(fit.model.observed().items())[:MOST_COLUMNS]
+        name: values[at] for name, values in list(fit.model.observed().items())[:MOST_COLUMNS]
     }
     columns |= {"Pareto k": k[worst], "elpd of the row": loo.pointwise[worst]}
     index = pd.Index([str(label) for label in fit.model.design.index[at]], name="row (index)")

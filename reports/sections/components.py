@@ -18,7 +18,7 @@ from ..plain import Summary
 from ..profiles import Profile, most_moving, profile, weights_moved
 from ..sampling import component_weights, gated
 from ..scatter import level_axis
-from ..tables import after_uncertainty, table
+from ..tables import after_uncertainty, shaded, table
 
 if TYPE_CHECKING:
     from bayesvb.fit import Fit
@@ -44,6 +44,7 @@ def summary(fit: Fit) -> Summary | None:
         "empty": empty,
         "moved_by": name,
         "compared": len(fit.model.design.covariates),
+        "served": _served(fit) if fit.model.design.levels else None,
         "weights": None if name is None else _weights(fit, profile(fit, name)),
         "constant": several and name is None,
         "occupied": len(frame) - len(empty),
@@ -73,6 +74,21 @@ def _table(frame: pd.DataFrame) -> Summary:
         wide = (frame["sigma_upper"] - frame["sigma_lower"]).to_numpy(dtype=float)
         decimals["sigma"] = decimals["sigma_interval"] = after_uncertainty(wide)
     return table(pd.DataFrame(columns), caption, titles=titles, decimals=decimals)
+
+
+def _served(fit: Fit) -> Summary:
+    """Rows of each class by their most likely component."""
+    levels, chosen = fit.model.design.levels, fit.responsibilities()
+    likely = np.asarray(chosen.columns)[chosen.to_numpy().argmax(axis=1)]
+    codes = np.asarray(fit.model.design.response, dtype=int)
+    counts = pd.crosstab(likely, codes).reindex(columns=range(len(levels)), fill_value=0)
+    counts.columns = pd.Index(levels)
+    caption = (
+        "Rows of each class by the component that is their most likely one given covariates and "
+        "class: counts, and percent of the rows of the component. One that serves several classes "
+        "tells them apart by its latent vector."
+    )
+    return shaded(counts, caption, corner="component", across="class")
 
 
 def _weights(fit: Fit, rows: Profile) -> Summary:

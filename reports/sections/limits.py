@@ -38,8 +38,16 @@ NEW_DATA = {
     "flatters it a little; the elpd is not.",
 }
 
+NEW_ROWS = {
+    "what": "New data",
+    "how": "Rows were left out after the experts had been placed with them, which flatters the fit "
+    "a little; keep some rows from the fit and predict them to know.",
+}
+
 
 def summary(fit: Fit) -> Summary:
     """What was not done, and how to do it."""
     found = [one for one in NOT_DONE if one is not COMPONENTS or hasattr(fit.model, "n_components")]
+    if fit.model.design.levels:
+        found.append(NEW_ROWS)
     return {"not_done": [*found, NEW_DATA] if regresses(fit) else found}

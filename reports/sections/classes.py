@@ -1,0 +1,223 @@
+"""Class probabilities: along the covariate that moves them most, and over the plane of two."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float, Int
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from bayesvb.summary import PROB
+
+from ..figures import colour, dash, drawn, marker, shortened
+from ..numerals import numeral, percent
+from ..plain import Summary
+from ..profiles import MOST_COMPARED, Profile, covariate, labels, most_moving, profile
+from ..regions import regions
+from ..sampling import POINTS_SHOWN, Sample, sample
+from ..scatter import level_axis, places
+from ..spacing import apart
+from ..tables import table
+
+if TYPE_CHECKING:
+    from bayesvb.fit import Fit
+
+BAND_DRAWS = 200
+"""Draws behind the bands."""
+
+MOST_CURVES = 8
+"""Classes that are drawn: those that move most."""
+
+DOT = 0.045
+"""Half the height of a row's mark, in strips."""
+
+MOST_LEVELS = 12
+"""Classes of the table."""
+
+MOST_INTERVALS = 3
+"""Classes up to which the table has intervals."""
+
+PLACES = (0.05, 0.25, 0.5, 0.75, 0.95)
+"""Quantiles of the covariate at which the table gives probabilities."""
+
+
+def summary(fit: Fit) -> Summary | None:
+    """Curves with bands, a table and, of two numbers, the regions of the classes."""
+    design = fit.model.design
+    if not design.levels:
+        return None
+    along = most_moving(fit, probabilities_moved)
+    found: Summary = {
+        "levels": design.levels,
+        "compared": min(len(design.covariates), MOST_COMPARED),
+        "prob": PROB,
+        "covariance": fit.covariance,
+        "along": along,
+        "regions": regions(fit),
+    }
+    if along is None:
+        rows = design.frame.iloc[[0]]
+        return {**found, "curves": None, "table": _table(pd.Index(["every row"]), fit, rows, "")}
+    whole = profile(fit, along)
+    few = profile(fit, along, _places(design.frame, whole))
+    index = pd.Index(labels(few.values), name=along)
+    return {
+        **found,
+        "curves": _curves(fit, whole),
+        "table": _table(index, fit, few.frame, few.fixed),
+    }
+
+
+def probabilities_moved(fit: Fit, frame: pd.DataFrame, response: str) -> float:
+    """Largest change of a class probability over these rows."""
+    return float(np.ptp(fit.predict(frame, kind="probability").to_numpy(), axis=0).max())
+
+
+def drawn_probabilities(
+    fit: Fit, frame: pd.DataFrame, n_draws: int = BAND_DRAWS
+) -> Float[np.ndarray, "draws rows classes"]:
+    """Class probabilities under draws of all restarts that count, as many of each as it weighs."""
+    pieces = []
+    for part in fit.parts:
+        n = min(max(1, round(part.weight * n_draws)), len(part.fit.log_q))
+        pieces.append(fit.model.probability_draws(part.fit, frame, draws=n))
+    return np.concatenate(pieces)
+
+
+def _places(frame: pd.DataFrame, whole: Profile) -> list[object]:
+    """Levels, or quantiles of a number with duplicates left out."""
+    if whole.covariate.discrete:
+        return list(whole.covariate.values)
+    found = np.quantile(frame[whole.covariate.name].to_numpy(dtype=float), PLACES)
+    return [float(value) for value in dict.fromkeys(found)]
+
+
+def _band(fit: Fit, frame: pd.DataFrame) -> Float[np.ndarray, "3 rows classes"]:
+    """Predictive probabilities, and the ends of their intervals."""
+    mean = fit.predict(frame, kind="probability").to_numpy()
+    tails = [(1.0 - PROB) / 2.0, (1.0 + PROB) / 2.0]
+    return np.stack([mean, *np.quantile(drawn_probabilities(fit, frame), tails, axis=0)])
+
+
+def _table(index: pd.Index, fit: Fit, frame: pd.DataFrame, fixed: str) -> Summary:
+    mean, low, high = _band(fit, frame)
+    levels = fit.model.design.levels
+    narrow = len(levels) <= MOST_INTERVALS
+    columns: dict[str, object] = {}
+    for k, level in enumerate(levels[:MOST_LEVELS]):
+        columns[str(level)] = mean[:, k]
+        if narrow:
+            ends = np.column_stack([low[:, k], high[:, k]]).tolist()
+            columns[f"{level} interval"] = pd.Series(ends, index)
+    more = f" The first {MOST_LEVELS} of {len(levels)} classes." if len(levels) > MOST_LEVELS else ""
+    other = f" Other covariates {fixed}." if fixed else ""
+    also = f", with {percent(PROB)} intervals" if narrow else ""
+    caption = f"Predicted probability of each class{also}.{other}{more}"
+    titles = {name: f"{percent(PROB)} interval" for name in columns if name.endswith(" interval")}
+    return table(pd.DataFrame(columns, index), caption, titles=titles,
+                 decimals=dict.fromkeys(columns, 2))  # fmt: skip
+
+
+def _shown(band: Float[np.ndarray, "3 rows classes"]) -> list[int]:
+    """Classes that are drawn: of two the second, of many those that move most."""
+    n_classes = band.shape[2]
+    if n_classes == 2:
+        return [1]
+    moved = np.ptp(band[0], axis=0) + band[0].max(axis=0)
+    return sorted(np.argsort(-moved, kind="stable")[:MOST_CURVES].tolist())
+
+
+def _curves(fit: Fit, rows: Profile) -> Summary:
+    levels = fit.model.design.levels
+    band = _band(fit, rows.frame)
+    shown, one = _shown(band), rows.covariate
+    chosen = sample(fit, POINTS_SHOWN)
+
+    def draw(figure: Figure) -> None:
+        upper, lower = figure.subplots(
+            2, 1, sharex=True, height_ratios=[4.0, 0.25 + 0.22 * len(levels)]
+        )
+        for place, k in enumerate(shown):
+            shift = 0.5 * (place / max(len(shown) - 1, 1) - 0.5)
+            _line(upper, rows, band[:, :, k], k, shift)
+        upper.set_ylim(-0.02, 1.02)
+        upper.set_ylabel(
+            f"probability of {shortened(str(levels[1]), 24)}" if shown == [1] else "probability"
+        )
+        upper.grid(axis="y")
+        upper.tick_params(axis="x", length=0)
+        if len(shown) > 1:
+            _named(upper, rows, band[0], [(k, str(levels[k])) for k in shown])
+        _strips(lower, fit, rows, chosen)
+        lower.set_xlabel(shortened(one.name))
+
+    fixed = f" Other covariates {rows.fixed}." if rows.fixed else ""
+    left = len(levels) - len(shown)
+    hidden = f" {left} classes that move less are not drawn." if len(shown) > 1 and left else ""
+    note = f" Marks: {chosen.words}." if chosen.words else ""
+    shape = "dots and bars" if one.discrete else "lines and bands"
+    caption = (
+        f"Predicted class probabilities as {one.name} changes ({shape}: posterior mean and "
+        f"{percent(PROB)} intervals).{fixed} Below: where the rows of each class are.{hidden}{note}"
+    )
+    ends = "; ".join(
+        f"{levels[k]} from {percent(float(band[0, 0, k]))} to {percent(float(band[0, -1, k]))}"
+        for k in shown
+    )
+    alt = f"Class probabilities from the first to the last value of {one.name}: {ends}."
+    height = 3.5 + 0.18 * len(levels)
+    return drawn(draw, alt=alt, caption=caption, size=(7.4, height))
+
+
+def _line(
+    axes: Axes, rows: Profile, lines: Float[np.ndarray, "3 rows"], k: int, shift: float
+) -> None:
+    mean, low, high = lines
+    if rows.covariate.discrete:
+        axes.vlines(rows.x + shift, low, high, color=colour(k), linewidth=1.6)
+        axes.plot(rows.x + shift, mean, marker(k), color=colour(k), markersize=5.5)
+        return
+    axes.fill_between(rows.x, low, high, color=colour(k), alpha=0.18, linewidth=0)
+    axes.plot(rows.x, mean, color=colour(k), linestyle=dash(k), linewidth=2.0)
+
+
+def _named(
+    axes: Axes, rows: Profile, mean: Float[np.ndarray, "rows classes"], classes: list[Any]
+) -> None:
+    """Names of the classes beside the ends of their curves, or above dots."""
+    if rows.covariate.discrete:
+        handles = [
+            axes.plot([], [], marker(k), color=colour(k), label=shortened(name, 20))[0]
+            for k, name in classes
+        ]
+        axes.legend(handles=handles, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=4)
+        return
+    ends = np.array([mean[-1, k] for k, _ in classes])
+    for (k, name), height in zip(classes, apart(ends, 0.075, 0.0, 1.0), strict=True):
+        axes.annotate(shortened(name, 18), (1.01, height), xycoords="axes fraction", va="center",
+                      color=colour(k), fontsize=9, annotation_clip=False)  # fmt: skip
+
+
+def _strips(axes: Axes, fit: Fit, rows: Profile, chosen: Sample) -> None:
+    """One strip per class with a mark for each of its rows."""
+    design, one = fit.model.design, rows.covariate
+    x = places(design.frame, covariate(design.frame, one.name), chosen.at)
+    codes: Int[np.ndarray, " shown"] = np.asarray(design.response, dtype=int)[chosen.at]
+    # the golden ratio spreads consecutive rows evenly, and the same way each time
+    spread = (np.arange(len(x)) * 0.6180339887498949) % 1.0
+    height = codes + 0.56 * (spread - 0.5)
+    for k in range(len(design.levels)):
+        own = codes == k
+        # short strokes in one path are a tenth of the size of as many marks
+        ends = np.stack([height[own] - DOT, height[own] + DOT, np.full(own.sum(), np.nan)])
+        axes.plot(np.repeat(x[own], 3), ends.T.ravel(), color=colour(k), linewidth=2.2, alpha=0.75,
+                  solid_capstyle="butt")  # fmt: skip
+    axes.set_yticks(range(len(design.levels)), [shortened(str(one), 18) for one in design.levels])
+    axes.set_ylim(len(design.levels) - 0.5, -0.5)
+    axes.spines["left"].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+    if one.discrete:
+        level_axis(axes, rows.values)

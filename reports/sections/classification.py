@@ -1,0 +1,174 @@
+"""Classification: how good the probabilities of rows left out are, and which classes are mixed up."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float, Int
+
+from bayesvb.metrics import calibration_error, confusion, scores
+
+from ..checks import Verdict, check
+from ..held_out import FOLDS, HeldOut, held_out
+from ..isotonic import SETS, Reliability, reliability
+from ..logistic import logistic_baseline
+from ..numerals import numeral
+from ..plain import Summary
+from ..reliability_panels import panels
+from ..tables import shaded, table
+
+if TYPE_CHECKING:
+    from bayesvb.fit import Fit
+
+Probabilities = Float[np.ndarray, "rows classes"]
+
+BINS = 20
+"""Bins of the calibration error, of equal width."""
+
+MOST_CLASSES = 15
+"""Classes of the table of what is taken for what."""
+
+LIKELY, CLEARLY = 0.05, 0.005
+"""p-values of calibrated probabilities below which it is worth a look, or a problem."""
+
+MOST_ROWS = 5000
+"""Rows behind the curves; more make them no clearer."""
+
+
+def summary(fit: Fit) -> Summary | None:
+    """Scores beside those of simpler predictions, reliability and confusion."""
+    levels = fit.model.design.levels
+    if not levels:
+        return None
+    found = held_out(fit)
+    linear, why = None, "no row was left out"
+    if found.folds is not None:
+        linear, why = logistic_baseline(fit, found.folds)
+    curves = _reliability(fit, found)
+    checks = [_calibrated(curves, len(found.codes))]
+    if linear is not None:
+        checks.append(_worth_it(found, linear))
+    return {
+        "n_rows": len(found.codes),
+        "folds": FOLDS if found.folds is not None else None,
+        "weighted": fit.model.weights is not None,
+        "bins": BINS,
+        "sets": SETS,
+        "scores": _scores(found, linear, len(levels)),
+        "baseline_missing": why if linear is None else None,
+        "p_value": curves.p_value,
+        "reliability": panels(levels, curves, found),
+        "parts": _parts(levels, curves, found.codes),
+        "confusion": _confusion(levels, found),
+        "checks": checks,
+    }
+
+
+def _reliability(fit: Fit, found: HeldOut) -> Reliability:
+    rng = np.random.default_rng([fit.seed, len(found.codes)])
+    at = np.arange(len(found.codes))
+    if len(at) > MOST_ROWS:
+        at = np.sort(rng.choice(at, MOST_ROWS, replace=False))
+    return reliability(found.probabilities[at], found.codes[at], rng)
+
+
+def _scores(found: HeldOut, linear: Probabilities | None, n_classes: int) -> Summary:
+    shares = np.bincount(found.codes, minlength=n_classes) / len(found.codes)
+    left_out = found.folds is not None
+    given = {"this fit, left out": found.probabilities} if left_out else {}
+    if linear is not None:
+        given["multinomial, left out"] = linear
+    given |= {
+        "this fit, own rows": found.fitted,
+        "class shares": np.tile(shares, (len(found.codes), 1)),
+    }
+    rows = {name: _line(p, found.codes) for name, p in given.items()}
+    frame = pd.DataFrame.from_dict(rows, orient="index").rename_axis("prediction")
+    caption = (
+        "Accuracy: rows whose most probable class is the observed one. Log density: mean log "
+        "probability of the observed class (nats; 0 is perfect). Brier: mean squared distance of "
+        "the probabilities from what happened (0 perfect, 2 worst). Calibration: expected "
+        "calibration error, the mean distance of the largest probability from the share of hits in "
+        f"{BINS} bins of equal width; debiased: its root mean square, less what chance adds."
+    )
+    titles = {"accuracy": "accuracy (%)", "log_density": "log density", "brier": "Brier",
+              "error": "calibration", "debiased": "debiased"}  # fmt: skip
+    decimals = {"accuracy": 1, "log_density": 3, "brier": 3, "error": 3, "debiased": 3}
+    return table(frame, caption, titles=titles, decimals=decimals)
+
+
+def _line(p: Probabilities, codes: Int[np.ndarray, " rows"]) -> dict[str, float]:
+    mean, off = scores(p, codes), calibration_error(p, codes, n_bins=BINS)
+    return {"accuracy": 100.0 * mean.accuracy, "log_density": mean.log_density,
+            "brier": mean.brier, "error": off.error, "debiased": off.debiased}  # fmt: skip
+
+
+def _calibrated(curves: Reliability, n_rows: int) -> Summary:
+    p = curves.p_value
+    verdict: Verdict = "ok" if p >= LIKELY else "look" if p >= CLEARLY else "problem"
+    reading = {
+        "ok": "Rows that are given a probability belong to the class about that often.",
+        "look": "Probabilities are somewhat off: see the reliability curves.",
+        "problem": "Probabilities are clearly off: see the reliability curves before using them "
+        "as such. The most probable class may still be right.",
+    }[verdict]
+    threshold = f"ok: p at least {LIKELY:g}; problem: p < {CLEARLY:g}"
+    return check("Class probabilities calibrated", verdict, f"p = {numeral(p, 3)}",
+                 reading=reading, threshold=threshold)  # fmt: skip
+
+
+def _worth_it(found: HeldOut, linear: Probabilities) -> Summary:
+    at = np.arange(len(found.codes))
+    with np.errstate(divide="ignore"):
+        ours = np.log(found.probabilities[at, found.codes])
+        difference = ours - np.log(linear[at, found.codes])
+    gain = float(difference.sum())
+    se = float(np.sqrt(len(at)) * difference.std(ddof=1)) if np.isfinite(gain) else 0.0
+    verdict: Verdict = "ok" if gain > 2 * se else "problem" if gain < -2 * se else "look"
+    reading = {
+        "ok": "The network predicts rows left out better than multinomial regression.",
+        "look": "The network does not predict clearly better than multinomial regression: the "
+        "simpler model may do.",
+        "problem": "Multinomial regression with the same terms predicts rows left out better.",
+    }[verdict]
+    threshold = "ok: log density of rows left out higher by more than 2 se; problem: lower by 2 se"
+    value = f"{numeral(gain, 1)} nats (se {numeral(se, 1)})"
+    return check("Better than a linear classifier", verdict, value, reading=reading,
+                 threshold=threshold)  # fmt: skip
+
+
+def _parts(levels: tuple[str, ...], curves: Reliability, codes: Int[np.ndarray, " rows"]) -> Summary:
+    rows = {
+        str(level): {
+            "rows": int((codes == k).sum()),
+            "brier": one.brier,
+            "miscalibration": one.miscalibration,
+            "discrimination": one.discrimination,
+            "uncertainty": one.uncertainty,
+        }
+        for k, (level, one) in enumerate(zip(levels, curves.curves, strict=True))
+    }
+    frame = pd.DataFrame.from_dict(rows, orient="index").rename_axis("class").astype({"rows": int})
+    caption = (
+        "Squared error of the probability of each class, in parts: miscalibration (what the curve "
+        "would mend; 0 is best) less discrimination (what the probabilities explain; more is "
+        "better) plus uncertainty (the error of the class's share, whoever predicts)."
+    )
+    return table(frame, caption, titles={"brier": "squared error"},
+                 decimals=dict.fromkeys(list(frame.columns)[1:], 4))  # fmt: skip
+
+
+def _confusion(levels: tuple[str, ...], found: HeldOut) -> Summary:
+    counts = confusion(found.probabilities, found.codes)
+    names = [str(level) for level in levels]
+    often = np.sort(np.argsort(-counts.sum(axis=1), kind="stable")[:MOST_CLASSES])
+    frame = pd.DataFrame(counts, names, names).iloc[often, often]
+    whose = "left out" if found.folds is not None else "to which the model was fitted"
+    more = f" The {MOST_CLASSES} most frequent of {len(names)} classes." if len(often) < len(names) else ""
+    caption = (
+        f"Observed classes (rows) and most probable ones (columns) of rows {whose}: counts, and "
+        f"percent of the rows of the observed class.{more}"
+    )
+    return shaded(frame, caption, corner="observed", across="predicted")
