@@ -32,7 +32,7 @@ def _shown(curves: Reliability, codes: Int[np.ndarray, " rows"]) -> list[int]:
 
 def panels(levels: tuple[str, ...], curves: Reliability, found: HeldOut) -> Summary:
     shown = _shown(curves, found.codes)
-    columns = min(len(shown), 3)
+    columns = 2 if len(shown) == 4 else min(len(shown), 3)
     n_rows = -(-len(shown) // columns)
 
     def draw(figure: Figure) -> None:
@@ -54,7 +54,7 @@ def panels(levels: tuple[str, ...], curves: Reliability, found: HeldOut) -> Summ
         f"regression, which needs no bins. Shading: where it lies in {percent(BAND)} of {numeral(SETS)} sets of "
         f"classes drawn with the predicted probabilities; inside, nothing speaks against them. Grey bars: how often each probability is predicted, by square roots.{other}{more}"
     )
-    size = (4.4, 4.2) if len(shown) == 1 else (0.9 + 2.3 * columns, 0.7 + 2.2 * n_rows)
+    size = (5.0, 4.4) if len(shown) == 1 else (0.9 + 2.3 * columns, 1.1 + 2.2 * n_rows)
     off = [float(np.abs(one.share - one.probability).max()) for one in curves.curves]
     alt = "Reliability curves; largest distance from the diagonal: " + ", ".join(
         f"{levels[k]} {numeral(off[k], 2)}" for k in shown
@@ -68,6 +68,8 @@ def _panel(axes: Axes, one: ReliabilityCurve, predicted: Float[np.ndarray, " row
     axes.stairs(heights, edges, fill=True, color=MUTE, alpha=0.45)
     axes.plot([0.0, 1.0], [0.0, 1.0], color=LINE, linewidth=1.2, zorder=1)
     axes.fill_between(one.probability, one.lower, one.upper, color=SHADE, alpha=0.16, linewidth=0)
+    if len(one.probability) == 1:
+        axes.vlines(one.probability, one.lower, one.upper, color=SHADE, alpha=0.4, linewidth=4.0)
     axes.plot(one.probability, one.share, color=SHADE, linewidth=2.0)
     axes.plot(one.probability[[0, -1]], one.share[[0, -1]], "o", color=INK, markersize=3.0)
     axes.set_xlim(-0.02, 1.02)

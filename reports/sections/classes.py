@@ -142,7 +142,7 @@ def _curves(fit: Fit, rows: Profile) -> Summary:
         )
         for place, k in enumerate(shown):
             shift = 0.5 * (place / max(len(shown) - 1, 1) - 0.5)
-            _line(upper, rows, band[:, :, k], k, shift)
+            _line(upper, rows, band[:, :, k], k, (dash(place), shift))
         upper.set_ylim(-0.02, 1.02)
         upper.set_ylabel(
             f"probability of {shortened(str(levels[1]), 24)}" if shown == [1] else "probability"
@@ -173,15 +173,17 @@ def _curves(fit: Fit, rows: Profile) -> Summary:
 
 
 def _line(
-    axes: Axes, rows: Profile, lines: Float[np.ndarray, "3 rows"], k: int, shift: float
+    axes: Axes, rows: Profile, lines: Float[np.ndarray, "3 rows"], k: int, look: tuple[Any, float]
 ) -> None:
+    """One class: a line of this style with its band, or dots with bars moved by so much."""
     mean, low, high = lines
+    style, shift = look
     if rows.covariate.discrete:
         axes.vlines(rows.x + shift, low, high, color=colour(k), linewidth=1.6)
         axes.plot(rows.x + shift, mean, marker(k), color=colour(k), markersize=5.5)
         return
     axes.fill_between(rows.x, low, high, color=colour(k), alpha=0.18, linewidth=0)
-    axes.plot(rows.x, mean, color=colour(k), linestyle=dash(k), linewidth=2.0)
+    axes.plot(rows.x, mean, color=colour(k), linestyle=style, linewidth=2.0)
 
 
 def _named(

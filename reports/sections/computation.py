@@ -55,7 +55,8 @@ def summary(fit: Fit) -> Summary:
     near = int((bounds >= bounds.max() - NEAR).sum())
     k, n_draws = pareto_k(fit)
     fixed = bool(fit.core.starting_models(2))
-    checks = [_converged(fit), _agree(near, bounds, fixed=fixed)]
+    agree = _combined(fit) if combines(fit) else _agree(near, bounds, fixed=fixed)
+    checks = [_converged(fit), agree]
     return {
         "factors": FACTORS.get(type(fit.model).__name__, "its parameters"),
         "labelled": n_components_of(fit) > 1,
@@ -71,6 +72,7 @@ def summary(fit: Fit) -> Summary:
         "last_gain_per_row": _last_gain(fit),
         "n_restarts": len(bounds),
         "n_near": near,
+        "combined": combines(fit),
         "on_sample": bool((fit.restarts["rows"] < fit.model.source.n_rows).any()),
         "khat": None if k is None else k,
         "khat_draws": n_draws,
@@ -134,6 +136,24 @@ def _agree(near: int, bounds: np.ndarray, *, fixed: bool) -> Summary:
     return check("Restarts agree", verdict, value, reading=reading, threshold=threshold)
 
 
+def combines(fit: Fit) -> bool:
+    """Whether restarts were weighed by their predictions, rather than chosen by their bounds."""
+    return "weight" in fit.restarts
+
+
+def _combined(fit: Fit) -> Summary:
+    n, n_all = len(fit.parts), len(fit.restarts)
+    share = numeral(float(fit.restarts["weight"].max()), 2)
+    reading = (
+        f"The restarts ended at optima of their own; the heaviest of them has weight {share}. They "
+        "are weighed by what they predict: the bound of a restart does not rank its predictions."
+    )
+    if n_all == 1:
+        reading = "Only one start was tried, so nothing is known about other optima."
+    return check("Restarts combined", "ok" if n_all > 1 else "look", f"{n} of {n_all} restarts",
+                 reading=reading, threshold="at least 2 are tried")  # fmt: skip
+
+
 def _close(k: float | None, n_draws: int) -> Summary:
     name, threshold = "Close to the posterior", "k-hat: ok up to 0.5, look up to 0.7"
     if k is None:
@@ -168,14 +188,15 @@ def _restarts(fit: Fit, *, fixed: bool) -> Summary:
             f" The last row is what is left after components were pruned: its bound is that of "
             f"{fit.core.n_components} components."
         )
-    if fit.members:
+    if combines(fit):
         caption = (
             f"{starts}, combined: predictions are mixed and draws shared by weight. LOO: "
-            "leave-one-out log density per row, from the restart's own posterior."
+            "leave-one-out log density per row, from the restart's own posterior, for which the "
+            "weights are best. The bound (ELBO, nats) does not decide."
         )
     titles = {"elbo": "ELBO", "below": "below the best", "n_iter": "passes", "rows": "rows used",
               "best": "kept", "elpd_per_row": "LOO"}  # fmt: skip
-    if fit.members:
+    if combines(fit):
         titles["best"] = "heaviest"
     digits = {"elbo": 1, "below": 1, "seconds": 2, "elpd_per_row": 3, "weight": 3}
     return table(frame, caption, titles=titles, decimals=digits)
@@ -204,10 +225,12 @@ def _trace(fit: Fit) -> Summary:
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
         axes.minorticks_off()
 
+    which, low = "run that is kept", "A curve that ends low has stopped at a worse optimum."
+    if combines(fit):
+        which, low = "restart with the largest weight", "A lower end may well predict better."
     caption = (
         "Distance of the lower bound from the best one, on a log scale, after every accepted "
-        "sweep. Solid: the run that is kept. Dashed: the other restarts. A curve that ends low "
-        "has stopped at a worse optimum."
+        f"sweep. Solid: the {which}. Dashed: the other restarts. {low}"
     )
     alt = (
         f"Lower bound by sweep for {len(fit.traces)} runs; the kept one takes "
