@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -100,9 +101,7 @@ def _region(
         return
     border = axes.contourf(across, up, lead, levels=[0.0, 2.0], colors="none")
     path = border.get_paths()[0]
-    for (low, high), opacity in zip(
-        zip(STRENGTHS[:-1], STRENGTHS[1:], strict=True), OPACITY, strict=True
-    ):
+    for (low, high), opacity in zip(pairwise(STRENGTHS), OPACITY, strict=True):
         if found[k].max() <= low or found[k].min() >= high:
             continue
         step = axes.contourf(across, up, found[k], levels=[low, high], colors=[colour(k)],

@@ -31,6 +31,7 @@ def _shown(curves: Reliability, codes: Int[np.ndarray, " rows"]) -> list[int]:
 
 
 def panels(levels: tuple[str, ...], curves: Reliability, found: HeldOut) -> Summary:
+    """The figure: of two classes one panel, of many those of the most frequent."""
     shown = _shown(curves, found.codes)
     columns = 2 if len(shown) == 4 else min(len(shown), 3)
     n_rows = -(-len(shown) // columns)
@@ -51,8 +52,10 @@ def panels(levels: tuple[str, ...], curves: Reliability, found: HeldOut) -> Summ
     other = f" The curve of {levels[0]} is the same turned round." if len(levels) == 2 else ""
     caption = (
         "Observed share of rows in each class against its predicted probability: isotonic "
-        f"regression, which needs no bins. Shading: where it lies in {percent(BAND)} of {numeral(SETS)} sets of "
-        f"classes drawn with the predicted probabilities; inside, nothing speaks against them. Grey bars: how often each probability is predicted, by square roots.{other}{more}"
+        f"regression, which needs no bins. Shading: where it lies in {percent(BAND)} of "
+        f"{numeral(SETS)} sets of classes drawn with the predicted probabilities; inside, nothing "
+        "speaks against them. Grey bars: how often each probability is predicted, by square "
+        f"roots.{other}{more}"
     )
     size = (5.0, 4.4) if len(shown) == 1 else (0.9 + 2.3 * columns, 1.1 + 2.2 * n_rows)
     off = [float(np.abs(one.share - one.probability).max()) for one in curves.curves]

@@ -52,6 +52,16 @@ def regimes_fit(regimes):
     return model.fit(seed=1, restarts=2, draws=200)
 
 
+@pytest.fixture(scope="session")
+def class_fit():
+    """Network for three classes that overlap, two covariates, two restarts of equal weights."""
+    import bayesvb as bvb
+
+    frame = bvb.datasets.load("iris").iloc[::2][["sepal_length", "petal_width", "label"]]
+    model = bvb.ConditionalMixtureNetwork("label ~ .", frame, n_experts=2)
+    return model.fit(seed=1, restarts=2, draws=60, combine="average")
+
+
 @pytest.fixture
 def unchecked(request):
     """Values of the wrong type, which checked annotations refuse before we can."""

@@ -18,7 +18,8 @@ from bayesvb.reports.sections import SECTIONS
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}
 BUDGET = 500 * 1024
-REGRESSION = [name for name in SECTIONS if name not in ("pairs", "scores", "exact")]
+OWN = ("pairs", "scores", "exact", "classes", "classification")
+REGRESSION = [name for name in SECTIONS if name not in OWN]
 """Sections of a density regression, in their order."""
 
 HOSTILE = "<b>x</b> \"&' $a$"

@@ -65,7 +65,7 @@ FITS = {
 }
 
 
-OWN = ("pairs", "scores", "exact")
+OWN = ("pairs", "scores", "exact", "classes", "classification")
 """Sections of one kind of model that is no regression."""
 
 SOME_LACK = ("conditional", "calibration", "components", "learning", *OWN)
@@ -203,7 +203,17 @@ def test_the_worst_check_decides_and_a_doubt_about_parameters_is_said_as_such():
 @pytest.mark.parametrize("name", [n for n in SECTIONS if n not in ("reproduce", *OWN)])
 def test_the_numbers_of_a_section_are_those_of_the_snapshot(name, plain_fit, monkeypatch):
     monkeypatch.setattr(Figure, "savefig", blank)
-    found = rounded(numbers_only(plain(SECTIONS[name].summary(plain_fit))))
+    like_snapshot(name, SECTIONS[name].summary(plain_fit))
+
+
+@pytest.mark.parametrize("name", ["classes", "classification", "components"])
+def test_the_numbers_of_classes_are_those_of_the_snapshot(name, class_fit, monkeypatch):
+    monkeypatch.setattr(Figure, "savefig", blank)
+    like_snapshot(f"{name}_of_classes", SECTIONS[name].summary(class_fit))
+
+
+def like_snapshot(name, summary):
+    found = rounded(numbers_only(plain(summary)))
     path = SNAPSHOTS / f"report_{name}.json"
     if not path.exists():
         path.parent.mkdir(exist_ok=True)

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from bayesvb.summary import PROB
 
 from ..figures import colour, dash, drawn, marker, shortened
-from ..numerals import numeral, percent
+from ..numerals import percent
 from ..plain import Summary
 from ..profiles import MOST_COMPARED, Profile, covariate, labels, most_moving, profile
 from ..regions import regions
@@ -112,7 +112,9 @@ def _table(index: pd.Index, fit: Fit, frame: pd.DataFrame, fixed: str) -> Summar
         if narrow:
             ends = np.column_stack([low[:, k], high[:, k]]).tolist()
             columns[f"{level} interval"] = pd.Series(ends, index)
-    more = f" The first {MOST_LEVELS} of {len(levels)} classes." if len(levels) > MOST_LEVELS else ""
+    more = (
+        f" The first {MOST_LEVELS} of {len(levels)} classes." if len(levels) > MOST_LEVELS else ""
+    )
     other = f" Other covariates {fixed}." if fixed else ""
     also = f", with {percent(PROB)} intervals" if narrow else ""
     caption = f"Predicted probability of each class{also}.{other}{more}"

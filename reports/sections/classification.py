@@ -1,4 +1,4 @@
-"""Classification: how good the probabilities of rows left out are, and which classes are mixed up."""
+"""Classification: how good probabilities of rows left out are, and what is taken for what."""
 
 from __future__ import annotations
 
@@ -139,7 +139,9 @@ def _worth_it(found: HeldOut, linear: Probabilities) -> Summary:
                  threshold=threshold)  # fmt: skip
 
 
-def _parts(levels: tuple[str, ...], curves: Reliability, codes: Int[np.ndarray, " rows"]) -> Summary:
+def _parts(
+    levels: tuple[str, ...], curves: Reliability, codes: Int[np.ndarray, " rows"]
+) -> Summary:
     rows = {
         str(level): {
             "rows": int((codes == k).sum()),
@@ -166,7 +168,11 @@ def _confusion(levels: tuple[str, ...], found: HeldOut) -> Summary:
     often = np.sort(np.argsort(-counts.sum(axis=1), kind="stable")[:MOST_CLASSES])
     frame = pd.DataFrame(counts, names, names).iloc[often, often]
     whose = "left out" if found.folds is not None else "to which the model was fitted"
-    more = f" The {MOST_CLASSES} most frequent of {len(names)} classes." if len(often) < len(names) else ""
+    more = (
+        f" The {MOST_CLASSES} most frequent of {len(names)} classes."
+        if len(often) < len(names)
+        else ""
+    )
     caption = (
         f"Observed classes (rows) and most probable ones (columns) of rows {whose}: counts, and "
         f"percent of the rows of the observed class.{more}"

@@ -72,7 +72,7 @@ def summary(fit: Fit) -> Summary:
         "last_gain_per_row": _last_gain(fit),
         "n_restarts": len(bounds),
         "n_near": near,
-        "combined": combines(fit),
+        "combined": len(fit.parts) if combines(fit) else None,
         "on_sample": bool((fit.restarts["rows"] < fit.model.source.n_rows).any()),
         "khat": None if k is None else k,
         "khat_draws": n_draws,

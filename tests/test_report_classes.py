@@ -1,0 +1,262 @@
+"""Sections on classes: their numbers against independent computations, and the whole page."""
+
+import re
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from matplotlib.figure import Figure
+
+import bayesvb as bvb
+from bayesvb.blocks import Block, Source
+from bayesvb.reports.held_out import FOLDS, assigned, continued, held_out
+from bayesvb.reports.isotonic import reliability
+from bayesvb.reports.logistic import SEPARATED, predicted, spanning
+from bayesvb.reports.page import html, page_summary
+from bayesvb.reports.plain import plain
+from bayesvb.reports.regions import regions
+from bayesvb.reports.sections import SECTIONS
+from bayesvb.reports.sections.classes import drawn_probabilities
+from bayesvb.reports.spacing import apart
+
+OWN = ("classes", "classification")
+"""Sections that only classes have."""
+
+LACKING = ("conditional", "calibration", "replicates", "accuracy")
+"""Sections that make no sense for classes."""
+
+
+@pytest.fixture(scope="module")
+def fit(class_fit) -> bvb.Fit:
+    return class_fit
+
+
+@pytest.fixture(scope="module")
+def sections(fit) -> dict[str, dict]:
+    return {name: plain(SECTIONS[name].summary(fit)) for name in (*OWN, "components")}
+
+
+@pytest.fixture(scope="module")
+def left_out(fit):
+    return held_out(fit)
+
+
+def blank(figure, buffer, **_) -> None:
+    """Nothing where a picture would be."""
+    buffer.write("<svg></svg>")
+
+
+def cells(table: dict) -> dict[str, list]:
+    return {row["heads"][0]: row["cells"] for row in table["rows"]}
+
+
+def test_the_page_of_classes_has_its_sections_and_is_small(fit):
+    text = html(page_summary({"": fit}))
+    assert all(f'id="{name}"' in text for name in OWN)
+    assert not any(f'id="{name}"' in text for name in LACKING)
+    assert len(text.encode()) < 500 * 1024
+    body = re.sub(r"<(script|svg|pre|code|style).*?</\1>", "", text, flags=re.DOTALL)
+    shown = re.sub(r"<[^>]+>", " ", body)
+    assert not re.search(r"\bnan\b|\binf\b|\bNone\b|\d[eE][+-]\d", shown)
+    assert "2 of 2 restarts" in shown and "mean-field" in shown
+
+
+KINDS = {
+    "two classes, levels, weights": ("s ~ g", {"weights": "w"}),
+    "no covariate": ("g ~ 1", {}),
+    "a number and a response in parts": ("x + y ~ z", {}),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_page_of_every_kind_of_network_builds(kind, monkeypatch):
+    monkeypatch.setattr(Figure, "savefig", blank)
+    formula, options = KINDS[kind]
+    rng = np.random.default_rng(3)
+    x, z = rng.normal(size=(2, 40))
+    columns = {"x": x, "z": z, "y": x + rng.normal(size=40), "w": 1.0 + (z > 0.0),
+               "g": rng.choice(list("abc"), 40), "s": np.where(x > 0.2, "u", "v")}  # fmt: skip
+    frame = pd.DataFrame(columns)
+    model = bvb.ConditionalMixtureNetwork(formula, frame, n_experts=2, **options)
+    summary = page_summary({"": model.fit(seed=1, restarts=1, draws=30)})
+    text, found = html(summary), summary["fits"][0]["sections"]
+    assert (set(OWN) <= set(found)) == ("parts" not in kind)
+    assert (set(LACKING) <= set(found)) == ("parts" in kind)
+    if "weights" in kind:
+        assert "knows no case weights" in text and "Each row counts once" in text
+
+
+def test_probabilities_of_the_table_are_those_of_the_fit(fit, sections):
+    found = sections["classes"]
+    along, other = found["along"], ({"sepal_length", "petal_width"} - {found["along"]}).pop()
+    frame = fit.model.design.frame
+    places = np.quantile(frame[along], [0.05, 0.25, 0.5, 0.75, 0.95])
+    rows = pd.DataFrame({along: np.unique(places), other: frame[other].median()})
+    given_values = np.array([row["cells"] for row in found["table"]["rows"]], dtype=object)
+    expected = fit.predict(rows, kind="probability").to_numpy()
+    assert given_values[:, ::2].astype(float) == pytest.approx(expected)
+    whole = np.concatenate([fit.model.probability_draws(m.fit, rows) for m in fit.parts])
+    low = np.quantile(whole, 0.055, axis=0)
+    # 60 draws of either restart stand behind both
+    assert np.array([[one[0] for one in row] for row in given_values[:, 1::2]]) == pytest.approx(
+        low
+    )
+    assert drawn_probabilities(fit, rows, 10).shape == (10, len(rows), 3)
+
+
+def test_scores_are_those_of_the_rows_left_out(fit, sections, left_out):
+    accuracy, log_density, brier = cells(sections["classification"]["scores"])[
+        "this fit, left out"
+    ][:3]
+    p, happened = left_out.probabilities, np.eye(3)[left_out.codes]
+    assert accuracy == pytest.approx(100.0 * (p.argmax(axis=1) == left_out.codes).mean())
+    assert log_density == pytest.approx(np.log(p[happened == 1.0]).mean())
+    assert brier == pytest.approx(((p - happened) ** 2).sum(axis=1).mean())
+    own = cells(sections["classification"]["scores"])["this fit, own rows"]
+    assert own[1] == pytest.approx(fit.log_density(fit.model.design.frame).mean())
+    assert log_density < own[1]
+
+
+def test_rows_are_left_out_in_folds_with_equal_shares_of_the_classes(left_out):
+    counts = pd.crosstab(left_out.folds, left_out.codes).to_numpy()
+    assert counts.shape == (FOLDS, 3) and (np.ptp(counts, axis=0) <= 1).all()
+    assert left_out.probabilities.sum(axis=1) == pytest.approx(1.0)
+
+
+@given(st.lists(st.integers(0, 3), min_size=5, max_size=60), st.integers(2, 5))
+def test_every_fold_has_its_part_of_every_class(codes, n_folds):
+    folds = assigned(np.array(codes), n_folds, np.random.default_rng(0))
+    for code in set(codes):
+        counts = np.bincount(folds[np.array(codes) == code], minlength=n_folds)
+        assert np.ptp(counts) <= 1
+
+
+def test_an_ascent_that_goes_on_with_all_rows_stays_where_it_is_and_without_some_does_not(fit):
+    one = fit.parts[0].fit
+    whole = Block.joined(fit.model.source.blocks)
+    fitted = one.predict(kind="probability").to_numpy()
+    same = continued(one, Source((whole,)), 10).predict(kind="probability").to_numpy()
+    # a converged ascent gains less than 1e-6 nats per row and pass
+    assert np.abs(same - fitted).max() < 0.01
+    fewer = Source((whole.take(np.arange(0, whole.n_rows, 2)),))
+    moved = continued(one, fewer, 10).predict(kind="probability").to_numpy()
+    assert np.abs(moved - fitted).max() > 0.02
+
+
+def test_rows_of_large_data_are_not_left_out_and_the_page_says_so(fit, monkeypatch):
+    monkeypatch.setattr("bayesvb.reports.held_out.BUDGET", 1e3)
+    monkeypatch.setattr(Figure, "savefig", blank)
+    found = SECTIONS["classification"].summary(fit)
+    assert found["folds"] is None and found["baseline_missing"] == "no row was left out"
+    assert "this fit, left out" not in cells(found["scores"])
+
+
+def test_the_table_of_mistakes_counts_every_row_once(sections, left_out):
+    table = sections["classification"]["confusion"]
+    likely = left_out.probabilities.argmax(axis=1)
+    for k, line in enumerate(table["lines"]):
+        expected = [int(((left_out.codes == k) & (likely == c)).sum()) for c in range(3)]
+        assert line["counts"] == expected and line["total"] == sum(expected)
+        assert line["shares"] == pytest.approx(np.array(expected) / sum(expected))
+
+
+def test_components_serve_the_rows_that_are_most_likely_theirs(fit, sections):
+    table = sections["components"]["served"]
+    frame = fit.components()
+    held = {line["name"]: line["total"] for line in table["lines"]}
+    assert held == {str(k): n for k, n in frame["rows"].items() if n}
+    assert table["columns"] == list(fit.model.design.levels)
+
+
+def by_minimax(p, happened):
+    """Isotonic regression by its formula: max over starts of the min over ends of the means."""
+    values, mean, rows = np.unique(p), [], []
+    for value in values:
+        mean.append(happened[p == value].mean())
+        rows.append((p == value).sum())
+    sums, weights = np.cumsum(np.array(mean) * rows), np.cumsum(rows)
+    n = len(values)
+
+    def average(a, b):
+        first = (sums[a - 1], weights[a - 1]) if a else (0.0, 0.0)
+        return (sums[b] - first[0]) / (weights[b] - first[1])
+
+    return [max(min(average(a, b) for b in range(i, n)) for a in range(i + 1)) for i in range(n)]
+
+
+@settings(max_examples=25)
+@given(st.lists(st.tuples(st.sampled_from([0.0, 0.1, 0.25, 0.4, 0.6, 0.8, 1.0]), st.booleans()),
+                min_size=1, max_size=20))  # fmt: skip
+def test_a_reliability_curve_is_the_isotonic_regression_and_the_error_falls_into_parts(rows):
+    p = np.array([one for one, _ in rows])
+    happened = np.array([float(one) for _, one in rows])
+    both = np.column_stack([1.0 - p, p])
+    curve = reliability(both, happened.astype(int), np.random.default_rng(0), n_sets=3).curves[1]
+    share = np.array(by_minimax(p, happened))
+    assert curve.share == pytest.approx(share)
+    each = share[np.searchsorted(np.unique(p), p)]
+    assert curve.miscalibration == pytest.approx(
+        np.mean((p - happened) ** 2) - np.mean((each - happened) ** 2)
+    )
+    assert curve.discrimination == pytest.approx(happened.var() - np.mean((each - happened) ** 2))
+    assert curve.brier == pytest.approx(np.mean((p - happened) ** 2))
+
+
+def test_probabilities_that_are_right_pass_and_those_too_sure_of_themselves_do_not():
+    rng = np.random.default_rng(5)
+    p_values = []
+    for _ in range(20):
+        p = rng.dirichlet(np.ones(3), 150)
+        codes = np.array([rng.choice(3, p=one) for one in p])
+        p_values.append(reliability(p, codes, rng, n_sets=50).p_value)
+    # twenty uniform numbers: the mean has standard deviation 0.065
+    assert 0.3 < np.mean(p_values) < 0.7 and np.ptp(p_values) > 0.5
+    bold = p**3 / (p**3).sum(axis=1, keepdims=True)
+    found = reliability(bold, codes, rng, n_sets=200)
+    assert found.p_value == 1 / 201
+    assert (found.curves[0].lower <= found.curves[0].upper).all()
+
+
+def test_multinomial_regression_is_at_the_maximum_of_its_likelihood():
+    rng = np.random.default_rng(6)
+    x = rng.normal(size=(80, 2))
+    terms = np.column_stack([np.ones(80), 1e4 * x[:, 0], x[:, 1], x @ [1.0, 2.0]])
+    codes = (x[:, 0] + rng.logistic(size=80) > 0.0).astype(int) + (x[:, 1] > 1.0)
+    basis = spanning(terms)
+    assert basis.shape[1] == 3  # the last column says nothing new
+    p = predicted(basis, codes, basis)
+    # the optimisers stop at a gradient of 1e-5, whatever the number of rows
+    assert np.abs(terms[:, [0, 2]].T @ (np.eye(3)[codes] - p)).max() < 0.01
+    assert predicted(basis, (x[:, 0] > 0.0).astype(int), basis) is None
+
+
+def test_classes_that_terms_separate_have_no_regression_beside_them_and_the_page_says_why():
+    frame = pd.DataFrame({"x": np.r_[np.arange(10.0), np.arange(20.0, 30.0)], "c": list("ab" * 10)})
+    frame["c"] = np.repeat(["a", "b"], 10)
+    fit = bvb.ConditionalMixtureNetwork("c ~ x", frame, n_experts=1).fit(
+        seed=1, restarts=1, draws=30
+    )
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        patch.setattr(Figure, "savefig", blank)
+        found = SECTIONS["classification"].summary(fit)
+    assert found["baseline_missing"] == SEPARATED
+    assert [one["name"] for one in found["checks"]] == ["Class probabilities calibrated"]
+
+
+def test_regions_are_drawn_for_two_numbers_and_name_their_classes(fit):
+    found = regions(fit)
+    assert all(f">{level}<" in found["svg"] for level in fit.model.design.levels)
+    parts = [int(one) for one in re.findall(r"(\d+)\u202f%", found["alt"])]
+    assert len(parts) == 3 and sum(parts) == pytest.approx(100, abs=2)
+
+
+@given(st.lists(st.floats(0.0, 1.0), min_size=1, max_size=8))
+def test_labels_keep_their_distance_and_their_order(wanted):
+    found = apart(np.array(wanted), 0.1, 0.0, 1.0)
+    order = np.argsort(wanted, kind="stable")
+    assert (np.diff(found[order]) >= 0.1 - 1e-9).all()
+    assert found.min() >= -1e-9 and found.max() <= 1.0 + 1e-9
