@@ -20,6 +20,7 @@ from bayesvb.reports.plain import plain
 from bayesvb.reports.regions import regions
 from bayesvb.reports.sections import SECTIONS
 from bayesvb.reports.sections.classes import drawn_probabilities
+from bayesvb.reports.sections.learning import pairs_of
 from bayesvb.reports.spacing import apart
 
 OWN = ("classes", "classification")
@@ -105,6 +106,13 @@ def test_probabilities_of_the_table_are_those_of_the_fit(fit, sections):
         low
     )
     assert drawn_probabilities(fit, rows, 10).shape == (10, len(rows), 3)
+
+
+def test_coefficients_that_are_not_identified_are_folded_away(fit):
+    folded = {one["heading"]: one["table"]["folded"] for one in
+              SECTIONS["posterior"].summary(fit)["parts"]}  # fmt: skip
+    assert folded["Experts"] and folded["Output layer"] and not folded["Shares"]
+    assert all(not pair.name.startswith(("mean", "output", "sigma")) for pair in pairs_of(fit))
 
 
 def test_scores_are_those_of_the_rows_left_out(fit, sections, left_out):

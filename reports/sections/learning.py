@@ -16,6 +16,7 @@ from bayesvb.workbench.mixture_base import AbstractMixture
 from ..figures import BAND, MUTE, drawn, shortened
 from ..numerals import percent
 from ..plain import Summary
+from .model import identified
 from .posterior import OCCUPIED
 from .replicates import density
 
@@ -66,13 +67,14 @@ def summary(fit: Fit) -> Summary | None:
         "n_held": sum(pair.ratio > HIGH for pair in pairs),
         "high": HIGH,
         "smallest_share_drawn": OCCUPIED,
+        "latent": not all(identified(fit, name) for name in fit.model.named_draws(fit).parts),
         "widest": {"name": shown[0].name, "ratio": shown[0].ratio},
         "figure": _figure(shown, len(pairs)),
     }
 
 
 def pairs_of(fit: Fit) -> list[Pair]:
-    """Every parameter that the tables show, of components that are not empty."""
+    """Every parameter that the tables show and that is identified, of components not empty."""
     core = fit.model.relabelled(fit.model.core, fit.order)
     rng = np.random.default_rng([fit.seed, 5])
     given = fit.model.named_draws(PriorDraws(core, core.prior_draws(PRIOR_DRAWS, rng)))
@@ -80,6 +82,8 @@ def pairs_of(fit: Fit) -> list[Pair]:
     shares = named.values["share"].mean(axis=0)
     pairs = []
     for name, part in named.parts.items():
+        if not identified(fit, name):
+            continue
         posterior, prior = named.values[name], given.values[name]
         dims = named.dims[name]
         for place in np.ndindex(posterior.shape[1:]):

@@ -66,6 +66,15 @@ OTHER_NAMES = {
 """Model and name of the draws -> the name above, where the same name means something else."""
 
 
+UNIDENTIFIED = ("expert", "latent", "output")
+"""Of these a map of the latent vector makes others, while all predictions stay as they are."""
+
+
+def identified(fit: Fit, name: str) -> bool:
+    """Whether single numbers of this parameter mean something."""
+    return OTHER_NAMES.get((type(fit.model).__name__, name), name) not in UNIDENTIFIED
+
+
 def summary(fit: Fit) -> Summary:
     """What was fitted, and what was believed before."""
     model, options = fit.model, fit.model.options()

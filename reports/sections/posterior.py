@@ -16,7 +16,7 @@ from ..figures import LINE, colour, drawn, marker, shortened
 from ..numerals import percent, significant
 from ..plain import Summary
 from ..tables import after_uncertainty, table
-from .model import OTHER_NAMES
+from .model import OTHER_NAMES, identified
 
 if TYPE_CHECKING:
     from bayesvb.fit import Fit
@@ -74,7 +74,9 @@ def summary(fit: Fit) -> Summary:
         forest = _forest(rows, heading, occupied) if known in FORESTS else None
         if name == "gamma":
             words = f"{words}: {fit.core.coefficient_meaning()}"
-        parts.append({"heading": heading, "table": _table(rows, words), "forest": forest})
+        shown = _table(rows, words)
+        shown["folded"] = shown["folded"] or not identified(fit, name)
+        parts.append({"heading": heading, "table": shown, "forest": forest})
     return {
         "prob": PROB,
         "covariance": fit.covariance,
