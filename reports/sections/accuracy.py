@@ -43,13 +43,15 @@ def summary(fit: Fit) -> Summary | None:
     linear = baseline(fit) if regresses(fit) else None
     straight = None if linear is None else linear[chosen.at]
     k = np.nan_to_num(np.asarray(loo.pareto_k, dtype=float), nan=-np.inf)
-    checks = [_trusted(k, loo.good_k)]
+    narrow = fit.covariance == "mean-field"
+    checks = [_trusted(k, loo.good_k, narrow=narrow)]
     return {
         "n_rows": len(chosen.at),
         "rows_note": chosen.words,
         "weighted": fit.model.weights is not None,
         "table": _table(loo, waic, straight, chosen),
         "good_k": loo.good_k,
+        "narrow": narrow,
         "n_high": int((k > loo.good_k).sum()),
         "k": _figure(k, loo.good_k, chosen),
         "high": _high(fit, chosen, loo, k),
@@ -95,7 +97,7 @@ def _weights(loo: Elpd) -> Float[np.ndarray, " rows"]:
     return np.ones_like(loo.pointwise) if loo.weights is None else loo.weights
 
 
-def _trusted(k: Float[np.ndarray, " rows"], good: float) -> Summary:
+def _trusted(k: Float[np.ndarray, " rows"], good: float, *, narrow: bool) -> Summary:
     high = int((k > good).sum())
     verdict: Verdict = "ok" if not high else "look"
     if high / len(k) > MANY or (k > 1.0).any():
@@ -105,6 +107,8 @@ def _trusted(k: Float[np.ndarray, " rows"], good: float) -> Summary:
         "look": "Leave-one-out is unreliable for a few rows, which are listed below.",
         "problem": "Leave-one-out is unreliable: single rows have a strong pull on the fit.",
     }[verdict]
+    if narrow and verdict == "ok":
+        reading = "The draws can be reweighted for every row, but are too alike: see below."
     threshold = f"ok: all k up to {good:.2f}; problem: any above 1, or more than {percent(MANY)}"
     value = f"{high} of {counted(len(k), 'row')} high"
     return check("Leave-one-out reliable", verdict, value, reading=reading, threshold=threshold,
