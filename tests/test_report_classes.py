@@ -21,6 +21,7 @@ from bayesvb.reports.regions import regions
 from bayesvb.reports.sections import SECTIONS
 from bayesvb.reports.sections.classes import drawn_probabilities
 from bayesvb.reports.sections.learning import pairs_of
+from bayesvb.reports.sections.reproduce import code
 from bayesvb.reports.spacing import apart
 
 OWN = ("classes", "classification")
@@ -108,6 +109,12 @@ def test_probabilities_of_the_table_are_those_of_the_fit(fit, sections):
     assert drawn_probabilities(fit, rows, 10).shape == (10, len(rows), 3)
 
 
+def test_the_code_of_the_page_says_how_restarts_were_combined(fit):
+    assert "restarts=2, draws=60, combine='average', seed=1" in code(fit)
+    stacked = fit.model.fit(seed=1, restarts=1, draws=30)
+    assert "draws=30, seed=1" in code(stacked)
+
+
 def test_coefficients_that_are_not_identified_are_folded_away(fit):
     folded = {one["heading"]: one["table"]["folded"] for one in
               SECTIONS["posterior"].summary(fit)["parts"]}  # fmt: skip
@@ -137,8 +144,8 @@ def test_rows_are_left_out_in_folds_with_equal_shares_of_the_classes(left_out):
 @given(st.lists(st.integers(0, 3), min_size=5, max_size=60), st.integers(2, 5))
 def test_every_fold_has_its_part_of_every_class(codes, n_folds):
     folds = assigned(np.array(codes), n_folds, np.random.default_rng(0))
-    for code in set(codes):
-        counts = np.bincount(folds[np.array(codes) == code], minlength=n_folds)
+    for label in set(codes):
+        counts = np.bincount(folds[np.array(codes) == label], minlength=n_folds)
         assert np.ptp(counts) <= 1
 
 

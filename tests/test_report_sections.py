@@ -254,11 +254,12 @@ def test_the_verdict_says_what_intervals_are_made_of_and_how_far_they_carry():
     def notes(**facts):
         computation = {
             "covariance": "linear-response", "failure": None, "khat": 0.3, "n_near": 3,
-            "n_restarts": 8, "checks": [], **facts,
+            "n_restarts": 8, "combined": None, "checks": [], **facts,
         }  # fmt: skip
         return " ".join(verdict({"computation": computation})["notes"])
 
     good = notes()
+    assert "5 of 8 restarts are combined by weight" in notes(combined=5)
     assert "linear-response covariance" in good and "k-hat 0.30: the approximation is close" in good
     assert "are to be had" in good and "3 of 8 restarts agree" in good
     assert "are not to be had" in notes(khat=0.9) and "differs" in notes(khat=0.9)

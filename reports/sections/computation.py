@@ -144,12 +144,13 @@ def combines(fit: Fit) -> bool:
 def _combined(fit: Fit) -> Summary:
     n, n_all = len(fit.parts), len(fit.restarts)
     share = numeral(float(fit.restarts["weight"].max()), 2)
-    reading = (
-        f"The restarts ended at optima of their own; the heaviest of them has weight {share}. They "
-        "are weighed by what they predict: the bound of a restart does not rank its predictions."
-    )
+    reading = "They are weighed by what they predict: the bound does not rank their predictions."
     if n_all == 1:
         reading = "Only one start was tried, so nothing is known about other optima."
+    elif n == 1:
+        reading = f"{reading} Beside the one that is kept the others add nothing."
+    else:
+        reading = f"{reading} The heaviest has weight {share}."
     return check("Restarts combined", "ok" if n_all > 1 else "look", f"{n} of {n_all} restarts",
                  reading=reading, threshold="at least 2 are tried")  # fmt: skip
 

@@ -107,8 +107,19 @@ def code(fit: Fit) -> str:
         f"model = bvb.{type(model).__name__}(\n"
         + "".join(f"    {line},\n" for line in lines)
         + f")\nfit = model.fit(restarts={restarts}, draws={count(fit.draws)}, "
-        f"seed={fit.seed})\n" + ("fit = bvb.prune(fit)\n" if before else "")
+        f"{_combine(fit)}seed={fit.seed})\n" + ("fit = bvb.prune(fit)\n" if before else "")
     )
+
+
+def _combine(fit: Fit) -> str:
+    """Argument for what was made of the restarts, unless it is the model's usual one."""
+    weights = fit.restarts["weight"].to_numpy() if "weight" in fit.restarts else None
+    if weights is None:
+        made = "best"
+    else:
+        even = len(weights) > 1 and bool((weights == weights[0]).all())
+        made = "average" if even else "stack"
+    return "" if made == fit.model.default_combination else f"combine={made!r}, "
 
 
 def _changed_priors(priors: Any) -> list[str]:

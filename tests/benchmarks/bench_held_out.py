@@ -4,8 +4,8 @@
 
 Mean log probability of the observed class per row: of the fit to all rows (``fitted``), of its
 leave-one-out criterion from draws (``loo``), of the ascent continued without each fifth of the rows
-as reports do it (``report``), and of new fits to the other four fifths (``refitted``), which is what
-the others estimate. Results: docs/benchmarks/held_out.csv.
+as reports do it (``report``), and of new fits to the other four fifths (``refitted``), which is
+what the others estimate. Results: docs/benchmarks/held_out.csv.
 """
 
 import time
