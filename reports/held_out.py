@@ -3,31 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from bayesvb.blocks import Block, Source
-from bayesvb.engines.cavi import cavi
+from bayesvb.blocks import Block
+from bayesvb.engines.held_out import FOLDS, PASSES, assigned, continued, folds
 
 if TYPE_CHECKING:
     from bayesvb.fit import Fit
 
-FOLDS = 5
-
-MOST_PASSES = 100
-"""Passes over the rows that remain, for each fold."""
-
-FEWEST_PASSES = 3
-"""Passes below which the rows left out would hardly be forgotten."""
-
-BUDGET = 2e7
+BUDGET = 4e7
 """Rows x experts x passes that may be spent: about half a minute."""
-
-TOLERANCE = 1e-5
-"""Gain of the bound per row at which a fold is finished."""
 
 
 @dataclass(frozen=True)
@@ -62,42 +50,22 @@ def held_out(fit: Fit) -> HeldOut:
     model = fit.model
     codes = np.asarray(model.design.response, dtype=int)
     fitted = fit.predict(kind="probability").to_numpy(dtype=float)
-    passes = _affordable(fit)
-    if passes < FEWEST_PASSES or len(codes) < 2 * FOLDS:
+    if not _affordable(fit) or len(codes) < 2 * FOLDS:
         return HeldOut(codes, fitted, fitted, None)
-    folds = assigned(codes, FOLDS, np.random.default_rng([fit.seed, FOLDS]))
     whole = Block.joined(model.source.blocks)
     found = np.zeros_like(fitted)
-    for fold in range(FOLDS):
-        at = np.flatnonzero(folds == fold)
-        rest = Source((whole.take(np.flatnonzero(folds != fold)),), model.source.workers)
+    for at, rest in folds(whole, model.source.workers):
         rows = model.design.frame.iloc[at]
         for part in fit.parts:
-            without = continued(part.fit, rest, passes)
+            sums = continued(part.fit.core, rest, part.fit.sums)
+            without = replace(part.fit, sums=sums)
             given = without.predict(rows, kind="probability").to_numpy(dtype=float)
             found[at] += part.weight * given
-    return HeldOut(codes, found / found.sum(axis=1, keepdims=True), fitted, folds)
+    return HeldOut(codes, found / found.sum(axis=1, keepdims=True), fitted, assigned(whole))
 
 
-def assigned(
-    codes: Int[np.ndarray, " rows"], n_folds: int, rng: np.random.Generator
-) -> Int[np.ndarray, " rows"]:
-    """Fold of each row: as many of each class in every fold as its rows allow."""
-    order = np.lexsort((rng.random(len(codes)), codes))
-    folds = np.empty(len(codes), dtype=int)
-    folds[order] = np.arange(len(codes)) % n_folds
-    return folds
-
-
-def continued(fit: Fit, rest: Source, passes: int) -> Fit:
-    """The fit of one restart, its ascent continued on these rows alone."""
-    q = fit.q
-    sums = fit.core.advance(q, rest.map_reduce(partial(fit.core.local, q)).sums)
-    ascent = cavi(fit.core, rest, sums, tol=TOLERANCE, max_iter=passes)
-    return replace(fit, sums=ascent.sums)
-
-
-def _affordable(fit: Fit) -> int:
+def _affordable(fit: Fit) -> bool:
+    """Whether the ascents of all folds are within the budget."""
     model = fit.model
     one = model.source.n_rows * model.n_components * FOLDS * len(fit.parts)
-    return min(MOST_PASSES, int(BUDGET / one))
+    return bool(one * PASSES <= BUDGET)

@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
+from bayesvb.engines.held_out import FOLDS
 from bayesvb.metrics import calibration_error, confusion, scores
 
 from ..checks import Verdict, check
-from ..held_out import FOLDS, HeldOut, held_out
+from ..held_out import HeldOut, held_out
 from ..isotonic import SETS, Reliability, reliability
 from ..logistic import logistic_baseline
 from ..numerals import numeral

@@ -17,7 +17,8 @@ from tables import keep
 
 import bayesvb as bvb
 from bayesvb.elpd import read_elpd
-from bayesvb.reports.held_out import FOLDS, held_out
+from bayesvb.engines.held_out import FOLDS
+from bayesvb.reports.held_out import held_out
 
 DATA = ("iris", "breast_cancer")
 RESTARTS, EXPERTS = 2, 10
