@@ -145,7 +145,7 @@ def attributes(fit: Fit) -> dict[str, object]:
         **library(),
         "formula": fit.model.formula.canonical(),
         "family": fit.model.family,
-        "n_components": fit.model.options().get("n_components", 1),
+        "n_components": fit.model.options().get(fit.model.size_name, 1),
         "inference_method": "cavi",
         "covariance": fit.covariance,
         "elbo": fit.elbo,

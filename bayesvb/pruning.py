@@ -116,7 +116,7 @@ def _smaller(state: _State, source: Source, climb: Any) -> _State | None:
     """One component less, the smallest one that can be spared; None if none can."""
     if state.core.n_components == 1:
         return None
-    model: Any = rebuilt(state.model, n_components=state.core.n_components - 1)
+    model: Any = rebuilt(state.model, **{state.model.size_name: state.core.n_components - 1})
     posterior = state.core.update(state.sums)
     for spared in reversed(range(state.core.n_components)):
         # in the order of the ascent, in which sticks are broken; labels go by share

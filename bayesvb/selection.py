@@ -175,7 +175,7 @@ def select(
     if n_jobs is not None:
         check_count("n_jobs", n_jobs)
     seed = fresh_seed(seed)
-    models = {k: rebuilt(model, n_components=k) for k in _numbers(model, n_components)}
+    models = {k: rebuilt(model, **{model.size_name: k}) for k in _numbers(model, n_components)}
     fits = _fits(models, n_jobs or processors(), {"seed": seed, "restarts": restarts, **options})
     if not fits:
         raise KeyboardInterrupt
@@ -195,7 +195,7 @@ def _numbers(model: object, n_components: Iterable[int]) -> list[int]:
             f"model is a {type(model).__name__}, not a model",
             hint="give bayesvb.DensityRegression(...) or bayesvb.GaussianMixture(...), not fitted",
         )
-    if "n_components" not in model.options():
+    if model.size_name not in model.options():
         raise DataError(f"{type(model).__name__} has no number of components to select")
     if isinstance(n_components, str) or not isinstance(n_components, Iterable):
         raise DataError(

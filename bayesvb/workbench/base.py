@@ -63,6 +63,9 @@ class AbstractWorkbench(abc.ABC):
     default_combination: ClassVar[str] = "best"
     """What is made of restarts unless told otherwise."""
 
+    size_name: ClassVar[str] = "n_components"
+    """Argument that is the number of components."""
+
     order_rule: ClassVar[str] = ""
     """How components are sorted, in a sentence; empty for a model without components."""
 

@@ -107,6 +107,7 @@ class ConditionalMixtureNetwork(AbstractMixture):
     title = "Conditional mixture network, variational posterior (CAVI)"
     family = "conditional mixture network"
     order_rule = "Components are sorted by share."
+    size_name = "n_experts"
     prior_class = NetworkPriors
     combinations = COMBINATIONS
     default_combination = "stack"

@@ -288,3 +288,12 @@ def test_the_command_line_predicts_probabilities(fit, flowers, tmp_path, monkeyp
     assert done.exit_code == 0, done.output
     assert done.output.splitlines()[0] == "setosa,versicolor,virginica"
     assert len(done.output.splitlines()) == 51
+
+
+@pytest.mark.filterwarnings("ignore::bayesvb.errors.ConvergenceWarning")
+def test_the_number_of_experts_is_selected(regimes):
+    frame = regimes.assign(side=np.where(regimes["y"] > 0.0, "above", "below"))
+    model = bvb.ConditionalMixtureNetwork("side ~ x", frame, n_experts=3)
+    found = bvb.select(model, [1, 2], restarts=1, draws=25, max_iter=40, seed=1)
+    assert [fit.model.n_experts for fit in found.fits.values()] == [1, 2]
+    assert found.fits[2].idata.attrs["n_components"] == 2
