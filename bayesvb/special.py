@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import log_softmax, ndtr, ndtri
+from scipy.special import digamma, gammaln, log_softmax, ndtr, ndtri
 
 LOG_2PI = float(np.log(2.0 * np.pi))
 
@@ -102,6 +102,19 @@ def expected_expit(
         spread = np.sqrt(1.0 + inverse_scale**2 * variance)
         total += weight * ndtr(inverse_scale * mean / spread)
     return np.asarray(np.minimum(total, 1.0))  # the weights sum to one and a little rounding
+
+
+LARGE_SHAPE = 1e6
+"""Argument from which the rest of Stirling's series, of order ``1 / a^3``, is below rounding."""
+
+
+def digamma_excess(a: float | Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+    """``a digamma(a) - log Gamma(a) - a``, in which terms that are large cancel."""
+    a = np.asarray(a, dtype=float)
+    usual = np.minimum(a, LARGE_SHAPE)
+    exact = usual * digamma(usual) - gammaln(usual) - usual
+    series = 0.5 * (np.log(a) - 1.0 - LOG_2PI) - 1.0 / (6.0 * a)
+    return np.asarray(np.where(a < LARGE_SHAPE, exact, series))
 
 
 @lru_cache(maxsize=16)

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
-from scipy.special import expit, logsumexp, softmax
+from scipy.special import expit, logsumexp, polygamma, softmax
 from scipy.stats import norm
 
 from bayesvb.special import (
     SMALLEST_XI,
+    digamma_excess,
     expected_expit,
     expected_softmax,
     jaakkola,
@@ -129,3 +130,19 @@ def test_normal_points_are_standard_normal_and_always_the_same():
     assert_array_equal(points, normal_points.__wrapped__(3))
     assert_allclose(points.mean(axis=0), 0.0, atol=0.01)
     assert_allclose(np.cov(points.T), np.eye(3), atol=0.06)
+
+
+@pytest.mark.parametrize("a", [0.3, 2.0, 50.0, 1e5, 9e5, 1.1e6, 1e8])
+def test_the_digamma_excess_has_the_slope_of_its_terms(a):
+    """``d/da (a digamma(a) - log Gamma(a) - a) = a trigamma(a) - 1``, also where a series is used."""
+    step = 1e-3 * a
+    slope = (digamma_excess(a + step) - digamma_excess(a - step)) / (2.0 * step)
+    assert slope == pytest.approx(a * polygamma(1, a) - 1.0, rel=1e-4, abs=1e-9 / step)
+
+
+def test_the_digamma_excess_stays_finite_and_joins_its_series():
+    assert float(digamma_excess(1e300)) == pytest.approx(
+        0.5 * (np.log(1e300) - np.log(2 * np.pi) - 1)
+    )
+    below, above = digamma_excess(np.array([0.999999e6, 1.000001e6]))
+    assert above - below == pytest.approx(1e-6, rel=0.01)

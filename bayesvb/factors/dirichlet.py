@@ -8,6 +8,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import digamma, gammaln
 
+from bayesvb.special import digamma_excess
+
 
 @dataclass(frozen=True)
 class Dirichlet:
@@ -34,11 +36,11 @@ class Dirichlet:
         """``KL(self || prior)``."""
         mine, theirs = self.concentration, prior.concentration
         return float(
-            gammaln(mine.sum())
-            - gammaln(mine).sum()
-            - gammaln(theirs.sum())
+            digamma_excess(mine).sum()
+            - digamma_excess(mine.sum())
+            - (theirs * self.expected_log).sum()
             + gammaln(theirs).sum()
-            + ((mine - theirs) * self.expected_log).sum()
+            - gammaln(theirs.sum())
         )
 
     def draws(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "draws experts"]:

@@ -8,6 +8,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import digamma, gammaln, poch
 
+from bayesvb.special import digamma_excess
+
 Numbers = float | Float[np.ndarray, "..."]
 
 LEAST_PRECISION = 1e-100
@@ -59,24 +61,24 @@ def gamma_kl(
     Laws that are close keep their digits: differences are taken before logs where that is exact.
     """
     excess = np.subtract(shape, prior_shape)
-    step = np.where(np.abs(excess) <= 1.0, excess, 0.0)
-    log_ratio = np.where(
-        np.abs(excess) <= 1.0,
-        np.log(poch(prior_shape, step)),
-        gammaln(shape) - gammaln(prior_shape),
-    )
     growth = np.subtract(rate, prior_rate) / prior_rate
     log_growth = np.where(
         np.abs(growth) < 0.5,
         np.log1p(np.clip(growth, -0.5, 0.5)),
         np.log(rate) - np.log(prior_rate),
     )
-    return np.asarray(
+    near = (
         excess * digamma(shape)
-        - log_ratio
-        + prior_shape * log_growth
+        - np.log(poch(prior_shape, np.where(np.abs(excess) <= 1.0, excess, 0.0)))
         + shape * (np.subtract(prior_rate, rate) / rate)
     )
+    far = (
+        digamma_excess(shape)
+        - prior_shape * digamma(shape)
+        + gammaln(prior_shape)
+        + shape * np.divide(prior_rate, rate)
+    )
+    return np.asarray(np.where(np.abs(excess) <= 1.0, near, far) + prior_shape * log_growth)
 
 
 def precision_draws(

@@ -6,7 +6,7 @@ Heins et al. (2024), arXiv:2408.16429, section 4 and appendix C: five pinwheels 
 seven UCI data sets with 20; training sets double in size, 16 starts each, one test set (2000 rows
 of the pinwheel, otherwise as many as in the paper; it does not say for banknote and iris). The row
 ``single`` averages over starts with the paper's prior; ``average`` and ``stack`` combine all
-starts, a third of which have each prior scale. ECE has 20 bins of equal width. ``sweeps`` is the
+starts, half of which have each prior scale. ECE has 20 bins of equal width. ``sweeps`` is the
 paper's rule: an exponential is fitted to the bound, and ends at 95 % of its decay.
 
 Standardisation is that of the training rows. Seconds are those of one start on all processors.
