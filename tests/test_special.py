@@ -134,7 +134,7 @@ def test_normal_points_are_standard_normal_and_always_the_same():
 
 @pytest.mark.parametrize("a", [0.3, 2.0, 50.0, 1e5, 9e5, 1.1e6, 1e8])
 def test_the_digamma_excess_has_the_slope_of_its_terms(a):
-    """``d/da (a digamma(a) - log Gamma(a) - a) = a trigamma(a) - 1``, also where a series is used."""
+    """``d/da (a digamma(a) - log Gamma(a) - a) = a trigamma(a) - 1``, with the series too."""
     step = 1e-3 * a
     slope = (digamma_excess(a + step) - digamma_excess(a - step)) / (2.0 * step)
     assert slope == pytest.approx(a * polygamma(1, a) - 1.0, rel=1e-4, abs=1e-9 / step)
