@@ -1,6 +1,6 @@
 """Time per sweep, sweeps to convergence and held-out density of networks, with a fixed workload.
 
-    python tests/benchmarks/bench_network.py            speed and acceleration
+    python tests/benchmarks/bench_network.py            speed, scaling and acceleration
     python tests/benchmarks/bench_network.py density    held-out density on the pinwheel as well
 
 Milliseconds are the least processor time of a sweep on one thread. The workload (an inverse of
@@ -13,7 +13,9 @@ import time
 from functools import partial
 
 import numpy as np
+import pandas as pd
 from sklearn.datasets import load_breast_cancer
+from tables import keep
 from threadpoolctl import threadpool_limits
 
 from bayesvb.blocks import Block, Source
@@ -147,6 +149,25 @@ def speed():
         print(f"h={latents}:", *(f"{way} {ms:.2f}" for way, ms in timed), "ms")
 
 
+def scaling():
+    """Milliseconds of a sweep against the numbers of columns, experts, latents, one at a time."""
+    rng, records = np.random.default_rng(0), []
+    usual = {"columns": 4, "experts": 10, "latents": 4}
+    for name, values in (
+        ("columns", (2, 4, 8, 16, 32)),
+        ("experts", (5, 10, 20, 40)),
+        ("latents", (1, 2, 4, 8)),
+    ):
+        for value in values:
+            size = usual | {name: value}
+            block = block_of(rng.normal(size=(1600, size["columns"])), rng.integers(0, 5, 1600))
+            model = network(
+                size["columns"] + 1, 5, experts=size["experts"], latents=size["latents"]
+            )
+            records.append({"varied": name, **size, "ms": sweep_time(model, block, 15)})
+    keep(pd.DataFrame(records), "network_scaling")
+
+
 def acceleration():
     """Sweeps to convergence with and without extrapolation."""
     for n in (200, 1600):
@@ -176,6 +197,7 @@ if __name__ == "__main__":
     keep_freed_memory()
     with threadpool_limits(1):
         speed()
+        scaling()
         acceleration()
         if "density" in sys.argv:
             density()
