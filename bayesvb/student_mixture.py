@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -271,3 +271,17 @@ def _bad_parameter(
         f"{name}[{', '.join(map(str, at))}] = {value[at]:g} of the mixture is not {wanted}",
         hint="the last position is the row: look for extreme values among its covariates",
     )
+
+
+def joint_log_density(
+    marginals: Sequence[StudentMixture], observed: Float[np.ndarray, "responses rows"]
+) -> Float[np.ndarray, " rows"]:
+    """Log density of responses that are independent given the expert; weights are the first's."""
+    with np.errstate(divide="ignore"):  # a weight may vanish far out
+        terms = np.log(marginals[0].weights)
+    for one, values in zip(marginals, observed, strict=True):
+        dof = one.dof[:, None]
+        size = np.hypot(1.0, (values - one.location) / (one.scale * np.sqrt(dof)))
+        constant = np.log(poch(0.5 * dof, 0.5)) - 0.5 * np.log(np.pi * dof)
+        terms = terms + (constant - np.log(one.scale) - (dof + 1.0) * np.log(size))
+    return np.asarray(logsumexp(terms, axis=0))

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import logsumexp, poch
 
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.linalg import products, quadratic_weights
 from bayesvb.outputs.base import LatentPredictive
-from bayesvb.student_mixture import StudentMixture
+from bayesvb.student_mixture import StudentMixture, joint_log_density
 
 
 def matched(
@@ -50,12 +49,5 @@ def log_density_of(
     responses: Float[np.ndarray, "responses rows"],
 ) -> Float[np.ndarray, " rows"]:
     """Log density of all responses of each row, independent given the expert."""
-    with np.errstate(divide="ignore"):  # a weight may vanish far out
-        terms = np.log(latents.weights)
-    for number, observed in enumerate(responses):
-        one = matched(posterior, latents, number)
-        dof = one.dof[:, None]
-        size = np.hypot(1.0, (observed - one.location) / (one.scale * np.sqrt(dof)))
-        constant = np.log(poch(0.5 * dof, 0.5)) - 0.5 * np.log(np.pi * dof)
-        terms = terms + (constant - np.log(one.scale) - (dof + 1.0) * np.log(size))
-    return np.asarray(logsumexp(terms, axis=0))
+    marginals = [matched(posterior, latents, number) for number in range(len(responses))]
+    return joint_log_density(marginals, responses)

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import logsumexp, poch
 
 from bayesvb.blocks import BLOCK_ROWS
 from bayesvb.errors import DataError
 from bayesvb.predict import predict
-from bayesvb.student_mixture import StudentMixture
+from bayesvb.student_mixture import StudentMixture, joint_log_density
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from bayesvb.design import Rows
     from bayesvb.fit import Fit
     from bayesvb.workbench.density import DensityRegression
+    from bayesvb.workbench.mixture_base import AbstractMixture
 
 
 def predictive(
@@ -71,7 +71,7 @@ def by_label(distribution: StudentMixture, n_components: int) -> StudentMixture:
 
 
 def weights_at(
-    model: DensityRegression, fit: Fit, rows: Rows, draws: int | None
+    model: AbstractMixture, fit: Fit, rows: Rows, draws: int | None
 ) -> Float[np.ndarray, "draws rows experts"]:
     """Draws of the component weights at each complete row."""
     block = model.block(rows)
@@ -88,13 +88,6 @@ def log_density(model: DensityRegression, fit: Fit, rows: Rows) -> pd.Series:
     values = np.full(len(rows.index), np.nan)
     names = model.design.response_names
     given = [predictive(model, fit, rows, name) for name in names]
-    observed = np.asarray(rows.response, dtype=float)
-    with np.errstate(divide="ignore"):  # a weight may vanish far out
-        terms = np.log(given[0].weights)
-    for i, one in enumerate(given):
-        dof = one.dof[:, None]
-        size = np.hypot(1.0, (observed[:, i] - one.location) / (one.scale * np.sqrt(dof)))
-        constant = np.log(poch(0.5 * dof, 0.5)) - 0.5 * np.log(np.pi * dof)
-        terms = terms + (constant - np.log(one.scale) - (dof + 1.0) * np.log(size))
-    values[rows.complete] = logsumexp(terms, axis=0)
+    observed = np.asarray(rows.response, dtype=float).T
+    values[rows.complete] = joint_log_density(given, observed)
     return pd.Series(values, rows.index, name="log_density")

@@ -30,7 +30,7 @@ from bayesvb.options import check_count
 from bayesvb.parts import Draws
 from bayesvb.priors import NetworkPriors, check_priors
 from bayesvb.student_mixture import StudentMixture
-from bayesvb.workbench import network_draws, network_prediction
+from bayesvb.workbench import density_prediction, network_draws, network_prediction
 from bayesvb.workbench.base import blank_sums
 from bayesvb.workbench.density_draws import expected_shares
 from bayesvb.workbench.fitting import COMBINATIONS
@@ -263,7 +263,7 @@ class ConditionalMixtureNetwork(AbstractMixture):
         self, fit: Fit, data: object, draws: int | None
     ) -> Float[np.ndarray, "draws rows experts"]:
         """Draws of the gate's weights at each complete row."""
-        return network_prediction.weights_at(self, fit, self.rows(data), draws)
+        return density_prediction.weights_at(self, fit, self.rows(data), draws)
 
     def prior_table(self) -> pd.DataFrame:
         """Prior of every parameter, in the units of the data where it has any."""

@@ -170,14 +170,3 @@ def _joint(
     pieces = log_lik_blocks(fit.core, Source((model.block(rows),)), fit.draws, model.log_unit)
     found = [logsumexp(piece, axis=0) - np.log(count(fit.draws)) for piece in pieces]
     return np.concatenate(found)
-
-
-def weights_at(
-    model: ConditionalMixtureNetwork, fit: Fit, rows: Rows, draws: int | None
-) -> Float[np.ndarray, "draws rows experts"]:
-    """Draws of the gate's weights at each complete row."""
-    block = model.block(rows)
-    first = {name: values[:draws] for name, values in fit.draws.items()}
-    weights = np.exp(fit.core.log_weights(first, block))
-    whole = np.broadcast_to(weights, (*weights.shape[:2], block.n_rows))
-    return np.moveaxis(whole, 1, 2)
