@@ -12,7 +12,6 @@ from scipy.special import logsumexp
 
 from bayesvb.blocks import Source
 from bayesvb.elpd import Elpd
-from bayesvb.engines.held_out import held_out_density
 from bayesvb.linear_response import LinearResponse, withheld
 from bayesvb.models.ensemble import Ensemble, joined
 from bayesvb.named_draws import count, log_lik_blocks
@@ -107,11 +106,8 @@ def combined(weights: Float[np.ndarray, " members"], each: Sequence[Elpd]) -> El
     )
 
 
-def held_out(core: Any, source: Source, sums: Any, draws: Draws) -> Float[np.ndarray, " rows"]:
-    """Log density of every row left out: from folds, or by importance sampling."""
-    own = held_out_density(core, source, sums)
-    if own is not None:
-        return own
+def held_out(core: Any, source: Source, draws: Draws) -> Float[np.ndarray, " rows"]:
+    """Leave-one-out log density of every row, by Pareto-smoothed importance sampling."""
     parts = []
     for block in log_lik_blocks(core, source, draws, 0.0):
         log_weights, _ = psis(-block)

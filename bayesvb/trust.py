@@ -133,7 +133,7 @@ def _criterion(fit: Fit, estimate: Callable[[Fit], object]) -> object:
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         each = [read_elpd(estimate(member.fit)) for member in fit.members]
-    for text in dict.fromkeys(str(warning.message) for warning in said[:1]):
-        warnings.warn(f"in one restart or more: {text}", stacklevel=4)
+    if said:
+        warnings.warn(f"in one restart or more: {said[0].message}", stacklevel=4)
     whole = combined(weights, each)
     return elpd_data(replace(whole, labels=fit.model.design.index))

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from bayesvb.blocks import BLOCK_ROWS, Source
+from bayesvb.blocks import BLOCK_ROWS, Block, Source
 from bayesvb.engines.cavi import Ascent, cavi
 from bayesvb.engines.starts import (
     SAMPLE_ROWS,
     STARTS,
+    AbstractStart,
     Starter,
     sample_rows,
     together_start,
@@ -144,8 +145,7 @@ def search(
             start_rng = np.random.default_rng(seeds[number])
             sample = sample_rows(screened, SAMPLE_ROWS, start_rng)
             start = beginning.divide(sample, model.n_components, start_rng)
-            sums = beginning.model.set_out(screened, start.responsibilities, start_rng)
-            runs.append(_run(beginning, screened, sums, effort, _numbered(watch, number)))
+            runs.append(_run(beginning, screened, start, effort, _numbered(watch, number)))
             if runs[-1].ascent.interrupted:
                 break
     except KeyboardInterrupt:
@@ -194,11 +194,16 @@ def _numbered(watch: Watch | None, number: int) -> Callable[[int, float], None] 
 def _run(
     beginning: _Beginning,
     source: Source,
-    sums: Any,
+    start: AbstractStart,
     effort: Effort,
     watch: Callable[[int, float], None] | None,
 ) -> Run:
     began, model = time.perf_counter(), beginning.model
+
+    def divide(block: Block) -> Any:
+        return model.begin(block, start.responsibilities(block))
+
+    sums = model.start(source.map_reduce(divide))
     ascent = cavi(model, source, sums, **vars(effort), watch=watch)
     slack = source.map_reduce(partial(model.slack, model.update(ascent.sums)))
     return Run(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
 import numpy as np
@@ -16,9 +16,6 @@ from bayesvb.stats import Slack, Stats, Sweep
 
 PosteriorT = TypeVar("PosteriorT")
 SumsT = TypeVar("SumsT", bound=Stats)
-
-Divide = Callable[[Block], Float[np.ndarray, "experts rows"]]
-"""Responsibilities with which a fit sets out."""
 
 
 class AbstractModel(abc.ABC, Generic[PosteriorT, SumsT]):
@@ -107,14 +104,6 @@ class AbstractModel(abc.ABC, Generic[PosteriorT, SumsT]):
     def start(self, sums: Any) -> SumsT:
         """Statistics of the first posterior, from the sums of ``begin`` over all rows."""
         return cast(SumsT, sums)
-
-    def set_out(self, source: Source, divide: Divide, rng: np.random.Generator) -> SumsT:
-        """Statistics with which an ascent sets out: those of a (soft) partition of the rows.
-
-        A model that needs no partition draws something else.
-        """
-        sums = source.map_reduce(lambda block: self.begin(block, divide(block)))
-        return self.start(sums)
 
     @abc.abstractmethod
     def draws(self, posterior: PosteriorT, n: int, rng: np.random.Generator) -> Draws:

@@ -11,6 +11,7 @@ from jaxtyping import Float
 
 from bayesvb.blocks import Source
 from bayesvb.engines.cavi import Ascent
+from bayesvb.engines.held_out import held_out_density
 from bayesvb.engines.restarts import Effort, Run, Search
 from bayesvb.fit import Fit
 from bayesvb.linear_response import sampled_response, withheld
@@ -114,11 +115,14 @@ def weighed(
 def _held_out(
     run: Run, source: Source, wanted: Wanted, seed: np.random.SeedSequence
 ) -> Float[np.ndarray, " rows"]:
-    """Held-out density of every row under one run."""
+    """Held-out density of every row under one run: from folds, or from draws."""
+    own = held_out_density(run.model, source, run.ascent.sums)
+    if own is not None:
+        return own
     posterior = run.model.update(run.ascent.sums)
     n_draws = min(wanted.n_draws, WEIGHING_DRAWS)
     draws = run.model.draws(posterior, n_draws, np.random.default_rng(seed))
-    return held_out(run.model, source, run.ascent.sums, draws)
+    return held_out(run.model, source, draws)
 
 
 def case_weights(source: Source) -> Float[np.ndarray, " rows"] | None:
