@@ -6,10 +6,11 @@ import os
 import warnings
 from collections.abc import Sequence
 from difflib import get_close_matches
+from typing import Any
 
 import numpy as np
 
-from bayesvb.engines.restarts import Search
+from bayesvb.engines.cavi import Ascent
 from bayesvb.errors import ConvergenceWarning, DataError
 
 
@@ -55,20 +56,20 @@ def fresh_seed(seed: int | None) -> int:
     return int(seed)
 
 
-def warn_if_unfinished(found: Search, max_iter: int) -> None:
-    """Warn of a search that was interrupted, or whose best run ran out of passes."""
-    trace = found.final.trace
-    if found.interrupted:
+def warn_if_unfinished(ascents: Sequence[Ascent[Any]], max_iter: int, *, interrupted: bool) -> None:
+    """Warn of a search that was interrupted, or of kept runs that ran out of passes."""
+    unfinished = [ascent.trace for ascent in ascents if not ascent.converged]
+    if interrupted:
         warnings.warn(
             "the fit was interrupted; this is the best state so far, with converged=False",
             ConvergenceWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
-    elif not found.final.converged:
-        gain = float(trace[-1] - trace[-2]) if len(trace) > 1 else np.nan
+    elif unfinished:
+        gain = max(float(t[-1] - t[-2]) if len(t) > 1 else np.nan for t in unfinished)
         warnings.warn(
             f"the bound was still rising (by {gain:.2g}) after max_iter={max_iter} passes; "
             "raise max_iter, or use fewer components",
             ConvergenceWarning,
-            stacklevel=3,
+            stacklevel=4,
         )

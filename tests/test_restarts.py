@@ -20,7 +20,7 @@ def model(data, **options):
     return bvb.DensityRegression(FORMULA, data, **{"n_components": 2, **options})
 
 
-def searched(fitted, restarts, *, seed=1, watch=None, source=None, **effort):
+def searched(fitted, restarts, *, seed=1, watch=None, source=None, rough=False, **effort):
     seeds = np.random.SeedSequence(seed).spawn(restarts + 1)
     return search(
         fitted.core,
@@ -28,6 +28,7 @@ def searched(fitted, restarts, *, seed=1, watch=None, source=None, **effort):
         restarts=restarts,
         effort=Effort(**effort),
         seeds=seeds,
+        rough=rough,
         watch=watch,
     )
 
@@ -152,6 +153,50 @@ def test_bounds_on_a_sample_are_in_the_units_of_the_data(regimes, small_screen):
     assert differences.between(0.15 * whole, 0.4 * whole).all()  # 40 of 150 rows
     for number in (1, 2):
         assert here.traces[number][-1] == pytest.approx(here.restarts.loc[number, "elbo"])
+
+
+# -- rough runs, some of which go on -------------------------------------------------------------
+
+
+def test_only_the_runs_that_count_go_on_until_they_converge(regimes):
+    fitted = model(regimes, n_components=3)
+    rough, whole = (searched(fitted, 4, rough=one) for one in (True, False))
+    found = rough.settled([2, 0], Effort())
+    for number in (1, 3):
+        assert found.runs[number] is rough.runs[number]
+    for number in (0, 2):
+        run, before = found.runs[number], rough.runs[number]
+        length = len(before.ascent.trace)
+        assert_array_equal(run.ascent.trace[:length], before.ascent.trace)
+        assert (np.diff(run.ascent.trace) >= -ROUNDING * abs(run.ascent.bound)).all()
+        assert run.ascent.n_iter > before.ascent.n_iter and run.ascent.converged
+        assert run.ascent.bound == pytest.approx(whole.runs[number].ascent.bound, abs=0.01)
+        assert bound_of(run.model, fitted.source, run.ascent.sums) == run.ascent.bound
+        assert run.score == run.ascent.bound
+    assert sum(run.ascent.n_iter for run in rough.runs) < sum(r.ascent.n_iter for r in whole.runs)
+
+
+def test_a_run_that_used_all_its_passes_does_not_go_on(regimes):
+    rough = searched(model(regimes), 2, rough=True, max_iter=5)
+    found = rough.settled([0, 1], Effort(max_iter=5))
+    assert found.runs == rough.runs and not found.final.converged
+
+
+@pytest.mark.parametrize("calls", [1, 2])
+def test_ctrl_c_while_runs_go_on_keeps_them_all(regimes, calls, monkeypatch):
+    cavi, count = engine.cavi, []
+
+    def stopped(*arguments, **options):
+        count.append(1)
+        if len(count) > calls - 1:
+            raise KeyboardInterrupt
+        return cavi(*arguments, **options)
+
+    rough = searched(model(regimes), 3, rough=True)
+    monkeypatch.setattr(engine, "cavi", stopped)
+    found = rough.settled([0, 1, 2], Effort())
+    assert found.interrupted and len(found.runs) == 3
+    assert found.runs[1:] == rough.runs[1:]
 
 
 # -- Ctrl-C --------------------------------------------------------------------------------------

@@ -137,7 +137,7 @@ def test_stacking_is_at_least_as_good_as_the_best_bound_left_out(fits, wave):
     fit = fits["stack"]
     best = fit.model.fit(combine="best", **OPTIONS)
     assert read_elpd(fit.loo()).elpd > read_elpd(best.loo()).elpd - 1.0
-    assert fit.restarts["elbo"].max() == best.elbo
+    assert fit.restarts["elbo"].max() == pytest.approx(best.elbo, abs=0.01)  # stops elsewhere
 
 
 def test_predictive_density_is_the_mixture_of_the_members(fits, wave):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -21,6 +21,9 @@ from bayesvb.engines.starts import (
     together_start,
 )
 from bayesvb.models.base import AbstractModel
+
+ROUGH = 10.0
+"""Multiple of ``tol`` at which runs stop first if only some of them will count."""
 
 SCREEN_ROWS = 20_000
 """With more rows than this, starts are compared on a sample and only the best sees all rows."""
@@ -100,6 +103,25 @@ class Search:
             return run.ascent
         return _on_all_rows(run.model, source, run.ascent.sums, effort, None)
 
+    def settled(self, numbers: Iterable[int], effort: Effort) -> Search:
+        """The search after these runs went on until they meet this effort.
+
+        Runs over a sample do not: they are finished on all rows.
+        """
+        if self.interrupted or self.final is not self.runs[self.best].ascent:
+            return self
+        runs, interrupted = list(self.runs), False
+        try:
+            for number in numbers:
+                runs[number] = _continued(runs[number], self.screened, effort)
+                interrupted = runs[number].ascent.interrupted
+                if interrupted:
+                    break
+        except KeyboardInterrupt:
+            interrupted = True
+        final = runs[self.best].ascent
+        return replace(self, runs=tuple(runs), final=final, interrupted=interrupted)
+
 
 Watch = Callable[[int, int, float], None]
 """Called with the number of the run, the passes so far and the bound."""
@@ -112,6 +134,7 @@ def search(
     restarts: int,
     effort: Effort,
     seeds: Sequence[np.random.SeedSequence],
+    rough: bool = False,
     watch: Watch | None = None,
 ) -> Search:
     """Best of several ascents.
@@ -131,6 +154,8 @@ def search(
     effort : Effort
     seeds : sequence of SeedSequence
         One more than restarts; the last one draws the sample of a large source.
+    rough : bool
+        Runs stop at ``ROUGH`` times the tolerance, for those that count to be ``settled``.
     watch : callable, optional
     """
     rng = np.random.default_rng(seeds[restarts])
@@ -138,6 +163,7 @@ def search(
     if source.n_rows > SCREEN_ROWS:
         sample = sample_rows(source, SCREEN_ROWS // 2, rng)
         screened = Source(tuple(sample.split(BLOCK_ROWS)), source.workers)
+    first = replace(effort, tol=ROUGH * effort.tol) if rough else effort
     runs: list[Run] = []
     beginnings = _beginnings(model, restarts)
     try:
@@ -145,7 +171,7 @@ def search(
             start_rng = np.random.default_rng(seeds[number])
             sample = sample_rows(screened, SAMPLE_ROWS, start_rng)
             start = beginning.divide(sample, model.n_components, start_rng)
-            runs.append(_run(beginning, screened, start, effort, _numbered(watch, number)))
+            runs.append(_run(beginning, screened, start, first, _numbered(watch, number)))
             if runs[-1].ascent.interrupted:
                 break
     except KeyboardInterrupt:
@@ -205,16 +231,38 @@ def _run(
 
     sums = model.start(source.map_reduce(divide))
     ascent = cavi(model, source, sums, **vars(effort), watch=watch)
-    slack = source.map_reduce(partial(model.slack, model.update(ascent.sums)))
     return Run(
         start=beginning.start,
         prior=beginning.prior,
         model=model,
         ascent=ascent,
-        score=ascent.bound + slack.value,
+        score=_score(model, source, ascent),
         n_rows=source.n_rows,
         total_weight=source.total_weight,
         seconds=time.perf_counter() - began,
+    )
+
+
+def _score(model: AbstractModel[Any, Any], source: Source, ascent: Ascent[Any]) -> float:
+    """What runs are ranked by."""
+    slack = source.map_reduce(partial(model.slack, model.update(ascent.sums)))
+    return float(ascent.bound + slack.value)
+
+
+def _continued(run: Run, source: Source, effort: Effort) -> Run:
+    """The run with as many further passes as it may have."""
+    began, before = time.perf_counter(), run.ascent
+    passes = effort.max_iter - before.n_iter
+    if passes < 1:
+        return run
+    more = cavi(run.model, source, before.sums, **vars(replace(effort, max_iter=passes)))
+    trace = np.concatenate([before.trace, more.trace[1:]])
+    ascent = replace(more, trace=trace, n_iter=before.n_iter + more.n_iter)
+    return replace(
+        run,
+        ascent=ascent,
+        score=_score(run.model, source, ascent),
+        seconds=run.seconds + time.perf_counter() - began,
     )
 
 

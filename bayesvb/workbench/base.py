@@ -26,7 +26,6 @@ from bayesvb.options import (
     check_positive,
     fresh_seed,
     processors,
-    warn_if_unfinished,
 )
 from bayesvb.parts import Draws
 from bayesvb.workbench.fitting import Seeds, Wanted, fitted
@@ -221,7 +220,8 @@ class AbstractWorkbench(abc.ABC):
         seed : int, optional
             Same seed, same bits. A fresh one is drawn, and kept in the fit, if left out.
         tol : float
-            Stop when the bound gains less than this per row and sweep, twice in a row.
+            Stop when the bound gains less than this per row and sweep, twice in a row; at ten
+            times this in restarts to which stacking gives no weight.
         max_iter : int
             Passes over the rows of one ascent.
         covariance : {"linear-response", "mean-field"}
@@ -253,9 +253,14 @@ class AbstractWorkbench(abc.ABC):
         *starts, last, rows = np.random.SeedSequence(seed).spawn(restarts + 3)
         source = replace(self.source, workers=n_jobs or processors())
         found = search(
-            self.core, source, restarts=restarts, effort=effort, seeds=starts, watch=progress
+            self.core,
+            source,
+            restarts=restarts,
+            effort=effort,
+            seeds=starts,
+            rough=wanted.rough,
+            watch=progress,
         )
-        warn_if_unfinished(found, max_iter)
         return fitted(self, found, source, wanted, Seeds(last, rows))
 
     def __str__(self) -> str:

@@ -16,6 +16,7 @@ from bayesvb.engines.restarts import Effort, Run, Search
 from bayesvb.fit import Fit
 from bayesvb.linear_response import sampled_response, withheld
 from bayesvb.models.base import AbstractModel
+from bayesvb.options import warn_if_unfinished
 from bayesvb.run_tables import restart_table, traces
 from bayesvb.stacking import Member, distinct, held_out, kept, stacked
 from bayesvb.weighted_ranks import stacking_weights
@@ -56,6 +57,11 @@ class Wanted:
     seed: int
     began: float
 
+    @property
+    def rough(self) -> bool:
+        """Whether only some of the restarts will count, and need to converge."""
+        return self.combine == "stack"
+
 
 @dataclass(frozen=True)
 class Seeds:
@@ -72,12 +78,17 @@ def fitted(
     weights, columns = weighed(found, wanted, seeds.draws)
     if "elpd_per_row" in columns:
         columns["elpd_per_row"] -= model.log_unit
+    if wanted.rough:
+        found = found.settled(weights, wanted.effort)
     numbers = sorted(weights, key=lambda number: -weights[number])
     members: list[Member] = []
+    ascents: list[Ascent[Any]] = []
     for number in numbers:
         labelled = _labelled(model, found, number, source, wanted.effort, members)
+        ascents.append(labelled.ascent)
         one = _one(model, found, labelled, wanted, np.random.default_rng(seeds.draws))
         members.append(Member(number + 1, weights[number], one))
+    warn_if_unfinished(ascents, wanted.effort.max_iter, interrupted=found.interrupted)
     table = members[0].fit.restarts.assign(**columns)
     finished = [
         replace(member, fit=_responding(member.fit, source, wanted, seeds.rows, table))

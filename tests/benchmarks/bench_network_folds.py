@@ -97,15 +97,12 @@ def record(name: str) -> dict[str, object]:
 
 
 def main() -> None:
-    """One row per data set."""
+    """One row per data set, kept as soon as it is there."""
     names = sys.argv[1:] or [n for n in DATA if n in bvb.datasets.names() or data_folder()]
-    records = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for name in names:
-            records.append(record(name))
-            print(pd.Series(records[-1]).to_string(), "\n", flush=True)
-    keep(pd.DataFrame(records), "network_folds")
+            keep(pd.DataFrame([record(name)]), "network_folds", by="data")
 
 
 if __name__ == "__main__":

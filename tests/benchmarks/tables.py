@@ -29,9 +29,16 @@ def yardstick() -> float:
     return 1e3 * float(np.median(times))
 
 
-def keep(table: pd.DataFrame, name: str) -> None:
-    """Print a table and write it to docs/benchmarks/NAME.csv."""
+def keep(table: pd.DataFrame, name: str, *, by: str | None = None) -> None:
+    """Print a table and write it to docs/benchmarks/NAME.csv.
+
+    With ``by`` the rows that are there and have another value in that column stay.
+    """
+    path = RESULTS / f"{name}.csv"
     RESULTS.mkdir(exist_ok=True, parents=True)
     print(table.to_string(index=False))
     print(f"numpy yardstick {yardstick():.2f} ms, {platform.machine()}, numpy {np.__version__}\n")
-    table.to_csv(RESULTS / f"{name}.csv", index=False, float_format="%.5g")
+    if by is not None and path.exists():
+        before = pd.read_csv(path)
+        table = pd.concat([before[~before[by].isin(table[by])], table])
+    table.to_csv(path, index=False, float_format="%.5g")

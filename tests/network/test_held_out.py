@@ -73,6 +73,6 @@ def test_restarts_take_turns_in_starts_and_priors(regimes):
     model = ConditionalMixtureNetwork("y ~ x", regimes, n_experts=2)
     fit = model.fit(restarts=9, draws=25, max_iter=3, seed=1, combine="average")
     pairs = set(zip(fit.restarts["start"], fit.restarts["prior"], strict=True))
-    assert len(pairs) == 6
+    assert len(pairs) == 9
     variances = [float(member.fit.core.experts.prior.covariance[0, 0]) for member in fit.members]
-    assert len({round(v, 9) for v in variances}) == 2
+    assert len({round(v, 9) for v in variances}) == 3
