@@ -6,11 +6,11 @@ results repeat to the last bit and probabilities of a row sum to one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.special import expit, log_expit, ndtr, stdtrit
+from scipy.special import log_expit, ndtr, stdtrit
 
 from bayesvb.factors.normal import Normal
 from bayesvb.linalg import products, quadratic_weights
@@ -18,8 +18,8 @@ from bayesvb.outputs.base import LatentDraws, LatentPredictive
 from bayesvb.outputs.labels import StickLabels
 from bayesvb.special import normal_points
 
-CELLS = 20_000
-"""Rows times experts times sticks gone over at once."""
+CELLS = 40_000
+"""Rows times points gone over at once."""
 
 LIKELIHOOD_POINTS = 64
 """Points for the latent vector of a row whose parameters are given."""
@@ -52,40 +52,83 @@ def class_probabilities(
     coordinates as latents and sticks, however many coefficients there are. Averages over
     ``n_points`` points; columns sum to one.
     """
-    n_rows = latents.weights.shape[1]
-    n_cells = latents.weights.shape[0] * len(posterior.mean)
-    step = max(CELLS // n_cells, 1)
-    parts = [
-        _probabilities(posterior, latents.part(start, start + step), n_points)
-        for start in range(0, n_rows, step)
-    ]
-    return np.concatenate(parts, axis=1)
-
-
-def _probabilities(
-    posterior: Normal, latents: LatentPredictive, n_points: int
-) -> Float[np.ndarray, "classes rows"]:
-    n_sticks = len(posterior.mean)
-    n_latents, n_experts, n_rows = latents.location.shape
+    n_sticks, (n_latents, n_experts, n_rows) = len(posterior.mean), latents.location.shape
     scatter, shift = student_points(n_points, n_latents, n_sticks, latents.dof)
-    squares = quadratic_weights(posterior.covariance)
-    vectors = np.ones((n_latents + 1, n_experts, n_rows))
-    flat = vectors.reshape(n_latents + 1, -1)
-    total = np.zeros((n_sticks + 1, n_experts, n_rows))
-    for point, normal in zip(scatter, shift, strict=True):
-        np.multiply(latents.scale, point[:, :, None], out=vectors[:-1])
-        vectors[:-1] += latents.location
-        logit = squares @ products(flat)
-        np.sqrt(logit, out=logit)
-        logit *= normal[:, None]
-        logit += posterior.mean @ flat
-        left = np.ones((n_experts, n_rows))
-        for stick, stop in enumerate(expit(logit).reshape(n_sticks, n_experts, n_rows)):
-            stopped = left * stop
-            total[stick] += stopped
-            left -= stopped
-        total[-1] += left
-    return np.asarray((latents.weights * total).sum(axis=1) / n_points)
+    result = np.zeros((n_sticks + 1, n_rows))
+    for k in range(n_experts):
+        points = np.vstack([scatter[:, :, k].T, np.ones(n_points)])
+        features = products(points)
+        mean, variance = _in_points(posterior, latents.location[:, k], latents.scale[:, k])
+        for rows in _parts(n_rows, n_points):
+            odds = (
+                _odds_of_logits(m[:, rows].T @ points, v[:, rows].T @ features, normal)
+                for m, v, normal in zip(mean, variance, shift.T, strict=True)
+            )
+            found = _stick_means(odds)
+            found *= latents.weights[k, rows]
+            result[:, rows] += found
+    return result
+
+
+def _in_points(
+    posterior: Normal,
+    location: Float[np.ndarray, "latents rows"],
+    scale: Float[np.ndarray, "latents rows"],
+) -> tuple[Float[np.ndarray, "sticks terms rows"], Float[np.ndarray, "sticks pairs rows"]]:
+    """``E[psi]`` and ``V[psi]`` at ``x1 = location + scale t``, as weights of ``[t, 1]``.
+
+    The second ones are those of the products of ``[t, 1]``.
+    """
+    ones = np.ones((1, location.shape[1]))
+    centre, factor = np.vstack([location, ones]), np.vstack([scale, ones])
+    mean = posterior.mean[:, :, None] * factor
+    mean[:, -1] = posterior.mean @ centre
+    pull = posterior.covariance @ centre
+    variance = quadratic_weights(posterior.covariance)[:, :, None] * products(factor)
+    variance[:, -len(factor) : -1] = 2.0 * pull[:, :-1] * scale
+    variance[:, -1] = (pull * centre).sum(axis=1)
+    return mean, variance
+
+
+def _odds_of_logits(
+    mean: Float[np.ndarray, "rows points"],
+    variance: Float[np.ndarray, "rows points"],
+    normal: Float[np.ndarray, " points"],
+) -> Float[np.ndarray, "rows points"]:
+    """``exp(-psi)`` for ``psi = mean + sqrt(variance) normal``, in place of the variance."""
+    np.maximum(variance, 0.0, out=variance)
+    logit = np.sqrt(variance, out=variance)
+    logit *= normal
+    logit += mean
+    return _exp_of_minus(logit)
+
+
+def _exp_of_minus(logit: Float[np.ndarray, "rows points"]) -> Float[np.ndarray, "rows points"]:
+    """Exponentials that stay finite, in place."""
+    np.negative(logit, out=logit)
+    np.minimum(logit, 2.0 * LARGEST_LOGIT, out=logit)
+    return np.asarray(np.exp(logit, out=logit))
+
+
+def _parts(n_rows: int, n_points: int) -> Iterator[slice]:
+    """Places of rows that are gone over together."""
+    longest = max(CELLS // n_points, 1)
+    for start in range(0, n_rows, longest):
+        yield slice(start, start + longest)
+
+
+def _stick_means(
+    odds: Iterable[Float[np.ndarray, "rows points"]],
+) -> Float[np.ndarray, "classes rows"]:
+    """``mean_s sigma(psi_c) prod_{l<c} sigma(-psi_l)`` from ``exp(-psi)`` of each stick in turn."""
+    left, means = np.ones((1, 1)), []
+    for passing in odds:
+        average = np.full(passing.shape[1], 1.0 / passing.shape[1])
+        stop = passing + 1.0
+        np.divide(left, stop, out=stop)
+        means.append(stop @ average)
+        left = np.multiply(stop, passing, out=passing)
+    return np.stack([*means, left @ average])
 
 
 def label_log_lik(
@@ -145,12 +188,17 @@ def _mean_products(
         inverse = np.ones((len(spread), len(rows), spread.shape[-1]))
         for stick in np.flatnonzero(signs):
             points = away[:, stick] if signs[stick] > 0.0 else 1.0 / away[:, stick]
-            factor = rates[:, stick, :, None] * points[:, None]
-            factor += 1.0
-            inverse *= factor
+            inverse *= _one_and(rates[:, stick]).swapaxes(-1, -2) @ _one_and(points)
         np.reciprocal(inverse, out=inverse)
         result[rows] = (weights[:, rows] * inverse.mean(axis=-1)).sum(axis=0)
     return result
+
+
+def _one_and(
+    values: Float[np.ndarray, "experts values"],
+) -> Float[np.ndarray, "experts 2 values"]:
+    """A row of ones above each row: a matrix product of two is ``1 + first second``."""
+    return np.stack([np.ones(values.shape), values], axis=1)
 
 
 def _alike(
@@ -193,17 +241,30 @@ def drawn_probabilities(
     """
     n_sticks, n_latents = coefficients.shape[1], coefficients.shape[2] - 1
     points = normal_points(n_latents, LIKELIHOOD_POINTS)
-    weights = np.exp(latents.log_weights)
-    result = np.zeros((len(coefficients), n_sticks + 1, weights.shape[2]))
+    result = np.zeros((len(coefficients), n_sticks + 1, latents.log_weights.shape[2]))
     for s, stick in enumerate(coefficients):
         slope, intercept = stick[:, :-1], stick[:, -1:]
         centre = slope @ latents.location[s] + intercept
         spread = slope @ (np.sqrt(latents.variance[s])[:, None] * points).swapaxes(-1, -2)
-        expert, row = np.nonzero(latents.log_weights[s] > LEAST_LOG_WEIGHT)
-        left = np.repeat(weights[s, expert, row, None] / LIKELIHOOD_POINTS, len(points), axis=1)
-        for k in range(n_sticks):
-            stopped = left * expit(spread[expert, k] + centre[expert, k, row, None])
-            np.add.at(result[s, k], row, stopped.sum(axis=1))
-            left -= stopped
-        np.add.at(result[s, -1], row, left.sum(axis=1))
-    return np.asarray(result / result.sum(axis=1, keepdims=True))
+        weights = np.exp(latents.log_weights[s])
+        for k, log_weights in enumerate(latents.log_weights[s]):
+            kept = np.flatnonzero(log_weights > LEAST_LOG_WEIGHT)
+            for part in _parts(len(kept), len(points)):
+                rows = kept[part]
+                found = _stick_means(_odds_of_sums(centre[k][:, rows], spread[k]))
+                found *= weights[k, rows]
+                result[s][:, rows] += found
+    result /= result.sum(axis=1, keepdims=True)
+    return result
+
+
+def _odds_of_sums(
+    centre: Float[np.ndarray, "sticks rows"], spread: Float[np.ndarray, "sticks points"]
+) -> Iterator[Float[np.ndarray, "rows points"]]:
+    """``exp(-centre) exp(-spread)`` of each stick, unless the exponentials leave the range."""
+    if max(np.abs(centre).max(), np.abs(spread).max()) > LARGEST_LOGIT:
+        for row, point in zip(centre, spread, strict=True):
+            yield _exp_of_minus(row[:, None] + point)
+        return
+    for row, point in zip(np.exp(-centre), np.exp(-spread), strict=True):
+        yield np.dot(row[:, None], point[None])
