@@ -102,17 +102,17 @@ def _one_by_one(
     matrix: Float[np.ndarray, "*batch terms terms"],
 ) -> tuple[Float[np.ndarray, "*batch terms terms"], Float[np.ndarray, "*batch"]]:
     """The same by calls of LAPACK for each matrix, which use the symmetry."""
-    inverse = np.empty(matrix.shape)
+    inverse = np.array(matrix, order="C")
     diagonal = np.empty(matrix.shape[:-1])
     for at in np.ndindex(matrix.shape[:-2]):
-        factor, failed = dpotrf(matrix[at], lower=1)
+        columns = inverse[at].T  # LAPACK works in place on memory in its own order
+        _, failed = dpotrf(columns, lower=1, clean=0, overwrite_a=1)
         if failed:
             raise np.linalg.LinAlgError("a matrix is not positive definite")
-        diagonal[at] = factor.diagonal()
-        lower, _ = dpotri(factor, lower=1, overwrite_c=1)
-        inverse[at] = lower
+        diagonal[at] = columns.diagonal()
+        dpotri(columns, lower=1, overwrite_c=1)
     first, second = lower_pairs(matrix.shape[-1])
-    inverse[..., second, first] = inverse[..., first, second]
+    inverse[..., first, second] = inverse[..., second, first]
     return inverse, np.asarray(2.0 * np.log(diagonal).sum(axis=-1))
 
 
