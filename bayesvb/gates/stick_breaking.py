@@ -30,7 +30,8 @@ class StickRows(AbstractRows):
     def sums(self, responsibilities: Float[np.ndarray, "experts rows"]) -> LogitSums:
         """``sum R omega x x'`` and ``sum (r - R / 2) x`` with ``R`` the probability of reaching."""
         stops = responsibilities if self.order is None else responsibilities[list(self.order)]
-        reach = np.cumsum(stops[::-1], axis=0)[::-1][:-1]
+        n = len(stops)
+        reach = np.tri(n, n - 1).T @ stops  # cumsum over the first axis is slow
         linear = stops[:-1] - 0.5 * reach
         return LogitSums((self.omega * reach) @ self.features.T, linear @ self.design.T)
 
@@ -92,8 +93,7 @@ class StickBreakingGate(AbstractGate[Normal, LogitSums]):
         np.sqrt(xi, out=xi)
         log_cosh, omega = jaakkola(xi)
         half = 0.5 * logit
-        terms = np.zeros((len(logit) + 1, block.n_rows))
-        np.cumsum(-log_cosh - half, axis=0, out=terms[1:])
+        terms = np.tri(len(logit) + 1, len(logit), -1) @ (-log_cosh - half)
         terms[:-1] += half - log_cosh
         return StickRows(self._by_component(terms), omega, design, features, self.order)
 

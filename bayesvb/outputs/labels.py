@@ -115,7 +115,7 @@ class LabelEvidence:
         omega = polya_gamma_mean(second)
         omega *= 0.5 * self.reach
         flat = out.reshape(len(out), -1)
-        np.matmul(self.curvature, omega.reshape(len(omega), -1), out=flat[:-1])
+        np.dot(self.curvature, omega.reshape(len(omega), -1), out=flat[:-1])
 
     def close(
         self,
