@@ -124,10 +124,14 @@ READERS: dict[str, Callable[[Path], pd.DataFrame]] = {
 def write_csv(table: pd.Series | pd.DataFrame, path: str | None) -> None:
     """Write the columns with a header, one line per row; to stdout without a path.
 
+    Labels of columns that have several parts are joined by ``_``.
+
     The file is complete or not there: it is written under another name first.
     """
     import click
 
+    if table.ndim == 2 and table.columns.nlevels > 1:
+        table = table.set_axis(["_".join(map(str, labels)) for labels in table.columns], axis=1)
     if path is None:
         click.echo(table.to_csv(index=False), nl=False)
         return

@@ -10,8 +10,6 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.linear_response import LinearResponse
-from bayesvb.named_draws import count
-from bayesvb.options import check_count
 from bayesvb.parts import Draws
 from bayesvb.run_tables import trace_series
 from bayesvb.stacking import Member
@@ -236,9 +234,11 @@ class Fit:
             The rows used in the fit if left out. A row that lacks a value is NaN in the result.
         kind : str
             ``"mean"``, ``"sd"``, ``"interval"`` (``prob``), ``"quantile"`` (``q``), ``"cdf"``
-            (``at``), ``"density"`` (``at``), ``"component"`` or ``"draws"`` (``n``, ``seed``).
+            (``at``), ``"density"`` (``at``), ``"component"`` or ``"draws"`` (``n``, ``seed``);
+            of classes ``"probability"`` (``prob``, ``n``), ``"class"`` or ``"component"``.
         prob : float, optional
-            Probability of the central interval, 0.89 if left out.
+            Probability of the central interval, 0.89 if left out; class probabilities have
+            intervals only if it is given.
         q : float or sequence of float, optional
             Probabilities of the quantiles; 0.05, 0.5 and 0.95 if left out.
         at : float, sequence of float or Series, optional
@@ -274,8 +274,6 @@ class Fit:
 
         A DataError if more ``draws`` are asked for than the fit has.
         """
-        if draws is not None:
-            check_count("draws", draws, most=count(self.draws), what="draws of the fit")
         weights: Float[np.ndarray, "draws rows experts"] = self.model.weights_at(self, data, draws)
         return weights
 

@@ -120,7 +120,7 @@ def predict(
     given = {"prob": prob, "q": q, "at": at, "n": n, "seed": seed}
     used = _used(kind, {name: value for name, value in given.items() if value is not None})
     options = Options(
-        prob=_probability(used.get("prob", 0.5)),
+        prob=interval_probability(used.get("prob", 0.5)),
         q=_points("q", used.get("q", 0.5)),
         at=_points("at", used.get("at", 0.0), index=index, complete=complete),
         n=_count(used.get("n", 1)),
@@ -207,7 +207,8 @@ def _used(kind: str, given: dict[str, object]) -> dict[str, object]:
     return used
 
 
-def _probability(prob: object) -> float:
+def interval_probability(prob: object) -> float:
+    """The probability of an interval; a DataError unless it is a number between 0 and 1."""
     values = _numbers("prob", prob)
     if values.ndim or not 0.0 < values < 1.0:
         raise DataError(f"prob = {prob!r} is not between 0 and 1", hint="write 0.89 for 89 %")

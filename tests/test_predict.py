@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from pandas.testing import assert_frame_equal, assert_series_equal
 
 from bayesvb.errors import DataError
-from bayesvb.predict import KINDS, _count, _probability, predict
+from bayesvb.predict import KINDS, _count, interval_probability, predict
 from bayesvb.student_mixture import StudentMixture
 
 OPTIONS = {"cdf": {"at": [0.0, 1.5]}, "density": {"at": [0.0, 1.5]}, "draws": {"n": 3, "seed": 1}}
@@ -189,6 +189,6 @@ def test_options_that_cannot_be_used_are_refused(kind, options, message, ask):
 
 def test_options_of_the_wrong_type_are_refused():
     with pytest.raises(DataError, match="prob = 'wide' is not a number"):
-        _probability("wide")
+        interval_probability("wide")
     with pytest.raises(DataError, match=r"n = 2\.5 is not a number of draws"):
         _count(2.5)

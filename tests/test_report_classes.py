@@ -21,7 +21,6 @@ from bayesvb.reports.page import html, page_summary
 from bayesvb.reports.plain import plain
 from bayesvb.reports.regions import regions
 from bayesvb.reports.sections import SECTIONS
-from bayesvb.reports.sections.classes import drawn_probabilities
 from bayesvb.reports.sections.learning import pairs_of
 from bayesvb.reports.sections.reproduce import code
 from bayesvb.reports.spacing import apart
@@ -102,13 +101,9 @@ def test_probabilities_of_the_table_are_those_of_the_fit(fit, sections):
     given_values = np.array([row["cells"] for row in found["table"]["rows"]], dtype=object)
     expected = fit.predict(rows, kind="probability").to_numpy()
     assert given_values[:, ::2].astype(float) == pytest.approx(expected)
-    whole = np.concatenate([fit.model.probability_draws(m.fit, rows) for m in fit.parts])
-    low = np.quantile(whole, 0.055, axis=0)
-    # 60 draws of either restart stand behind both
-    assert np.array([[one[0] for one in row] for row in given_values[:, 1::2]]) == pytest.approx(
-        low
-    )
-    assert drawn_probabilities(fit, rows, 10).shape == (10, len(rows), 3)
+    low, high = np.quantile(fit.model.probability_draws(fit, rows), [0.055, 0.945], axis=0)
+    ends = np.array([[list(one) for one in row] for row in given_values[:, 1::2]])
+    assert ends == pytest.approx(np.stack([low, high], axis=2))
 
 
 def test_the_code_of_the_page_says_how_restarts_were_combined(fit):

@@ -165,6 +165,14 @@ def joined(
     return whole | {MEMBER: member[order].astype(float)}, order
 
 
+def thinned(draws: Mapping[str, np.ndarray], n: int) -> Draws:
+    """So many of the draws, of which every member has the share that it has of all; in order."""
+    total = len(next(iter(draws.values())))
+    by_member = np.argsort(draws.get(MEMBER, np.zeros(total)), kind="stable")
+    chosen = np.sort(by_member[np.arange(n) * total // n])
+    return {name: values[chosen] for name, values in draws.items()}
+
+
 def matching(
     reference: Float[np.ndarray, "rows experts"], other: Float[np.ndarray, "rows experts"]
 ) -> tuple[int, ...]:

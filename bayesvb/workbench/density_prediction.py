@@ -10,6 +10,8 @@ from jaxtyping import Float
 
 from bayesvb.blocks import BLOCK_ROWS
 from bayesvb.errors import DataError
+from bayesvb.named_draws import count
+from bayesvb.options import check_count
 from bayesvb.predict import predict
 from bayesvb.student_mixture import StudentMixture, joint_log_density
 
@@ -74,6 +76,8 @@ def weights_at(
     model: AbstractMixture, fit: Fit, rows: Rows, draws: int | None
 ) -> Float[np.ndarray, "draws rows experts"]:
     """Draws of the component weights at each complete row."""
+    if draws is not None:
+        check_count("draws", draws, most=count(fit.draws), what="draws of the fit")
     block = model.block(rows)
     first = {name: values[:draws] for name, values in fit.draws.items()}
     weights = np.exp(fit.core.log_weights(first, block))

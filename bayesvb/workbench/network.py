@@ -103,6 +103,8 @@ class ConditionalMixtureNetwork(AbstractMixture):
     >>> fit = bvb.ConditionalMixtureNetwork("label ~ .", iris, n_experts=3).fit(seed=1, restarts=2)
     >>> float(fit.predict(kind="probability").sum(axis=1).round(6).iloc[0])
     1.0
+    >>> fit.predict(kind="probability", prob=0.9).loc[0, "setosa"].index.tolist()
+    ['mean', 'lower', 'upper']
     """
 
     title = "Conditional mixture network, variational posterior (CAVI)"
@@ -243,7 +245,11 @@ class ConditionalMixtureNetwork(AbstractMixture):
     def predict(
         self, fit: Fit, data: object, kind: str, options: Mapping[str, Any]
     ) -> pd.Series | pd.DataFrame:
-        """Probabilities and classes, or what a numeric response allows."""
+        """Probabilities, with intervals if ``prob`` is given, and classes; or what numbers allow.
+
+        Intervals are equal-tailed, over ``n`` draws of the parameters, 250 if left out: columns
+        (level, statistic) with the statistics mean, lower and upper.
+        """
         return network_prediction.prediction(self, fit, self.rows(data), kind, options)
 
     def probability_draws(
@@ -251,7 +257,7 @@ class ConditionalMixtureNetwork(AbstractMixture):
     ) -> Float[np.ndarray, "draws rows classes"]:
         """Class probabilities of each complete row under the (first) draws of the parameters.
 
-        Their quantiles are intervals of a probability: wide where the data say little.
+        ``fit.predict(data, kind="probability", prob=0.9)`` has their quantiles.
         """
         return network_prediction.probability_draws(self, fit, self.rows(data), draws)
 

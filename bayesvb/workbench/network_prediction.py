@@ -11,10 +11,12 @@ from scipy.special import logsumexp
 
 from bayesvb.blocks import BLOCK_ROWS, Block, Source
 from bayesvb.errors import DataError
-from bayesvb.named_draws import count, log_lik_blocks
-from bayesvb.options import check_choice
-from bayesvb.predict import KINDS, predict
+from bayesvb.models.ensemble import thinned
+from bayesvb.named_draws import CHUNK_ENTRIES, count, log_lik_blocks
+from bayesvb.options import check_choice, check_count
+from bayesvb.predict import KINDS, interval_probability, predict
 from bayesvb.student_mixture import StudentMixture
+from bayesvb.summary import intervals, tails
 from bayesvb.workbench.density_prediction import by_label
 
 if TYPE_CHECKING:
@@ -22,10 +24,14 @@ if TYPE_CHECKING:
 
     from bayesvb.design import Rows
     from bayesvb.fit import Fit
+    from bayesvb.parts import Draws
     from bayesvb.workbench.network import ConditionalMixtureNetwork
 
 CLASS_KINDS = ("probability", "class")
 """Predictions of a response of classes."""
+
+INTERVAL_DRAWS = 250
+"""Draws behind intervals of probabilities unless told otherwise."""
 
 
 def prediction(
@@ -58,11 +64,10 @@ def _of_classes(
             hint="kind='probability' or kind='class'",
         )
     check_choice("kind", kind, (*CLASS_KINDS, "component"))
-    unread = [name for name, value in options.items() if value is not None]
-    if unread:
-        raise DataError(
-            f"kind={kind!r} does not read {unread[0]}={options[unread[0]]!r}", hint="leave it out"
-        )
+    given = {name: value for name, value in options.items() if value is not None}
+    _refuse_unread(kind, given)
+    if "prob" in given:
+        return probability_intervals(model, fit, rows, **given)
     if kind == "component":
         labels: Any = pd.RangeIndex(1, model.n_components + 1, name="component")
         return _placed(gate_weights(model, fit, rows), rows, labels)
@@ -73,6 +78,19 @@ def _of_classes(
     codes[rows.complete] = found.argmax(axis=0)
     likely = pd.Categorical.from_codes(codes, categories=model.design.classes.values)  # type: ignore[union-attr]
     return pd.Series(likely, rows.index, name="class")
+
+
+def _refuse_unread(kind: str, given: Mapping[str, Any]) -> None:
+    """An option that a kind of classes does not read is an error, as it is with numbers."""
+    read = {"prob": "prob", "n": "prob"} if kind == "probability" else {}
+    for name, value in given.items():
+        if name not in read:
+            raise DataError(f"kind={kind!r} does not read {name}={value!r}", hint="leave it out")
+        if read[name] not in given:
+            raise DataError(
+                f"kind={kind!r} reads {name}={value!r} only with {read[name]}",
+                hint=f"add {read[name]}=0.9 for 90 % intervals, or leave {name} out",
+            )
 
 
 def _placed(
@@ -103,8 +121,10 @@ def class_probabilities(
     model: ConditionalMixtureNetwork, fit: Fit, rows: Rows
 ) -> Float[np.ndarray, "classes complete"]:
     """Predictive probabilities, averaged over combined restarts by their weights."""
-    found = [fit.core.probabilities(fit.q, block) for block in blocks(model, rows)]
-    return np.concatenate(found, axis=1)
+    none = np.empty((len(model.design.levels or ()), 0))
+    given = [block for block in blocks(model, rows) if block.n_rows]
+    found = [fit.core.probabilities(fit.q, block) for block in given]
+    return np.concatenate([none, *found], axis=1)
 
 
 def probability_draws(
@@ -114,6 +134,46 @@ def probability_draws(
     draws = {name: values[:n] for name, values in fit.draws.items()}
     pieces = [fit.core.drawn_probabilities(draws, block) for block in blocks(model, rows)]
     return np.moveaxis(np.concatenate(pieces, axis=2), 1, 2)
+
+
+def probability_intervals(
+    model: ConditionalMixtureNetwork, fit: Fit, rows: Rows, prob: object, n: Any = None
+) -> pd.DataFrame:
+    """Probability of each class with its equal-tailed interval, columns (level, statistic).
+
+    ``mean`` is the predictive probability; the ends are quantiles over ``n`` draws of the
+    parameters, of which combined restarts have their shares.
+    """
+    import pandas as pd
+
+    ends = tails(interval_probability(prob))
+    most = count(fit.draws)
+    wanted = min(INTERVAL_DRAWS, most) if n is None else n
+    check_count("n", wanted, most=most, what="draws of the fit")
+    draws = thinned(fit.draws, int(wanted))
+    found = _quantiles(model, fit, rows, draws, ends)
+    mean = class_probabilities(model, fit, rows)
+    levels = model.design.levels or ()
+    labels = pd.MultiIndex.from_product(
+        [levels, ("mean", "lower", "upper")], names=["level", "statistic"]
+    )
+    values = np.stack([mean, *found], axis=1).reshape(len(labels), -1)
+    table = _placed(values, rows, labels)
+    table.attrs = intervals(fit)
+    return table
+
+
+def _quantiles(
+    model: ConditionalMixtureNetwork, fit: Fit, rows: Rows, draws: Draws, ends: tuple[float, float]
+) -> Float[np.ndarray, "ends classes complete"]:
+    """Quantiles over draws, of so few rows at a time that their draws need little memory."""
+    n_levels = len(model.design.levels or ())
+    entries = count(draws) * max(model.n_components * model.latent_dim, n_levels)
+    pieces = [
+        np.quantile(fit.core.drawn_probabilities(draws, block), ends, axis=0)
+        for block in model.block(rows).split(max(CHUNK_ENTRIES // entries, 1))
+    ]
+    return np.concatenate(pieces, axis=2)
 
 
 def predictive(

@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from bayesvb.named_draws import count
 from bayesvb.summary import PROB
 
 from ..figures import colour, dash, drawn, marker, shortened
@@ -76,17 +77,6 @@ def probabilities_moved(fit: Fit, frame: pd.DataFrame, response: str) -> float:
     return float(np.ptp(fit.predict(frame, kind="probability").to_numpy(), axis=0).max())
 
 
-def drawn_probabilities(
-    fit: Fit, frame: pd.DataFrame, n_draws: int = BAND_DRAWS
-) -> Float[np.ndarray, "draws rows classes"]:
-    """Class probabilities under draws of all restarts that count, as many of each as it weighs."""
-    pieces = []
-    for part in fit.parts:
-        n = min(max(1, round(part.weight * n_draws)), len(part.fit.log_q))
-        pieces.append(fit.model.probability_draws(part.fit, frame, draws=n))
-    return np.concatenate(pieces)
-
-
 def _places(frame: pd.DataFrame, whole: Profile) -> list[object]:
     """Levels, or quantiles of a number with duplicates left out."""
     if whole.covariate.discrete:
@@ -97,9 +87,9 @@ def _places(frame: pd.DataFrame, whole: Profile) -> list[object]:
 
 def _band(fit: Fit, frame: pd.DataFrame) -> Float[np.ndarray, "3 rows classes"]:
     """Predictive probabilities, and the ends of their intervals."""
-    mean = fit.predict(frame, kind="probability").to_numpy()
-    tails = [(1.0 - PROB) / 2.0, (1.0 + PROB) / 2.0]
-    return np.stack([mean, *np.quantile(drawn_probabilities(fit, frame), tails, axis=0)])
+    n_draws = min(BAND_DRAWS, count(fit.draws))
+    found = fit.predict(frame, kind="probability", prob=PROB, n=n_draws).to_numpy()
+    return np.asarray(np.moveaxis(found.reshape(len(frame), -1, 3), 2, 0))
 
 
 def _table(index: pd.Index, fit: Fit, frame: pd.DataFrame, fixed: str) -> Summary:
