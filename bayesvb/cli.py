@@ -213,7 +213,9 @@ def compare(saved: tuple[str, ...], report: str | None) -> None:
 
     check_outputs([report], inputs=saved)
     fits = {name: load(path) for name, path in _names(saved).items()}
-    click.echo(compare_fits(fits).to_string(float_format=lambda x: f"{x:.4g}"))
+    table = compare_fits(fits)
+    click.echo(table.to_string(float_format=lambda x: f"{x:.4g}"))
+    click.echo(f"Rows were left out {table.attrs['left out']}.")
     if report is not None:
         from bayesvb.reports import report as write_report
 

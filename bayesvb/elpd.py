@@ -74,6 +74,11 @@ class Elpd:
         return self.pointwise.size if self.weights is None else int((self.weights > 0.0).sum())
 
     @property
+    def by_folds(self) -> bool:
+        """Whether rows were left out a fold at a time: no ratios, so that every k is zero."""
+        return self.pareto_k is not None and not np.any(self.pareto_k)
+
+    @property
     def good_k(self) -> float:
         """Pareto k up to which this many draws suffice, min(1 − 1/log₁₀ S, 0.7)."""
         return min(1 - 1 / math.log10(self.n_draws), 0.7)

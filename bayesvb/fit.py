@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from jaxtyping import Float
 
+from bayesvb.engines.held_out import without_folds
 from bayesvb.linear_response import LinearResponse
 from bayesvb.parts import Draws
 from bayesvb.run_tables import trace_series
@@ -111,6 +113,11 @@ class Fit:
         """Number of the restart that was kept."""
         return int(self.restarts.index[self.restarts["best"]][0])
 
+    @cached_property
+    def without_folds(self) -> tuple[Any, ...]:
+        """Statistics of ascents that went on without each fifth of the rows; for one restart."""
+        return without_folds(self.core, self.model.source, self.sums)
+
     @property
     def posterior(self) -> Any:
         """Draws in the data's units as an xarray Dataset (chain, draw, ...)."""
@@ -144,8 +151,7 @@ class Fit:
     def loo(self, *, corrected: bool = False) -> Any:
         """PSIS leave-one-out cross-validation, as ArviZ's result object.
 
-        Networks are continued without a fifth of the rows at a time instead: draws of theirs
-        flatter.
+        Networks go on without a fifth of the rows at a time instead: their draws flatter.
 
         Parameters
         ----------
@@ -202,13 +208,11 @@ class Fit:
             ``separation`` (mean probability of the component among these rows), ``sigma`` with
             its interval.
         """
-        table: pd.DataFrame = self.model.components(self, prob)
-        return table
+        return cast("pd.DataFrame", self.model.components(self, prob))
 
     def responsibilities(self) -> pd.DataFrame:
         """Probability of each component given the observed row; the rows used in the fit."""
-        table: pd.DataFrame = self.model.responsibilities(self)
-        return table
+        return cast("pd.DataFrame", self.model.responsibilities(self))
 
     def predictive(self, data: object = None, *, response: str | None = None) -> Any:
         """Predictive distribution for each complete row of ``data``; see ``predict``."""
@@ -237,8 +241,7 @@ class Fit:
             (``at``), ``"density"`` (``at``), ``"component"`` or ``"draws"`` (``n``, ``seed``);
             of classes ``"probability"`` (``prob``, ``n``), ``"class"`` or ``"component"``.
         prob : float, optional
-            Probability of the central interval, 0.89 if left out; class probabilities have
-            intervals only if it is given.
+            Probability of the central interval, 0.89 if left out; for classes only if given.
         q : float or sequence of float, optional
             Probabilities of the quantiles; 0.05, 0.5 and 0.95 if left out.
         at : float, sequence of float or Series, optional
@@ -264,8 +267,7 @@ class Fit:
 
     def log_density(self, data: object = None) -> pd.Series:
         """Log predictive density of each row's observed response(s); NaN where one is missing."""
-        densities: pd.Series = self.model.log_density(self, data)
-        return densities
+        return cast("pd.Series", self.model.log_density(self, data))
 
     def weights_at(
         self, data: object = None, *, draws: int | None = None
@@ -274,8 +276,7 @@ class Fit:
 
         A DataError if more ``draws`` are asked for than the fit has.
         """
-        weights: Float[np.ndarray, "draws rows experts"] = self.model.weights_at(self, data, draws)
-        return weights
+        return np.asarray(self.model.weights_at(self, data, draws))
 
     def save(self, path: str | Path) -> Path:
         """Write all to one netCDF file, the data included; ``bayesvb.load`` reads it back."""

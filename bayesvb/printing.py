@@ -113,10 +113,9 @@ def accuracy_line(fit: Fit) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # said here in words
         loo = read_elpd(fit.loo())
-    k = np.asarray(loo.pareto_k)
-    high = int((k > 0.7).sum())
+    high = int((np.asarray(loo.pareto_k) > 0.7).sum())
     worst = "all Pareto k <= 0.7" if not high else f"{high} Pareto k > 0.7: see fit.loo()"
-    if not k.any():
+    if loo.by_folds:
         worst = "rows left out a fifth at a time"
     return f"LOO elpd {loo.elpd:.1f} (se {loo.se:.1f}), p {loo.p:.1f}, {worst}."
 

@@ -8,14 +8,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
+from bayesvb.blocks import Block
 from bayesvb.case_weights import sum_and_error
 from bayesvb.criteria import khat
 from bayesvb.criteria import loo as loo_of
 from bayesvb.criteria import waic as waic_of
 from bayesvb.elpd import Elpd, elpd_data, read_elpd
-from bayesvb.engines.held_out import held_out_density
+from bayesvb.engines.held_out import draws_flatter, over_folds
 from bayesvb.errors import DataError
 from bayesvb.idata import log_lik_blocks_of
 from bayesvb.named_draws import count, log_joint
@@ -90,29 +91,54 @@ def _resampled(fit: Fit) -> Fit:
     return replace(fit, draws=draws, log_q=fit.log_q[chosen], covariance="importance")
 
 
-def loo(fit: Fit, *, corrected: bool) -> object:
-    """Leave-one-out criterion of the fit; see ``Fit.loo``. Importance draws are corrected."""
+def loo(fit: Fit, *, corrected: bool = False, folds: bool | None = None) -> object:
+    """Leave-one-out criterion of the fit; see ``Fit.loo``. Importance draws are corrected.
+
+    With ``folds`` rows are left out a fifth at a time, as they are of networks unless told.
+    """
+    if folds is None:
+        folds = leaves_folds_out(fit) and not corrected
 
     def one(member: Fit) -> object:
+        if folds:
+            return elpd_data(left_out(member))
         ratio = log_ratio(member) if corrected and fit.covariance != "importance" else None
         labels, weights = member.model.design.index, member.model.weights
-        if not corrected and (own := _own_loo(member)) is not None:
-            return elpd_data(replace(own, labels=labels, weights=weights))
         blocks = log_lik_blocks_of(member)
         return loo_of(blocks, labels=labels, log_ratio=ratio, weights=weights)
 
     return _criterion(fit, one)
 
 
-def _own_loo(fit: Fit) -> Elpd | None:
-    """Densities of rows left out a fold at a time: no ratios, so that Pareto k are zero."""
-    core, source, unit = fit.core, fit.model.source, fit.model.log_unit
-    found = held_out_density(core, source, fit.sums)
-    if found is None:
-        return None
-    seen = np.concatenate([core.log_predictive(fit.q, block) for block in source.blocks])
-    p = sum_and_error(seen - found, fit.model.weights)[0]
-    return Elpd("loo", found - unit, p, count(fit.draws), False, np.zeros(len(found)))
+def leaves_folds_out(fit: Fit) -> bool:
+    """Whether draws of this fit would flatter, so that rows are really left out."""
+    first = fit.parts[0].fit
+    return draws_flatter(first.core, first.model.source, first.sums)
+
+
+def left_out(fit: Fit, at: Int[np.ndarray, " chosen"] | None = None) -> Elpd:
+    """Criterion of one restart from rows left out a fold at a time: no ratios, all Pareto k zero.
+
+    Of the rows ``at`` these positions, if they are given. For models whose predictive density is
+    that of q.
+    """
+    model, whole = fit.model, Block.joined(fit.model.source.blocks)
+    chosen = np.arange(whole.n_rows) if at is None else at
+
+    def density(sums: object, rows: Int[np.ndarray, " fold"]) -> Float[np.ndarray, " fold"]:
+        one = replace(fit, sums=sums)
+        own = fit.core.log_predictive(one.q, whole.take(rows))
+        if own is not None:
+            return np.asarray(own - model.log_unit)
+        return np.asarray(one.log_density(model.design.frame.iloc[rows]), dtype=float)
+
+    found = over_folds(whole, fit.without_folds, density)[chosen]
+    seen = density(fit.sums, chosen)
+    labels, weights = model.design.index[chosen], model.weights
+    weights = None if weights is None else weights[chosen]
+    p = sum_and_error(seen - found, weights)[0]
+    no_ratios = np.zeros(len(found))
+    return Elpd("loo", found, p, count(fit.draws), False, no_ratios, labels, weights)
 
 
 def waic(fit: Fit) -> object:

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesvb.blocks import Block
-from bayesvb.engines.held_out import FOLDS, PASSES, assigned, continued, folds
+from bayesvb.engines.held_out import FOLDS, PASSES, assigned
 
 if TYPE_CHECKING:
     from bayesvb.fit import Fit
@@ -50,21 +50,20 @@ def held_out(fit: Fit) -> HeldOut:
     model = fit.model
     codes = np.asarray(model.design.response, dtype=int)
     fitted = fit.predict(kind="probability").to_numpy(dtype=float)
-    if not _affordable(fit) or len(codes) < 2 * FOLDS:
+    if not affordable(fit) or len(codes) < 2 * FOLDS:
         return HeldOut(codes, fitted, fitted, None)
-    whole = Block.joined(model.source.blocks)
+    fold = assigned(Block.joined(model.source.blocks))
     found = np.zeros_like(fitted)
-    for at, rest in folds(whole, model.source.workers):
-        rows = model.design.frame.iloc[at]
-        for part in fit.parts:
-            sums = continued(part.fit.core, rest, part.fit.sums)
-            without = replace(part.fit, sums=sums)
+    for part in fit.parts:
+        for number, sums in enumerate(part.fit.without_folds):
+            at = np.flatnonzero(fold == number)
+            without, rows = replace(part.fit, sums=sums), model.design.frame.iloc[at]
             given = without.predict(rows, kind="probability").to_numpy(dtype=float)
             found[at] += part.weight * given
-    return HeldOut(codes, found / found.sum(axis=1, keepdims=True), fitted, assigned(whole))
+    return HeldOut(codes, found / found.sum(axis=1, keepdims=True), fitted, fold)
 
 
-def _affordable(fit: Fit) -> bool:
+def affordable(fit: Fit) -> bool:
     """Whether the ascents of all folds are within the budget."""
     model = fit.model
     one = model.source.n_rows * model.n_components * FOLDS * len(fit.parts)

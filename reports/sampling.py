@@ -15,7 +15,9 @@ from bayesvb.elpd import Elpd, read_elpd
 from bayesvb.named_draws import log_lik_blocks
 from bayesvb.stacking import combined
 from bayesvb.student_mixture import StudentMixture
+from bayesvb.trust import leaves_folds_out, left_out
 
+from .held_out import affordable
 from .numerals import numeral
 from .quiet import quiet
 
@@ -114,13 +116,24 @@ def log_likelihood(fit: Fit, at: Int[np.ndarray, " rows"]) -> Float[np.ndarray, 
     return np.concatenate(list(blocks), axis=1)
 
 
-def criteria_at(fit: Fit, at: Int[np.ndarray, " rows"]) -> tuple[Elpd, Elpd]:
-    """LOO and WAIC of rows of the fit; their warnings are said by the report in words."""
+def criteria_at(
+    fit: Fit, at: Int[np.ndarray, " rows"], folds: bool | None = None
+) -> tuple[Elpd, Elpd]:
+    """LOO and WAIC of rows of the fit; their warnings are said by the report in words.
+
+    With ``folds`` a fifth of the rows is left out at a time, as it is of networks unless told, if
+    there are not too many rows for it.
+    """
+    folds = leaves_folds_out(fit) and affordable(fit) if folds is None else folds
     weights = np.array([member.weight for member in fit.parts])
     each = [log_likelihood(member.fit, at) for member in fit.parts]
     labels, cases = fit.model.design.index[at], fit.model.weights
     options = {"labels": labels, "weights": None if cases is None else cases[at]}
     with quiet():
-        left_out = combined(weights, [read_elpd(loo([values], **options)) for values in each])
-        widely = combined(weights, [read_elpd(waic([values], **options)) for values in each])
-    return replace(left_out, labels=labels), replace(widely, labels=labels)
+        if folds:
+            without = [left_out(member.fit, at) for member in fit.parts]
+        else:
+            without = [read_elpd(loo([values], **options)) for values in each]
+        widely = [read_elpd(waic([values], **options)) for values in each]
+    alone, wide = combined(weights, without), combined(weights, widely)
+    return replace(alone, labels=labels), replace(wide, labels=labels)

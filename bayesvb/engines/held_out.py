@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -32,13 +32,35 @@ def held_out_density(
     much narrower than the exact one: no draw has forgotten the row. None for models whose draws
     may tell.
     """
-    if model.log_predictive(model.update(sums), source.blocks[0].part(0, 1)) is None:
+    if not draws_flatter(model, source, sums):
         return None
     whole = Block.joined(source.blocks)
-    found = np.empty(whole.n_rows)
-    for rows, rest in folds(whole, source.workers):
-        posterior = model.update(continued(model, rest, sums))
-        found[rows] = model.log_predictive(posterior, whole.take(rows))
+
+    def density(own: Any, rows: Int[np.ndarray, " fold"]) -> Any:
+        return model.log_predictive(model.update(own), whole.take(rows))
+
+    return over_folds(whole, without_folds(model, source, sums), density)
+
+
+def draws_flatter(model: AbstractModel[Any, Any], source: Source, sums: Any) -> bool:
+    """Whether draws say little of rows left out: then the model has a predictive density."""
+    return model.log_predictive(model.update(sums), source.blocks[0].part(0, 1)) is not None
+
+
+def without_folds(model: AbstractModel[Any, Any], source: Source, sums: Any) -> tuple[Any, ...]:
+    """Statistics of one ascent for each fold, which went on without it."""
+    whole = Block.joined(source.blocks)
+    return tuple(continued(model, rest, sums) for _, rest in folds(whole, source.workers))
+
+
+def over_folds(
+    whole: Block, each: Sequence[Any], density: Callable[[Any, Int[np.ndarray, " fold"]], Any]
+) -> Float[np.ndarray, " rows"]:
+    """Density of every row, from the statistics of the ascent without its fold."""
+    fold, found = assigned(whole), np.empty(whole.n_rows)
+    for number, sums in enumerate(each):
+        rows = np.flatnonzero(fold == number)
+        found[rows] = density(sums, rows)
     return found
 
 

@@ -10,11 +10,12 @@ import pandas as pd
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from bayesvb.comparison import check_comparable
+from bayesvb.comparison import check_comparable, leave_folds_out
 from bayesvb.elpd import Elpd, compare
 from bayesvb.errors import DataError
 
 from ..figures import BAND, INK, LINE, MOST_MARKS, POINT, axes_of, drawn, marker, shortened
+from ..held_out import affordable
 from ..numerals import counted, numeral
 from ..plain import Summary
 from ..sampling import ROWS_LEFT_OUT, Sample, criteria_at, sample
@@ -31,7 +32,8 @@ def comparison(fits: Mapping[str, Fit]) -> Summary:
     except DataError as error:
         return {"why_not": str(error), "models": _models(fits)}
     chosen = sample(next(iter(fits.values())), ROWS_LEFT_OUT)
-    found = {name: criteria_at(fit, chosen.at)[0] for name, fit in fits.items()}
+    folds = leave_folds_out(fits) and all(affordable(fit) for fit in fits.values())
+    found = {name: criteria_at(fit, chosen.at, folds)[0] for name, fit in fits.items()}
     frame = compare_elpds(found)
     best, second = frame.index[0], frame.index[1]
     return {
@@ -40,7 +42,8 @@ def comparison(fits: Mapping[str, Fit]) -> Summary:
         "rows_note": chosen.words,
         "best": best,
         "reading": _reading(frame),
-        "table": _table(frame, chosen),
+        "left_out": _left_out(fits, folds=folds),
+        "table": _table(frame, chosen, folds=folds),
         "differences": _differences(frame),
         "pointwise": _pointwise(found, (str(best), str(second)), chosen),
     }
@@ -75,18 +78,35 @@ def _reading(frame: pd.DataFrame) -> str:
     return f"{best} is {how} {second}: {numeral(gap, 1)} nats (se {numeral(se, 1)})."
 
 
-def _table(frame: pd.DataFrame, chosen: Sample) -> Summary:
+def _left_out(fits: Mapping[str, Fit], *, folds: bool) -> str:
+    """How rows were left out, if one of the fits is a network."""
+    if folds:
+        return (
+            "Rows were left out a fifth at a time, of every fit alike: its ascent went on without "
+            "them, and predicted them."
+        )
+    if leave_folds_out(fits):
+        return (
+            "There are too many rows to leave them out. The densities are made of draws, which "
+            "flatters networks: none of their draws has forgotten a row."
+        )
+    return ""
+
+
+def _table(frame: pd.DataFrame, chosen: Sample, *, folds: bool) -> Summary:
     caption = (
-        "Leave-one-out densities in nats, the best fit first. Difference and its se are against "
-        "the best; weight: share in the best combination of the fits (stacking); p: effective "
-        "number of parameters; the last column marks fits with rows of a high Pareto k."
+        "Log densities of rows that were left out, in nats, the best fit first. Difference and its "
+        "se are against the best; weight: share in the best combination of the fits (stacking); p: "
+        "effective number of parameters"
     )
+    caption += "." if folds else "; the last column marks fits with rows of a high Pareto k."
     if chosen.words:
         caption += f" From {chosen.words}."
     titles = {"name": "fit", "elpd_diff": "difference", "dse": "se of difference",
               "warning": "high Pareto k"}  # fmt: skip
     digits = {"elpd": 1, "se": 1, "p": 1, "elpd_diff": 1, "dse": 1, "weight": 2}
-    return table(frame.drop(columns="rank"), caption, titles=titles, decimals=digits)
+    unread = ["rank", "warning"] if folds else ["rank"]
+    return table(frame.drop(columns=unread), caption, titles=titles, decimals=digits)
 
 
 def _differences(frame: pd.DataFrame) -> Summary:
