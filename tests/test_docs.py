@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from itertools import zip_longest
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import bayesvb as bvb
@@ -113,5 +114,16 @@ def test_a_decision_is_one_page_of_three_parts(page):
     assert len(text.splitlines()) <= 60
 
 
-def test_the_picture_is_small():
-    assert (ROOT / "docs/images/mcycle.png").stat().st_size < 80_000
+def test_the_pictures_are_small():
+    sizes = {path.name: path.stat().st_size for path in (ROOT / "docs/images").glob("*.png")}
+    assert sizes.pop("mcycle.png") < 80_000
+    assert max(sizes.values()) < 150_000
+
+
+def test_the_table_of_folds_is_that_of_the_benchmark(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "tests" / "benchmarks"))
+    from plot_networks import folds_table, with_table
+
+    page = (ROOT / "docs/networks.md").read_text(encoding="utf-8")
+    table = pd.read_csv(ROOT / "docs/benchmarks/network_folds.csv")
+    assert with_table(page, folds_table(table)) == page, "python tests/benchmarks/plot_networks.py"

@@ -1,0 +1,183 @@
+"""Pictures of the benchmarks of networks, and their table of folds as Markdown.
+
+    python tests/benchmarks/plot_networks.py
+
+Reads network_sizes.csv, network_scaling.csv and network_folds.csv of docs/benchmarks as they are:
+data sets that are not there yet are left out. Writes docs/images/network_*.png, and the table of
+docs/networks.md between the two comments that mark it.
+"""
+
+import matplotlib
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from PIL import Image
+from tables import RESULTS
+
+from bayesvb.plots.palette import LIGHT, dash, marker
+
+IMAGES = RESULTS.parent / "images"
+PAGE = RESULTS.parent / "networks.md"
+MARKS = ("<!-- folds -->\n", "<!-- end of folds -->\n")
+COLOURS = 32
+"""Colours of a picture: few lines on white need no more."""
+
+WAYS = {"single": "one start", "average": "average of 16", "stack": "stack of 16"}
+MEASURES = {
+    "lpd": "log predictive density",
+    "accuracy": "accuracy",
+    "ece": "calibration error",
+}
+VARIED = {"columns": "columns of the data", "experts": "experts", "latents": "latent entries"}
+STYLE = {
+    "font.size": 9.0,
+    "axes.titlesize": 9.0,
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": LIGHT.mute,
+    "axes.labelcolor": LIGHT.ink,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": LIGHT.line,
+    "grid.linewidth": 0.6,
+    "text.color": LIGHT.ink,
+    "xtick.color": LIGHT.mute,
+    "ytick.color": LIGHT.mute,
+    "legend.frameon": False,
+}
+
+
+def title(name: str) -> str:
+    """Name of a data set as it is written."""
+    return name.replace("_", " ")
+
+
+def sizes(frame: pd.DataFrame) -> Figure:
+    """A row of panels for each data set: three measures against the number of training rows."""
+    names = list(dict.fromkeys(frame["data"]))
+    figure, grid = plt.subplots(
+        len(names), 3, figsize=(8.6, 0.75 + 1.75 * len(names)), squeeze=False, layout="constrained"
+    )
+    for row, name in zip(grid, names, strict=True):
+        one = frame[frame["data"] == name]
+        for axes, (measure, words) in zip(row, MEASURES.items(), strict=True):
+            _curves(axes, one, measure)
+            axes.set_title(f"{title(name)}: {words}")
+    for axes in grid[-1]:
+        axes.set_xlabel("training rows")
+    handles, labels = grid[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper left", ncols=3)
+    return figure
+
+
+def _curves(axes: Axes, frame: pd.DataFrame, measure: str) -> None:
+    """One line for each way of making a prediction of 16 starts."""
+    for number, (way, label) in enumerate(WAYS.items()):
+        one = frame[frame["way"] == way].sort_values("n")
+        colour = LIGHT.colour(number)
+        axes.plot(one["n"], one[measure], marker(number), linestyle=dash(number), color=colour,
+                  linewidth=1.5, markersize=4.0, label=label)  # fmt: skip
+        if measure == "lpd":
+            reach = one["lpd_se"].to_numpy()
+            axes.vlines(one["n"], one["lpd"] - reach, one["lpd"] + reach, color=colour, linewidth=1)
+    _at_values(axes, sorted(set(frame["n"])))
+    if measure == "ece":
+        axes.set_ylim(bottom=0.0)
+
+
+def _at_values(axes: Axes, values: list[int]) -> None:
+    """A logarithmic axis with ticks where the values are."""
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(values, [str(value) for value in values])
+    axes.minorticks_off()
+
+
+def scaling(frame: pd.DataFrame) -> Figure:
+    """Time of a sweep against what is varied while the rest stays."""
+    figure, grid = plt.subplots(1, 3, figsize=(8.6, 2.3), layout="constrained")
+    for axes, (varied, words) in zip(grid, VARIED.items(), strict=True):
+        one = frame[frame["varied"] == varied]
+        axes.plot(one[varied], one["ms"], "o-", color=LIGHT.accent, linewidth=1.5, markersize=4.0)
+        fixed = ", ".join(f"{one[k].iloc[0]} {k}" for k in VARIED if k != varied)
+        axes.set_title(fixed)
+        axes.set_xlabel(words)
+        axes.set_xticks(one[varied])
+        axes.set_xlim(left=0.0)
+        axes.set_ylim(bottom=0.0)
+    grid[0].set_ylabel("ms per sweep")
+    return figure
+
+
+def folds(frame: pd.DataFrame) -> Figure:
+    """Difference to logistic regression, with two standard errors."""
+    figure, axes = plt.subplots(figsize=(6.4, 0.9 + 0.3 * len(frame)), layout="constrained")
+    places = np.arange(len(frame))
+    axes.axvline(0.0, color=LIGHT.mute, linewidth=1.0)
+    axes.hlines(places, frame["diff"] - 2.0 * frame["se"], frame["diff"] + 2.0 * frame["se"],
+                color=LIGHT.accent, linewidth=1.6)  # fmt: skip
+    axes.plot(frame["diff"], places, "o", color=LIGHT.accent, markersize=5.0)
+    axes.set_yticks(places, [title(name) for name in frame["data"]])
+    axes.set_ylim(len(frame) - 0.5, -0.5)
+    axes.grid(axis="y", visible=False)
+    axes.set_xlabel("log predictive density minus that of logistic regression (nats per row)")
+    return figure
+
+
+def folds_table(frame: pd.DataFrame) -> str:
+    """The ten folds as Markdown."""
+    heads = ("data", "rows", "log density", "logistic", "difference (se)", "accuracy", "logistic",
+             "ECE", "logistic", "WAIC", "LOO", "NUTS, WAIC of the paper")  # fmt: skip
+    lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+    for one in frame.to_dict("records"):
+        cells = (
+            title(one["data"]),
+            str(one["rows"]),
+            f"{one['network_lpd']:.3f}",
+            f"{one['logistic_lpd']:.3f}",
+            f"{one['diff']:+.3f} ({one['se']:.3f})",
+            f"{one['network_accuracy']:.3f}",
+            f"{one['logistic_accuracy']:.3f}",
+            f"{one['network_ece']:.3f}",
+            f"{one['logistic_ece']:.3f}",
+            f"{one['waic_per_row']:.3f}",
+            f"{one['loo_per_row']:.3f}",
+            f"{one['nuts_waic_of_the_paper']:.3f}",
+        )
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def with_table(page: str, table: str) -> str:
+    """The page with this table between its marks."""
+    before, rest = page.split(MARKS[0])
+    return before + MARKS[0] + table + MARKS[1] + rest.split(MARKS[1])[1]
+
+
+def keep(figure: Figure, name: str) -> None:
+    """Write a picture with few colours."""
+    path = IMAGES / f"{name}.png"
+    figure.savefig(path, dpi=130, facecolor="white", metadata={"Software": None})
+    plt.close(figure)
+    with Image.open(path) as drawn:
+        drawn.convert("RGB").quantize(COLOURS).save(path, optimize=True)
+    print(f"{path}: {path.stat().st_size / 1e3:.0f} kB")
+
+
+def main() -> None:
+    """Three pictures and a table."""
+    matplotlib.use("Agg")
+    plt.rcParams.update(STYLE)
+    keep(sizes(pd.read_csv(RESULTS / "network_sizes.csv")), "network_sizes")
+    keep(scaling(pd.read_csv(RESULTS / "network_scaling.csv")), "network_scaling")
+    found = pd.read_csv(RESULTS / "network_folds.csv")
+    keep(folds(found), "network_folds")
+    if PAGE.exists():
+        text = with_table(PAGE.read_text(encoding="utf-8"), folds_table(found))
+        PAGE.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
