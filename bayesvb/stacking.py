@@ -51,9 +51,8 @@ def stacked(members: Sequence[Member]) -> Fit:
 
     Each has a share of the draws that goes by its weight.
     """
-    label = "linear-response"
-    if any(member.fit.covariance == "mean-field" for member in members):
-        label = "mean-field"
+    labels = {member.fit.covariance for member in members}
+    label = labels.pop() if len(labels) == 1 else "mean-field"
     fits = [member.fit.with_covariance(label) for member in members]
     first = fits[0]
     weights = np.array([member.weight for member in members])

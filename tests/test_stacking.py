@@ -224,6 +224,22 @@ def test_other_covariances_are_those_of_the_members(fits):
         assert_array_equal(again.draws[name], values)
 
 
+def test_importance_draws_of_a_combination_are_those_of_its_members(regimes, tmp_path):
+    model = DensityRegression("y ~ x", regimes, n_components=1)
+    fit = model.fit(combine="average", restarts=2, seed=1, draws=200)
+    corrected = fit.with_covariance("importance")
+    assert corrected.covariance == "importance"
+    assert {member.fit.covariance for member in corrected.members} == {"importance"}
+    drawn, possible = (
+        {value.tobytes() for one in fits for value in one.draws["coefficients"]}
+        for fits in ([corrected], [m.fit for m in corrected.members])
+    )
+    assert drawn <= possible
+    assert load(corrected.save(tmp_path / "fit.nc")).covariance == "importance"
+    back = corrected.with_covariance("linear-response")
+    assert_array_equal(back.draws["coefficients"], fit.draws["coefficients"])
+
+
 def test_the_print_and_the_report_say_what_was_combined(fits, tmp_path):
     fit = fits["stack"]
     assert f"{len(fit.members)} of 4 restarts with weights" in str(fit) or not fit.members
