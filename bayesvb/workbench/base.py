@@ -71,6 +71,8 @@ class AbstractWorkbench(abc.ABC):
     corrected: ClassVar[str] = "Intervals have the linear-response covariance of all parameters."
     """What makes up for the independent factors of the approximation."""
 
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
     formula: Formula
     design: Design
     source: Source
@@ -173,6 +175,11 @@ class AbstractWorkbench(abc.ABC):
     def joint_name(self) -> str:
         """Name of all that is observed together."""
         return ", ".join(self.observed())
+
+    def _keep(self, *values: object) -> None:
+        """Set the fields of the frozen record, in their order."""
+        for name, value in zip(self.__dataclass_fields__, values, strict=True):
+            object.__setattr__(self, name, value)
 
     def rows(self, data: object = None, *, response: bool = False) -> Rows:
         """Rows of other data after the formula; those of the fit if left out."""

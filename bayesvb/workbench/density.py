@@ -11,12 +11,11 @@ from jaxtyping import Float
 
 from bayesvb.assembly import Scales, mixture_of, source_of
 from bayesvb.blocks import Block, Source
-from bayesvb.case_weights import weights_and_frame
-from bayesvb.design import Design, Rows, build_design
+from bayesvb.design import Design, Rows
 from bayesvb.fit import Fit
 from bayesvb.formula import Formula, parse_formula
 from bayesvb.gates import GATES
-from bayesvb.models.mixture import Mixture, MixtureSums
+from bayesvb.models.mixture import Mixture
 from bayesvb.named_draws import Drawn, NamedDraws
 from bayesvb.normal_mixture import NormalMixture
 from bayesvb.options import check_choice, check_count
@@ -26,15 +25,15 @@ from bayesvb.student_mixture import StudentMixture
 from bayesvb.workbench import density_draws, density_prediction
 from bayesvb.workbench.base import blank_sums
 from bayesvb.workbench.density_priors import prior_table
-from bayesvb.workbench.fitting import COMBINATIONS
-from bayesvb.workbench.mixture_base import AbstractMixture
+from bayesvb.workbench.gated_mixture import AbstractGatedMixture
+from bayesvb.workbench.reading import read
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class DensityRegression(AbstractMixture):
+class DensityRegression(AbstractGatedMixture):
     r"""How the whole distribution of a response changes with covariates.
 
     A mixture of Gaussian linear regressions whose weights depend on covariates:
@@ -85,9 +84,7 @@ class DensityRegression(AbstractMixture):
 
     title = "Mixture of Gaussian linear experts, variational posterior (CAVI)"
     family = "mixture of Gaussian linear experts"
-    order_rule = "Components are sorted by share."
     prior_class = Priors
-    combinations = COMBINATIONS
 
     formula: Formula
     design: Design
@@ -113,20 +110,16 @@ class DensityRegression(AbstractMixture):
         check_choice("gate", gate, tuple(GATES))
         check_priors(priors, Priors)
         parsed = parse_formula(formula)
-        weight, frame = weights_and_frame(weights, data, missing=missing)
-        design = build_design(parsed, frame, context=context, missing=missing)
+        design, weight = read(parsed, data, weights, context=context, missing=missing)
         n_rows = len(design.frame)
         check_count("n_components", n_components, most=n_rows, what="rows that are complete")
-        weight = None if weight is None else weight[design.complete]
         priors = priors or Priors()
         response = np.asarray(design.response, dtype=float)
         scales = Scales.of(
             design.matrices, design.terms, response, weight=weight, active=priors.standardize
         )
         source = source_of(scales, design.matrices, response, weight)
-        values = (parsed, design, int(n_components), gate, priors, weight, scales, source)
-        for name, value in zip(self.__dataclass_fields__, values, strict=True):
-            object.__setattr__(self, name, value)
+        self._keep(parsed, design, int(n_components), gate, priors, weight, scales, source)
 
     @property
     def core(self) -> Mixture:
@@ -143,11 +136,6 @@ class DensityRegression(AbstractMixture):
         """Complete rows on the standardised scale."""
         return self.scales.block(rows.matrices, rows.response)
 
-    @property
-    def log_unit(self) -> float:
-        """Log of the product of the responses' units."""
-        return float(np.log(self.scales.response.scale).sum())
-
     def options(self) -> dict[str, object]:
         """Arguments that make this model again."""
         return {
@@ -155,14 +143,6 @@ class DensityRegression(AbstractMixture):
             "gate": self.gate,
             "priors": vars(self.priors),
         }
-
-    def ordered(
-        self, core: Mixture, sums: MixtureSums
-    ) -> tuple[Mixture, MixtureSums, tuple[int, ...]]:
-        """Components sorted by share, the largest first."""
-        sizes = density_draws.expected_shares(core, self.source, core.update(sums))
-        order = tuple(np.argsort(-sizes, kind="stable").tolist())
-        return *core.permuted(order, sums), order
 
     def relabelled(self, core: Mixture, order: Sequence[int]) -> Mixture:
         """The mixture whose components have this order."""
@@ -198,12 +178,6 @@ class DensityRegression(AbstractMixture):
     def log_density(self, fit: Fit, data: object) -> pd.Series:
         """Log predictive density of each row's observed responses."""
         return density_prediction.log_density(self, fit, self.rows(data, response=True))
-
-    def weights_at(
-        self, fit: Fit, data: object, draws: int | None
-    ) -> Float[np.ndarray, "draws rows experts"]:
-        """Draws of the component weights at each complete row."""
-        return density_prediction.weights_at(self, fit, self.rows(data), draws)
 
     def drawn_mixture(self, fit: Drawn, block: Block, response: int) -> NormalMixture:
         """Mixture of one response for every draw and row."""

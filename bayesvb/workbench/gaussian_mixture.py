@@ -11,8 +11,7 @@ from jaxtyping import Float
 
 from bayesvb.assembly import gaussians_of, variables_block, variables_source
 from bayesvb.blocks import Block, Source
-from bayesvb.case_weights import weights_and_frame
-from bayesvb.design import Design, Rows, build_design
+from bayesvb.design import Design, Rows
 from bayesvb.experts import GAUSSIAN_EXPERTS
 from bayesvb.fit import Fit
 from bayesvb.formula import Formula, parse_formula
@@ -26,6 +25,7 @@ from bayesvb.scaling import Scaling
 from bayesvb.workbench import gaussian_meaning
 from bayesvb.workbench.base import blank_sums
 from bayesvb.workbench.mixture_base import AbstractMixture
+from bayesvb.workbench.reading import read
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -107,18 +107,16 @@ class GaussianMixture(AbstractMixture):
         check_priors(priors, GaussianPriors)
         check_choice("covariance", covariance, tuple(GAUSSIAN_EXPERTS))
         parsed = parse_formula(formula, parts=("variables",), one_sided=True)
-        weight, frame = weights_and_frame(weights, data, missing=missing)
-        design = build_design(parsed, frame, response="none", context=context, missing=missing)
+        design, weight = read(
+            parsed, data, weights, response="none", context=context, missing=missing
+        )
         n_rows = len(design.frame)
         check_count("n_components", n_components, most=n_rows, what="rows that are complete")
-        weight = None if weight is None else weight[design.complete]
         priors = priors or GaussianPriors()
         matrix = design.matrices["variables"]
         scaling = Scaling.of_variables(matrix, weight=weight, active=priors.standardize)
         source = variables_source(scaling, matrix, weight)
-        values = (parsed, design, int(n_components), covariance, priors, weight, scaling, source)
-        for name, value in zip(self.__dataclass_fields__, values, strict=True):
-            object.__setattr__(self, name, value)
+        self._keep(parsed, design, int(n_components), covariance, priors, weight, scaling, source)
 
     @property
     def variables(self) -> tuple[str, ...]:

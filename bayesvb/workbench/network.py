@@ -11,12 +11,10 @@ from jaxtyping import Float
 
 from bayesvb.assembly import Scales
 from bayesvb.blocks import Block, Source
-from bayesvb.case_weights import weights_and_frame
-from bayesvb.design import Design, Rows, build_design
+from bayesvb.design import Design, Rows
 from bayesvb.fit import Fit
 from bayesvb.formula import Formula, parse_formula
 from bayesvb.models.network import Network
-from bayesvb.models.network_state import NetworkSums
 from bayesvb.named_draws import Drawn, NamedDraws
 from bayesvb.network_assembly import (
     Output,
@@ -30,20 +28,19 @@ from bayesvb.options import check_count
 from bayesvb.parts import Draws
 from bayesvb.priors import NetworkPriors, check_priors
 from bayesvb.student_mixture import StudentMixture
-from bayesvb.workbench import density_prediction, network_draws, network_prediction
+from bayesvb.workbench import network_draws, network_prediction
 from bayesvb.workbench.base import blank_sums
-from bayesvb.workbench.density_draws import expected_shares
-from bayesvb.workbench.fitting import COMBINATIONS
-from bayesvb.workbench.mixture_base import AbstractMixture
+from bayesvb.workbench.gated_mixture import AbstractGatedMixture
 from bayesvb.workbench.network_checks import check_family, check_response, latents_of
 from bayesvb.workbench.network_priors import prior_table
+from bayesvb.workbench.reading import read
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class ConditionalMixtureNetwork(AbstractMixture):
+class ConditionalMixtureNetwork(AbstractGatedMixture):
     r"""Classes of a response, or its distribution, through a layer of linear experts.
 
     A gate chooses an expert, the expert draws a short latent vector, and an output layer turns it
@@ -109,10 +106,8 @@ class ConditionalMixtureNetwork(AbstractMixture):
 
     title = "Conditional mixture network, variational posterior (CAVI)"
     family = "conditional mixture network"
-    order_rule = "Components are sorted by share."
     size_name = "n_experts"
     prior_class = NetworkPriors
-    combinations = COMBINATIONS
     default_combination = "stack"
     own_kinds = network_prediction.CLASS_KINDS
 
@@ -144,12 +139,12 @@ class ConditionalMixtureNetwork(AbstractMixture):
         check_priors(priors, NetworkPriors)
         check_family(latent_covariance, latent_posterior)
         parsed = parse_formula(formula)
-        weight, frame = weights_and_frame(weights, data, missing=missing)
-        design = build_design(parsed, frame, response="any", context=context, missing=missing)
+        design, weight = read(
+            parsed, data, weights, response="any", context=context, missing=missing
+        )
         check_count("n_experts", n_experts, most=len(design.frame), what="rows that are complete")
         response = check_response(design, latent_covariance)
         latents = latents_of(design, latent_dim)
-        weight = None if weight is None else weight[design.complete]
         priors = priors or NetworkPriors()
         scales = network_scales(
             design.matrices,
@@ -161,9 +156,7 @@ class ConditionalMixtureNetwork(AbstractMixture):
         )
         source = network_source(scales, design.matrices, response, weight)
         kind = (latents, latent_covariance, latent_posterior)
-        values = (parsed, design, int(n_experts), *kind, priors, weight, scales, source)
-        for name, value in zip(self.__dataclass_fields__, values, strict=True):
-            object.__setattr__(self, name, value)
+        self._keep(parsed, design, int(n_experts), *kind, priors, weight, scales, source)
 
     @property
     def n_experts(self) -> int:
@@ -196,11 +189,6 @@ class ConditionalMixtureNetwork(AbstractMixture):
             response = np.asarray(response, dtype=float).reshape(len(response), -1)
         return self.scales.block(rows.matrices, response)
 
-    @property
-    def log_unit(self) -> float:
-        """Log of the product of the responses' units; zero for classes."""
-        return float(np.log(self.scales.response.scale).sum())
-
     def options(self) -> dict[str, object]:
         """Arguments that make this model again."""
         return {
@@ -210,14 +198,6 @@ class ConditionalMixtureNetwork(AbstractMixture):
             "latent_posterior": self.latent_posterior,
             "priors": vars(self.priors),
         }
-
-    def ordered(
-        self, core: Network, sums: NetworkSums
-    ) -> tuple[Network, NetworkSums, tuple[int, ...]]:
-        """Components sorted by share, the largest first."""
-        sizes = expected_shares(core, self.source, core.update(sums))
-        order = tuple(np.argsort(-sizes, kind="stable").tolist())
-        return *core.permuted(order, sums), order
 
     def relabelled(self, core: Network, order: Sequence[int]) -> Network:
         """The network whose components have this order."""
@@ -264,12 +244,6 @@ class ConditionalMixtureNetwork(AbstractMixture):
     def log_density(self, fit: Fit, data: object) -> pd.Series:
         """Log predictive probability of each row's class, or density of its numbers."""
         return network_prediction.log_density(self, fit, self.rows(data, response=True))
-
-    def weights_at(
-        self, fit: Fit, data: object, draws: int | None
-    ) -> Float[np.ndarray, "draws rows experts"]:
-        """Draws of the gate's weights at each complete row."""
-        return density_prediction.weights_at(self, fit, self.rows(data), draws)
 
     def prior_table(self) -> pd.DataFrame:
         """Prior of every parameter, in the units of the data where it has any."""

@@ -11,8 +11,7 @@ from jaxtyping import Float
 
 from bayesvb.assembly import gaussian_of
 from bayesvb.blocks import BLOCK_ROWS, Block, Source
-from bayesvb.case_weights import weights_and_frame
-from bayesvb.design import Design, Rows, build_design
+from bayesvb.design import Design, Rows
 from bayesvb.errors import FormulaError
 from bayesvb.factors.normal_gamma import NormalGamma
 from bayesvb.fit import Fit
@@ -27,6 +26,7 @@ from bayesvb.student_mixture import StudentMixture
 from bayesvb.summary import PROB
 from bayesvb.workbench import normal_meaning
 from bayesvb.workbench.generative import AbstractGenerative
+from bayesvb.workbench.reading import read
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -99,12 +99,10 @@ class Normal(AbstractGenerative):
         if parsed.parts["mean"] != "1":
             hint = "write y ~ 1; DensityRegression takes covariates"
             raise FormulaError(parsed.text, "one sample has no covariates", hint=hint)
-        weight, frame = weights_and_frame(weights, data, missing=missing)
-        design = build_design(parsed, frame, context=context, missing=missing)
+        design, weight = read(parsed, data, weights, context=context, missing=missing)
         if len(design.response_names) > 1:
             hint = "GaussianMixture('~ a + b', n_components=1) takes several variables"
             raise FormulaError(parsed.text, "one sample has one response", hint=hint)
-        weight = None if weight is None else weight[design.complete]
         priors = priors or NormalPriors()
         response = np.asarray(design.response, dtype=float)
         scaling = Scaling.of_response(
@@ -112,9 +110,7 @@ class Normal(AbstractGenerative):
         )
         whole = Block({}, scaling.rows_last(response), weight)
         source = Source(tuple(whole.split(BLOCK_ROWS)))
-        values = (parsed, design, priors, weight, scaling, source)
-        for name, value in zip(self.__dataclass_fields__, values, strict=True):
-            object.__setattr__(self, name, value)
+        self._keep(parsed, design, priors, weight, scaling, source)
 
     @property
     def core(self) -> UnivariateGaussian:

@@ -11,8 +11,7 @@ from jaxtyping import Float
 
 from bayesvb.assembly import gapped_block, gapped_source, principal_components_of
 from bayesvb.blocks import Block, Source
-from bayesvb.case_weights import weights_and_frame
-from bayesvb.design import Design, Rows, build_design
+from bayesvb.design import Design, Rows
 from bayesvb.errors import DataError
 from bayesvb.fit import Fit
 from bayesvb.formula import Formula, parse_formula
@@ -26,6 +25,7 @@ from bayesvb.scaling import Scaling
 from bayesvb.student_mixture import StudentMixture
 from bayesvb.workbench import pca_meaning
 from bayesvb.workbench.generative import AbstractGenerative
+from bayesvb.workbench.reading import read
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -125,23 +125,19 @@ class BayesianPCA(AbstractGenerative):
         if not isinstance(scale, bool):
             raise DataError(f"scale={scale!r} must be True or False")
         parsed = parse_formula(formula, parts=("variables",), one_sided=True)
-        weight, frame = weights_and_frame(weights, data, missing=missing)
-        design = build_design(
-            parsed, frame, response="none", context=context, missing=missing, warn=False
+        design, weight = read(
+            parsed, data, weights, response="none", context=context, missing=missing, warn=False
         )
         matrix = design.matrices["variables"]
         pca_meaning.warn_of_constants(matrix, design.terms["variables"])
         number = _number_of_components(n_components, matrix)
-        weight = None if weight is None else weight[design.complete]
         priors = priors or PcaPriors()
         scaling = Scaling.of_gapped(
             matrix, common=not scale, weight=weight, active=priors.standardize
         )
         source = gapped_source(scaling, matrix, weight)
         axes = PrincipalAxes.of(source)
-        values = (parsed, design, number, scale, missing, priors, weight, scaling, source, axes)
-        for name, value in zip(self.__dataclass_fields__, values, strict=True):
-            object.__setattr__(self, name, value)
+        self._keep(parsed, design, number, scale, missing, priors, weight, scaling, source, axes)
 
     @property
     def variables(self) -> tuple[str, ...]:

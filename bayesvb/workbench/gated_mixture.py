@@ -1,0 +1,43 @@
+"""What density regression and networks have in common: a gate that depends on covariates."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.assembly import Scales
+from bayesvb.workbench import density_prediction
+from bayesvb.workbench.density_draws import expected_shares
+from bayesvb.workbench.fitting import COMBINATIONS
+from bayesvb.workbench.mixture_base import AbstractMixture
+
+if TYPE_CHECKING:
+    from bayesvb.fit import Fit
+
+
+class AbstractGatedMixture(AbstractMixture):
+    """A public model whose component weights depend on covariates."""
+
+    order_rule = "Components are sorted by share."
+    combinations = COMBINATIONS
+
+    scales: Scales
+
+    @property
+    def log_unit(self) -> float:
+        """Log of the product of the responses' units; zero for classes."""
+        return float(np.log(self.scales.response.scale).sum())
+
+    def ordered(self, core: Any, sums: Any) -> tuple[Any, Any, tuple[int, ...]]:
+        """Components sorted by share, the largest first."""
+        sizes = expected_shares(core, self.source, core.update(sums))
+        order = tuple(np.argsort(-sizes, kind="stable").tolist())
+        return *core.permuted(order, sums), order
+
+    def weights_at(
+        self, fit: Fit, data: object, draws: int | None
+    ) -> Float[np.ndarray, "draws rows experts"]:
+        """Draws of the gate's weights at each complete row."""
+        return density_prediction.weights_at(self, fit, self.rows(data), draws)
