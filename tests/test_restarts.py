@@ -161,7 +161,11 @@ def test_bounds_on_a_sample_are_in_the_units_of_the_data(regimes, small_screen):
 def test_only_the_runs_that_count_go_on_until_they_converge(regimes):
     fitted = model(regimes, n_components=3)
     rough, whole = (searched(fitted, 4, rough=one) for one in (True, False))
-    found = rough.settled([2, 0], Effort())
+    seen = []
+    found = rough.settled([2, 0], Effort(), lambda *state: seen.append(state))
+    for number in (2, 0):
+        passes = [n for run, n, _ in seen if run == number]
+        assert passes == sorted(passes) and passes[0] > rough.runs[number].ascent.n_iter
     for number in (1, 3):
         assert found.runs[number] is rough.runs[number]
     for number in (0, 2):

@@ -12,11 +12,12 @@ from bayesvb import DensityRegression, GaussianMixture, load
 from bayesvb.arviz import group
 from bayesvb.elpd import Elpd, compare, elpd_data, read_elpd
 from bayesvb.engines.restarts import Effort, search
-from bayesvb.errors import DataError
+from bayesvb.errors import ConvergenceWarning, DataError
 from bayesvb.models.ensemble import MEMBER, joined, matching
 from bayesvb.named_draws import count
 from bayesvb.stacking import combined, distinct, kept, whole_shares
 from bayesvb.weighted_ranks import stacking_weights
+from bayesvb.workbench import fitting
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*unreliable")
 
@@ -238,6 +239,18 @@ def test_importance_draws_of_a_combination_are_those_of_its_members(regimes, tmp
     assert load(corrected.save(tmp_path / "fit.nc")).covariance == "importance"
     back = corrected.with_covariance("linear-response")
     assert_array_equal(back.draws["coefficients"], fit.draws["coefficients"])
+
+
+def test_ctrl_c_while_restarts_are_weighed_keeps_the_best_bound(regimes, monkeypatch):
+    def pressed(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(fitting, "stacking_weights", pressed)
+    model = DensityRegression("y ~ x", regimes, n_components=3)
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        fit = model.fit(combine="stack", restarts=3, seed=1, draws=30)
+    assert not fit.members and not fit.converged
+    assert fit.elbo == fit.restarts["elbo"].max()
 
 
 def test_the_print_and_the_report_say_what_was_combined(fits, tmp_path):

@@ -103,7 +103,7 @@ class Search:
             return run.ascent
         return _on_all_rows(run.model, source, run.ascent.sums, effort, None)
 
-    def settled(self, numbers: Iterable[int], effort: Effort) -> Search:
+    def settled(self, numbers: Iterable[int], effort: Effort, watch: Watch | None = None) -> Search:
         """The search after these runs went on until they meet this effort.
 
         Runs over a sample do not: they are finished on all rows.
@@ -113,7 +113,8 @@ class Search:
         runs, interrupted = list(self.runs), False
         try:
             for number in numbers:
-                runs[number] = _continued(runs[number], self.screened, effort)
+                watched = _numbered(watch, number, runs[number].ascent.n_iter)
+                runs[number] = _continued(runs[number], self.screened, effort, watched)
                 interrupted = runs[number].ascent.interrupted
                 if interrupted:
                     break
@@ -213,8 +214,13 @@ def _beginnings(model: AbstractModel[Any, Any], restarts: int) -> list[_Beginnin
     return beginnings
 
 
-def _numbered(watch: Watch | None, number: int) -> Callable[[int, float], None] | None:
-    return None if watch is None else partial(watch, number)
+def _numbered(
+    watch: Watch | None, number: int, before: int = 0
+) -> Callable[[int, float], None] | None:
+    """The watch of one run that has made some passes already."""
+    if watch is None:
+        return None
+    return lambda n_iter, bound: watch(number, before + n_iter, bound)
 
 
 def _run(
@@ -249,13 +255,16 @@ def _score(model: AbstractModel[Any, Any], source: Source, ascent: Ascent[Any]) 
     return float(ascent.bound + slack.value)
 
 
-def _continued(run: Run, source: Source, effort: Effort) -> Run:
+def _continued(
+    run: Run, source: Source, effort: Effort, watch: Callable[[int, float], None] | None
+) -> Run:
     """The run with as many further passes as it may have."""
     began, before = time.perf_counter(), run.ascent
     passes = effort.max_iter - before.n_iter
     if passes < 1:
         return run
-    more = cavi(run.model, source, before.sums, **vars(replace(effort, max_iter=passes)))
+    rest = replace(effort, max_iter=passes)
+    more = cavi(run.model, source, before.sums, **vars(rest), watch=watch)
     trace = np.concatenate([before.trace, more.trace[1:]])
     ascent = replace(more, trace=trace, n_iter=before.n_iter + more.n_iter)
     return replace(

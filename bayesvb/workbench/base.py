@@ -256,7 +256,7 @@ class AbstractWorkbench(abc.ABC):
             check_count("n_jobs", n_jobs)
         seed = fresh_seed(seed)
         effort = Effort(float(tol), max_iter)
-        wanted = Wanted(combine, draws, covariance, effort, seed, time.perf_counter())
+        wanted = Wanted(combine, draws, covariance, effort, seed, time.perf_counter(), progress)
         *starts, last, rows = np.random.SeedSequence(seed).spawn(restarts + 3)
         source = replace(self.source, workers=n_jobs or processors())
         found = search(

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from bayesvb.blocks import Source
 from bayesvb.engines.cavi import Ascent
 from bayesvb.engines.held_out import held_out_density
-from bayesvb.engines.restarts import Effort, Run, Search
+from bayesvb.engines.restarts import Effort, Run, Search, Watch
 from bayesvb.fit import Fit
 from bayesvb.linear_response import sampled_response, withheld
 from bayesvb.models.base import AbstractModel
@@ -48,6 +48,8 @@ class Wanted:
     seed : int
     began : float
         When the work began, by ``time.perf_counter``.
+    watch : callable, optional
+        Called as ``search`` does.
     """
 
     combine: str
@@ -56,6 +58,7 @@ class Wanted:
     effort: Effort
     seed: int
     began: float
+    watch: Watch | None = None
 
     @property
     def rough(self) -> bool:
@@ -75,11 +78,14 @@ def fitted(
     model: AbstractWorkbench, found: Search, source: Source, wanted: Wanted, seeds: Seeds
 ) -> Fit:
     """The fit of a search, its components in the order of their labels."""
-    weights, columns = weighed(found, wanted, seeds.draws)
+    try:
+        weights, columns = weighed(found, wanted, seeds.draws)
+    except KeyboardInterrupt:
+        weights, columns, found = {found.best: 1.0}, {}, replace(found, interrupted=True)
     if "elpd_per_row" in columns:
         columns["elpd_per_row"] -= model.log_unit
     if wanted.rough:
-        found = found.settled(weights, wanted.effort)
+        found = found.settled(weights, wanted.effort, wanted.watch)
     numbers = sorted(weights, key=lambda number: -weights[number])
     members: list[Member] = []
     ascents: list[Ascent[Any]] = []
