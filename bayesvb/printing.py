@@ -82,6 +82,8 @@ def _fit_lines(fit: Fit) -> list[str]:
     bounds = fit.restarts.get("score", fit.restarts["elbo"])
     close = int((bounds > bounds.max() - 0.1).sum())
     restarts = f"best of {len(bounds)} restarts ({close} within 0.1)"
+    if "weight" in fit.restarts:
+        restarts = f"restart {fit.best_restart} of {len(bounds)}, the best at rows left out"
     if fit.members:
         weights = ", ".join(f"{member.weight:.2f}" for member in fit.members)
         restarts = f"{len(fit.members)} of {len(bounds)} restarts with weights {weights}"

@@ -67,6 +67,12 @@ def test_a_fit_shows_what_the_tables_hold(regimes, gate):
     assert lines[-1] == "Components are sorted by share."
 
 
+def test_a_stack_of_one_restart_says_that_it_predicts_best(regimes):
+    model = bvb.DensityRegression("y ~ x", regimes, n_components=1)
+    fit = model.fit(combine="stack", restarts=2, seed=1, draws=30)
+    assert f"restart {fit.best_restart} of 2, the best at rows left out" in str(fit)
+
+
 def test_one_component_has_no_empty_tables(regimes):
     fit = bvb.DensityRegression("y ~ x", regimes, n_components=1).fit(seed=1, restarts=1, draws=50)
     text = str(fit)

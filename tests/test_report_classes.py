@@ -112,6 +112,14 @@ def test_the_code_of_the_page_says_how_restarts_were_combined(fit):
     assert "draws=30, seed=1" in code(stacked)
 
 
+def test_the_page_says_which_prior_variances_count(fit):
+    tried = SECTIONS["model"].summary(fit)["tried"]
+    for part in fit.parts:
+        assert f"{fit.restarts.loc[part.number, 'prior']} (weight 0.50)" in tried
+    table = SECTIONS["computation"].summary(fit)["restarts"]
+    assert table["titles"][:4] == ["start", "prior", "weight", "LOO"]
+
+
 def test_coefficients_that_are_not_identified_are_folded_away(fit):
     folded = {one["heading"]: one["table"]["folded"] for one in
               SECTIONS["posterior"].summary(fit)["parts"]}  # fmt: skip

@@ -176,7 +176,9 @@ def _close(k: float | None, n_draws: int) -> Summary:
 
 def _restarts(fit: Fit, *, fixed: bool) -> Summary:
     frame = fit.restarts.copy()
-    frame.insert(2, "below", frame["elbo"].max() - frame["elbo"])
+    frame.insert(list(frame).index("elbo"), "below", frame["elbo"].max() - frame["elbo"])
+    if (frame["rows"] == fit.model.source.n_rows).all():
+        frame = frame.drop(columns="rows")
     starts = "Starts of the ascent" if fixed else "Restarts from different divisions of the rows"
     caption = f"{starts}; the one with the largest lower bound (ELBO, nats) is kept."
     if "score" in frame:
@@ -191,10 +193,12 @@ def _restarts(fit: Fit, *, fixed: bool) -> Summary:
         )
     if combines(fit):
         caption = (
-            f"{starts}, combined: predictions are mixed and draws shared by weight. LOO: "
-            "leave-one-out log density per row, from the restart's own posterior, for which the "
-            "weights are best. The bound (ELBO, nats) does not decide."
+            f"{starts}, combined: predictions are mixed and draws shared by weight. LOO: log "
+            "density per row of rows left out, by the restart alone; the weights make that of the "
+            "mixture largest. The bound (ELBO, nats) does not decide."
         )
+        first = [name for name in ("start", "prior", "weight", "elpd_per_row") if name in frame]
+        frame = frame[first + [name for name in frame if name not in first]]
     titles = {"elbo": "ELBO", "below": "below the best", "n_iter": "passes", "rows": "rows used",
               "best": "kept", "elpd_per_row": "LOO"}  # fmt: skip
     if combines(fit):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from ..numerals import powers_written_out, significant
+from ..numerals import numeral, powers_written_out, significant
 from ..plain import Summary
 from ..sampling import gated
 from ..tables import table
@@ -93,6 +93,7 @@ def summary(fit: Fit) -> Summary:
         "several_responses": len(model.design.response_names) > 1,
         "parameters": _parameters(fit, meaning),
         "priors": _priors(fit),
+        "tried": _tried(fit),
         "standardized": model.priors.standardize,
     }
 
@@ -113,6 +114,17 @@ def _parameters(fit: Fit, meaning: str | None) -> Summary:
     frame = pd.DataFrame.from_dict(rows, orient="index", columns=["part", "numbers", "meaning"])
     caption = "Parameters: what they are called in the tables, how many numbers they are."
     return table(frame.rename_axis("symbol"), caption)
+
+
+def _tried(fit: Fit) -> str | None:
+    """Which of several priors the restarts that count have; None if all have the same."""
+    if "prior" not in fit.restarts:
+        return None
+    weights: dict[str, float] = {}
+    for part in fit.parts:
+        name = str(fit.restarts.loc[part.number, "prior"])
+        weights[name] = weights.get(name, 0.0) + part.weight
+    return ", ".join(f"{name} (weight {numeral(weight, 2)})" for name, weight in weights.items())
 
 
 def _priors(fit: Fit) -> Summary:

@@ -74,7 +74,9 @@ def _notes(computation: Summary) -> list[str]:
         if covariance != "importance":
             notes.append(RESAMPLED if k <= LARGEST_K else NOT_RESAMPLED)
     near, n_restarts = computation["n_near"], computation["n_restarts"]
-    if computation["combined"]:
+    if computation["combined"] == 1 < n_restarts:
+        notes.append(f"Of {n_restarts} restarts the one that predicts rows left out best is kept.")
+    elif computation["combined"]:
         notes.append(f"{computation['combined']} of {n_restarts} restarts are combined by weight.")
     elif n_restarts > 1:
         agree = "agrees" if near == 1 else "agree"
