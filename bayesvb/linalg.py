@@ -11,10 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.linalg.lapack import dpotrf, dpotri
-
-LAPACK_SIZE = 16
-"""From this size on a call of LAPACK for each matrix is cheaper than numpy's general inverse."""
+from scipy.linalg.lapack import dtrtri
 
 
 @lru_cache(maxsize=64)
@@ -90,30 +87,11 @@ def inverse_and_log_det(
     numpy.linalg.LinAlgError
         A matrix is not positive definite.
     """
-    if matrix.shape[-1] >= LAPACK_SIZE:
-        return _one_by_one(matrix)
-    factor = np.linalg.cholesky(matrix)
-    half = np.linalg.inv(factor)
-    log_det = 2.0 * np.log(np.diagonal(factor, axis1=-2, axis2=-1)).sum(axis=-1)
+    half = np.ascontiguousarray(np.linalg.cholesky(matrix))
+    log_det = 2.0 * np.log(np.diagonal(half, axis1=-2, axis2=-1)).sum(axis=-1)
+    for factor in half.reshape(-1, *half.shape[-2:]):
+        dtrtri(factor.T, lower=0, overwrite_c=1)  # in place: LAPACK stores matrices by columns
     return np.swapaxes(half, -1, -2) @ half, np.asarray(log_det)
-
-
-def _one_by_one(
-    matrix: Float[np.ndarray, "*batch terms terms"],
-) -> tuple[Float[np.ndarray, "*batch terms terms"], Float[np.ndarray, "*batch"]]:
-    """The same by calls of LAPACK for each matrix, which use the symmetry."""
-    inverse = np.array(matrix, order="C")
-    diagonal = np.empty(matrix.shape[:-1])
-    for at in np.ndindex(matrix.shape[:-2]):
-        columns = inverse[at].T  # LAPACK works in place on memory in its own order
-        _, failed = dpotrf(columns, lower=1, clean=0, overwrite_a=1)
-        if failed:
-            raise np.linalg.LinAlgError("a matrix is not positive definite")
-        diagonal[at] = columns.diagonal()
-        dpotri(columns, lower=1, overwrite_c=1)
-    first, second = lower_pairs(matrix.shape[-1])
-    inverse[..., first, second] = inverse[..., second, first]
-    return inverse, np.asarray(2.0 * np.log(diagonal).sum(axis=-1))
 
 
 def times(

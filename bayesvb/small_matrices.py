@@ -63,23 +63,22 @@ def solve_and_invert(
     """
     rows = _entries(bordered)
     pivots = np.empty((size, *bordered.shape[1:]))
-    product = np.empty(bordered.shape[1:])
-    multipliers = list(np.empty((len(rows), *bordered.shape[1:])))
+    product, multiplier = np.empty((2, *bordered.shape[1:]))
     for k in range(size):
         pivots[k] = rows[k][k]
-        np.divide(-1.0, pivots[k], out=rows[k][k])
+        inverse = np.divide(1.0, pivots[k], out=rows[k][k])
         column = [rows[k][i] if i < k else rows[i][k] for i in range(len(rows))]
-        for i in range(len(rows)):
+        for i in range(size, len(rows)):  # the border, whose own entry of the column none needs
+            np.multiply(column[i], inverse, out=column[i])
+            _eliminate(rows[i][:size], k, column, column[i], product, np.subtract)
+        for i in reversed(range(size)):
             if i != k:
-                np.multiply(column[i], column[k], out=multipliers[i])
-                _eliminate(rows[i][: min(i + 1, size)], k, column, multipliers[i], product)
-        for i in range(len(rows)):
-            if i != k:
-                np.negative(multipliers[i], out=column[i])
-    if not (pivots > 0.0).all():
+                np.multiply(column[i], inverse, out=multiplier)
+                add = np.add if i < k else np.subtract
+                _eliminate(rows[i], k, column, multiplier, product, add)
+                (np.negative if i < k else np.positive)(multiplier, out=column[i])
+    if not pivots.min(initial=np.inf) > 0.0:
         raise np.linalg.LinAlgError("a small matrix is not positive definite")
-    inverse = bordered[: size * (size + 1) // 2]
-    np.negative(inverse, out=inverse)
     return pivots
 
 
@@ -99,12 +98,13 @@ def _eliminate(
     column: Entries,
     multiplier: Float[np.ndarray, "..."],
     product: Float[np.ndarray, "..."],
+    add: np.ufunc,
 ) -> None:
-    """Add a multiple of row ``k``, except in column ``k``."""
+    """Add a multiple of row ``k``, or subtract it, except in column ``k``."""
     for j, entry in enumerate(row):
         if j != k:
             np.multiply(column[j], multiplier, out=product)
-            np.add(entry, product, out=entry)
+            add(entry, product, out=entry)
 
 
 def solve(bordered: Float[np.ndarray, "pairs ..."], size: int) -> Float[np.ndarray, "terms ..."]:
@@ -133,7 +133,7 @@ def solve(bordered: Float[np.ndarray, "pairs ..."], size: int) -> Float[np.ndarr
             np.subtract(border[k], product, out=border[k])
         np.divide(border[k], rows[k][k], out=border[k])
     pivots = bordered[diagonal_numbers(size)]
-    if not (pivots > 0.0).all():
+    if not pivots.min(initial=np.inf) > 0.0:
         raise np.linalg.LinAlgError("a small matrix is not positive definite")
     return pivots
 

@@ -5,7 +5,6 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from bayesvb.linalg import (
-    LAPACK_SIZE,
     inverse_and_log_det,
     lower_pairs,
     pack,
@@ -92,18 +91,26 @@ def test_times_broadcasts_leading_axes(rng, matrices, vectors):
     assert_allclose(times(matrix, vector), np.einsum("...ij,...j->...i", matrix, vector))
 
 
-@pytest.mark.parametrize("n_terms", [2, LAPACK_SIZE - 1, LAPACK_SIZE, 40])
+@pytest.mark.parametrize("n_terms", [1, 2, 16, 40])
 @pytest.mark.parametrize("batch", [(), (3,), (2, 0), (2, 2)])
-def test_inverse_and_log_det_are_numpys_on_both_sides_of_the_change(n_terms, batch, rng):
+def test_inverse_and_log_det_are_numpys(n_terms, batch, rng):
     root = rng.normal(size=(*batch, n_terms, 2 * n_terms))
     matrix = root @ np.swapaxes(root, -1, -2)
     inverse, log_det = inverse_and_log_det(matrix)
+    assert_array_equal(inverse, np.swapaxes(inverse, -1, -2))
     assert_allclose(inverse, np.linalg.inv(matrix), rtol=1e-7, atol=1e-9)
     assert_allclose(log_det, np.linalg.slogdet(matrix)[1], rtol=1e-12)
 
 
-@pytest.mark.parametrize("n_terms", [3, LAPACK_SIZE])
+@pytest.mark.parametrize("n_terms", [3, 16])
 def test_an_indefinite_matrix_has_no_inverse_here(n_terms):
     matrix = np.diag(np.r_[np.ones(n_terms - 1), -1.0])
     with pytest.raises(np.linalg.LinAlgError):
         inverse_and_log_det(np.stack([np.eye(n_terms), matrix]))
+
+
+def test_matrices_may_stand_in_memory_in_any_order(rng):
+    matrix = positive_definite(rng, 2, 3, 4)
+    for turned in (matrix.swapaxes(0, 1), np.asfortranarray(matrix), matrix[:, ::-1]):
+        inverse, _ = inverse_and_log_det(turned)
+        assert_allclose(inverse @ turned, np.broadcast_to(np.eye(4), turned.shape), atol=1e-10)
