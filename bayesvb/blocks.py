@@ -64,17 +64,13 @@ class Block:
     def with_products(self) -> Block:
         """The same rows with the products of all designs kept, one copy for equal designs."""
         designs = {name: x for name, x in self.designs.items() if not name.endswith(PRODUCTS)}
-        kept: dict[int, Float[np.ndarray, "pairs rows"]] = {}
-        for matrix in designs.values():
-            if id(matrix) not in kept:
-                kept[id(matrix)] = products(matrix)
-        named = {name + PRODUCTS: kept[id(matrix)] for name, matrix in designs.items()}
-        return Block(designs | named, self.response, self.weight)
+        kept = {name + PRODUCTS: pairs for name, pairs in _of_each(designs, products).items()}
+        return Block(designs | kept, self.response, self.weight)
 
     def part(self, start: int, stop: int) -> Block:
         """Rows ``start`` to ``stop`` as a block of their own (views, no copy)."""
         weight = None if self.weight is None else self.weight[start:stop]
-        designs = {name: matrix[:, start:stop] for name, matrix in self.designs.items()}
+        designs = _of_each(self.designs, lambda matrix: matrix[:, start:stop])
         return Block(designs, self.response[:, start:stop], weight)
 
     def split(self, n_rows: int) -> Iterator[Block]:
@@ -85,18 +81,19 @@ class Block:
     def take(self, rows: Int[np.ndarray, " chosen"]) -> Block:
         """These rows, copied."""
         weight = None if self.weight is None else self.weight[rows]
-        designs = {name: matrix[:, rows] for name, matrix in self.designs.items()}
+        designs = _of_each(self.designs, lambda matrix: matrix[:, rows])
         return Block(designs, self.response[:, rows], weight)
 
     @staticmethod
     def joined(blocks: Sequence[Block]) -> Block:
-        """Rows of all blocks as one."""
+        """Rows of all blocks as one; designs that are one array stay one array."""
         weights = [block.weight for block in blocks if block.weight is not None]
+        matrices = {name: [block.designs[name] for block in blocks] for name in blocks[0].designs}
+        place = {name: tuple(map(id, parts)) for name, parts in matrices.items()}
+        distinct = {place[name]: parts for name, parts in matrices.items()}
+        whole = {at: np.concatenate(parts, axis=1) for at, parts in distinct.items()}
         return Block(
-            {
-                name: np.concatenate([block.designs[name] for block in blocks], axis=1)
-                for name in blocks[0].designs
-            },
+            {name: whole[at] for name, at in place.items()},
             np.concatenate([block.response for block in blocks], axis=1),
             np.concatenate(weights) if weights else None,
         )
@@ -106,6 +103,16 @@ class Block:
     ) -> Float[np.ndarray, "experts rows"]:
         """Values times the case weights."""
         return values if self.weight is None else values * self.weight
+
+
+def _of_each(
+    designs: Mapping[str, Float[np.ndarray, "_ rows"]],
+    function: Callable[[Float[np.ndarray, "_ rows"]], Float[np.ndarray, "_ _"]],
+) -> dict[str, Float[np.ndarray, "_ _"]]:
+    """Function of every design; designs that are one array stay one array."""
+    distinct = {id(matrix): matrix for matrix in designs.values()}
+    results = {number: function(matrix) for number, matrix in distinct.items()}
+    return {name: results[id(matrix)] for name, matrix in designs.items()}
 
 
 @dataclass(frozen=True)

@@ -100,3 +100,19 @@ def times(
 ) -> Float[np.ndarray, "*batch terms"]:
     """Matrix times vector; leading axes broadcast."""
     return np.asarray((matrix @ vector[..., None])[..., 0])
+
+
+def trace_of_product(
+    first: Float[np.ndarray, "*matrices terms terms"],
+    second: Float[np.ndarray, "*others terms terms"],
+) -> Float[np.ndarray, "*batch"]:
+    """Trace of the product of two symmetric matrices; leading axes broadcast.
+
+    Examples
+    --------
+    >>> float(trace_of_product(2.0 * np.eye(3), np.ones((3, 3))))
+    6.0
+    """
+    size = first.shape[-1] ** 2
+    flat = (matrix.reshape(*matrix.shape[:-2], size) for matrix in (first, second))
+    return np.asarray(np.vecdot(*flat))

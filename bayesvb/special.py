@@ -44,14 +44,15 @@ def jaakkola(
     theorem 1 and eq. 4.
     """
     xi = np.maximum(xi, SMALLEST_XI)
-    small = np.exp(-xi)
-    log_cosh = np.log1p(small)
-    log_cosh += 0.5 * xi
-    omega = 1.0 - small
-    small += 1.0
-    small *= xi
-    small *= 2.0
-    omega /= small
+    total = np.negative(xi)
+    np.exp(total, out=total)
+    total += 1.0
+    omega = 1.0 / total
+    omega -= 0.5
+    omega /= xi
+    log_cosh = np.log(total, out=total)  # at least log(2), so there is no need of log1p
+    xi *= 0.5
+    log_cosh += xi
     return log_cosh, omega
 
 

@@ -18,7 +18,7 @@ LAYERS = (
     "linalg memory small_matrices special stats datasets",
     "collinearity columns coordinates frames metrics parts tokens vocabulary",
     "blocks case_weights covariates",
-    "weighted_ranks",
+    "paired_products weighted_ranks",
     "design_checks expressions",
     "wilkinson",
     "formula",

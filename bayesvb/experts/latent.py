@@ -10,7 +10,7 @@ from jaxtyping import Float
 from bayesvb.blocks import Block
 from bayesvb.experts.linear import LinearSums
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
-from bayesvb.linalg import quadratic_weights, unpack
+from bayesvb.linalg import unpack
 from bayesvb.small_matrices import diagonal_numbers, row_of
 from bayesvb.special import LOG_2PI
 
@@ -36,40 +36,23 @@ class LatentPrior:
 
 def latent_sums(
     design: Float[np.ndarray, "terms rows"],
-    features: Float[np.ndarray, "pairs rows"],
+    xx: Float[np.ndarray, "experts pairs"],
     responsibilities: Float[np.ndarray, "experts rows"],
     moments: Float[np.ndarray, "latent_pairs _ rows"],
 ) -> LinearSums:
     """Sums weighted by the responsibilities; moments of one expert serve all.
 
-    ``features`` are the products of the design, ``moments`` those of latent vector and one.
+    ``xx`` are the sums of the products of the design, ``moments`` those of latent vector and one.
     """
     n_latents = int(np.sqrt(2 * len(moments))) - 1
     weighted = responsibilities * row_of(moments, n_latents)[:-1]
     squares = [moments[i] for i in diagonal_numbers(n_latents)]
     return LinearSums(
         weight=responsibilities.sum(axis=1),
-        xx=responsibilities @ features.T,
+        xx=xx,
         xy=np.ascontiguousarray(np.swapaxes(weighted @ design.T, 0, 1)),
         yy=np.stack([np.vecdot(responsibilities, square) for square in squares], axis=1),
     )
-
-
-@dataclass(frozen=True)
-class LatentExpertRows:
-    """What the experts know of these rows."""
-
-    prior: LatentPrior
-    design: Float[np.ndarray, "terms rows"]
-    features: Float[np.ndarray, "pairs rows"]
-
-    def sums(
-        self,
-        responsibilities: Float[np.ndarray, "experts rows"],
-        moments: Float[np.ndarray, "latent_pairs _ rows"],
-    ) -> LinearSums:
-        """Sums weighted by the responsibilities."""
-        return latent_sums(self.design, self.features, responsibilities, moments)
 
 
 @dataclass(frozen=True)
@@ -102,23 +85,24 @@ class LatentExperts:
     def rows(
         self,
         posterior: MatrixNormalGamma,
-        block: Block,
+        spread: Float[np.ndarray, "experts rows"],
         log_weights: Float[np.ndarray, "experts _"],
-    ) -> LatentExpertRows:
-        """Expected log density of the latent vector, plus the given log weights."""
-        design = block.designs["mean"]
-        features = block.products("mean")
+        design: Float[np.ndarray, "terms rows"],
+    ) -> LatentPrior:
+        """Expected log density of the latent vector, plus the given log weights.
+
+        ``spread`` is ``x' V^-1 x`` of every row and expert; it is overwritten.
+        """
         precision = posterior.expected_precision.T[:, :, None]
-        location = np.swapaxes(posterior.mean, 0, 1) @ design
-        linear = location * precision
-        constant = quadratic_weights(posterior.covariance) @ features
-        constant *= -0.5 * self.n_latents
-        constant += 0.5 * (posterior.expected_log_precision - LOG_2PI).sum(axis=1)[:, None]
-        constant += log_weights
-        location *= 0.5
-        for half, pull in zip(location, linear, strict=True):
-            constant -= np.multiply(half, pull, out=half)
-        return LatentExpertRows(LatentPrior(linear, precision, constant), design, features)
+        root = np.sqrt(0.5 * precision)
+        scaled = (np.swapaxes(posterior.mean, 0, 1) * root) @ design
+        linear = scaled * (2.0 * root)
+        spread *= -0.5 * self.n_latents
+        for each in scaled:
+            spread -= np.multiply(each, each, out=each)
+        spread += 0.5 * (posterior.expected_log_precision - LOG_2PI).sum(axis=1)[:, None]
+        spread += log_weights
+        return LatentPrior(linear, precision, spread)
 
     def update(self, sums: LinearSums) -> MatrixNormalGamma:
         """Exact coordinate update of every expert."""

@@ -13,7 +13,7 @@ from jaxtyping import Float
 from scipy.special import digamma
 
 from bayesvb.factors.gamma import gamma_kl, gamma_log_density
-from bayesvb.linalg import inverse_and_log_det, times
+from bayesvb.linalg import inverse_and_log_det, times, trace_of_product
 from bayesvb.special import LOG_2PI
 
 
@@ -80,8 +80,8 @@ class MatrixNormalGamma:
         covariance, log_det = inverse_and_log_det(precision)
         mean = (xy + self.mean @ self.precision) @ covariance
         shift = mean - self.mean
-        residual = yy - 2.0 * (mean * xy).sum(axis=-1) + (mean @ xx * mean).sum(axis=-1)
-        pull = (shift @ self.precision * shift).sum(axis=-1)
+        residual = yy - 2.0 * np.vecdot(mean, xy) + np.vecdot(mean @ xx, mean)
+        pull = np.vecdot(shift @ self.precision, shift)
         shape = self.shape + 0.5 * weight
         rate = self.rate + 0.5 * (residual + pull)
         if not ((shape > 0.0).all() and (rate > 0.0).all()):
@@ -102,8 +102,8 @@ class MatrixNormalGamma:
         """Sum over the batch of ``KL(self || prior)``; the prior broadcasts over the batch."""
         n_responses, n_terms = self.mean.shape[-2:]
         shift = self.mean - prior.mean
-        pull = (shift @ prior.precision * shift).sum(axis=-1)
-        spread = (prior.precision * self.covariance).sum(axis=(-2, -1)) - n_terms
+        pull = np.vecdot(shift @ prior.precision, shift)
+        spread = trace_of_product(prior.precision, self.covariance) - n_terms
         shared = 0.5 * n_responses * (spread + self.log_det - prior.log_det)
         gamma = gamma_kl(self.shape[..., None], self.rate, prior.shape[..., None], prior.rate)
         own = 0.5 * self.expected_precision * pull + gamma

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from bayesvb.linalg import inverse_and_log_det, times
+from bayesvb.linalg import inverse_and_log_det, times, trace_of_product
 from bayesvb.special import LOG_2PI
 
 
@@ -59,8 +59,8 @@ class Normal:
     def kl(self, prior: Normal) -> float:
         """Sum over the batch of ``KL(self || prior)``; the prior broadcasts over the batch."""
         shift = self.mean - prior.mean
-        quadratic = (times(prior.precision, shift) * shift).sum(axis=-1)
-        trace = (prior.precision * self.covariance).sum(axis=(-2, -1))
+        quadratic = np.vecdot(times(prior.precision, shift), shift)
+        trace = trace_of_product(prior.precision, self.covariance)
         return float(
             0.5 * np.sum(quadratic + trace - shift.shape[-1] + self.log_det - prior.log_det)
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from jaxtyping import Float
@@ -29,11 +30,22 @@ class StickRows(AbstractRows):
 
     def sums(self, responsibilities: Float[np.ndarray, "experts rows"]) -> LogitSums:
         """``sum R omega x x'`` and ``sum (r - R / 2) x`` with ``R`` the probability of reaching."""
+        curvature, linear = self.weights(responsibilities)
+        return LogitSums(curvature @ self.features.T, linear @ self.design.T)
+
+    def weights(
+        self, responsibilities: Float[np.ndarray, "experts rows"]
+    ) -> tuple[Float[np.ndarray, "sticks rows"], Float[np.ndarray, "sticks rows"]]:
+        """What ``x x'`` and ``x`` of every row are multiplied with in the sums."""
         stops = responsibilities if self.order is None else responsibilities[list(self.order)]
-        n = len(stops)
-        reach = np.tri(n, n - 1).T @ stops  # cumsum over the first axis is slow
-        linear = stops[:-1] - 0.5 * reach
-        return LogitSums((self.omega * reach) @ self.features.T, linear @ self.design.T)
+        reach = _up_to_own(len(stops)).T @ stops
+        return self.omega * reach, stops[:-1] - 0.5 * reach
+
+
+@lru_cache(maxsize=64)
+def _up_to_own(n_components: int) -> Float[np.ndarray, "experts sticks"]:
+    """Times values of the sticks: their sums up to each component (``cumsum`` takes longer)."""
+    return np.tri(n_components, n_components - 1)
 
 
 @dataclass(frozen=True)
@@ -86,15 +98,24 @@ class StickBreakingGate(AbstractGate[Normal, LogitSums]):
 
     def rows(self, posterior: Normal, block: Block) -> StickRows:
         """``t_k - sum_{l<=k} F_l``, with ``F`` the quadratic bound on ``E log(1 + exp u)``."""
-        design, features = block.designs["gating"], block.products("gating")
+        features = block.products("gating")
+        variance = quadratic_weights(posterior.covariance) @ features
+        return self.rows_of(posterior, variance, block.designs["gating"], features)
+
+    def rows_of(
+        self,
+        posterior: Normal,
+        variance: Float[np.ndarray, "sticks rows"],
+        design: Float[np.ndarray, "terms rows"],
+        features: Float[np.ndarray, "pairs rows"],
+    ) -> StickRows:
+        """The same for variances of the logits that are at hand; they are overwritten."""
         logit = posterior.mean @ design
-        xi = quadratic_weights(posterior.covariance) @ features
-        xi += logit * logit
-        np.sqrt(xi, out=xi)
-        log_cosh, omega = jaakkola(xi)
-        half = 0.5 * logit
-        terms = np.tri(len(logit) + 1, len(logit), -1) @ (-log_cosh - half)
-        terms[:-1] += half - log_cosh
+        variance += logit * logit
+        passing, omega = jaakkola(np.sqrt(variance, out=variance))
+        passing += 0.5 * logit
+        terms = -_up_to_own(self.n_components) @ passing
+        terms[:-1] += logit
         return StickRows(self._by_component(terms), omega, design, features, self.order)
 
     def _by_component(

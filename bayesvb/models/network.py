@@ -12,9 +12,10 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.blocks import Block
-from bayesvb.experts.latent import LatentExperts, latent_sums
+from bayesvb.experts.latent import LatentExperts, LatentPrior, latent_sums
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
-from bayesvb.gates.stick_breaking import StickBreakingGate
+from bayesvb.gates.base import LogitSums
+from bayesvb.gates.stick_breaking import StickBreakingGate, StickRows
 from bayesvb.linalg import quadratic_weights
 from bayesvb.models.base import AbstractModel
 from bayesvb.models.network_state import NetworkPosterior, NetworkSums
@@ -24,6 +25,7 @@ from bayesvb.outputs.base import (
     LatentPredictive,
 )
 from bayesvb.outputs.gaussian_predictive import matched
+from bayesvb.paired_products import PairedProducts
 from bayesvb.parts import Draws
 from bayesvb.small_matrices import add_outer, diagonal_numbers, row_of
 from bayesvb.stats import Sweep
@@ -76,15 +78,29 @@ class Network(AbstractModel[NetworkPosterior, NetworkSums]):
         return block.split(max(-(-block.n_rows // n_pieces), 1))
 
     def _piece(self, posterior: NetworkPosterior, block: Block) -> Sweep:
-        gate = self.gate.rows(posterior.gate, block)
-        experts = self.experts.rows(posterior.experts, block, gate.terms)
-        latents = self.output.rows(posterior.output, experts.prior, block)
+        features = PairedProducts.of(block, "mean", "gating")
+        gate, prior = self.rows(posterior, block, features)
+        latents = self.output.rows(posterior.output, prior, block)
         weighted = block.weighted(latents.responsibilities)
         bound = latents.norm.sum() if block.weight is None else latents.norm @ block.weight
+        curvature, linear = gate.weights(weighted)
+        squares, curvature = features.sums(weighted, curvature)
         sums = NetworkSums(
-            experts.sums(weighted, latents.moments), gate.sums(weighted), latents.sums(weighted)
+            latent_sums(block.designs["mean"], squares, weighted, latents.moments),
+            LogitSums(curvature, linear @ gate.design.T),
+            latents.sums(weighted),
         )
         return Sweep(float(bound), sums)
+
+    def rows(
+        self, posterior: NetworkPosterior, block: Block, features: PairedProducts
+    ) -> tuple[StickRows, LatentPrior]:
+        """What gate and experts know of these rows, before the response is seen."""
+        spread, variance = features.forms(posterior.experts.covariance, posterior.gate.covariance)
+        design = block.designs["gating"]
+        gate = self.gate.rows_of(posterior.gate, variance, design, features.second)
+        design = block.designs["mean"]
+        return gate, self.experts.rows(posterior.experts, spread, gate.terms, design)
 
     def update(self, sums: NetworkSums) -> NetworkPosterior:
         """Experts, gate and output layer, each from its own sums."""
@@ -114,7 +130,8 @@ class Network(AbstractModel[NetworkPosterior, NetworkSums]):
         moments[diagonal_numbers(n_latents)] = GUESSED_VARIANCE
         row_of(moments, n_latents)[:-1, 0] = mean
         add_outer(moments, n_latents)
-        experts = latent_sums(block.designs["mean"], block.products("mean"), weighted, moments)
+        squares = weighted @ block.products("mean").T
+        experts = latent_sums(block.designs["mean"], squares, weighted, moments)
         return NetworkSums(
             experts, gate.sums(weighted), self.output.begin(block, moments, weighted)
         )
@@ -131,9 +148,8 @@ class Network(AbstractModel[NetworkPosterior, NetworkSums]):
         self, posterior: NetworkPosterior, block: Block
     ) -> Float[np.ndarray, "experts rows"]:
         """Posterior probability of each component, given the row's response."""
-        gate = self.gate.rows(posterior.gate, block)
-        experts = self.experts.rows(posterior.experts, block, gate.terms)
-        return self.output.rows(posterior.output, experts.prior, block).responsibilities
+        _, prior = self.rows(posterior, block, PairedProducts.of(block, "mean", "gating"))
+        return self.output.rows(posterior.output, prior, block).responsibilities
 
     def permuted(self, order: Sequence[int], sums: NetworkSums) -> tuple[Network, NetworkSums]:
         """Model and sums after a new labelling: component ``order[0]`` comes first."""

@@ -16,6 +16,7 @@ from bayesvb.models.network import Network
 from bayesvb.models.scattered import scattered
 from bayesvb.outputs.classes import ClassOutput
 from bayesvb.outputs.gaussian import GaussianOutput
+from bayesvb.paired_products import PairedProducts
 
 
 def definite(rng, n):
@@ -71,9 +72,9 @@ class Problem:
         return q
 
     def latent_rows(self, q):
-        gate = self.model.gate.rows(q.gate, self.block)
-        experts = self.model.experts.rows(q.experts, self.block, gate.terms)
-        return self.model.output.rows(q.output, experts.prior, self.block)
+        features = PairedProducts.of(self.block, "mean", "gating")
+        _, prior = self.model.rows(q, self.block, features)
+        return self.model.output.rows(q.output, prior, self.block)
 
     def source(self, size=None, workers=1):
         return Source(tuple(self.block.split(size or self.block.n_rows)), workers)
