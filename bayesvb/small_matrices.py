@@ -140,7 +140,10 @@ def solve(bordered: Float[np.ndarray, "pairs ..."], size: int) -> Float[np.ndarr
 
 def log_det(pivots: Float[np.ndarray, "terms ..."]) -> Float[np.ndarray, "..."]:
     """Log-determinants from the pivots of ``solve_and_invert``."""
-    return np.asarray(np.log(pivots).sum(axis=0))
+    first, *others = np.log(pivots)
+    for logs in others:
+        first += logs
+    return np.asarray(first)
 
 
 def add_outer(bordered: Float[np.ndarray, "pairs ..."], size: int) -> None:

@@ -13,6 +13,9 @@ LOG_2PI = float(np.log(2.0 * np.pi))
 SMALLEST_XI = 1e-5
 """Below this ``tanh(xi / 2) / (2 xi)`` is 1/4 to ten digits and the quotient loses accuracy."""
 
+SMALLEST_SQUARE = 1e-300
+"""Added to squares whose roots are divided by; without effect on those that are not zero."""
+
 
 def log_sum_exp(
     terms: Float[np.ndarray, "experts rows"],
@@ -63,8 +66,8 @@ def polya_gamma_mean(
 
     ``jaakkola`` without the constant and without a new array, for inner iterations.
     """
+    second_moment += SMALLEST_SQUARE
     xi: Float[np.ndarray, "*shape"] = np.sqrt(second_moment, out=second_moment)
-    np.maximum(xi, SMALLEST_XI, out=xi)
     mean = 0.5 * xi
     np.tanh(mean, out=mean)
     np.divide(mean, xi, out=xi)

@@ -33,6 +33,12 @@ class LatentPrior:
     precision: Float[np.ndarray, "latents experts _"]
     constant: Float[np.ndarray, "experts rows"]
 
+    def plus(self, linear: Float[np.ndarray, "terms rows"]) -> LatentPrior:
+        """The same with ``[x1, 1]' linear`` added for every expert."""
+        return LatentPrior(
+            self.linear + linear[:-1, None], self.precision, self.constant + linear[-1]
+        )
+
 
 def latent_sums(
     design: Float[np.ndarray, "terms rows"],

@@ -132,32 +132,37 @@ class ClassOutput(AbstractOutput[Normal, LogitSums]):
         """One Gaussian per row and component, its covariance as ``settle`` makes it."""
         evidence = LabelEvidence.of(posterior, labels)
         second, _ = evidence.before(prior)
+        told = prior.plus(evidence.linear)
         moments = self._empty_moments(prior.linear)
         for _ in range(self.passes or CONDITIONAL_PASSES):
             evidence.collect(second, moments)
-            pivots = posterior_moments(moments, prior, evidence.linear[:-1], settle)
-            second, vectors = evidence.after(moments)
-        terms, omega = evidence.close(second, vectors)
+            pivots = posterior_moments(moments, told, settle)
+            second = evidence.after(moments)
+        terms, omega = evidence.close(second)
         terms += entropy(pivots)
-        terms += expert_terms(prior, moments)
+        terms += expert_terms(told, moments)
         norm, responsibilities = log_sum_exp(terms)
         return ClassRows(moments, norm, responsibilities, omega, labels.kappa, self.n_latents)
 
     def _mean_field(self, posterior: Normal, prior: LatentPrior, labels: StickLabels) -> ClassRows:
         """One Gaussian per row, in turns with the components."""
         evidence, settle = LabelEvidence.of(posterior, labels), COVARIANCES[self.covariance]
-        seen, _ = evidence.close(*evidence.before(prior))
+        second, location = evidence.before(prior)
+        seen, _ = evidence.close(second)
+        for linear, mean in zip(evidence.linear, location, strict=False):
+            seen += linear * mean
         responsibilities = first_responsibilities(prior, seen)
-        shared = averaged(prior, responsibilities)
-        second, _ = evidence.before(shared)
+        second, _ = evidence.before(averaged(prior, responsibilities))
+        told = prior.plus(evidence.linear)
+        shared = averaged(told, responsibilities)
         moments = self._empty_moments(shared.linear)
         for _ in range(self.passes or MEAN_FIELD_PASSES):
             evidence.collect(second, moments)
-            pivots = posterior_moments(moments, shared, evidence.linear[:-1], settle)
-            second, vectors = evidence.after(moments)
-            norm, responsibilities = log_sum_exp(expert_terms(prior, moments))
-            shared = averaged(prior, responsibilities)
-        terms, omega = evidence.close(second, vectors)
+            pivots = posterior_moments(moments, shared, settle)
+            second = evidence.after(moments)
+            norm, responsibilities = log_sum_exp(expert_terms(told, moments))
+            shared = averaged(told, responsibilities)
+        terms, omega = evidence.close(second)
         norm += (terms + entropy(pivots))[0]
         return ClassRows(moments, norm, responsibilities, omega, labels.kappa, self.n_latents)
 

@@ -185,7 +185,7 @@ class GaussianOutput(AbstractOutput[MatrixNormalGamma, GaussianSums]):
         moments = np.empty((len(evidence.squares), *prior.linear.shape[1:]))
         moments[:-1] = evidence.curvature[:, None, None]
         settle = COVARIANCES[self.covariance]
-        pivots = posterior_moments(moments, prior, evidence.linear[:-1], settle)
+        pivots = posterior_moments(moments, prior.plus(evidence.linear), settle)
         terms = entropy(pivots) + evidence.terms(moments)
         return moments, terms
 

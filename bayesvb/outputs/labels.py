@@ -50,10 +50,11 @@ class LabelEvidence:
     squares : ndarray, shape (sticks, pairs)
         ``squares @ E[u u'] = E[psi^2]``.
     curvature : ndarray, shape (pairs - 1, sticks)
-        ``curvature @ omega`` is the packed precision, bordered by what omega adds to ``linear``.
+        ``curvature @ (2 omega)`` is the packed precision, bordered by what omega adds to ``linear``.
     linear : ndarray, shape (latents + 1, rows)
         ``sum_l kappa_l mu_l``: the part that no omega enters.
-    reach : ndarray, shape (sticks, 1, rows)
+    reach : ndarray, shape (sticks - 1, 1, rows)
+        Of the sticks after the first, to which every row gets.
     mean : ndarray, shape (sticks, latents + 1)
         ``mu_l``.
     """
@@ -61,7 +62,7 @@ class LabelEvidence:
     squares: Float[np.ndarray, "sticks pairs"]
     curvature: Float[np.ndarray, "natural_pairs sticks"]
     linear: Float[np.ndarray, "terms rows"]
-    reach: Float[np.ndarray, "sticks 1 rows"]
+    reach: Float[np.ndarray, "later_sticks 1 rows"]
     mean: Float[np.ndarray, "sticks terms"]
 
     @classmethod
@@ -69,67 +70,69 @@ class LabelEvidence:
         """Evidence of these labels."""
         mean = posterior.mean
         second = posterior.covariance + mean[:, :, None] * mean[:, None, :]
-        curvature = pack(second)[:, :-1].T.copy()
+        curvature = 0.5 * pack(second)[:, :-1].T
         curvature[-(mean.shape[1] - 1) :] *= -1.0
         return cls(
             squares=quadratic_weights(second),
             curvature=curvature,
             linear=mean.T @ labels.kappa,
-            reach=labels.reach[:, None],
+            reach=labels.reach[1:, None],
             mean=mean,
         )
 
     def before(
         self, prior: LatentPrior
-    ) -> tuple[Float[np.ndarray, "sticks experts rows"], Float[np.ndarray, "terms experts rows"]]:
-        """``E[psi^2]`` and ``E[u]`` before the label is seen.
+    ) -> tuple[
+        Float[np.ndarray, "sticks experts rows"], Float[np.ndarray, "latents experts rows"]
+    ]:
+        """``E[psi^2]`` and ``E[x1]`` before the label is seen.
 
         The uncertainty of the coefficients counts as if the latent vector were zero: this is only
         where the inner steps set out.
         """
-        shape = prior.linear.shape[1:]
-        vectors = np.ones((len(prior.linear) + 1, *shape))
-        np.divide(prior.linear, prior.precision, out=vectors[:-1])
-        second = np.reshape(self.mean @ vectors.reshape(len(vectors), -1), (-1, *shape))
+        variance = 1.0 / prior.precision
+        location = prior.linear * variance
+        n_latents, *shape = location.shape
+        slope, intercept = self.mean[:, :-1], self.mean[:, -1, None, None]
+        second = np.reshape(slope @ location.reshape(n_latents, -1), (-1, *shape))
+        second += intercept
         second *= second
-        squares = self.squares[:, diagonal_numbers(len(vectors))]
-        own = squares[:, -1] - self.mean[:, -1] ** 2
-        second += np.tensordot(squares[:, :-1], 1.0 / prior.precision, axes=1)
-        second += own[:, None, None]
-        return second, vectors
+        squares = self.squares[:, diagonal_numbers(n_latents + 1), None, None]
+        second += (squares[:, :-1] * variance).sum(axis=1) + squares[:, -1] - intercept**2
+        return second, location
 
     def after(
         self, moments: Float[np.ndarray, "pairs experts rows"]
-    ) -> tuple[Float[np.ndarray, "sticks experts rows"], Float[np.ndarray, "terms experts rows"]]:
-        """``E[psi^2]`` and ``E[u]`` for given ``E[u u']``."""
+    ) -> Float[np.ndarray, "sticks experts rows"]:
+        """``E[psi^2]`` for given ``E[u u']``."""
         flat = self.squares @ moments.reshape(len(moments), -1)
-        second = np.reshape(flat, (len(flat), *moments.shape[1:]))
-        return second, row_of(moments, len(self.linear) - 1)
+        return np.reshape(flat, (len(flat), *moments.shape[1:]))
 
     def collect(
         self,
         second: Float[np.ndarray, "sticks experts rows"],
         out: Float[np.ndarray, "pairs experts rows"],
     ) -> None:
-        """Natural parameters at the best omega for ``E[psi^2]``, which is overwritten."""
+        """Natural parameters at the best omega for ``E[psi^2]``, which is overwritten.
+
+        Without ``linear``.
+        """
         omega = polya_gamma_mean(second)
-        omega *= 0.5 * self.reach
+        omega[1:] *= self.reach
         flat = out.reshape(len(out), -1)
         np.dot(self.curvature, omega.reshape(len(omega), -1), out=flat[:-1])
 
     def close(
-        self,
-        second: Float[np.ndarray, "sticks experts rows"],
-        vectors: Float[np.ndarray, "terms experts rows"],
+        self, second: Float[np.ndarray, "sticks experts rows"]
     ) -> tuple[Float[np.ndarray, "experts rows"], Float[np.ndarray, "sticks experts rows"]]:
         """Expected (bounded) log likelihood of the labels at the best omega, and that omega.
 
-        ``second`` is overwritten.
+        Without ``[E[x1], 1]' linear``. ``second`` is overwritten.
         """
         log_cosh, omega = jaakkola(np.sqrt(second, out=second))
-        omega *= self.reach
-        log_cosh *= self.reach
-        terms = self.linear[-1] - log_cosh.sum(axis=0)
-        for linear, mean in zip(self.linear[:-1], vectors[:-1], strict=True):
-            terms += linear * mean
+        omega[1:] *= self.reach
+        log_cosh[1:] *= self.reach
+        terms = np.negative(log_cosh[0])
+        for later in log_cosh[1:]:
+            terms -= later
         return terms, omega

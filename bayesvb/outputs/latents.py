@@ -89,22 +89,21 @@ def settle_shared(precision: Float[np.ndarray, "pairs experts 1"], n_latents: in
 
 def entropy(pivots: Float[np.ndarray, "terms ..."]) -> Float[np.ndarray, "..."]:
     """Entropy of latent vectors, from the pivots of their precisions."""
-    return 0.5 * (len(pivots) * (1.0 + LOG_2PI) - log_det(pivots))
+    total = log_det(pivots)
+    total *= -0.5
+    total += 0.5 * len(pivots) * (1.0 + LOG_2PI)
+    return total
 
 
 def posterior_moments(
-    natural: Float[np.ndarray, "pairs _ rows"],
-    prior: LatentPrior,
-    linear: Float[np.ndarray, "latents rows"],
-    settle: Settle,
+    natural: Float[np.ndarray, "pairs _ rows"], prior: LatentPrior, settle: Settle
 ) -> Float[np.ndarray, "latents _ _"]:
-    """Pivots of the best latent vectors; in place, what responses say becomes ``E[u u']``."""
-    n_latents = len(linear)
+    """Pivots of the best latent vectors; in place, what responses add becomes ``E[u u']``."""
+    n_latents = len(prior.linear)
     for i, diagonal in enumerate(diagonal_numbers(n_latents)):
         natural[diagonal] += prior.precision[i]
     border = row_of(natural, n_latents)[:-1]
     border += prior.linear
-    border += linear[:, None]
     return settle(natural, n_latents)
 
 
