@@ -75,7 +75,10 @@ class Block:
 
     def split(self, n_rows: int) -> Iterator[Block]:
         """Consecutive blocks of at most ``n_rows`` rows."""
-        for start in range(0, max(self.n_rows, 1), n_rows):
+        if self.n_rows <= n_rows:
+            yield self
+            return
+        for start in range(0, self.n_rows, n_rows):
             yield self.part(start, start + n_rows)
 
     def take(self, rows: Int[np.ndarray, " chosen"]) -> Block:

@@ -56,7 +56,9 @@ def gaussian_logits(prior: Normal, sums: LogitSums) -> Normal:
         A precision is not positive definite.
     """
     linear = times(prior.precision, prior.mean) + sums.linear
-    return Normal.from_natural(linear, prior.precision + unpack(sums.curvature))
+    precision = unpack(sums.curvature)
+    precision += prior.precision
+    return Normal.from_natural(linear, precision)
 
 
 @dataclass(frozen=True)
