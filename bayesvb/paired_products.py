@@ -56,9 +56,7 @@ class PairedProducts:
             return weights[0] @ self.first, weights[1] @ self.second
         return _parted(np.concatenate(weights) @ self.first, len(first))
 
-    def sums(
-        self, first: Float[np.ndarray, "_ rows"], second: Float[np.ndarray, "_ rows"]
-    ) -> Pair:
+    def sums(self, first: Float[np.ndarray, "_ rows"], second: Float[np.ndarray, "_ rows"]) -> Pair:
         """``sum_n w_n x_n x_n'``, packed, for each row of weights of either part."""
         if self.first is not self.second:
             return first @ self.first.T, second @ self.second.T

@@ -62,6 +62,27 @@ def test_kept_products_are_those_of_the_rows_and_no_features(rng):
     assert_array_equal(features(kept), features(twins))
 
 
+def test_designs_that_are_one_array_stay_one(rng):
+    block = rows(rng, 10)
+    one = Block({"mean": block.designs["mean"], "gating": block.designs["mean"]}, block.response)
+    two = Block(
+        {"mean": block.designs["mean"], "gating": 1.0 * block.designs["mean"]}, one.response
+    )
+
+    def changed(block):
+        kept = block.with_products()
+        parts = list(kept.split(4))
+        return kept, parts[1], kept.take(np.array([8, 1])), Block.joined(parts)
+
+    for same, other in zip(changed(one), changed(two), strict=True):
+        assert same.designs["mean"] is same.designs["gating"]
+        assert same.products("mean") is same.products("gating")
+        assert other.designs["mean"] is not other.designs["gating"]
+        for name in one.designs:
+            assert_array_equal(same.designs[name], other.designs[name])
+            assert_array_equal(same.products(name), other.products(name))
+
+
 def test_a_part_is_a_view(rng):
     block = rows(rng, 10, weighted=True)
     part = block.part(2, 5)

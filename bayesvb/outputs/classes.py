@@ -149,7 +149,7 @@ class ClassOutput(AbstractOutput[Normal, LogitSums]):
         evidence, settle = LabelEvidence.of(posterior, labels), COVARIANCES[self.covariance]
         second, location = evidence.before(prior)
         seen, _ = evidence.close(second)
-        for linear, mean in zip(evidence.linear, location, strict=False):
+        for linear, mean in zip(evidence.linear[:-1], location, strict=True):
             seen += linear * mean
         responsibilities = first_responsibilities(prior, seen)
         second, _ = evidence.before(averaged(prior, responsibilities))

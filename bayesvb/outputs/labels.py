@@ -10,7 +10,7 @@ from jaxtyping import Float
 from bayesvb.experts.latent import LatentPrior
 from bayesvb.factors.normal import Normal
 from bayesvb.linalg import pack, quadratic_weights
-from bayesvb.small_matrices import diagonal_numbers, row_of
+from bayesvb.small_matrices import diagonal_numbers
 from bayesvb.special import jaakkola, polya_gamma_mean
 
 
@@ -50,7 +50,7 @@ class LabelEvidence:
     squares : ndarray, shape (sticks, pairs)
         ``squares @ E[u u'] = E[psi^2]``.
     curvature : ndarray, shape (pairs - 1, sticks)
-        ``curvature @ (2 omega)`` is the packed precision, bordered by what omega adds to ``linear``.
+        ``2 curvature @ omega`` is the packed precision, bordered by what omega adds to ``linear``.
     linear : ndarray, shape (latents + 1, rows)
         ``sum_l kappa_l mu_l``: the part that no omega enters.
     reach : ndarray, shape (sticks - 1, 1, rows)
@@ -82,9 +82,7 @@ class LabelEvidence:
 
     def before(
         self, prior: LatentPrior
-    ) -> tuple[
-        Float[np.ndarray, "sticks experts rows"], Float[np.ndarray, "latents experts rows"]
-    ]:
+    ) -> tuple[Float[np.ndarray, "sticks experts rows"], Float[np.ndarray, "latents experts rows"]]:
         """``E[psi^2]`` and ``E[x1]`` before the label is seen.
 
         The uncertainty of the coefficients counts as if the latent vector were zero: this is only

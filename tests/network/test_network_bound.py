@@ -205,6 +205,20 @@ def test_a_weight_counts_like_repeated_rows(make_problem, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_one_design_for_gate_and_experts_counts_like_two_that_are_equal(make_problem, kind):
+    problem = make_problem(kind, 4, weighted=True, terms=3, gate_terms=3)
+    design, twin = problem.block.designs["mean"], problem.block.designs["mean"].copy()
+    blocks = [
+        replace(problem.block, designs={"mean": design, "gating": gating})
+        for gating in (design, twin)
+    ]
+    q = replace(problem, block=blocks[1]).posterior()
+    one, two = (problem.model.local(q, block) for block in blocks)
+    assert_allclose(one.bound, two.bound, rtol=1e-12)
+    assert_allclose(one.sums.to_vector(), two.sums.to_vector(), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_kept_products_change_nothing(make_problem, kind):
     problem = make_problem(kind, 8)
     q = problem.posterior()
