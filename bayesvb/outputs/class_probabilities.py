@@ -27,11 +27,20 @@ LIKELIHOOD_POINTS = 64
 LEAST_LOG_WEIGHT = -23.0
 """Log weight (1e-10) below which a component is left out of the probabilities of a row."""
 
+NEGLIGIBLE_LOG_WEIGHT = -30.0
+"""Log weight (1e-13) below which a component is left out of the likelihood of a row ..."""
+
+NEGLIGIBLE_SHARE = 1e-10
+"""... unless those left out could add more than this, relative to the others."""
+
 LARGEST_LOGIT = 300.0
 """Size of logits up to which products of two exponentials stay in the range of numbers."""
 
 SMALLEST_PROBABILITY = 1e-100
 """Probability below which a row is gone over again with logarithms."""
+
+
+Alike = list[tuple[Int[np.ndarray, " group"], Float[np.ndarray, " sticks"]]]
 
 
 def student_points(
@@ -139,23 +148,29 @@ def label_log_lik(
     """Log probability of each row's label for each draw, latent vector and component summed out.
 
     Given the parameters the latent vector is Gaussian; it is averaged over ``LIKELIHOOD_POINTS``
-    fixed points, the same for all draws, so that differences between draws are not noise.
+    fixed points, the same for all draws, so that differences between draws are not noise. Leaving
+    out components of negligible weight changes a result by at most ``NEGLIGIBLE_SHARE``.
     """
     n_latents = coefficients.shape[2] - 1
     points = normal_points(n_latents, LIKELIHOOD_POINTS)
     sign, reach = 2.0 * labels.kappa, labels.reach > 0.0
+    groups = _alike(sign, reach)
     result = np.empty((len(coefficients), sign.shape[1]))
     for s, stick in enumerate(coefficients):
         slope, intercept = stick[:, :-1], stick[:, -1:]
         centre = slope @ latents.location[s] + intercept
         spread = slope @ (np.sqrt(latents.variance[s])[:, None] * points).swapaxes(-1, -2)
         weights = np.exp(latents.log_weights[s])
+        small = latents.log_weights[s] < NEGLIGIBLE_LOG_WEIGHT
+        left_out = (weights * small).sum(axis=0)  # no label is more probable than certain
+        weights[small] = 0.0
         with np.errstate(all="ignore"):
-            probability = _mean_products(weights, centre, spread, sign, reach)
+            probability = _mean_products(weights, centre, spread, groups)
             result[s] = np.log(probability)
         far = np.abs(spread).max() > LARGEST_LOGIT
-        far = far | (np.abs(centre) > LARGEST_LOGIT).any(axis=(0, 1))
-        lost = np.flatnonzero(far | ~(probability > SMALLEST_PROBABILITY))
+        far = far | ((np.abs(centre) > LARGEST_LOGIT).any(axis=1) & ~small).any(axis=0)
+        least = np.maximum(SMALLEST_PROBABILITY, left_out / NEGLIGIBLE_SHARE)
+        lost = np.flatnonzero(far | ~(probability > least))
         if len(lost):
             parts = (
                 latents.log_weights[s][:, lost],
@@ -172,44 +187,50 @@ def _mean_products(
     weights: Float[np.ndarray, "experts rows"],
     centre: Float[np.ndarray, "experts sticks rows"],
     spread: Float[np.ndarray, "experts sticks points"],
-    sign: Float[np.ndarray, "sticks rows"],
-    reach: Bool[np.ndarray, "sticks rows"],
+    groups: Alike,
 ) -> Float[np.ndarray, " rows"]:
     """``sum_k pi_k mean_s prod_l sigma(+-psi_kls)``; not above zero for products that overflow.
 
     ``1 / sigma(psi) = 1 + exp(-centre) exp(-spread)``: exponentials of rows and of points, none of
-    both together.
+    both together. Components of weight zero are passed over.
     """
-    result = np.empty(sign.shape[1])
-    away = np.exp(-spread)
-    longest = max(CELLS * len(sign) // (len(spread) * spread.shape[-1]), 1)
-    for rows, signs in _alike(sign, reach, longest):
-        rates = np.exp(-signs[:, None] * centre[..., rows])
-        inverse = np.ones((len(spread), len(rows), spread.shape[-1]))
-        for stick in np.flatnonzero(signs):
-            points = away[:, stick] if signs[stick] > 0.0 else 1.0 / away[:, stick]
-            inverse *= _one_and(rates[:, stick]).swapaxes(-1, -2) @ _one_and(points)
-        np.reciprocal(inverse, out=inverse)
-        result[rows] = (weights[:, rows] * inverse.mean(axis=-1)).sum(axis=0)
+    result = np.zeros(weights.shape[1])
+    away, n_points = np.exp(-spread), spread.shape[-1]
+    for alike, signs in groups:
+        sticks = np.flatnonzero(signs)
+        stops = signs[sticks, None] > 0.0
+        rates = _one_and(np.exp(-signs[sticks, None] * centre[:, sticks][..., alike]))
+        points = _one_and(np.where(stops, away[:, sticks], 1.0 / away[:, sticks]))
+        for k, weight in enumerate(weights[:, alike]):
+            kept = np.flatnonzero(weight)
+            for part in _parts(len(kept), n_points):
+                rows = kept[part]
+                found = _mean_product(rates[k][..., rows], points[k])
+                found *= weight[rows]
+                result[alike[rows]] += found
     return result
 
 
-def _one_and(
-    values: Float[np.ndarray, "experts values"],
-) -> Float[np.ndarray, "experts 2 values"]:
+def _one_and(values: Float[np.ndarray, "*batch values"]) -> Float[np.ndarray, "*batch 2 values"]:
     """A row of ones above each row: a matrix product of two is ``1 + first second``."""
-    return np.stack([np.ones(values.shape), values], axis=1)
+    return np.stack([np.ones(values.shape), values], axis=-2)
 
 
-def _alike(
-    sign: Float[np.ndarray, "sticks rows"], reach: Bool[np.ndarray, "sticks rows"], longest: int
-) -> Iterator[tuple[Int[np.ndarray, " group"], Float[np.ndarray, " sticks"]]]:
-    """Rows with the same label, a few at a time, and the signs of their sticks; 0 beyond."""
+def _mean_product(
+    rates: Float[np.ndarray, "sticks 2 rows"], points: Float[np.ndarray, "sticks 2 points"]
+) -> Float[np.ndarray, " rows"]:
+    """``mean_s prod_l 1 / (1 + rate_l point_ls)`` from ``_one_and`` of both."""
+    inverse = rates[0].T @ points[0]
+    for rate, point in zip(rates[1:], points[1:], strict=True):
+        inverse *= rate.T @ point
+    np.divide(1.0, inverse, out=inverse)
+    return inverse @ np.full(points.shape[-1], 1.0 / points.shape[-1])
+
+
+def _alike(sign: Float[np.ndarray, "sticks rows"], reach: Bool[np.ndarray, "sticks rows"]) -> Alike:
+    """Rows with the same label, and the signs of their sticks; 0 beyond."""
     patterns, label = np.unique(np.where(reach, sign, 0.0), axis=1, return_inverse=True)
-    for number, signs in enumerate(patterns.T):
-        rows = np.flatnonzero(label == number)
-        for start in range(0, len(rows), longest):
-            yield rows[start : start + longest], signs
+    return [(np.flatnonzero(label == number), signs) for number, signs in enumerate(patterns.T)]
 
 
 def _one_draw(

@@ -123,3 +123,28 @@ def test_predictive_probabilities_of_extreme_logits_are_finite(make_problem):
     probabilities = module.class_probabilities(q.output, latents)
     assert np.isfinite(probabilities).all()
     assert_allclose(probabilities.sum(axis=0), 1.0, rtol=1e-13)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("size", [1.0, 30.0])
+def test_components_left_out_of_the_likelihood_could_not_change_it(make_problem, seed, size):
+    coefficients, latents = drawn(make_problem("classes", seed, experts=4))
+    log_weights = np.log([0.7, 0.3, 1e-12, 1e-14])[None, :, None]
+    log_weights = np.broadcast_to(log_weights, latents.log_weights.shape)
+    latents = LatentDraws(log_weights, size * latents.location, latents.variance)
+    expected = slow_drawn(coefficients, latents)
+    n_classes, n_rows = expected.shape[1:]
+    for label in range(n_classes):
+        labels = StickLabels.of(np.full(n_rows, float(label)), n_classes)
+        found = module.label_log_lik(coefficients, latents, labels)
+        assert_allclose(np.exp(found), expected[:, label], rtol=2.0 * module.NEGLIGIBLE_SHARE)
+
+
+def test_a_component_of_hardly_any_weight_counts_where_no_other_explains_the_label():
+    log_weights = np.log([1.0, 1e-14, 1e-14])[None, :, None]
+    location = np.array([40.0, -40.0, 40.0])[None, :, None, None]
+    latents = LatentDraws(log_weights, location, np.full((1, 3, 1), 1e-4))
+    labels = StickLabels.of(np.array([1.0]), 2)
+    found = module.label_log_lik(np.array([[[1.0, 0.0]]]), latents, labels)
+    assert_allclose(found, np.log(1e-14 + np.exp(-40.0)), rtol=1e-3)
+    assert_allclose(np.exp(found), slow_drawn(np.array([[[1.0, 0.0]]]), latents)[:, 1], rtol=1e-12)
