@@ -224,7 +224,7 @@ def _mean_product(
     for rate, point in zip(rates[1:], points[1:], strict=True):
         inverse *= rate.T @ point
     np.divide(1.0, inverse, out=inverse)
-    return inverse @ np.full(points.shape[-1], 1.0 / points.shape[-1])
+    return np.asarray(inverse @ np.full(points.shape[-1], 1.0 / points.shape[-1]))
 
 
 def _alike(sign: Float[np.ndarray, "sticks rows"], reach: Bool[np.ndarray, "sticks rows"]) -> Alike:
