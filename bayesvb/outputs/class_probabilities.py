@@ -40,7 +40,8 @@ SMALLEST_PROBABILITY = 1e-100
 """Probability below which a row is gone over again with logarithms."""
 
 
-Alike = list[tuple[Int[np.ndarray, " group"], Float[np.ndarray, " sticks"]]]
+Alike = list[tuple[Int[np.ndarray, " _"], Float[np.ndarray, " _"]]]
+"""Rows with the same label, and the signs of their sticks."""
 
 
 def student_points(
