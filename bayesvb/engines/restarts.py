@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -206,11 +205,11 @@ def _beginnings(model: AbstractModel[Any, Any], restarts: int) -> list[_Beginnin
         return [_Beginning(name, one, together_start) for name, one in own.items()]
     kinds, priors = list(STARTS), model.alternatives()
     names = list(priors) or [""]
-    turn = math.lcm(len(kinds), len(names))  # then every kind meets the next prior
     beginnings = []
     for number in range(restarts):
-        kind = kinds[number % len(kinds)]
-        prior = names[(number + number // turn) % len(names)]
+        round_, place = divmod(number, len(kinds))
+        prior = names[(place + round_) % len(names)]
+        kind = kinds[place]
         beginnings.append(_Beginning(kind, priors.get(prior, model), STARTS[kind], prior))
     return beginnings
 

@@ -70,7 +70,7 @@ class ConditionalMixtureNetwork(AbstractGatedMixture):
         Whether the latent vector depends on the row's expert, or is independent of it.
     priors : NetworkPriors, optional
         Those of the paper on the standardised scale if left out; see ``prior_table``. Restarts
-        take turns in its coefficient variance, a tenth of it, ten and a hundred times it.
+        take turns in its coefficient variance, a tenth of it and ten times it.
     weights : str or sequence of float, optional
         Case weights: a column's name, or one number per row. A row of weight two counts as two.
     missing : {"drop", "raise"}

@@ -7,7 +7,7 @@ seven UCI data sets with 20; training sets double in size, 16 starts each, one t
 of the pinwheel, otherwise as many as in the paper; it does not say for banknote and iris), five
 training sets of each size of the pinwheel and three of the others. The row
 ``single`` averages over starts with the paper's prior; ``average`` and ``stack`` combine all
-starts, a quarter of which have each prior variance. ECE has 20 bins of equal width. ``sweeps`` is the
+starts, a third of which have each prior variance. ECE has 20 bins of equal width. ``sweeps`` is the
 paper's rule: an exponential is fitted to the bound, and ends at 95 % of its decay.
 
 Standardisation is that of the training rows. Starts end at 1e-5 per row and pass, those that count
