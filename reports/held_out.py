@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesvb.blocks import Block
-from bayesvb.engines.held_out import FOLDS, PASSES, assigned
+from bayesvb.engines.held_out import FOLDS, PASSES, assigned, fold_rows
 
 if TYPE_CHECKING:
     from bayesvb.fit import Fit
@@ -52,15 +52,15 @@ def held_out(fit: Fit) -> HeldOut:
     fitted = fit.predict(kind="probability").to_numpy(dtype=float)
     if not affordable(fit) or len(codes) < 2 * FOLDS:
         return HeldOut(codes, fitted, fitted, None)
-    fold = assigned(Block.joined(model.source.blocks))
+    whole = Block.joined(model.source.blocks)
+    places = fold_rows(whole)
     found = np.zeros_like(fitted)
     for part in fit.parts:
-        for number, sums in enumerate(part.fit.without_folds):
-            at = np.flatnonzero(fold == number)
+        for at, sums in zip(places, part.fit.without_folds, strict=True):
             without, rows = replace(part.fit, sums=sums), model.design.frame.iloc[at]
             given = without.predict(rows, kind="probability").to_numpy(dtype=float)
             found[at] += part.weight * given
-    return HeldOut(codes, found / found.sum(axis=1, keepdims=True), fitted, fold)
+    return HeldOut(codes, found / found.sum(axis=1, keepdims=True), fitted, assigned(whole))
 
 
 def affordable(fit: Fit) -> bool:

@@ -57,19 +57,23 @@ def over_folds(
     whole: Block, each: Sequence[Any], density: Callable[[Any, Int[np.ndarray, " fold"]], Any]
 ) -> Float[np.ndarray, " rows"]:
     """Density of every row, from the statistics of the ascent without its fold."""
-    fold, found = assigned(whole), np.empty(whole.n_rows)
-    for number, sums in enumerate(each):
-        rows = np.flatnonzero(fold == number)
+    found = np.empty(whole.n_rows)
+    for rows, sums in zip(fold_rows(whole), each, strict=True):
         found[rows] = density(sums, rows)
     return found
 
 
 def folds(whole: Block, workers: int) -> Iterator[tuple[Int[np.ndarray, " fold"], Source]]:
     """Positions of the rows of each fold, and the rows that remain."""
+    for rows in fold_rows(whole):
+        rest = whole.take(np.delete(np.arange(whole.n_rows), rows))
+        yield rows, Source((rest,), workers)
+
+
+def fold_rows(whole: Block) -> list[Int[np.ndarray, " _"]]:
+    """Positions of the rows of each fold."""
     fold = assigned(whole)
-    for number in range(fold.max() + 1):
-        rest = whole.take(np.flatnonzero(fold != number))
-        yield np.flatnonzero(fold == number), Source((rest,), workers)
+    return [np.flatnonzero(fold == number) for number in range(fold.max() + 1)]
 
 
 def assigned(block: Block) -> Int[np.ndarray, " rows"]:

@@ -96,7 +96,7 @@ class LatentExperts:
     ) -> LatentPrior:
         """Expected log density of the latent vector, plus the given log weights.
 
-        ``spread`` is ``x' V^-1 x`` of every row and expert; it is overwritten.
+        ``spread`` is ``x' V x`` of every row and expert; it is overwritten.
         """
         precision = posterior.expected_precision.T[:, :, None]
         root = np.sqrt(0.5 * precision)

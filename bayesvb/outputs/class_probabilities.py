@@ -158,9 +158,7 @@ def label_log_lik(
     groups = _alike(sign, reach)
     result = np.empty((len(coefficients), sign.shape[1]))
     for s, stick in enumerate(coefficients):
-        slope, intercept = stick[:, :-1], stick[:, -1:]
-        centre = slope @ latents.location[s] + intercept
-        spread = slope @ (np.sqrt(latents.variance[s])[:, None] * points).swapaxes(-1, -2)
+        centre, spread = _logits(stick, latents.location[s], latents.variance[s], points)
         weights = np.exp(latents.log_weights[s])
         small = latents.log_weights[s] < NEGLIGIBLE_LOG_WEIGHT
         left_out = (weights * small).sum(axis=0)  # no label is more probable than certain
@@ -182,6 +180,18 @@ def label_log_lik(
             )
             result[s, lost] = _one_draw(*parts)
     return result
+
+
+def _logits(
+    stick: Float[np.ndarray, "sticks terms"],
+    location: Float[np.ndarray, "experts latents rows"],
+    variance: Float[np.ndarray, "experts latents"],
+    points: Float[np.ndarray, "points latents"],
+) -> tuple[Float[np.ndarray, "experts sticks rows"], Float[np.ndarray, "experts sticks points"]]:
+    """Parts of the logits of one draw: of the rows, and of the points of the latent noise."""
+    slope, intercept = stick[:, :-1], stick[:, -1:]
+    scattered = (np.sqrt(variance)[:, None] * points).swapaxes(-1, -2)
+    return slope @ location + intercept, slope @ scattered
 
 
 def _mean_products(
@@ -265,9 +275,7 @@ def drawn_probabilities(
     points = normal_points(n_latents, LIKELIHOOD_POINTS)
     result = np.zeros((len(coefficients), n_sticks + 1, latents.log_weights.shape[2]))
     for s, stick in enumerate(coefficients):
-        slope, intercept = stick[:, :-1], stick[:, -1:]
-        centre = slope @ latents.location[s] + intercept
-        spread = slope @ (np.sqrt(latents.variance[s])[:, None] * points).swapaxes(-1, -2)
+        centre, spread = _logits(stick, latents.location[s], latents.variance[s], points)
         weights = np.exp(latents.log_weights[s])
         for k, log_weights in enumerate(latents.log_weights[s]):
             kept = np.flatnonzero(log_weights > LEAST_LOG_WEIGHT)
