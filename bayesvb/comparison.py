@@ -51,13 +51,13 @@ def compare(fits: Mapping[str, Fit]) -> pd.DataFrame:
     from bayesvb.trust import loo
 
     check_comparable(fits)
-    folds = leave_folds_out(fits)
+    folds = folds_for_all(fits)
     table = compare_elpd({name: loo(fit, folds=folds) for name, fit in fits.items()})
     table.attrs["left out"] = "a fifth at a time" if folds else "one at a time"
     return table
 
 
-def leave_folds_out(fits: Mapping[str, Fit]) -> bool:
+def folds_for_all(fits: Mapping[str, Fit]) -> bool:
     """Whether rows are to be left out a fifth at a time: of all fits, if of one."""
     from bayesvb.trust import leaves_folds_out
 

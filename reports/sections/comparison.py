@@ -10,7 +10,7 @@ import pandas as pd
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from bayesvb.comparison import check_comparable, leave_folds_out
+from bayesvb.comparison import check_comparable, folds_for_all
 from bayesvb.elpd import Elpd, compare
 from bayesvb.errors import DataError
 
@@ -32,7 +32,7 @@ def comparison(fits: Mapping[str, Fit]) -> Summary:
     except DataError as error:
         return {"why_not": str(error), "models": _models(fits)}
     chosen = sample(next(iter(fits.values())), ROWS_LEFT_OUT)
-    folds = leave_folds_out(fits) and all(affordable(fit) for fit in fits.values())
+    folds = folds_for_all(fits) and all(affordable(fit) for fit in fits.values())
     found = {name: criteria_at(fit, chosen.at, folds)[0] for name, fit in fits.items()}
     frame = compare_elpds(found)
     best, second = frame.index[0], frame.index[1]
@@ -85,7 +85,7 @@ def _left_out(fits: Mapping[str, Fit], *, folds: bool) -> str:
             "Rows were left out a fifth at a time, of every fit alike: its ascent went on without "
             "them, and predicted them."
         )
-    if leave_folds_out(fits):
+    if folds_for_all(fits):
         return (
             "There are too many rows to leave them out. The densities are made of draws, which "
             "flatters networks: none of their draws has forgotten a row."
