@@ -186,6 +186,14 @@ def test_a_run_that_used_all_its_passes_does_not_go_on(regimes):
     assert found.runs == rough.runs and not found.final.converged
 
 
+def test_a_rough_run_that_ended_with_its_last_pass_has_not_converged(regimes):
+    fitted = model(regimes)
+    passes = searched(fitted, 1, rough=True).final.n_iter
+    rough = searched(fitted, 1, rough=True, max_iter=passes)
+    assert rough.final.converged and rough.final.n_iter == passes
+    assert not rough.settled([0], Effort(max_iter=passes)).final.converged
+
+
 @pytest.mark.parametrize("calls", [1, 2])
 def test_ctrl_c_while_runs_go_on_keeps_them_all(regimes, calls, monkeypatch):
     cavi, count = engine.cavi, []

@@ -258,11 +258,11 @@ def _score(model: AbstractModel[Any, Any], source: Source, ascent: Ascent[Any]) 
 def _continued(
     run: Run, source: Source, effort: Effort, watch: Callable[[int, float], None] | None
 ) -> Run:
-    """The run with as many further passes as it may have."""
+    """The run with as many further passes as it may have; without any it has not converged."""
     began, before = time.perf_counter(), run.ascent
     passes = effort.max_iter - before.n_iter
     if passes < 1:
-        return run
+        return replace(run, ascent=replace(before, converged=False))
     rest = replace(effort, max_iter=passes)
     more = cavi(run.model, source, before.sums, **vars(rest), watch=watch)
     trace = np.concatenate([before.trace, more.trace[1:]])
