@@ -14,7 +14,7 @@ from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.factors.normal import Normal
 from bayesvb.gates.base import GatePrior
 from bayesvb.gates.stick_breaking import StickBreakingGate
-from bayesvb.models.network import Network
+from bayesvb.models.network import VARIANCES, Network
 from bayesvb.outputs.classes import ClassOutput
 from bayesvb.outputs.gaussian import GaussianOutput
 from bayesvb.outputs.shared_classes import SharedClassOutput
@@ -23,6 +23,10 @@ from bayesvb.scaling import Scaling
 
 PRODUCTS_BYTES = 1 << 28
 """Memory that the kept products of the designs may take; beyond it each pass makes them again."""
+
+WIDE_VARIANCE, WIDE_ROWS = 100.0, 1000
+"""Restarts try this multiple of the prior variance too where so many rows can tell whether it helps
+(docs/networks.md, Priors)."""
 
 COVARIANCES = ("full", "diagonal", "shared")
 POSTERIORS = ("conditional", "mean-field")
@@ -99,9 +103,15 @@ def gaussian_output(
 
 
 def network_of(
-    output: Output, n_terms: int, gating: Scaling, priors: NetworkPriors, *, n_experts: int
+    output: Output,
+    n_terms: int,
+    gating: Scaling,
+    priors: NetworkPriors,
+    *,
+    n_experts: int,
+    n_rows: float,
 ) -> Network:
-    """Network with this output layer and these priors."""
+    """Network with this output layer and these priors, for so many rows (sum of case weights)."""
     shape = (output.n_latents, n_terms)
     experts = MatrixNormalGamma.prior(
         np.zeros(shape),
@@ -111,7 +121,8 @@ def network_of(
     )
     n_gating = len(gating.scale)
     gate = _sticks(n_experts, n_gating, gating.intercept, priors.gating_variance, priors)
-    return Network(LatentExperts(experts), gate, output)
+    wide = (WIDE_VARIANCE,) if n_rows >= WIDE_ROWS else ()
+    return Network(LatentExperts(experts), gate, output, VARIANCES + wide)
 
 
 def _sticks(

@@ -61,6 +61,7 @@ class Network(AbstractModel[NetworkPosterior, NetworkSums]):
     experts: LatentExperts
     gate: StickBreakingGate
     output: AbstractOutput[Any, Any]
+    variances: tuple[float, ...] = VARIANCES
 
     @property
     def n_components(self) -> int:
@@ -137,11 +138,11 @@ class Network(AbstractModel[NetworkPosterior, NetworkSums]):
         )
 
     def alternatives(self) -> dict[str, Network]:
-        """Experts with a tenth and ten times the prior variance too: none suits every problem."""
+        """Experts with these multiples of the prior variance: none suits every problem."""
         experts = self.experts
         return {
             f"variance x {scale:g}": replace(self, experts=experts.with_variance(scale))
-            for scale in VARIANCES
+            for scale in self.variances
         }
 
     def responsibilities(
