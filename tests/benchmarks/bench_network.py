@@ -35,8 +35,10 @@ from bayesvb.small_matrices import diagonal_numbers, solve_and_invert
 WAYS = {
     "full": {},
     "diagonal": {"covariance": "diagonal"},
+    "shared": {},
     "mean-field": {"conditional": False},
 }
+"""Posteriors of a latent vector: the shared one is an output layer of its own."""
 
 
 def sticks(n_choices, n_terms, precision=1.0 / 25.0):
@@ -49,7 +51,7 @@ def network(n_terms, n_classes, *, experts, latents=None, way="full"):
     """Network with the priors of the paper: V0 = 10, a0 = 2, b0 = 1, standard deviations 5."""
     h = latents or n_classes - 1
     prior = MatrixNormalGamma.prior(np.zeros((h, n_terms)), 0.1 * np.eye(n_terms), 2.0, np.ones(h))
-    output = ClassOutput(sticks(n_classes, h + 1).prior, **WAYS.get(way, {}))
+    output = ClassOutput(sticks(n_classes, h + 1).prior, **WAYS[way])
     if way == "shared":
         output = SharedClassOutput(output)
     return Network(LatentExperts(prior), sticks(experts, n_terms), output)
@@ -140,17 +142,13 @@ def speed():
     print(f"pinwheel N=1600 K=10 L=5: {sweep_time(network(3, 5, experts=10), train):.2f} ms")
     cancer = sweep_time(network(31, 2, experts=20), breast_cancer())
     print(f"breast_cancer K=20: {cancer:.2f} ms")
-    for latents in (2, 4, 8):
-        times = [
-            sweep_time(network(3, 5, experts=10, latents=latents, way=way), train, 15)
-            for way in (*WAYS, "shared")
-        ]
-        timed = zip((*WAYS, "shared"), times, strict=True)
-        print(f"h={latents}:", *(f"{way} {ms:.2f}" for way, ms in timed), "ms")
 
 
 def scaling():
-    """Milliseconds of a sweep against the numbers of columns, experts, latents, one at a time."""
+    """Milliseconds of a sweep against the numbers of columns, experts, latents, one at a time.
+
+    Against the last also with each of the cheaper posteriors of a latent vector.
+    """
     rng, records = np.random.default_rng(0), []
     usual = {"columns": 4, "experts": 10, "latents": 4}
     for name, values in (
@@ -161,10 +159,16 @@ def scaling():
         for value in values:
             size = usual | {name: value}
             block = block_of(rng.normal(size=(1600, size["columns"])), rng.integers(0, 5, 1600))
-            model = network(
-                size["columns"] + 1, 5, experts=size["experts"], latents=size["latents"]
-            )
-            records.append({"varied": name, **size, "ms": sweep_time(model, block, 15)})
+            for way in WAYS if name == "latents" else ("full",):
+                model = network(
+                    size["columns"] + 1,
+                    5,
+                    experts=size["experts"],
+                    latents=size["latents"],
+                    way=way,
+                )
+                time_ = sweep_time(model, block, 15)
+                records.append({"varied": name, **size, "posterior": way, "ms": time_})
     keep(pd.DataFrame(records), "network_scaling")
 
 
@@ -181,16 +185,19 @@ def acceleration():
 
 
 def density():
-    """Held-out density of single starts on the pinwheel."""
+    """Held-out density of single starts on the pinwheel with each posterior of a latent vector."""
+    records = []
     for n in (200, 1600):
-        values = []
-        for data_seed in range(3):
+        for data_seed in range(5):
             train, test = pinwheel(n, data_seed)
-            model = network(3, 5, experts=10)
-            for start in range(3):
-                run = ascent(model, train, start, max_iter=1000)
-                values.append(log_density(model, run.sums, test))
-        print(f"pinwheel N={n}: log density {np.mean(values):.3f}", np.round(values, 3).tolist())
+            for way in WAYS:
+                model = network(3, 5, experts=10, way=way)
+                runs = [ascent(model, train, start, max_iter=1000) for start in range(3)]
+                lpd = np.mean([log_density(model, run.sums, test) for run in runs])
+                sweeps = np.mean([run.n_iter for run in runs])
+                records.append({"n": n, "posterior": way, "lpd": lpd, "sweeps": sweeps})
+    groups = pd.DataFrame(records).groupby(["n", "posterior"], sort=False)
+    keep(groups.mean().assign(lpd_se=groups["lpd"].sem()).reset_index(), "network_posteriors")
 
 
 if __name__ == "__main__":
