@@ -6,13 +6,13 @@ Heins et al. (2024), arXiv:2408.16429, section 4 and appendix C: five pinwheels 
 seven UCI data sets with 20; training sets double in size, 16 starts each, one test set (2000 rows
 of the pinwheel, otherwise as many as in the paper; it does not say for banknote and iris), five
 training sets of each size of the pinwheel and three of the others. The row ``single`` averages over
-starts with the paper's prior; ``average`` and ``stack`` combine all starts, among which the prior
-variances of the restarts are dealt out evenly. ECE has 20 bins of equal width. ``sweeps`` is the paper's rule: an exponential
-is fitted to the bound, and ends at 95 % of its decay.
+starts with the paper's prior; ``average`` and ``stack`` combine all starts, with their prior
+variances. ECE has 20 bins of equal width. ``sweeps`` is the paper's rule: an exponential is fitted
+to the bound, and ends at 95 % of its decay.
 
 Standardisation is that of the training rows. Starts end at 1e-5 per row and pass, those that count
 in the stack at 1e-6; that moves log densities in the third digit at most. Seconds are those of one
-start: fits of up to 8192 rows use one thread. Results: docs/benchmarks/network_sizes.csv.
+start on one thread. Results: docs/benchmarks/network_sizes.csv.
 """
 
 import sys
