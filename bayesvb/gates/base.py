@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from bayesvb.blocks import Block
 from bayesvb.coordinates import AbstractCoordinates
@@ -164,6 +164,14 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, SumsT]):
         self, draws: Float[np.ndarray, "draws ..."], block: Block
     ) -> Float[np.ndarray, "draws experts _"]:
         """Exact log weights for each draw; the last axis is 1 where rows do not differ."""
+
+    def components(
+        self, draws: Float[np.ndarray, "draws ..."], block: Block, rng: np.random.Generator
+    ) -> Int[np.ndarray, "draws rows"]:
+        """One component per draw and row, drawn from the weights."""
+        weights = np.exp(self.log_weights(draws, block))
+        below = np.cumsum(weights, axis=1)[:, :-1]
+        return np.asarray((rng.random((len(weights), 1, block.n_rows)) > below).sum(axis=1))
 
     @abc.abstractmethod
     def log_density(

@@ -216,10 +216,7 @@ class Mixture(AbstractModel[MixturePosterior, MixtureSums]):
         self, draws: Draws, block: Block, rng: np.random.Generator
     ) -> Float[np.ndarray, "draws responses rows"]:
         """One response per draw and row, from the component that is drawn first."""
-        weights = np.exp(self.gate.log_weights(draws["gate"], block))
-        n_draws, n_rows = len(weights), block.n_rows
-        below = np.cumsum(weights, axis=1)[:, :-1]
-        chosen = (rng.random((n_draws, 1, n_rows)) > below).sum(axis=1)
+        chosen = self.gate.components(draws["gate"], block, rng)
         return self.experts.responses(draws, chosen, block, rng)
 
     def log_prior(self, draws: Draws) -> Float[np.ndarray, " draws"]:

@@ -248,12 +248,9 @@ class Network(AbstractModel[NetworkPosterior, NetworkSums]):
         self, draws: Draws, block: Block, rng: np.random.Generator
     ) -> Float[np.ndarray, "draws responses rows"]:
         """One response per draw and row: component, latent vector, response."""
-        weights = np.exp(self.gate.log_weights(draws["gate"], block))
-        n_draws, n_rows = len(weights), block.n_rows
-        below = np.cumsum(weights, axis=1)[:, :-1]
-        chosen = (rng.random((n_draws, 1, n_rows)) > below).sum(axis=1, keepdims=True)
+        chosen = self.gate.components(draws["gate"], block, rng)[:, None]
         sd = np.take_along_axis(1.0 / np.sqrt(draws["precision"]), chosen.swapaxes(1, 2), axis=1)
-        latents = rng.standard_normal((n_draws, self.experts.n_latents, n_rows))
+        latents = rng.standard_normal((len(chosen), self.experts.n_latents, block.n_rows))
         latents *= sd.swapaxes(1, 2)
         for i in range(self.experts.n_latents):
             location = draws["coefficients"][:, :, i] @ block.designs["mean"]

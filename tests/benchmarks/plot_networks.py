@@ -100,14 +100,18 @@ def scaling(frame: pd.DataFrame) -> Figure:
     figure, grid = plt.subplots(1, 3, figsize=(8.6, 2.3), layout="constrained")
     for axes, (varied, words) in zip(grid, VARIED.items(), strict=True):
         one = frame[frame["varied"] == varied]
-        axes.plot(one[varied], one["ms"], "o-", color=LIGHT.accent, linewidth=1.5, markersize=4.0)
+        for number, (posterior, line) in enumerate(one.groupby("posterior", sort=False)):
+            axes.plot(line[varied], line["ms"], marker(number), linestyle=dash(number),
+                      color=LIGHT.colour(number), linewidth=1.5, markersize=4.0,
+                      label=posterior)  # fmt: skip
         fixed = ", ".join(f"{one[k].iloc[0]} {k}" for k in VARIED if k != varied)
         axes.set_title(fixed)
         axes.set_xlabel(words)
-        axes.set_xticks(one[varied])
+        axes.set_xticks(one[varied].unique())
         axes.set_xlim(left=0.0)
         axes.set_ylim(bottom=0.0)
     grid[0].set_ylabel("ms per sweep")
+    grid[-1].legend(title="posterior of latents")
     return figure
 
 
