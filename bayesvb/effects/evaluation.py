@@ -27,7 +27,10 @@ Combine = Callable[[Sequence[Values], slice], Combined]
 
 @runtime_checkable
 class DrawsMixtures(Protocol):
-    """A model whose conditional distribution is a mixture of Gaussians given its parameters."""
+    """A model whose numeric responses have a mixture of Gaussians given its parameters.
+
+    A response of classes has the ``drawn_probabilities`` of its core instead.
+    """
 
     def drawn_mixture(self, fit: Drawn, block: Block, response: int) -> NormalMixture:
         """Distribution of one response given each draw, axes (experts, draws, rows)."""
@@ -57,7 +60,7 @@ def require_mixtures(fit: Fit) -> None:
     if not isinstance(fit.model, DrawsMixtures):
         raise DataError(
             f"{type(fit.model).__name__} has no effects of covariates",
-            hint="effects are for fits of DensityRegression",
+            hint="effects are for fits of DensityRegression and ConditionalMixtureNetwork",
         )
 
 
@@ -92,14 +95,22 @@ def _pieces(
 ) -> Iterator[Combined]:
     """Effects of a few rows at a time, so that nothing with draws and components is large."""
     quantity, response = asked
-    size = max(CHUNK_ENTRIES // (count(fit.draws) * fit.core.n_components), 1)
+    entries = count(fit.draws) * fit.core.n_components * max(len(quantity.levels), 1)
+    size = max(CHUNK_ENTRIES // entries, 1)
     for start in range(0, blocks[0].n_rows, size):
         rows = slice(start, min(start + size, blocks[0].n_rows))
-        values = [
-            quantity(fit.model.drawn_mixture(fit, block.part(rows.start, rows.stop), response))
-            for block in blocks
-        ]
-        yield plan.combine(values, rows)
+        parts = [block.part(rows.start, rows.stop) for block in blocks]
+        yield plan.combine([_values(fit, part, quantity, response) for part in parts], rows)
+
+
+def _values(fit: Fit, block: Block, quantity: Quantity, response: int) -> Values:
+    """The quantity of a few rows; each draw is evaluated by the restart that it is from."""
+    if quantity.target == "weights":
+        weights = np.moveaxis(np.exp(fit.core.log_weights(fit.draws, block)), 1, 0)
+        return np.broadcast_to(weights, (*weights.shape[:2], block.n_rows))
+    if quantity.levels:
+        return np.moveaxis(fit.core.drawn_probabilities(fit.draws, block), 1, 0)
+    return quantity(fit.model.drawn_mixture(fit, block, response))
 
 
 def _gathered(pieces: Iterator[Combined], groups: Groups | None) -> Combined:

@@ -1,8 +1,8 @@
-"""What an effect is about: a number for each mixture of Gaussians, or several of them."""
+"""What an effect is about: a number for each conditional distribution, or several of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,12 +29,15 @@ class Quantity:
         Values of the option.
     several : bool
         Whether the option was given as a list.
+    levels : tuple of str
+        Those of a response of classes, each of which has a probability.
     """
 
     target: str
     option: str | None = None
     values: tuple[float, ...] = ()
     several: bool = False
+    levels: tuple[str, ...] = ()
 
     @property
     def of_response(self) -> bool:
@@ -43,6 +46,8 @@ class Quantity:
 
     def words(self, response: str) -> str:
         """What it is, in words, for one response."""
+        if self.levels:
+            return f"probability of each level of {response}"
         shown = ", ".join(f"{value:g}" for value in self.values)
         return TARGETS[self.target].words.format(
             y=response, v=shown, sign=">" if self.option == "above" else "<"
@@ -52,12 +57,12 @@ class Quantity:
         """Column that tells the entries apart, and its values; None if there is one entry."""
         if self.target == "weights":
             return "component", tuple(range(1, n_components + 1))
+        if self.levels:
+            return "level", self.levels
         return (self.option, self.values) if self.several else (None, (None,))
 
     def __call__(self, mixture: NormalMixture) -> Values:
-        """The numbers of every draw and row."""
-        if self.target == "weights":
-            return np.asarray(mixture.weights)
+        """The numbers of every draw and row, of a response that holds numbers."""
         if self.option is None:
             return np.asarray(getattr(mixture, self.target)())[None]
         method: Callable[[float], np.ndarray] = getattr(mixture, METHODS[self.option])
@@ -85,17 +90,28 @@ METHODS = {"q": "quantile", "above": "above", "below": "below", "at": "density"}
 """Option -> the method of a mixture that takes its value."""
 
 
-def quantity(target: str, options: dict[str, float | Sequence[float] | None]) -> Quantity:
-    """The quantity that a target and its options name.
+CLASS_TARGETS = ("probability", "weights")
+"""Targets of a response of classes, which read no options."""
+
+
+def quantity(
+    target: str | None,
+    options: Mapping[str, float | Sequence[float] | None],
+    levels: Sequence[str] | None,
+) -> Quantity:
+    """The quantity that a target and its options name, of a response with or without levels.
 
     Raises
     ------
     DataError
         If the target is unknown, or its option missing, no number, or not read by it.
     """
+    given = {name: value for name, value in options.items() if value is not None}
+    if levels:
+        return _of_classes(target or "probability", given, tuple(levels))
+    target = target or "mean"
     check_choice("target", target, tuple(TARGETS))
     reads = TARGETS[target].options
-    given = {name: value for name, value in options.items() if value is not None}
     for name in given:
         if name not in reads:
             reader = next(key for key, one in TARGETS.items() if name in one.options)
@@ -113,6 +129,22 @@ def quantity(target: str, options: dict[str, float | Sequence[float] | None]) ->
     if name == "q" and not ((numbers > 0.0) & (numbers < 1.0)).all():
         raise DataError(f"q={value!r} is not between 0 and 1", hint="write 0.05 for 5 %")
     return Quantity(target, name, tuple(np.atleast_1d(numbers).tolist()), numbers.ndim == 1)
+
+
+def _of_classes(target: str, given: Mapping[str, object], levels: tuple[str, ...]) -> Quantity:
+    """The probabilities of all levels, or the weights."""
+    if target in TARGETS and target not in CLASS_TARGETS:
+        raise DataError(
+            f"target={target!r} is of numbers, and the response holds classes",
+            hint="target='probability' has the probability of each level",
+        )
+    check_choice("target", target, CLASS_TARGETS)
+    for name in given:
+        raise DataError(
+            f"target={target!r} of a response of classes does not read {name}",
+            hint=f"leave {name} out",
+        )
+    return Quantity(target, levels=levels if target == "probability" else ())
 
 
 def _numbers(name: str, value: object) -> Float[np.ndarray, "*shape"]:

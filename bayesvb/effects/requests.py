@@ -29,7 +29,7 @@ def predictions(
     *,
     data: object = None,
     average_by: str | Sequence[str] | bool | None = None,
-    target: str = "mean",
+    target: str | None = None,
     q: Numbers = None,
     above: Numbers = None,
     below: Numbers = None,
@@ -39,16 +39,17 @@ def predictions(
 ) -> Effects:
     """A property of the conditional distribution at a grid of covariates, or at rows.
 
-    Every draw of the parameters gives a mixture of Gaussians at every row; the property is
-    computed of each, and the draws are summarised. ``fit.predict`` integrates over the parameters
-    instead: its mean is the average of these draws up to their Monte Carlo error and, as gate and
-    experts are independent there, up to their covariance; its quantiles are wider, as they hold
-    the uncertainty of the parameters, which is the interval here.
+    Every draw of the parameters gives a mixture of Gaussians at every row, or probabilities of
+    classes; the property is computed of each, and the draws are summarised. ``fit.predict``
+    integrates over the parameters instead: its mean is the average of these draws up to their
+    Monte Carlo error and, as gate and experts are independent there, up to their covariance; its
+    quantiles are wider, as they hold the uncertainty of the parameters, which is the interval
+    here.
 
     Parameters
     ----------
     fit : Fit
-        Of a ``DensityRegression``.
+        Of a ``DensityRegression`` or a ``ConditionalMixtureNetwork``.
     conditional : str, list of str or mapping, optional
         Covariates of a grid, all combinations. A list: 50 even steps of a number that comes first
         and three quantiles (0.1, 0.5, 0.9) of one that comes later, all levels of anything else,
@@ -59,13 +60,15 @@ def predictions(
     average_by : str, list of str or True, optional
         Average over all rows that are alike in these columns; over all rows for True. The rows of
         a fit count by their case weights.
-    target : {"mean", "sd", "quantile", "probability", "density", "weights"}
-        The property; ``"weights"``, those of the components, has one row per component. In the
-        units of the formula's response: of ``log(y)`` if the formula says so.
+    target : {"mean", "sd", "quantile", "probability", "density", "weights"}, optional
+        The property; the mean of a number and the probabilities of classes if left out.
+        ``"weights"``, those of the components, has one row per component; a ``"probability"`` of
+        classes has one row per level. In the units of the formula's response: of ``log(y)`` if
+        the formula says so.
     q : float or list of float, optional
         Probabilities of the ``"quantile"``.
     above, below : float or list of float, optional
-        Limits of the ``"probability"``: of more, or of less.
+        Limits of the ``"probability"`` of a number: of more, or of less.
     at : float or list of float, optional
         Values of the response for the ``"density"``.
     response : str, optional
@@ -76,8 +79,7 @@ def predictions(
     Raises
     ------
     DataError
-        For a name, level or option that is not known, or a model that is not a
-        ``DensityRegression``.
+        For a name, level or option that is not known, or a model without effects.
 
     References
     ----------
@@ -94,7 +96,8 @@ def predictions(
     [0.0, 0.9]
     """
     require_mixtures(fit)
-    wanted = quantity(target, {"q": q, "above": above, "below": below, "at": at})
+    options = {"q": q, "above": above, "below": below, "at": at}
+    wanted = quantity(target, options, fit.model.design.levels)
     rows = setting(fit, conditional, data)
     plan = Plan((rows.frame,), lambda values, where: values[0][None])
     return _answer(
@@ -110,7 +113,7 @@ def comparisons(
     data: object = None,
     average_by: str | Sequence[str] | bool | None = None,
     comparison: str = "difference",
-    target: str = "mean",
+    target: str | None = None,
     q: Numbers = None,
     above: Numbers = None,
     below: Numbers = None,
@@ -127,7 +130,7 @@ def comparisons(
     Parameters
     ----------
     fit : Fit
-        Of a ``DensityRegression``.
+        Of a ``DensityRegression`` or a ``ConditionalMixtureNetwork``.
     contrast : str or mapping
         The covariate, or ``{name: values}``: every later value is compared with every earlier one.
         Without values: one unit about the mean of a number (half a unit to either side), all
@@ -154,7 +157,8 @@ def comparisons(
     """
     require_mixtures(fit)
     check_choice("comparison", comparison, tuple(COMPARISONS))
-    wanted = quantity(target, {"q": q, "above": above, "below": below, "at": at})
+    options = {"q": q, "above": above, "below": below, "at": at}
+    wanted = quantity(target, options, fit.model.design.levels)
     rows = setting(fit, conditional, data)
     name, values = contrasted(fit, contrast, rows)
     pairs = list(combinations(range(len(values)), 2))
@@ -180,7 +184,7 @@ def slopes(
     average_by: str | Sequence[str] | bool | None = None,
     slope: str = "dydx",
     eps: float | None = None,
-    target: str = "mean",
+    target: str | None = None,
     q: Numbers = None,
     above: Numbers = None,
     below: Numbers = None,
@@ -197,7 +201,7 @@ def slopes(
     Parameters
     ----------
     fit : Fit
-        Of a ``DensityRegression``.
+        Of a ``DensityRegression`` or a ``ConditionalMixtureNetwork``.
     wrt : str
         A numeric covariate.
     conditional, data, average_by, target, q, above, below, at, response, prob
@@ -223,7 +227,8 @@ def slopes(
     """
     require_mixtures(fit)
     check_choice("slope", slope, SLOPES)
-    wanted = quantity(target, {"q": q, "above": above, "below": below, "at": at})
+    options = {"q": q, "above": above, "below": below, "at": at}
+    wanted = quantity(target, options, fit.model.design.levels)
     rows = setting(fit, conditional, data)
     x, low, high = steps(fit, wrt, rows, eps)
     variants = [rows.with_column(wrt, low), rows.with_column(wrt, high)]

@@ -40,9 +40,9 @@ class Effects:
         What was asked for, for example "mean of y"; in the units of the formula's response.
     summary : pandas.DataFrame
         One row per effect. First the columns that identify it (``term`` and ``contrast``, the
-        covariates, ``response`` and ``component`` where there are several, or the option that was
-        given as a list), then ``estimate``, ``sd``, ``lower`` and ``upper``: mean, standard
-        deviation and equal-tailed interval of the draws.
+        covariates, ``response``, ``component`` and ``level`` where there are several, or the
+        option that was given as a list), then ``estimate``, ``sd``, ``lower`` and ``upper``: mean,
+        standard deviation and equal-tailed interval of the draws.
     draws : xarray.DataArray, dims (draw, row)
         The draws behind each row of the summary, in its order, with its first columns as
         coordinates of ``row``.
@@ -86,9 +86,10 @@ class Effects:
             *("  " + t for t in text.splitlines()),
         ]
         lines += [f"  ... {more} more: .summary"] if more else []
+        narrow = ", usually too narrow" if self.covariance == "mean-field" else ""
         lines.append(
             f"{100 * self.prob:g} % intervals, {self.draws.sizes['draw']} draws "
-            f"({self.covariance} covariance)."
+            f"({self.covariance} covariance{narrow})."
         )
         if self.held:
             listed = ", ".join(f"{name} = {value_text(value)}" for name, value in self.held.items())

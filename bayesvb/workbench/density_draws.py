@@ -12,6 +12,7 @@ from bayesvb.blocks import Block, Source
 from bayesvb.named_draws import Drawn, NamedDraws
 from bayesvb.normal_mixture import NormalMixture
 from bayesvb.parts import Draws
+from bayesvb.scaling import Scaling
 
 if TYPE_CHECKING:
     from bayesvb.workbench.density import DensityRegression
@@ -119,12 +120,23 @@ def drawn_mixture(
 
     Axes (experts, draws, rows). Each draw is evaluated by the restart that it is from.
     """
-    draws, scaling = fit.draws, model.scales.response
-    unit, centre = float(scaling.scale[response]), float(scaling.centre[response])
+    draws = fit.draws
     location = draws["coefficients"][:, :, response] @ block.designs["mean"]
-    location *= unit
-    location += centre
+    scale = 1.0 / np.sqrt(draws["precision"][:, :, response, None])
     weights = np.exp(fit.core.log_weights(draws, block))
-    scale = unit / np.sqrt(draws["precision"][:, :, response, None])
-    parts = (np.broadcast_to(part, location.shape) for part in (weights, location, scale))
+    return in_units(model.scales.response, response, weights, location, scale)
+
+
+def in_units(
+    scaling: Scaling,
+    response: int,
+    weights: Float[np.ndarray, "draws experts _"],
+    location: Float[np.ndarray, "draws experts rows"],
+    scale: Float[np.ndarray, "draws experts 1"],
+) -> NormalMixture:
+    """Mixtures of one response on the standardised scale, in the data's units (in place)."""
+    unit = float(scaling.scale[response])
+    location *= unit
+    location += float(scaling.centre[response])
+    parts = (np.broadcast_to(part, location.shape) for part in (weights, location, unit * scale))
     return NormalMixture(*(np.moveaxis(part, 1, 0) for part in parts))

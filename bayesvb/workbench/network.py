@@ -24,6 +24,7 @@ from bayesvb.network_assembly import (
     network_scales,
     network_source,
 )
+from bayesvb.normal_mixture import NormalMixture
 from bayesvb.options import check_count
 from bayesvb.parts import Draws
 from bayesvb.priors import NetworkPriors, check_priors
@@ -234,6 +235,10 @@ class ConditionalMixtureNetwork(AbstractGatedMixture):
         """
         return network_prediction.prediction(self, fit, self.rows(data), kind, options)
 
+    def drawn_mixture(self, fit: Drawn, block: Block, response: int) -> NormalMixture:
+        """Mixture of one numeric response for every draw and row."""
+        return network_draws.drawn_mixture(self, fit, block, response)
+
     def probability_draws(
         self, fit: Fit, data: object = None, *, draws: int | None = None
     ) -> Float[np.ndarray, "draws rows classes"]:
@@ -260,7 +265,7 @@ class ConditionalMixtureNetwork(AbstractGatedMixture):
         return [
             "Coefficients are in fit.summary(). Those of experts and output layer are identified "
             "only up to a",
-            "map of the latent vector: read predictions, not coefficients.",
+            "map of the latent vector: read predictions and bvb.effects, not coefficients.",
         ]
 
     def description(self) -> str:

@@ -9,8 +9,9 @@ from jaxtyping import Float
 
 from bayesvb.blocks import Block
 from bayesvb.named_draws import Drawn, NamedDraws
+from bayesvb.normal_mixture import NormalMixture
 from bayesvb.parts import Draws
-from bayesvb.workbench.density_draws import shares
+from bayesvb.workbench.density_draws import in_units, shares
 
 if TYPE_CHECKING:
     from bayesvb.workbench.network import ConditionalMixtureNetwork
@@ -93,3 +94,22 @@ def replicates(
     drawn = fit.core.responses(draws, block, rng)
     drawn = drawn * response.scale[:, None] + response.centre[:, None]
     return {name: drawn[:, i] for i, name in enumerate(model.design.response_names)}
+
+
+def drawn_mixture(
+    model: ConditionalMixtureNetwork, fit: Drawn, block: Block, response: int
+) -> NormalMixture:
+    """Mixture of one numeric response for every draw and row, latent vectors summed out.
+
+    Axes (experts, draws, rows), in the data's units. The response is linear in the latent vector:
+    ``N(b' A_k x + b_0, b' diag(sigma_k^2) b + s^2)`` given the expert.
+    """
+    draws = fit.draws
+    slope = draws["output"][:, response, :-1]
+    coefficients = np.einsum("si,skit->skt", slope, draws["coefficients"])
+    location = coefficients @ block.designs["mean"] + draws["output"][:, response, -1:, None]
+    variance = (slope[:, None] ** 2 / draws["precision"]).sum(axis=2)
+    variance += 1.0 / draws["output_precision"][:, response, None]
+    weights = np.exp(fit.core.log_weights(draws, block))
+    scale = np.sqrt(variance)[:, :, None]
+    return in_units(model.scales.response, response, weights, location, scale)

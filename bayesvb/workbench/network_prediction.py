@@ -183,7 +183,7 @@ def predictive(
     if model.design.levels:
         raise DataError(
             "a response of classes has probabilities, not a density",
-            hint="fit.predict(data, kind='probability')",
+            hint="fit.predict(data, kind='probability'), or bvb.effects.predictions(fit, 'x')",
         )
     names = model.design.response_names
     if response is None and len(names) > 1:
