@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesvb.affordable import affordable_khat, criteria_at, folds_affordable, sample
+from bayesvb.case_weights import sum_and_error
+from bayesvb.elpd import Elpd, read_elpd
 from bayesvb.named_draws import count
+from bayesvb.quiet import quiet
 from bayesvb.summary import PROB
+from bayesvb.trust import leaves_folds_out
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,6 +23,12 @@ if TYPE_CHECKING:
 
 MANY_TERMS = 40
 """Rows of one coefficient table that are printed in full."""
+
+KHAT_BUDGET = 1e7
+"""Likelihoods (rows x components x draws) that k-hat may cost: about three seconds."""
+
+ROWS_LEFT_OUT = 2000
+"""Rows of which LOO is made by draws: a millisecond each."""
 
 NARROW = "Intervals are those of a mean-field approximation, usually narrower than exact ones"
 
@@ -88,7 +98,16 @@ def _fit_lines(fit: Fit) -> list[str]:
         weights = ", ".join(f"{member.weight:.2f}" for member in fit.members)
         restarts = f"{len(fit.members)} of {len(bounds)} restarts with weights {weights}"
     first = f"Fit:       ELBO {fit.elbo:.1f}, {ended} {fit.n_iter} passes, {restarts}"
-    return [first, f"           k-hat {khat_text(fit.khat)}, {fit.seconds:.2f} s"]
+    return [first, f"           {_khat(fit)}, {fit.seconds:.2f} s"]
+
+
+def _khat(fit: Fit) -> str:
+    """K-hat, of as many draws as take a few seconds."""
+    k, n_draws = affordable_khat(fit, KHAT_BUDGET)
+    if k is None:
+        return "k-hat in fit.khat (many rows)"
+    some = "" if n_draws == count(fit.draws) else f" from {n_draws} draws"
+    return f"k-hat {khat_text(k)}{some}"
 
 
 def interval_line(fit: Fit) -> str:
@@ -109,17 +128,29 @@ def khat_text(khat: float) -> str:
 
 
 def accuracy_line(fit: Fit) -> str:
-    """LOO in one line."""
-    from bayesvb.elpd import read_elpd
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # said here in words
+    """LOO in one line; of some rows if all would take longer than a few seconds."""
+    if leaves_folds_out(fit):
+        if not folds_affordable(fit):
+            return "LOO: fit.loo() leaves rows out, which takes its time with so many."
         loo = read_elpd(fit.loo())
+        return f"{_total(loo)}, rows left out a fifth at a time."
+    chosen = sample(fit, ROWS_LEFT_OUT)
+    with quiet():  # said here in words
+        loo = read_elpd(fit.loo()) if chosen.whole else criteria_at(fit, chosen.at)[0]
     high = int((np.asarray(loo.pareto_k) > 0.7).sum())
     worst = "all Pareto k <= 0.7" if not high else f"{high} Pareto k > 0.7: see fit.loo()"
-    if loo.by_folds:
-        worst = "rows left out a fifth at a time"
-    return f"LOO elpd {loo.elpd:.1f} (se {loo.se:.1f}), p {loo.p:.1f}, {worst}."
+    if chosen.whole:
+        return f"{_total(loo)}, {worst}."
+    elpd, se = sum_and_error(loo.pointwise, loo.weights)
+    n = float(len(loo.pointwise) if loo.weights is None else loo.weights.sum())
+    return (
+        f"LOO elpd per row {elpd / n:.3f} (se {se / n:.3f}), {worst}: from {len(chosen.at)} rows "
+        "chosen at random; fit.loo() takes all."
+    )
+
+
+def _total(loo: Elpd) -> str:
+    return f"LOO elpd {loo.elpd:.1f} (se {loo.se:.1f}), p {loo.p:.1f}"
 
 
 def _components(fit: Fit) -> str:

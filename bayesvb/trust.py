@@ -34,23 +34,27 @@ LARGEST_K = 0.7
 """Pareto k up to which importance weights can be trusted (Vehtari et al. 2024, section 3)."""
 
 
-def log_ratio(fit: Fit) -> Float[np.ndarray, " draws"]:
-    """Log of the exact posterior over the approximate one, up to a constant, for each draw."""
-    joint = log_joint(fit.core, fit.model.source, fit.draws, fit.model.log_unit)
-    return np.asarray(joint - fit.log_q)
+def log_ratio(fit: Fit, n_draws: int | None = None) -> Float[np.ndarray, " draws"]:
+    """Log of the exact posterior over the approximate one, up to a constant, for each draw.
+
+    For the first draws, if their number is given.
+    """
+    draws = {name: values[:n_draws] for name, values in fit.draws.items()}
+    joint = log_joint(fit.core, fit.model.source, draws, fit.model.log_unit)
+    return np.asarray(joint - fit.log_q[:n_draws])
 
 
-def pareto_k(fit: Fit) -> float:
-    """Pareto k of the approximation from which the draws are; see ``Fit.khat``.
+def pareto_k(fit: Fit, n_draws: int | None = None) -> float:
+    """Pareto k of the approximation from which the (first) draws are; see ``Fit.khat``.
 
     References
     ----------
     Yao, Vehtari, Simpson, Gelman (2018), Yes, but did it work?, arXiv:1802.02538, section 3.
     """
     if fit.members:
-        return float(np.fmax.reduce([pareto_k(member.fit) for member in fit.members]))
+        return float(np.fmax.reduce([pareto_k(member.fit, n_draws) for member in fit.members]))
     given = with_covariance(fit, fit.response.label) if fit.covariance == "importance" else fit
-    return khat(log_ratio(given))
+    return khat(log_ratio(given, n_draws))
 
 
 def with_covariance(fit: Fit, covariance: str) -> Fit:

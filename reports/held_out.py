@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float, Int
 
+from bayesvb.affordable import folds_affordable
 from bayesvb.blocks import Block
-from bayesvb.engines.held_out import FOLDS, PASSES, assigned, fold_rows
+from bayesvb.engines.held_out import FOLDS, assigned, fold_rows
 
 if TYPE_CHECKING:
     from bayesvb.fit import Fit
-
-BUDGET = 1e8
-"""Rows x experts x passes that may be spent: about a quarter of a minute."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +48,7 @@ def held_out(fit: Fit) -> HeldOut:
     model = fit.model
     codes = np.asarray(model.design.response, dtype=int)
     fitted = fit.predict(kind="probability").to_numpy(dtype=float)
-    if not affordable(fit) or len(codes) < 2 * FOLDS:
+    if not folds_affordable(fit) or len(codes) < 2 * FOLDS:
         return HeldOut(codes, fitted, fitted, None)
     whole = Block.joined(model.source.blocks)
     places = fold_rows(whole)
@@ -61,10 +59,3 @@ def held_out(fit: Fit) -> HeldOut:
             given = without.predict(rows, kind="probability").to_numpy(dtype=float)
             found[at] += part.weight * given
     return HeldOut(codes, found / found.sum(axis=1, keepdims=True), fitted, assigned(whole))
-
-
-def affordable(fit: Fit) -> bool:
-    """Whether the ascents of all folds are within the budget."""
-    model = fit.model
-    one = model.source.n_rows * model.n_components * FOLDS * len(fit.parts)
-    return bool(one * PASSES <= BUDGET)

@@ -12,11 +12,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy.ndimage import distance_transform_edt
 
+from bayesvb.affordable import Sample, sample
+
 from .figures import INK, MOST_MARKS, PAGE, axes_of, colour, drawn, marker, shortened
 from .numerals import percent
 from .plain import Summary
 from .profiles import covariate
-from .sampling import Sample, sample
+from .sampling import choice_words
 
 if TYPE_CHECKING:
     from bayesvb.fit import Fit
@@ -65,7 +67,7 @@ def regions(fit: Fit) -> Summary | None:
     shares = ", ".join(
         f"{level} {percent(float((likely == k).mean()))}" for k, level in enumerate(design.levels)
     )
-    note = f" Marks: {chosen.words}." if chosen.words else " Marks: the rows."
+    note = f" Marks: {choice_words(chosen)}." if choice_words(chosen) else " Marks: the rows."
     return drawn(
         draw,
         alt=f"Regions of the most probable class over {names[0]} and {names[1]}; their parts of "

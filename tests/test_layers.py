@@ -15,7 +15,7 @@ FOLDERS = {"bayesvb": "bayesvb", "bayesvb.reports": "reports", "bayesvb.datasets
 # one another. A new module gets its place here: as low as its imports allow.
 LAYERS = (
     "errors row_distribution",
-    "linalg memory small_matrices special stats datasets",
+    "linalg memory quiet small_matrices special stats datasets",
     "collinearity columns coordinates frames metrics parts tokens vocabulary",
     "blocks case_weights covariates",
     "paired_products weighted_ranks",
@@ -41,7 +41,7 @@ LAYERS = (
     "elpd idata psis storage",
     "criteria stacking",
     "trust",
-    "predict summary",
+    "affordable predict summary",
     "plots",
     "printing",
     "fit",

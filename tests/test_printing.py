@@ -7,6 +7,8 @@ import pandas as pd
 import pytest
 
 import bayesvb as bvb
+from bayesvb import affordable, printing
+from bayesvb.elpd import read_elpd
 from bayesvb.gates import GATES
 from bayesvb.printing import MANY_TERMS, khat_text
 
@@ -97,3 +99,39 @@ def test_long_tables_are_cut_and_say_so(rng):
 )  # fmt: skip
 def test_k_hat_in_words(khat, words):
     assert khat_text(khat) == words
+
+
+# -- many rows -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def few_seconds(monkeypatch):
+    """Limits that 150 rows, two components and 200 draws exceed."""
+    monkeypatch.setattr(printing, "ROWS_LEFT_OUT", 100)
+    monkeypatch.setattr(printing, "KHAT_BUDGET", 150 * 2 * 120)
+
+
+def test_with_many_rows_loo_and_khat_are_of_some_of_them(regimes_fit, few_seconds):
+    text = str(regimes_fit)
+    chosen = affordable.sample(regimes_fit, 100)
+    with affordable.quiet():
+        some = read_elpd(regimes_fit.loo()).pointwise[chosen.at]
+    assert f"LOO elpd per row {some.mean():.3f} (se {some.std(ddof=1) / 10.0:.3f}), " in text
+    assert "from 100 rows chosen at random; fit.loo() takes all." in text
+    k, n_draws = affordable.affordable_khat(regimes_fit, printing.KHAT_BUDGET)
+    assert n_draws == 120 and f"k-hat {khat_text(k)} from 120 draws, " in text
+
+
+def test_with_too_many_rows_khat_is_not_printed(regimes_fit, few_seconds, monkeypatch):
+    monkeypatch.setattr(printing, "KHAT_BUDGET", 150 * 2 * 99)
+    assert "k-hat in fit.khat (many rows), " in str(regimes_fit)
+
+
+def test_a_network_of_many_rows_refers_to_its_loo(class_fit, monkeypatch):
+    monkeypatch.setattr(affordable, "FOLDS_BUDGET", 10.0)
+    assert "LOO: fit.loo() leaves rows out, which takes its time with so many." in str(class_fit)
+
+
+def test_khat_of_all_draws_is_that_of_the_fit(regimes_fit, class_fit):
+    for fit in (regimes_fit, class_fit):
+        assert affordable.affordable_khat(fit, 1e9)[0] == fit.khat

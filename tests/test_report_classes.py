@@ -169,7 +169,7 @@ def test_an_ascent_that_goes_on_with_all_rows_stays_where_it_is_and_without_some
 
 
 def test_rows_of_large_data_are_not_left_out_and_the_page_says_so(fit, monkeypatch):
-    monkeypatch.setattr("bayesvb.reports.held_out.BUDGET", 1e3)
+    monkeypatch.setattr("bayesvb.affordable.FOLDS_BUDGET", 1e3)
     monkeypatch.setattr(Figure, "savefig", blank)
     found = SECTIONS["classification"].summary(fit)
     assert found["folds"] is None and found["baseline_missing"] == "no row was left out"

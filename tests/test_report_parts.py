@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bayesvb as bvb
+from bayesvb.affordable import criteria_at
 from bayesvb.reports.baseline import baseline, leave_one_out
 from bayesvb.reports.figures import (
     POINT,
@@ -27,7 +28,6 @@ from bayesvb.reports.numerals import grouped, numeral
 from bayesvb.reports.page import twin
 from bayesvb.reports.plain import plain
 from bayesvb.reports.profiles import covariate, labels, most_moving, profile, weights_moved
-from bayesvb.reports.sampling import criteria_at
 from bayesvb.reports.sections.reproduce import code, data_hash
 from bayesvb.reports.tables import MOST_ROWS, table
 

@@ -9,6 +9,7 @@ import pandas as pd
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
+from bayesvb.affordable import Sample, criteria_at, sample
 from bayesvb.case_weights import sum_and_error
 from bayesvb.elpd import Elpd
 
@@ -17,7 +18,7 @@ from ..checks import Verdict, check
 from ..figures import BAD, BAND, LINE, MOST_MARKS, POINT, axes_of, drawn
 from ..numerals import counted, numeral, percent
 from ..plain import Summary
-from ..sampling import ROWS_LEFT_OUT, Sample, criteria_at, regresses, sample
+from ..sampling import ROWS_LEFT_OUT, choice_words, regresses
 from ..tables import table
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def summary(fit: Fit) -> Summary | None:
     checks = [_left_out() if loo.by_folds else _trusted(k, loo.good_k, narrow=narrow)]
     return {
         "n_rows": len(chosen.at),
-        "rows_note": chosen.words,
+        "rows_note": choice_words(chosen),
         "weighted": fit.model.weights is not None,
         "table": _table(loo, waic, straight, chosen),
         "good_k": loo.good_k,
@@ -87,8 +88,8 @@ def _table(
     )
     if straight is not None:
         caption += " Least squares: the terms of the mean part, with one error variance."
-    if chosen.words:
-        caption += f" From {chosen.words}; sums are over these."
+    if choice_words(chosen):
+        caption += f" From {choice_words(chosen)}; sums are over these."
     titles = {"mean": "elpd per row", "mean_se": "se per row"}
     return table(frame, caption, titles=titles,
                  decimals={"elpd": 1, "se": 1, "mean": 3, "mean_se": 3, "p": 1})  # fmt: skip

@@ -10,6 +10,7 @@ import pandas as pd
 from jaxtyping import Float, Int
 from matplotlib.figure import Figure
 
+from bayesvb.affordable import sample
 from bayesvb.calibration import Calibration, PitEcdf, calibration
 
 from ..checks import Verdict, check
@@ -17,7 +18,7 @@ from ..figures import BAND, INK, LINE, axes_of, drawn
 from ..numerals import numeral, percent
 from ..plain import Summary
 from ..profiles import covariate, labels, most_moving, quantiles_moved
-from ..sampling import ROWS_CHECKED, predictive_at, regresses, sample
+from ..sampling import ROWS_CHECKED, choice_words, predictive_at, regresses
 from ..scatter import level_axis
 from ..tables import table
 
@@ -45,7 +46,7 @@ def summary(fit: Fit) -> Summary | None:
     several = len(found) > 1
     return {
         "n_rows": len(chosen.at),
-        "rows_note": chosen.words,
+        "rows_note": choice_words(chosen),
         "responses": [
             {"name": name, **_of(one, given[name]), "bins": _bins(fit, chosen.at, name, one.pit)}
             for name, one in found.items()

@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from bayesvb.affordable import Sample, sample
 from bayesvb.named_draws import count
 from bayesvb.summary import PROB
 
@@ -18,7 +19,7 @@ from ..numerals import percent
 from ..plain import Summary
 from ..profiles import MOST_COMPARED, Profile, covariate, labels, most_moving, profile
 from ..regions import regions
-from ..sampling import POINTS_SHOWN, Sample, sample
+from ..sampling import POINTS_SHOWN, choice_words
 from ..scatter import level_axis, places
 from ..spacing import apart
 from ..tables import table
@@ -149,7 +150,7 @@ def _curves(fit: Fit, rows: Profile) -> Summary:
     fixed = f" Other covariates {rows.fixed}." if rows.fixed else ""
     left = len(levels) - len(shown)
     hidden = f" {left} classes that move less are not drawn." if len(shown) > 1 and left else ""
-    note = f" Marks: {chosen.words}." if chosen.words else ""
+    note = f" Marks: {choice_words(chosen)}." if choice_words(chosen) else ""
     shape = "dots and bars" if one.discrete else "lines and bands"
     caption = (
         f"Predicted class probabilities as {one.name} changes ({shape}: posterior mean and "

@@ -10,15 +10,15 @@ import pandas as pd
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
+from bayesvb.affordable import Sample, criteria_at, folds_affordable, sample
 from bayesvb.comparison import check_comparable, folds_for_all
 from bayesvb.elpd import Elpd, compare
 from bayesvb.errors import DataError
 
 from ..figures import BAND, INK, LINE, MOST_MARKS, POINT, axes_of, drawn, marker, shortened
-from ..held_out import affordable
 from ..numerals import counted, numeral
 from ..plain import Summary
-from ..sampling import ROWS_LEFT_OUT, Sample, criteria_at, sample
+from ..sampling import ROWS_LEFT_OUT, choice_words
 from ..tables import table
 
 if TYPE_CHECKING:
@@ -32,14 +32,14 @@ def comparison(fits: Mapping[str, Fit]) -> Summary:
     except DataError as error:
         return {"why_not": str(error), "models": _models(fits)}
     chosen = sample(next(iter(fits.values())), ROWS_LEFT_OUT)
-    folds = folds_for_all(fits) and all(affordable(fit) for fit in fits.values())
+    folds = folds_for_all(fits) and all(folds_affordable(fit) for fit in fits.values())
     found = {name: criteria_at(fit, chosen.at, folds)[0] for name, fit in fits.items()}
     frame = compare_elpds(found)
     best, second = frame.index[0], frame.index[1]
     return {
         "why_not": None,
         "models": _models(fits),
-        "rows_note": chosen.words,
+        "rows_note": choice_words(chosen),
         "best": best,
         "reading": _reading(frame),
         "left_out": _left_out(fits, folds=folds),
@@ -100,8 +100,8 @@ def _table(frame: pd.DataFrame, chosen: Sample, *, folds: bool) -> Summary:
         "effective number of parameters"
     )
     caption += "." if folds else "; the last column marks fits with rows of a high Pareto k."
-    if chosen.words:
-        caption += f" From {chosen.words}."
+    if choice_words(chosen):
+        caption += f" From {choice_words(chosen)}."
     titles = {"name": "fit", "elpd_diff": "difference", "dse": "se of difference",
               "warning": "high Pareto k"}  # fmt: skip
     digits = {"elpd": 1, "se": 1, "p": 1, "elpd_diff": 1, "dse": 1, "weight": 2}

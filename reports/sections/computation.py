@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.figure import Figure
 
-from bayesvb.criteria import khat
-from bayesvb.named_draws import count, log_joint
+from bayesvb.affordable import affordable_khat
+from bayesvb.named_draws import count
 from bayesvb.pruning import number_before
 from bayesvb.workbench.normal import Normal
 
@@ -17,7 +17,6 @@ from ..checks import Verdict, check, graded
 from ..figures import BAND, MUTE, axes_of, drawn
 from ..numerals import counted, numeral
 from ..plain import Summary
-from ..quiet import quiet
 from ..tables import table
 from .model import n_components_of
 
@@ -32,10 +31,6 @@ LEAST = 1e-3
 
 KHAT_BUDGET = 3e7
 """Likelihoods (rows x components x draws) that k-hat may cost: about ten seconds."""
-
-FEWEST_DRAWS = 100
-"""Draws below which k-hat says little."""
-
 
 FACTORS = {
     "ConditionalMixtureNetwork": "experts, gate, output layer, and the latent vector and component "
@@ -53,7 +48,7 @@ def summary(fit: Fit) -> Summary:
     bounds = fit.restarts.get("score", fit.restarts["elbo"]).to_numpy(dtype=float)
     bounds = bounds[:-1] if number_before(fit) else bounds  # those of the larger model agree or not
     near = int((bounds >= bounds.max() - NEAR).sum())
-    k, n_draws = pareto_k(fit)
+    k, n_draws = affordable_khat(fit, KHAT_BUDGET)
     fixed = bool(fit.core.starting_models(2))
     agree = _combined(fit) if combines(fit) else _agree(near, bounds, fixed=fixed)
     checks = [_converged(fit), agree]
@@ -80,26 +75,6 @@ def summary(fit: Fit) -> Summary:
         "trace": _trace(fit) if _climbed(fit) else None,
         "checks": checks if isinstance(fit.model, Normal) else [*checks, _close(k, n_draws)],
     }
-
-
-def pareto_k(fit: Fit) -> tuple[float | None, int]:
-    """K-hat of the approximation and the draws it is from; None if there are too many rows."""
-    n_all = count(fit.draws)
-    likelihoods = len(fit.parts) * fit.model.source.n_rows * fit.core.n_components
-    affordable = int(KHAT_BUDGET / likelihoods)
-    n_draws = min(n_all, affordable)
-    if n_draws < min(FEWEST_DRAWS, n_all):
-        return None, 0
-    with quiet():
-        ks = [_pareto_k(member.fit, n_draws) for member in fit.parts]
-    return float(np.fmax.reduce(ks)), n_draws
-
-
-def _pareto_k(fit: Fit, n_draws: int) -> float:
-    """K-hat from the first draws of one restart."""
-    draws = {name: values[:n_draws] for name, values in fit.draws.items()}
-    joint = log_joint(fit.core, fit.model.source, draws, fit.model.log_unit)
-    return khat(joint - fit.log_q[:n_draws])
 
 
 def _last_gain(fit: Fit) -> float | None:

@@ -9,6 +9,7 @@ import pandas as pd
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
+from bayesvb.affordable import sample
 from bayesvb.plots import marks
 from bayesvb.student_mixture import StudentMixture
 
@@ -24,7 +25,7 @@ from ..profiles import (
     profile,
     quantiles_moved,
 )
-from ..sampling import POINTS_SHOWN, predictive_at, regresses, sample
+from ..sampling import POINTS_SHOWN, choice_words, predictive_at, regresses
 from ..scatter import cloud, level_axis
 from ..tables import table
 
@@ -114,7 +115,7 @@ def _bands(fit: Fit, curve: Profile, name: str, values: Float[np.ndarray, " rows
         if one.discrete
         else "Line: median; dark band: middle 50 %; light band: middle 90 %"
     )
-    note = f" Points: {chosen.words}." if chosen.words else ""
+    note = f" Points: {choice_words(chosen)}." if choice_words(chosen) else ""
     caption = f"{shapes} of {name} given {one.name}, over the data.{fixed}{note}"
     medians = f"{numeral(float(found[2, 0]))} to {numeral(float(found[2, -1]))}"
     alt = (

@@ -9,13 +9,14 @@ import pandas as pd
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
+from bayesvb.affordable import sample
 from bayesvb.frames import kind_of
 
 from ..figures import BAND, POINT, axes_of, drawn
 from ..numerals import numeral, significant
 from ..plain import Summary
 from ..profiles import Covariate, covariate
-from ..sampling import POINTS_SHOWN, sample
+from ..sampling import POINTS_SHOWN, choice_words
 from ..scatter import cloud, level_axis
 from ..tables import table
 
@@ -147,7 +148,7 @@ def _scatter(fit: Fit, first: Covariate, name: str, values: Float[np.ndarray, " 
             level_axis(axes, list(first.values))
 
     kind = "level" if first.discrete else "value"
-    note = f" Points: {chosen.words}." if chosen.words else ""
+    note = f" Points: {choice_words(chosen)}." if choice_words(chosen) else ""
     caption = f"{name} of each row by {kind} of {first.name}.{note}"
     alt = f"Scatter plot of {name} against {first.name}, {len(at)} points."
     if not first.discrete:

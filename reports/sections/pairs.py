@@ -10,6 +10,7 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from bayesvb.affordable import Sample, sample
 from bayesvb.calibration import PitEcdf, pit_ecdf, uniformity_p_value
 from bayesvb.joint_student import AbstractJointStudent
 from bayesvb.workbench.gaussian_mixture import GaussianMixture
@@ -19,7 +20,7 @@ from ..ellipses import DEVIATIONS, ellipse
 from ..figures import BAND, INK, LINE, POINT, colour, dash, drawn, shortened
 from ..numerals import counted, percent
 from ..plain import Summary
-from ..sampling import POINTS_SHOWN, ROWS_CHECKED, Sample, sample
+from ..sampling import POINTS_SHOWN, ROWS_CHECKED, choice_words
 from ..tables import table
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def summary(fit: Fit) -> Summary | None:
     return {
         "n_variables": len(model.variables),
         "n_components": len(shown),
-        "rows_note": chosen.words,
+        "rows_note": choice_words(chosen),
         "pairs": _pairs(fit, model, joint, shown),
         "certainty": _certainty(largest) if len(mean) > 1 else None,
         "pit": _pit({name: pit_ecdf(pit) for name, pit in found.items()}),
@@ -125,7 +126,7 @@ def _pairs(
 
 def _pairs_caption(n_drawn: int, n_all: int, chosen: Sample) -> str:
     more = f" The first {n_drawn} of {n_all} variables." if n_drawn < n_all else ""
-    note = f" Points: {chosen.words}." if chosen.words else ""
+    note = f" Points: {choice_words(chosen)}." if choice_words(chosen) else ""
     return (
         "Below the diagonal: rows as points, and each component as ellipses at one and two "
         "standard deviations (posterior means), which hold 39 and 86\u202f% of its rows. Diagonal: "
@@ -259,7 +260,7 @@ def _table(found: dict[str, Float[np.ndarray, " rows"]], chosen: Sample) -> Summ
         for name, pit in found.items()
     }
     frame = pd.DataFrame.from_dict(rows, orient="index").rename_axis("variable")
-    note = f" From {chosen.words}." if chosen.words else ""
+    note = f" From {choice_words(chosen)}." if choice_words(chosen) else ""
     caption = (
         "Each variable given the others: whether its curve stays in the band, p of uniform PIT "
         f"values, and rows inside the middle 50 and 90\u202f% of their predictions.{note}"

@@ -11,12 +11,13 @@ from jaxtyping import Float, Int
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
+from bayesvb.affordable import sample, source_at
 from bayesvb.named_draws import chunks, count
 
 from ..figures import BAND, INK, MUTE, POINT, axes_of, drawn
 from ..numerals import numeral
 from ..plain import Summary
-from ..sampling import ROWS_CHECKED, regresses, sample, source_at
+from ..sampling import ROWS_CHECKED, choice_words, regresses
 from ..tables import after_uncertainty, table
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def summary(fit: Fit) -> Summary | None:
     return {
         "n_sets": len(whole),
         "n_rows": len(chosen.at),
-        "rows_note": chosen.words,
+        "rows_note": choice_words(chosen),
         "given_covariates": regresses(fit) and bool(fit.model.design.covariates),
         "responses": [
             _of(name, whole[:, number], values[chosen.at])

@@ -8,12 +8,12 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import bayesvb as bvb
+from bayesvb.affordable import criteria_at
 from bayesvb.blocks import Block
 from bayesvb.elpd import read_elpd
 from bayesvb.engines.held_out import folds
 from bayesvb.errors import ConvergenceWarning
 from bayesvb.reports.page import page_summary
-from bayesvb.reports.sampling import criteria_at
 from bayesvb.reports.sections.comparison import comparison
 from bayesvb.trust import left_out, loo
 
@@ -103,7 +103,7 @@ def test_a_report_compares_networks_as_compare_does(table, class_fit, one_expert
 
 
 def test_too_many_rows_to_leave_out_are_said(class_fit, one_expert, monkeypatch):
-    monkeypatch.setattr("bayesvb.reports.held_out.BUDGET", 10.0)
+    monkeypatch.setattr("bayesvb.affordable.FOLDS_BUDGET", 10.0)
     found = comparison({"one": one_expert, "two": class_fit})
     assert "flatters networks" in found["left_out"]
 
