@@ -21,7 +21,7 @@ from bayesvb.plots.palette import LIGHT, dash, marker
 IMAGES = RESULTS.parent / "images"
 PAGE = RESULTS.parent / "networks.md"
 MARKS = ("<!-- folds -->\n", "<!-- end of folds -->\n")
-COLOURS = 32
+COLOURS = 64
 """Colours of a picture: few lines on white need no more."""
 
 WAYS = {"single": "one start", "average": "average of 16", "stack": "stack of 16"}
@@ -97,7 +97,7 @@ def _at_values(axes: Axes, values: list[int]) -> None:
 
 def scaling(frame: pd.DataFrame) -> Figure:
     """Time of a sweep against what is varied while the rest stays."""
-    figure, grid = plt.subplots(1, 3, figsize=(8.6, 2.3), layout="constrained")
+    figure, grid = plt.subplots(1, 3, figsize=(9.4, 2.3), layout="constrained")
     for axes, (varied, words) in zip(grid, VARIED.items(), strict=True):
         one = frame[frame["varied"] == varied]
         for number, (posterior, line) in enumerate(one.groupby("posterior", sort=False)):
@@ -111,7 +111,8 @@ def scaling(frame: pd.DataFrame) -> Figure:
         axes.set_xlim(left=0.0)
         axes.set_ylim(bottom=0.0)
     grid[0].set_ylabel("ms per sweep")
-    grid[-1].legend(title="posterior of latents")
+    handles, labels = grid[-1].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside right center", title="posterior of\nlatents")
     return figure
 
 
