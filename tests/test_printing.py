@@ -108,7 +108,7 @@ def test_k_hat_in_words(khat, words):
 def few_seconds(monkeypatch):
     """Limits that 150 rows, two components and 200 draws exceed."""
     monkeypatch.setattr(printing, "ROWS_LEFT_OUT", 100)
-    monkeypatch.setattr(printing, "KHAT_BUDGET", 150 * 2 * 120)
+    monkeypatch.setattr(printing, "KHAT_BUDGET", 150.0 * 2 * 120)
 
 
 def test_with_many_rows_loo_and_khat_are_of_some_of_them(regimes_fit, few_seconds):
@@ -123,7 +123,7 @@ def test_with_many_rows_loo_and_khat_are_of_some_of_them(regimes_fit, few_second
 
 
 def test_with_too_many_rows_khat_is_not_printed(regimes_fit, few_seconds, monkeypatch):
-    monkeypatch.setattr(printing, "KHAT_BUDGET", 150 * 2 * 99)
+    monkeypatch.setattr(printing, "KHAT_BUDGET", 150.0 * 2 * 99)
     assert "k-hat in fit.khat (many rows), " in str(regimes_fit)
 
 
