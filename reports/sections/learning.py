@@ -34,6 +34,9 @@ GRID = 64
 REACH = 2.0
 """Widths of the posterior's range that a panel shows beyond it, where the prior is that wide."""
 
+ROUNDING = 1e-12
+"""Range relative to its values up to which a parameter is constant: share of a lone component."""
+
 HIGH = 0.5
 """Width of the posterior, relative to the prior's, from which the prior has a say."""
 
@@ -96,7 +99,7 @@ def pairs_of(fit: Fit) -> list[Pair]:
                 [part_of, ", ".join(str(label) for label in labels)][: 1 + bool(labels)]
             )
             at = (slice(None), *place)
-            if float(np.ptp(posterior[at])) > 0.0:
+            if np.ptp(posterior[at]) > ROUNDING * np.abs(posterior[at]).max():
                 pairs.append(Pair(title, prior[at], posterior[at]))
     return pairs
 
