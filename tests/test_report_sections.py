@@ -296,6 +296,21 @@ def test_large_data_are_thinned_and_the_page_says_so(monkeypatch, plain_fit):
         assert words in text
 
 
+@pytest.mark.parametrize("weighted", [True, False])
+def test_where_rows_count_once_the_page_says_so(weighted, monkeypatch):
+    monkeypatch.setattr(Figure, "savefig", blank)
+    data = pd.DataFrame({"x": np.linspace(-2.0, 2.0, 60)})
+    data["y"] = data["x"] + np.sin(9.0 * data["x"])
+    weights = np.arange(60) % 3 + 0.5 if weighted else None
+    options = {"n_components": 1, "weights": weights}
+    ask = {"seed": 1, "restarts": 1, "draws": 50}
+    line = bvb.DensityRegression("y ~ x", data, **options).fit(**ask)
+    joint = bvb.GaussianMixture("~ x + y", data, **options).fit(**ask)
+    text = html(page_summary({"": line})), html(page_summary({"": joint}))
+    places = [page.count("Each row counts once here, whatever its case weight.") for page in text]
+    assert places == ([2, 2] if weighted else [0, 0])
+
+
 def test_a_fit_that_was_saved_has_the_same_page(plain_fit, tmp_path, monkeypatch):
     monkeypatch.setattr(Figure, "savefig", blank)
     path = plain_fit.save(tmp_path / "fit.nc")

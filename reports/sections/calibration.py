@@ -47,6 +47,7 @@ def summary(fit: Fit) -> Summary | None:
     return {
         "n_rows": len(chosen.at),
         "rows_note": choice_words(chosen),
+        "weighted": fit.model.weights is not None,
         "responses": [
             {"name": name, **_of(one, given[name]), "bins": _bins(fit, chosen.at, name, one.pit)}
             for name, one in found.items()

@@ -67,6 +67,7 @@ def summary(fit: Fit) -> Summary | None:
         "n_variables": len(model.variables),
         "n_components": len(shown),
         "rows_note": choice_words(chosen),
+        "weighted": fit.model.weights is not None,
         "pairs": _pairs(fit, model, joint, shown),
         "certainty": _certainty(largest) if len(mean) > 1 else None,
         "pit": _pit({name: pit_ecdf(pit) for name, pit in found.items()}),

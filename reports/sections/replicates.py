@@ -64,6 +64,7 @@ def summary(fit: Fit) -> Summary | None:
         "n_sets": len(whole),
         "n_rows": len(chosen.at),
         "rows_note": choice_words(chosen),
+        "weighted": fit.model.weights is not None,
         "given_covariates": regresses(fit) and bool(fit.model.design.covariates),
         "responses": [
             _of(name, whole[:, number], values[chosen.at])
