@@ -18,7 +18,7 @@ from .figures import INK, MOST_MARKS, PAGE, axes_of, colour, drawn, marker, shor
 from .numerals import percent
 from .plain import Summary
 from .profiles import covariate
-from .sampling import choice_words
+from .sampling import choice_note
 
 if TYPE_CHECKING:
     from bayesvb.fit import Fit
@@ -67,7 +67,7 @@ def regions(fit: Fit) -> Summary | None:
     shares = ", ".join(
         f"{level} {percent(float((likely == k).mean()))}" for k, level in enumerate(design.levels)
     )
-    note = f" Marks: {choice_words(chosen)}." if choice_words(chosen) else " Marks: the rows."
+    note = choice_note("Marks:", chosen) or " Marks: the rows."
     return drawn(
         draw,
         alt=f"Regions of the most probable class over {names[0]} and {names[1]}; their parts of "

@@ -34,6 +34,12 @@ def choice_words(chosen: Sample) -> str:
     return f"{numeral(len(chosen.at))} of {numeral(chosen.n_all)} rows, chosen at random"
 
 
+def choice_note(lead: str, chosen: Sample) -> str:
+    """The same as a sentence of a caption, " Points: 2 000 of ..."; nothing if it is everything."""
+    words = choice_words(chosen)
+    return f" {lead} {words}." if words else ""
+
+
 def regresses(fit: Fit) -> bool:
     """Whether the fit describes a numeric response given covariates, or could."""
     return gated(fit) and fit.model.design.levels is None

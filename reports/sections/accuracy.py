@@ -88,8 +88,8 @@ def _table(
     )
     if straight is not None:
         caption += " Least squares: the terms of the mean part, with one error variance."
-    if choice_words(chosen):
-        caption += f" From {choice_words(chosen)}; sums are over these."
+    words = choice_words(chosen)
+    caption += f" From {words}; sums are over these." if words else ""
     titles = {"mean": "elpd per row", "mean_se": "se per row"}
     return table(frame, caption, titles=titles,
                  decimals={"elpd": 1, "se": 1, "mean": 3, "mean_se": 3, "p": 1})  # fmt: skip

@@ -19,7 +19,7 @@ from ..numerals import percent
 from ..plain import Summary
 from ..profiles import MOST_COMPARED, Profile, covariate, labels, most_moving, profile
 from ..regions import regions
-from ..sampling import POINTS_SHOWN, choice_words
+from ..sampling import POINTS_SHOWN, choice_note
 from ..scatter import level_axis, places
 from ..spacing import apart
 from ..tables import table
@@ -150,7 +150,7 @@ def _curves(fit: Fit, rows: Profile) -> Summary:
     fixed = f" Other covariates {rows.fixed}." if rows.fixed else ""
     left = len(levels) - len(shown)
     hidden = f" {left} classes that move less are not drawn." if len(shown) > 1 and left else ""
-    note = f" Marks: {choice_words(chosen)}." if choice_words(chosen) else ""
+    note = choice_note("Marks:", chosen)
     shape = "dots and bars" if one.discrete else "lines and bands"
     caption = (
         f"Predicted class probabilities as {one.name} changes ({shape}: posterior mean and "

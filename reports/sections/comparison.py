@@ -18,7 +18,7 @@ from bayesvb.errors import DataError
 from ..figures import BAND, INK, LINE, MOST_MARKS, POINT, axes_of, drawn, marker, shortened
 from ..numerals import counted, numeral
 from ..plain import Summary
-from ..sampling import ROWS_LEFT_OUT, choice_words
+from ..sampling import ROWS_LEFT_OUT, choice_note, choice_words
 from ..tables import table
 
 if TYPE_CHECKING:
@@ -100,8 +100,7 @@ def _table(frame: pd.DataFrame, chosen: Sample, *, folds: bool) -> Summary:
         "effective number of parameters"
     )
     caption += "." if folds else "; the last column marks fits with rows of a high Pareto k."
-    if choice_words(chosen):
-        caption += f" From {choice_words(chosen)}."
+    caption += choice_note("From", chosen)
     titles = {"name": "fit", "elpd_diff": "difference", "dse": "se of difference",
               "warning": "high Pareto k"}  # fmt: skip
     digits = {"elpd": 1, "se": 1, "p": 1, "elpd_diff": 1, "dse": 1, "weight": 2}

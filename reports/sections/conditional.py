@@ -25,7 +25,7 @@ from ..profiles import (
     profile,
     quantiles_moved,
 )
-from ..sampling import POINTS_SHOWN, choice_words, predictive_at, regresses
+from ..sampling import POINTS_SHOWN, choice_note, predictive_at, regresses
 from ..scatter import cloud, level_axis
 from ..tables import table
 
@@ -115,7 +115,7 @@ def _bands(fit: Fit, curve: Profile, name: str, values: Float[np.ndarray, " rows
         if one.discrete
         else "Line: median; dark band: middle 50 %; light band: middle 90 %"
     )
-    note = f" Points: {choice_words(chosen)}." if choice_words(chosen) else ""
+    note = choice_note("Points:", chosen)
     caption = f"{shapes} of {name} given {one.name}, over the data.{fixed}{note}"
     medians = f"{numeral(float(found[2, 0]))} to {numeral(float(found[2, -1]))}"
     alt = (

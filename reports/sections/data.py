@@ -16,7 +16,7 @@ from ..figures import BAND, POINT, axes_of, drawn
 from ..numerals import numeral, significant
 from ..plain import Summary
 from ..profiles import Covariate, covariate
-from ..sampling import POINTS_SHOWN, choice_words
+from ..sampling import POINTS_SHOWN, choice_note
 from ..scatter import cloud, level_axis
 from ..tables import table
 
@@ -148,7 +148,7 @@ def _scatter(fit: Fit, first: Covariate, name: str, values: Float[np.ndarray, " 
             level_axis(axes, list(first.values))
 
     kind = "level" if first.discrete else "value"
-    note = f" Points: {choice_words(chosen)}." if choice_words(chosen) else ""
+    note = choice_note("Points:", chosen)
     caption = f"{name} of each row by {kind} of {first.name}.{note}"
     alt = f"Scatter plot of {name} against {first.name}, {len(at)} points."
     if not first.discrete:

@@ -20,7 +20,7 @@ from ..ellipses import DEVIATIONS, ellipse
 from ..figures import BAND, INK, LINE, POINT, colour, dash, drawn, shortened
 from ..numerals import counted, percent
 from ..plain import Summary
-from ..sampling import POINTS_SHOWN, ROWS_CHECKED, choice_words
+from ..sampling import POINTS_SHOWN, ROWS_CHECKED, choice_note, choice_words
 from ..tables import table
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def _pairs(
 
 def _pairs_caption(n_drawn: int, n_all: int, chosen: Sample) -> str:
     more = f" The first {n_drawn} of {n_all} variables." if n_drawn < n_all else ""
-    note = f" Points: {choice_words(chosen)}." if choice_words(chosen) else ""
+    note = choice_note("Points:", chosen)
     return (
         "Below the diagonal: rows as points, and each component as ellipses at one and two "
         "standard deviations (posterior means), which hold 39 and 86\u202f% of its rows. Diagonal: "
@@ -261,7 +261,7 @@ def _table(found: dict[str, Float[np.ndarray, " rows"]], chosen: Sample) -> Summ
         for name, pit in found.items()
     }
     frame = pd.DataFrame.from_dict(rows, orient="index").rename_axis("variable")
-    note = f" From {choice_words(chosen)}." if choice_words(chosen) else ""
+    note = choice_note("From", chosen)
     caption = (
         "Each variable given the others: whether its curve stays in the band, p of uniform PIT "
         f"values, and rows inside the middle 50 and 90\u202f% of their predictions.{note}"

@@ -19,7 +19,7 @@ from ..ellipses import ellipse
 from ..figures import BAND, INK, LINE, MUTE, POINT, colour, drawn, marker, shortened
 from ..numerals import counted, numeral, percent
 from ..plain import Summary
-from ..sampling import POINTS_SHOWN, choice_words
+from ..sampling import POINTS_SHOWN, choice_note
 from ..tables import table
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ def _scores(fit: Fit, model: BayesianPCA) -> Summary | None:
     gaps = " Rows with missing values have larger ones." if model.n_gaps else ""
     drawn_all = len(some) == len(number)
     words = "each row" if drawn_all else f"{numeral(len(some))} of the rows"
-    note = f" Points: {choice_words(chosen)}." if choice_words(chosen) else ""
+    note = choice_note("Points:", chosen)
     caption = (
         "Scores of the rows on the first two components, one unit being their standard deviation. "
         f"Ellipses: two posterior standard deviations of the scores of {words}.{gaps}{note}"
