@@ -19,7 +19,6 @@ from bayesvb.models.mixture import Mixture
 from bayesvb.named_draws import Drawn, NamedDraws
 from bayesvb.normal_mixture import NormalMixture
 from bayesvb.options import check_choice, check_count
-from bayesvb.parts import Draws
 from bayesvb.priors import Priors, check_priors
 from bayesvb.student_mixture import StudentMixture
 from bayesvb.workbench import density_draws, density_prediction
@@ -158,12 +157,6 @@ class DensityRegression(AbstractGatedMixture):
         return dict(
             zip(self.design.response_names, np.asarray(self.design.response).T, strict=True)
         )
-
-    def replicates(
-        self, fit: Drawn, draws: Draws, block: Block, rng: np.random.Generator
-    ) -> dict[str, Float[np.ndarray, "draws rows"]]:
-        """One replicated response per draw and row."""
-        return density_draws.replicates(self, fit, draws, block, rng)
 
     def predictive(self, fit: Fit, data: object, response: str | None) -> StudentMixture:
         """Predictive distribution of one response at the complete rows."""

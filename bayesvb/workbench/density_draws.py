@@ -103,16 +103,6 @@ def averaged(
     return np.asarray(weights @ (rows.weight / rows.weight.sum()))
 
 
-def replicates(
-    model: DensityRegression, fit: Drawn, draws: Draws, block: Block, rng: np.random.Generator
-) -> dict[str, Float[np.ndarray, "draws rows"]]:
-    """One replicated response per draw and row, in the data's units, by the response's name."""
-    response = model.scales.response
-    drawn = fit.core.responses(draws, block, rng)
-    drawn = drawn * response.scale[:, None] + response.centre[:, None]
-    return {name: drawn[:, i] for i, name in enumerate(model.design.response_names)}
-
-
 def drawn_mixture(
     model: DensityRegression, fit: Drawn, block: Block, response: int
 ) -> NormalMixture:

@@ -8,6 +8,9 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.assembly import Scales
+from bayesvb.blocks import Block
+from bayesvb.named_draws import Drawn
+from bayesvb.parts import Draws
 from bayesvb.workbench import density_prediction
 from bayesvb.workbench.density_draws import expected_shares
 from bayesvb.workbench.fitting import COMBINATIONS
@@ -35,6 +38,15 @@ class AbstractGatedMixture(AbstractMixture):
         sizes = expected_shares(core, self.source, core.update(sums))
         order = tuple(np.argsort(-sizes, kind="stable").tolist())
         return *core.permuted(order, sums), order
+
+    def replicates(
+        self, fit: Drawn, draws: Draws, block: Block, rng: np.random.Generator
+    ) -> dict[str, Float[np.ndarray, "draws rows"]]:
+        """One replicated response per draw and row, in the data's units; of classes their codes."""
+        response = self.scales.response
+        drawn = fit.core.responses(draws, block, rng)
+        drawn = drawn * response.scale[:, None] + response.centre[:, None]
+        return {name: drawn[:, i] for i, name in enumerate(self.design.response_names)}
 
     def weights_at(
         self, fit: Fit, data: object, draws: int | None

@@ -26,7 +26,6 @@ from bayesvb.network_assembly import (
 )
 from bayesvb.normal_mixture import NormalMixture
 from bayesvb.options import check_count
-from bayesvb.parts import Draws
 from bayesvb.priors import NetworkPriors, check_priors
 from bayesvb.student_mixture import StudentMixture
 from bayesvb.workbench import network_draws, network_prediction
@@ -214,12 +213,6 @@ class ConditionalMixtureNetwork(AbstractGatedMixture):
         """Responses by name; of classes their codes."""
         given = np.asarray(self.design.response, dtype=float).reshape(len(self.design.frame), -1)
         return dict(zip(self.design.response_names, given.T, strict=True))
-
-    def replicates(
-        self, fit: Drawn, draws: Draws, block: Block, rng: np.random.Generator
-    ) -> dict[str, Float[np.ndarray, "draws rows"]]:
-        """One replicated response per draw and row; of classes their codes."""
-        return network_draws.replicates(self, fit, draws, block, rng)
 
     def predictive(self, fit: Fit, data: object, response: str | None) -> StudentMixture:
         """Predictive distribution of one numeric response at the complete rows."""

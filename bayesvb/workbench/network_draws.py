@@ -82,20 +82,6 @@ def _output(
     }
 
 
-def replicates(
-    model: ConditionalMixtureNetwork,
-    fit: Drawn,
-    draws: Draws,
-    block: Block,
-    rng: np.random.Generator,
-) -> dict[str, Float[np.ndarray, "draws rows"]]:
-    """One replicated response per draw and row: class codes, or numbers in the data's units."""
-    response = model.scales.response
-    drawn = fit.core.responses(draws, block, rng)
-    drawn = drawn * response.scale[:, None] + response.centre[:, None]
-    return {name: drawn[:, i] for i, name in enumerate(model.design.response_names)}
-
-
 def drawn_mixture(
     model: ConditionalMixtureNetwork, fit: Drawn, block: Block, response: int
 ) -> NormalMixture:
