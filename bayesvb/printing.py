@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesvb.affordable import affordable_khat, criteria_at, folds_affordable, sample
-from bayesvb.case_weights import sum_and_error
 from bayesvb.elpd import Elpd, read_elpd
 from bayesvb.named_draws import count
 from bayesvb.quiet import quiet
@@ -136,16 +135,15 @@ def accuracy_line(fit: Fit) -> str:
         return f"{_total(loo)}, rows left out a fifth at a time."
     chosen = sample(fit, ROWS_LEFT_OUT)
     with quiet():  # said here in words
-        loo = read_elpd(fit.loo()) if chosen.whole else criteria_at(fit, chosen.at)[0]
+        loo = read_elpd(fit.loo()) if chosen.whole else criteria_at(fit, chosen.at, folds=False)[0]
     high = int((np.asarray(loo.pareto_k) > 0.7).sum())
     worst = "all Pareto k <= 0.7" if not high else f"{high} Pareto k > 0.7: see fit.loo()"
     if chosen.whole:
         return f"{_total(loo)}, {worst}."
-    elpd, se = sum_and_error(loo.pointwise, loo.weights)
     n = float(len(loo.pointwise) if loo.weights is None else loo.weights.sum())
     return (
-        f"LOO elpd per row {elpd / n:.3f} (se {se / n:.3f}), {worst}: from {len(chosen.at)} rows "
-        "chosen at random; fit.loo() takes all."
+        f"LOO elpd per row {loo.elpd / n:.3f} (se {loo.se / n:.3f}), {worst}: from "
+        f"{len(chosen.at)} rows chosen at random; fit.loo() takes all."
     )
 
 

@@ -1,4 +1,4 @@
-"""Silence for warnings that a report says itself, in words and beside the numbers."""
+"""Silence for warnings that a page or a summary says itself, in words and beside the numbers."""
 
 from __future__ import annotations
 

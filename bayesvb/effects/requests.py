@@ -96,8 +96,7 @@ def predictions(
     [0.0, 0.9]
     """
     require_mixtures(fit)
-    options = {"q": q, "above": above, "below": below, "at": at}
-    wanted = quantity(target, options, fit.model.design.levels)
+    wanted = _quantity(fit, target, q=q, above=above, below=below, at=at)
     rows = setting(fit, conditional, data)
     plan = Plan((rows.frame,), lambda values, where: values[0][None])
     return _answer(
@@ -157,8 +156,7 @@ def comparisons(
     """
     require_mixtures(fit)
     check_choice("comparison", comparison, tuple(COMPARISONS))
-    options = {"q": q, "above": above, "below": below, "at": at}
-    wanted = quantity(target, options, fit.model.design.levels)
+    wanted = _quantity(fit, target, q=q, above=above, below=below, at=at)
     rows = setting(fit, conditional, data)
     name, values = contrasted(fit, contrast, rows)
     pairs = list(combinations(range(len(values)), 2))
@@ -227,8 +225,7 @@ def slopes(
     """
     require_mixtures(fit)
     check_choice("slope", slope, SLOPES)
-    options = {"q": q, "above": above, "below": below, "at": at}
-    wanted = quantity(target, options, fit.model.design.levels)
+    wanted = _quantity(fit, target, q=q, above=above, below=below, at=at)
     rows = setting(fit, conditional, data)
     x, low, high = steps(fit, wrt, rows, eps)
     variants = [rows.with_column(wrt, low), rows.with_column(wrt, high)]
@@ -247,6 +244,11 @@ def slopes(
     plan = Plan(tuple(variants), combine)
     what, rest = ("slopes", wrt, slope), (average_by, response, prob)
     return _answer(fit, what, rows, plan, wanted, rest)
+
+
+def _quantity(fit: Fit, target: str | None, **options: Numbers) -> Quantity:
+    """What is asked of the fit's response."""
+    return quantity(target, options, fit.model.design.levels)
 
 
 def _answer(
