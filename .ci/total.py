@@ -16,8 +16,18 @@ def count(folder: Path) -> tuple[int, int]:
     return passed, failed
 
 
+def failed_stages(folder: Path) -> list[str]:
+    """Names in the file ``folder/failed``, which stages that fail add to."""
+    file = folder / "failed"
+    return file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+
+
 if __name__ == "__main__":
-    passed, failed = count(Path(sys.argv[1]))
-    failed = max(failed, int(sys.argv[2]))  # a stage can fail without a failing test
+    folder = Path(sys.argv[1])
+    stages = failed_stages(folder)
+    passed, failed = count(folder)
+    failed = max(failed, len(stages))  # a stage can fail without a failing test
+    if stages:
+        print(f"FAILED: {'; '.join(stages)}: see above")
     print(f"{passed} passed, {failed} failed")
     sys.exit(failed > 0)

@@ -16,45 +16,45 @@ if TYPE_CHECKING:
     import bayesvb.datasets as datasets  # noqa: F401
     import bayesvb.effects as effects  # noqa: F401
     import bayesvb.plots as plots  # noqa: F401
-    from bayesvb.comparison import compare as compare
-    from bayesvb.fit import Fit as Fit
-    from bayesvb.priors import GaussianPriors as GaussianPriors
-    from bayesvb.priors import NetworkPriors as NetworkPriors
-    from bayesvb.priors import NormalPriors as NormalPriors
-    from bayesvb.priors import PcaPriors as PcaPriors
-    from bayesvb.priors import Priors as Priors
-    from bayesvb.pruning import prune as prune
+    from bayesvb.estimators import BayesianPCA as BayesianPCA
+    from bayesvb.estimators import ConditionalMixtureNetwork as ConditionalMixtureNetwork
+    from bayesvb.estimators import DensityRegression as DensityRegression
+    from bayesvb.estimators import GaussianMixture as GaussianMixture
+    from bayesvb.estimators import Normal as Normal
+    from bayesvb.estimators.fit import Fit as Fit
+    from bayesvb.estimators.loading import load as load
+    from bayesvb.estimators.priors import GaussianPriors as GaussianPriors
+    from bayesvb.estimators.priors import NetworkPriors as NetworkPriors
+    from bayesvb.estimators.priors import NormalPriors as NormalPriors
+    from bayesvb.estimators.priors import PcaPriors as PcaPriors
+    from bayesvb.estimators.priors import Priors as Priors
+    from bayesvb.model_selection.pruning import prune as prune
+    from bayesvb.model_selection.selection import select as select
     from bayesvb.reports import report as report
-    from bayesvb.saving import load as load
-    from bayesvb.selection import select as select
-    from bayesvb.workbench import BayesianPCA as BayesianPCA
-    from bayesvb.workbench import ConditionalMixtureNetwork as ConditionalMixtureNetwork
-    from bayesvb.workbench import DensityRegression as DensityRegression
-    from bayesvb.workbench import GaussianMixture as GaussianMixture
-    from bayesvb.workbench import Normal as Normal
+    from bayesvb.results.comparison import compare as compare
 
 # Public name -> the module that holds it. Each is imported when first asked for, so that
 # `import bayesvb` does not pay for the formula package, ArviZ or matplotlib.
 _HOMES = {
-    "BayesianPCA": "bayesvb.workbench",
-    "ConditionalMixtureNetwork": "bayesvb.workbench",
-    "DensityRegression": "bayesvb.workbench",
-    "Fit": "bayesvb.fit",
-    "GaussianMixture": "bayesvb.workbench",
-    "GaussianPriors": "bayesvb.priors",
-    "NetworkPriors": "bayesvb.priors",
-    "Normal": "bayesvb.workbench",
-    "NormalPriors": "bayesvb.priors",
-    "PcaPriors": "bayesvb.priors",
-    "Priors": "bayesvb.priors",
-    "compare": "bayesvb.comparison",
+    "BayesianPCA": "bayesvb.estimators",
+    "ConditionalMixtureNetwork": "bayesvb.estimators",
+    "DensityRegression": "bayesvb.estimators",
+    "Fit": "bayesvb.estimators.fit",
+    "GaussianMixture": "bayesvb.estimators",
+    "GaussianPriors": "bayesvb.estimators.priors",
+    "NetworkPriors": "bayesvb.estimators.priors",
+    "Normal": "bayesvb.estimators",
+    "NormalPriors": "bayesvb.estimators.priors",
+    "PcaPriors": "bayesvb.estimators.priors",
+    "Priors": "bayesvb.estimators.priors",
+    "compare": "bayesvb.results.comparison",
     "datasets": "bayesvb.datasets",
     "effects": "bayesvb.effects",
-    "load": "bayesvb.saving",
+    "load": "bayesvb.estimators.loading",
     "plots": "bayesvb.plots",
-    "prune": "bayesvb.pruning",
+    "prune": "bayesvb.model_selection.pruning",
     "report": "bayesvb.reports",
-    "select": "bayesvb.selection",
+    "select": "bayesvb.model_selection.selection",
 }
 
 __all__ = [*_HOMES, "__version__"]

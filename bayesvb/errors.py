@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 __all__ = [
     "BayesVBError",
     "ConvergenceWarning",
@@ -70,3 +74,11 @@ class ConvergenceWarning(UserWarning):
 
 class DesignWarning(UserWarning):
     """The design is usable but probably not what was meant (collinear columns, for example)."""
+
+
+@contextmanager
+def ignoring_user_warnings() -> Iterator[None]:
+    """No warnings to the user inside the block; those for developers stay."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        yield

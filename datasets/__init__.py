@@ -1,4 +1,7 @@
-"""Data sets: shipped tables and generators of simulated ones."""
+"""Data sets: shipped tables and generators of simulated ones.
+
+May import: errors.
+"""
 
 from .catalogue import Column, Description, describe, names
 from .designs import AbstractClassSimulation, AbstractSimulation, Simulation

@@ -1,4 +1,10 @@
-"""Reports: a fit as one self-contained HTML page."""
+"""Reports: a fit as one self-contained HTML page.
+
+May import: errors, streams, drawing, storage, data, factors, distributions, evaluation, engines,
+models, results, effects.
+"""
+
+from __future__ import annotations
 
 from .report import report
 

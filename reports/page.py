@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from .figures import prefixed
-from .numerals import numeral, percent
-from .plain import Summary, numbers_only, plain
+from .cells.numerals import numeral, percent
+from .cells.plain import Summary, numbers_only, plain
+from .figures.svg import prefixed
 from .sections import SECTIONS
 from .sections.comparison import comparison
 from .sections.verdict import verdict
 
 if TYPE_CHECKING:
-    from bayesvb.fit import Fit
+    from bayesvb.results.base import AbstractFit
 
 NAMED = 4
 """Variables that the title names."""
@@ -29,7 +29,7 @@ FORMAT = 1
 """Raised when a reader of the JSON twin has to change."""
 
 
-def page_summary(fits: Mapping[str, Fit], date: str | None = None) -> Summary:
+def page_summary(fits: Mapping[str, AbstractFit], date: str | None = None) -> Summary:
     """Everything that the page says, as JSON-able values; figures also as SVG.
 
     Parameters
@@ -55,7 +55,7 @@ def page_summary(fits: Mapping[str, Fit], date: str | None = None) -> Summary:
     return found
 
 
-def _fit_summary(fit: Fit, name: str, prefix: str) -> Summary:
+def _fit_summary(fit: AbstractFit, name: str, prefix: str) -> Summary:
     found = {key: section.summary(fit) for key, section in SECTIONS.items()}
     kept = {key: one for key, one in found.items() if one is not None}
     model = fit.model
@@ -65,7 +65,7 @@ def _fit_summary(fit: Fit, name: str, prefix: str) -> Summary:
         "prefix": prefix,
         "formula": model.formula.canonical(),
         "in_short": {
-            "rows": len(model.design.frame),
+            "rows": model.design.n_rows,
             "left_out": model.design.n_missing,
             "components": fit.core.n_components,
             "occupied": components["occupied"],
@@ -77,7 +77,7 @@ def _fit_summary(fit: Fit, name: str, prefix: str) -> Summary:
     }
 
 
-def _title(fits: Mapping[str, Fit]) -> str:
+def _title(fits: Mapping[str, AbstractFit]) -> str:
     kinds = {re.sub("(?<=[a-z])(?=[A-Z])", " ", type(fit.model).__name__) for fit in fits.values()}
     names = list(dict.fromkeys(name for fit in fits.values() for name in fit.model.observed()))
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""

@@ -9,17 +9,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bayesvb.errors import DataError
-from bayesvb.storage import check_writable
+from bayesvb.storage.netcdf import check_writable
 
 from .page import html, page_summary
 
 if TYPE_CHECKING:
-    from bayesvb.fit import Fit
+    from bayesvb.results.base import AbstractFit
 
 __all__ = ["report"]
 
 
-def report(fit: Fit | Mapping[str, Fit], path: str | Path, *, date: str | None = None) -> Path:
+def report(
+    fit: AbstractFit | Mapping[str, AbstractFit], path: str | Path, *, date: str | None = None
+) -> Path:
     """Path of the page that was written.
 
     The page needs no network and no script, follows the reader's light or dark scheme, and

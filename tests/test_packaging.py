@@ -1,6 +1,7 @@
 """What is installed is what lies in the folders, from a wheel as from an editable install."""
 
 import importlib.resources
+import re
 import shutil
 import subprocess
 import sys
@@ -82,7 +83,7 @@ def test_the_wheel_holds_every_file_of_the_folders_and_no_other(wheel, checkout)
 def test_the_wheel_holds_the_licence_and_the_command(wheel):
     metadata = {n.split(".dist-info/")[1]: c for n, c in wheel.items() if ".dist-info/" in n}
     assert metadata["licenses/LICENSE"] == (ROOT / "LICENSE").read_bytes()
-    assert b"bayesvb = bayesvb.cli:main" in metadata["entry_points.txt"]
+    assert b"bayesvb = bayesvb.cli.main:main" in metadata["entry_points.txt"]
 
 
 @pytest.mark.parametrize("package", FOLDERS)
@@ -111,6 +112,16 @@ def test_the_mapped_folders_are_not_top_level_packages(folder, tmp_path):
     # Another distribution may own the name (`datasets` of Hugging Face does); ours may not.
     assert answer.stdout.strip() == "None" or str(ROOT) not in answer.stdout
     assert f"bayesvb.{folder}" in SETUPTOOLS["packages"]
+
+
+def test_the_oldest_versions_that_are_tested_are_the_floors_of_the_project():
+    dependencies = PROJECT["project"]["dependencies"]
+    written = [re.match(r"([\w-]+)>=([\d.]+)", dependency) for dependency in dependencies]
+    assert all(written), "a dependency without a floor"
+    floors = dict(match.groups() for match in written)
+    lines = (ROOT / ".ci/oldest.txt").read_text(encoding="utf-8").splitlines()
+    tested = dict(line.split("==") for line in lines if not line.startswith("#"))
+    assert {name: tested.get(name) for name in floors} == floors
 
 
 def test_the_version_is_that_of_the_project():

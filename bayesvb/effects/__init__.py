@@ -1,6 +1,11 @@
-"""Effects of covariates on the conditional distribution: predictions, comparisons, slopes."""
+"""Effects of covariates on the conditional distribution: predictions, comparisons, slopes.
 
-from bayesvb.effects.requests import comparisons, predictions, slopes
+May import: errors, argument_checks, drawing, data, distributions, results.
+"""
+
+from __future__ import annotations
+
+from bayesvb.effects.marginal_effects import comparisons, predictions, slopes
 from bayesvb.effects.result import Effects
 
 __all__ = ["Effects", "comparisons", "predictions", "slopes"]

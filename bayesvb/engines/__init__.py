@@ -1,1 +1,16 @@
-"""Engines: algorithms that know models only through ``AbstractModel``."""
+"""Engines: algorithms that know models only through ``AbstractVariationalModel``.
+
+May import: errors, streams, numerics, data, variational.
+"""
+
+from __future__ import annotations
+
+from bayesvb.engines.base import AbstractEngine
+from bayesvb.engines.cavi import Cavi
+
+ENGINES: dict[str, AbstractEngine] = {
+    "cavi": Cavi(),
+}
+"""Choices of ``method``."""
+
+DEFAULT_METHOD = "cavi"

@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+import warnings
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from bayesvb.blocks import BLOCK_ROWS, Block, Source
-from bayesvb.engines.cavi import Ascent, cavi
-from bayesvb.engines.starts import (
+from bayesvb.data.blocks import Block
+from bayesvb.data.sources import AbstractSource, InMemorySource
+from bayesvb.engines.base import (
+    AbstractEngine,
+    Budget,
+    EngineResult,
+    ProgressCallback,
+    RunProgress,
+)
+from bayesvb.engines.partitions import (
     SAMPLE_ROWS,
     STARTS,
-    AbstractStart,
+    AbstractPartition,
     Starter,
-    sample_rows,
-    together_start,
+    one_part_start,
 )
-from bayesvb.models.base import AbstractModel
+from bayesvb.errors import ConvergenceWarning
+from bayesvb.streams import EngineStreams, Streams
+from bayesvb.variational.model import AbstractVariationalModel
 
 ROUGH = 10.0
 """Multiple of ``tol`` at which runs stop first if only some of them will count."""
@@ -30,7 +39,7 @@ SCREEN_ROWS = 20_000
 
 
 @dataclass(frozen=True)
-class Run:
+class Restart:
     """One ascent from one start.
 
     Attributes
@@ -39,9 +48,9 @@ class Run:
         How the rows were divided at first, a key of ``STARTS``, or the model's own name of it.
     prior : str
         Name of the prior, one of the model's ``alternatives``; empty if there is one only.
-    model : AbstractModel
+    model : AbstractVariationalModel
         What was fitted: runs may differ in the prior.
-    ascent : Ascent
+    ascent : EngineResult
     score : float
         What runs are ranked by: the bound, or a tighter one of the same posterior.
     n_rows : int
@@ -53,8 +62,8 @@ class Run:
 
     start: str
     prior: str
-    model: AbstractModel[Any, Any]
-    ascent: Ascent[Any]
+    model: AbstractVariationalModel[Any, Any]
+    ascent: EngineResult[Any]
     score: float
     n_rows: int
     total_weight: float
@@ -62,48 +71,48 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Effort:
-    """How long an engine may try; see ``cavi``."""
-
-    tol: float = 1e-6
-    max_iter: int = 2000
-    accelerate: bool = True
-
-
-@dataclass(frozen=True)
-class Search:
+class RestartSearch:
     """All runs, and the ascent that the fit keeps.
 
     Attributes
     ----------
-    runs : tuple of Run
+    runs : tuple of Restart
         In the order in which they were made.
     best : int
         Number of the run with the largest score.
-    final : Ascent
+    final : EngineResult
         The best run; continued on all rows where the runs went over a sample.
-    screened : Source
+    screened : AbstractSource
         Rows that the runs went over.
+    engine : AbstractEngine
+        What ran.
+    streams : Streams
+        Its randomness.
     interrupted : bool
         Ended by Ctrl-C, in whichever run.
     """
 
-    runs: tuple[Run, ...]
+    runs: tuple[Restart, ...]
     best: int
-    final: Ascent[Any]
-    screened: Source
+    final: EngineResult[Any]
+    screened: AbstractSource
+    engine: AbstractEngine
+    streams: Streams
     interrupted: bool = False
 
-    def finished(self, number: int, source: Source, effort: Effort) -> Ascent[Any]:
+    def finished(self, number: int, source: AbstractSource, effort: Budget) -> EngineResult[Any]:
         """One of the runs, continued on all rows if it went over a sample."""
         run = self.runs[number]
         if number == self.best:
             return self.final
         if run.n_rows == source.n_rows:
             return run.ascent
-        return _on_all_rows(run.model, source, run.ascent.sums, effort, None)
+        task = _Task(self.engine, source, effort, _branch(self.streams, number))
+        return task.on_all_rows(run.model, run.ascent.stats)
 
-    def settled(self, numbers: Iterable[int], effort: Effort, watch: Watch | None = None) -> Search:
+    def settled(
+        self, numbers: Iterable[int], effort: Budget, progress: ProgressCallback | None = None
+    ) -> RestartSearch:
         """The search after these runs went on until they meet this effort.
 
         Runs over a sample do not: they are finished on all rows.
@@ -113,8 +122,11 @@ class Search:
         runs, interrupted = list(self.runs), False
         try:
             for number in numbers:
-                watched = _numbered(watch, number, runs[number].ascent.n_iter)
-                runs[number] = _continued(runs[number], self.screened, effort, watched)
+                before = runs[number].ascent.n_iter
+                budget = replace(effort, progress=_numbered(progress, number, before))
+                streams = _branch(self.streams, number).branch("continued")
+                task = _Task(self.engine, self.screened, budget, streams)
+                runs[number] = task.continued(runs[number])
                 interrupted = runs[number].ascent.interrupted
                 if interrupted:
                     break
@@ -124,174 +136,207 @@ class Search:
         return replace(self, runs=tuple(runs), final=final, interrupted=interrupted)
 
 
-Watch = Callable[[int, int, float], None]
-"""Called with the number of the run, the passes so far and the bound."""
-
-
 def search(
-    model: AbstractModel[Any, Any],
-    source: Source,
+    model: AbstractVariationalModel[Any, Any],
+    source: AbstractSource,
+    engine: AbstractEngine,
     *,
     restarts: int,
-    effort: Effort,
-    seeds: Sequence[np.random.SeedSequence],
+    effort: Budget,
+    streams: Streams,
     rough: bool = False,
-    watch: Watch | None = None,
-) -> Search:
-    """Best of several ascents.
+    progress: ProgressCallback | None = None,
+) -> RestartSearch:
+    """Best of several runs of an engine.
 
     Starts take turns: k-means++ on response and covariates, slices of least-squares residuals,
     rows at random; and so do priors, if the model has alternatives. A model that brings its own
-    starts is run from these, once each. The largest score wins: the bound, plus ``model.slack``.
-    Ctrl-C ends the search; what was reached so far is kept. It goes through before the first run
-    has a bound, when there is nothing to keep.
+    starts is run from these, once each. The largest score wins: the bound, plus the model's
+    ``bound_gap``. Ctrl-C ends the search; what was reached so far is kept. It goes through before
+    the first run has a bound, when there is nothing to keep.
 
     Parameters
     ----------
-    model : AbstractModel
+    model : AbstractVariationalModel
         Needs ``n_components``.
-    source : Source
+    source : AbstractSource
+    engine : AbstractEngine
+        What runs from every start.
     restarts : int
-    effort : Effort
-    seeds : sequence of SeedSequence
-        One more than restarts; the last one draws the sample of a large source.
+    effort : Budget
+    streams : Streams
+        Of as many restarts.
     rough : bool
         Runs stop at ``ROUGH`` times the tolerance, for those that count to be ``settled``.
-    watch : callable, optional
+    progress : callable, optional
     """
-    rng = np.random.default_rng(seeds[restarts])
     screened = source
     if source.n_rows > SCREEN_ROWS:
-        sample = sample_rows(source, SCREEN_ROWS // 2, rng)
-        screened = Source(tuple(sample.split(BLOCK_ROWS)), source.workers)
+        sample = source.sample(SCREEN_ROWS // 2, streams.screening())
+        screened = InMemorySource.of(sample, workers=source.workers)
     first = replace(effort, tol=ROUGH * effort.tol) if rough else effort
-    runs: list[Run] = []
-    beginnings = _beginnings(model, restarts)
+    runs: list[Restart] = []
+    initialisations = _initialisations(model, restarts)
     try:
-        for number, beginning in enumerate(beginnings):
-            start_rng = np.random.default_rng(seeds[number])
-            sample = sample_rows(screened, SAMPLE_ROWS, start_rng)
-            start = beginning.divide(sample, model.n_components, start_rng)
-            runs.append(_run(beginning, screened, start, first, _numbered(watch, number)))
+        for number, initialisation in enumerate(initialisations):
+            start = initialisation.partition(screened, streams.start(number))
+            budget = replace(first, progress=_numbered(progress, number))
+            task = _Task(engine, screened, budget, _branch(streams, number))
+            runs.append(task.run(initialisation, start))
             if runs[-1].ascent.interrupted:
                 break
     except KeyboardInterrupt:
         if not runs:
             raise
-    interrupted = len(runs) < len(beginnings) or runs[-1].ascent.interrupted
+    interrupted = len(runs) < len(initialisations) or runs[-1].ascent.interrupted
     best = int(np.argmax([run.score for run in runs]))
     final = runs[best].ascent
     if screened is not source:
-        passes = replace(effort, max_iter=1) if interrupted else effort
-        kept = runs[best].model
-        final = _on_all_rows(kept, source, final.sums, passes, _numbered(watch, restarts))
-    return Search(tuple(runs), best, final, screened, interrupted or final.interrupted)
+        passes = 1 if interrupted else effort.max_iter
+        budget = replace(effort, max_iter=passes, progress=_numbered(progress, restarts))
+        task = _Task(engine, source, budget, _branch(streams, best))
+        final = task.on_all_rows(runs[best].model, final.stats)
+    interrupted = interrupted or final.interrupted
+    return RestartSearch(tuple(runs), best, final, screened, engine, streams, interrupted)
 
 
 @dataclass(frozen=True)
-class _Beginning:
+class _Initialisation:
     """Where one run sets out."""
 
     start: str
-    model: AbstractModel[Any, Any]
+    model: AbstractVariationalModel[Any, Any]
     divide: Starter
     prior: str = ""
 
+    def partition(self, source: AbstractSource, rng: np.random.Generator) -> AbstractPartition:
+        """Division of the rows, learned of a sample."""
+        sample = source.sample(SAMPLE_ROWS, rng)
+        return self.divide(sample, self.model.n_components, rng)
 
-def _beginnings(model: AbstractModel[Any, Any], restarts: int) -> list[_Beginning]:
+
+def _initialisations(
+    model: AbstractVariationalModel[Any, Any], restarts: int
+) -> list[_Initialisation]:
     """Starts of the model's own; else divisions of the rows and priors, in turns."""
     own = model.starting_models(restarts)
     if own:
-        return [_Beginning(name, one, together_start) for name, one in own.items()]
+        return [_Initialisation(name, one, one_part_start) for name, one in own.items()]
     kinds, priors = list(STARTS), model.alternatives()
     names = list(priors) or [""]
-    beginnings = []
+    initialisations = []
     for number in range(restarts):
         round_, place = divmod(number, len(kinds))
         prior = names[(place + round_) % len(names)]
         kind = kinds[place]
-        beginnings.append(_Beginning(kind, priors.get(prior, model), STARTS[kind], prior))
-    return beginnings
+        initialisations.append(_Initialisation(kind, priors.get(prior, model), STARTS[kind], prior))
+    return initialisations
 
 
 def _numbered(
-    watch: Watch | None, number: int, before: int = 0
-) -> Callable[[int, float], None] | None:
+    progress: ProgressCallback | None, number: int, before: int = 0
+) -> RunProgress | None:
     """The watch of one run that has made some passes already."""
-    if watch is None:
+    if progress is None:
         return None
-    return lambda n_iter, bound: watch(number, before + n_iter, bound)
+    return lambda n_iter, bound: progress(number, before + n_iter, bound)
 
 
-def _run(
-    beginning: _Beginning,
-    source: Source,
-    start: AbstractStart,
-    effort: Effort,
-    watch: Callable[[int, float], None] | None,
-) -> Run:
-    began, model = time.perf_counter(), beginning.model
-
-    def divide(block: Block) -> Any:
-        return model.begin(block, start.responsibilities(block))
-
-    sums = model.start(source.map_reduce(divide))
-    ascent = cavi(model, source, sums, **vars(effort), watch=watch)
-    return Run(
-        start=beginning.start,
-        prior=beginning.prior,
-        model=model,
-        ascent=ascent,
-        score=_score(model, source, ascent),
-        n_rows=source.n_rows,
-        total_weight=source.total_weight,
-        seconds=time.perf_counter() - began,
-    )
+def _branch(streams: Streams, number: int) -> EngineStreams:
+    """Randomness of the engine in one run, by its number from 0."""
+    return streams.branch("restart", number + 1)
 
 
-def _score(model: AbstractModel[Any, Any], source: Source, ascent: Ascent[Any]) -> float:
-    """What runs are ranked by."""
-    slack = source.map_reduce(partial(model.slack, model.update(ascent.sums)))
-    return float(ascent.bound + slack.value)
+@dataclass(frozen=True)
+class _Task:
+    """An engine, the rows that it is to go over, and what it may use up."""
+
+    engine: AbstractEngine
+    source: AbstractSource
+    budget: Budget
+    streams: EngineStreams
+
+    def run(self, initialisation: _Initialisation, start: AbstractPartition) -> Restart:
+        """The run from a division of the rows."""
+        began, model = time.perf_counter(), initialisation.model
+
+        def divide(block: Block) -> Any:
+            return model.partition_stats(block, start.responsibilities(block))
+
+        stats = model.first_stats(self.source.map_reduce(divide))
+        ascent = self.engine.run(model, self.source, stats, self.budget, self.streams)
+        return Restart(
+            start=initialisation.start,
+            prior=initialisation.prior,
+            model=model,
+            ascent=ascent,
+            score=self.score(model, ascent),
+            n_rows=self.source.n_rows,
+            total_weight=self.source.total_weight,
+            seconds=time.perf_counter() - began,
+        )
+
+    def continued(self, run: Restart) -> Restart:
+        """The run with as many further passes as it may have; without any it has not converged."""
+        began, before = time.perf_counter(), run.ascent
+        passes = self.budget.max_iter - before.n_iter
+        if passes < 1:
+            return replace(run, ascent=replace(before, converged=False))
+        rest = replace(self.budget, max_iter=passes)
+        more = self.engine.run(run.model, self.source, before.stats, rest, self.streams)
+        trace = np.concatenate([before.trace, more.trace[1:]])
+        ascent = replace(more, trace=trace, n_iter=before.n_iter + more.n_iter)
+        return replace(
+            run,
+            ascent=ascent,
+            score=self.score(run.model, ascent),
+            seconds=run.seconds + time.perf_counter() - began,
+        )
+
+    def score(self, model: AbstractVariationalModel[Any, Any], ascent: EngineResult[Any]) -> float:
+        """What runs are ranked by."""
+        bound_gap = self.source.map_reduce(partial(model.bound_gap, model.update(ascent.stats)))
+        return float(ascent.bound + bound_gap.value)
+
+    def on_all_rows(
+        self, model: AbstractVariationalModel[Any, Any], stats: Any
+    ) -> EngineResult[Any]:
+        """Run from the statistics of a sample; after Ctrl-C only as far as its first bound."""
+        source, streams = self.source, self.streams.branch("all rows")
+        try:
+            first = enlarged(model, source, stats)
+            return self.engine.run(model, source, first, self.budget, streams)
+        except KeyboardInterrupt:
+            first = enlarged(model, source, stats)
+            bound = self.engine.run(
+                model, source, first, replace(self.budget, max_iter=1, progress=None), streams
+            )
+            return replace(bound, interrupted=True)
 
 
-def _continued(
-    run: Run, source: Source, effort: Effort, watch: Callable[[int, float], None] | None
-) -> Run:
-    """The run with as many further passes as it may have; without any it has not converged."""
-    began, before = time.perf_counter(), run.ascent
-    passes = effort.max_iter - before.n_iter
-    if passes < 1:
-        return replace(run, ascent=replace(before, converged=False))
-    rest = replace(effort, max_iter=passes)
-    more = cavi(run.model, source, before.sums, **vars(rest), watch=watch)
-    trace = np.concatenate([before.trace, more.trace[1:]])
-    ascent = replace(more, trace=trace, n_iter=before.n_iter + more.n_iter)
-    return replace(
-        run,
-        ascent=ascent,
-        score=_score(run.model, source, ascent),
-        seconds=run.seconds + time.perf_counter() - began,
-    )
-
-
-def _on_all_rows(
-    model: AbstractModel[Any, Any],
-    source: Source,
-    sums: Any,
-    effort: Effort,
-    watch: Callable[[int, float], None] | None,
-) -> Ascent[Any]:
-    """Ascent from the statistics of a sample; after Ctrl-C only as far as its first bound."""
-    try:
-        return cavi(model, source, enlarged(model, source, sums), **vars(effort), watch=watch)
-    except KeyboardInterrupt:
-        first = cavi(model, source, enlarged(model, source, sums), max_iter=1)
-        return replace(first, interrupted=True)
-
-
-def enlarged(model: AbstractModel[Any, Any], source: Source, sums: Any) -> Any:
+def enlarged(model: AbstractVariationalModel[Any, Any], source: AbstractSource, stats: Any) -> Any:
     """Statistics of all rows under the posterior of a sample's statistics."""
-    posterior = model.update(sums)
-    sweep = source.map_reduce(partial(model.local, posterior))
-    return model.advance(posterior, sweep.sums)
+    posterior = model.update(stats)
+    sweep = source.map_reduce(partial(model.e_step, posterior))
+    return model.global_step(posterior, sweep.stats)
+
+
+def warn_if_unfinished(
+    ascents: Sequence[EngineResult[Any]], max_iter: int, *, interrupted: bool
+) -> None:
+    """Warn of a search that was interrupted, or of kept runs that ran out of passes."""
+    unfinished = [ascent.trace for ascent in ascents if not ascent.converged]
+    if interrupted:
+        warnings.warn(
+            "the fit was interrupted; this is the best state so far, with converged=False",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+    elif unfinished:
+        gain = max(float(t[-1] - t[-2]) if len(t) > 1 else np.nan for t in unfinished)
+        warnings.warn(
+            f"the bound was still rising (by {gain:.2g}) after max_iter={max_iter} passes; "
+            "raise max_iter, or use fewer components",
+            ConvergenceWarning,
+            stacklevel=4,
+        )

@@ -1,14 +1,47 @@
-"""Experts: what a component says of a row, one likelihood per file."""
+"""Experts: what a component says of a row, one likelihood per file.
+
+May import: errors, numerics, data, factors, variational, distributions.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from bayesvb.experts.diagonal_gaussian import DiagonalGaussianExperts
-from bayesvb.experts.full_gaussian import FullGaussianExperts
+from bayesvb.errors import PriorError
+from bayesvb.experts.gaussian_diagonal import DiagonalGaussianExperts
+from bayesvb.experts.gaussian_full import FullGaussianExperts
+from bayesvb.experts.linear import LinearExperts
+from bayesvb.experts.linear_semiconjugate import SemiConjugateExperts
+from bayesvb.experts.linear_student import StudentExperts
+from bayesvb.experts.regression import AbstractRegressionExperts, RegressionPrior
 
 GAUSSIAN_EXPERTS: dict[str, Any] = {
     "full": FullGaussianExperts,
     "diagonal": DiagonalGaussianExperts,
 }
 """Gaussian experts by the form of their covariance matrices."""
+
+
+def gaussian(prior: RegressionPrior) -> AbstractRegressionExperts[Any, Any]:
+    """Gaussian linear experts, their coefficients in units of the noise or of the response.
+
+    Raises
+    ------
+    PriorError
+        If degrees of freedom are given, which a Gaussian does not have.
+    """
+    if prior.dof is not None:
+        raise PriorError(
+            f"dof={prior.dof:g}, and family='gaussian' has no degrees of freedom",
+            hint="leave dof out, or choose family='student'",
+        )
+    kind = LinearExperts if prior.in_noise else SemiConjugateExperts
+    return kind.from_prior(prior)
+
+
+EXPERTS: dict[str, Callable[[RegressionPrior], AbstractRegressionExperts[Any, Any]]] = {
+    "gaussian": gaussian,
+    "student": StudentExperts.from_prior,
+}
+"""Experts of a regression by the name of their family."""

@@ -8,16 +8,18 @@ from typing import Any, Generic, TypeVar, cast
 import numpy as np
 from jaxtyping import Float, Int
 
-from bayesvb.blocks import Block
-from bayesvb.coordinates import AbstractCoordinates
-from bayesvb.parts import AbstractRows, Draws
-from bayesvb.stats import Stats
+from bayesvb.data.blocks import Block
+from bayesvb.data.statistics import SufficientStats
+from bayesvb.distributions.base import AbstractComponentMixture
+from bayesvb.variational.coordinates import AbstractCoordinates
+from bayesvb.variational.local import AbstractLocalPosterior, Draws
 
 PosteriorT = TypeVar("PosteriorT")
-SumsT = TypeVar("SumsT", bound=Stats)
+
+StatsT = TypeVar("StatsT", bound=SufficientStats)
 
 
-class AbstractExperts(abc.ABC, Generic[PosteriorT, SumsT]):
+class AbstractExperts(abc.ABC, Generic[PosteriorT, StatsT]):
     """Distribution of a row under each component.
 
     Experts are frozen and hold the prior that all components share; their posterior holds all
@@ -28,29 +30,31 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, SumsT]):
     """Law of one expert's parameters before any data are seen, the same for all."""
 
     @abc.abstractmethod
-    def rows(self, posterior: PosteriorT, block: Block) -> AbstractRows:
+    def local(self, posterior: PosteriorT, block: Block) -> AbstractLocalPosterior:
         """Expected log likelihood of these rows under every expert."""
 
     @abc.abstractmethod
-    def sums(self, responsibilities: Float[np.ndarray, "experts rows"], block: Block) -> Stats:
+    def partition_stats(
+        self, responsibilities: Float[np.ndarray, "experts rows"], block: Block
+    ) -> SufficientStats:
         """Sums over these rows for given (weighted) responsibilities, before any posterior."""
 
-    def advance(self, posterior: PosteriorT | None, sums: Any) -> SumsT:
-        """Statistics of the next posterior, from the sums of a pass under this one.
+    def global_step(self, posterior: PosteriorT | None, stats: Any) -> StatsT:
+        """Statistics of the next posterior, from those of a pass under this one.
 
-        The sums themselves where one update of all parameters is exact. The posterior is None
-        for the sums of a partition, from which a fit sets out.
+        Those themselves where one update of all parameters is exact. The posterior is None
+        for those of a partition, from which a fit sets out.
         """
-        return cast(SumsT, sums)
+        return cast(StatsT, stats)
 
     @abc.abstractmethod
-    def update(self, sums: SumsT) -> PosteriorT:
-        """Posterior given sums.
+    def update(self, stats: StatsT) -> PosteriorT:
+        """Posterior given statistics.
 
         Raises
         ------
         numpy.linalg.LinAlgError
-            The sums are of no data.
+            The statistics are of no data.
         """
 
     def coordinates(self, posterior: PosteriorT) -> AbstractCoordinates | None:
@@ -63,17 +67,25 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, SumsT]):
 
     @abc.abstractmethod
     def predictive(
-        self, posterior: PosteriorT, block: Block, response: int
-    ) -> tuple[
-        Float[np.ndarray, "experts rows"],
-        Float[np.ndarray, "experts rows"],
-        Float[np.ndarray, " experts"],
-    ]:
-        """Location, scale and degrees of freedom of one response's Student t distributions."""
+        self,
+        posterior: PosteriorT,
+        weights: Float[np.ndarray, "experts rows"],
+        block: Block,
+        response: int,
+    ) -> AbstractComponentMixture:
+        """Predictive distribution of one response at every row, for these expected weights."""
 
     @abc.abstractmethod
     def draws(self, posterior: PosteriorT, n: int, rng: np.random.Generator) -> Draws:
         """Draws of the parameters of every expert."""
+
+    def prior_draws(self, n: int, n_components: int, rng: np.random.Generator) -> Draws:
+        """Draws of the parameters of so many experts, alike and independent, from the prior."""
+        drawn = self.draws(self.prior, n * n_components, rng)
+        return {
+            name: values.reshape(n, n_components, *values.shape[1:])
+            for name, values in drawn.items()
+        }
 
     @abc.abstractmethod
     def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
@@ -96,5 +108,5 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, SumsT]):
         """Log density of each draw under the posterior, or under the prior (None)."""
 
     @abc.abstractmethod
-    def permuted(self, order: list[int], sums: SumsT) -> SumsT:
-        """Sums after a new labelling: expert ``order[0]`` comes first."""
+    def permuted(self, order: list[int], stats: StatsT) -> StatsT:
+        """Statistics after a new labelling: expert ``order[0]`` comes first."""

@@ -6,19 +6,34 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.special import polygamma
 
-from bayesvb.blocks import Block
-from bayesvb.experts.base import AbstractExperts
-from bayesvb.experts.linear_coordinates import LinearCoordinates
+from bayesvb.data.blocks import Block
+from bayesvb.data.scaling import Scaling
+from bayesvb.data.statistics import SufficientStats
+from bayesvb.distributions.normal_mixture import NormalMixture
+from bayesvb.distributions.student_mixture import StudentMixture
+from bayesvb.experts.base import PosteriorT, StatsT
+from bayesvb.experts.regression import (
+    AbstractRegressionExperts,
+    RegressionPrior,
+    RegressionUnits,
+    coefficient_rows,
+    coefficients_parameter,
+    located,
+    noise_parameter,
+    noise_rows,
+)
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
-from bayesvb.linalg import products, quadratic_weights, unpack
-from bayesvb.parts import AbstractRows, Draws
-from bayesvb.special import LOG_2PI
-from bayesvb.stats import Stats
+from bayesvb.numerics.linalg import products, quadratic_weights, times, unpack
+from bayesvb.numerics.special import LOG_2PI
+from bayesvb.variational.coordinates import AbstractCoordinates, entries, perturbation_rows
+from bayesvb.variational.descriptions import NamedParameter, PriorRow
+from bayesvb.variational.local import AbstractLocalPosterior, Draws
 
 
 @dataclass(frozen=True)
-class LinearSums(Stats):
+class LinearStats(SufficientStats):
     """Weighted sums over rows, per expert.
 
     Attributes
@@ -41,7 +56,7 @@ class LinearSums(Stats):
     @classmethod
     def of_rows(
         cls, responsibilities: Float[np.ndarray, "experts rows"], block: Block
-    ) -> LinearSums:
+    ) -> LinearStats:
         """Sums weighted by the responsibilities."""
         design, response = block.designs["mean"], block.response
         weighted = responsibilities[:, None, :] * response
@@ -52,87 +67,28 @@ class LinearSums(Stats):
             yy=(weighted * response).sum(axis=2),
         )
 
-    def permuted(self, order: list[int]) -> LinearSums:
-        """Sums after a new labelling: expert ``order[0]`` comes first."""
-        return LinearSums(self.weight[order], self.xx[order], self.xy[order], self.yy[order])
+    def permuted(self, order: list[int]) -> LinearStats:
+        """Statistics after a new labelling: expert ``order[0]`` comes first."""
+        return LinearStats(self.weight[order], self.xx[order], self.xy[order], self.yy[order])
 
 
 @dataclass(frozen=True)
-class LinearRows(AbstractRows):
+class LinearLocalPosterior(AbstractLocalPosterior):
     """Expected log likelihood of these rows under every expert."""
 
-    terms: Float[np.ndarray, "experts rows"]
+    expected_log_density: Float[np.ndarray, "experts rows"]
     block: Block
 
-    def sums(self, responsibilities: Float[np.ndarray, "experts rows"]) -> LinearSums:
+    def sufficient_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> LinearStats:
         """Sums weighted by the responsibilities."""
-        return LinearSums.of_rows(responsibilities, self.block)
+        return LinearStats.of_rows(responsibilities, self.block)
 
 
-@dataclass(frozen=True)
-class LinearExperts(AbstractExperts[MatrixNormalGamma, LinearSums]):
-    r"""``y_i ~ N(x' B_ki, 1 / tau_ki)``, conjugate prior shared by all experts.
+class AbstractLinearExperts(AbstractRegressionExperts[PosteriorT, StatsT]):
+    """Gaussian regressions with drawn ``coefficients`` and ``precision``, whatever their prior."""
 
-    References
-    ----------
-    Chuu (2018), A Variational Approach for Bayesian Density Regression, eqs 30-36, with
-    ``E log tau = digamma(a) - log b``, ``a_k = a_0 + N_k / 2`` and the factor 1/2 on all three
-    terms of ``b_k``, where the report differs. For several responses: Heins et al. (2024),
-    arXiv:2408.16429, appendix B.
-    """
-
-    prior: MatrixNormalGamma
-
-    def rows(self, posterior: MatrixNormalGamma, block: Block) -> LinearRows:
-        r"""``E log N(y | x' B_k, 1 / tau_k)``, summed over responses."""
-        design, response = block.designs["mean"], block.response
-        precision = posterior.expected_precision
-        constant = 0.5 * (posterior.expected_log_precision - LOG_2PI).sum(axis=1)
-        terms = quadratic_weights(posterior.covariance) @ products(design)
-        terms *= -0.5 * len(response)
-        terms += constant[:, None]
-        for i, observed in enumerate(response):
-            residual = posterior.mean[:, i] @ design
-            residual -= observed
-            residual *= residual
-            residual *= 0.5 * precision[:, i, None]
-            terms -= residual
-        return LinearRows(terms, block)
-
-    def sums(self, responsibilities: Float[np.ndarray, "experts rows"], block: Block) -> LinearSums:
-        """Sums weighted by the responsibilities."""
-        return LinearSums.of_rows(responsibilities, block)
-
-    def update(self, sums: LinearSums) -> MatrixNormalGamma:
-        """Exact coordinate update of every expert."""
-        return self.prior.posterior(sums.weight, unpack(sums.xx), sums.xy, sums.yy)
-
-    def kl(self, posterior: MatrixNormalGamma) -> float:
-        """``KL(posterior || prior)``, summed over experts."""
-        return posterior.kl(self.prior)
-
-    def coordinates(self, posterior: MatrixNormalGamma) -> LinearCoordinates:
-        """Standard coordinates of coefficients and precisions."""
-        return LinearCoordinates(posterior)
-
-    def predictive(
-        self, posterior: MatrixNormalGamma, block: Block, response: int
-    ) -> tuple[
-        Float[np.ndarray, "experts rows"],
-        Float[np.ndarray, "experts rows"],
-        Float[np.ndarray, " experts"],
-    ]:
-        """Location, scale and degrees of freedom of one response's Student t distributions."""
-        design = block.designs["mean"]
-        spread = quadratic_weights(posterior.covariance) @ products(design)
-        rate = posterior.rate[:, response] / posterior.shape
-        scale = np.sqrt(rate[:, None] * (1.0 + spread))
-        return posterior.mean[:, response] @ design, scale, 2.0 * posterior.shape
-
-    def draws(self, posterior: MatrixNormalGamma, n: int, rng: np.random.Generator) -> Draws:
-        """``coefficients`` (draws, experts, responses, terms) and ``precision``."""
-        coefficients, precision = posterior.draws(n, rng)
-        return {"coefficients": coefficients, "precision": precision}
+    words = "mixture of Gaussian linear experts"
+    formula = "normal"
 
     def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
         """Log likelihood of each row under each drawn expert."""
@@ -148,6 +104,98 @@ class LinearExperts(AbstractExperts[MatrixNormalGamma, LinearSums]):
         """One response per draw and row, from the chosen expert."""
         return linear_responses(draws, chosen, block, rng)
 
+    def parameters(self, draws: Draws, units: RegressionUnits) -> list[NamedParameter]:
+        """``beta``, coefficients of the lines, and ``sigma``, noise standard deviations."""
+        return [coefficients_parameter(draws, units), noise_parameter(draws, units)]
+
+    def drawn(
+        self,
+        draws: Draws,
+        weights: Float[np.ndarray, "draws experts _"],
+        block: Block,
+        response: int,
+        scaling: Scaling,
+    ) -> NormalMixture:
+        """Mixture of Gaussians given each draw."""
+        return NormalMixture(*located(draws, weights, block, response, scaling))
+
+
+@dataclass(frozen=True)
+class LinearExperts(AbstractLinearExperts[MatrixNormalGamma, LinearStats]):
+    r"""``y_i ~ N(x' B_ki, 1 / tau_ki)``, conjugate prior shared by all experts.
+
+    References
+    ----------
+    Chuu (2018), A Variational Approach for Bayesian Density Regression, eqs 30-36, with
+    ``E log tau = digamma(a) - log b``, ``a_k = a_0 + N_k / 2`` and the factor 1/2 on all three
+    terms of ``b_k``, where the report differs. For several responses: Heins et al. (2024),
+    arXiv:2408.16429, appendix B.
+    """
+
+    prior: MatrixNormalGamma
+
+    @classmethod
+    def from_prior(cls, prior: RegressionPrior) -> LinearExperts:
+        """Experts whose coefficients have a prior in units of their noise."""
+        shape = (prior.n_responses, prior.n_terms)
+        precision = np.eye(prior.n_terms) / prior.coefficient_sd**2
+        rate = np.full(prior.n_responses, float(prior.noise_rate))
+        return cls(MatrixNormalGamma.prior(np.zeros(shape), precision, prior.noise_shape, rate))
+
+    def local(self, posterior: MatrixNormalGamma, block: Block) -> LinearLocalPosterior:
+        r"""``E log N(y | x' B_k, 1 / tau_k)``, summed over responses."""
+        design, response = block.designs["mean"], block.response
+        precision = posterior.expected_precision
+        constant = 0.5 * (posterior.expected_log_precision - LOG_2PI).sum(axis=1)
+        terms = quadratic_weights(posterior.covariance) @ products(design)
+        terms *= -0.5 * len(response)
+        terms += constant[:, None]
+        for i, observed in enumerate(response):
+            residual = posterior.mean[:, i] @ design
+            residual -= observed
+            residual *= residual
+            residual *= 0.5 * precision[:, i, None]
+            terms -= residual
+        return LinearLocalPosterior(terms, block)
+
+    def partition_stats(
+        self, responsibilities: Float[np.ndarray, "experts rows"], block: Block
+    ) -> LinearStats:
+        """Sums weighted by the responsibilities."""
+        return LinearStats.of_rows(responsibilities, block)
+
+    def update(self, stats: LinearStats) -> MatrixNormalGamma:
+        """Exact coordinate update of every expert."""
+        return self.prior.posterior(stats.weight, unpack(stats.xx), stats.xy, stats.yy)
+
+    def kl(self, posterior: MatrixNormalGamma) -> float:
+        """``KL(posterior || prior)``, summed over experts."""
+        return posterior.kl(self.prior)
+
+    def coordinates(self, posterior: MatrixNormalGamma) -> LinearCoordinates:
+        """Standard coordinates of coefficients and precisions."""
+        return LinearCoordinates(posterior)
+
+    def predictive(
+        self,
+        posterior: MatrixNormalGamma,
+        weights: Float[np.ndarray, "experts rows"],
+        block: Block,
+        response: int,
+    ) -> StudentMixture:
+        """Mixture of Student t distributions, exact given the weights."""
+        design = block.designs["mean"]
+        spread = quadratic_weights(posterior.covariance) @ products(design)
+        rate = posterior.rate[:, response] / posterior.shape
+        scale = np.sqrt(rate[:, None] * (1.0 + spread))
+        location = posterior.mean[:, response] @ design
+        return StudentMixture(weights, location, scale, 2.0 * posterior.shape)
+
+    def draws(self, posterior: MatrixNormalGamma, n: int, rng: np.random.Generator) -> Draws:
+        """``coefficients`` (draws, experts, responses, terms) and ``precision``."""
+        coefficients, precision = posterior.draws(n, rng)
+        return {"coefficients": coefficients, "precision": precision}
+
     def log_density(
         self, posterior: MatrixNormalGamma | None, draws: Draws
     ) -> Float[np.ndarray, " draws"]:
@@ -156,9 +204,16 @@ class LinearExperts(AbstractExperts[MatrixNormalGamma, LinearSums]):
         density = factor.log_density(draws["coefficients"], draws["precision"])
         return np.asarray(density.sum(axis=(1, 2)))
 
-    def permuted(self, order: list[int], sums: LinearSums) -> LinearSums:
-        """Sums after a new labelling."""
-        return sums.permuted(order)
+    def permuted(self, order: list[int], stats: LinearStats) -> LinearStats:
+        """Statistics after a new labelling."""
+        return stats.permuted(order)
+
+    def prior_rows(self, units: RegressionUnits) -> list[PriorRow]:
+        """Coefficients as Student t, their noise integrated out, and the noise."""
+        shape, rate = float(self.prior.shape), float(self.prior.rate[0])
+        sd = float(np.sqrt(rate / shape / self.prior.precision[0, 0]))
+        coefficients = coefficient_rows(units, f"Student t({2.0 * shape:g})", sd)
+        return [*coefficients, *noise_rows(units, shape, rate)]
 
 
 def linear_log_lik(draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
@@ -188,3 +243,86 @@ def linear_responses(
     location = np.take_along_axis(location, at, axis=1)[:, 0]
     precision = np.take_along_axis(draws["precision"][..., None], at, axis=1)[:, 0]
     return np.asarray(location + rng.standard_normal(location.shape) / np.sqrt(precision))
+
+
+@dataclass(frozen=True)
+class LinearCoordinates(AbstractCoordinates):
+    r"""``sqrt(tau) P' (b - m)`` with ``P P' = V``, then standardised ``log tau``.
+
+    The stand-ins are ``tau P' (b - m) / sqrt(E tau)`` and ``sqrt(a) (tau / E tau - 1)``.
+    """
+
+    posterior: MatrixNormalGamma
+
+    @property
+    def root(self) -> Float[np.ndarray, "experts terms terms"]:
+        """Cholesky factor of the scaled precision."""
+        return np.linalg.cholesky(self.posterior.precision)
+
+    @property
+    def spread(self) -> Float[np.ndarray, "experts 1"]:
+        """Standard deviation of ``log tau``."""
+        return np.asarray(np.sqrt(polygamma(1, self.posterior.shape))[:, None])
+
+    def expectations(self) -> Float[np.ndarray, " entries"]:
+        """Expectations that the statistics are multiplied by, in the order of ``LinearStats``.
+
+        ``E log tau / 2``, ``-E[tau b b'] / 2``, ``E[tau b]`` and ``-E[tau] / 2``, the first two
+        summed over responses.
+        """
+        posterior, precision = self.posterior, self.posterior.expected_precision
+        mean = posterior.mean
+        scaled = precision[..., None] * mean
+        second = np.swapaxes(scaled, -1, -2) @ mean + mean.shape[-2] * posterior.covariance
+        log_precision = posterior.expected_log_precision.sum(axis=-1)
+        return entries(
+            0.5 * log_precision, -0.5 * quadratic_weights(second), scaled, -0.5 * precision
+        )
+
+    def perturbations(self) -> Float[np.ndarray, "coordinates entries"]:
+        """Tilts of the coefficients of every expert and response, then of their precisions."""
+        posterior, precision = self.posterior, self.posterior.expected_precision
+        n_experts, n_responses, n_terms = posterior.mean.shape
+        columns = np.swapaxes(self.root, -1, -2)[:, None] / np.sqrt(precision)[..., None, None]
+        pull = 2.0 * times(columns, posterior.mean)
+        noise = -2.0 * np.sqrt(posterior.shape)[:, None] / precision
+        here = np.eye(n_experts * n_responses).reshape(2 * (n_experts, n_responses))
+        xy = np.einsum("kijt,kilm->kijlmt", columns, here)
+        of_coefficients = np.einsum("kij,kilm->kijlm", pull, here)
+        of_precisions = noise[..., None, None] * here
+        n_tilts, n_pairs = n_experts * n_responses * (n_terms + 1), n_terms * (n_terms + 1) // 2
+        xy = xy.reshape(-1, *posterior.mean.shape)
+        padding = np.zeros((n_tilts - len(xy), *posterior.mean.shape))
+        pairs = (of_coefficients, of_precisions)
+        return perturbation_rows(
+            np.zeros((n_tilts, n_experts)),
+            np.zeros((n_tilts, n_experts, n_pairs)),
+            np.concatenate([xy, padding]),
+            np.concatenate([pair.reshape(-1, n_experts, n_responses) for pair in pairs]),
+        )
+
+    def standard(self, draws: Draws) -> Float[np.ndarray, "draws coordinates"]:
+        """Coordinates of coefficients and precisions."""
+        coefficients, precision = draws["coefficients"], draws["precision"]
+        upper = np.swapaxes(self.root, -1, -2)[:, None]
+        scaled = np.sqrt(precision)[..., None] * times(upper, coefficients - self.posterior.mean)
+        noise = (np.log(precision) - self.posterior.expected_log_precision) / self.spread
+        n_draws = len(precision)
+        return np.concatenate([scaled.reshape(n_draws, -1), noise.reshape(n_draws, -1)], axis=1)
+
+    def parameters(self, standard: Float[np.ndarray, "draws coordinates"]) -> Draws:
+        """Coefficients and precisions at these coordinates."""
+        posterior = self.posterior
+        n_draws, n_scaled = len(standard), posterior.mean.size
+        noise = standard[:, n_scaled:].reshape(n_draws, *posterior.rate.shape)
+        precision = np.exp(posterior.expected_log_precision + self.spread * noise)
+        scaled = standard[:, :n_scaled].reshape(n_draws, *posterior.mean.shape)
+        upper = np.linalg.inv(np.swapaxes(self.root, -1, -2))[:, None]
+        shift = times(upper, scaled) / np.sqrt(precision)[..., None]
+        return {"coefficients": posterior.mean + shift, "precision": precision}
+
+    def log_volume(self, draws: Draws) -> Float[np.ndarray, " draws"]:
+        """``sum (1 - terms / 2) log tau``."""
+        coefficients, precision = draws["coefficients"], draws["precision"]
+        share = 1.0 - 0.5 * coefficients.shape[-1]
+        return np.asarray(share * np.log(precision).sum(axis=(1, 2)))

@@ -1,4 +1,7 @@
-"""Conjugate factors of the variational posterior, one family per file."""
+"""Conjugate factors of the variational posterior, one family per file.
+
+May import: numerics.
+"""
 
 from __future__ import annotations
 

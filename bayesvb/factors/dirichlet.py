@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import digamma, gammaln
 
-from bayesvb.special import digamma_excess
+from bayesvb.numerics.special import digamma_excess
 
 
 @dataclass(frozen=True)

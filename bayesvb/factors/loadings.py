@@ -13,8 +13,8 @@ from jaxtyping import Float
 from scipy.special import digamma
 
 from bayesvb.factors.gamma import gamma_kl, gamma_log_density
-from bayesvb.linalg import inverse_and_log_det, times
-from bayesvb.special import LOG_2PI
+from bayesvb.numerics.linalg import inverse_and_log_det, times
+from bayesvb.numerics.special import LOG_2PI
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from jaxtyping import Float
 from scipy.special import digamma
 
 from bayesvb.factors.gamma import gamma_kl, gamma_log_density
-from bayesvb.linalg import inverse_and_log_det, times, trace_of_product
-from bayesvb.special import LOG_2PI
+from bayesvb.numerics.linalg import inverse_and_log_det, times, trace_of_product
+from bayesvb.numerics.special import LOG_2PI
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class MatrixNormalGamma:
         Raises
         ------
         numpy.linalg.LinAlgError
-            The sums are of no data: a precision is not positive definite, or a rate not positive.
+            The statistics are of no data: a precision not positive definite, a rate not positive.
         """
         precision = self.precision + xx
         covariance, log_det = inverse_and_log_det(precision)

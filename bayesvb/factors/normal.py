@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from bayesvb.linalg import inverse_and_log_det, times, trace_of_product
-from bayesvb.special import LOG_2PI
+from bayesvb.numerics.linalg import inverse_and_log_det, times, trace_of_product
+from bayesvb.numerics.special import LOG_2PI
 
 
 @dataclass(frozen=True)

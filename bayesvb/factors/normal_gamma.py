@@ -15,7 +15,7 @@ from jaxtyping import Float
 from scipy.special import digamma
 
 from bayesvb.factors.gamma import gamma_kl, gamma_log_density
-from bayesvb.special import LOG_2PI
+from bayesvb.numerics.special import LOG_2PI
 
 
 @dataclass(frozen=True)

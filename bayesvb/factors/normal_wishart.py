@@ -11,8 +11,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import digamma, multigammaln
 
-from bayesvb.linalg import inverse_and_log_det, times
-from bayesvb.special import LOG_2PI
+from bayesvb.numerics.linalg import inverse_and_log_det, times
+from bayesvb.numerics.special import LOG_2PI
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class NormalWishart:
         Raises
         ------
         numpy.linalg.LinAlgError
-            The sums are of no data: the scatter is not positive definite, say.
+            The statistics are of no data: the scatter is not positive definite, say.
 
         References
         ----------

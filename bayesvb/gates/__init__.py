@@ -1,14 +1,17 @@
-"""Gates: how the weights of the components depend on covariates, one bound per file."""
+"""Gates: how the weights of the components depend on covariates, one bound per file.
+
+May import: numerics, data, factors, variational.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 from bayesvb.gates.base import AbstractGate
-from bayesvb.gates.bouchard import BouchardGate
 from bayesvb.gates.dirichlet import DirichletGate
-from bayesvb.gates.jensen import JensenGate
 from bayesvb.gates.softmax import SoftmaxGate
+from bayesvb.gates.softmax_bouchard import BouchardGate
+from bayesvb.gates.softmax_jensen import JensenGate
 from bayesvb.gates.stick_breaking import StickBreakingGate
 
 GATES: dict[str, type[AbstractGate[Any, Any]]] = {

@@ -5,60 +5,31 @@ from __future__ import annotations
 import abc
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from bayesvb.blocks import Block
-from bayesvb.coordinates import AbstractCoordinates
+from bayesvb.data.blocks import Block
+from bayesvb.data.scaling import Scaling
+from bayesvb.data.statistics import SufficientStats
 from bayesvb.factors.normal import Normal
-from bayesvb.linalg import products, times, unpack
-from bayesvb.parts import AbstractRows
-from bayesvb.stats import Stats
+from bayesvb.variational.coordinates import AbstractCoordinates
+from bayesvb.variational.descriptions import ParameterText, PriorRow
+from bayesvb.variational.local import AbstractLocalPosterior
 
 PosteriorT = TypeVar("PosteriorT")
-SumsT = TypeVar("SumsT", bound=Stats)
+
+StatsT = TypeVar("StatsT", bound=SufficientStats)
 
 
-@dataclass(frozen=True)
-class LogitSums(Stats):
-    """What rows add to the natural parameters of a gate with linear, Gaussian logits.
-
-    Attributes
-    ----------
-    curvature : ndarray, shape (logits, pairs)
-        Sum of ``w x x'``, packed: what the rows add to each posterior precision.
-    linear : ndarray, shape (logits, terms)
-        What the rows add to each precision times mean.
-    """
-
-    curvature: Float[np.ndarray, "logits pairs"]
-    linear: Float[np.ndarray, "logits terms"]
-
-    @classmethod
-    def of_rows(
-        cls,
-        design: Float[np.ndarray, "terms rows"],
-        curvature: Float[np.ndarray, "logits rows"],
-        linear: Float[np.ndarray, "logits rows"],
-    ) -> LogitSums:
-        """Sums from the per-row weights of ``x x'`` and of ``x``."""
-        return cls(curvature @ products(design).T, linear @ design.T)
-
-
-def gaussian_logits(prior: Normal, sums: LogitSums) -> Normal:
-    """Gaussian posterior of logit coefficients: prior plus what the rows add.
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        A precision is not positive definite.
-    """
-    linear = times(prior.precision, prior.mean) + sums.linear
-    precision = unpack(sums.curvature)
-    precision += prior.precision
-    return Normal.from_natural(linear, precision)
+GAMMA = ParameterText(
+    symbol="γ",
+    meaning="coefficients of the weights",
+    heading="Gate",
+    caption="Coefficients of the gate, per unit of the term",
+    forest=True,
+)
 
 
 @dataclass(frozen=True)
@@ -84,20 +55,31 @@ class GatePrior:
     even: bool = True
 
 
-class AbstractGate(abc.ABC, Generic[PosteriorT, SumsT]):
+class AbstractGate(abc.ABC, Generic[PosteriorT, StatsT]):
     """Distribution of the component of a row given its covariates.
 
     A gate is frozen and holds its prior. Adding one touches two files: its own and the table
     ``GATES``.
     """
 
+    formula: ClassVar[str] = "other"
+    """Template of the page with the weights as a formula: ``gate-<this>.html``; words if there is
+    none."""
+
     prior: PosteriorT
     """Law of the gate's parameters before any data are seen."""
 
     @classmethod
     @abc.abstractmethod
-    def from_prior(cls, n_components: int, prior: GatePrior) -> AbstractGate[PosteriorT, SumsT]:
+    def from_prior(cls, n_components: int, prior: GatePrior) -> AbstractGate[PosteriorT, StatsT]:
         """Gate of ``n_components`` components, equally weighted a priori if not told otherwise."""
+
+    @classmethod
+    @abc.abstractmethod
+    def prior_rows(
+        cls, n_components: int, prior: GatePrior, scaling: Scaling, terms: Sequence[str]
+    ) -> list[PriorRow]:
+        """Rows of the prior table, in the units of the terms; none without parameters."""
 
     @property
     @abc.abstractmethod
@@ -109,27 +91,27 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, SumsT]):
         """Posterior from which the first pass sets out: no preference among components."""
 
     @abc.abstractmethod
-    def rows(self, posterior: PosteriorT, block: Block) -> AbstractRows:
+    def local(self, posterior: PosteriorT, block: Block) -> AbstractLocalPosterior:
         """Expected (bounded) log weights of these rows."""
 
     @abc.abstractmethod
-    def update(self, sums: SumsT) -> PosteriorT:
+    def update(self, stats: StatsT) -> PosteriorT:
         """Posterior given statistics; a function of them alone."""
 
-    def advance(self, posterior: PosteriorT, sums: Any) -> SumsT:
-        """Statistics of the next posterior, from the sums of a pass under this one.
+    def global_step(self, posterior: PosteriorT, stats: Any) -> StatsT:
+        """Statistics of the next posterior, from those of a pass under this one.
 
-        The sums themselves where the update is an exact coordinate maximisation.
+        Those themselves where the update is an exact coordinate maximisation.
         """
-        return cast(SumsT, sums)
+        return cast(StatsT, stats)
 
-    def stationary(self, posterior: PosteriorT, sums: Any) -> SumsT:
+    def gradient_stats(self, posterior: PosteriorT, stats: Any) -> StatsT:
         """Derivative of the rows' part of the bound in the expected sufficient statistics.
 
-        Equal to the statistics of the posterior where its bound is stationary. The sums of a pass
+        Equal to the statistics of the posterior where its bound is stationary. Those of a pass
         under this posterior themselves where the update is an exact coordinate maximisation.
         """
-        return cast(SumsT, sums)
+        return cast(StatsT, stats)
 
     def coordinates(self, posterior: PosteriorT) -> AbstractCoordinates | None:
         """Standard coordinates of the parameters; None if intervals are to stay mean-field."""
@@ -139,7 +121,7 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, SumsT]):
     def kl(self, posterior: PosteriorT) -> float:
         """``KL(posterior || prior)``."""
 
-    def slack(self, posterior: PosteriorT, block: Block) -> Float[np.ndarray, " rows"]:
+    def bound_gap(self, posterior: PosteriorT, block: Block) -> Float[np.ndarray, " rows"]:
         """Nats per row by which a tighter bound on the same posterior beats that of ``rows``.
 
         It counts where ascents from different starts are ranked: a loose bound may prefer a
@@ -181,9 +163,9 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, SumsT]):
 
     @abc.abstractmethod
     def permuted(
-        self, order: Sequence[int], sums: SumsT
-    ) -> tuple[AbstractGate[PosteriorT, SumsT], SumsT]:
-        """Gate and sums after a new labelling: component ``order[0]`` comes first."""
+        self, order: Sequence[int], stats: StatsT
+    ) -> tuple[AbstractGate[PosteriorT, StatsT], StatsT]:
+        """Gate and statistics after a new labelling: component ``order[0]`` comes first."""
 
     @abc.abstractmethod
     def coefficients(
@@ -193,4 +175,4 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, SumsT]):
 
     @abc.abstractmethod
     def coefficient_meaning(self) -> str:
-        """What a coefficient is the log odds of, in words for tables."""
+        """What a coefficient is the log odds of; without any, "the weights are" this. In words."""

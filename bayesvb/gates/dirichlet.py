@@ -10,30 +10,32 @@ from jaxtyping import Float
 from scipy.linalg import helmert
 from scipy.special import polygamma, softmax
 
-from bayesvb.blocks import Block
-from bayesvb.coordinates import AbstractCoordinates
+from bayesvb.data.blocks import Block
+from bayesvb.data.scaling import Scaling
+from bayesvb.data.statistics import SufficientStats
 from bayesvb.factors.dirichlet import Dirichlet
 from bayesvb.gates.base import AbstractGate, GatePrior
-from bayesvb.parts import AbstractRows
-from bayesvb.stats import Stats
+from bayesvb.variational.coordinates import AbstractCoordinates
+from bayesvb.variational.descriptions import PriorRow
+from bayesvb.variational.local import AbstractLocalPosterior
 
 
 @dataclass(frozen=True)
-class WeightSums(Stats):
+class WeightStats(SufficientStats):
     """Expected number of rows of each component."""
 
     weight: Float[np.ndarray, " experts"]
 
 
 @dataclass(frozen=True)
-class DirichletRows(AbstractRows):
+class DirichletLocalPosterior(AbstractLocalPosterior):
     """Expected log weights, the same for every row."""
 
-    terms: Float[np.ndarray, "experts 1"]
+    expected_log_density: Float[np.ndarray, "experts 1"]
 
-    def sums(self, responsibilities: Float[np.ndarray, "experts rows"]) -> WeightSums:
+    def sufficient_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> WeightStats:
         """Sum of the responsibilities."""
-        return WeightSums(responsibilities.sum(axis=1))
+        return WeightStats(responsibilities.sum(axis=1))
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class SimplexCoordinates(AbstractCoordinates):
         """Expected log weights."""
         return self.posterior.expected_log
 
-    def tilts(self) -> Float[np.ndarray, "coordinates entries"]:
+    def perturbations(self) -> Float[np.ndarray, "coordinates entries"]:
         """The contrasts: log weights are what the concentrations are multiplied by."""
         return self.contrasts
 
@@ -77,7 +79,7 @@ class SimplexCoordinates(AbstractCoordinates):
 
 
 @dataclass(frozen=True)
-class DirichletGate(AbstractGate[Dirichlet, WeightSums]):
+class DirichletGate(AbstractGate[Dirichlet, WeightStats]):
     """Constant weights, ``pi ~ Dir(alpha_0)``; every update is exact.
 
     The choice when the gating part is ``1``, and the baseline that a covariate-dependent gate has
@@ -88,12 +90,22 @@ class DirichletGate(AbstractGate[Dirichlet, WeightSums]):
     Bishop (2006), section 10.2, eqs 10.57, 10.58 and 10.66.
     """
 
+    formula = "dirichlet"
+
     prior: Dirichlet
 
     @classmethod
     def from_prior(cls, n_components: int, prior: GatePrior) -> DirichletGate:
         """Gate with the same prior concentration for each component."""
         return cls(Dirichlet(np.full(n_components, float(prior.concentration))))
+
+    @classmethod
+    def prior_rows(
+        cls, n_components: int, prior: GatePrior, scaling: Scaling, terms: Sequence[str]
+    ) -> list[PriorRow]:
+        """One row: the weights themselves."""
+        words = f"Dirichlet({prior.concentration:g})"
+        return [PriorRow("gating", "", words, 1.0 / n_components, np.nan)]
 
     @property
     def n_components(self) -> int:
@@ -104,13 +116,13 @@ class DirichletGate(AbstractGate[Dirichlet, WeightSums]):
         """Equal expected weights, with one row's worth of evidence each."""
         return Dirichlet(self.prior.concentration + 1.0)
 
-    def rows(self, posterior: Dirichlet, block: Block) -> DirichletRows:
+    def local(self, posterior: Dirichlet, block: Block) -> DirichletLocalPosterior:
         """``E[log pi_k]``."""
-        return DirichletRows(posterior.expected_log[:, None])
+        return DirichletLocalPosterior(posterior.expected_log[:, None])
 
-    def update(self, sums: WeightSums) -> Dirichlet:
+    def update(self, stats: WeightStats) -> Dirichlet:
         """``alpha_k = alpha_0k + N_k``."""
-        concentration = self.prior.concentration + sums.weight
+        concentration = self.prior.concentration + stats.weight
         if not (concentration > 0.0).all():
             raise np.linalg.LinAlgError("concentrations must be positive")
         return Dirichlet(concentration)
@@ -141,11 +153,13 @@ class DirichletGate(AbstractGate[Dirichlet, WeightSums]):
         """Log density of each draw."""
         return (posterior or self.prior).log_density(np.maximum(draws, np.finfo(float).tiny))
 
-    def permuted(self, order: Sequence[int], sums: WeightSums) -> tuple[DirichletGate, WeightSums]:
-        """Gate and sums after a new labelling."""
+    def permuted(
+        self, order: Sequence[int], stats: WeightStats
+    ) -> tuple[DirichletGate, WeightStats]:
+        """Gate and statistics after a new labelling."""
         index = np.asarray(order)
         prior = Dirichlet(self.prior.concentration[index])
-        return replace(self, prior=prior), WeightSums(sums.weight[index])
+        return replace(self, prior=prior), WeightStats(stats.weight[index])
 
     def coordinates(self, posterior: Dirichlet) -> SimplexCoordinates:
         """Standard coordinates of the weights."""
@@ -159,4 +173,4 @@ class DirichletGate(AbstractGate[Dirichlet, WeightSums]):
 
     def coefficient_meaning(self) -> str:
         """No coefficients."""
-        return "constant weights"
+        return "the same for every row"

@@ -7,32 +7,32 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from bayesvb.blocks import Block
+from bayesvb.data.blocks import Block
 from bayesvb.factors.normal import Normal
-from bayesvb.gates.base import LogitSums
-from bayesvb.gates.softmax_family import (
+from bayesvb.gates.gaussian_logits import LogitStats
+from bayesvb.gates.softmax_base import (
     AbstractSoftmaxGate,
-    SlopeSums,
+    SlopeStats,
     damped_step,
     full_step,
     logit_moments,
 )
-from bayesvb.gates.tilted import tilted_bound
-from bayesvb.linalg import products
-from bayesvb.parts import AbstractRows
+from bayesvb.gates.tilted_bound import tilted_bound
+from bayesvb.numerics.linalg import products
+from bayesvb.variational.local import AbstractLocalPosterior
 
 
 @dataclass(frozen=True)
-class SoftmaxRows(AbstractRows):
+class SoftmaxLocalPosterior(AbstractLocalPosterior):
     """Bounded log weights of the rows, and what their derivatives need."""
 
-    terms: Float[np.ndarray, "experts rows"]
+    expected_log_density: Float[np.ndarray, "experts rows"]
     variance: Float[np.ndarray, "experts rows"]
     share: Float[np.ndarray, "experts rows"]
     tilt: Float[np.ndarray, "experts rows"]
     block: Block
 
-    def sums(self, responsibilities: Float[np.ndarray, "experts rows"]) -> SlopeSums:
+    def sufficient_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> SlopeStats:
         """Derivatives ``r - p`` and ``w``, and the gain ``sum (1 - 2 a)^2 w s^2 / (1 + w s)``.
 
         Twice the diagonal blocks of ``w`` bound the full curvature in the means (Gershgorin).
@@ -49,7 +49,7 @@ class SoftmaxRows(AbstractRows):
         pull += 1.0
         gain /= pull
         packed = self.block.weighted(curvature) @ products(design).T
-        return SlopeSums(
+        return SlopeStats(
             gradient=(responsibilities - self.block.weighted(self.share)) @ design.T,
             steepness=2.0 * packed,
             curvature=packed,
@@ -74,16 +74,16 @@ class SoftmaxGate(AbstractSoftmaxGate):
     regression, NeurIPS 24, section 5.2. Boehning (1992), doi:10.1007/BF00048682, for the curvature.
     """
 
-    def rows(self, posterior: Normal, block: Block) -> SoftmaxRows:
+    def local(self, posterior: Normal, block: Block) -> SoftmaxLocalPosterior:
         """``t_k - T``: expected logit less the bound on the log normaliser."""
         logit, variance = logit_moments(posterior, block)
         bound, share, tilt = tilted_bound(logit, variance)
-        return SoftmaxRows(logit - bound, variance, share, tilt, block)
+        return SoftmaxLocalPosterior(logit - bound, variance, share, tilt, block)
 
-    def advance(self, posterior: Normal, sums: SlopeSums) -> LogitSums:
+    def global_step(self, posterior: Normal, stats: SlopeStats) -> LogitStats:
         """Quasi-Newton step for the mean (Newton's for two components), damped for the spread."""
-        return damped_step(self.prior, posterior, sums)
+        return damped_step(self.prior, posterior, stats)
 
-    def stationary(self, posterior: Normal, sums: SlopeSums) -> LogitSums:
+    def gradient_stats(self, posterior: Normal, stats: SlopeStats) -> LogitStats:
         """Full natural-gradient step, undamped."""
-        return full_step(posterior, sums)
+        return full_step(posterior, stats)

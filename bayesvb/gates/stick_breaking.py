@@ -9,34 +9,41 @@ from functools import lru_cache
 import numpy as np
 from jaxtyping import Float
 
-from bayesvb.blocks import Block
+from bayesvb.data.blocks import Block
+from bayesvb.data.scaling import Scaling
 from bayesvb.factors.normal import Normal
-from bayesvb.gates.base import AbstractGate, GatePrior, LogitSums, gaussian_logits
-from bayesvb.gates.logit_coordinates import LogitCoordinates
-from bayesvb.linalg import products, quadratic_weights
-from bayesvb.parts import AbstractRows
-from bayesvb.special import expected_expit, jaakkola
+from bayesvb.gates.base import AbstractGate, GatePrior
+from bayesvb.gates.gaussian_logits import (
+    LogitCoordinates,
+    LogitStats,
+    gaussian_logits,
+    logit_prior_rows,
+)
+from bayesvb.numerics.linalg import products, quadratic_weights
+from bayesvb.numerics.special import expected_expit, jaakkola
+from bayesvb.variational.descriptions import PriorRow
+from bayesvb.variational.local import AbstractLocalPosterior
 
 
 @dataclass(frozen=True)
-class StickRows(AbstractRows):
+class StickLocalPosterior(AbstractLocalPosterior):
     """Bounded log weights of the components and the Polya-Gamma means of the sticks."""
 
-    terms: Float[np.ndarray, "experts rows"]
+    expected_log_density: Float[np.ndarray, "experts rows"]
     omega: Float[np.ndarray, "sticks rows"]
     design: Float[np.ndarray, "terms rows"]
     features: Float[np.ndarray, "pairs rows"]
     order: tuple[int, ...] | None
 
-    def sums(self, responsibilities: Float[np.ndarray, "experts rows"]) -> LogitSums:
+    def sufficient_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> LogitStats:
         """``sum R omega x x'`` and ``sum (r - R / 2) x`` with ``R`` the probability of reaching."""
         curvature, linear = self.weights(responsibilities)
-        return LogitSums(curvature @ self.features.T, linear @ self.design.T)
+        return LogitStats(curvature @ self.features.T, linear @ self.design.T)
 
     def weights(
         self, responsibilities: Float[np.ndarray, "experts rows"]
     ) -> tuple[Float[np.ndarray, "sticks rows"], Float[np.ndarray, "sticks rows"]]:
-        """What ``x x'`` and ``x`` of every row are multiplied with in the sums."""
+        """What ``x x'`` and ``x`` of every row are multiplied with in the statistics."""
         stops = responsibilities if self.order is None else responsibilities[list(self.order)]
         reach = _up_to_own(len(stops)).T @ stops
         return self.omega * reach, stops[:-1] - 0.5 * reach
@@ -49,7 +56,7 @@ def _up_to_own(n_components: int) -> Float[np.ndarray, "experts sticks"]:
 
 
 @dataclass(frozen=True)
-class StickBreakingGate(AbstractGate[Normal, LogitSums]):
+class StickBreakingGate(AbstractGate[Normal, LogitStats]):
     r"""``pi_k(x) = sigma(x' g_k) prod_{l<k} (1 - sigma(x' g_l))``, ``g_k ~ N(m_k, S_0)``.
 
     ``sigma(x' g_k)`` is the probability to stop at stick ``k`` once it is reached. The prior mean
@@ -75,6 +82,8 @@ class StickBreakingGate(AbstractGate[Normal, LogitSums]):
     arXiv:1701.02969. Polson, Scott, Windle (2013), doi:10.1080/01621459.2013.829001, theorem 1.
     """
 
+    formula = "stick-breaking"
+
     prior: Normal
     order: tuple[int, ...] | None = None
 
@@ -84,6 +93,20 @@ class StickBreakingGate(AbstractGate[Normal, LogitSums]):
         left = np.log(np.arange(n_components - 1, 0, -1.0)) * prior.even
         mean = prior.coefficients.mean - left[:, None] * prior.intercept
         return cls(replace(prior.coefficients, mean=mean))
+
+    @classmethod
+    def prior_rows(
+        cls, n_components: int, prior: GatePrior, scaling: Scaling, terms: Sequence[str]
+    ) -> list[PriorRow]:
+        """Normal priors of the coefficients of each logit; intercepts that differ say how."""
+        rows = logit_prior_rows(prior.coefficients, scaling, terms)
+        if not prior.even or n_components <= 2:
+            return rows
+        words = "Normal, mean -log(K - k) for stick k of K - 1"
+        return [
+            replace(row, prior=words, centre=np.nan) if one else row
+            for row, one in zip(rows, prior.intercept, strict=True)
+        ]
 
     @property
     def n_components(self) -> int:
@@ -96,7 +119,7 @@ class StickBreakingGate(AbstractGate[Normal, LogitSums]):
         shape = (n_sticks, n_terms, n_terms)
         return Normal.from_precision(self.prior.mean, np.broadcast_to(self.prior.precision, shape))
 
-    def rows(self, posterior: Normal, block: Block) -> StickRows:
+    def local(self, posterior: Normal, block: Block) -> StickLocalPosterior:
         """``t_k - sum_{l<=k} F_l``, with ``F`` the quadratic bound on ``E log(1 + exp u)``."""
         features = block.products("gating")
         variance = quadratic_weights(posterior.covariance) @ features
@@ -108,7 +131,7 @@ class StickBreakingGate(AbstractGate[Normal, LogitSums]):
         variance: Float[np.ndarray, "sticks rows"],
         design: Float[np.ndarray, "terms rows"],
         features: Float[np.ndarray, "pairs rows"],
-    ) -> StickRows:
+    ) -> StickLocalPosterior:
         """The same for variances of the logits that are at hand; they are overwritten."""
         logit = posterior.mean @ design
         variance += logit * logit
@@ -116,16 +139,16 @@ class StickBreakingGate(AbstractGate[Normal, LogitSums]):
         passing += 0.5 * logit
         terms = -_up_to_own(self.n_components) @ passing
         terms[:-1] += logit
-        return StickRows(self._by_component(terms), omega, design, features, self.order)
+        return StickLocalPosterior(self._by_component(terms), omega, design, features, self.order)
 
     def _by_component(
         self, by_stick: Float[np.ndarray, "experts _"]
     ) -> Float[np.ndarray, "experts _"]:
         return by_stick if self.order is None else np.asarray(by_stick[np.argsort(self.order)])
 
-    def update(self, sums: LogitSums) -> Normal:
+    def update(self, stats: LogitStats) -> Normal:
         """Exact coordinate update of every stick."""
-        return gaussian_logits(self.prior, sums)
+        return gaussian_logits(self.prior, stats)
 
     def kl(self, posterior: Normal) -> float:
         """``KL(posterior || prior)``."""
@@ -165,12 +188,12 @@ class StickBreakingGate(AbstractGate[Normal, LogitSums]):
         return np.asarray((posterior or self.prior).log_density(draws).sum(axis=-1))
 
     def permuted(
-        self, order: Sequence[int], sums: LogitSums
-    ) -> tuple[StickBreakingGate, LogitSums]:
-        """New labels for the components; the sticks keep their order and their sums."""
+        self, order: Sequence[int], stats: LogitStats
+    ) -> tuple[StickBreakingGate, LogitStats]:
+        """New labels for the components; the sticks keep their order and statistics."""
         new_label = np.argsort(order)
         old = self.order or tuple(range(self.n_components))
-        return replace(self, order=tuple(int(new_label[k]) for k in old)), sums
+        return replace(self, order=tuple(int(new_label[k]) for k in old)), stats
 
     def coordinates(self, posterior: Normal) -> LogitCoordinates:
         """Standard coordinates of the coefficients."""

@@ -1,1 +1,4 @@
-"""Models: what engines fit. One file each."""
+"""Models: what engines fit. One file or folder each.
+
+May import: numerics, data, factors, variational, distributions, gates, experts.
+"""

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from bayesvb.blocks import Block
-from bayesvb.parts import Draws
-from bayesvb.student_mixture import StudentMixture
+from bayesvb.data.blocks import Block
+from bayesvb.distributions.base import AbstractComponentMixture
+from bayesvb.variational.local import Draws
 
 MEMBER = "member"
 """Name of the draws that tell which member each draw is from, counted from 0."""
@@ -28,7 +28,7 @@ class Ensemble:
 
     Attributes
     ----------
-    members : tuple of AbstractModel
+    members : tuple of AbstractVariationalModel
         Models on the standardised scale, alike up to labelling and prior.
     weights : ndarray, shape (members,)
         Positive, with sum one.
@@ -54,9 +54,9 @@ class Ensemble:
         """What the coefficients of the gate are."""
         return str(self.members[0].coefficient_meaning())
 
-    def update(self, sums: Sequence[Any]) -> tuple[Any, ...]:
+    def update(self, stats: Sequence[Any]) -> tuple[Any, ...]:
         """Posterior of every member."""
-        return tuple(core.update(own) for core, own in zip(self.members, sums, strict=True))
+        return tuple(core.update(own) for core, own in zip(self.members, stats, strict=True))
 
     def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws rows"]:
         """Log likelihood of each row for each draw."""
@@ -97,18 +97,13 @@ class Ensemble:
 
     def predictive(
         self, posterior: Sequence[Any], block: Block, response: int = 0
-    ) -> StudentMixture:
+    ) -> AbstractComponentMixture:
         """Mixture of the members' mixtures: components of the first member, then of the next."""
         each = zip(self.members, posterior, strict=True)
-        found = [core.predictive(own, block, response) for core, own in each]
-        return StudentMixture(
-            weights=np.concatenate(
-                [w * one.weights for w, one in zip(self.weights, found, strict=True)]
-            ),
-            location=np.concatenate([one.location for one in found]),
-            scale=np.concatenate([one.scale for one in found]),
-            dof=np.concatenate([one.dof for one in found]),
-        )
+        found: list[AbstractComponentMixture] = [
+            core.predictive(own, block, response) for core, own in each
+        ]
+        return found[0].stacked(found[1:], self.weights)
 
     def probabilities(
         self, posterior: Sequence[Any], block: Block

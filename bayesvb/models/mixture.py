@@ -11,19 +11,19 @@ from jaxtyping import Float
 from scipy.linalg import block_diag
 from scipy.special import logsumexp
 
-from bayesvb.blocks import Block
-from bayesvb.coordinates import AbstractCoordinates
+from bayesvb.data.blocks import Block
+from bayesvb.data.statistics import BoundGap, LocalStep, SufficientStats
+from bayesvb.distributions.base import AbstractComponentMixture
 from bayesvb.experts.base import AbstractExperts
 from bayesvb.gates.base import AbstractGate
-from bayesvb.models.base import AbstractModel
-from bayesvb.parts import Draws
-from bayesvb.special import log_sum_exp
-from bayesvb.stats import Slack, Stats, Sweep
-from bayesvb.student_mixture import StudentMixture
+from bayesvb.numerics.special import log_sum_exp
+from bayesvb.variational.coordinates import AbstractCoordinates
+from bayesvb.variational.local import Draws
+from bayesvb.variational.model import AbstractVariationalModel
 
 
 @dataclass(frozen=True)
-class MixtureSums(Stats):
+class MixtureStats(SufficientStats):
     """Sums of the experts and of the gate."""
 
     experts: Any
@@ -49,9 +49,9 @@ class MixtureCoordinates(AbstractCoordinates):
         """Those of the experts, then those of the gate."""
         return np.concatenate([self.experts.expectations(), self.gate.expectations()])
 
-    def tilts(self) -> Float[np.ndarray, "coordinates entries"]:
-        """Tilts of the experts touch their sums only, those of the gate its own."""
-        return np.asarray(block_diag(self.experts.tilts(), self.gate.tilts()))
+    def perturbations(self) -> Float[np.ndarray, "coordinates entries"]:
+        """Tilts of the experts touch their statistics only, those of the gate its own."""
+        return np.asarray(block_diag(self.experts.perturbations(), self.gate.perturbations()))
 
     def standard(self, draws: Draws) -> Float[np.ndarray, "draws coordinates"]:
         """Coordinates of draws of all parameters."""
@@ -60,7 +60,7 @@ class MixtureCoordinates(AbstractCoordinates):
 
     def parameters(self, standard: Float[np.ndarray, "draws coordinates"]) -> Draws:
         """Draws of all parameters at these coordinates."""
-        n_experts = len(self.experts.tilts())
+        n_experts = len(self.experts.perturbations())
         experts = self.experts.parameters(standard[:, :n_experts])
         return {**experts, "gate": self.gate.parameters(standard[:, n_experts:])}
 
@@ -70,7 +70,7 @@ class MixtureCoordinates(AbstractCoordinates):
 
 
 @dataclass(frozen=True)
-class Mixture(AbstractModel[MixturePosterior, MixtureSums]):
+class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
     r"""``p(y | x) = sum_k pi_k(x) p_k(y | x)``: weights by a gate, densities by experts.
 
     Linear experts make density regression, Gaussian experts with constant weights the Gaussian
@@ -97,35 +97,39 @@ class Mixture(AbstractModel[MixturePosterior, MixtureSums]):
         """Number of components."""
         return self.gate.n_components
 
-    def local(self, posterior: MixturePosterior, block: Block) -> Sweep:
-        """One pass: responsibilities, then the sums that they weight."""
-        experts = self.experts.rows(posterior.experts, block)
-        gate = self.gate.rows(posterior.gate, block)
-        norm, responsibilities = log_sum_exp(experts.terms + gate.terms)
+    def e_step(self, posterior: MixturePosterior, block: Block) -> LocalStep:
+        """One pass: responsibilities, then the statistics that they weight."""
+        experts = self.experts.local(posterior.experts, block)
+        gate = self.gate.local(posterior.gate, block)
+        norm, responsibilities = log_sum_exp(
+            experts.expected_log_density + gate.expected_log_density
+        )
         responsibilities = block.weighted(responsibilities)
         bound = norm.sum() if block.weight is None else norm @ block.weight
-        sums = MixtureSums(experts.sums(responsibilities), gate.sums(responsibilities))
-        return Sweep(float(bound), sums)
+        stats = MixtureStats(
+            experts.sufficient_stats(responsibilities), gate.sufficient_stats(responsibilities)
+        )
+        return LocalStep(float(bound), stats)
 
-    def update(self, sums: MixtureSums) -> MixturePosterior:
-        """Experts and gate, each from its own sums."""
-        return MixturePosterior(self.experts.update(sums.experts), self.gate.update(sums.gate))
+    def update(self, stats: MixtureStats) -> MixturePosterior:
+        """Experts and gate, each from its own statistics."""
+        return MixturePosterior(self.experts.update(stats.experts), self.gate.update(stats.gate))
 
-    def advance(self, posterior: MixturePosterior, sums: MixtureSums) -> MixtureSums:
-        """Sums of both after their steps; most are as they were."""
-        return MixtureSums(
-            self.experts.advance(posterior.experts, sums.experts),
-            self.gate.advance(posterior.gate, sums.gate),
+    def global_step(self, posterior: MixturePosterior, stats: MixtureStats) -> MixtureStats:
+        """Statistics of both after their steps; most are as they were."""
+        return MixtureStats(
+            self.experts.global_step(posterior.experts, stats.experts),
+            self.gate.global_step(posterior.gate, stats.gate),
         )
 
-    def slack(self, posterior: MixturePosterior, block: Block) -> Slack:
+    def bound_gap(self, posterior: MixturePosterior, block: Block) -> BoundGap:
         """That of the gate: its bound enters a row as a constant, responsibilities stay."""
-        per_row = self.gate.slack(posterior.gate, block)
-        return Slack(float(block.weighted(per_row[None]).sum()))
+        per_row = self.gate.bound_gap(posterior.gate, block)
+        return BoundGap(float(block.weighted(per_row[None]).sum()))
 
-    def stationary(self, posterior: MixturePosterior, sums: MixtureSums) -> MixtureSums:
+    def gradient_stats(self, posterior: MixturePosterior, stats: MixtureStats) -> MixtureStats:
         """Sums of the experts as they are, those of the gate as derivatives of its bound."""
-        return MixtureSums(sums.experts, self.gate.stationary(posterior.gate, sums.gate))
+        return MixtureStats(stats.experts, self.gate.gradient_stats(posterior.gate, stats.gate))
 
     def coordinates(self, posterior: MixturePosterior) -> MixtureCoordinates | None:
         """Standard coordinates of all parameters, if both parts have them."""
@@ -137,42 +141,43 @@ class Mixture(AbstractModel[MixturePosterior, MixtureSums]):
         """Sum of both divergences."""
         return self.experts.kl(posterior.experts) + self.gate.kl(posterior.gate)
 
-    def begin(
+    def partition_stats(
         self, block: Block, responsibilities: Float[np.ndarray, "experts rows"]
-    ) -> MixtureSums:
+    ) -> MixtureStats:
         """Sums of a given partition, with the gate at its starting point."""
         weighted = block.weighted(responsibilities)
-        gate = self.gate.rows(self.gate.start(), block)
-        return MixtureSums(self.experts.sums(weighted, block), gate.sums(weighted))
+        gate = self.gate.local(self.gate.start(), block)
+        return MixtureStats(
+            self.experts.partition_stats(weighted, block), gate.sufficient_stats(weighted)
+        )
 
-    def start(self, sums: MixtureSums) -> MixtureSums:
-        """Statistics of the first posterior, from the sums of ``begin`` over all rows."""
-        return MixtureSums(
-            self.experts.advance(None, sums.experts),
-            self.gate.advance(self.gate.start(), sums.gate),
+    def first_stats(self, stats: MixtureStats) -> MixtureStats:
+        """Statistics of the first posterior, from those of ``partition_stats`` over all rows."""
+        return MixtureStats(
+            self.experts.global_step(None, stats.experts),
+            self.gate.global_step(self.gate.start(), stats.gate),
         )
 
     def responsibilities(
         self, posterior: MixturePosterior, block: Block
     ) -> Float[np.ndarray, "experts rows"]:
         """Posterior probability of each component, given the row's response."""
-        experts = self.experts.rows(posterior.experts, block)
-        gate = self.gate.rows(posterior.gate, block)
-        return log_sum_exp(experts.terms + gate.terms)[1]
+        experts = self.experts.local(posterior.experts, block)
+        gate = self.gate.local(posterior.gate, block)
+        return log_sum_exp(experts.expected_log_density + gate.expected_log_density)[1]
 
-    def permuted(self, order: Sequence[int], sums: MixtureSums) -> tuple[Mixture, MixtureSums]:
-        """Model and sums after a new labelling: component ``order[0]`` comes first."""
-        gate, gate_sums = self.gate.permuted(order, sums.gate)
-        experts = self.experts.permuted(list(order), sums.experts)
-        return Mixture(self.experts, gate), MixtureSums(experts, gate_sums)
+    def permuted(self, order: Sequence[int], stats: MixtureStats) -> tuple[Mixture, MixtureStats]:
+        """Model and statistics after a new labelling: component ``order[0]`` comes first."""
+        gate, gate_sums = self.gate.permuted(order, stats.gate)
+        experts = self.experts.permuted(list(order), stats.experts)
+        return Mixture(self.experts, gate), MixtureStats(experts, gate_sums)
 
     def predictive(
         self, posterior: MixturePosterior, block: Block, response: int = 0
-    ) -> StudentMixture:
+    ) -> AbstractComponentMixture:
         """Predictive distribution of one response for every row (standardised units)."""
-        location, scale, dof = self.experts.predictive(posterior.experts, block, response)
         weights = self.mean_weights(posterior, block)
-        return StudentMixture(weights, location, scale, dof)
+        return self.experts.predictive(posterior.experts, weights, block, response)
 
     def mean_weights(
         self, posterior: MixturePosterior, block: Block
@@ -198,12 +203,8 @@ class Mixture(AbstractModel[MixturePosterior, MixtureSums]):
         return {**experts, "gate": self.gate.draws(posterior.gate, n, rng)}
 
     def prior_draws(self, n: int, rng: np.random.Generator) -> Draws:
-        """Parameters by name before any data are seen; experts are alike and independent."""
-        drawn = self.experts.draws(self.experts.prior, n * self.n_components, rng)
-        experts = {
-            name: values.reshape(n, self.n_components, *values.shape[1:])
-            for name, values in drawn.items()
-        }
+        """Parameters by name before any data are seen."""
+        experts = self.experts.prior_draws(n, self.n_components, rng)
         return {**experts, "gate": self.gate.draws(self.gate.prior, n, rng)}
 
     def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws rows"]:

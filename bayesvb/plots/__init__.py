@@ -1,6 +1,11 @@
-"""Plots of a fit and of effects. Each draws on the axes it is given, or on new ones."""
+"""Plots of a fit and of effects. Each draws on the axes it is given, or on new ones.
 
+May import: errors, drawing, data, distributions, results, effects.
+"""
+
+from __future__ import annotations
+
+from bayesvb.effects.plotting import effects
 from bayesvb.plots.conditional import quantiles, ridges, weights
-from bayesvb.plots.of_effects import effects
 
 __all__ = ["effects", "quantiles", "ridges", "weights"]

@@ -9,15 +9,15 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from bayesvb.covariates import Covariate, covariate, crossed, held_value, value_text
+from bayesvb.data.frames import nearest
+from bayesvb.distributions.intervals import PROB, tails
+from bayesvb.drawing import marks
+from bayesvb.drawing.palette import palette_of
+from bayesvb.effects.covariates import Covariate, covariate, crossed, held_value, value_text
 from bayesvb.errors import DataError
-from bayesvb.frames import nearest
-from bayesvb.plots import marks
-from bayesvb.plots.palette import palette_of
-from bayesvb.summary import PROB, tails
 
 if TYPE_CHECKING:
-    from bayesvb.fit import Fit
+    from bayesvb.results.base import AbstractFit
 
 CURVE = 101
 """Points of a curve."""
@@ -26,7 +26,9 @@ PLACES = (0.05, 0.25, 0.5, 0.75, 0.95)
 """Quantiles of a number at which whole densities are drawn unless told otherwise."""
 
 PROBS = np.array([0.05, 0.25, 0.5, 0.75, 0.95])
+
 DENSITY_POINTS = 241
+
 MARGIN = 0.08
 """Part of the data's range by which axes go beyond it."""
 
@@ -41,7 +43,7 @@ SPREAD = 0.28
 
 
 def ridges(
-    fit: Fit,
+    fit: AbstractFit,
     along: str,
     values: Sequence[object] | np.ndarray | None = None,
     *,
@@ -95,7 +97,7 @@ def ridges(
 
 
 def quantiles(
-    fit: Fit,
+    fit: AbstractFit,
     along: str,
     *,
     at: Mapping[str, object] | None = None,
@@ -137,7 +139,7 @@ def quantiles(
 
 
 def weights(
-    fit: Fit,
+    fit: AbstractFit,
     along: str,
     *,
     at: Mapping[str, object] | None = None,
@@ -185,7 +187,7 @@ def weights(
     return axes
 
 
-def _along(fit: Fit, name: str) -> Covariate:
+def _along(fit: AbstractFit, name: str) -> Covariate:
     known = fit.model.design.covariates
     if name not in known:
         raise DataError(
@@ -195,7 +197,7 @@ def _along(fit: Fit, name: str) -> Covariate:
     return covariate(fit.model.design.frame, name)
 
 
-def _places(fit: Fit, one: Covariate) -> list[object]:
+def _places(fit: AbstractFit, one: Covariate) -> list[object]:
     if one.discrete:
         return list(one.values)
     found = np.quantile(fit.model.design.frame[one.name].to_numpy(dtype=float), PLACES)
@@ -203,7 +205,7 @@ def _places(fit: Fit, one: Covariate) -> list[object]:
 
 
 def _frame(
-    fit: Fit, along: str, values: Sequence[object], at: Mapping[str, object] | None
+    fit: AbstractFit, along: str, values: Sequence[object], at: Mapping[str, object] | None
 ) -> tuple[pd.DataFrame, str]:
     """Rows with these values, and what the other covariates are, in words."""
     frame, known = fit.model.design.frame, fit.model.design.covariates
@@ -223,7 +225,7 @@ def _frame(
     return crossed(frame, {along: list(values)}, held), words
 
 
-def _observed(fit: Fit, response: str | None) -> tuple[str, Float[np.ndarray, " rows"]]:
+def _observed(fit: AbstractFit, response: str | None) -> tuple[str, Float[np.ndarray, " rows"]]:
     observed = fit.model.observed()
     name = next(iter(observed)) if response is None else response
     return name, np.asarray(observed[name], dtype=float)

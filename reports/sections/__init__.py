@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..plain import Summary
+from ..cells.plain import Summary
 from . import (
     accuracy,
     calibration,
@@ -28,7 +28,7 @@ from . import (
 )
 
 if TYPE_CHECKING:
-    from bayesvb.fit import Fit
+    from bayesvb.results.base import AbstractFit
 
 __all__ = ["SECTIONS", "Section"]
 
@@ -46,7 +46,7 @@ class Section:
     """
 
     title: str
-    summary: Callable[[Fit], Summary | None]
+    summary: Callable[[AbstractFit], Summary | None]
 
 
 SECTIONS = {

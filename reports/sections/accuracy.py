@@ -9,30 +9,31 @@ import pandas as pd
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from bayesvb.affordable import Sample, criteria_at, sample
-from bayesvb.case_weights import sum_and_error
-from bayesvb.elpd import Elpd
+from bayesvb.data.case_weights import sum_and_error
+from bayesvb.evaluation.elpd import Elpd
+from bayesvb.results.linear_baseline import linear_baseline
+from bayesvb.results.subsampling import RowSample, criteria_at, sample
 
-from ..baseline import baseline
-from ..checks import Verdict, check
-from ..figures import BAD, BAND, LINE, MOST_MARKS, POINT, axes_of, drawn
-from ..numerals import counted, numeral, percent
-from ..plain import Summary
-from ..sampling import ROWS_LEFT_OUT, choice_words, regresses
-from ..tables import table
+from ..cells.checks import Verdict, check
+from ..cells.numerals import counted, numeral, percent
+from ..cells.plain import Summary
+from ..cells.tables import table
+from ..figures.svg import BAD, BAND, LINE, MOST_MARKS, POINT, axes_of, drawn
+from ..rows.sampling import ROWS_LEFT_OUT, choice_words, regresses
 
 if TYPE_CHECKING:
-    from bayesvb.fit import Fit
+    from bayesvb.results.base import AbstractFit
 
 MANY = 0.05
 """Share of rows with a high Pareto k from which it is a problem."""
 
 MOST_COLUMNS = 6
+
 LISTED = 20
 """High-k rows that are listed, the worst first."""
 
 
-def summary(fit: Fit) -> Summary | None:
+def summary(fit: AbstractFit) -> Summary | None:
     """LOO and WAIC, Pareto k by row, and the comparison with least squares; None for classes.
 
     Rows of classes are really left out, in the section on classification.
@@ -41,11 +42,13 @@ def summary(fit: Fit) -> Summary | None:
         return None
     chosen = sample(fit, ROWS_LEFT_OUT)
     loo, waic = criteria_at(fit, chosen.at)
-    linear = baseline(fit) if regresses(fit) else None
+    linear = linear_baseline(fit) if regresses(fit) else None
     straight = None if linear is None else linear[chosen.at]
     k = np.nan_to_num(np.asarray(loo.pareto_k, dtype=float), nan=-np.inf)
     narrow = fit.covariance == "mean-field"
-    checks = [_left_out() if loo.by_folds else _trusted(k, loo.good_k, narrow=narrow)]
+    checks = [_left_out() if loo.by_folds else trusted(k, loo.good_k, narrow=narrow)]
+    if regresses(fit):
+        checks.append(better_than_linear(loo, straight, fit.core.n_components))
     return {
         "n_rows": len(chosen.at),
         "rows_note": choice_words(chosen),
@@ -58,7 +61,7 @@ def summary(fit: Fit) -> Summary | None:
         "k": None if loo.by_folds else _figure(k, loo.good_k, chosen),
         "high": _high(fit, chosen, loo, k),
         "baseline_missing": regresses(fit) and straight is None,
-        "checks": [*checks, *_worth_it(fit, loo, straight)] if regresses(fit) else checks,
+        "checks": checks,
     }
 
 
@@ -71,7 +74,7 @@ def _line(
 
 
 def _table(
-    loo: Elpd, waic: Elpd, straight: Float[np.ndarray, " rows"] | None, chosen: Sample
+    loo: Elpd, waic: Elpd, straight: Float[np.ndarray, " rows"] | None, chosen: RowSample
 ) -> Summary:
     weights = _weights(loo)
     rows = {"this fit, LOO": _line(loo.pointwise, weights, loo.p)}
@@ -105,7 +108,8 @@ def _left_out() -> Summary:
                  threshold="ok: the ascent went on without the rows", reach="accuracy")  # fmt: skip
 
 
-def _trusted(k: Float[np.ndarray, " rows"], good: float, *, narrow: bool) -> Summary:
+def trusted(k: Float[np.ndarray, " rows"], good: float, *, narrow: bool) -> Summary:
+    """The check whether leave-one-out densities can be trusted, from the Pareto k of the rows."""
     high = int((k > good).sum())
     verdict: Verdict = "ok" if not high else "look"
     if high / len(k) > MANY or (k > 1.0).any():
@@ -123,12 +127,15 @@ def _trusted(k: Float[np.ndarray, " rows"], good: float, *, narrow: bool) -> Sum
                  reach="accuracy")  # fmt: skip
 
 
-def _worth_it(fit: Fit, loo: Elpd, straight: Float[np.ndarray, " rows"] | None) -> list[Summary]:
+def better_than_linear(
+    loo: Elpd, straight: Float[np.ndarray, " rows"] | None, n_components: int
+) -> Summary:
+    """The check whether rows left out are predicted better than by least squares."""
     name = "Better than a linear model"
     threshold = "ok: LOO elpd higher by more than 2 se; problem: lower by more than 2 se"
     if straight is None or np.isfinite(straight).sum() < 2:
         reading = "Least squares cannot be left out row by row with so few rows or such terms."
-        return [check(name, "look", "–", reading=reading, threshold=threshold)]
+        return check(name, "look", "–", reading=reading, threshold=threshold)
     known = np.isfinite(straight)
     gain, se = sum_and_error((loo.pointwise - straight)[known], _weights(loo)[known])
     verdict: Verdict = "ok" if gain > 2 * se else "problem" if gain < -2 * se else "look"
@@ -138,13 +145,13 @@ def _worth_it(fit: Fit, loo: Elpd, straight: Float[np.ndarray, " rows"] | None) 
         "simpler model may do.",
         "problem": "A straight regression with the same terms predicts better.",
     }[verdict]
-    if fit.core.n_components == 1 and verdict == "look":
+    if n_components == 1 and verdict == "look":
         verdict, reading = "ok", "With one component the fit is a linear model: no difference."
     value = f"{numeral(gain, 1)} (se {numeral(se, 1)})"
-    return [check(name, verdict, value, reading=reading, threshold=threshold)]
+    return check(name, verdict, value, reading=reading, threshold=threshold)
 
 
-def _figure(k: Float[np.ndarray, " rows"], good: float, chosen: Sample) -> Summary:
+def _figure(k: Float[np.ndarray, " rows"], good: float, chosen: RowSample) -> Summary:
     shown = np.maximum(k, -0.5)
     high = k > good
 
@@ -165,7 +172,9 @@ def _figure(k: Float[np.ndarray, " rows"], good: float, chosen: Sample) -> Summa
     return drawn(draw, alt=alt, caption=caption)
 
 
-def _high(fit: Fit, chosen: Sample, loo: Elpd, k: Float[np.ndarray, " rows"]) -> Summary | None:
+def _high(
+    fit: AbstractFit, chosen: RowSample, loo: Elpd, k: Float[np.ndarray, " rows"]
+) -> Summary | None:
     worst = [i for i in np.argsort(-k)[:LISTED] if k[i] > loo.good_k]
     if not worst:
         return None

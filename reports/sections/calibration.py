@@ -10,30 +10,31 @@ import pandas as pd
 from jaxtyping import Float, Int
 from matplotlib.figure import Figure
 
-from bayesvb.affordable import sample
-from bayesvb.calibration import Calibration, PitEcdf, calibration
+from bayesvb.evaluation.calibration import Calibration, PitEcdf, calibration
+from bayesvb.results.subsampling import sample
 
-from ..checks import Verdict, check
-from ..figures import BAND, INK, LINE, axes_of, drawn
-from ..numerals import numeral, percent
-from ..plain import Summary
-from ..profiles import covariate, labels, most_moving, quantiles_moved
-from ..sampling import ROWS_CHECKED, choice_words, predictive_at, regresses
-from ..scatter import level_axis
-from ..tables import table
+from ..cells.checks import Verdict, check
+from ..cells.numerals import numeral, percent
+from ..cells.plain import Summary
+from ..cells.tables import table
+from ..figures.scatter import level_axis
+from ..figures.svg import BAND, INK, LINE, axes_of, drawn
+from ..rows.profiles import covariate, labels, most_moving, quantiles_moved
+from ..rows.sampling import ROWS_CHECKED, choice_words, predictive_at, regresses
 
 if TYPE_CHECKING:
-    from bayesvb.fit import Fit
+    from bayesvb.results.base import AbstractFit
 
 BINS = 6
 """Bins of a covariate with about as many rows each."""
 
 FEWEST_IN_BIN = 10
+
 CLEARLY = 1e-3
 """p-value of uniform PIT values below which it is a problem."""
 
 
-def summary(fit: Fit) -> Summary | None:
+def summary(fit: AbstractFit) -> Summary | None:
     """PIT, coverage and CRPS of each response, with a check."""
     if not regresses(fit):
         return None
@@ -52,20 +53,23 @@ def summary(fit: Fit) -> Summary | None:
             {"name": name, **_of(one, given[name]), "bins": _bins(fit, chosen.at, name, one.pit)}
             for name, one in found.items()
         ],
-        "checks": [_check(one, f" of {name}" if several else "") for name, one in found.items()],
+        "checks": [
+            calibrated(one, f" of {name}" if several else "") for name, one in found.items()
+        ],
     }
 
 
 def _of(one: Calibration, values: Float[np.ndarray, " rows"]) -> Summary:
     alone = _unconditional_crps(values)
     mean = float(one.crps.mean())
+    finite = bool(np.isfinite(mean))  # it is not where tails are heavier than any moment
     return {
         "p_value": one.p_value,
         "inside": one.ecdf.inside,
-        "crps": mean,
-        "crps_se": one.crps.std(ddof=1) / np.sqrt(len(values)),
+        "crps": mean if finite else None,
+        "crps_se": one.crps.std(ddof=1) / np.sqrt(len(values)) if finite else None,
         "crps_without_covariates": alone,
-        "crps_skill": 1.0 - mean / alone if alone > 0.0 else None,
+        "crps_skill": 1.0 - mean / alone if finite and alone > 0.0 else None,
         "ecdf": _ecdf(one.ecdf),
         "coverage": _coverage(one),
     }
@@ -78,7 +82,8 @@ def _unconditional_crps(values: Float[np.ndarray, " rows"]) -> float:
     return float((ranks @ np.sort(values)) / n**2)
 
 
-def _check(one: Calibration, whose: str) -> Summary:
+def calibrated(one: Calibration, whose: str) -> Summary:
+    """The check whether predicted probabilities are right; ``whose`` ends its name."""
     cover = one.coverage
     off = np.abs(cover.observed - cover.prob) / cover.standard_error
     verdict: Verdict = "ok" if one.ecdf.inside and off.max() <= 2.0 else "look"
@@ -147,7 +152,7 @@ def _coverage(one: Calibration) -> Summary:
 
 
 def _bins(
-    fit: Fit, at: Int[np.ndarray, " rows"], name: str, pit: Float[np.ndarray, " rows"]
+    fit: AbstractFit, at: Int[np.ndarray, " rows"], name: str, pit: Float[np.ndarray, " rows"]
 ) -> Summary | None:
     """Quartiles of the PIT values by bins of the covariate that moves the response most."""
     along = most_moving(fit, quantiles_moved, name)
@@ -158,14 +163,14 @@ def _bins(
     if len(groups) < 2:
         return None
     quartiles = np.array([np.quantile(pit[rows], [0.25, 0.5, 0.75]) for rows in groups.values()])
-    slack = np.array([2.0 * np.sqrt(0.25 / len(rows)) for rows in groups.values()])
+    bound_gap = np.array([2.0 * np.sqrt(0.25 / len(rows)) for rows in groups.values()])
 
     def draw(figure: Figure) -> None:
         axes = axes_of(figure, x=along, y="PIT value")
         for height in (0.25, 0.5, 0.75):
             axes.axhline(height, color=LINE, linewidth=1.0, zorder=1)
         x = np.arange(len(groups), dtype=float)
-        axes.bar(x, 2.0 * slack, bottom=0.5 - slack, width=0.7, color=BAND, alpha=0.14)
+        axes.bar(x, 2.0 * bound_gap, bottom=0.5 - bound_gap, width=0.7, color=BAND, alpha=0.14)
         axes.vlines(x, quartiles[:, 0], quartiles[:, 2], color=BAND, linewidth=2.0)
         axes.plot(x, quartiles[:, 1], "o", color=INK, markersize=5)
         level_axis(axes, list(groups))

@@ -10,22 +10,22 @@ from jaxtyping import Float, Int
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bayesvb.affordable import Sample, sample
-from bayesvb.named_draws import count
-from bayesvb.summary import PROB
+from bayesvb.distributions.intervals import PROB
+from bayesvb.results.named_draws import count
+from bayesvb.results.subsampling import RowSample, sample
 
-from ..figures import colour, dash, drawn, marker, shortened
-from ..numerals import percent
-from ..plain import Summary
-from ..profiles import MOST_COMPARED, Profile, covariate, labels, most_moving, profile
-from ..regions import regions
-from ..sampling import POINTS_SHOWN, choice_note
-from ..scatter import level_axis, places
-from ..spacing import apart
-from ..tables import table
+from ..cells.numerals import percent
+from ..cells.plain import Summary
+from ..cells.tables import table
+from ..figures.class_regions import regions
+from ..figures.label_spacing import apart
+from ..figures.scatter import level_axis, places
+from ..figures.svg import colour, dash, drawn, marker, shortened
+from ..rows.profiles import MOST_COMPARED, Profile, covariate, labels, most_moving, profile
+from ..rows.sampling import POINTS_SHOWN, choice_note
 
 if TYPE_CHECKING:
-    from bayesvb.fit import Fit
+    from bayesvb.results.base import AbstractFit
 
 BAND_DRAWS = 200
 """Draws behind the bands."""
@@ -46,7 +46,7 @@ PLACES = (0.05, 0.25, 0.5, 0.75, 0.95)
 """Quantiles of the covariate at which the table gives probabilities."""
 
 
-def summary(fit: Fit) -> Summary | None:
+def summary(fit: AbstractFit) -> Summary | None:
     """Curves with bands, a table and, of two numbers, the regions of the classes."""
     design = fit.model.design
     if not design.levels:
@@ -61,7 +61,7 @@ def summary(fit: Fit) -> Summary | None:
         "regions": regions(fit),
     }
     if along is None:
-        rows = design.frame.iloc[[0]]
+        rows = design.data_at(np.arange(1))
         return {**found, "curves": None, "table": _table(pd.Index(["every row"]), fit, rows, "")}
     whole = profile(fit, along)
     few = profile(fit, along, _places(design.frame, whole))
@@ -73,7 +73,7 @@ def summary(fit: Fit) -> Summary | None:
     }
 
 
-def probabilities_moved(fit: Fit, frame: pd.DataFrame, response: str) -> float:
+def probabilities_moved(fit: AbstractFit, frame: pd.DataFrame, response: str) -> float:
     """Largest change of a class probability over these rows."""
     return float(np.ptp(fit.predict(frame, kind="probability").to_numpy(), axis=0).max())
 
@@ -86,16 +86,16 @@ def _places(frame: pd.DataFrame, whole: Profile) -> list[object]:
     return [float(value) for value in dict.fromkeys(found)]
 
 
-def _band(fit: Fit, frame: pd.DataFrame) -> Float[np.ndarray, "3 rows classes"]:
+def _band(fit: AbstractFit, frame: pd.DataFrame) -> Float[np.ndarray, "3 rows classes"]:
     """Predictive probabilities, and the ends of their intervals."""
     n_draws = min(BAND_DRAWS, count(fit.draws))
     found = fit.predict(frame, kind="probability", prob=PROB, n=n_draws).to_numpy()
     return np.asarray(np.moveaxis(found.reshape(len(frame), -1, 3), 2, 0))
 
 
-def _table(index: pd.Index, fit: Fit, frame: pd.DataFrame, fixed: str) -> Summary:
+def _table(index: pd.Index, fit: AbstractFit, frame: pd.DataFrame, fixed: str) -> Summary:
     mean, low, high = _band(fit, frame)
-    levels = fit.model.design.levels
+    levels = fit.model.design.class_labels
     narrow = len(levels) <= MOST_INTERVALS
     columns: dict[str, object] = {}
     for k, level in enumerate(levels[:MOST_LEVELS]):
@@ -123,8 +123,8 @@ def _shown(band: Float[np.ndarray, "3 rows classes"]) -> list[int]:
     return sorted(np.argsort(-moved, kind="stable")[:MOST_CURVES].tolist())
 
 
-def _curves(fit: Fit, rows: Profile) -> Summary:
-    levels = fit.model.design.levels
+def _curves(fit: AbstractFit, rows: Profile) -> Summary:
+    levels = fit.model.design.class_labels
     band = _band(fit, rows.frame)
     shown, one = _shown(band), rows.covariate
     chosen = sample(fit, POINTS_SHOWN)
@@ -196,7 +196,7 @@ def _named(
                       color=colour(k), fontsize=9, annotation_clip=False)  # fmt: skip
 
 
-def _strips(axes: Axes, fit: Fit, rows: Profile, chosen: Sample) -> None:
+def _strips(axes: Axes, fit: AbstractFit, rows: Profile, chosen: RowSample) -> None:
     """One strip per class with a mark for each of its rows."""
     design, one = fit.model.design, rows.covariate
     x = places(design.frame, covariate(design.frame, one.name), chosen.at)
@@ -204,14 +204,16 @@ def _strips(axes: Axes, fit: Fit, rows: Profile, chosen: Sample) -> None:
     # the golden ratio spreads consecutive rows evenly, and the same way each time
     spread = (np.arange(len(x)) * 0.6180339887498949) % 1.0
     height = codes + 0.56 * (spread - 0.5)
-    for k in range(len(design.levels)):
+    for k in range(len(design.class_labels)):
         own = codes == k
         # short strokes in one path are a tenth of the size of as many marks
         ends = np.stack([height[own] - DOT, height[own] + DOT, np.full(own.sum(), np.nan)])
         axes.plot(np.repeat(x[own], 3), ends.T.ravel(), color=colour(k), linewidth=2.2, alpha=0.75,
                   solid_capstyle="butt")  # fmt: skip
-    axes.set_yticks(range(len(design.levels)), [shortened(str(one), 18) for one in design.levels])
-    axes.set_ylim(len(design.levels) - 0.5, -0.5)
+    axes.set_yticks(
+        range(len(design.class_labels)), [shortened(str(one), 18) for one in design.class_labels]
+    )
+    axes.set_ylim(len(design.class_labels) - 0.5, -0.5)
     axes.spines["left"].set_visible(False)
     axes.tick_params(axis="y", length=0)
     if one.discrete:

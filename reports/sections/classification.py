@@ -8,20 +8,21 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from bayesvb.engines.held_out import FOLDS
-from bayesvb.metrics import calibration_error, confusion, scores
+from bayesvb.engines.folds import FOLDS
+from bayesvb.evaluation.classification import calibration_error, confusion, scores
+from bayesvb.evaluation.reliability import SETS, Reliability, reliability
+from bayesvb.results.class_folds import HeldOutClasses, held_out_classes
+from bayesvb.results.multinomial_baseline import multinomial_baseline
+from bayesvb.streams import Streams
 
-from ..checks import Verdict, check
-from ..held_out import HeldOut, held_out
-from ..isotonic import SETS, Reliability, reliability
-from ..logistic import logistic_baseline
-from ..numerals import numeral
-from ..plain import Summary
-from ..reliability_panels import panels
-from ..tables import shaded, table
+from ..cells.checks import Verdict, check
+from ..cells.numerals import numeral
+from ..cells.plain import Summary
+from ..cells.tables import shaded, table
+from ..figures.reliability import panels
 
 if TYPE_CHECKING:
-    from bayesvb.fit import Fit
+    from bayesvb.results.base import AbstractFit
 
 Probabilities = Float[np.ndarray, "rows classes"]
 
@@ -38,19 +39,19 @@ MOST_ROWS = 5000
 """Rows behind the curves; more make them no clearer."""
 
 
-def summary(fit: Fit) -> Summary | None:
+def summary(fit: AbstractFit) -> Summary | None:
     """Scores beside those of simpler predictions, reliability and confusion."""
     levels = fit.model.design.levels
     if not levels:
         return None
-    found = held_out(fit)
+    found = held_out_classes(fit)
     linear, why = None, "no row was left out"
     if found.folds is not None:
-        linear, why = logistic_baseline(fit, found.folds)
+        linear, why = multinomial_baseline(fit, found.folds)
     curves = _reliability(fit, found)
-    checks = [_calibrated(curves, len(found.codes))]
+    checks = [calibrated(curves)]
     if linear is not None:
-        checks.append(_worth_it(found, linear))
+        checks.append(better_than_linear(found, linear))
     return {
         "n_rows": len(found.codes),
         "folds": FOLDS if found.folds is not None else None,
@@ -67,15 +68,15 @@ def summary(fit: Fit) -> Summary | None:
     }
 
 
-def _reliability(fit: Fit, found: HeldOut) -> Reliability:
-    rng = np.random.default_rng([fit.seed, len(found.codes)])
+def _reliability(fit: AbstractFit, found: HeldOutClasses) -> Reliability:
+    rng = Streams(fit.seed).reliability(len(found.codes))
     at = np.arange(len(found.codes))
     if len(at) > MOST_ROWS:
         at = np.sort(rng.choice(at, MOST_ROWS, replace=False))
     return reliability(found.probabilities[at], found.codes[at], rng)
 
 
-def _scores(found: HeldOut, linear: Probabilities | None, n_classes: int) -> Summary:
+def _scores(found: HeldOutClasses, linear: Probabilities | None, n_classes: int) -> Summary:
     shares = np.bincount(found.codes, minlength=n_classes) / len(found.codes)
     left_out = found.folds is not None
     given = {"this fit, left out": found.probabilities} if left_out else {}
@@ -106,7 +107,8 @@ def _line(p: Probabilities, codes: Int[np.ndarray, " rows"]) -> dict[str, float]
             "brier": mean.brier, "error": off.error, "debiased": off.debiased}  # fmt: skip
 
 
-def _calibrated(curves: Reliability, n_rows: int) -> Summary:
+def calibrated(curves: Reliability) -> Summary:
+    """The check whether class probabilities are right."""
     p = curves.p_value
     verdict: Verdict = "ok" if p >= LIKELY else "look" if p >= CLEARLY else "problem"
     reading = {
@@ -120,7 +122,8 @@ def _calibrated(curves: Reliability, n_rows: int) -> Summary:
                  reading=reading, threshold=threshold)  # fmt: skip
 
 
-def _worth_it(found: HeldOut, linear: Probabilities) -> Summary:
+def better_than_linear(found: HeldOutClasses, linear: Probabilities) -> Summary:
+    """The check whether rows left out are predicted better than by multinomial regression."""
     at = np.arange(len(found.codes))
     with np.errstate(divide="ignore"):
         ours = np.log(found.probabilities[at, found.codes])
@@ -163,7 +166,7 @@ def _parts(
                  decimals=dict.fromkeys(list(frame.columns)[1:], 4))  # fmt: skip
 
 
-def _confusion(levels: tuple[str, ...], found: HeldOut) -> Summary:
+def _confusion(levels: tuple[str, ...], found: HeldOutClasses) -> Summary:
     counts = confusion(found.probabilities, found.codes)
     names = [str(level) for level in levels]
     often = np.sort(np.argsort(-counts.sum(axis=1), kind="stable")[:MOST_CLASSES])

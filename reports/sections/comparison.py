@@ -10,22 +10,22 @@ import pandas as pd
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from bayesvb.affordable import Sample, criteria_at, folds_affordable, sample
-from bayesvb.comparison import check_comparable, folds_for_all
-from bayesvb.elpd import Elpd, compare
 from bayesvb.errors import DataError
+from bayesvb.evaluation.elpd import Elpd, compare
+from bayesvb.results.comparison import check_comparable, folds_for_all
+from bayesvb.results.subsampling import RowSample, criteria_at, folds_affordable, sample
 
-from ..figures import BAND, INK, LINE, MOST_MARKS, POINT, axes_of, drawn, marker, shortened
-from ..numerals import counted, numeral
-from ..plain import Summary
-from ..sampling import ROWS_LEFT_OUT, choice_note, choice_words
-from ..tables import table
+from ..cells.numerals import counted, numeral
+from ..cells.plain import Summary
+from ..cells.tables import table
+from ..figures.svg import BAND, INK, LINE, MOST_MARKS, POINT, axes_of, drawn, marker, shortened
+from ..rows.sampling import ROWS_LEFT_OUT, choice_note, choice_words
 
 if TYPE_CHECKING:
-    from bayesvb.fit import Fit
+    from bayesvb.results.base import AbstractFit
 
 
-def comparison(fits: Mapping[str, Fit]) -> Summary:
+def comparison(fits: Mapping[str, AbstractFit]) -> Summary:
     """Table of the fits, best first, and where they differ."""
     try:
         check_comparable(fits)
@@ -41,7 +41,7 @@ def comparison(fits: Mapping[str, Fit]) -> Summary:
         "models": _models(fits),
         "rows_note": choice_words(chosen),
         "best": best,
-        "reading": _reading(frame),
+        "reading": reading(frame),
         "left_out": _left_out(fits, folds=folds),
         "table": _table(frame, chosen, folds=folds),
         "differences": _differences(frame),
@@ -51,17 +51,17 @@ def comparison(fits: Mapping[str, Fit]) -> Summary:
 
 def compare_elpds(found: Mapping[str, Elpd]) -> pd.DataFrame:
     """Table of ``bayesvb.compare`` from results that are there already."""
-    from bayesvb.elpd import elpd_data
+    from bayesvb.evaluation.elpd import elpd_data
 
     return compare({name: elpd_data(one) for name, one in found.items()})
 
 
-def _models(fits: Mapping[str, Fit]) -> Summary:
+def _models(fits: Mapping[str, AbstractFit]) -> Summary:
     rows = {
         name: {
             "formula": fit.model.formula.canonical(),
             "model": fit.model.description(),
-            "rows used": len(fit.model.design.frame),
+            "rows used": fit.model.design.n_rows,
             "converged": fit.converged,
         }
         for name, fit in fits.items()
@@ -70,7 +70,8 @@ def _models(fits: Mapping[str, Fit]) -> Summary:
     return table(frame, "Fits of this report.")
 
 
-def _reading(frame: pd.DataFrame) -> str:
+def reading(frame: pd.DataFrame) -> str:
+    """How the best fit stands to the second, in words."""
     best, second = frame.index[:2]
     gap, se = -float(frame["elpd_diff"].iloc[1]), float(frame["dse"].iloc[1])
     clear = gap > 2.0 * se
@@ -78,7 +79,7 @@ def _reading(frame: pd.DataFrame) -> str:
     return f"{best} is {how} {second}: {numeral(gap, 1)} nats (se {numeral(se, 1)})."
 
 
-def _left_out(fits: Mapping[str, Fit], *, folds: bool) -> str:
+def _left_out(fits: Mapping[str, AbstractFit], *, folds: bool) -> str:
     """How rows were left out, if one of the fits is a network."""
     if folds:
         return (
@@ -93,7 +94,7 @@ def _left_out(fits: Mapping[str, Fit], *, folds: bool) -> str:
     return ""
 
 
-def _table(frame: pd.DataFrame, chosen: Sample, *, folds: bool) -> Summary:
+def _table(frame: pd.DataFrame, chosen: RowSample, *, folds: bool) -> Summary:
     caption = (
         "Log densities of rows that were left out, in nats, the best fit first. Difference and its "
         "se are against the best; weight: share in the best combination of the fits (stacking); p: "
@@ -130,7 +131,7 @@ def _differences(frame: pd.DataFrame) -> Summary:
     return drawn(draw, alt=alt, caption=caption, size=(5.4, max(1.9, 1.1 + 0.32 * len(frame))))
 
 
-def _pointwise(found: Mapping[str, Elpd], pair: tuple[str, str], chosen: Sample) -> Summary:
+def _pointwise(found: Mapping[str, Elpd], pair: tuple[str, str], chosen: RowSample) -> Summary:
     best, second = pair
     gain: Float[np.ndarray, " rows"] = found[best].pointwise - found[second].pointwise
 

@@ -9,19 +9,19 @@ import pandas as pd
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from bayesvb.plots import marks
-from bayesvb.summary import PROB
+from bayesvb.distributions.intervals import PROB
+from bayesvb.drawing import marks
 
-from ..figures import axes_of, colour, drawn
-from ..numerals import counted, percent
-from ..plain import Summary
-from ..profiles import Profile, most_moving, profile, weights_moved
-from ..sampling import component_weights, gated
-from ..scatter import level_axis
-from ..tables import after_uncertainty, shaded, table
+from ..cells.numerals import counted, percent
+from ..cells.plain import Summary
+from ..cells.tables import after_uncertainty, shaded, table
+from ..figures.scatter import level_axis
+from ..figures.svg import axes_of, colour, drawn
+from ..rows.profiles import Profile, most_moving, profile, weights_moved
+from ..rows.sampling import component_weights, gated
 
 if TYPE_CHECKING:
-    from bayesvb.fit import Fit
+    from bayesvb.results.base import AbstractFit
 
 BAND_DRAWS = 400
 """Draws behind the bands of the weights."""
@@ -30,9 +30,10 @@ OCCUPIED = 0.01
 """Weight which a component must have somewhere to be drawn."""
 
 
-def summary(fit: Fit) -> Summary | None:
+def summary(fit: AbstractFit) -> Summary | None:
     """Table of the components, and their weights along the covariate that moves them most."""
-    if "share" not in fit.model.named_draws(fit).values:
+    named = fit.model.named_draws(fit)
+    if "share" not in named.values:
         return None
     frame = fit.components()
     several = fit.core.n_components > 1
@@ -40,7 +41,7 @@ def summary(fit: Fit) -> Summary | None:
     name = most_moving(fit, weights_moved) if several and gated(fit) else None
     return {
         "prob": PROB,
-        "table": _table(frame),
+        "table": _table(frame, named.texts["sigma"].caption if "sigma" in frame else ""),
         "empty": empty,
         "moved_by": name,
         "compared": len(fit.model.design.covariates),
@@ -51,7 +52,7 @@ def summary(fit: Fit) -> Summary | None:
     }
 
 
-def _table(frame: pd.DataFrame) -> Summary:
+def _table(frame: pd.DataFrame, noise: str) -> Summary:
     interval = f"{percent(PROB)} interval"
     columns: dict[str, object] = {}
     for name in ("share", "rows", "separation", "sigma"):
@@ -70,15 +71,17 @@ def _table(frame: pd.DataFrame) -> Summary:
               "rows": "rows (most likely)"}  # fmt: skip
     decimals: dict[str, Any] = {"share": 3, "share_interval": 3, "separation": 2}
     if "sigma" in frame:
-        caption += " σ: noise, in units of the response."
+        caption += f" σ: {noise[:1].lower()}{noise[1:]}."
         wide = (frame["sigma_upper"] - frame["sigma_lower"]).to_numpy(dtype=float)
-        decimals["sigma"] = decimals["sigma_interval"] = after_uncertainty(wide)
+        decimals["sigma"] = decimals["sigma_interval"] = after_uncertainty(
+            wide, frame["sigma"].to_numpy()
+        )
     return table(pd.DataFrame(columns), caption, titles=titles, decimals=decimals)
 
 
-def _served(fit: Fit) -> Summary:
+def _served(fit: AbstractFit) -> Summary:
     """Rows of each class by their most likely component."""
-    levels, chosen = fit.model.design.levels, fit.responsibilities()
+    levels, chosen = fit.model.design.class_labels, fit.responsibilities()
     likely = np.asarray(chosen.columns)[chosen.to_numpy().argmax(axis=1)]
     codes = np.asarray(fit.model.design.response, dtype=int)
     counts = pd.crosstab(likely, codes).reindex(columns=range(len(levels)), fill_value=0)
@@ -91,12 +94,12 @@ def _served(fit: Fit) -> Summary:
     return shaded(counts, caption, corner="component", across="class")
 
 
-def _weights(fit: Fit, rows: Profile) -> Summary:
+def _weights(fit: AbstractFit, rows: Profile) -> Summary:
     n_draws = min(BAND_DRAWS, len(fit.draws["gate"]))
     draws = fit.weights_at(rows.frame, draws=n_draws)
     mean = component_weights(fit, rows.frame)
     low, high = np.quantile(draws, [(1 - PROB) / 2, (1 + PROB) / 2], axis=0)
-    shown = [k for k in range(fit.model.n_components) if mean[k].max() >= OCCUPIED]
+    shown = [k for k in range(fit.model.size) if mean[k].max() >= OCCUPIED]
 
     def draw(figure: Figure) -> None:
         axes = axes_of(figure, x=rows.covariate.name, y="weight of the component", grid="y")
@@ -111,7 +114,7 @@ def _weights(fit: Fit, rows: Profile) -> Summary:
             level_axis(axes, rows.values)
         figure.legend(loc="outside upper center", ncols=min(len(shown), 6), title="component")
 
-    left = fit.model.n_components - len(shown)
+    left = fit.model.size - len(shown)
     hidden = (
         f" {counted(left, 'component')} below {percent(OCCUPIED)} everywhere not drawn."
         if left

@@ -8,20 +8,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.figure import Figure
 
-from bayesvb.affordable import affordable_khat
-from bayesvb.named_draws import count
-from bayesvb.pruning import number_before
-from bayesvb.workbench.normal import Normal
+from bayesvb.results.base import number_before
+from bayesvb.results.capabilities import HasExactPosterior
+from bayesvb.results.named_draws import count
+from bayesvb.results.subsampling import khat_within
 
-from ..checks import Verdict, check, graded
-from ..figures import BAND, MUTE, axes_of, drawn
-from ..numerals import counted, numeral
-from ..plain import Summary
-from ..tables import table
-from .model import n_components_of
+from ..cells.checks import Verdict, check, graded
+from ..cells.numerals import counted, numeral
+from ..cells.plain import Summary
+from ..cells.tables import table
+from ..figures.svg import BAND, MUTE, axes_of, drawn
 
 if TYPE_CHECKING:
-    from bayesvb.fit import Fit
+    from bayesvb.results.base import AbstractFit
 
 NEAR = 1.0
 """Nats of the lower bound by which restarts may differ and still agree."""
@@ -32,29 +31,20 @@ LEAST = 1e-3
 KHAT_BUDGET = 3e7
 """Likelihoods (rows x components x draws) that k-hat may cost: about ten seconds."""
 
-FACTORS = {
-    "ConditionalMixtureNetwork": "experts, gate, output layer, and the latent vector and component "
-    "of each row",
-    "DensityRegression": "coefficients of the experts and of the gate",
-    "GaussianMixture": "the components, their weights, and the component of each row",
-    "BayesianPCA": "the loadings, their relevances, and the scores of each row",
-    "Normal": "mean and precision",
-}
-"""Model -> what has independent factors."""
 
-
-def summary(fit: Fit) -> Summary:
+def summary(fit: AbstractFit) -> Summary:
     """Engine, restarts, trace and k-hat, with three checks."""
     bounds = fit.restarts.get("score", fit.restarts["elbo"]).to_numpy(dtype=float)
     bounds = bounds[:-1] if number_before(fit) else bounds  # those of the larger model agree or not
     near = int((bounds >= bounds.max() - NEAR).sum())
-    k, n_draws = affordable_khat(fit, KHAT_BUDGET)
+    k, n_draws = khat_within(fit, KHAT_BUDGET)
     fixed = bool(fit.core.starting_models(2))
-    agree = _combined(fit) if combines(fit) else _agree(near, bounds, fixed=fixed)
+    agree = _combined(fit) if combines(fit) else agreeing(near, bounds, fixed=fixed)
     checks = [_converged(fit), agree]
     return {
-        "factors": FACTORS.get(type(fit.model).__name__, "its parameters"),
-        "labelled": n_components_of(fit) > 1,
+        "factors": fit.model.factor_words,
+        "approach": fit.engine.description(fit.model.factor_words),
+        "labelled": fit.model.size > 1,
         "seed": fit.seed,
         "seconds": fit.seconds,
         "n_iter": fit.n_iter,
@@ -73,16 +63,16 @@ def summary(fit: Fit) -> Summary:
         "khat_draws": n_draws,
         "restarts": _restarts(fit, fixed=fixed),
         "trace": _trace(fit) if _climbed(fit) else None,
-        "checks": checks if isinstance(fit.model, Normal) else [*checks, _close(k, n_draws)],
+        "checks": checks if isinstance(fit.model, HasExactPosterior) else [*checks, close(k)],
     }
 
 
-def _last_gain(fit: Fit) -> float | None:
+def _last_gain(fit: AbstractFit) -> float | None:
     trace = fit.elbo_trace.to_numpy(dtype=float)
     return float(trace[-1] - trace[-2]) / fit.model.source.total_weight if len(trace) > 1 else None
 
 
-def _converged(fit: Fit) -> Summary:
+def _converged(fit: AbstractFit) -> Summary:
     name, threshold = "Converged", "the bound stops rising before the passes run out"
     value = counted(fit.n_iter, "pass", "passes")
     if fit.converged:
@@ -92,7 +82,8 @@ def _converged(fit: Fit) -> Summary:
     return check(name, "problem", value, reading=reading, threshold=threshold)
 
 
-def _agree(near: int, bounds: np.ndarray, *, fixed: bool) -> Summary:
+def agreeing(near: int, bounds: np.ndarray, *, fixed: bool) -> Summary:
+    """The check whether more than one restart led to the best optimum."""
     verdict: Verdict = "ok" if near >= 2 or fixed else "look"
     if fixed:
         reading = "The starts of this model do not depend on chance, and the best end is kept."
@@ -111,12 +102,12 @@ def _agree(near: int, bounds: np.ndarray, *, fixed: bool) -> Summary:
     return check("Restarts agree", verdict, value, reading=reading, threshold=threshold)
 
 
-def combines(fit: Fit) -> bool:
+def combines(fit: AbstractFit) -> bool:
     """Whether restarts were weighed by their predictions, rather than chosen by their bounds."""
     return "weight" in fit.restarts
 
 
-def _combined(fit: Fit) -> Summary:
+def _combined(fit: AbstractFit) -> Summary:
     n, n_all = len(fit.parts), len(fit.restarts)
     share = numeral(float(fit.restarts["weight"].max()), 2)
     reading = "They are weighed by what they predict: the bound does not rank their predictions."
@@ -130,7 +121,8 @@ def _combined(fit: Fit) -> Summary:
                  reading=reading, threshold="at least 2 are tried")  # fmt: skip
 
 
-def _close(k: float | None, n_draws: int) -> Summary:
+def close(k: float | None) -> Summary:
+    """The check whether the approximation is close to the posterior, by k-hat."""
     name, threshold = "Close to the posterior", "k-hat: ok up to 0.5, look up to 0.7"
     if k is None:
         reading = "Not computed: there are too many rows for it."
@@ -149,7 +141,7 @@ def _close(k: float | None, n_draws: int) -> Summary:
                  reach="parameters")  # fmt: skip
 
 
-def _restarts(fit: Fit, *, fixed: bool) -> Summary:
+def _restarts(fit: AbstractFit, *, fixed: bool) -> Summary:
     frame = fit.restarts.copy()
     frame.insert(list(frame).index("elbo"), "below", frame["elbo"].max() - frame["elbo"])
     if (frame["rows"] == fit.model.source.n_rows).all():
@@ -182,13 +174,13 @@ def _restarts(fit: Fit, *, fixed: bool) -> Summary:
     return table(frame, caption, titles=titles, decimals=digits)
 
 
-def _climbed(fit: Fit) -> bool:
+def _climbed(fit: AbstractFit) -> bool:
     """Whether there is a curve to be seen above the least difference that is drawn."""
     values = np.concatenate([np.asarray(trace, dtype=float) for trace in fit.traces.values()])
     return bool(np.ptp(values) > LEAST)
 
 
-def _trace(fit: Fit) -> Summary:
+def _trace(fit: AbstractFit) -> Summary:
     kept: int | str = "final" if "final" in fit.traces else fit.best_restart
     top = max(float(np.max(trace)) for trace in fit.traces.values())
 

@@ -9,14 +9,16 @@ import pandas as pd
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from bayesvb.affordable import sample
-from bayesvb.plots import marks
-from bayesvb.student_mixture import StudentMixture
+from bayesvb.distributions.student_mixture import StudentMixture
+from bayesvb.drawing import marks
+from bayesvb.results.subsampling import sample
 
-from ..figures import BAND, INK, LINE, POINT, axes_of, drawn
-from ..numerals import numeral, significant
-from ..plain import Summary
-from ..profiles import (
+from ..cells.numerals import numeral, significant
+from ..cells.plain import Summary
+from ..cells.tables import table
+from ..figures.scatter import cloud, level_axis
+from ..figures.svg import BAND, INK, LINE, POINT, axes_of, drawn
+from ..rows.profiles import (
     MOST_COMPARED,
     Covariate,
     Profile,
@@ -25,23 +27,23 @@ from ..profiles import (
     profile,
     quantiles_moved,
 )
-from ..sampling import POINTS_SHOWN, choice_note, predictive_at, regresses
-from ..scatter import cloud, level_axis
-from ..tables import table
+from ..rows.sampling import POINTS_SHOWN, choice_note, predictive_at, regresses
 
 if TYPE_CHECKING:
-    from bayesvb.fit import Fit
+    from bayesvb.results.base import AbstractFit
 
 PROBS = np.array([0.05, 0.25, 0.5, 0.75, 0.95])
+
 PLACES = (0.05, 0.25, 0.5, 0.75, 0.95)
 """Quantiles of the covariate at which whole densities are shown."""
 
 DENSITY_POINTS = 161
+
 MARGIN = 0.08
 """Part of the data's range by which axes go beyond it."""
 
 
-def summary(fit: Fit) -> Summary | None:
+def summary(fit: AbstractFit) -> Summary | None:
     """Bands, densities and a table for each response."""
     if not regresses(fit):
         return None
@@ -52,7 +54,7 @@ def summary(fit: Fit) -> Summary | None:
     }
 
 
-def _of(fit: Fit, number: int) -> Summary:
+def _of(fit: AbstractFit, number: int) -> Summary:
     design = fit.model.design
     name = design.response_names[number]
     values = np.asarray(design.response, dtype=float)[:, number]
@@ -94,7 +96,9 @@ def _limits(values: Float[np.ndarray, " rows"]) -> tuple[float, float]:
     return low - margin, high + margin
 
 
-def _bands(fit: Fit, curve: Profile, name: str, values: Float[np.ndarray, " rows"]) -> Summary:
+def _bands(
+    fit: AbstractFit, curve: Profile, name: str, values: Float[np.ndarray, " rows"]
+) -> Summary:
     found = fit.predictive(curve.frame, response=name).quantile(PROBS)
     chosen = sample(fit, POINTS_SHOWN)
     one = curve.covariate

@@ -9,21 +9,22 @@ import pandas as pd
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from bayesvb.affordable import sample
-from bayesvb.frames import kind_of
+from bayesvb.data.frames import kind_of
+from bayesvb.results.subsampling import sample
 
-from ..figures import BAND, POINT, axes_of, drawn
-from ..numerals import numeral, significant
-from ..plain import Summary
-from ..profiles import Covariate, covariate
-from ..sampling import POINTS_SHOWN, choice_note
-from ..scatter import cloud, level_axis
-from ..tables import table
+from ..cells.numerals import numeral, significant
+from ..cells.plain import Summary
+from ..cells.tables import table
+from ..figures.scatter import cloud, level_axis
+from ..figures.svg import BAND, POINT, axes_of, drawn
+from ..rows.profiles import Covariate, covariate
+from ..rows.sampling import POINTS_SHOWN, choice_note
 
 if TYPE_CHECKING:
-    from bayesvb.fit import Fit
+    from bayesvb.results.base import AbstractFit
 
 NUMBERS = ("min", "q25", "median", "q75", "max", "mean", "sd")
+
 TITLES = {"min": "smallest", "q25": "25 %", "median": "50 %", "q75": "75 %", "max": "largest",
           "levels": "levels (rows)"}  # fmt: skip
 
@@ -34,7 +35,7 @@ SHOWN_LEVELS = 8
 """Levels of a column that the table counts."""
 
 
-def summary(fit: Fit) -> Summary:
+def summary(fit: AbstractFit) -> Summary:
     """Rows, columns, and pictures of each response."""
     model = fit.model
     weights = None
@@ -42,7 +43,7 @@ def summary(fit: Fit) -> Summary:
         weights = {"total": model.weights.sum(), "smallest": model.weights.min(),
                    "largest": model.weights.max()}  # fmt: skip
     return {
-        "n_rows": len(model.design.frame),
+        "n_rows": model.design.n_rows,
         "n_left_out": model.design.n_missing,
         "n_gaps": sum(int(np.isnan(values).sum()) for values in model.observed().values()),
         "weights": weights,
@@ -53,14 +54,14 @@ def summary(fit: Fit) -> Summary:
     }
 
 
-def _drawable(fit: Fit) -> list[tuple[str, Float[np.ndarray, " rows"]]]:
+def _drawable(fit: AbstractFit) -> list[tuple[str, Float[np.ndarray, " rows"]]]:
     """Responses that are numbers: the table counts classes."""
     if fit.model.design.levels:
         return []
     return list(fit.model.observed().items())[:MOST_PICTURES]
 
 
-def _columns(fit: Fit) -> Summary:
+def _columns(fit: AbstractFit) -> Summary:
     design, observed = fit.model.design, fit.model.observed()
     role = "covariate" if design.response_names else "variable"
     roles = dict.fromkeys(design.covariates, role)
@@ -110,7 +111,7 @@ def _described(column: pd.Series, name: str) -> Summary:
     return {"type": kind, **empty, "levels": f"{len(counts)}: {', '.join(named)}{more}"}
 
 
-def _pictures(fit: Fit, name: str, values: Float[np.ndarray, " rows"]) -> Summary:
+def _pictures(fit: AbstractFit, name: str, values: Float[np.ndarray, " rows"]) -> Summary:
     pictures: Summary = {"histogram": _histogram(name, values), "scatter": None}
     others = [other for other in fit.model.design.covariates if other != name]
     if others:
@@ -137,7 +138,9 @@ def _histogram(name: str, values: Float[np.ndarray, " rows"]) -> Summary:
     return drawn(draw, alt=alt, caption=f"How often each value of {name} occurs.")
 
 
-def _scatter(fit: Fit, first: Covariate, name: str, values: Float[np.ndarray, " rows"]) -> Summary:
+def _scatter(
+    fit: AbstractFit, first: Covariate, name: str, values: Float[np.ndarray, " rows"]
+) -> Summary:
     chosen = sample(fit, POINTS_SHOWN)
     at = chosen.at
 

@@ -6,23 +6,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+import scipy.stats
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from scipy import stats
 
+from bayesvb.distributions.intervals import PROB
 from bayesvb.factors.normal_gamma import FactorisedNormalGamma, NormalGamma, ScalarGamma
-from bayesvb.models.univariate import Contours, contours
-from bayesvb.summary import PROB
-from bayesvb.workbench.normal import Normal
+from bayesvb.models.normal import Contours, contours
+from bayesvb.results.capabilities import HasExactPosterior
 
-from ..checks import check, graded
-from ..figures import colour, dash, drawn, shortened
-from ..numerals import numeral, percent, significant
-from ..plain import Summary
-from ..tables import table
+from ..cells.checks import check, graded
+from ..cells.numerals import numeral, percent, significant
+from ..cells.plain import Summary
+from ..cells.tables import table
+from ..figures.svg import colour, dash, drawn, shortened
 
 if TYPE_CHECKING:
-    from bayesvb.fit import Fit
+    from bayesvb.results.base import AbstractFit
 
 GRID = 121
 """Means and precisions of the grid under the contours."""
@@ -48,10 +48,10 @@ MASSES = np.array([0.99, 0.9, 0.5])
 """Probability inside the contours, were the distribution normal."""
 
 
-def summary(fit: Fit) -> Summary | None:
+def summary(fit: AbstractFit) -> Summary | None:
     """The alternation in pictures, both posteriors as a table, and their divergences."""
     model = fit.model
-    if not isinstance(model, Normal):
+    if not isinstance(model, HasExactPosterior):
         return None
     frame, cost = model.exact(fit), model.divergences(fit)
     width = (frame["upper"] - frame["lower"]).unstack("posterior")
@@ -64,12 +64,12 @@ def summary(fit: Fit) -> Summary | None:
         "width_of_sd": float(share["sigma"]),
         "steps": _steps(fit, model),
         "table": _table(frame),
-        "checks": [_close(share)],
+        "checks": [close(share)],
     }
 
 
-def _close(share: pd.Series) -> Summary:
-    """The check that k-hat makes for models without an exact answer."""
+def close(share: pd.Series) -> Summary:
+    """The check that k-hat makes for models without an exact answer, from shares of widths."""
     narrowest = float(share.min())
     verdict = graded(1.0 - narrowest, ok=0.05, look=0.2)
     reading = {
@@ -105,18 +105,18 @@ def start_of(exact: NormalGamma) -> FactorisedNormalGamma:
     return FactorisedNormalGamma(float(exact.mean - AWAY * sd), mean_precision, precision)
 
 
-def drawn_densities(model: Normal, fit: Fit) -> Contours:
+def drawn_densities(model: HasExactPosterior, fit: AbstractFit) -> Contours:
     """Log densities of exact and factorised posterior on a grid that holds nearly all of them."""
     exact = model.exact_posterior(fit)
     start, law = start_of(exact), exact.precision
     sd = 1.0 / np.sqrt(exact.strength * law.mean)
-    reach = float(stats.t.ppf(1.0 - OUTSIDE, 2.0 * law.shape))
+    reach = float(scipy.stats.t.ppf(1.0 - OUTSIDE, 2.0 * law.shape))
     left = start.mean - 3.2 / np.sqrt(start.mean_precision)
-    low = float(stats.gamma.ppf(OUTSIDE, law.shape) / law.rate)
-    high = float(stats.gamma.ppf(1.0 - OUTSIDE, law.shape) / start.precision.rate)
+    low = float(scipy.stats.gamma.ppf(OUTSIDE, law.shape) / law.rate)
+    high = float(scipy.stats.gamma.ppf(1.0 - OUTSIDE, law.shape) / start.precision.rate)
     return contours(
-        model.core,
-        fit.sums,
+        fit.core,
+        fit.stats,
         start,
         half_steps=HALF_STEPS,
         mean=np.linspace(min(left, exact.mean - reach * sd), exact.mean + reach * sd, GRID),
@@ -124,7 +124,7 @@ def drawn_densities(model: Normal, fit: Fit) -> Contours:
     )
 
 
-def _steps(fit: Fit, model: Normal) -> Summary:
+def _steps(fit: AbstractFit, model: HasExactPosterior) -> Summary:
     found = drawn_densities(model, fit)
     scale, centre = float(model.scaling.scale[0]), float(model.scaling.centre[0])
     x, y = found.mean * scale + centre, found.precision / scale**2
@@ -141,7 +141,7 @@ def _steps(fit: Fit, model: Normal) -> Summary:
                              linestyles=[line], linewidths=[1.3])  # fmt: skip
             axes.set_title(title)
             axes.locator_params(nbins=5)
-        name = shortened(model.design.response_names[0], 26)
+        name = shortened(fit.model.design.response_names[0], 26)
         figure.supxlabel(f"mean μ of {name}", fontsize=10)
         figure.supylabel("precision 1/σ²", fontsize=10)
         lines = [Line2D([], [], color=shade, linestyle=line) for _, shade, line in looks]

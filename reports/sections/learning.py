@@ -10,18 +10,18 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bayesvb.named_draws import PriorDraws
-from bayesvb.workbench.mixture_base import AbstractMixture
+from bayesvb.results.capabilities import HasPriorDraws
+from bayesvb.results.named_draws import PriorDraws
+from bayesvb.streams import Streams
 
-from ..figures import BAND, MUTE, drawn, shortened
-from ..numerals import percent
-from ..plain import Summary
-from .model import identified
+from ..cells.numerals import percent
+from ..cells.plain import Summary
+from ..figures.svg import BAND, MUTE, drawn, shortened
 from .posterior import OCCUPIED
 from .replicates import density
 
 if TYPE_CHECKING:
-    from bayesvb.fit import Fit
+    from bayesvb.results.base import AbstractFit
 
 Values = Float[np.ndarray, " draws"]
 
@@ -29,6 +29,7 @@ PANELS = 6
 """Parameters that are drawn: those about which the data said least."""
 
 PRIOR_DRAWS = 4000
+
 GRID = 64
 
 REACH = 2.0
@@ -56,9 +57,9 @@ class Pair:
         return float(np.subtract(*np.quantile(self.posterior, [0.75, 0.25]))) / (wide or 1.0)
 
 
-def summary(fit: Fit) -> Summary | None:
+def summary(fit: AbstractFit) -> Summary | None:
     """Densities of the parameters that the data say least about; None without prior draws."""
-    if not isinstance(fit.model, AbstractMixture):
+    if not isinstance(fit.model, HasPriorDraws) or "share" not in fit.model.named_draws(fit).parts:
         return None
     pairs = sorted(pairs_of(fit), key=lambda pair: -pair.ratio)
     shown = pairs[:PANELS]
@@ -70,22 +71,22 @@ def summary(fit: Fit) -> Summary | None:
         "n_held": sum(pair.ratio > HIGH for pair in pairs),
         "high": HIGH,
         "smallest_share_drawn": OCCUPIED,
-        "latent": not all(identified(fit, name) for name in fit.model.named_draws(fit).parts),
+        "latent": not all(text.identified for text in fit.model.named_draws(fit).texts.values()),
         "widest": {"name": shown[0].name, "ratio": shown[0].ratio},
         "figure": _figure(shown, len(pairs)),
     }
 
 
-def pairs_of(fit: Fit) -> list[Pair]:
+def pairs_of(fit: AbstractFit) -> list[Pair]:
     """Every parameter that the tables show and that is identified, of components not empty."""
     core = fit.model.relabelled(fit.model.core, fit.order)
-    rng = np.random.default_rng([fit.seed, 5])
+    rng = Streams(fit.seed).rng("prior")
     given = fit.model.named_draws(PriorDraws(core, core.prior_draws(PRIOR_DRAWS, rng)))
     named = fit.model.named_draws(fit)
     shares = named.values["share"].mean(axis=0)
     pairs = []
     for name, part in named.parts.items():
-        if not identified(fit, name):
+        if name in named.single or not named.texts[name].identified:
             continue
         posterior, prior = named.values[name], given.values[name]
         dims = named.dims[name]

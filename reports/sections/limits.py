@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..plain import Summary
-from ..sampling import regresses
+from ..cells.plain import Summary
+from ..rows.sampling import regresses
 
 if TYPE_CHECKING:
-    from bayesvb.fit import Fit
+    from bayesvb.results.base import AbstractFit
 
 COMPONENTS = {
     "what": "Sensitivity to the number of components",
@@ -45,7 +45,7 @@ NEW_ROWS = {
 }
 
 
-def summary(fit: Fit) -> Summary:
+def summary(fit: AbstractFit) -> Summary:
     """What was not done, and how to do it."""
     found = [one for one in NOT_DONE if one is not COMPONENTS or hasattr(fit.model, "n_components")]
     if fit.model.design.levels:

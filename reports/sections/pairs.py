@@ -10,21 +10,21 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bayesvb.affordable import Sample, sample
-from bayesvb.calibration import PitEcdf, pit_ecdf, uniformity_p_value
-from bayesvb.joint_student import AbstractJointStudent
-from bayesvb.workbench.gaussian_mixture import GaussianMixture
+from bayesvb.distributions.multivariate_student import AbstractJointStudent
+from bayesvb.evaluation.calibration import PitEcdf, pit_ecdf, uniformity_p_value
+from bayesvb.results.capabilities import HasJointDensity
+from bayesvb.results.subsampling import RowSample, sample
 
-from ..checks import Verdict, check
-from ..ellipses import DEVIATIONS, ellipse
-from ..figures import BAND, INK, LINE, POINT, colour, dash, drawn, shortened
-from ..numerals import counted, percent
-from ..plain import Summary
-from ..sampling import POINTS_SHOWN, ROWS_CHECKED, choice_note, choice_words
-from ..tables import table
+from ..cells.checks import Verdict, check
+from ..cells.numerals import counted, percent
+from ..cells.plain import Summary
+from ..cells.tables import table
+from ..figures.ellipses import DEVIATIONS, ellipse
+from ..figures.svg import BAND, INK, LINE, POINT, colour, dash, drawn, shortened
+from ..rows.sampling import POINTS_SHOWN, ROWS_CHECKED, choice_note, choice_words
 
 if TYPE_CHECKING:
-    from bayesvb.fit import Fit
+    from bayesvb.results.base import AbstractFit
 
 MOST_VARIABLES = 4
 """Variables of the pairs plot: the first."""
@@ -49,10 +49,10 @@ SIZES = {1: (5.4, 3.6), 2: (5.6, 4.9), 3: (6.6, 6.0), 4: (7.8, 7.4)}
 Rows = Float[np.ndarray, "dims rows"]
 
 
-def summary(fit: Fit) -> Summary | None:
+def summary(fit: AbstractFit) -> Summary | None:
     """Pairs plot, certainty of the responsibilities, and PIT of each variable given the others."""
     model = fit.model
-    if not isinstance(model, GaussianMixture):
+    if not isinstance(model, HasJointDensity):
         return None
     joint, chosen = model.joint(fit), sample(fit, ROWS_CHECKED)
     x = np.ascontiguousarray(model.design.matrices["variables"].T)
@@ -72,12 +72,12 @@ def summary(fit: Fit) -> Summary | None:
         "certainty": _certainty(largest) if len(mean) > 1 else None,
         "pit": _pit({name: pit_ecdf(pit) for name, pit in found.items()}),
         "table": _table(found, chosen),
-        "checks": [_check(found)],
+        "checks": [calibrated(found)],
     }
 
 
-def _check(found: dict[str, Float[np.ndarray, " rows"]]) -> Summary:
-    """Whether each variable is as the others predict it."""
+def calibrated(found: dict[str, Float[np.ndarray, " rows"]]) -> Summary:
+    """The check whether each variable is as the others predict it, from PIT values."""
     outside = [name for name, pit in found.items() if not pit_ecdf(pit).inside]
     least = min(uniformity_p_value(pit) for pit in found.values()) * len(found)
     verdict: Verdict = "problem" if least < CLEARLY else "look" if outside else "ok"
@@ -93,11 +93,11 @@ def _check(found: dict[str, Float[np.ndarray, " rows"]]) -> Summary:
 
 
 def _pairs(
-    fit: Fit, model: GaussianMixture, joint: AbstractJointStudent, shown: list[int]
+    fit: AbstractFit, model: HasJointDensity, joint: AbstractJointStudent, shown: list[int]
 ) -> Summary:
     names = model.variables[:MOST_VARIABLES]
-    x = model.design.matrices["variables"].T[: len(names)]
-    chosen, draws = sample(fit, POINTS_SHOWN), model.named_draws(fit).values
+    x = fit.model.design.matrices["variables"].T[: len(names)]
+    chosen, draws = sample(fit, POINTS_SHOWN), fit.model.named_draws(fit).values
     centres, covariances = draws["mean"].mean(axis=0), draws["covariance"].mean(axis=0)
 
     def draw(figure: Figure) -> None:
@@ -125,7 +125,7 @@ def _pairs(
     return drawn(draw, alt=alt, caption=caption, size=SIZES[len(names)])
 
 
-def _pairs_caption(n_drawn: int, n_all: int, chosen: Sample) -> str:
+def _pairs_caption(n_drawn: int, n_all: int, chosen: RowSample) -> str:
     more = f" The first {n_drawn} of {n_all} variables." if n_drawn < n_all else ""
     note = choice_note("Points:", chosen)
     return (
@@ -250,7 +250,7 @@ def _pit(found: dict[str, PitEcdf]) -> Summary:
     return drawn(draw, alt=alt, caption=caption)
 
 
-def _table(found: dict[str, Float[np.ndarray, " rows"]], chosen: Sample) -> Summary:
+def _table(found: dict[str, Float[np.ndarray, " rows"]], chosen: RowSample) -> Summary:
     rows = {
         name: {
             "inside": pit_ecdf(pit).inside,

@@ -10,16 +10,16 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bayesvb.summary import PROB
+from bayesvb.distributions.intervals import PROB
+from bayesvb.results.summary import coefficient_table
 
-from ..figures import LINE, colour, drawn, marker, shortened
-from ..numerals import percent, significant
-from ..plain import Summary
-from ..tables import after_uncertainty, table
-from .model import OTHER_NAMES, identified
+from ..cells.numerals import percent, significant
+from ..cells.plain import Summary
+from ..cells.tables import after_uncertainty, table
+from ..figures.svg import LINE, colour, drawn, marker, shortened
 
 if TYPE_CHECKING:
-    from bayesvb.fit import Fit
+    from bayesvb.results.base import AbstractFit
 
 MOST_PANELS = 12
 """Terms of a forest; the table has all of them."""
@@ -30,53 +30,18 @@ OCCUPIED = 0.01
 TITLES = {"sd": "sd", "p_positive": "P(> 0)"}
 
 
-WORDS = {
-    "beta": ("Components' lines", "Coefficients of the components' lines, in units of the response "
-             "per unit of the term"),
-    "gamma": ("Gate", "Coefficients of the gate, per unit of the term"),
-    "sigma": ("Noise", "Noise standard deviation of each component, in units of the response"),
-    "mean": ("Means", "Mean of each variable in each component, in units of the variable"),
-    "sd": ("Standard deviations", "Standard deviation of each variable in each component, in units "
-           "of the variable"),
-    "correlation": ("Correlations", "Correlation of each pair of variables in each component"),
-    "loadings": ("Loadings", "Change of each variable, in its units, when the score of a component "
-                 "goes up by one, its standard deviation"),
-    "centre": ("Centre", "Mean of each variable, in units of the variable"),
-    "noise": ("Noise", "Standard deviation of what the components leave over, in units of the "
-              "variables"),
-    "mu": ("Mean", "Mean of the response, in its units"),
-    "spread": ("Standard deviation", "Standard deviation of the response, in its units"),
-    "expert": ("Experts", "Coefficients of the latent vector, per unit of the term; latent vectors "
-               "have no unit, and maps of them leave all predictions as they are"),
-    "latent": ("Latent noise", "Standard deviation of each entry of the latent vector"),
-    "output": ("Output layer", "Coefficients of the response, or of the log odds of stopping at a "
-               "class that is reached, per unit of the latent vector"),
-    "output_sd": ("Noise", "Standard deviation of the response given the latent vector, in its "
-                  "units"),
-    "share": ("Shares", "Share of each component: its weight averaged over the rows"),
-}  # fmt: skip
-"""Name of the draws -> heading and caption of their table."""
-
-FORESTS = ("beta", "gamma", "mean", "correlation")
-
-
-def summary(fit: Fit) -> Summary:
+def summary(fit: AbstractFit) -> Summary:
     """Tables of the parts and their forests."""
-    whole, named = fit.summary(), fit.model.named_draws(fit)
-    kind = type(fit.model).__name__
+    whole, named = coefficient_table(fit), fit.model.named_draws(fit)
     shares = named.values["share"].mean(axis=0) if "share" in named.values else np.ones(1)
     occupied = [k for k, share in enumerate(shares, start=1) if share >= OCCUPIED]
     parts = []
-    for name, part in named.parts.items():
-        known = OTHER_NAMES.get((kind, name), name)
-        heading, words = WORDS.get(known, (part, part))
-        rows = whole.loc[[part]].droplevel("part")
-        forest = _forest(rows, heading, occupied) if known in FORESTS else None
-        if name == "gamma":
-            words = f"{words}: {fit.core.coefficient_meaning()}"
-        shown = _table(rows, words)
-        shown["folded"] = shown["folded"] or not identified(fit, name)
-        parts.append({"heading": heading, "table": shown, "forest": forest})
+    for name, text in named.texts.items():
+        rows = whole.loc[[named.parts[name]]].droplevel("part")
+        forest = _forest(rows, text.heading, occupied) if text.forest else None
+        shown = _table(rows, text.caption, named.single.get(name))
+        shown["folded"] = shown["folded"] or not text.identified
+        parts.append({"heading": text.heading, "table": shown, "forest": forest})
     return {
         "prob": PROB,
         "covariance": fit.covariance,
@@ -87,9 +52,12 @@ def summary(fit: Fit) -> Summary:
     }
 
 
-def _table(frame: pd.DataFrame, words: str) -> Summary:
+def _table(frame: pd.DataFrame, words: str, single: str | None = None) -> Summary:
     frame = _without_blank_levels(frame)
-    each = after_uncertainty(frame["sd"].to_numpy())
+    if single is not None:
+        caption = f"{words}: {single}, without an interval."
+        return table(frame[["mean"]], caption, titles={"mean": "value"}, rest="fit.summary()")
+    each = after_uncertainty(frame["sd"].to_numpy(), frame["mean"].to_numpy())
     decimals: dict[str, Any] = dict.fromkeys(["mean", "sd", "lower", "upper"], each)
     if frame["p_positive"].isna().all():
         frame = frame.drop(columns="p_positive")

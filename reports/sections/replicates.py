@@ -11,17 +11,18 @@ from jaxtyping import Float, Int
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
-from bayesvb.affordable import sample, source_at
-from bayesvb.named_draws import chunks, count
+from bayesvb.results.named_draws import chunks, count
+from bayesvb.results.subsampling import sample, source_at
+from bayesvb.streams import Streams
 
-from ..figures import BAND, INK, MUTE, POINT, axes_of, drawn
-from ..numerals import numeral
-from ..plain import Summary
-from ..sampling import ROWS_CHECKED, choice_words, regresses
-from ..tables import after_uncertainty, table
+from ..cells.numerals import numeral
+from ..cells.plain import Summary
+from ..cells.tables import after_uncertainty, table
+from ..figures.svg import BAND, INK, MUTE, POINT, axes_of, drawn
+from ..rows.sampling import ROWS_CHECKED, choice_words, regresses
 
 if TYPE_CHECKING:
-    from bayesvb.fit import Fit
+    from bayesvb.results.base import AbstractFit
 
 Values = Float[np.ndarray, "sets rows"]
 
@@ -32,7 +33,9 @@ MOST_VALUES = 2_500_000
 """Replicated values that are held at one time; with many rows there are fewer data sets."""
 
 MOST_SETS = 500
+
 MOST_VARIABLES = 6
+
 TAIL = 0.025
 """A p-value nearer than this to 0 or 1 is worth a look."""
 
@@ -42,6 +45,8 @@ GRID = 200
 def skewness(values: Values) -> Float[np.ndarray, " sets"]:
     """Third standardised moment of each data set."""
     centred = values - values.mean(axis=1, keepdims=True)
+    # cubes of what heavy tails replicate overflow; powers of two leave all digits as they are
+    centred = np.ldexp(centred, -np.frexp(np.abs(centred).max(axis=1, keepdims=True))[1])
     return np.asarray((centred**3).mean(axis=1) / (centred**2).mean(axis=1) ** 1.5)
 
 
@@ -54,7 +59,7 @@ STATISTICS: dict[str, Callable[[Values], Float[np.ndarray, " sets"]]] = {
 }
 
 
-def summary(fit: Fit) -> Summary | None:
+def summary(fit: AbstractFit) -> Summary | None:
     """Densities and statistics of replicated data sets, for each response; None for classes."""
     if fit.model.design.levels:
         return None
@@ -74,11 +79,13 @@ def summary(fit: Fit) -> Summary | None:
     }
 
 
-def replicated(fit: Fit, at: Int[np.ndarray, " rows"]) -> Float[np.ndarray, "sets responses rows"]:
+def replicated(
+    fit: AbstractFit, at: Int[np.ndarray, " rows"]
+) -> Float[np.ndarray, "sets responses rows"]:
     """One data set per draw, at rows of the fit, in the data's units."""
     n_sets = min(MOST_SETS, count(fit.draws), max(MOST_VALUES // len(at), CURVES))
     draws = {name: values[:n_sets] for name, values in fit.draws.items()}
-    rng = np.random.default_rng([fit.seed, len(at), n_sets])
+    rng = Streams(fit.seed).replicated_sets(len(at), n_sets)
     pieces = [
         np.stack(list(fit.model.replicates(fit, draws, block, rng).values()), axis=1)
         for block in chunks(fit.core, source_at(fit, at), n_sets)
@@ -97,11 +104,12 @@ def _of(name: str, sets: Values, values: Float[np.ndarray, " rows"]) -> Summary:
         "densities": _densities(name, sets[:CURVES], values),
         "statistics": _table(name, given, found, p_values),
         "panels": _panels(name, given, found),
-        "reading": _reading(p_values),
+        "reading": reading(p_values),
     }
 
 
-def _reading(p_values: dict[str, float]) -> str:
+def reading(p_values: dict[str, float]) -> str:
+    """Statistics in which replicated data differ from the observed ones, in words."""
     far = [key for key, p in p_values.items() if min(p, 1.0 - p) < TAIL]
     if not far:
         return "Replicated data sets are like the observed one in all of these respects."
@@ -132,7 +140,7 @@ def _table(
         f"{1 - TAIL:g}."
     )
     titles = {"low": "replicated, 5 %", "middle": "50 %", "high": "95 %"}
-    each = after_uncertainty((frame["high"] - frame["low"]).to_numpy())
+    each = after_uncertainty((frame["high"] - frame["low"]).to_numpy(), frame["middle"].to_numpy())
     decimals = dict.fromkeys(["observed", "low", "middle", "high"], each)
     return table(frame, caption, titles=titles, decimals={**decimals, "p": 3})
 

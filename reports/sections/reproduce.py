@@ -9,27 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from bayesvb.named_draws import count
-from bayesvb.pruning import number_before
+from bayesvb.engines import DEFAULT_METHOD
+from bayesvb.results.base import number_before
+from bayesvb.results.named_draws import count
 
-from ..plain import Summary
-from ..tables import table
+from ..cells.plain import Summary
+from ..cells.tables import table
 
 if TYPE_CHECKING:
-    from bayesvb.fit import Fit
+    from bayesvb.results.base import AbstractFit
 
 PACKAGES = ("bayesvb", "numpy", "scipy", "pandas", "formulaic", "arviz", "xarray", "statsmodels",
             "matplotlib", "jinja2")  # fmt: skip
-
-MODELS = {
-    "ConditionalMixtureNetwork": "Heins et al. (2024), Gradient-free variational learning with "
-    "conditional mixture networks, arXiv:2408.16429.",
-    "DensityRegression": "Chuu (2018), A Variational Approach for Bayesian Density Regression.",
-    "GaussianMixture": "Bishop (2006), Pattern Recognition and Machine Learning, section 10.2.",
-    "BayesianPCA": "Agarwal, Bishop (2003), Improved Variational Approximation for Bayesian PCA.",
-    "Normal": "Bishop (2006), Pattern Recognition and Machine Learning, section 10.1.3.",
-}
-"""Model -> where it and its algorithm are described."""
 
 CITATIONS = (
     {
@@ -59,7 +50,7 @@ CITATIONS = (
 )
 
 
-def summary(fit: Fit) -> Summary:
+def summary(fit: AbstractFit) -> Summary:
     """Code, data hash, environment, licence and citations."""
     return {
         "code": code(fit),
@@ -71,8 +62,8 @@ def summary(fit: Fit) -> Summary:
     }
 
 
-def _of_model(fit: Fit) -> list[Summary]:
-    text = MODELS.get(type(fit.model).__name__)
+def _of_model(fit: AbstractFit) -> list[Summary]:
+    text = fit.model.reference
     return [{"what": "model and algorithm", "text": text, "link": None}] if text else []
 
 
@@ -88,7 +79,7 @@ def data_hash(frame: pd.DataFrame) -> str:
     return hashlib.sha256(rows.tobytes()).hexdigest()
 
 
-def code(fit: Fit) -> str:
+def code(fit: AbstractFit) -> str:
     """Python that makes the same fit again from the same data frame."""
     model, weighted, before = fit.model, fit.model.weights is not None, number_before(fit)
     given = {**model.options(), **({"n_components": before} if before else {})}
@@ -107,11 +98,17 @@ def code(fit: Fit) -> str:
         f"model = bvb.{type(model).__name__}(\n"
         + "".join(f"    {line},\n" for line in lines)
         + f")\nfit = model.fit(restarts={restarts}, draws={count(fit.draws)}, "
-        f"{_combine(fit)}seed={fit.seed})\n" + ("fit = bvb.prune(fit)\n" if before else "")
+        f"{_method(fit)}{_combine(fit)}seed={fit.seed})\n"
+        + ("fit = bvb.prune(fit)\n" if before else "")
     )
 
 
-def _combine(fit: Fit) -> str:
+def _method(fit: AbstractFit) -> str:
+    """Argument for the engine, unless it is the usual one."""
+    return "" if fit.method == DEFAULT_METHOD else f"method={fit.method!r}, "
+
+
+def _combine(fit: AbstractFit) -> str:
     """Argument for what was made of the restarts, unless it is the model's usual one."""
     weights = fit.restarts["weight"].to_numpy() if "weight" in fit.restarts else None
     if weights is None:

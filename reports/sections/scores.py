@@ -10,20 +10,20 @@ from jaxtyping import Bool, Float
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
-from bayesvb.affordable import sample
-from bayesvb.models.pca_rows import LatentRows
-from bayesvb.summary import PROB
-from bayesvb.workbench.pca import BayesianPCA
+from bayesvb.distributions.intervals import PROB
+from bayesvb.models.pca.scores import LatentPosterior
+from bayesvb.results.capabilities import HasScores
+from bayesvb.results.subsampling import sample
 
-from ..ellipses import ellipse
-from ..figures import BAND, INK, LINE, MUTE, POINT, colour, drawn, marker, shortened
-from ..numerals import counted, numeral, percent
-from ..plain import Summary
-from ..sampling import POINTS_SHOWN, choice_note
-from ..tables import table
+from ..cells.numerals import counted, numeral, percent
+from ..cells.plain import Summary
+from ..cells.tables import table
+from ..figures.ellipses import ellipse
+from ..figures.svg import BAND, INK, LINE, MUTE, POINT, colour, drawn, marker, shortened
+from ..rows.sampling import POINTS_SHOWN, choice_note
 
 if TYPE_CHECKING:
-    from bayesvb.fit import Fit
+    from bayesvb.results.base import AbstractFit
 
 MOST_VARIABLES = 30
 """Variables whose loadings are drawn."""
@@ -40,10 +40,10 @@ MOST_ELLIPSES = 50
 Matrix = Float[np.ndarray, "rows dims"]
 
 
-def summary(fit: Fit) -> Summary | None:
+def summary(fit: AbstractFit) -> Summary | None:
     """Scree, loadings, scores, and the data beside their reconstruction."""
     model = fit.model
-    if not isinstance(model, BayesianPCA):
+    if not isinstance(model, HasScores):
         return None
     frame, matrix = fit.components(), model.design.matrices["variables"]
     given = fit.predict(kind="reconstruction").to_numpy()
@@ -115,7 +115,7 @@ def _scree(frame: pd.DataFrame) -> Summary:
     return drawn(draw, alt=alt, caption=caption, size=(5.8, 3.0))
 
 
-def _loadings(fit: Fit, components: list[int]) -> Summary:
+def _loadings(fit: AbstractFit, components: list[int]) -> Summary:
     """A panel per component, an interval per variable."""
     draws = fit.model.named_draws(fit).values["loadings"]
     names = list(fit.model.observed())[:MOST_VARIABLES]
@@ -153,9 +153,9 @@ def _loadings(fit: Fit, components: list[int]) -> Summary:
     return drawn(draw, alt=alt + first, caption=caption, size=size)
 
 
-def _scores(fit: Fit, model: BayesianPCA) -> Summary | None:
+def _scores(fit: AbstractFit, model: HasScores) -> Summary | None:
     """The first two scores of each row with their posterior standard deviations."""
-    latent = LatentRows.of(fit.q.loadings, model.block(model.rows()))
+    latent = LatentPosterior.of(fit.q.loadings, fit.model.block(fit.model.rows()))
     if len(latent.mean) < 2:
         return None
     mean, number = latent.mean[:2], latent.patterns.number
@@ -201,7 +201,7 @@ def explained_by(observed: Float[np.ndarray, " rows"], given: Float[np.ndarray, 
     return 1.0 - left / total if total > 0.0 else float("nan")
 
 
-def _explained(model: BayesianPCA, matrix: Matrix, given: Matrix) -> Summary:
+def _explained(model: HasScores, matrix: Matrix, given: Matrix) -> Summary:
     seen: Bool[np.ndarray, "rows dims"] = np.isfinite(matrix)
     rows = {
         name: {
@@ -221,7 +221,7 @@ def _explained(model: BayesianPCA, matrix: Matrix, given: Matrix) -> Summary:
     return table(frame, caption, titles=titles, decimals={"explained": 3})
 
 
-def _reconstruction(model: BayesianPCA, matrix: Matrix, given: Matrix) -> Summary:
+def _reconstruction(model: HasScores, matrix: Matrix, given: Matrix) -> Summary:
     names = model.variables[:MOST_PANELS]
     columns = 2 if len(names) in (2, 4) else min(len(names), 3)
     n_rows = -(-len(names) // columns)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from bayesvb.trust import LARGEST_K
+from bayesvb.results.importance import LARGEST_K
 
-from ..numerals import counted, numeral
-from ..plain import Summary
+from ..cells.numerals import counted, numeral
+from ..cells.plain import Summary
 
 PARAMETERS_ONLY = (
     "Judge this fit by its predictions: the intervals of its parameters are not to be trusted."
@@ -18,6 +18,7 @@ COVARIANCES = {
     "linear-response": "Intervals have the linear-response covariance.",
     "mean-field": "Intervals are those of the mean-field posterior, usually too narrow.",
     "importance": "Intervals are those of draws by importance weights.",
+    "engine": "Intervals are those of the draws that the engine returned.",
 }
 
 CLOSE_K = 0.5

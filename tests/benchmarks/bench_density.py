@@ -68,7 +68,7 @@ def against_rivals() -> pd.DataFrame:
 
 def main() -> None:
     rows = []
-    for design, n_rows, n_components, wanted in DESIGNS:
+    for design, n_rows, n_components, request in DESIGNS:
         found = np.array([excess(design, n_rows, n_components, seed) for seed in SEEDS])
         rows.append(
             {
@@ -77,7 +77,7 @@ def main() -> None:
                 "components": n_components,
                 "excess": found[:, 0].mean(),
                 "se": found[:, 0].std(ddof=1) / len(found) ** 0.5,
-                "wanted at most": wanted,
+                "wanted at most": request,
                 "seconds per fit (8 restarts)": np.median(found[:, 1]),
             }
         )

@@ -14,7 +14,8 @@ import numpy as np
 from sklearn.mixture import BayesianGaussianMixture
 from threadpoolctl import threadpool_limits
 
-from bayesvb.blocks import BLOCK_ROWS, Block, Source
+from bayesvb.data.blocks import BLOCK_ROWS, Block
+from bayesvb.data.sources import InMemorySource
 from bayesvb.experts import GAUSSIAN_EXPERTS
 from bayesvb.factors import Dirichlet
 from bayesvb.gates import DirichletGate
@@ -34,14 +35,14 @@ def ours(form, x, partition):
         part = whole.part(start, start + BLOCK_ROWS)
         columns = np.ascontiguousarray(part.designs["variables"])
         blocks.append(Block({"variables": columns}, part.response))
-    source = Source(tuple(blocks))
-    posterior = model.update(model.start(model.begin(whole, partition)))
+    source = InMemorySource(tuple(blocks))
+    posterior = model.update(model.first_stats(model.partition_stats(whole, partition)))
 
     def sweep():
         nonlocal posterior
-        result = source.map_reduce(partial(model.local, posterior))
+        result = source.map_reduce(partial(model.e_step, posterior))
         bound = result.bound - model.kl(posterior)
-        posterior = model.update(result.sums)
+        posterior = model.update(result.stats)
         return bound
 
     return sweep

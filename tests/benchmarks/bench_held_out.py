@@ -20,13 +20,12 @@ import pandas as pd
 from tables import keep
 
 import bayesvb as bvb
-from bayesvb.blocks import Block
-from bayesvb.criteria import loo
-from bayesvb.elpd import read_elpd
-from bayesvb.engines import held_out
-from bayesvb.engines.held_out import FOLDS, assigned
-from bayesvb.idata import log_lik_blocks_of
-from bayesvb.stacking import combined
+from bayesvb.engines import folds as held_out
+from bayesvb.engines.folds import FOLDS, assigned
+from bayesvb.evaluation.elpd import read_elpd
+from bayesvb.evaluation.information_criteria import loo
+from bayesvb.results.arviz_groups import log_lik_blocks_of
+from bayesvb.results.stacking import combined
 
 DATA = ("iris", "breast_cancer")
 RESTARTS, EXPERTS = 2, 10
@@ -53,7 +52,7 @@ def row(name: str) -> dict[str, object]:
     left_out = read_elpd(fit.loo()).elpd
     seconds = time.perf_counter() - began
     refitted = np.empty(len(frame))
-    folds = assigned(Block.joined(fit.model.source.blocks))
+    folds = assigned(fit.model.source)
     for fold in range(FOLDS):
         out = folds == fold
         refitted[out] = network(frame[~out]).log_density(frame[out])

@@ -23,14 +23,15 @@ from scipy.special import logsumexp
 from tables import keep
 
 import bayesvb as bvb
-from bayesvb.blocks import Block
-from bayesvb.engines.cavi import cavi
-from bayesvb.engines.held_out import TOLERANCE, folds, over_folds, without_folds
-from bayesvb.engines.restarts import Effort, Search, search
-from bayesvb.engines.starts import SAMPLE_ROWS, sample_rows
-from bayesvb.engines.starts import STARTS as DIVISIONS
-from bayesvb.stacking import distinct, kept
-from bayesvb.weighted_ranks import stacking_weights
+from bayesvb.engines.base import Budget
+from bayesvb.engines.cavi import Cavi, cavi
+from bayesvb.engines.folds import TOLERANCE, by_fold, folds, without_folds
+from bayesvb.engines.partitions import SAMPLE_ROWS
+from bayesvb.engines.partitions import STARTS as DIVISIONS
+from bayesvb.engines.restarts import RestartSearch, search
+from bayesvb.evaluation.stacking_weights import stacking_weights
+from bayesvb.results.stacking import distinct, kept
+from bayesvb.streams import Streams
 
 SETS = (("vehicle", 160, 20), ("pinwheel", 200, 10), ("pinwheel", 400, 10))
 """Data, training rows, experts."""
@@ -39,31 +40,35 @@ DATA_SEEDS, PASSES = 3, 2000
 
 
 def anew(
-    model: bvb.ConditionalMixtureNetwork, found: Search, number: int, seed: np.random.SeedSequence
+    model: bvb.ConditionalMixtureNetwork,
+    found: RestartSearch,
+    number: int,
+    streams: Streams,
 ) -> list[Any]:
     """Statistics of one ascent for each fold, from the division of the rows that the run had."""
-    core, rng = found.runs[number].model, np.random.default_rng(seed)
-    sample = sample_rows(model.source, SAMPLE_ROWS, rng)
+    core, rng = found.runs[number].model, streams.start(number)
+    sample = model.source.sample(SAMPLE_ROWS, rng)
     start = DIVISIONS[found.runs[number].start](sample, core.n_components, rng)
     each = []
-    for _, rest in folds(Block.joined(model.source.blocks), 1):
-        sums = rest.map_reduce(lambda block: core.begin(block, start.responsibilities(block)))
-        each.append(cavi(core, rest, core.start(sums), tol=TOLERANCE, max_iter=PASSES).sums)
+    for _, rest in folds(model.source):
+        stats = rest.map_reduce(
+            lambda block: core.partition_stats(block, start.responsibilities(block))
+        )
+        each.append(cavi(core, rest, core.first_stats(stats), tol=TOLERANCE, max_iter=PASSES).stats)
     return each
 
 
 def estimates(
-    model: bvb.ConditionalMixtureNetwork, found: Search, ascents: Callable[[int], Any]
+    model: bvb.ConditionalMixtureNetwork, found: RestartSearch, ascents: Callable[[int], Any]
 ) -> np.ndarray:
     """Log density of every row left out, for every run."""
-    whole = Block.joined(model.source.blocks)
 
     def of_run(number: int) -> np.ndarray:
         core = found.runs[number].model
-        return over_folds(
-            whole,
+        return by_fold(
+            model.source,
             ascents(number),
-            lambda sums, rows: core.log_predictive(core.update(sums), whole.take(rows)),
+            lambda stats, rows: core.log_predictive(core.update(stats), model.source.take(rows)),
         )
 
     return np.stack([of_run(number) for number in range(len(found.runs))])
@@ -72,26 +77,36 @@ def estimates(
 def records(train: pd.DataFrame, test: pd.DataFrame, seed: int, experts: int) -> list[dict]:
     """Both ways of estimating, on one training set."""
     model = bvb.ConditionalMixtureNetwork("label ~ .", train, n_experts=experts)
-    seeds = np.random.SeedSequence(seed).spawn(STARTS + 1)
+    streams = Streams(seed, STARTS)
     found = search(
-        model.core, model.source, restarts=STARTS, effort=Effort(), seeds=seeds, rough=True
+        model.core,
+        model.source,
+        Cavi(),
+        restarts=STARTS,
+        effort=Budget(),
+        streams=streams,
+        rough=True,
     )
     block = model.block(model.rows(test, response=True))
     new = np.stack(
-        [run.model.log_predictive(run.model.update(run.ascent.sums), block) for run in found.runs]
+        [run.model.log_predictive(run.model.update(run.ascent.stats), block) for run in found.runs]
     )
     ways = {
         "continued": lambda n: without_folds(
-            found.runs[n].model, model.source, found.runs[n].ascent.sums
+            found.runs[n].model,
+            model.source,
+            found.runs[n].ascent.stats,
+            found.engine,
+            streams.branch("restart", n + 1),
         ),
-        "anew": lambda n: anew(model, found, n, seeds[n]),
+        "anew": lambda n: anew(model, found, n, streams),
     }
     return [{"way": way, **judged(model, found, new, ascents)} for way, ascents in ways.items()]
 
 
 def judged(
     model: bvb.ConditionalMixtureNetwork,
-    found: Search,
+    found: RestartSearch,
     new: np.ndarray,
     ascents: Callable[[int], Any],
 ) -> dict[str, float]:

@@ -10,7 +10,7 @@ import pandas as pd
 from tables import keep
 
 import bayesvb as bvb
-from bayesvb.linear_response import linear_response
+from bayesvb.engines.linear_response import linear_response
 
 REFERENCE = Path(__file__).resolve().parents[1] / "reference" / "two_experts"
 PRIORS = bvb.Priors(
@@ -71,7 +71,7 @@ def cost(n_rows: int, n_components: int, n_covariates: int, gate: str) -> dict[s
     model = bvb.DensityRegression("y ~ .", data, n_components=n_components, gate=gate)
     fit = model.fit(seed=1, covariance="mean-field")
     began = time.perf_counter()
-    found = linear_response(fit.core, replace(model.source, workers=2), fit.sums)
+    found = linear_response(fit.core, replace(model.source, workers=2), fit.stats)
     seconds = time.perf_counter() - began
     return {
         "rows": n_rows,

@@ -25,7 +25,7 @@ PRIORS = bvb.Priors(
     noise_rate=1.0,
     gating_sd=1.0,
     gating_intercept_sd=1.0,
-    family="semi-conjugate",
+    coefficients_in="response",
     even_sticks=False,
     standardize=False,
 )

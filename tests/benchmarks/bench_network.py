@@ -18,19 +18,20 @@ from sklearn.datasets import load_breast_cancer
 from tables import keep
 from threadpoolctl import threadpool_limits
 
-from bayesvb.blocks import Block, Source
+from bayesvb.data.blocks import Block
+from bayesvb.data.sources import InMemorySource
 from bayesvb.datasets import SIMULATIONS
 from bayesvb.engines.cavi import cavi
-from bayesvb.experts.latent import LatentExperts
 from bayesvb.factors import MatrixNormalGamma, Normal
 from bayesvb.gates.base import GatePrior
 from bayesvb.gates.stick_breaking import StickBreakingGate
-from bayesvb.memory import keep_freed_memory
-from bayesvb.models.network import Network
-from bayesvb.models.scattered import scattered
-from bayesvb.outputs.classes import ClassOutput
-from bayesvb.outputs.shared_classes import SharedClassOutput
-from bayesvb.small_matrices import diagonal_numbers, solve_and_invert
+from bayesvb.models.network.experts import LatentExperts
+from bayesvb.models.network.model import Network
+from bayesvb.models.network.output_classes import ClassOutput
+from bayesvb.models.network.output_classes_shared import SharedClassOutput
+from bayesvb.models.network.random_start import random_start
+from bayesvb.numerics.packed_matrices import diagonal_numbers, solve_and_invert
+from bayesvb.numerics.runtime import keep_freed_memory
 
 WAYS = {
     "full": {},
@@ -108,27 +109,27 @@ def workload():
 def sweep_time(model, block, sweeps=60):
     """Milliseconds of a sweep: one pass, the update and its divergence."""
     block = block.with_products()
-    q = scattered(model, np.random.default_rng(0))
+    q = random_start(model, np.random.default_rng(0))
     for _ in range(10):
-        q = model.update(model.local(q, block).sums)
+        q = model.update(model.e_step(q, block).stats)
 
     def sweep():
-        sweep = model.local(q, block)
-        model.kl(model.update(sweep.sums))
+        sweep = model.e_step(q, block)
+        model.kl(model.update(sweep.stats))
 
     return least_milliseconds(sweep, sweeps)
 
 
 def ascent(model, block, seed, **options):
     """One run from random experts."""
-    source = Source((block.with_products(),))
-    sums = model.local(scattered(model, np.random.default_rng(seed)), block).sums
-    return cavi(model, source, sums, **options)
+    source = InMemorySource((block.with_products(),))
+    stats = model.e_step(random_start(model, np.random.default_rng(seed)), block).stats
+    return cavi(model, source, stats, **options)
 
 
-def log_density(model, sums, block):
+def log_density(model, stats, block):
     """Mean log predictive probability of the labels."""
-    q = model.update(sums)
+    q = model.update(stats)
     p = model.output.probabilities(q.output, model.latents(q, block))
     codes = block.response[0].astype(int)
     return float(np.log(p[codes, np.arange(len(codes))]).mean())
@@ -193,7 +194,7 @@ def density():
             for way in WAYS:
                 model = network(3, 5, experts=10, way=way)
                 runs = [ascent(model, train, start, max_iter=1000) for start in range(3)]
-                lpd = np.mean([log_density(model, run.sums, test) for run in runs])
+                lpd = np.mean([log_density(model, run.stats, test) for run in runs])
                 sweeps = np.mean([run.n_iter for run in runs])
                 records.append({"n": n, "posterior": way, "lpd": lpd, "sweeps": sweeps})
     groups = pd.DataFrame(records).groupby(["n", "posterior"], sort=False)

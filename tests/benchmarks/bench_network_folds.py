@@ -28,8 +28,8 @@ from sklearn.preprocessing import StandardScaler
 from tables import data_folder, keep
 
 import bayesvb as bvb
-from bayesvb import metrics
-from bayesvb.elpd import read_elpd
+from bayesvb.evaluation import classification as metrics
+from bayesvb.evaluation.elpd import read_elpd
 
 DATA = ("iris", "breast_cancer", "sonar", "vehicle", "banknote", "rice", "waveform")
 FOLDS, EXPERTS = 10, 20

@@ -18,10 +18,10 @@ from scipy.special import expit
 from tables import keep
 
 import bayesvb as bvb
-from bayesvb.blocks import Block
-from bayesvb.models.network import Network
-from bayesvb.models.network_state import NetworkPosterior
-from bayesvb.paired_products import PairedProducts
+from bayesvb.data.blocks import Block
+from bayesvb.models.network.model import Network
+from bayesvb.models.network.shared_products import PairedProducts
+from bayesvb.models.network.state import NetworkPosterior
 
 SEEDS = 5
 FINE = 2**14
@@ -44,11 +44,11 @@ def moments(model: Network, posterior: NetworkPosterior, block: Block) -> np.nda
 
 def bound(model: Network, posterior: NetworkPosterior, block: Block) -> np.ndarray:
     """Lower bound of a row with each class as its response, exponentiated and normalised."""
-    _, prior = model.rows(posterior, block, PairedProducts.of(block, "mean", "gating"))
+    _, prior = model.e_step(posterior, block, PairedProducts.of(block, "mean", "gating"))
     found = []
     for code in range(model.output.n_classes):
         given = replace(block, response=np.full((1, block.n_rows), float(code)))
-        found.append(model.output.rows(posterior.output, prior, given).norm)
+        found.append(model.output.local(posterior.output, prior, given).norm)
     raised = np.exp(np.array(found) - np.max(found, axis=0))
     return raised / raised.sum(axis=0)
 

@@ -26,10 +26,13 @@ from scipy.optimize import curve_fit
 from tables import data_folder, keep
 
 import bayesvb as bvb
-from bayesvb import metrics
-from bayesvb.engines.restarts import Effort, search
-from bayesvb.fit import Fit
-from bayesvb.workbench.fitting import Seeds, Wanted, fitted
+from bayesvb.engines.base import Budget
+from bayesvb.engines.cavi import Cavi
+from bayesvb.engines.restarts import search
+from bayesvb.estimators.fit import Fit
+from bayesvb.estimators.fitting import FitRequest, fitted
+from bayesvb.evaluation import classification as metrics
+from bayesvb.streams import Streams
 
 STARTS = 16
 PINWHEEL_SEEDS, OTHER_SEEDS = 5, 3
@@ -118,18 +121,23 @@ def judged(fit: Fit, test: pd.DataFrame) -> dict[str, float]:
 
 def both(model: bvb.ConditionalMixtureNetwork, seed: int) -> tuple[Fit, Fit]:
     """Average and stack of the same ascents, which ``model.fit`` would make twice."""
-    *starts, last, rows = np.random.SeedSequence(seed).spawn(STARTS + 3)
-    effort, seeds = Effort(), Seeds(last, rows)
+    effort, streams = Budget(), Streams(seed, STARTS)
     found = search(
-        model.core, model.source, restarts=STARTS, effort=effort, seeds=starts, rough=True
+        model.core,
+        model.source,
+        Cavi(),
+        restarts=STARTS,
+        effort=effort,
+        streams=streams,
+        rough=True,
     )
     return tuple(
         fitted(
             model,
             found,
             model.source,
-            Wanted(combine, 250, "mean-field", effort, seed, time.perf_counter()),
-            seeds,
+            FitRequest(combine, 250, "mean-field", effort, seed, time.perf_counter()),
+            streams,
         )
         for combine in ("average", "stack")
     )

@@ -17,7 +17,7 @@ from sklearn.model_selection import KFold, cross_val_score
 from tables import keep
 
 import bayesvb as bvb
-from bayesvb.elpd import read_elpd
+from bayesvb.evaluation.elpd import read_elpd
 
 KEEP_ALL = bvb.PcaPriors(relevance_rate=1000.0)
 """Prior under which no component vanishes."""

@@ -10,8 +10,8 @@ import pandas as pd
 from tables import keep
 
 import bayesvb as bvb
-from bayesvb.blocks import single_threaded_blas
-from bayesvb.engines.starts import SAMPLE_ROWS, kmeans_start, sample_rows
+from bayesvb.engines.partitions import SAMPLE_ROWS, kmeans_start
+from bayesvb.numerics.runtime import single_threaded_blas
 
 ROWS = 1_000_000
 FORMULA = "y ~ x1 + x2 | gating(x1)"
@@ -37,17 +37,17 @@ def seconds_per_sweep(model: bvb.DensityRegression, workers: int) -> float:
     """Median time of a sweep."""
     rng = np.random.default_rng(0)
     mixture, source = model.core, replace(model.source, workers=workers)
-    begin = kmeans_start(sample_rows(source, SAMPLE_ROWS, rng), model.n_components, rng)
+    begin = kmeans_start(source.sample(SAMPLE_ROWS, rng), model.n_components, rng)
     with single_threaded_blas():
-        sums = mixture.start(
-            source.map_reduce(lambda b: mixture.begin(b, begin.responsibilities(b)))
+        stats = mixture.first_stats(
+            source.map_reduce(lambda b: mixture.partition_stats(b, begin.responsibilities(b)))
         )
         times = []
         for _ in range(SWEEPS):
             began = time.perf_counter()
-            posterior = mixture.update(sums)
-            sums = mixture.advance(
-                posterior, source.map_reduce(partial(mixture.local, posterior)).sums
+            posterior = mixture.update(stats)
+            stats = mixture.global_step(
+                posterior, source.map_reduce(partial(mixture.e_step, posterior)).stats
             )
             times.append(time.perf_counter() - began)
     return float(np.median(times[1:]))

@@ -13,9 +13,9 @@ import pandas as pd
 from tables import RESULTS, keep
 
 import bayesvb as bvb
-from bayesvb.comparison import MINOR, ranked
 from bayesvb.datasets import SIMULATIONS
-from bayesvb.elpd import read_elpd
+from bayesvb.evaluation.elpd import read_elpd
+from bayesvb.results.comparison import MINOR, ranked
 
 DESIGN, COMPONENTS, N_ROWS = "bimodal", 2, 1000
 NUMBERS = range(1, 9)

@@ -11,9 +11,9 @@ import pandas as pd
 from tables import data_folder, keep
 
 import bayesvb as bvb
-from bayesvb.blocks import single_threaded_blas
 from bayesvb.engines.cavi import cavi
-from bayesvb.engines.starts import SAMPLE_ROWS, STARTS, sample_rows
+from bayesvb.engines.partitions import SAMPLE_ROWS, STARTS
+from bayesvb.numerics.runtime import single_threaded_blas
 
 FORMULA = "gestational_age_days ~ dde | gating(cr(dde, df=5, constraints='center'))"
 COMPONENTS = 20
@@ -37,11 +37,11 @@ def gestation() -> tuple[str, pd.DataFrame]:
 def start(model: bvb.DensityRegression, kind: str, seed: int) -> object:
     """Statistics of a start."""
     rng = np.random.default_rng(seed)
-    sample = sample_rows(model.source, SAMPLE_ROWS, rng)
+    sample = model.source.sample(SAMPLE_ROWS, rng)
     begin = STARTS[kind](sample, COMPONENTS, rng)
     mixture = model.core
-    sums = model.source.map_reduce(lambda b: mixture.begin(b, begin.responsibilities(b)))
-    return mixture.start(sums)
+    stats = model.source.map_reduce(lambda b: mixture.partition_stats(b, begin.responsibilities(b)))
+    return mixture.first_stats(stats)
 
 
 def passes_to(trace: np.ndarray, n_iter: int, bound: float) -> float:
@@ -50,34 +50,34 @@ def passes_to(trace: np.ndarray, n_iter: int, bound: float) -> float:
     return float("nan") if not len(reached) else (reached[0] + 1) * n_iter / len(trace)
 
 
-def milliseconds(model: bvb.DensityRegression, sums: object) -> float:
+def milliseconds(model: bvb.DensityRegression, stats: object) -> float:
     """Median time of one sweep after the first ones."""
     mixture, source = model.core, model.source
     times = []
     with single_threaded_blas():
         for _ in range(TIMED_SWEEPS):
             began = time.perf_counter()
-            posterior = mixture.update(sums)
-            sweep = source.map_reduce(lambda b, q=posterior: mixture.local(q, b))
+            posterior = mixture.update(stats)
+            sweep = source.map_reduce(lambda b, q=posterior: mixture.e_step(q, b))
             mixture.kl(posterior)
-            sums = mixture.advance(posterior, sweep.sums)
+            stats = mixture.global_step(posterior, sweep.stats)
             times.append(time.perf_counter() - began)
     return 1e3 * float(np.median(times[TIMED_SWEEPS // 4 :]))
 
 
 def compare(model: bvb.DensityRegression, gate: str, kind: str, seed: int) -> dict[str, object]:
     """Plain and accelerated ascent from one start."""
-    sums = start(model, kind, seed)
+    stats = start(model, kind, seed)
     options = {"tol": 1e-7, "max_iter": 10_000}
-    plain = cavi(model.core, model.source, sums, accelerate=False, **options)
-    fast = cavi(model.core, model.source, sums, **options)
+    plain = cavi(model.core, model.source, stats, accelerate=False, **options)
+    fast = cavi(model.core, model.source, stats, **options)
     bound = min(plain.bound, fast.bound) - CLOSE
     mine = passes_to(plain.trace, plain.n_iter, bound)
     theirs = passes_to(fast.trace, fast.n_iter, bound)
     return {
         "gate": gate,
         "start": f"{kind} {seed}",
-        "ms per sweep": milliseconds(model, sums),
+        "ms per sweep": milliseconds(model, stats),
         "bound plain": plain.bound,
         "bound accelerated": fast.bound,
         "passes plain": mine,

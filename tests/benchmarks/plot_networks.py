@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 from tables import RESULTS
 
-from bayesvb.plots.palette import LIGHT, dash, marker
+from bayesvb.drawing.palette import LIGHT, dash, marker
 
 IMAGES = RESULTS.parent / "images"
 PAGE = RESULTS.parent / "networks.md"

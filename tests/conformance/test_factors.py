@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+import scipy.stats
 from numpy.testing import assert_allclose
-from scipy import stats
 
 from bayesvb.factors import (
     FACTORS,
@@ -46,7 +46,8 @@ class NormalCase:
     def by_scipy(self, factor, draws):
         covariances = np.broadcast_to(np.linalg.inv(factor.precision), (3, 2, 2))
         laws = [
-            stats.multivariate_normal(*law) for law in zip(factor.mean, covariances, strict=True)
+            scipy.stats.multivariate_normal(*law)
+            for law in zip(factor.mean, covariances, strict=True)
         ]
         return sum(law.logpdf(draws[0][:, k]) for k, law in enumerate(laws))
 
@@ -74,7 +75,7 @@ class GammaCase:
         return factor.log_density(*draws).sum(axis=(1, 2))
 
     def by_scipy(self, factor, draws):
-        law = stats.gamma(factor.shape, scale=1.0 / factor.rate)
+        law = scipy.stats.gamma(factor.shape, scale=1.0 / factor.rate)
         return law.logpdf(draws[0]).sum(axis=(1, 2))
 
     def moments(self, factor, draws):
@@ -109,8 +110,10 @@ class MatrixNormalGammaCase:
         for k, i in np.ndindex(2, 2):
             tau = precision[:, k, i]
             scaled = (coefficients[:, k, i] - mean[k, i]) * np.sqrt(tau)[:, None]
-            total += stats.multivariate_normal(np.zeros(3), covariance[k]).logpdf(scaled)
-            total += 1.5 * np.log(tau) + stats.gamma(shape[k], scale=1.0 / rate[k, i]).logpdf(tau)
+            total += scipy.stats.multivariate_normal(np.zeros(3), covariance[k]).logpdf(scaled)
+            total += 1.5 * np.log(tau) + scipy.stats.gamma(shape[k], scale=1.0 / rate[k, i]).logpdf(
+                tau
+            )
         return total
 
     def moments(self, factor, draws):
@@ -151,8 +154,10 @@ class NormalWishartCase:
         scatter = np.broadcast_to(factor.scatter, (2, 3, 3))
         for d, k in np.ndindex(len(means), 2):
             spread = np.linalg.inv(beta[k] * precisions[d, k])
-            total[d] += stats.multivariate_normal(mean[k], spread).logpdf(means[d, k])
-            total[d] += stats.wishart(dof[k], np.linalg.inv(scatter[k])).logpdf(precisions[d, k])
+            total[d] += scipy.stats.multivariate_normal(mean[k], spread).logpdf(means[d, k])
+            total[d] += scipy.stats.wishart(dof[k], np.linalg.inv(scatter[k])).logpdf(
+                precisions[d, k]
+            )
         return total
 
     def moments(self, factor, draws):
@@ -195,9 +200,9 @@ class NormalGammaCase:
         mean, precision = draws
         coupled = self.family is NormalGamma
         narrow = factor.strength * precision if coupled else factor.mean_precision
-        total = stats.norm(factor.mean, narrow**-0.5).logpdf(mean)
+        total = scipy.stats.norm(factor.mean, narrow**-0.5).logpdf(mean)
         law = factor.precision
-        return total + stats.gamma(law.shape, scale=1.0 / law.rate).logpdf(precision)
+        return total + scipy.stats.gamma(law.shape, scale=1.0 / law.rate).logpdf(precision)
 
     def moments(self, factor, draws):
         mean, precision = draws
@@ -228,7 +233,7 @@ class DirichletCase:
         return factor.log_density(*draws)
 
     def by_scipy(self, factor, draws):
-        return stats.dirichlet(factor.concentration).logpdf(draws[0].T)
+        return scipy.stats.dirichlet(factor.concentration).logpdf(draws[0].T)
 
     def moments(self, factor, draws):
         return [(draws[0], factor.mean), (np.log(draws[0]), factor.expected_log)]
@@ -317,8 +322,8 @@ def regression(rng, n_rows=12, n_terms=3, n_responses=2):
 def conjugate(prior, x, y, weight):
     """Posterior through the package, of one expert."""
     w = weight[:, None]
-    sums = weight.sum(), (w * x).T @ x, (w * y).T @ x, (w * y**2).sum(axis=0)
-    return prior.posterior(*(np.asarray(s)[None] for s in sums))
+    stats = weight.sum(), (w * x).T @ x, (w * y).T @ x, (w * y**2).sum(axis=0)
+    return prior.posterior(*(np.asarray(s)[None] for s in stats))
 
 
 def test_the_posterior_of_a_regression_agrees_with_stacked_least_squares(rng):
@@ -341,7 +346,7 @@ def test_prior_times_likelihood_is_proportional_to_the_posterior(rng):
     posterior = conjugate(prior, x, y, weight)
     coefficients, precision = (value[:, 0] for value in posterior.draws(40, rng))
     fitted = np.einsum("nt,dit->dni", x, coefficients)
-    law = stats.norm(fitted, 1.0 / np.sqrt(precision)[:, None, :])
+    law = scipy.stats.norm(fitted, 1.0 / np.sqrt(precision)[:, None, :])
     joint = np.einsum("n,dni->di", weight, law.logpdf(y)) + prior.log_density(
         coefficients, precision
     )
@@ -371,14 +376,14 @@ def test_the_rate_is_rounded_relative_to_the_sum_of_squares(rng, offset):
 @pytest.mark.parametrize("spoil", ["xx", "weight", "yy"])
 def test_sums_of_no_data_are_refused(rng, spoil):
     *_, prior = regression(rng)
-    sums = {
+    stats = {
         "weight": np.full(1, -9.0 if spoil == "weight" else 1.0),
         "xx": np.full((1, 3, 3), 0.0) - (1e3 * np.eye(3) if spoil == "xx" else 0.0),
         "xy": np.zeros((1, 2, 3)),
         "yy": np.full((1, 2), -1e4 if spoil == "yy" else 1.0),
     }
     with pytest.raises(np.linalg.LinAlgError):
-        prior.posterior(**sums)
+        prior.posterior(**stats)
 
 
 def test_natural_parameters_describe_the_same_gaussian(rng):

@@ -1,5 +1,6 @@
 """What every gate promises, for every entry of the table ``GATES``."""
 
+from importlib.resources import files
 from itertools import pairwise
 from types import SimpleNamespace
 
@@ -8,13 +9,15 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import log_softmax, logsumexp
 
-from bayesvb.blocks import Block
+from bayesvb.data.blocks import Block
+from bayesvb.data.scaling import Scaling
 from bayesvb.factors import Normal
 from bayesvb.gates import GATES
+from bayesvb.gates.base import GatePrior
 
 N_DRAWS = 20_000
 EXPERTS = (1, 2, 4)
-SOFTMAX = ("softmax", "softmax-jensen", "softmax-bouchard")
+TERMS = ("Intercept", "x")
 
 
 @pytest.fixture
@@ -40,8 +43,8 @@ def make_case(make_gate):
 def following(case, posterior):
     """Statistics of the next posterior, the responsibilities held."""
     weighted = case.block.weighted(case.responsibilities)
-    sums = case.gate.rows(posterior, case.block).sums(weighted)
-    return case.gate.advance(posterior, sums)
+    stats = case.gate.local(posterior, case.block).sufficient_stats(weighted)
+    return case.gate.global_step(posterior, stats)
 
 
 def refine(case, posterior, steps):
@@ -52,13 +55,18 @@ def refine(case, posterior, steps):
 
 def objective(case, posterior):
     """Part of the lower bound that the gate's posterior enters."""
-    terms = case.gate.rows(posterior, case.block).terms
+    terms = case.gate.local(posterior, case.block).expected_log_density
     weighted = case.block.weighted(case.responsibilities)
     return float((weighted * terms).sum()) - case.gate.kl(posterior)
 
 
 def all_rows(values, block):
     return np.broadcast_to(values, (*values.shape[:-1], block.n_rows))
+
+
+def is_softmax(gate):
+    """Whether the weights are a softmax, by whatever bound."""
+    return gate.formula == "softmax"
 
 
 def assert_same_sums(one, other, rtol=1e-10):
@@ -73,14 +81,14 @@ def assert_same_sums(one, other, rtol=1e-10):
 def test_terms_are_below_the_expected_log_weights(gate_name, make_case, n_experts):
     for seed in range(5):
         case = make_case(gate_name, n_experts=n_experts, n_rows=12, seed=seed)
-        terms = all_rows(case.gate.rows(case.posterior, case.block).terms, case.block)
+        terms = all_rows(
+            case.gate.local(case.posterior, case.block).expected_log_density, case.block
+        )
         draws = case.gate.draws(case.posterior, N_DRAWS, case.rng)
         values = all_rows(case.gate.log_weights(draws, case.block), case.block)
         error = 4.5 * values.std(axis=0) / np.sqrt(N_DRAWS) + 1e-11
         gap = values.mean(axis=0) - terms
         assert (gap >= -error).all()
-        if gate_name == "dirichlet":
-            assert (gap <= error).all()
 
 
 @pytest.mark.parametrize("n_experts", EXPERTS)
@@ -90,20 +98,20 @@ def test_terms_are_exact_without_uncertainty(logit_gate_name, make_case, n_exper
     mean = case.posterior.mean
     certain = Normal.from_precision(mean, np.tile(1e14 * np.eye(2), (len(mean), 1, 1)))
     expected = case.gate.log_weights(mean[None], case.block)[0]
-    terms = case.gate.rows(certain, case.block).terms
+    terms = case.gate.local(certain, case.block).expected_log_density
     if logit_gate_name == "softmax-bouchard":
         gap = expected - terms
         assert_allclose(gap - gap[0], 0.0, atol=1e-9)
         assert (gap > -1e-9).all()
         assert (gap < {1: 1e-9, 2: np.log(2.0) + 1e-9, 4: 1.0}[n_experts]).all()
-        terms = terms + case.gate.slack(certain, case.block)
+        terms = terms + case.gate.bound_gap(certain, case.block)
     assert_allclose(terms, expected, rtol=1e-9, atol=2e-11)
 
 
 @pytest.mark.parametrize("n_experts", EXPERTS)
 def test_log_weights_normalise(gate_name, make_case, n_experts):
     case = make_case(gate_name, n_experts=n_experts)
-    scale = 1.0 if gate_name == "dirichlet" else 10.0
+    scale = 10.0 if isinstance(case.posterior, Normal) else 1.0  # far out, where there is a far out
     draws = scale * case.gate.draws(case.posterior, 50, case.rng)
     log_weights = case.gate.log_weights(draws, case.block)
     assert log_weights.shape[:2] == (50, n_experts)
@@ -118,7 +126,7 @@ def test_mean_weights_are_means_of_drawn_weights(gate_name, make_case, n_experts
     weights = np.exp(all_rows(case.gate.log_weights(draws, case.block), case.block))
     error = 4.5 * weights.std(axis=0) / np.sqrt(N_DRAWS)
     # The quasi-Monte Carlo points of the softmax leave 0.003 from three components on.
-    error += 3e-3 if gate_name in SOFTMAX and n_experts > 2 else 1e-8
+    error += 3e-3 if is_softmax(case.gate) and n_experts > 2 else 1e-8
     assert found.shape == (n_experts, 12)
     assert (np.abs(found - weights.mean(axis=0)) < error).all()
     assert_allclose(found.sum(axis=0), 1.0, rtol=1e-12)
@@ -132,22 +140,16 @@ def test_components_weigh_the_same_a_priori(logit_gate_name, make_gate, n_expert
     assert_allclose(np.exp(gate.log_weights(gate.prior.mean[None], origin)), 1.0 / n_experts)
 
 
-@pytest.mark.parametrize("n_experts", EXPERTS)
-def test_the_constant_weights_are_the_same_a_priori(make_gate, n_experts):
-    gate = make_gate("dirichlet", n_experts, 3, np.random.default_rng(5))
-    assert_allclose(gate.prior.mean, 1.0 / n_experts)
-
-
 def test_the_slack_is_that_of_the_tilted_bound(logit_gate_name, make_case):
     case = make_case(logit_gate_name)
-    rows, slack = case.gate.rows(case.posterior, case.block), case.gate.slack
+    rows, bound_gap = case.gate.local(case.posterior, case.block), case.gate.bound_gap
     if logit_gate_name != "softmax-bouchard":
-        assert_array_equal(slack(case.posterior, case.block), 0.0)
+        assert_array_equal(bound_gap(case.posterior, case.block), 0.0)
         return
-    tilted = GATES["softmax"](case.gate.prior).rows(case.posterior, case.block)
-    gained = np.maximum(tilted.terms - rows.terms, 0.0)
+    tilted = GATES["softmax"](case.gate.prior).local(case.posterior, case.block)
+    gained = np.maximum(tilted.expected_log_density - rows.expected_log_density, 0.0)
     assert (gained.max(axis=1) > 0.3).all()
-    assert_allclose(gained, np.tile(slack(case.posterior, case.block), (4, 1)), atol=1e-12)
+    assert_allclose(gained, np.tile(bound_gap(case.posterior, case.block), (4, 1)), atol=1e-12)
 
 
 # Statistics and updates
@@ -157,16 +159,16 @@ def test_the_slack_is_that_of_the_tilted_bound(logit_gate_name, make_case):
 def test_statistics_add_over_any_split_of_the_rows(gate_name, make_case, weighted, total):
     case = make_case(gate_name, n_rows=40, weighted=weighted)
 
-    def sums(start, stop):
+    def stats(start, stop):
         part = case.block.part(start, stop)
-        return case.gate.rows(case.posterior, part).sums(
+        return case.gate.local(case.posterior, part).sufficient_stats(
             part.weighted(case.responsibilities[:, start:stop])
         )
 
     for _ in range(5):
         cuts = [0, *np.sort(case.rng.integers(0, 41, size=4)).tolist(), 40]
-        parts = [sums(start, stop) for start, stop in pairwise(cuts)]
-        assert_same_sums(total(parts), sums(0, 40))
+        parts = [stats(start, stop) for start, stop in pairwise(cuts)]
+        assert_same_sums(total(parts), stats(0, 40))
 
 
 def test_integer_weights_are_repeated_rows(gate_name, make_case):
@@ -200,12 +202,12 @@ def test_no_perturbation_of_the_fixed_point_raises_the_bound(gate_name, make_cas
     for seed in range(4):
         case = make_case(gate_name, n_experts=n_experts, seed=seed)
         posterior = refine(case, case.gate.start(), 300)
-        sums, best = following(case, posterior), objective(case, posterior)
-        centre = sums.to_vector()
-        assert_allclose(objective(case, case.gate.update(sums)), best, rtol=1e-10, atol=1e-10)
+        stats, best = following(case, posterior), objective(case, posterior)
+        centre = stats.to_vector()
+        assert_allclose(objective(case, case.gate.update(stats)), best, rtol=1e-10, atol=1e-10)
         for _ in range(60):
             size = 10.0 ** case.rng.uniform(-3.0, 0.0) * (1.0 + np.abs(centre))
-            other = sums.with_vector(centre + size * case.rng.normal(size=centre.size))
+            other = stats.with_vector(centre + size * case.rng.normal(size=centre.size))
             try:
                 moved = case.gate.update(other)
             except np.linalg.LinAlgError:
@@ -239,13 +241,13 @@ def test_the_gradient_vanishes_at_the_fixed_point(logit_gate_name, make_case, n_
 @pytest.mark.parametrize("name", ["softmax", "softmax-jensen"])
 def test_softmax_sums_are_derivatives_of_the_rows_part(make_case, name):
     case = make_case(name, weighted=True)
-    sums = case.gate.rows(case.posterior, case.block).sums(
+    stats = case.gate.local(case.posterior, case.block).sufficient_stats(
         case.block.weighted(case.responsibilities)
     )
     mean, covariance = case.posterior.mean, case.posterior.covariance
     curvature = np.zeros_like(covariance)
     rows, columns = np.tril_indices(2)
-    curvature[:, rows, columns] = curvature[:, columns, rows] = sums.curvature
+    curvature[:, rows, columns] = curvature[:, columns, rows] = stats.curvature
 
     def rows_part(mean, covariance):
         posterior = Normal.from_precision(mean, np.linalg.inv(covariance))
@@ -256,7 +258,7 @@ def test_softmax_sums_are_derivatives_of_the_rows_part(make_case, name):
         root = case.rng.normal(size=covariance.shape)
         d_cov = 1e-6 * (root + np.swapaxes(root, -1, -2))
         slope = rows_part(mean + d_mean, covariance) - rows_part(mean - d_mean, covariance)
-        assert slope / 2.0 == pytest.approx((sums.gradient * d_mean).sum(), rel=1e-5, abs=1e-9)
+        assert slope / 2.0 == pytest.approx((stats.gradient * d_mean).sum(), rel=1e-5, abs=1e-9)
         slope = rows_part(mean, covariance + d_cov) - rows_part(mean, covariance - d_cov)
         assert slope == pytest.approx(-(curvature * d_cov).sum(), rel=1e-4, abs=1e-9)
 
@@ -276,13 +278,13 @@ def test_the_divergence_is_the_mean_log_ratio_of_densities(gate_name, make_case,
 
 def test_a_new_labelling_changes_nothing_but_labels(gate_name, make_case):
     case, order = make_case(gate_name), [2, 0, 3, 1]
-    sums = following(case, case.posterior)
-    gate, new_sums = case.gate.permuted(order, sums)
-    old, new = case.gate.update(sums), gate.update(new_sums)
+    stats = following(case, case.posterior)
+    gate, new_sums = case.gate.permuted(order, stats)
+    old, new = case.gate.update(stats), gate.update(new_sums)
     assert gate.n_components == 4
     assert_allclose(gate.kl(new), case.gate.kl(old), rtol=1e-12)
-    rows, new_rows = case.gate.rows(old, case.block), gate.rows(new, case.block)
-    assert_allclose(new_rows.terms, rows.terms[order], rtol=1e-12)
+    rows, new_rows = case.gate.local(old, case.block), gate.local(new, case.block)
+    assert_allclose(new_rows.expected_log_density, rows.expected_log_density[order], rtol=1e-12)
     weights = case.gate.mean_weights(old, case.block)[order]
     # The quasi-Monte Carlo points of the softmax are not the same for all components.
     assert_allclose(gate.mean_weights(new, case.block), weights, atol=3e-3)
@@ -300,13 +302,15 @@ def test_a_new_labelling_changes_nothing_but_labels(gate_name, make_case):
 def test_labellings_compose(gate_name, make_case):
     case = make_case(gate_name)
     first, second = [1, 2, 3, 0], [3, 1, 0, 2]
-    sums = following(case, case.posterior)
-    gate, new_sums = case.gate.permuted(first, sums)
+    stats = following(case, case.posterior)
+    gate, new_sums = case.gate.permuted(first, stats)
     gate, new_sums = gate.permuted(second, new_sums)
-    direct, direct_sums = case.gate.permuted([first[k] for k in second], sums)
+    direct, direct_sums = case.gate.permuted([first[k] for k in second], stats)
     assert_array_equal(new_sums.to_vector(), direct_sums.to_vector())
-    terms = gate.rows(gate.update(new_sums), case.block).terms
-    assert_array_equal(terms, direct.rows(direct.update(direct_sums), case.block).terms)
+    terms = gate.local(gate.update(new_sums), case.block).expected_log_density
+    assert_array_equal(
+        terms, direct.local(direct.update(direct_sums), case.block).expected_log_density
+    )
 
 
 @pytest.mark.parametrize("n_experts", EXPERTS)
@@ -319,17 +323,69 @@ def test_coefficients_are_log_odds(gate_name, make_case, n_experts):
     left = list(range(n_experts))
     for k, values in coefficients.items():
         left.remove(k)
-        against = [0] if gate_name in SOFTMAX else left
+        against = [0] if is_softmax(case.gate) else left
         odds = log_weights[:, k] - logsumexp(log_weights[:, against], axis=1)
         assert_allclose(values @ case.block.designs["gating"], odds, rtol=1e-8, atol=1e-8)
-    assert len(coefficients) == (0 if gate_name == "dirichlet" else n_experts - 1)
-    assert case.gate.coefficient_meaning()
+    assert len(coefficients) == (n_experts - 1 if isinstance(case.posterior, Normal) else 0)
 
 
 def test_one_component_has_weight_one_and_costs_nothing(gate_name, make_case):
     case = make_case(gate_name, n_experts=1)
     assert case.gate.n_components == 1
     posterior = refine(case, case.posterior, 1)
-    assert abs(case.gate.kl(posterior)) < (np.inf if gate_name == "dirichlet" else 1e-12)
-    assert_allclose(case.gate.rows(posterior, case.block).terms, 0.0, atol=1e-12)
+    assert abs(case.gate.kl(posterior)) < 1e-12
+    assert_allclose(case.gate.local(posterior, case.block).expected_log_density, 0.0, atol=1e-12)
     assert_allclose(case.gate.mean_weights(posterior, case.block), 1.0)
+
+
+# What a gate says of itself
+
+
+@pytest.fixture
+def described(make_described_gate):
+    """Gate with the prior that a model gives it, and the rows that it adds to the prior table."""
+
+    def build(name, n_experts):
+        scaling = Scaling(np.array([0.0, 3.0]), np.array([1.0, 2.0]), 0)
+        coefficients = Normal.from_precision(np.zeros(2), np.diag([0.5, 2.0]))
+        prior = GatePrior(coefficients, np.array([1.0, 0.0]), 1.5)
+        gate = make_described_gate(name, n_experts, prior)
+        return gate, scaling, type(gate).prior_rows(n_experts, prior, scaling, TERMS)
+
+    return build
+
+
+@pytest.mark.parametrize("n_experts", [2, 4])
+def test_prior_rows_are_those_of_draws_from_the_prior(gate_name, described, rng, n_experts):
+    """In the units of the terms; a gate whose draws have no entries adds no row, and no other."""
+    gate, scaling, rows = described(gate_name, n_experts)
+    draws = gate.draws(gate.prior, N_DRAWS, rng)
+    assert bool(rows) == bool(draws[0].size)
+    assert all(row.part == "gating" and row.prior for row in rows)
+    by_term = [row.term for row in rows] == list(TERMS)
+    assert by_term or [row.term for row in rows] == [""] * len(rows)
+    for number, row in enumerate(rows):
+        values = scaling.coefficients(draws)[..., number] if by_term else draws
+        spread, mean = values.std(axis=0), values.mean(axis=0)
+        if not np.isnan(row.scale):  # standard error of a standard deviation: sd / sqrt(2 n)
+            assert_allclose(spread, row.scale, rtol=4.5 / np.sqrt(2 * N_DRAWS))
+        if not np.isnan(row.centre):
+            assert (np.abs(mean - row.centre) <= 4.5 * spread / np.sqrt(N_DRAWS)).all()
+
+
+@pytest.mark.parametrize("n_experts", [2, 4])
+def test_coefficients_have_a_prior_row_each(gate_name, described, rng, n_experts):
+    gate, _, rows = described(gate_name, n_experts)
+    coefficients = gate.coefficients(gate.draws(gate.prior, 3, rng))
+    terms = [row.term for row in rows if row.term]
+    assert set(coefficients) <= set(range(n_experts))
+    assert bool(coefficients) == bool(terms)
+    assert {values.shape for values in coefficients.values()} <= {(3, len(terms))}
+
+
+def test_the_meaning_is_words_and_the_formula_a_template(gate_name, described):
+    gate, _, _ = described(gate_name, 3)
+    assert len(gate.coefficient_meaning().split()) > 1
+    assert not gate.coefficient_meaning().endswith(".")
+    template = files("bayesvb.reports").joinpath(f"templates/gate-{gate.formula}.html")
+    assert template.is_file()

@@ -7,17 +7,21 @@ from operator import add
 
 import numpy as np
 import pytest
+import scipy.stats
 from numpy.testing import assert_allclose
-from scipy import stats
 from scipy.special import digamma, logsumexp, multigammaln
 
-from bayesvb.blocks import Block, Source, single_threaded_blas
-from bayesvb.engines.cavi import cavi
-from bayesvb.engines.restarts import Effort, search
+from bayesvb.data.blocks import Block
+from bayesvb.data.sources import InMemorySource
+from bayesvb.engines.base import Budget
+from bayesvb.engines.cavi import Cavi, cavi
+from bayesvb.engines.restarts import search
 from bayesvb.experts import GAUSSIAN_EXPERTS
 from bayesvb.factors import Dirichlet
 from bayesvb.gates import DirichletGate
 from bayesvb.models.mixture import Mixture
+from bayesvb.numerics.runtime import single_threaded_blas
+from bayesvb.streams import Streams
 
 every_form = pytest.mark.parametrize("form", GAUSSIAN_EXPERTS)
 
@@ -31,16 +35,16 @@ class Problem:
     partition: np.ndarray
 
     def start(self):
-        return self.model.start(self.model.begin(self.block, self.partition))
+        return self.model.first_stats(self.model.partition_stats(self.block, self.partition))
 
     def posterior(self, sweeps=5):
         posterior = self.model.update(self.start())
         for _ in range(sweeps):
-            posterior = self.model.update(self.model.local(posterior, self.block).sums)
+            posterior = self.model.update(self.model.e_step(posterior, self.block).stats)
         return posterior
 
     def bound(self, posterior):
-        return self.model.local(posterior, self.block).bound - self.model.kl(posterior)
+        return self.model.e_step(posterior, self.block).bound - self.model.kl(posterior)
 
 
 def problem(form, seed, *, experts=None, rows=None, dims=None, weighted=False):
@@ -164,15 +168,15 @@ def test_the_bound_never_falls(form):
         posterior = p.model.update(p.start())
         bounds = []
         for _ in range(12):
-            sweep = p.model.local(posterior, p.block)
+            sweep = p.model.e_step(posterior, p.block)
             bounds.append(sweep.bound - p.model.kl(posterior))
-            posterior = p.model.update(sweep.sums)
+            posterior = p.model.update(sweep.stats)
         assert (np.diff(bounds) > -1e-11 * np.abs(bounds[:-1])).all()
 
 
 def free_energy(form, p, posterior, responsibilities):
     """Bound for given responsibilities, as a function of the posterior of the experts."""
-    terms = p.model.experts.rows(posterior, p.block).terms
+    terms = p.model.experts.local(posterior, p.block).expected_log_density
     return float((p.block.weighted(responsibilities) * terms).sum() - p.model.experts.kl(posterior))
 
 
@@ -204,7 +208,7 @@ def test_the_gradient_is_zero_after_the_update_and_no_move_raises_the_bound(form
         p = problem(form, seed)
         best = p.posterior(2).experts
         r = p.partition
-        best = p.model.experts.update(p.model.experts.sums(r, p.block))
+        best = p.model.experts.update(p.model.experts.partition_stats(r, p.block))
         top = free_energy(form, p, best, r)
         for direction in range(5):
             ahead, behind = (
@@ -226,7 +230,7 @@ def test_one_component_gives_the_exact_log_evidence(form):
         expected = 0.0
         for n in range(25):
             past = Block({"variables": x[:, :n]}, np.zeros((0, n)))
-            q = experts.update(experts.sums(np.ones((1, n)), past))
+            q = experts.update(experts.partition_stats(np.ones((1, n)), past))
             expected += evidence_of_row(form, q, x[:, n])
         assert p.bound(p.posterior()) == pytest.approx(expected, rel=1e-8)
 
@@ -237,9 +241,9 @@ def evidence_of_row(form, q, x):
     if form == "full":
         dof = q.dof[0] + 1 - d
         shape = q.scatter[0] * (1 + q.mean_precision[0]) / (q.mean_precision[0] * dof)
-        return stats.multivariate_t(q.mean[0], shape, df=dof).logpdf(x)
+        return scipy.stats.multivariate_t(q.mean[0], shape, df=dof).logpdf(x)
     spread = np.sqrt(q.rate[0] / q.shape[0] * (1.0 + 1.0 / q.precision[0, 0, 0]))
-    return stats.t(2 * q.shape[0], q.mean[0, :, 0], spread).logpdf(x).sum()
+    return scipy.stats.t(2 * q.shape[0], q.mean[0, :, 0], spread).logpdf(x).sum()
 
 
 # Blocks and threads
@@ -249,14 +253,17 @@ def evidence_of_row(form, q, x):
 def test_many_blocks_are_one_block_and_threads_keep_every_bit(form):
     p = problem(form, 3, rows=3000, dims=4, experts=5, weighted=True)
     start = p.start()
-    one = Source((p.block,))
+    one = InMemorySource((p.block,))
     runs = [
         cavi(p.model, source, start, tol=0.0, max_iter=30)
-        for source in (one, *(Source(tuple(p.block.split(500)), n) for n in (1, 2, 4)))
+        for source in (
+            one,
+            *(InMemorySource(tuple(p.block.split(500)), workers=n) for n in (1, 2, 4)),
+        )
     ]
     for run in runs[2:]:
         assert (run.trace == runs[1].trace).all()
-        assert (run.sums.to_vector() == runs[1].sums.to_vector()).all()
+        assert (run.stats.to_vector() == runs[1].stats.to_vector()).all()
     assert_allclose(runs[1].trace[:10], runs[0].trace[:10], rtol=1e-12)
 
 
@@ -265,10 +272,10 @@ def test_sums_of_a_split_add_up(form):
     p = problem(form, 4, rows=50, weighted=True)
     posterior = p.posterior()
     with single_threaded_blas():
-        whole = p.model.local(posterior, p.block)
-        parts = reduce(add, (p.model.local(posterior, b) for b in p.block.split(7)))
+        whole = p.model.e_step(posterior, p.block)
+        parts = reduce(add, (p.model.e_step(posterior, b) for b in p.block.split(7)))
     assert parts.bound == pytest.approx(whole.bound, rel=1e-12)
-    assert_allclose(parts.sums.to_vector(), whole.sums.to_vector(), rtol=1e-11, atol=1e-12)
+    assert_allclose(parts.stats.to_vector(), whole.stats.to_vector(), rtol=1e-11, atol=1e-12)
 
 
 @every_form
@@ -277,10 +284,10 @@ def test_integer_weights_are_repeated_rows(form):
     times = p.block.weight.astype(int)
     x = np.repeat(p.block.designs["variables"], times, axis=1)
     posterior = p.posterior()
-    there = p.model.local(posterior, Block({"variables": x}, np.zeros((0, x.shape[1]))))
-    here = p.model.local(posterior, p.block)
+    there = p.model.e_step(posterior, Block({"variables": x}, np.zeros((0, x.shape[1]))))
+    here = p.model.e_step(posterior, p.block)
     assert here.bound == pytest.approx(there.bound, rel=1e-11)
-    assert_allclose(here.sums.to_vector(), there.sums.to_vector(), rtol=1e-10, atol=1e-12)
+    assert_allclose(here.stats.to_vector(), there.stats.to_vector(), rtol=1e-10, atol=1e-12)
 
 
 @every_form
@@ -290,10 +297,10 @@ def test_the_search_finds_separated_components_and_empties_the_others(form, rng)
     x = centres[:, label] + 0.5 * rng.normal(size=(2, 600))
     experts = GAUSSIAN_EXPERTS[form].from_prior(np.zeros(2), 0.1, 3.0, 0.5 * np.eye(2))
     model = Mixture(experts, DirichletGate(Dirichlet(np.full(6, 0.01))))
-    source = Source(tuple(Block({"variables": x}, np.zeros((0, 600))).split(256)))
-    seeds = np.random.SeedSequence(1).spawn(7)
-    found = search(model, source, restarts=6, effort=Effort(), seeds=seeds).final
-    q = model.update(found.sums)
+    source = InMemorySource(tuple(Block({"variables": x}, np.zeros((0, 600))).split(256)))
+    streams = Streams(1, 6)
+    found = search(model, source, Cavi(), restarts=6, effort=Budget(), streams=streams).final
+    q = model.update(found.stats)
     assert found.converged
     assert (q.gate.mean > 0.01).sum() == 3
     order = np.argsort(-q.gate.mean)[:3]
@@ -305,11 +312,11 @@ def test_the_search_finds_separated_components_and_empties_the_others(form, rng)
 @every_form
 def test_a_new_labelling_keeps_the_bound(form):
     p, order = problem(form, 6, experts=4), [2, 0, 3, 1]
-    sums = p.model.local(p.posterior(), p.block).sums
-    other, other_sums = p.model.permuted(order, sums)
-    here, there = p.model.update(sums), other.update(other_sums)
-    expected = p.model.local(here, p.block).bound - p.model.kl(here)
-    found = other.local(there, p.block).bound - other.kl(there)
+    stats = p.model.e_step(p.posterior(), p.block).stats
+    other, other_sums = p.model.permuted(order, stats)
+    here, there = p.model.update(stats), other.update(other_sums)
+    expected = p.model.e_step(here, p.block).bound - p.model.kl(here)
+    found = other.e_step(there, p.block).bound - other.kl(there)
     assert found == pytest.approx(expected, rel=1e-12)
     assert_allclose(there.experts.mean, here.experts.mean[order])
 
@@ -325,7 +332,7 @@ def test_the_likelihood_and_the_densities_are_those_of_scipy(form, rng):
     covariances = p.model.experts.covariances(draws)
     expected = np.zeros((6, 3, 20))
     for d, k in np.ndindex(6, 3):
-        law = stats.multivariate_normal(draws["mean"][d, k], covariances[d, k])
+        law = scipy.stats.multivariate_normal(draws["mean"][d, k], covariances[d, k])
         expected[d, k] = law.logpdf(x.T) + np.log(draws["gate"][d, k])
     assert_allclose(p.model.log_lik(draws, p.block), logsumexp(expected, axis=1), rtol=1e-9)
 
@@ -365,7 +372,7 @@ def test_both_forms_give_one_variable_the_same_prior_and_agree_in_one_dimension(
     empty = Block({"variables": np.zeros((3, 0))}, np.zeros((0, 0)))
     laws = []
     for p in (full, diagonal):
-        q = p.model.experts.update(p.model.experts.sums(np.ones((1, 0)), empty))
+        q = p.model.experts.update(p.model.experts.partition_stats(np.ones((1, 0)), empty))
         laws.append([p.model.experts.joint_predictive(q, np.ones(1)).marginal(i) for i in range(3)])
     for one, other in zip(*laws, strict=True):
         assert_allclose(one.scale, other.scale)
@@ -382,11 +389,11 @@ def test_empty_components_fall_back_to_the_prior(form):
     p = problem(form, 11, experts=3)
     partition = np.zeros_like(p.partition)
     partition[0] = 1.0
-    q = p.model.experts.update(p.model.experts.sums(partition, p.block))
+    q = p.model.experts.update(p.model.experts.partition_stats(partition, p.block))
     prior = p.model.experts.prior
     mean = q.mean.reshape(3, -1)
     assert_allclose(mean[1:], np.broadcast_to(prior.mean.ravel(), mean[1:].shape), rtol=1e-12)
     whole = p.model.experts.kl(q)
     alone = problem(form, 11, experts=1)
-    one = alone.model.experts.update(alone.model.experts.sums(partition[:1], p.block))
+    one = alone.model.experts.update(alone.model.experts.partition_stats(partition[:1], p.block))
     assert whole == pytest.approx(p.model.experts.kl(one), rel=1e-10)

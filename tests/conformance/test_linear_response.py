@@ -8,13 +8,14 @@ from numpy.testing import assert_allclose
 from scipy.optimize import root
 from scipy.special import polygamma
 
-from bayesvb.blocks import Block, Source
+from bayesvb.data.blocks import Block
+from bayesvb.data.sources import InMemorySource
 from bayesvb.engines.cavi import cavi
+from bayesvb.engines.linear_response import linear_response
 from bayesvb.experts.linear import LinearExperts
 from bayesvb.factors import MatrixNormalGamma, Normal
 from bayesvb.gates import GATES
 from bayesvb.gates.base import GatePrior
-from bayesvb.linear_response import linear_response
 from bayesvb.models.mixture import Mixture
 
 STEP = 1e-3
@@ -22,39 +23,39 @@ STEP = 1e-3
 
 def settled(problem, tol=1e-12):
     """Statistics at a maximum of the bound."""
-    return cavi(problem.model, problem.source(), problem.start(), tol=tol, max_iter=4000).sums
+    return cavi(problem.model, problem.source(), problem.start(), tol=tol, max_iter=4000).stats
 
 
-def sweep(problem, sums):
+def sweep(problem, stats):
     """Statistics one undamped sweep on."""
-    posterior = problem.model.update(sums)
-    found = problem.model.local(posterior, problem.block).sums
-    return problem.model.stationary(posterior, found)
+    posterior = problem.model.update(stats)
+    found = problem.model.e_step(posterior, problem.block).stats
+    return problem.model.gradient_stats(posterior, found)
 
 
-def tilted_expectations(problem, sums, tilt):
+def tilted_expectations(problem, stats, tilt):
     """Expectations where ``exp(tilt)`` multiplies the exact posterior."""
-    start = sums.to_vector()
+    start = stats.to_vector()
     size = 1.0 + np.abs(start)
 
     def gap(change):
         state = start + size * change
-        return (sweep(problem, sums.with_vector(state)).to_vector() + tilt - state) / size
+        return (sweep(problem, stats.with_vector(state)).to_vector() + tilt - state) / size
 
     found = root(gap, np.zeros_like(start), tol=1e-12)
-    state = sums.with_vector(start + size * found.x)
+    state = stats.with_vector(start + size * found.x)
     return problem.model.coordinates(problem.model.update(state)).expectations()
 
 
-def tilts_of(problem, sums):
-    return problem.model.coordinates(problem.model.update(sums)).tilts()
+def tilts_of(problem, stats):
+    return problem.model.coordinates(problem.model.update(stats)).perturbations()
 
 
-def expectation_change(problem, sums, direction):
+def expectation_change(problem, stats, direction):
     """``V u`` by differences of the expectations."""
     ahead, behind = (
         problem.model.coordinates(
-            problem.model.update(sums.with_vector(sums.to_vector() + sign * STEP * direction))
+            problem.model.update(stats.with_vector(stats.to_vector() + sign * STEP * direction))
         ).expectations()
         for sign in (1.0, -1.0)
     )
@@ -67,10 +68,13 @@ def test_stand_ins_of_the_coordinates_are_uncorrelated_with_variance_one(
     gate_name, make_problem, seed, responses
 ):
     problem = make_problem(gate_name, seed=seed, responses=responses)
-    sums = problem.start()
-    tilts = tilts_of(problem, sums)
-    covariance = np.array([expectation_change(problem, sums, tilt) for tilt in tilts]) @ tilts.T
-    assert_allclose(covariance, np.eye(len(tilts)), atol=3e-6)
+    stats = problem.start()
+    perturbations = tilts_of(problem, stats)
+    covariance = (
+        np.array([expectation_change(problem, stats, tilt) for tilt in perturbations])
+        @ perturbations.T
+    )
+    assert_allclose(covariance, np.eye(len(perturbations)), atol=3e-6)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -79,14 +83,16 @@ def test_an_undamped_sweep_is_the_derivative_of_the_rows_part_of_the_bound(
 ):
     problem = make_problem(gate_name, seed=3, weighted=weighted)
     posterior = problem.posterior()
-    state = problem.model.advance(posterior, problem.model.local(posterior, problem.block).sums)
+    state = problem.model.global_step(
+        posterior, problem.model.e_step(posterior, problem.block).stats
+    )
     derivative = sweep(problem, state).to_vector()
     rng = np.random.default_rng(4)
-    tilts = tilts_of(problem, state)
-    for mix in rng.normal(size=(5, len(tilts))):
-        direction = mix @ tilts / np.linalg.norm(mix)
+    perturbations = tilts_of(problem, state)
+    for mix in rng.normal(size=(5, len(perturbations))):
+        direction = mix @ perturbations / np.linalg.norm(mix)
         bounds = [
-            problem.model.local(
+            problem.model.e_step(
                 problem.model.update(
                     state.with_vector(state.to_vector() + sign * STEP * direction)
                 ),
@@ -100,17 +106,20 @@ def test_an_undamped_sweep_is_the_derivative_of_the_rows_part_of_the_bound(
 
 def test_the_covariance_is_the_change_of_tilted_optima(gate_name, make_problem):
     problem = make_problem(gate_name, seed=5, experts=2, rows=150)
-    sums = settled(problem)
-    found = linear_response(problem.model, problem.source(), sums)
+    stats = settled(problem)
+    found = linear_response(problem.model, problem.source(), stats)
     assert found.failure is None
-    tilts = tilts_of(problem, sums)
-    for mix in np.random.default_rng(1).normal(size=(2, len(tilts))):
+    perturbations = tilts_of(problem, stats)
+    # Steps of differences leave 4e-5, those of constant weights 7e-4 (measured); directions
+    # shorter than SMALLEST_NORM and rounds below SETTLED less.
+    most = 1e-4 if isinstance(problem.model.gate.prior, Normal) else 1e-3
+    for mix in np.random.default_rng(1).normal(size=(2, len(perturbations))):
         ahead, behind = (
-            tilted_expectations(problem, sums, sign * STEP * mix @ tilts) for sign in (1.0, -1.0)
+            tilted_expectations(problem, stats, sign * STEP * mix @ perturbations)
+            for sign in (1.0, -1.0)
         )
-        expected = tilts @ (ahead - behind) / (2.0 * STEP)
-        # Directions shorter than SMALLEST_NORM and rounds below SETTLED are left out.
-        assert_allclose(found.covariance @ mix, expected, atol=2e-3 * np.abs(expected).max())
+        expected = perturbations @ (ahead - behind) / (2.0 * STEP)
+        assert_allclose(found.covariance @ mix, expected, atol=most * np.abs(expected).max())
 
 
 def test_the_covariance_is_symmetric_and_positive_definite(gate_name, make_problem):
@@ -124,22 +133,22 @@ def test_the_covariance_is_symmetric_and_positive_definite(gate_name, make_probl
 @pytest.mark.parametrize("workers", [1, 2])
 def test_blocks_are_the_whole(gate_name, make_problem, workers):
     problem = make_problem(gate_name, seed=7, rows=120)
-    sums = settled(problem)
-    whole = linear_response(problem.model, problem.source(), sums)
-    parts = linear_response(problem.model, problem.source(17, workers), sums)
+    stats = settled(problem)
+    whole = linear_response(problem.model, problem.source(), stats)
+    parts = linear_response(problem.model, problem.source(17, workers), stats)
     # Rounding of sums is divided by the step of the differences.
     assert_allclose(parts.covariance, whole.covariance, rtol=1e-6, atol=1e-7)
 
 
 def test_labels_do_not_matter(gate_name, make_problem, rng):
     problem = make_problem(gate_name, seed=8, rows=150)
-    sums = settled(problem)
+    stats = settled(problem)
     order = [2, 0, 1]
-    model, other = problem.model.permuted(order, sums)
+    model, other = problem.model.permuted(order, stats)
     draws = []
-    for mixture, state in ((problem.model, sums), (model, other)):
+    for mixture, state in ((problem.model, stats), (model, other)):
         q = mixture.update(state)
-        standard = np.random.default_rng(1).normal(size=(4000, len(tilts_of(problem, sums))))
+        standard = np.random.default_rng(1).normal(size=(4000, len(tilts_of(problem, stats))))
         drawn = mixture.coordinates(q).parameters(standard)
         moved, _ = linear_response(mixture, problem.source(), state).move(mixture, q, drawn)
         draws.append(np.cov(moved["coefficients"].reshape(4000, 3, -1)[:, :, 0].T))
@@ -150,13 +159,13 @@ def test_one_component_has_its_exact_posterior(gate_name, make_problem):
     problem = make_problem(gate_name, seed=9, experts=1, terms=3)
     if gate_name == "stick-breaking relabelled":
         pytest.skip("one component has one order")
-    sums = settled(problem)
-    found = linear_response(problem.model, problem.source(), sums)
-    experts = problem.model.update(sums).experts
+    stats = settled(problem)
+    found = linear_response(problem.model, problem.source(), stats)
+    experts = problem.model.update(stats).experts
     n_own = experts.mean.size + experts.rate.size
     assert_allclose(found.covariance[:n_own, :n_own], np.eye(n_own), atol=1e-6)
-    draws = problem.model.draws(problem.model.update(sums), 60_000, np.random.default_rng(1))
-    moved, _ = found.move(problem.model, problem.model.update(sums), draws)
+    draws = problem.model.draws(problem.model.update(stats), 60_000, np.random.default_rng(1))
+    moved, _ = found.move(problem.model, problem.model.update(stats), draws)
     coefficients = moved["coefficients"][:, 0, 0]
     exact = experts.covariance[0] * experts.rate[0, 0] / (experts.shape[0] - 1.0)
     assert_allclose(np.cov(coefficients.T), exact, atol=0.03 * np.abs(exact).max())
@@ -196,11 +205,11 @@ def test_log_volume_is_the_determinant_of_the_map(gate_name, make_problem, rng):
     coordinates = problem.model.coordinates(q)
     found, expected = [], []
     for standard in rng.normal(size=(3, 1, tilts_of(problem, problem.start()).shape[0])):
-        moves = 1e-5 * np.eye(standard.shape[1])
+        response_coordinates = 1e-5 * np.eye(standard.shape[1])
         columns = [
             flat(coordinates.parameters(standard + move))
             - flat(coordinates.parameters(standard - move))
-            for move in moves
+            for move in response_coordinates
         ]
         expected.append(np.linalg.slogdet(np.array(columns) / 2e-5)[1])
         found.append(coordinates.log_volume(coordinates.parameters(standard))[0])
@@ -210,9 +219,9 @@ def test_log_volume_is_the_determinant_of_the_map(gate_name, make_problem, rng):
 def test_moved_draws_have_the_density_that_is_said(gate_name, make_problem, rng):
     """Importance weights back to the posterior that they came from average to one."""
     problem = make_problem(gate_name, seed=13, rows=300)
-    sums = settled(problem)
-    q = problem.model.update(sums)
-    found = linear_response(problem.model, problem.source(), sums)
+    stats = settled(problem)
+    q = problem.model.update(stats)
+    found = linear_response(problem.model, problem.source(), stats)
     milder = replace(found, covariance=0.8 * np.eye(len(found.covariance)) + 0.2 * _bounded(found))
     draws = problem.model.draws(q, 40_000, rng)
     moved, density = milder.move(problem.model, q, draws)
@@ -234,7 +243,7 @@ def test_a_saddle_is_told_and_draws_stay_as_they_are(make_problem, rng):
     state = same.start()
     for _ in range(200):
         posterior = same.model.update(state)
-        state = same.model.advance(posterior, same.model.local(posterior, same.block).sums)
+        state = same.model.global_step(posterior, same.model.e_step(posterior, same.block).stats)
     found = linear_response(same.model, same.source(), state)
     assert found.label == "mean-field"
     assert "not at a maximum" in found.failure
@@ -253,12 +262,17 @@ def test_empty_components_keep_their_prior(rng):
     model = Mixture(LinearExperts(prior), GATES["stick-breaking"].from_prior(3, logits))
     partition = np.full((3, 200), 1e-9)
     partition[0] = 1.0
-    sums = cavi(model, Source((block,)), model.start(model.begin(block, partition)), tol=1e-9).sums
-    weight = sums.experts.weight
+    stats = cavi(
+        model,
+        InMemorySource((block,)),
+        model.first_stats(model.partition_stats(block, partition)),
+        tol=1e-9,
+    ).stats
+    weight = stats.experts.weight
     assert weight[2] < 0.01
-    found = linear_response(model, Source((block,)), sums)
+    found = linear_response(model, InMemorySource((block,)), stats)
     assert found.failure is None
-    q = model.update(sums)
+    q = model.update(stats)
     draws = model.draws(q, 500, rng)
     moved, _ = found.move(model, q, draws)
     assert np.isfinite(moved["coefficients"]).all()

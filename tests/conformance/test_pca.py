@@ -9,13 +9,14 @@ from numpy.testing import assert_allclose
 from scipy.special import digamma, gammaln
 from scipy.stats import multivariate_normal
 
-from bayesvb.blocks import Block, Source
+from bayesvb.data.blocks import Block
+from bayesvb.data.sources import InMemorySource
 from bayesvb.engines.cavi import cavi
 from bayesvb.factors.loadings import Loadings
-from bayesvb.models.pca import PcaPosterior, PrincipalComponents
-from bayesvb.models.pca_prior import PcaPrior
-from bayesvb.models.pca_rows import LatentRows
-from bayesvb.models.pca_start import PrincipalAxes
+from bayesvb.models.pca.model import PcaPosterior, PrincipalComponents
+from bayesvb.models.pca.prior import PcaPrior
+from bayesvb.models.pca.scores import LatentPosterior
+from bayesvb.models.pca.starts import PrincipalAxes
 
 LOG_2PI = np.log(2.0 * np.pi)
 both = pytest.mark.parametrize("gapped", [False, True], ids=["complete", "gapped"])
@@ -29,18 +30,18 @@ class Problem:
 
     @property
     def source(self):
-        return Source((self.block,))
+        return InMemorySource((self.block,))
 
     @property
     def bound(self):
         return self.bound_of(self.posterior)
 
     def bound_of(self, posterior):
-        return self.model.local(posterior, self.block).bound - self.model.kl(posterior)
+        return self.model.e_step(posterior, self.block).bound - self.model.kl(posterior)
 
     def following(self, posterior):
         """Statistics after one sweep."""
-        return self.model.advance(posterior, self.model.local(posterior, self.block).sums)
+        return self.model.global_step(posterior, self.model.e_step(posterior, self.block).stats)
 
 
 def problem(seed, *, gapped=False, weighted=False, rows=None, dims=None, units=False):
@@ -56,13 +57,13 @@ def problem(seed, *, gapped=False, weighted=False, rows=None, dims=None, units=F
     weight = rng.integers(0, 4, rows).astype(float) if weighted else None
     block = Block(designs, np.empty((0, rows)), weight)
     axes = (
-        PrincipalAxes.of(Source((block,)))
+        PrincipalAxes.of(InMemorySource((block,)))
         if not weighted
-        else PrincipalAxes.of(Source((replace(block, weight=None),)))
+        else PrincipalAxes.of(InMemorySource((replace(block, weight=None),)))
     )
     prior = PcaPrior(*rng.uniform(0.2, 2.0, 5))
-    log_unit = rng.normal(size=dims) if units else np.zeros(dims)
-    model = PrincipalComponents(prior, q, log_unit, axes, q)
+    log_jacobian = rng.normal(size=dims) if units else np.zeros(dims)
+    model = PrincipalComponents(prior, q, log_jacobian, axes, q)
     root = rng.normal(size=(dims if gapped else 1, q + 1, q + 3))
     precision = root @ np.swapaxes(root, 1, 2)
     loadings = Loadings.from_precision(
@@ -303,14 +304,14 @@ def test_every_step_is_stationary_and_a_maximum(gapped):
 def test_many_blocks_are_one_block_and_threads_keep_every_bit(gapped):
     p = problem(5, gapped=gapped, rows=300, dims=5, weighted=True)
     pieces = tuple(p.block.split(37))
-    local = partial(p.model.local, p.posterior)
-    whole, split = local(p.block), Source(pieces).map_reduce(local)
-    assert_allclose(split.sums.to_vector(), whole.sums.to_vector(), rtol=1e-11)
+    local = partial(p.model.e_step, p.posterior)
+    whole, split = local(p.block), InMemorySource(pieces).map_reduce(local)
+    assert_allclose(split.stats.to_vector(), whole.stats.to_vector(), rtol=1e-11)
     assert split.bound == pytest.approx(whole.bound, rel=1e-12)
     start = p.following(p.posterior)
-    one = cavi(p.model, Source(pieces), start, max_iter=30, tol=0.0)
-    two = cavi(p.model, Source(pieces, workers=3), start, max_iter=30, tol=0.0)
-    assert (one.sums.to_vector() == two.sums.to_vector()).all()
+    one = cavi(p.model, InMemorySource(pieces), start, max_iter=30, tol=0.0)
+    two = cavi(p.model, InMemorySource(pieces, workers=3), start, max_iter=30, tol=0.0)
+    assert (one.stats.to_vector() == two.stats.to_vector()).all()
     assert (one.trace == two.trace).all()
 
 
@@ -320,26 +321,26 @@ def test_integer_weights_are_repeated_rows(gapped):
     repeated = replace(
         p.block.take(np.repeat(np.arange(p.block.n_rows), p.block.weight.astype(int))), weight=None
     )
-    one, two = (p.model.local(p.posterior, block) for block in (p.block, repeated))
+    one, two = (p.model.e_step(p.posterior, block) for block in (p.block, repeated))
     assert one.bound == pytest.approx(two.bound, rel=1e-12)
-    assert_allclose(one.sums.to_vector(), two.sums.to_vector(), rtol=1e-11, atol=1e-12)
+    assert_allclose(one.stats.to_vector(), two.stats.to_vector(), rtol=1e-11, atol=1e-12)
 
 
 def test_entries_that_are_all_observed_are_no_gaps():
     p = problem(11)
     t = p.block.designs["variables"]
     told = replace(p.block, designs={"variables": t, "observed": np.ones_like(t)})
-    one, two = p.model.local(p.posterior, p.block), p.model.local(p.posterior, told)
+    one, two = p.model.e_step(p.posterior, p.block), p.model.e_step(p.posterior, told)
     assert one.bound == pytest.approx(two.bound, rel=1e-12)
-    assert_allclose(np.repeat(one.sums.xx, len(t), axis=0), two.sums.xx, rtol=1e-11, atol=1e-12)
+    assert_allclose(np.repeat(one.stats.xx, len(t), axis=0), two.stats.xx, rtol=1e-11, atol=1e-12)
 
 
 @both
 def test_units_are_lost_once_for_every_observed_value(gapped):
     p = problem(13, gapped=gapped, units=True)
-    plain = replace(p.model, log_unit=np.zeros_like(p.model.log_unit))
+    plain = replace(p.model, log_jacobian=np.zeros_like(p.model.log_jacobian))
     seen = p.block.designs.get("observed", np.ones_like(p.block.designs["variables"]))
-    lost = p.model.log_unit @ seen
+    lost = p.model.log_jacobian @ seen
     assert p.bound == pytest.approx(replace(p, model=plain).bound - lost.sum(), rel=1e-12)
     draws = p.model.draws(p.posterior, 5, np.random.default_rng(0))
     assert_allclose(p.model.log_lik(draws, p.block), plain.log_lik(draws, p.block) - lost)
@@ -348,11 +349,11 @@ def test_units_are_lost_once_for_every_observed_value(gapped):
 def test_a_new_order_and_new_signs_keep_the_bound():
     for gapped in (False, True):
         p = problem(17, gapped=gapped, dims=5)
-        sums = p.following(p.posterior)
+        stats = p.following(p.posterior)
         order = np.random.default_rng(0).permutation(p.model.n_scores).tolist()
         sign = np.where(np.arange(len(order)) % 2, -1.0, 1.0)
-        turned = p.model.permuted(order, sign, sums)
-        one, two = p.model.update(sums), p.model.update(turned)
+        turned = p.model.permuted(order, sign, stats)
+        one, two = p.model.update(stats), p.model.update(turned)
         assert_allclose(two.loadings.mean[:, :-1], one.loadings.mean[:, order] * sign, rtol=1e-9)
         assert p.bound_of(one) == pytest.approx(p.bound_of(two), rel=1e-12)
 
@@ -414,7 +415,7 @@ def test_the_printed_logs_of_means_are_too_high_by_a_constant():
 def test_entries_given_scores_have_their_simulated_moments(gapped, rng):
     p = problem(37, gapped=gapped, dims=3, rows=4)
     q = p.model.update(p.following(p.posterior))
-    rows, n = LatentRows.of(q.loadings, p.block), 300_000
+    rows, n = LatentPosterior.of(q.loadings, p.block), 300_000
     x, s = scores(p, q)
     for row in range(2):
         drawn = rng.multivariate_normal(x[row], s[row], n)

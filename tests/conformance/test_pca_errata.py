@@ -12,9 +12,9 @@ from numpy.testing import assert_allclose
 from scipy.special import digamma
 from scipy.stats import multivariate_normal
 
-from bayesvb.blocks import Block
+from bayesvb.data.blocks import Block
 from bayesvb.factors.loadings import Loadings
-from bayesvb.models.pca_rows import LatentRows
+from bayesvb.models.pca.scores import LatentPosterior
 
 LOG_2PI = np.log(2.0 * np.pi)
 
@@ -74,7 +74,7 @@ def test_the_printed_signs_of_the_predictive_disagree_with_simulation(rng):
     assert (np.abs(square.mean(axis=0) - variance(x - g.s)) > 20.0 * error).all()
     block = Block({"variables": np.zeros((3, 1))}, np.empty((0, 1)))
     known = replace(
-        LatentRows.of(q, block), mean=x[:, None], covariance=np.zeros((1, len(x), len(x)))
+        LatentPosterior.of(q, block), mean=x[:, None], covariance=np.zeros((1, len(x), len(x)))
     )
     assert_allclose(known.fitted(q)[:, 0], g.M.T @ (x + g.s) + g.m, rtol=1e-10)
     assert_allclose(known.variance(q)[:, 0], variance(x + g.s), rtol=1e-10)

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
-from bayesvb.gates.bouchard import product_bound
+from bayesvb.gates.softmax_bouchard import product_bound
 
 
 def cases(seed, *, n_experts=4, n_rows=300, largest=3.0):

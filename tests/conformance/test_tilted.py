@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
 
-from bayesvb.gates.tilted import tilted_bound
+from bayesvb.gates.tilted_bound import tilted_bound
 
 
 def cases(seed, *, n_experts=4, n_rows=400, largest=4.0, smallest=-8.0):

@@ -1,0 +1,254 @@
+"""The command line: fit, select, predict, report, compare, data sets, and a demonstration."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bayesvb.cli.messages import Commands
+from bayesvb.cli.options import METHOD, model_of, model_options, numbers, whole_numbers
+from bayesvb.cli.progress import progress_line
+from bayesvb.cli.tables import check_outputs, read_table, write_csv
+from bayesvb.distributions.prediction import KINDS
+from bayesvb.engines import DEFAULT_METHOD
+from bayesvb.estimators import MODELS, AbstractEstimator, DensityRegression
+from bayesvb.model_selection.selection import CRITERIA
+
+if TYPE_CHECKING:
+    from bayesvb.estimators.fit import Fit
+
+EVERY_KIND = list(dict.fromkeys([*KINDS, *(k for m in MODELS.values() for k in m.own_kinds)]))
+"""Kinds of prediction that some model has."""
+
+DEMO_PAGE = Path("bayesvb-demo") / "mcycle.html"
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="bayesvb", prog_name="bayesvb")
+def main() -> None:
+    """Variational Bayes for conditional mixtures: how a whole distribution depends on covariates.
+
+    Bad input ends with one message and exit code 2.
+    """
+
+
+@main.command()
+@click.option("-o", "--output", help=f"Page to write.  [default: {DEMO_PAGE}]")
+def demo(output: str | None) -> None:
+    """Fit the motorcycle data and write a report."""
+    from bayesvb.datasets import describe, load
+
+    page = output or str(DEMO_PAGE)
+    if output is None:
+        DEMO_PAGE.parent.mkdir(exist_ok=True)
+    check_outputs([page])
+    model = DensityRegression(describe("mcycle").formula, load("mcycle"), n_components=3)
+    fitted = _fitted(model, restarts=8, seed=1)
+    click.echo(f"{fitted}\n")
+    click.echo(fitted.report(page))
+
+
+@main.command()
+@click.argument("formula")
+@click.argument("data")
+@model_options
+@click.option(
+    "--components",
+    type=int,
+    help="Number of components, the experts of network.  [default: 5; of network 10; of pca one "
+    "less than variables, or than rows]",
+)
+@METHOD
+@click.option("--restarts", default=8, show_default=True, help="Ascents from different starts.")
+@click.option("--max-iter", default=2000, show_default=True, help="Passes of one ascent.")
+@click.option("--seed", type=int, help="Same seed, same numbers.  [default: a fresh one]")
+@click.option("--report", help="HTML page to write.")
+@click.option("--save", help="File for the fit, to be read by predict, report and compare.")
+def fit(
+    formula: str,
+    data: str,
+    *,
+    model: str,
+    components: int | None,
+    weights: str | None,
+    method: str,
+    restarts: int,
+    max_iter: int,
+    seed: int | None,
+    report: str | None,
+    save: str | None,
+    **own: Any,
+) -> None:
+    """Fit FORMULA to DATA: a CSV or Parquet file, or the name of a shipped data set.
+
+    Example: bayesvb fit "accel ~ bs(times, df=5)" mcycle --components 3 --seed 1
+
+    Ctrl-C ends the fit early; what it has reached is printed and written.
+    """
+    check_outputs([report, save], inputs=[data])
+    options = {"n_components": components, **own}
+    described = model_of(model, formula, read_table(data), weights=weights, options=options)
+    fitted = _fitted(described, method, restarts=restarts, max_iter=max_iter, seed=seed)
+    if save is not None:
+        fitted.save(save)
+    click.echo(str(fitted))
+    if report is not None:
+        fitted.report(report)
+
+
+@main.command()
+@click.argument("formula")
+@click.argument("data")
+@model_options
+@click.option("--components", default="1-8", show_default=True, callback=whole_numbers,
+              help="Numbers to try: 1-8, or 1,2,4.")  # fmt: skip
+@click.option("--criterion", type=click.Choice(CRITERIA), default="loo", show_default=True)
+@METHOD
+@click.option("--restarts", default=8, show_default=True, help="Ascents of each fit.")
+@click.option("--seed", type=int, help="Same seed, same numbers.  [default: a fresh one]")
+@click.option("--report", help="HTML page to write: of the fit chosen, and the best beside it.")
+@click.option("--save", help="File for the fit that is chosen.")
+def select(
+    formula: str,
+    data: str,
+    *,
+    model: str,
+    components: list[int],
+    criterion: str,
+    weights: str | None,
+    method: str,
+    restarts: int,
+    seed: int | None,
+    report: str | None,
+    save: str | None,
+    **own: Any,
+) -> None:
+    """Fit FORMULA to DATA with several numbers of components, and choose one.
+
+    Example: bayesvb select "waiting ~ 1" faithful --components 1-4 --seed 1
+
+    Ctrl-C keeps the fits that are finished.
+    """
+    from bayesvb.model_selection.selection import select as select_among
+
+    check_outputs([report, save], inputs=[data])
+    described = model_of(model, formula, read_table(data), weights=weights, options=own)
+    found = select_among(
+        described, components, criterion, seed=seed, restarts=restarts, method=method
+    )
+    if save is not None:
+        found.best.save(save)
+    click.echo(str(found))
+    if report is not None:
+        from bayesvb.reports import report as write_report
+
+        largest = int(found.table.index[found.table["best"]][0])
+        near = {f"K={number}": found.fits[number] for number in (found.chosen, largest)}
+        write_report(near if len(near) > 1 else found.best, report)
+
+
+def _fitted(
+    model: AbstractEstimator,
+    method: str = DEFAULT_METHOD,
+    *,
+    restarts: int,
+    seed: int | None,
+    max_iter: int = 2000,
+) -> Fit:
+    """Fit with a progress line where stderr is a terminal."""
+    with progress_line(restarts, sys.stderr) as progress:
+        return model.fit(method, restarts=restarts, max_iter=max_iter, seed=seed, progress=progress)
+
+
+@main.command()
+@click.argument("saved")
+@click.argument("data")
+@click.option("--kind", type=click.Choice(EVERY_KIND), default="mean", show_default=True)
+@click.option("--q", callback=numbers, help="Probabilities of the quantiles: 0.05,0.5,0.95")
+@click.option("--at", callback=numbers, help="Values of the response, for cdf and density.")
+@click.option("--prob", type=float, help="Probability of the interval.")
+@click.option("--response", help="Which variable, if there are several.")
+@click.option("--n", type=int, help="Number of draws.")
+@click.option("--seed", type=int, help="Seed of the draws.")
+@click.option("-o", "--output", help="CSV file to write.  [default: stdout]")
+def predict(
+    saved: str,
+    data: str,
+    *,
+    kind: str,
+    q: list[float] | None,
+    at: list[float] | None,
+    prob: float | None,
+    response: str | None,
+    n: int | None,
+    seed: int | None,
+    output: str | None,
+) -> None:
+    """Predictions of the fit SAVED, one line for each row of DATA.
+
+    A row that lacks a value has empty predictions.
+    """
+    from bayesvb.estimators.loading import load
+
+    check_outputs([output], inputs=[saved, data])
+    fitted, rows = load(saved), read_table(data)
+    table = fitted.predict(rows, kind, q=q, at=at, prob=prob, response=response, n=n, seed=seed)
+    write_csv(table, output)
+    missing = int((~fitted.model.rows(rows).complete).sum())
+    if missing:
+        click.echo(f"warning: {missing} of {len(rows)} rows lack a value", err=True)
+
+
+@main.command()
+@click.argument("saved")
+@click.option("-o", "--output", required=True, help="HTML page to write.")
+def report(saved: str, output: str) -> None:
+    """Write a self-contained HTML page about the fit SAVED."""
+    from bayesvb.estimators.loading import load
+
+    check_outputs([output], inputs=[saved])
+    click.echo(load(saved).report(output))
+
+
+@main.command()
+@click.argument("saved", nargs=-1, required=True)
+@click.option("--report", help="HTML page to write.")
+def compare(saved: tuple[str, ...], report: str | None) -> None:
+    """Compare fits to the same rows by leave-one-out cross-validation, best first."""
+    from bayesvb.estimators.loading import load
+    from bayesvb.results.comparison import compare as compare_fits
+
+    check_outputs([report], inputs=saved)
+    fits = {name: load(path) for name, path in _names(saved).items()}
+    table = compare_fits(fits)
+    click.echo(table.to_string(float_format=lambda x: f"{x:.4g}"))
+    click.echo(f"Rows were left out {table.attrs['left out']}.")
+    if report is not None:
+        from bayesvb.reports import report as write_report
+
+        write_report(fits, report)
+
+
+def _names(paths: tuple[str, ...]) -> Mapping[str, str]:
+    """Paths by a name for the table: as short as tells them apart."""
+    short = {Path(path).stem: path for path in paths}
+    return short if len(short) == len(paths) else {os.fspath(path): path for path in paths}
+
+
+@main.command("datasets")
+@click.argument("name", required=False)
+def list_datasets(name: str | None) -> None:
+    """Shipped data sets and simulations; with NAME source, licence and columns of one."""
+    from bayesvb.datasets import describe, names
+
+    if name is not None:
+        click.echo(describe(name))
+        return
+    for known in names():
+        described = describe(known)
+        click.echo(f"{known:14} {described.rows:6}  {described.sentence}")

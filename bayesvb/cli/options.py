@@ -1,0 +1,109 @@
+"""What commands that fit have in common: options of the models, and values with several numbers."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from functools import reduce
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+
+from bayesvb.engines import DEFAULT_METHOD, ENGINES
+from bayesvb.errors import DataError
+from bayesvb.estimators import COMMAND_NAMES, MODELS, AbstractEstimator
+from bayesvb.experts import EXPERTS, GAUSSIAN_EXPERTS
+from bayesvb.gates import GATES
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+OPTIONS = (
+    click.option(
+        "--model", type=click.Choice(list(COMMAND_NAMES)), default="density", show_default=True
+    ),
+    click.option(
+        "--gate",
+        type=click.Choice(list(GATES)),
+        help="How the weights depend on covariates (density).  [default: softmax]",
+    ),
+    click.option(
+        "--family",
+        type=click.Choice(list(EXPERTS)),
+        help="Distribution of the response in each component (density).  [default: gaussian]",
+    ),
+    click.option("--latent-dim", type=int, help="Length of the latent vector (network)."),
+    click.option(
+        "--covariance",
+        type=click.Choice(list(GAUSSIAN_EXPERTS)),
+        help="Form of the covariance matrices (gmm).  [default: full]",
+    ),
+    click.option(
+        "--scale", is_flag=True, default=None, help="Divide each variable by its own sd (pca)."
+    ),
+    click.option("--weights", help="Column of case weights."),
+)
+"""Of every command that fits a model, in the order of its help."""
+
+METHOD = click.option(
+    "--method",
+    type=click.Choice(list(ENGINES)),
+    default=DEFAULT_METHOD,
+    show_default=True,
+    help="What fits.",
+)
+"""Of every command that fits a model."""
+
+RANGE = re.compile(r"(\d+)-(\d+)")
+
+
+def model_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with the options of all models."""
+    return reduce(lambda given, option: option(given), reversed(OPTIONS), command)
+
+
+def model_of(
+    name: str,
+    formula: str,
+    data: pd.DataFrame,
+    *,
+    weights: str | None,
+    options: Mapping[str, object],
+) -> AbstractEstimator:
+    """Model by its name on the command line, with the options that are given.
+
+    Raises
+    ------
+    DataError
+        If an option belongs to another model.
+    """
+    kind: type[Any] = MODELS[COMMAND_NAMES[name]]
+    given: dict[str, Any] = {key: value for key, value in options.items() if value is not None}
+    taken = inspect.signature(kind).parameters
+    if "n_components" in given and "n_experts" in taken:
+        given["n_experts"] = given.pop("n_components")
+    for key in given:
+        if key not in taken:
+            option = "--" + key.removeprefix("n_").replace("_", "-")
+            raise DataError(f"{option} is not an option of --model {name}", hint="leave it out")
+    return cast(AbstractEstimator, kind(formula, data, weights=weights, **given))
+
+
+def numbers(ctx: click.Context, param: click.Parameter, value: str | None) -> list[float] | None:
+    """Numbers with commas between them."""
+    try:
+        return None if value is None else [float(word) for word in value.split(",")]
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is not a list of numbers such as 0.05,0.5") from None
+
+
+def whole_numbers(ctx: click.Context, param: click.Parameter, value: str) -> list[int]:
+    """Whole numbers with commas between them, or the first and the last of a range."""
+    span = RANGE.fullmatch(value)
+    if span is not None and int(span[1]) <= int(span[2]):
+        return list(range(int(span[1]), int(span[2]) + 1))
+    try:
+        return [int(word) for word in value.split(",")]
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is neither a range 1-8 nor numbers 1,2,4") from None

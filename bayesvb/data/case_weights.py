@@ -1,0 +1,94 @@
+"""Case weights: a column's name or numbers, checked, and sums that heed them."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.data.frames import as_frame
+from bayesvb.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def weights_and_frame(
+    weights: object, data: object, *, missing: str
+) -> tuple[Float[np.ndarray, " given"] | None, pd.DataFrame]:
+    """Weight of each row, and the data as a frame in which ``.`` does not see the weights.
+
+    Raises
+    ------
+    DataError
+        If a weight is negative, missing or infinite, if all are zero, or if their number is not
+        that of the rows.
+    """
+    frame = as_frame(data)
+    if weights is None:
+        return None, frame
+    if isinstance(weights, str):
+        if weights not in frame.columns:
+            raise DataError(
+                f"weights={weights!r} is not a column of the data",
+                hint="the columns are " + ", ".join(map(str, frame.columns[:8])),
+            )
+        return _checked(frame[weights], len(frame)), frame.drop(columns=weights)
+    index = getattr(weights, "index", None)
+    if isinstance(index, type(frame.index)) and not index.equals(frame.index):
+        raise DataError(
+            "weights are a Series with another index than the data",
+            hint="give them the data's index, or weights.to_numpy() if they are in its order",
+        )
+    return _checked(weights, len(frame)), frame
+
+
+def sum_and_error(
+    values: Float[np.ndarray, " rows"],
+    weights: Float[np.ndarray, " rows"] | None = None,
+    *,
+    ddof: int = 1,
+) -> tuple[float, float]:
+    r"""Sum over the rows and its standard error, as if a row of weight w were w rows.
+
+    .. math:: \sum_i w_i v_i, \quad
+        \sqrt{\frac{W}{W - \mathrm{ddof}} \sum_i w_i (v_i - \bar v)^2}, \quad W = \sum_i w_i.
+
+    The error is NaN unless W is above ``ddof``.
+
+    Examples
+    --------
+    >>> once = sum_and_error(np.array([1.0, 4.0]), np.array([2.0, 1.0]))
+    >>> np.allclose(once, sum_and_error(np.array([1.0, 1.0, 4.0])))
+    True
+    """
+    if weights is None:
+        weights = np.ones_like(values)
+    total = float(weights.sum())
+    whole = float(weights @ values)
+    if total <= ddof:
+        return whole, math.nan
+    squares = float(weights @ (values - whole / total) ** 2)
+    return whole, math.sqrt(total / (total - ddof) * squares)
+
+
+def _checked(weights: object, n_rows: int) -> Float[np.ndarray, " given"]:
+    try:
+        values = np.asarray(weights, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"weights must be numbers: {error}") from error
+    if values.shape != (n_rows,):
+        raise DataError(f"weights have shape {values.shape}; the data have {n_rows} rows")
+    bad = ~np.isfinite(values) | (values < 0.0)
+    if bad.any():
+        at = int(bad.argmax())
+        raise DataError(
+            f"{int(bad.sum())} weights are negative, missing or infinite, the first in row {at}: "
+            f"{values[at]}",
+            hint="leave these rows out of the data, or give them the weight 0",
+        )
+    if not values.any():
+        raise DataError("all weights are zero", hint="leave weights out, or give some rows weight")
+    return values

@@ -1,0 +1,210 @@
+"""Data frames of any library as pandas, and their columns as numbers or as levels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Float
+
+from bayesvb.errors import DataError
+
+__all__ = [
+    "Kind",
+    "as_frame",
+    "columns_of",
+    "kind_of",
+    "levels",
+    "missing_rows",
+    "nearest",
+    "numbers",
+]
+
+Kind = Literal["number", "levels"]
+
+# pandas' names for what an object column holds -> what it is to a formula.
+INFERRED: Mapping[str, Kind] = {
+    "boolean": "number",
+    "integer": "number",
+    "floating": "number",
+    "mixed-integer-float": "number",
+    "decimal": "number",
+    "empty": "number",
+    "string": "levels",
+    "categorical": "levels",
+}
+
+TEMPORAL = {
+    "datetime", "datetime64", "date", "time", "timedelta", "timedelta64", "period",
+}  # fmt: skip
+
+UNSURE = {"unknown-array", "mixed"}  # a dictionary of Arrow; NaT among numbers
+
+SHOWN = 8
+
+
+def as_frame(data: object) -> pd.DataFrame:
+    """The data as a pandas frame with text column names; the user's object is left as it is.
+
+    Parameters
+    ----------
+    data : pandas, polars or pyarrow table, mapping of columns, or structured array
+        Any eager frame that narwhals knows is read.
+
+    Raises
+    ------
+    DataError
+        If the data are no table, or have no column.
+
+    Examples
+    --------
+    >>> as_frame({"x": [1.0, 2.0]}).shape
+    (2, 1)
+    """
+    frame = data if isinstance(data, pd.DataFrame) else _pandas(data)
+    if not frame.shape[1]:
+        raise DataError("the data have no columns")
+    if not all(isinstance(column, str) for column in frame.columns):
+        frame = frame.set_axis([str(column) for column in frame.columns], axis=1)
+    return frame
+
+
+def _pandas(data: object) -> pd.DataFrame:
+    """A pandas frame from anything else that has named columns."""
+    try:
+        if isinstance(data, Mapping):
+            return pd.DataFrame(dict(data))
+        if isinstance(data, np.ndarray) and data.dtype.names:
+            return pd.DataFrame(data)
+        return _from_other_library(data)
+    except (TypeError, ValueError, ImportError) as error:
+        raise DataError(
+            f"cannot read data of type {type(data).__name__}: {error}",
+            hint="give a pandas, polars or pyarrow table, or a mapping of equally long columns",
+        ) from error
+
+
+def _from_other_library(data: Any) -> pd.DataFrame:
+    import narwhals
+
+    frame: pd.DataFrame = narwhals.from_native(data, eager_only=True).to_pandas()
+    return frame
+
+
+def columns_of(frame: pd.DataFrame, names: Sequence[str], *, whose: str) -> dict[str, pd.Series]:
+    """Columns by name, without a copy of their values; each name must occur once.
+
+    Raises
+    ------
+    DataError
+        If a name is absent, or belongs to several columns.
+    """
+    absent = [name for name in names if name not in frame.columns]
+    if absent:
+        listed = ", ".join(f"`{name}`" for name in absent)
+        raise DataError(f"{whose} lack {listed}", hint=nearest(absent[0], frame.columns))
+    found = {name: frame[name] for name in names}
+    double = [name for name, column in found.items() if isinstance(column, pd.DataFrame)]
+    if double:
+        listed = ", ".join(f"`{name}`" for name in double)
+        raise DataError(
+            f"{whose} have several columns called {listed}", hint="give each its own name"
+        )
+    return found
+
+
+def nearest(name: str, known: Sequence[str] | pd.Index) -> str:
+    """A hint for a name that is not there: those like it, or the first few there are."""
+    options = list(dict.fromkeys(map(str, known)))
+    near = get_close_matches(name, options, 3, 0.5)
+    if near:
+        return "did you mean " + " or ".join(f"`{option}`" for option in near) + "?"
+    more = " ..." if len(options) > SHOWN else ""
+    return "the columns are " + ", ".join(f"`{option}`" for option in options[:SHOWN]) + more
+
+
+def kind_of(column: pd.Series, name: str) -> Kind:
+    """Whether a column holds numbers (truth values included) or levels.
+
+    Raises
+    ------
+    DataError
+        If it holds dates, durations, complex numbers, or values of several types.
+    """
+    dtype = column.dtype
+    if isinstance(dtype, pd.CategoricalDtype | pd.StringDtype):
+        return "levels"
+    if dtype.kind in "biuf":
+        return "number"
+    found = pd.api.types.infer_dtype(column, skipna=True)
+    if found in UNSURE:
+        found = pd.api.types.infer_dtype(column.dropna().astype(object), skipna=True)
+    if dtype.kind in "mM" or found in TEMPORAL:
+        raise DataError(
+            f"`{name}` holds dates or durations",
+            hint="make a number of it in the data first, for example days since the first one",
+        )
+    if found not in INFERRED:
+        raise DataError(f"`{name}` holds {_types(column)}", hint="make it all numbers or all text")
+    return INFERRED[found]
+
+
+def _types(column: pd.Series) -> str:
+    """The types in an object column and how often each occurs."""
+    types = column.dropna().map(lambda value: type(value).__name__).value_counts()
+    counts = ", ".join(f"{name} ({count})" for name, count in types.items())
+    return ("values of several types: " if len(types) > 1 else "values of type ") + counts
+
+
+def missing_rows(column: pd.Series) -> Bool[np.ndarray, " rows"]:
+    """Rows in which the column has no value."""
+    return np.asarray(column.isna(), dtype=bool)
+
+
+def numbers(column: pd.Series, name: str) -> Float[np.ndarray, " rows"]:
+    """The column as float64, NaN where it has no value; no copy if it is float64 already.
+
+    Small integer types are widened here, before any transform could overflow in them.
+
+    Raises
+    ------
+    DataError
+        If a value is no number, or too large for a double.
+    """
+    if kind_of(column, name) != "number":
+        raise DataError(
+            f"`{name}` holds text where numbers are needed, for example {_not_numbers(column)}",
+            hint=f"make numbers of it first: pandas.to_numeric(data[{name!r}])",
+        )
+    try:
+        if isinstance(column.dtype, np.dtype) and column.dtype.kind != "O":
+            return np.asarray(column, dtype=np.float64)
+        return column.to_numpy(dtype=np.float64, na_value=np.nan)
+    except (OverflowError, TypeError, ValueError) as error:
+        raise DataError(f"`{name}` cannot be read as numbers: {error}") from error
+
+
+def _not_numbers(column: pd.Series) -> str:
+    """Up to three values that keep a column from being numeric."""
+    values = column.dropna().astype(object).drop_duplicates()
+    stray = values[pd.to_numeric(values, errors="coerce").isna()]
+    return ", ".join(repr(value) for value in (stray if len(stray) else values)[:3])
+
+
+def levels(column: pd.Series, name: str) -> pd.Categorical:
+    """The column as levels that occur in it, in their own order or else sorted."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return pd.Categorical(column).remove_unused_categories()
+    if kind_of(column, name) == "number":
+        return pd.Categorical(_plain(column))
+    return pd.Categorical(column.to_numpy(dtype=object))
+
+
+def _plain(column: pd.Series) -> pd.Series:
+    """Numbers in a numpy type: whole numbers and truth values stay what they are."""
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind != "O":
+        return column
+    return pd.Series(np.asarray(column.to_list())).infer_objects()

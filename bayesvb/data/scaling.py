@@ -1,0 +1,173 @@
+"""Standardisation of design columns and responses, and the exact way back to the data's units.
+
+Models work on columns with mean zero and standard deviation one. As coefficients change linearly
+with such a change of units, draws of them are brought back exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+INTERCEPT = "Intercept"
+"""Name of the intercept's column."""
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """``(column - centre) / scale`` for the columns of one matrix.
+
+    Attributes
+    ----------
+    centre, scale : ndarray, shape (columns,)
+        Zero and one for the intercept; without an intercept nothing is centred, because the shift
+        could not be given back to a coefficient.
+    intercept : int or None
+        Position of the intercept.
+    """
+
+    centre: Float[np.ndarray, " columns"]
+    scale: Float[np.ndarray, " columns"]
+    intercept: int | None
+
+    @classmethod
+    def of(
+        cls,
+        matrix: Float[np.ndarray, "rows columns"],
+        names: Sequence[str],
+        *,
+        weight: Float[np.ndarray, " rows"] | None = None,
+        active: bool = True,
+    ) -> Scaling:
+        """Scaling of a design matrix; the identity if not ``active``."""
+        intercept = names.index(INTERCEPT) if INTERCEPT in names else None
+        centre, scale = moments(matrix, weight, centred=intercept is not None)
+        if intercept is not None:
+            centre[intercept], scale[intercept] = 0.0, 1.0
+        if not active:
+            centre, scale = np.zeros_like(centre), np.ones_like(scale)
+        return cls(centre, scale, intercept)
+
+    @classmethod
+    def of_response(
+        cls,
+        matrix: Float[np.ndarray, "rows responses"],
+        *,
+        centred: bool,
+        weight: Float[np.ndarray, " rows"] | None = None,
+        active: bool = True,
+    ) -> Scaling:
+        """Scaling of responses; centred only if an intercept can take the shift."""
+        centre, scale = moments(matrix, weight, centred=centred)
+        if not active:
+            centre, scale = np.zeros_like(centre), np.ones_like(scale)
+        return cls(centre, scale, None)
+
+    @classmethod
+    def of_variables(
+        cls,
+        matrix: Float[np.ndarray, "rows columns"],
+        *,
+        weight: Float[np.ndarray, " rows"] | None = None,
+        active: bool = True,
+    ) -> Scaling:
+        """Scaling of the variables of a model without a response: centre and unit variance."""
+        return cls.of_response(matrix, centred=True, weight=weight, active=active)
+
+    @classmethod
+    def of_gapped(
+        cls,
+        matrix: Float[np.ndarray, "rows columns"],
+        *,
+        common: bool,
+        weight: Float[np.ndarray, " rows"] | None = None,
+        active: bool = True,
+    ) -> Scaling:
+        """Scaling of variables with missing entries (NaN), which do not enter.
+
+        Parameters
+        ----------
+        matrix : ndarray, shape (rows, columns)
+        common : bool
+            One scale for all variables, the root of their mean variance, in place of one each.
+        weight : ndarray, shape (rows,), optional
+            Case weights.
+        active : bool
+        """
+        pieces = []
+        for column in matrix.T:
+            seen = ~np.isnan(column)
+            share = None if weight is None else weight[seen]
+            pieces.append(moments(column[seen, None], share, centred=True))
+        centre, scale = (np.concatenate(values) for values in zip(*pieces, strict=True))
+        if common:
+            counted = matrix if weight is None else matrix[weight > 0.0]
+            flat = np.nanmax(counted, axis=0) == np.nanmin(counted, axis=0)
+            spread, largest = np.where(flat, 0.0, scale), float(scale.max())
+            scale[:] = largest * np.sqrt(np.mean((spread / largest) ** 2)) or 1.0
+        if not active:
+            centre, scale = np.zeros_like(centre), np.ones_like(scale)
+        return cls(centre, scale, None)
+
+    def rows_last(
+        self, matrix: Float[np.ndarray, "rows columns"]
+    ) -> Float[np.ndarray, "columns rows"]:
+        """Standardised columns in the layout of a block."""
+        standard = np.subtract(matrix.T, self.centre[:, None], order="C")
+        standard /= self.scale[:, None]
+        return np.asarray(standard)
+
+    def coefficients(
+        self, standard: Float[np.ndarray, "*batch columns"]
+    ) -> Float[np.ndarray, "*batch columns"]:
+        """Coefficients of the columns as given, for the same linear predictor."""
+        given = standard / self.scale
+        if self.intercept is not None:
+            given[..., self.intercept] -= (given * self.centre).sum(axis=-1)
+        return np.asarray(given)
+
+    def spread(self, sds: Float[np.ndarray, " columns"]) -> Float[np.ndarray, " columns"]:
+        """Standard deviations, for the columns as given, of independent standard coefficients."""
+        change = self.coefficients(np.diag(sds))
+        size = np.abs(change).max(axis=0)  # squares of extreme units overflow
+        size[size == 0.0] = 1.0
+        change /= size
+        return np.asarray(size * np.sqrt((change * change).sum(axis=0)))
+
+
+def moments(
+    matrix: Float[np.ndarray, "rows columns"],
+    weight: Float[np.ndarray, " rows"] | None = None,
+    *,
+    centred: bool,
+) -> tuple[Float[np.ndarray, " columns"], Float[np.ndarray, " columns"]]:
+    """Means and standard deviations; zeros and root mean squares if not ``centred``.
+
+    A row of weight w enters as w rows would; the divisor is the sum of the weights. Columns are
+    divided by their largest entry first, so that squares neither overflow nor vanish. A column
+    without spread gets the scale 1.
+    """
+    if weight is not None:
+        matrix, weight = matrix[weight > 0.0], weight[weight > 0.0]
+    total = float(max(len(matrix), 1) if weight is None else weight.sum() or 1.0)
+    size = np.abs(matrix).max(axis=0, initial=0.0)
+    size[size == 0.0] = 1.0
+    centre = np.zeros(matrix.shape[1])
+    spread = np.zeros(matrix.shape[1])
+    for column, largest in enumerate(size):
+        values = matrix[:, column] / largest
+        middle = _weighted(values, weight).sum() / total if centred else 0.0
+        values -= middle
+        centre[column] = middle * largest
+        spread[column] = largest * np.sqrt(_weighted(values, weight) @ values / total)
+    flat = spread <= 1e-12 * size
+    return centre, np.where(flat, 1.0, spread)
+
+
+def _weighted(
+    values: Float[np.ndarray, " rows"], weight: Float[np.ndarray, " rows"] | None
+) -> Float[np.ndarray, " rows"]:
+    return values if weight is None else values * weight

@@ -1,0 +1,217 @@
+"""Sources: all rows of a model, a block at a time, and what may be asked of them.
+
+Models, engines and results know ``AbstractSource`` only, and never which blocks there are. Work per
+row streams over the blocks; work that needs a few rows asks for a sample. A source of another kind
+says how to go over its rows and how many there are; everything else is derived here.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
+from dataclasses import dataclass, field
+from functools import reduce
+from itertools import chain, islice
+from operator import add
+from typing import TypeVar, final
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from bayesvb.data.blocks import BLOCK_ROWS, Block
+from bayesvb.data.statistics import SufficientStats
+
+StatsT = TypeVar("StatsT", bound=SufficientStats)
+ResultT = TypeVar("ResultT")
+
+
+@dataclass(frozen=True)
+class AbstractSource(abc.ABC):
+    """All rows in an order that stays the same, however often they are gone over.
+
+    Attributes
+    ----------
+    workers : int
+        Threads that go over the rows; no bit of any result depends on it.
+        ``dataclasses.replace(source, workers=2)`` is the same rows with another number.
+    """
+
+    workers: int = field(default=1, kw_only=True)
+
+    @abc.abstractmethod
+    def iterate(self) -> Iterator[Block]:
+        """Blocks in the order of the rows, the same ones at each call; at least one."""
+
+    @property
+    @abc.abstractmethod
+    def n_rows(self) -> int:
+        """Number of rows of all blocks."""
+
+    @property
+    @abc.abstractmethod
+    def total_weight(self) -> float:
+        """Sum of the case weights; the number of rows without weights."""
+
+    def map_reduce(self, function: Callable[[Block], StatsT]) -> StatsT:
+        """Sum of ``function(block)`` over the blocks, added in block order.
+
+        The order makes the result the same to the last bit for any number of workers; another
+        block size changes it by rounding only.
+        """
+        return reduce(add, self._results(function))
+
+    def map_rows(
+        self, function: Callable[[Block], Float[np.ndarray, "*axes _"]]
+    ) -> Float[np.ndarray, "*axes rows"]:
+        """Values of every row, on the last axis, in the order of the rows."""
+        return np.concatenate(list(self._results(function)), axis=-1)
+
+    def weights(self) -> Float[np.ndarray, " rows"] | None:
+        """Case weights of all rows; None if every row counts once."""
+        found = [(block.n_rows, block.weight) for block in self.iterate()]
+        if all(weight is None for _, weight in found):
+            return None
+        return np.concatenate([np.ones(n) if weight is None else weight for n, weight in found])
+
+    def sample(self, n_rows: int, rng: np.random.Generator) -> Block:
+        """Rows drawn without replacement, in their order; all rows if there are not more."""
+        chosen = np.arange(self.n_rows)
+        if len(chosen) > n_rows:
+            chosen = np.sort(rng.choice(len(chosen), n_rows, replace=False))
+        return self.take(chosen)
+
+    def thinned(self, n_rows: int) -> Block:
+        """About this many rows, at even distances within each block."""
+        step = max(self.n_rows // n_rows, 1)
+        every = (block.take(np.arange(0, block.n_rows, step)) for block in self.iterate())
+        return Block.joined(list(every))
+
+    def take(self, rows: Int[np.ndarray, " chosen"]) -> Block:
+        """Rows at these positions, in the order in which they are asked for."""
+        if (rows[1:] < rows[:-1]).any():
+            order = np.argsort(rows, kind="stable")
+            return self.take(rows[order]).take(np.argsort(order))
+        pieces: list[Block] = []
+        first = 0
+        for block in self.iterate():
+            start, stop = np.searchsorted(rows, (first, first + block.n_rows))
+            if stop > start:
+                pieces.append(block.take(rows[start:stop] - first))
+            if stop == len(rows):
+                break
+            first += block.n_rows
+        return Block.joined(pieces or [block.part(0, 0)])
+
+    def without(self, rows: Int[np.ndarray, " left_out"]) -> AbstractSource:
+        """All rows but those at these positions."""
+        return RemainingRows(self, ~np.isin(np.arange(self.n_rows), rows), workers=self.workers)
+
+    def empty(self) -> Block:
+        """No rows, in blocks' shapes: sums of it are zeros of the right shapes."""
+        return self.take(np.arange(0))
+
+    def _results(self, function: Callable[[Block], ResultT]) -> Iterator[ResultT]:
+        """Results in block order; one block alone needs no threads."""
+        waiting = self.iterate()
+        if self.workers == 1:
+            yield from map(function, waiting)
+            return
+        ahead = list(islice(waiting, 2))
+        if len(ahead) == 1:
+            yield function(ahead[0])
+            return
+        with ThreadPoolExecutor(self.workers) as pool:
+            yield from _in_order(pool, function, chain(ahead, waiting), 4 * self.workers)
+
+
+@final
+@dataclass(frozen=True)
+class InMemorySource(AbstractSource):
+    """Rows that are all in memory, as a sequence of blocks."""
+
+    blocks: tuple[Block, ...]
+
+    @classmethod
+    def of(cls, whole: Block, *, workers: int = 1) -> InMemorySource:
+        """Rows of one block, cut into blocks of the size that is fastest."""
+        return cls(tuple(whole.split(BLOCK_ROWS)), workers=workers)
+
+    def iterate(self) -> Iterator[Block]:
+        """The blocks."""
+        return iter(self.blocks)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows of all blocks."""
+        return sum(block.n_rows for block in self.blocks)
+
+    @property
+    def total_weight(self) -> float:
+        """Sum of the case weights; the number of rows without weights."""
+        return float(sum(b.n_rows if b.weight is None else b.weight.sum() for b in self.blocks))
+
+    def without(self, rows: Int[np.ndarray, " left_out"]) -> InMemorySource:
+        """All rows but those at these positions, copied into one block."""
+        rest = np.delete(np.arange(self.n_rows), rows)
+        return InMemorySource((self.take(rest),), workers=self.workers)
+
+    def each(self, function: Callable[[Block], Block]) -> InMemorySource:
+        """The same rows, each block as the function makes it."""
+        return InMemorySource(tuple(map(function, self.blocks)), workers=self.workers)
+
+
+@final
+@dataclass(frozen=True)
+class RemainingRows(AbstractSource):
+    """Some of the rows of another source, copied a block at a time whenever they are gone over.
+
+    Attributes
+    ----------
+    source : AbstractSource
+    kept : ndarray, shape (rows of the source,)
+    """
+
+    source: AbstractSource
+    kept: Bool[np.ndarray, " rows"]
+
+    def iterate(self) -> Iterator[Block]:
+        """What remains of each block, if anything does."""
+        first = 0
+        for block in self.source.iterate():
+            own = np.flatnonzero(self.kept[first : first + block.n_rows])
+            first += block.n_rows
+            if len(own):
+                yield block.take(own)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows that are kept."""
+        return int(self.kept.sum())
+
+    @property
+    def total_weight(self) -> float:
+        """Sum of their case weights."""
+        weight = self.source.weights()
+        return float(self.n_rows if weight is None else weight[self.kept].sum())
+
+
+def _in_order(
+    pool: ThreadPoolExecutor,
+    function: Callable[[Block], ResultT],
+    waiting: Iterator[Block],
+    ahead: int,
+) -> Iterator[ResultT]:
+    """Results in block order, with only a few blocks in flight so that memory stays bounded.
+
+    The context goes with each block: ``numpy.errstate`` holds in threads as it does without.
+    """
+
+    def submit(block: Block) -> Future[ResultT]:
+        return pool.submit(copy_context().run, function, block)
+
+    running = [submit(block) for block in islice(waiting, ahead)]
+    while running:
+        yield running.pop(0).result()
+        running.extend(submit(block) for block in islice(waiting, 1))

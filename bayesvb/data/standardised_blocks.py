@@ -1,0 +1,129 @@
+"""Rows of a design as standardised blocks, and the scales that standardise them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.data.blocks import BLOCK_ROWS, Block
+from bayesvb.data.scaling import Scaling
+from bayesvb.data.sources import InMemorySource
+
+
+@dataclass(frozen=True)
+class Scales:
+    """Standardisation of every part and of the responses."""
+
+    parts: Mapping[str, Scaling]
+    response: Scaling
+
+    @classmethod
+    def of(
+        cls,
+        matrices: Mapping[str, Float[np.ndarray, "rows _"]],
+        terms: Mapping[str, tuple[str, ...]],
+        response: Float[np.ndarray, "rows responses"],
+        *,
+        weight: Float[np.ndarray, " rows"] | None = None,
+        active: bool,
+        response_active: bool = True,
+    ) -> Scales:
+        """Scales of the training data; of the response only if it is to be standardised too."""
+        parts = {
+            name: Scaling.of(matrix, terms[name], weight=weight, active=active)
+            for name, matrix in matrices.items()
+        }
+        centred = parts["mean"].intercept is not None
+        return cls(
+            parts,
+            Scaling.of_response(
+                response, centred=centred, weight=weight, active=active and response_active
+            ),
+        )
+
+    def block(
+        self,
+        matrices: Mapping[str, Float[np.ndarray, "rows _"]],
+        response: Float[np.ndarray, "rows responses"] | None = None,
+        weight: Float[np.ndarray, " rows"] | None = None,
+    ) -> Block:
+        """Standardised rows; zeros stand for a response that is not known."""
+        designs = {name: self.parts[name].rows_last(m) for name, m in matrices.items()}
+        if response is None:
+            n_rows = next(iter(designs.values())).shape[1]
+            standard = np.zeros((len(self.response.centre), n_rows))
+        else:
+            standard = self.response.rows_last(response)
+        return Block(designs, standard, weight)
+
+
+def source_of(
+    scales: Scales,
+    matrices: Mapping[str, Float[np.ndarray, "rows _"]],
+    response: Float[np.ndarray, "rows responses"],
+    weight: Float[np.ndarray, " rows"] | None,
+) -> InMemorySource:
+    """Training rows as standardised blocks, each one contiguous."""
+    blocks = []
+    for start in range(0, len(response), BLOCK_ROWS):
+        rows = slice(start, start + BLOCK_ROWS)
+        part = {name: matrix[rows] for name, matrix in matrices.items()}
+        blocks.append(scales.block(part, response[rows], None if weight is None else weight[rows]))
+    return InMemorySource(tuple(blocks))
+
+
+def variables_source(
+    scaling: Scaling,
+    matrix: Float[np.ndarray, "rows dims"],
+    weight: Float[np.ndarray, " rows"] | None,
+) -> InMemorySource:
+    """Rows of a model without a response as standardised blocks."""
+    blocks = []
+    for start in range(0, len(matrix), BLOCK_ROWS):
+        rows = slice(start, start + BLOCK_ROWS)
+        share = None if weight is None else weight[rows]
+        blocks.append(variables_block(scaling, matrix[rows], share))
+    return InMemorySource(tuple(blocks))
+
+
+def variables_block(
+    scaling: Scaling,
+    matrix: Float[np.ndarray, "rows dims"],
+    weight: Float[np.ndarray, " rows"] | None = None,
+) -> Block:
+    """Standardised variables of some rows; there is no response."""
+    return Block({"variables": scaling.rows_last(matrix)}, np.empty((0, len(matrix))), weight)
+
+
+def gapped_block(
+    scaling: Scaling,
+    matrix: Float[np.ndarray, "rows dims"],
+    weight: Float[np.ndarray, " rows"] | None = None,
+    *,
+    gapped: bool,
+) -> Block:
+    """Scaled variables with zeros for missing entries; if ``gapped``, ``observed`` tells where."""
+    standard = scaling.rows_last(matrix)
+    if not gapped:
+        return Block({"variables": standard}, np.empty((0, len(matrix))), weight)
+    seen = ~np.isnan(standard)
+    designs = {"variables": np.where(seen, standard, 0.0), "observed": seen.astype(float)}
+    return Block(designs, np.empty((0, len(matrix))), weight)
+
+
+def gapped_source(
+    scaling: Scaling,
+    matrix: Float[np.ndarray, "rows dims"],
+    weight: Float[np.ndarray, " rows"] | None,
+) -> InMemorySource:
+    """Rows with missing entries (NaN) as scaled blocks."""
+    gapped = bool(np.isnan(matrix).any())
+    blocks = []
+    for start in range(0, len(matrix), BLOCK_ROWS):
+        rows = slice(start, start + BLOCK_ROWS)
+        share = None if weight is None else weight[rows]
+        blocks.append(gapped_block(scaling, matrix[rows], share, gapped=gapped))
+    return InMemorySource(tuple(blocks))

@@ -1,0 +1,85 @@
+"""What one pass over rows leaves behind: a record of arrays that can be added and scaled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+from typing import TypeVar
+
+import numpy as np
+from jaxtyping import Float
+
+StatsT = TypeVar("StatsT", bound="SufficientStats")
+
+
+@dataclass(frozen=True)
+class SufficientStats:
+    """Base of every record of sums over rows.
+
+    Subclasses declare float arrays or other records. Sums add over any split of the rows, and a
+    record is one point of a vector space (``to_vector``, ``with_vector``), which is what lets one
+    engine accelerate, blend or stream every model. The base itself is the record without entries,
+    of a part that learns nothing.
+
+    Examples
+    --------
+    >>> @dataclass(frozen=True)
+    ... class Counts(SufficientStats):
+    ...     weight: np.ndarray
+    >>> (Counts(np.ones(2)) + 2.0 * Counts(np.ones(2))).weight
+    array([3., 3.])
+    """
+
+    def __add__(self: StatsT, other: StatsT) -> StatsT:
+        """Sum of two records of the same kind."""
+        mine, theirs = vars(self), vars(other)
+        return replace(self, **{name: mine[name] + theirs[name] for name in mine})
+
+    def __mul__(self: StatsT, factor: float) -> StatsT:
+        """Record scaled by a number."""
+        return replace(self, **{name: factor * value for name, value in vars(self).items()})
+
+    __rmul__ = __mul__
+
+    def leaves(self, prefix: str = "") -> Iterator[tuple[str, Float[np.ndarray, ...]]]:
+        """Names (``"gate.linear"``) and arrays, in the order of ``to_vector``."""
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, SufficientStats):
+                yield from value.leaves(f"{prefix}{field.name}.")
+            else:
+                yield prefix + field.name, value
+
+    def to_vector(self) -> Float[np.ndarray, " entries"]:
+        """Every number of the record, in one row."""
+        return np.concatenate([np.empty(0), *(np.ravel(leaf) for _, leaf in self.leaves())])
+
+    def with_vector(self: StatsT, vector: Float[np.ndarray, " entries"]) -> StatsT:
+        """Record of the same shapes with the numbers of ``vector``."""
+        changes: dict[str, object] = {}
+        at = 0
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, SufficientStats):
+                size = value.to_vector().size
+                changes[field.name] = value.with_vector(vector[at : at + size])
+            else:
+                size = value.size
+                changes[field.name] = vector[at : at + size].reshape(value.shape)
+            at += size
+        return replace(self, **changes)
+
+
+@dataclass(frozen=True)
+class LocalStep(SufficientStats):
+    """Result of one pass: the statistics, and the rows' part of the lower bound."""
+
+    bound: float
+    stats: SufficientStats
+
+
+@dataclass(frozen=True)
+class BoundGap(SufficientStats):
+    """By how much a tighter bound on the same posterior exceeds the one that is maximised."""
+
+    value: float

@@ -1,0 +1,136 @@
+"""What distributions of one response know, whatever their form: per row, or per draw and row."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Sequence
+from typing import TypeVar
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import logsumexp
+
+# Not `Self`: beartype refuses it in methods that are checked one by one, as jaxtyping does.
+Mixture = TypeVar("Mixture", bound="AbstractComponentMixture")
+
+
+class AbstractRowDistribution(abc.ABC):
+    """A distribution of one response for each of some rows.
+
+    Attributes
+    ----------
+    weights : ndarray, shape (experts, rows)
+        Probability of each component.
+    """
+
+    weights: Float[np.ndarray, "experts rows"]
+
+    @abc.abstractmethod
+    def mean(self) -> Float[np.ndarray, " rows"]:
+        """Mean of each row."""
+
+    @abc.abstractmethod
+    def sd(self) -> Float[np.ndarray, " rows"]:
+        """Standard deviation of each row, infinite where there is none."""
+
+    @abc.abstractmethod
+    def log_density(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+        """Log density of one value per row."""
+
+    @abc.abstractmethod
+    def density_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
+        """Density of every row at every point."""
+
+    @abc.abstractmethod
+    def cdf(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+        """Distribution function at one value per row."""
+
+    @abc.abstractmethod
+    def cdf_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
+        """Distribution function of every row at every point."""
+
+    @abc.abstractmethod
+    def quantile(self, q: Float[np.ndarray, " probs"]) -> Float[np.ndarray, "probs rows"]:
+        """Quantiles of every row."""
+
+    @abc.abstractmethod
+    def draws(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "draws rows"]:
+        """Independent draws."""
+
+
+class AbstractComponentMixture(AbstractRowDistribution):
+    """A predictive distribution that is a mixture over the components of a model."""
+
+    @abc.abstractmethod
+    def component_log_density(
+        self, y: Float[np.ndarray, " rows"]
+    ) -> Float[np.ndarray, "experts rows"]:
+        """Log density of one value per row under each component."""
+
+    @abc.abstractmethod
+    def affine(self: Mixture, shift: float, factor: float) -> Mixture:
+        """Distribution of ``shift + factor * y``: a change of units."""
+
+    @abc.abstractmethod
+    def joined(self: Mixture, others: Sequence[Mixture]) -> Mixture:
+        """The same components at these rows, then at the rows of the others."""
+
+    @abc.abstractmethod
+    def stacked(
+        self: Mixture, others: Sequence[Mixture], weights: Float[np.ndarray, " members"]
+    ) -> Mixture:
+        """Mixture of these distributions: components of this one, then of the others."""
+
+    @abc.abstractmethod
+    def by_label(self: Mixture, n_components: int) -> Mixture:
+        """Weights of stacked components that share a label, added; the rest is of the first."""
+
+
+class AbstractDrawnMixture(abc.ABC):
+    """Mixtures over components for every draw of the parameters and every row.
+
+    Attributes
+    ----------
+    weights : ndarray, shape (experts, draws, rows)
+        Probability of each component.
+    """
+
+    weights: Float[np.ndarray, "experts ..."]
+
+    @abc.abstractmethod
+    def mean(self) -> Float[np.ndarray, "..."]:
+        """Means."""
+
+    @abc.abstractmethod
+    def sd(self) -> Float[np.ndarray, "..."]:
+        """Standard deviations, infinite where there are none."""
+
+    @abc.abstractmethod
+    def above(self, value: float) -> Float[np.ndarray, "..."]:
+        """Probabilities of more than a value."""
+
+    @abc.abstractmethod
+    def below(self, value: float) -> Float[np.ndarray, "..."]:
+        """Probabilities of less than a value."""
+
+    @abc.abstractmethod
+    def density(self, value: float) -> Float[np.ndarray, "..."]:
+        """Densities at a value, per unit of the response."""
+
+    @abc.abstractmethod
+    def quantile(self, q: float) -> Float[np.ndarray, "..."]:
+        """Quantiles; a DataError if ``q`` is not between 0 and 1."""
+
+
+def joint_log_density(
+    marginals: Sequence[AbstractComponentMixture], observed: Float[np.ndarray, "responses rows"]
+) -> Float[np.ndarray, " rows"]:
+    """Log density of responses that are independent given the component.
+
+    The weights of the components are those of the first.
+    """
+    with np.errstate(divide="ignore"):  # a weight may vanish far out
+        terms = np.log(marginals[0].weights)
+    for one, values in zip(marginals, observed, strict=True):
+        terms = terms + one.component_log_density(values)
+    return np.asarray(logsumexp(terms, axis=0))

@@ -1,0 +1,21 @@
+"""Equal-tailed intervals: their usual probability, and the quantiles at which they end."""
+
+from __future__ import annotations
+
+from bayesvb.errors import DataError
+
+PROB = 0.89
+"""Probability of credible intervals unless told otherwise: ArviZ's."""
+
+
+def tails(prob: float) -> tuple[float, float]:
+    """Lower and upper quantile of an equal-tailed interval.
+
+    Raises
+    ------
+    DataError
+        If ``prob`` is not between 0 and 1.
+    """
+    if not 0.0 < prob < 1.0:
+        raise DataError(f"prob={prob!r} must lie between 0 and 1", hint="write 0.9 for 90 %")
+    return (1.0 - prob) / 2.0, (1.0 + prob) / 2.0

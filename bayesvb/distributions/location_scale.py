@@ -1,0 +1,137 @@
+"""Mixtures of components that differ in place and width, one for each draw and each row."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable
+from dataclasses import fields, replace
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from bayesvb.distributions.base import AbstractDrawnMixture
+from bayesvb.errors import DataError
+from bayesvb.numerics.root_finding import invert_log_cdf
+
+POINTS_PER_BLOCK = 1 << 14
+"""Quantiles solved together: the arrays (experts, points) of a block stay in cache."""
+
+SLACK = 1e-9
+"""Relative widening of the bracket of a quantile, beyond the rounding of its ends."""
+
+
+# Not `Self`: beartype refuses it in methods that are checked one by one, as jaxtyping does.
+Mixture = TypeVar("Mixture", bound="AbstractLocationScaleMixture")
+
+
+class AbstractLocationScaleMixture(AbstractDrawnMixture):
+    """Mixtures of ``location + scale * z`` with ``z`` symmetric around zero.
+
+    Subclasses are frozen dataclasses whose fields are arrays with components on the first axis and
+    the axes of the mixtures after it; they say what the standard distribution of ``z`` is.
+    """
+
+    location: Float[np.ndarray, "experts ..."]
+    scale: Float[np.ndarray, "experts ..."]
+
+    @abc.abstractmethod
+    def component_variance(self) -> Float[np.ndarray, "experts ..."]:
+        """Variance of each component."""
+
+    @abc.abstractmethod
+    def standard_cdf(self, z: Float[np.ndarray, "experts ..."]) -> Float[np.ndarray, "experts ..."]:
+        """Distribution function of the standard distribution."""
+
+    @abc.abstractmethod
+    def standard_density(
+        self, z: Float[np.ndarray, "experts ..."]
+    ) -> Float[np.ndarray, "experts ..."]:
+        """Density of the standard distribution."""
+
+    @abc.abstractmethod
+    def standard_quantile(self, q: float) -> Float[np.ndarray, "..."]:
+        """Quantile of the standard distribution; broadcasts over the components."""
+
+    def mean(self) -> Float[np.ndarray, "..."]:
+        """Means, the sum of ``w mu``; centres of symmetry count where there is no mean."""
+        return np.asarray((self.weights * self.location).sum(axis=0))
+
+    def sd(self) -> Float[np.ndarray, "..."]:
+        """Standard deviations by the law of total variance."""
+        spread = self.component_variance() + (self.location - self.mean()) ** 2
+        with np.errstate(invalid="ignore"):  # nothing times infinity counts as nothing
+            parts = np.where(self.weights > 0.0, self.weights * spread, 0.0)
+        return np.asarray(np.sqrt(parts.sum(axis=0)))
+
+    def above(self, value: float) -> Float[np.ndarray, "..."]:
+        """Probabilities of more than a value."""
+        return self._tail((self.location - value) / self.scale)
+
+    def below(self, value: float) -> Float[np.ndarray, "..."]:
+        """Probabilities of less than a value."""
+        return self._tail((value - self.location) / self.scale)
+
+    def _tail(self, z: Float[np.ndarray, "experts ..."]) -> Float[np.ndarray, "..."]:
+        return np.asarray(np.minimum((self.weights * self.standard_cdf(z)).sum(axis=0), 1.0))
+
+    def density(self, value: float) -> Float[np.ndarray, "..."]:
+        """Densities at a value, per unit of the response."""
+        z = (value - self.location) / self.scale
+        return np.asarray((self.weights * self.standard_density(z) / self.scale).sum(axis=0))
+
+    def quantile(self, q: float) -> Float[np.ndarray, "..."]:
+        """Quantiles, to 1e-8 of the narrowest scale.
+
+        Raises
+        ------
+        DataError
+            If ``q`` is not between 0 and 1.
+        """
+        if not 0.0 < q < 1.0:
+            raise DataError(f"q={q:g} is not between 0 and 1", hint="write 0.05 for 5 %")
+        shape = self.weights.shape[1:]
+        flat = self._with(lambda array: array.reshape(len(array), -1))
+        found = [np.empty(0)]
+        for start in range(0, flat.weights.shape[1], POINTS_PER_BLOCK):
+            found.append(_quantiles(flat.at(slice(start, start + POINTS_PER_BLOCK)), q))
+        return np.concatenate(found).reshape(shape)
+
+    def at(self: Mixture, points: slice | Int[np.ndarray, " some"]) -> Mixture:
+        """The mixtures at some places of the last axis."""
+        return self._with(lambda array: array[..., points])
+
+    def _with(self: Mixture, change: Callable[[np.ndarray], np.ndarray]) -> Mixture:
+        """Every field changed in the same way."""
+        mixture: Any = self
+        changed = {one.name: change(getattr(mixture, one.name)) for one in fields(mixture)}
+        return cast(Mixture, replace(mixture, **changed))
+
+
+def _quantiles(mixture: AbstractLocationScaleMixture, q: float) -> Float[np.ndarray, " points"]:
+    """Quantiles of every point; those of the upper half as lower tails of the mirror image."""
+    weights = mixture.weights
+    side = -1.0 if q > 0.5 else 1.0
+    tail = 1.0 - q if q > 0.5 else q
+    centre, unit = (weights * mixture.location).sum(axis=0), (weights * mixture.scale).sum(axis=0)
+    location, scale = side * (mixture.location - centre) / unit, mixture.scale / unit
+
+    def log_cdf(
+        x: Float[np.ndarray, " some"], which: Int[np.ndarray, " some"]
+    ) -> tuple[Float[np.ndarray, " some"], Float[np.ndarray, " some"]]:
+        some, width = mixture.at(which), scale[:, which]
+        z = (x - location[:, which]) / width
+        below = (some.weights * some.standard_cdf(z)).sum(axis=0)
+        density = (some.weights / width * some.standard_density(z)).sum(axis=0)
+        return np.log(below), density / below
+
+    ends = location + scale * mixture.standard_quantile(tail)
+    used = weights > 0.0
+    slack = SLACK * (1.0 + np.abs(ends))
+    lower = np.where(used, ends - slack, np.inf).min(axis=0)
+    upper = np.where(used, ends + slack, -np.inf).max(axis=0)
+    start = np.clip((weights * ends).sum(axis=0), lower, upper)
+    width = np.where(used, scale, np.inf).min(axis=0)
+    target = np.full(len(start), np.log(tail))
+    root = invert_log_cdf(log_cdf, target, bracket=(lower, upper), start=start, width=width)
+    return np.asarray(centre + side * unit * root)

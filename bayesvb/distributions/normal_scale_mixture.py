@@ -1,0 +1,232 @@
+"""Predictive distribution under a factorised posterior: a normal whose variance is random.
+
+``x ~ N(m, 1 / lambda + 1 / kappa)`` with ``lambda ~ Ga(a, b)`` has no closed form. In
+``t = log lambda`` the gamma density is analytic and dies off on both sides, so the trapezoidal
+rule converges geometrically: the predictive is, to rounding, a finite mixture of normals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.special import gammainccinv, gammaincinv, gammaln, log_ndtr, logsumexp, ndtr, ndtri
+
+from bayesvb.distributions.base import AbstractRowDistribution
+from bayesvb.errors import DataError
+from bayesvb.factors.normal_gamma import FactorisedNormalGamma, ScalarGamma
+from bayesvb.numerics.root_finding import invert_log_cdf
+from bayesvb.numerics.special import LOG_2PI
+
+LEFT_OUT = 1e-60
+"""Probability of the precision beyond either end of the rule: farther tails are cut off."""
+
+STEP = 0.25
+"""Longest step in ``log lambda``: the rule errs by ``exp(-pi^2 / step)``, which is 7e-18."""
+
+STEP_IN_SDS = 0.5
+"""Longest step in standard deviations of ``log lambda``, for gammas that are nearly normal."""
+
+POINTS_PER_BLOCK = 4096
+"""Points evaluated together: one row of work for each node of the rule."""
+
+
+@dataclass(frozen=True)
+class NormalScaleMixture:
+    r"""Mixture of normals about one centre: the same distribution for every row.
+
+    .. math:: p(x) = \int N(x \mid m, 1/\lambda + 1/\kappa)\, Ga(\lambda \mid a, b)\, d\lambda
+
+    Attributes
+    ----------
+    location : float
+    scale, weights : ndarray, shape (nodes,)
+        Standard deviations of the normals, and their probabilities.
+    dof : float
+        ``2 a``: the tails are those of a Student t with as many degrees of freedom.
+
+    References
+    ----------
+    Trefethen, Weideman (2014), The exponentially convergent trapezoidal rule,
+    doi:10.1137/130932132, section 5.
+
+    Examples
+    --------
+    >>> q = FactorisedNormalGamma(1.0, 20.0, ScalarGamma(5.0, 10.0))
+    >>> x = NormalScaleMixture.predictive(q)
+    >>> x.quantile(np.array([0.1, 0.5]))
+    array([-0.96287235,  1.        ])
+    """
+
+    location: float
+    scale: Float[np.ndarray, " nodes"]
+    weights: Float[np.ndarray, " nodes"]
+    dof: float
+
+    @classmethod
+    def predictive(cls, posterior: FactorisedNormalGamma) -> NormalScaleMixture:
+        """Distribution of one more value, by the trapezoidal rule in ``log lambda``."""
+        log_precision, weights = _rule(posterior.precision)
+        variance = np.exp(-log_precision) + 1.0 / posterior.mean_precision
+        return cls(posterior.mean, np.sqrt(variance), weights, 2.0 * posterior.precision.shape)
+
+    def mean(self) -> float:
+        """Centre of the distribution, its mean where there is one."""
+        return self.location
+
+    def sd(self) -> float:
+        """Standard deviation; infinite with two degrees of freedom or fewer."""
+        if self.dof <= 2.0:
+            return np.inf
+        return float(np.sqrt(self.weights @ self.scale**2))
+
+    def log_density(self, x: Float[np.ndarray, " points"]) -> Float[np.ndarray, " points"]:
+        """Log density at each point."""
+        log_weights = np.log(self.weights) - np.log(self.scale) - 0.5 * LOG_2PI
+
+        def piece(z: Float[np.ndarray, " some"]) -> Float[np.ndarray, " some"]:
+            exponent = -0.5 * (z / self.scale[:, None]) ** 2
+            return np.asarray(logsumexp(exponent + log_weights[:, None], axis=0))
+
+        return _in_pieces(piece, x - self.location)
+
+    def cdf(self, x: Float[np.ndarray, " points"]) -> Float[np.ndarray, " points"]:
+        """Probability of a value up to each point."""
+
+        def piece(z: Float[np.ndarray, " some"]) -> Float[np.ndarray, " some"]:
+            return np.asarray(self.weights @ ndtr(z / self.scale[:, None]))
+
+        return _in_pieces(piece, x - self.location)
+
+    def quantile(self, q: Float[np.ndarray, " probs"]) -> Float[np.ndarray, " probs"]:
+        """Quantiles, to 1e-10 of the scale; the upper half as lower tails of the mirror.
+
+        Raises
+        ------
+        DataError
+            If a probability is NaN or outside 0 to 1.
+        """
+        bad = ~((q >= 0.0) & (q <= 1.0))
+        if bad.any():
+            raise DataError(
+                f"q = {q[bad][0]:g} is not a probability",
+                hint="q must lie between 0 and 1; write 0.05 for 5 %",
+            )
+        tail = np.where(q > 0.5, 1.0 - q, q)
+        below = np.full(len(q), -np.inf)
+        inner = tail > 0.0
+        below[inner] = self._lower_quantiles(tail[inner])
+        return self.location + np.where(q > 0.5, -below, below)
+
+    def _lower_quantiles(self, tail: Float[np.ndarray, " probs"]) -> Float[np.ndarray, " probs"]:
+        """Quantiles about the centre, for probabilities up to a half."""
+        unit = float(np.exp(self.weights @ np.log(self.scale)))
+        scale = self.scale[:, None] / unit
+        log_weights = np.log(self.weights)[:, None]
+
+        def log_cdf(
+            x: Float[np.ndarray, " some"], which: Int[np.ndarray, " some"]
+        ) -> tuple[Float[np.ndarray, " some"], Float[np.ndarray, " some"]]:
+            z = x / scale
+            value = logsumexp(log_ndtr(z) + log_weights, axis=0)
+            normal = -0.5 * (z * z + LOG_2PI) - np.log(scale) + log_weights
+            return value, np.exp(logsumexp(normal, axis=0) - value)
+
+        standard = ndtri(tail)
+        root = invert_log_cdf(
+            log_cdf,
+            np.log(tail),
+            bracket=(standard * float(scale.max()), np.zeros(len(tail))),
+            start=standard,
+            width=np.full(len(tail), float(scale.min())),
+        )
+        return unit * root
+
+    def draws(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, " draws"]:
+        """Independent draws."""
+        scale = rng.choice(self.scale, n, p=self.weights)
+        return np.asarray(self.location + scale * rng.standard_normal(n))
+
+    def affine(self, shift: float, factor: float) -> NormalScaleMixture:
+        """Distribution of ``shift + factor * x``: a change of units; the factor is not zero."""
+        return replace(
+            self, location=shift + factor * self.location, scale=abs(factor) * self.scale
+        )
+
+
+@dataclass(frozen=True)
+class SameForEveryRow(AbstractRowDistribution):
+    """One distribution, for each of so many rows."""
+
+    one: NormalScaleMixture
+    n_rows: int
+
+    @property
+    def weights(self) -> Float[np.ndarray, "experts rows"]:  # type: ignore[override]
+        """Ones: there is one component."""
+        return np.ones((1, self.n_rows))
+
+    def mean(self) -> Float[np.ndarray, " rows"]:
+        """Mean of each row."""
+        return np.full(self.n_rows, self.one.mean())
+
+    def sd(self) -> Float[np.ndarray, " rows"]:
+        """Standard deviation of each row."""
+        return np.full(self.n_rows, self.one.sd())
+
+    def log_density(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+        """Log density of one value per row."""
+        return self.one.log_density(y)
+
+    def density_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
+        """Density at every point."""
+        return self._repeated(np.exp(self.one.log_density(points)))
+
+    def cdf(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+        """Distribution function at one value per row."""
+        return self.one.cdf(y)
+
+    def cdf_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
+        """Distribution function at every point."""
+        return self._repeated(self.one.cdf(points))
+
+    def quantile(self, q: Float[np.ndarray, " probs"]) -> Float[np.ndarray, "probs rows"]:
+        """Quantiles."""
+        return self._repeated(self.one.quantile(q))
+
+    def draws(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "draws rows"]:
+        """Independent draws."""
+        return self.one.draws(n * self.n_rows, rng).reshape(n, self.n_rows)
+
+    def _repeated(self, values: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
+        return np.repeat(values[:, None], self.n_rows, axis=1)
+
+
+def _rule(
+    precision: ScalarGamma,
+) -> tuple[Float[np.ndarray, " nodes"], Float[np.ndarray, " nodes"]]:
+    """Nodes in ``log lambda`` and their probabilities."""
+    shape = precision.shape
+    step = min(STEP, STEP_IN_SDS / np.sqrt(shape))
+    last = np.log(gammainccinv(shape, LEFT_OUT))
+    if shape < 1.0:  # the inverse underflows; the distribution function is below this power
+        first = (np.log(LEFT_OUT) + gammaln(shape + 1.0)) / shape
+    else:
+        first = np.log(gammaincinv(shape, LEFT_OUT))
+    nodes = np.arange(np.floor(first / step), np.ceil(last / step) + 1.0) * step
+    log_weights = shape * nodes - np.exp(nodes)
+    weights = np.exp(log_weights - log_weights.max())
+    used = weights > 0.0
+    weights = weights[used]
+    return nodes[used] - np.log(precision.rate), weights / weights.sum()
+
+
+def _in_pieces(
+    function: Callable[[Float[np.ndarray, " some"]], Float[np.ndarray, " some"]],
+    x: Float[np.ndarray, " points"],
+) -> Float[np.ndarray, " points"]:
+    """Values of a function at all points, a block at a time."""
+    starts = range(0, max(len(x), 1), POINTS_PER_BLOCK)
+    return np.concatenate([function(x[start : start + POINTS_PER_BLOCK]) for start in starts])

@@ -1,0 +1,312 @@
+"""Predictions as pandas objects: one row per row of the data, whatever the data's index."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from bayesvb.distributions.base import AbstractRowDistribution
+from bayesvb.distributions.intervals import tails
+from bayesvb.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    Values = float | Sequence[float] | np.ndarray | pd.Series
+
+NEEDED = "needed"
+"""Default of an option that only the caller can know."""
+
+
+@dataclass(frozen=True, eq=False)
+class PredictionOptions:
+    """Named options of a prediction as they were given; None for one that was left out.
+
+    Attributes
+    ----------
+    prob : float, optional
+        Probability of a central interval; 0.89 if left out.
+    q : float or sequence of float, optional
+        Probabilities of the quantiles; 0.05, 0.5 and 0.95 if left out.
+    at : float, sequence of float or pandas.Series, optional
+        Values of the response. A Series holds one value per row, matched by its index.
+    n : int, optional
+        Number of draws per row; 100 if left out.
+    seed : int or numpy.random.Generator, optional
+        Source of the draws; fresh for each call if left out.
+    response : str, optional
+        Which response the distribution is of: the model reads it, not the kinds below.
+    """
+
+    prob: float | None = None
+    q: Values | None = None
+    at: Values | None = None
+    n: int | None = None
+    seed: int | np.random.Generator | None = None
+    response: str | None = None
+
+    def given(self) -> dict[str, object]:
+        """Options that were not left out, by name."""
+        return {name: value for name, value in vars(self).items() if value is not None}
+
+
+@dataclass(frozen=True)
+class Points:
+    """Numbers to evaluate at: the same ones for every row, or (``by_row``) one for each row.
+
+    Without ``columns`` the prediction is a Series.
+    """
+
+    values: Float[np.ndarray, " points"]
+    columns: Sequence[float] | None = None
+    by_row: bool = False
+
+
+@dataclass(frozen=True)
+class CheckedOptions:
+    """What the kinds of prediction read, checked and complete."""
+
+    prob: float
+    q: Points
+    at: Points
+    n: int
+    seed: int | np.random.Generator | None
+
+
+@dataclass(frozen=True)
+class Table:
+    """Values before they meet the index; without ``columns`` there is one, and it is a Series."""
+
+    values: Float[np.ndarray, "columns rows"]
+    columns: Sequence[object] | None = None
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of prediction: how it is computed, and the options it reads with their defaults."""
+
+    table: Callable[[AbstractRowDistribution, CheckedOptions], Table]
+    reads: dict[str, object]
+
+
+def predict(
+    distribution: AbstractRowDistribution,
+    index: pd.Index,
+    complete: Bool[np.ndarray, " all_rows"],
+    kind: str,
+    options: PredictionOptions,
+) -> pd.Series | pd.DataFrame:
+    """Prediction of one kind for every row of the data; NaN for rows with missing values.
+
+    ====================  ==========================================================
+    kind                  result
+    ====================  ==========================================================
+    ``"mean"``, ``"sd"``  Series; the sd is infinite where a component has none
+    ``"interval"``        DataFrame ``lower``, ``upper``: central interval of ``prob``
+    ``"quantile"``        DataFrame with columns ``q``; Series for a single number
+    ``"cdf"``             DataFrame with columns ``at``; Series for a number or Series
+    ``"density"``         the same, densities per unit of the response
+    ``"component"``       DataFrame 1 … K: weights of the components
+    ``"draws"``           DataFrame 0 … n - 1: draws of new responses
+    ====================  ==========================================================
+
+    An option that the kind does not read is an error, not ignored.
+
+    Parameters
+    ----------
+    distribution : AbstractRowDistribution
+        Of the complete rows only, in their order.
+    index : pandas.Index
+        Index of all rows; need not be unique.
+    complete : array of bool, shape (all_rows,)
+        Rows that the distribution describes.
+    kind : str
+        One of the kinds above.
+    options : PredictionOptions
+
+    Raises
+    ------
+    DataError
+        If the kind is unknown, or an option is missing, out of range, or not read by the kind.
+    """
+    if kind not in KINDS:
+        raise _unknown_kind(kind)
+    used = _used(kind, replace(options, response=None).given())
+    checked = CheckedOptions(
+        prob=interval_probability(used.get("prob", 0.5)),
+        q=_points("q", used.get("q", 0.5)),
+        at=_points("at", used.get("at", 0.0), index=index, complete=complete),
+        n=_count(used.get("n", 1)),
+        seed=options.seed,
+    )
+    return _labelled(KINDS[kind].table(distribution, checked), index, complete, kind)
+
+
+def _mean(distribution: AbstractRowDistribution, options: CheckedOptions) -> Table:
+    return Table(distribution.mean()[None])
+
+
+def _sd(distribution: AbstractRowDistribution, options: CheckedOptions) -> Table:
+    return Table(distribution.sd()[None])
+
+
+def _interval(distribution: AbstractRowDistribution, options: CheckedOptions) -> Table:
+    return Table(distribution.quantile(np.array(tails(options.prob))), ("lower", "upper"))
+
+
+def _quantile(distribution: AbstractRowDistribution, options: CheckedOptions) -> Table:
+    return Table(distribution.quantile(options.q.values), options.q.columns)
+
+
+def _cdf(distribution: AbstractRowDistribution, options: CheckedOptions) -> Table:
+    if options.at.by_row:
+        return Table(distribution.cdf(options.at.values)[None])
+    return Table(distribution.cdf_at(options.at.values), options.at.columns)
+
+
+def _density(distribution: AbstractRowDistribution, options: CheckedOptions) -> Table:
+    if options.at.by_row:
+        return Table(np.exp(distribution.log_density(options.at.values))[None])
+    return Table(distribution.density_at(options.at.values), options.at.columns)
+
+
+def _component(distribution: AbstractRowDistribution, options: CheckedOptions) -> Table:
+    return Table(distribution.weights, range(1, len(distribution.weights) + 1))
+
+
+def _draws(distribution: AbstractRowDistribution, options: CheckedOptions) -> Table:
+    rng = np.random.default_rng(options.seed)
+    return Table(distribution.draws(options.n, rng), range(options.n))
+
+
+KINDS = {
+    "mean": Kind(_mean, {}),
+    "sd": Kind(_sd, {}),
+    "interval": Kind(_interval, {"prob": 0.89}),
+    "quantile": Kind(_quantile, {"q": (0.05, 0.5, 0.95)}),
+    "cdf": Kind(_cdf, {"at": NEEDED}),
+    "density": Kind(_density, {"at": NEEDED}),
+    "component": Kind(_component, {}),
+    "draws": Kind(_draws, {"n": 100, "seed": None}),
+}
+
+
+def _unknown_kind(kind: object) -> DataError:
+    near = difflib.get_close_matches(str(kind), KINDS, n=1)
+    return DataError(
+        f"kind = {kind!r} is not a kind of prediction; choose one of {', '.join(KINDS)}",
+        hint=f"did you mean {near[0]!r}?" if near else None,
+    )
+
+
+def _used(kind: str, given: dict[str, object]) -> dict[str, object]:
+    """Options of a kind, defaults filled in."""
+    reads = KINDS[kind].reads
+    for name in given:
+        if name not in reads:
+            readers = " or ".join(repr(other) for other in KINDS if name in KINDS[other].reads)
+            raise DataError(
+                f"kind = {kind!r} does not read {name}",
+                hint=f"leave {name} out, or choose kind = {readers}",
+            )
+    used = {**reads, **given}
+    for name, value in used.items():
+        if value is NEEDED:
+            raise DataError(
+                f"kind = {kind!r} needs {name}",
+                hint=f"give the values of the response: {name}=0.5 or {name}=[0, 0.5, 1]",
+            )
+    return used
+
+
+def interval_probability(prob: object) -> float:
+    """The probability of an interval; a DataError unless it is a number between 0 and 1."""
+    values = _numbers("prob", prob)
+    if values.ndim or not 0.0 < values < 1.0:
+        raise DataError(f"prob = {prob!r} is not between 0 and 1", hint="write 0.89 for 89 %")
+    return float(values)
+
+
+def _count(n: object) -> int:
+    if isinstance(n, int | np.integer) and not isinstance(n, bool) and n >= 1:
+        return int(n)
+    raise DataError(f"n = {n!r} is not a number of draws", hint="give a whole number from 1 up")
+
+
+def _numbers(name: str, value: object) -> Float[np.ndarray, "*shape"]:
+    """Value as an array of float without NaN."""
+    array = np.asarray(value)
+    if array.size and array.dtype.kind not in "iuf":
+        raise DataError(
+            f"{name} = {value!r} is not a number or a list of numbers",
+            hint=f"convert it first, for example {name}=[0.1, 0.9]",
+        )
+    array = array.astype(np.float64)
+    if np.isnan(array).any():
+        raise DataError(f"{name} = {value!r} holds a missing value", hint="leave it out")
+    return array
+
+
+def _points(
+    name: str,
+    value: object,
+    *,
+    index: pd.Index | None = None,
+    complete: Bool[np.ndarray, " all_rows"] | None = None,
+) -> Points:
+    """Numbers with the column labels they give; with an index, a Series counts by row."""
+    import pandas as pd
+
+    if isinstance(value, pd.Series) and index is not None:
+        return Points(_aligned(name, value, index)[complete], by_row=True)
+    array = _numbers(name, value)
+    if array.ndim > 1:
+        raise DataError(
+            f"{name} has shape {array.shape}; it must be a number or a plain list",
+            hint="for one value per row give a pandas Series with the index of the data",
+        )
+    return Points(np.atleast_1d(array), None if array.ndim == 0 else array.tolist())
+
+
+def _aligned(name: str, values: pd.Series, index: pd.Index) -> Float[np.ndarray, " all_rows"]:
+    """Values of a Series in the order of the index; a missing value stays NaN."""
+    import pandas as pd
+
+    if not pd.api.types.is_numeric_dtype(values) or pd.api.types.is_bool_dtype(values):
+        raise DataError(
+            f"{name} is a Series of {values.dtype}, not of numbers",
+            hint=f"convert it first, for example with pd.to_numeric({name})",
+        )
+    if not values.index.equals(index):
+        if not values.index.is_unique:
+            raise DataError(
+                f"the index of {name} has duplicates and is not that of the data",
+                hint=f"give {name} the index of the data, row by row",
+            )
+        absent = ~index.isin(values.index)
+        if absent.any():
+            raise DataError(
+                f"{name} has no value for {absent.sum()} rows, the first is {index[absent][0]!r}",
+                hint=f"give {name} the index of the data, or a plain list for the same values "
+                "in all rows",
+            )
+        values = values.reindex(index)
+    return np.asarray(values.to_numpy(dtype=np.float64, na_value=np.nan))
+
+
+def _labelled(
+    table: Table, index: pd.Index, complete: Bool[np.ndarray, " all_rows"], name: str
+) -> pd.Series | pd.DataFrame:
+    """Values at their rows of the index, NaN elsewhere."""
+    import pandas as pd
+
+    placed = np.full((len(index), len(table.values)), np.nan)
+    placed[complete] = table.values.T
+    if table.columns is None:
+        return pd.Series(placed[:, 0], index=index, name=name)
+    return pd.DataFrame(placed, index=index, columns=list(table.columns))

@@ -1,0 +1,4 @@
+"""Marks and colours that every picture shares.
+
+May import: nothing of this package.
+"""

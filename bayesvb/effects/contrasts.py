@@ -1,0 +1,93 @@
+"""How a covariate is changed: the values that are compared, the steps of a derivative."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.argument_checks import check_positive
+from bayesvb.effects.covariates import covariate, is_numeric
+from bayesvb.effects.estimands import Values
+from bayesvb.effects.grid import EvaluationGrid, check_covariates
+from bayesvb.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bayesvb.results.base import AbstractFit
+
+COMPARISONS = {"difference": "{b} - {a}", "ratio": "{b} / {a}", "lift": "({b} - {a}) / {a}"}
+"""How two predictions are compared, with the words for it."""
+
+SLOPES = ("dydx", "eyex", "eydx", "dyex")
+
+STEP = 1e-4
+"""Half the width of a central difference, in ranges of the covariate: the third derivative then
+enters with 1e-8, rounding with 1e-12, and the tolerance of a quantile with 1e-5."""
+
+
+def compared(a: Values, b: Values, comparison: str) -> Values:
+    """``b`` compared with ``a``; infinite or NaN where ``a`` is zero and divides."""
+    if comparison == "difference":
+        return np.asarray(b - a)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(b / a if comparison == "ratio" else (b - a) / a)
+
+
+def contrasted(
+    fit: AbstractFit, contrast: object, rows: EvaluationGrid
+) -> tuple[str, list[object]]:
+    """The covariate that changes, and its values."""
+    frame, covariates = fit.model.design.frame, fit.model.design.covariates
+    named = {contrast: None} if isinstance(contrast, str) else contrast
+    if not isinstance(named, Mapping) or len(named) != 1:
+        raise DataError(
+            f"contrast={contrast!r} is neither the name of a covariate nor {{name: values}}",
+            hint='write contrast="x" or contrast={"x": [1, 2]}',
+        )
+    ((name, given),) = named.items()
+    check_covariates("contrast", [name], covariates)
+    if rows.gridded and name in rows.by:
+        raise DataError(f"`{name}` is in contrast and in conditional", hint="leave one of them out")
+    if given is None:
+        return name, _usual_values(frame, name)
+    values = [given] if isinstance(given, str) or np.ndim(given) == 0 else list(given)
+    if len(values) < 2:
+        raise DataError(f"contrast={contrast!r} has fewer than two values to compare")
+    return name, values
+
+
+def _usual_values(frame: pd.DataFrame, name: str) -> list[object]:
+    """All levels; of a number its mean less and plus half a unit."""
+    one = covariate(frame, name)
+    if one.discrete:
+        if len(one.values) < 2:
+            raise DataError(f"`{name}` has one value only in the rows of the fit")
+        return list(one.values)
+    mean = float(frame[name].astype(float).mean())
+    return [mean - 0.5, mean + 0.5]
+
+
+def steps(
+    fit: AbstractFit, wrt: object, rows: EvaluationGrid, eps: float | None
+) -> tuple[Float[np.ndarray, " rows"], Float[np.ndarray, " rows"], Float[np.ndarray, " rows"]]:
+    """The covariate in each row, and the points below and above it."""
+    frame = fit.model.design.frame
+    check_covariates("wrt", [wrt], fit.model.design.covariates)
+    name = str(wrt)
+    if not is_numeric(frame[name], name):
+        raise DataError(
+            f"`{name}` has levels, and no slope", hint=f'compare them: comparisons(fit, "{name}")'
+        )
+    known = frame[name].to_numpy(dtype=float)
+    first, last = float(known.min()), float(known.max())
+    if eps is not None:
+        check_positive("eps", eps)
+    width = float(eps) if eps is not None else STEP * ((last - first) or 1.0)
+    x = rows.frame[name].to_numpy(dtype=float)
+    low = np.where(x >= first, np.maximum(x - width, first), x - width)
+    high = np.where(x <= last, np.minimum(x + width, last), x + width)
+    return x, low, high

@@ -1,0 +1,168 @@
+"""What an effect is about: a number for each conditional distribution, or several of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.argument_checks import check_choice
+from bayesvb.distributions.base import AbstractDrawnMixture
+from bayesvb.errors import DataError
+
+Values = Float[np.ndarray, "entries draws rows"]
+
+
+@dataclass(frozen=True)
+class Estimand:
+    """A property of the conditional distribution, at one or several values of its option.
+
+    Attributes
+    ----------
+    target : str
+        A key of ``TARGETS``.
+    option : str or None
+        Name of the option, which becomes a column of the table where it has several values.
+    values : tuple of float
+        Values of the option.
+    several : bool
+        Whether the option was given as a list.
+    levels : tuple of str
+        Those of a response of classes, each of which has a probability.
+    """
+
+    target: str
+    option: str | None = None
+    values: tuple[float, ...] = ()
+    several: bool = False
+    levels: tuple[str, ...] = ()
+
+    @property
+    def of_response(self) -> bool:
+        """Whether each response has its own; the weights of the components are of all."""
+        return self.target != "weights"
+
+    def words(self, response: str) -> str:
+        """What it is, in words, for one response."""
+        if self.levels:
+            return f"probability of each level of {response}"
+        shown = ", ".join(f"{value:g}" for value in self.values)
+        return TARGETS[self.target].words.format(
+            y=response, v=shown, sign=">" if self.option == "above" else "<"
+        )
+
+    def entries(self, n_components: int) -> tuple[str | None, tuple[object, ...]]:
+        """Column that tells the entries apart, and its values; None if there is one entry."""
+        if self.target == "weights":
+            return "component", tuple(range(1, n_components + 1))
+        if self.levels:
+            return "level", self.levels
+        return (self.option, self.values) if self.several else (None, (None,))
+
+    def __call__(self, mixture: AbstractDrawnMixture) -> Values:
+        """The numbers of every draw and row, of a response that holds numbers.
+
+        Raises
+        ------
+        DataError
+            If they are infinite, as the standard deviation of heavy tails is.
+        """
+        if self.option is None:
+            values = np.asarray(getattr(mixture, self.target)())[None]
+            if np.isinf(values).any():
+                raise DataError(
+                    f"the {TARGETS[self.target].words.format(y='the response')} is infinite: its "
+                    "tails are too heavy",
+                    hint="quantiles tell of its spread: target='quantile', q=[0.05, 0.95]",
+                )
+            return values
+        method: Callable[[float], np.ndarray] = getattr(mixture, METHODS[self.option])
+        return np.stack([method(value) for value in self.values])
+
+
+@dataclass(frozen=True)
+class Target:
+    """A kind of quantity: its options, of which one is needed, and the words for it."""
+
+    options: tuple[str, ...]
+    words: str
+
+
+TARGETS = {
+    "mean": Target((), "mean of {y}"),
+    "sd": Target((), "standard deviation of {y}"),
+    "quantile": Target(("q",), "quantile of {y} at q = {v}"),
+    "probability": Target(("above", "below"), "P({y} {sign} {v})"),
+    "density": Target(("at",), "density of {y} at {v}"),
+    "weights": Target((), "weights of the components"),
+}
+
+METHODS = {"q": "quantile", "above": "above", "below": "below", "at": "density"}
+"""Option -> the method of a mixture that takes its value."""
+
+CLASS_TARGETS = ("probability", "weights")
+"""Targets of a response of classes, which read no options."""
+
+
+def estimand(
+    target: str | None,
+    options: Mapping[str, float | Sequence[float] | None],
+    levels: Sequence[str] | None,
+) -> Estimand:
+    """The quantity that a target and its options name, of a response with or without levels.
+
+    Raises
+    ------
+    DataError
+        If the target is unknown, or its option missing, no number, or not read by it.
+    """
+    given = {name: value for name, value in options.items() if value is not None}
+    if levels:
+        return _of_classes(target or "probability", given, tuple(levels))
+    target = target or "mean"
+    check_choice("target", target, tuple(TARGETS))
+    reads = TARGETS[target].options
+    for name in given:
+        if name not in reads:
+            reader = next(key for key, one in TARGETS.items() if name in one.options)
+            raise DataError(
+                f"target={target!r} does not read {name}",
+                hint=f"leave {name} out, or choose target={reader!r}",
+            )
+    if not reads:
+        return Estimand(target)
+    if len(given) != 1:
+        listed = " or ".join(f"{name}=..." for name in reads)
+        raise DataError(f"target={target!r} needs {listed}, and one of them only")
+    ((name, value),) = given.items()
+    numbers = _numbers(name, value)
+    if name == "q" and not ((numbers > 0.0) & (numbers < 1.0)).all():
+        raise DataError(f"q={value!r} is not between 0 and 1", hint="write 0.05 for 5 %")
+    return Estimand(target, name, tuple(np.atleast_1d(numbers).tolist()), numbers.ndim == 1)
+
+
+def _of_classes(target: str, given: Mapping[str, object], levels: tuple[str, ...]) -> Estimand:
+    """The probabilities of all levels, or the weights."""
+    if target in TARGETS and target not in CLASS_TARGETS:
+        raise DataError(
+            f"target={target!r} is of numbers, and the response holds classes",
+            hint="target='probability' has the probability of each level",
+        )
+    check_choice("target", target, CLASS_TARGETS)
+    for name in given:
+        raise DataError(
+            f"target={target!r} of a response of classes does not read {name}",
+            hint=f"leave {name} out",
+        )
+    return Estimand(target, levels=levels if target == "probability" else ())
+
+
+def _numbers(name: str, value: object) -> Float[np.ndarray, "*shape"]:
+    array = np.asarray(value)
+    if array.dtype.kind not in "iuf" or array.ndim > 1 or not array.size:
+        raise DataError(f"{name}={value!r} is not a number or a list of numbers")
+    if not np.isfinite(array).all():
+        raise DataError(f"{name}={value!r} must be finite")
+    return array.astype(np.float64)

@@ -1,0 +1,190 @@
+"""Rows at which effects are evaluated: a grid of covariates, rows that are given, or the fit's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float, Int
+
+from bayesvb.data.frames import as_frame, columns_of, missing_rows, nearest
+from bayesvb.effects.covariates import column_like, covariate, crossed, held_value
+from bayesvb.errors import DataError
+
+if TYPE_CHECKING:
+    from bayesvb.results.base import AbstractFit
+
+CURVE = 50
+"""Evenly spaced values of the first covariate of a grid, from its smallest to its largest."""
+
+LEVELS_OF_NUMBERS = (0.1, 0.5, 0.9)
+"""Quantiles that stand for a number which is not the first covariate of a grid."""
+
+Conditional = str | Sequence[str] | Mapping[str, object] | None
+
+
+@dataclass(frozen=True, eq=False)
+class EvaluationGrid:
+    """Rows, and what is known of them.
+
+    Attributes
+    ----------
+    frame : pandas.DataFrame
+        The columns that the formula reads, and any others that were given.
+    by : tuple of str
+        Covariates that identify a row in tables: those of the grid, or all.
+    held : mapping of str to value
+        What the other covariates are held at; empty for rows that were given.
+    weight : ndarray, shape (rows,), or None
+        Case weights of the rows of the fit, for averages.
+    gridded : bool
+        Whether the rows are a grid.
+    """
+
+    frame: pd.DataFrame
+    by: tuple[str, ...]
+    held: Mapping[str, object]
+    weight: Float[np.ndarray, " rows"] | None
+    gridded: bool
+
+    def with_column(self, name: str, values: object) -> pd.DataFrame:
+        """The rows with another value, or other values, of one covariate."""
+        given = values if isinstance(values, np.ndarray) else [values] * len(self.frame)
+        column = column_like(self.frame[name], list(given))
+        return self.frame.assign(**{name: column.set_axis(self.frame.index)})
+
+    def without(self, name: str) -> EvaluationGrid:
+        """The same rows, not told apart by one covariate."""
+        held = {other: value for other, value in self.held.items() if other != name}
+        return replace(self, by=tuple(one for one in self.by if one != name), held=held)
+
+
+def setting(fit: AbstractFit, conditional: Conditional, data: object) -> EvaluationGrid:
+    """Rows of a request.
+
+    Raises
+    ------
+    DataError
+        If both a grid and rows are given, a name is unknown, or a row lacks a value.
+    """
+    design = fit.model.design
+    if conditional is not None and data is not None:
+        raise DataError("conditional and data are both given", hint="leave one of them out")
+    if conditional is not None:
+        return _grid(design.frame, design.covariates, conditional)
+    if data is None:
+        return EvaluationGrid(design.frame, design.covariates, {}, fit.model.weights, False)
+    frame = as_frame(data)
+    columns = columns_of(frame, design.covariates, whose="the new data")
+    _require_values(frame, columns)
+    return EvaluationGrid(frame, design.covariates, {}, None, False)
+
+
+def _require_values(frame: pd.DataFrame, columns: Mapping[str, pd.Series]) -> None:
+    lacking = np.zeros(len(frame), dtype=bool)
+    for column in columns.values():
+        lacking |= missing_rows(column)
+    if lacking.any():
+        first = frame.index[lacking][0]
+        raise DataError(
+            f"{int(lacking.sum())} rows of the data lack a value, the first is {first!r}",
+            hint=f"data.dropna(subset={list(columns)})",
+        )
+
+
+def _grid(frame: pd.DataFrame, covariates: tuple[str, ...], conditional: object) -> EvaluationGrid:
+    """Every combination of the covariates asked for; others at their mean or most frequent."""
+    request = _wanted(conditional)
+    check_covariates("conditional", list(request), covariates)
+    grids = {
+        name: _values(frame, name, first=place == 0) if values is None else _given(name, values)
+        for place, (name, values) in enumerate(request.items())
+    }
+    held = {
+        name: held_value(frame, name, centre="mean") for name in covariates if name not in grids
+    }
+    rows = crossed(frame, grids, held) if covariates else frame.iloc[:1]
+    return EvaluationGrid(rows, tuple(grids), held, None, True)
+
+
+def _wanted(conditional: object) -> dict[str, object]:
+    """Names with the values that are given for them, None where none are."""
+    if isinstance(conditional, str):
+        return {conditional: None}
+    if isinstance(conditional, Mapping):
+        return dict(conditional)
+    if isinstance(conditional, Sequence):
+        return dict.fromkeys(conditional)
+    raise DataError(
+        f"conditional={conditional!r} is not a name, a list of names, or a mapping of values",
+        hint='write conditional=["x", "group"] or conditional={"x": [1, 2, 3]}',
+    )
+
+
+def check_covariates(argument: str, names: Sequence[object], covariates: Sequence[str]) -> None:
+    """Raise unless the formula reads all of these columns."""
+    for name in names:
+        if name not in covariates:
+            raise DataError(
+                f"{argument} names {name!r}, which the formula does not read as a covariate",
+                hint=nearest(str(name), list(covariates)) if covariates else "there is none",
+            )
+
+
+def _values(frame: pd.DataFrame, name: str, *, first: bool) -> list[object]:
+    """All levels; of a number a curve if it comes first, else three of its quantiles."""
+    one = covariate(frame, name)
+    if first or one.discrete:
+        return one.grid(CURVE)
+    found = np.quantile(frame[name].to_numpy(dtype=float), LEVELS_OF_NUMBERS)
+    return [float(value) for value in dict.fromkeys(found)]
+
+
+def _given(name: str, values: object) -> list[object]:
+    if isinstance(values, str) or np.ndim(values) == 0:  # type: ignore[arg-type]
+        return [values]
+    found: list[object] = list(values)  # type: ignore[call-overload]
+    if not found:
+        raise DataError(f"no value is given for `{name}`", hint=f'write {{"{name}": [1, 2]}}')
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Which rows are averaged together, and with what weight.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        One row per group: the columns it is told by.
+    codes : ndarray, shape (rows,)
+        Group of each row.
+    share : ndarray, shape (rows,)
+        Weight of each row in the average of its group.
+    """
+
+    table: pd.DataFrame
+    codes: Int[np.ndarray, " rows"]
+    share: Float[np.ndarray, " rows"]
+
+    @classmethod
+    def of(cls, rows: EvaluationGrid, average_by: object) -> Groups | None:
+        """Groups of rows alike in these columns; one of all rows for True, None for None."""
+        if average_by is None or average_by is False:
+            return None
+        weight = np.ones(len(rows.frame)) if rows.weight is None else rows.weight
+        if average_by is True:
+            codes = np.zeros(len(weight), dtype=np.intp)
+            return cls(pd.DataFrame(index=pd.RangeIndex(1)), codes, weight / weight.sum())
+        names = [average_by] if isinstance(average_by, str) else list(average_by)  # type: ignore
+        columns = columns_of(rows.frame, names, whose="the rows")
+        _require_values(rows.frame, columns)
+        grouped = rows.frame.groupby(names, sort=True, observed=True)
+        codes = grouped.ngroup().to_numpy().astype(np.intp)
+        first = pd.Series(np.arange(len(codes))).groupby(codes).first().to_numpy()
+        table = pd.DataFrame({name: column.iloc[first] for name, column in columns.items()})
+        total = np.bincount(codes, weight)
+        return cls(table.reset_index(drop=True), codes, weight / total[codes])

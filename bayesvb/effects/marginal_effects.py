@@ -1,0 +1,266 @@
+"""Predictions, comparisons and slopes: what changes in the distribution when covariates change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bayesvb.argument_checks import check_choice
+from bayesvb.distributions.intervals import PROB
+from bayesvb.effects.contrasts import COMPARISONS, SLOPES, compared, contrasted, steps
+from bayesvb.effects.covariates import value_text
+from bayesvb.effects.effect_draws import Combined, Plan, drawn_distributions_of, effect_draws
+from bayesvb.effects.estimands import Estimand, Values, estimand
+from bayesvb.effects.grid import Conditional, EvaluationGrid, Groups, setting
+from bayesvb.effects.result import EffectRequest, Effects, chosen_responses, effects_of
+
+if TYPE_CHECKING:
+    from bayesvb.results.base import AbstractFit
+
+    Numbers = float | Sequence[float] | None
+
+
+def predictions(
+    fit: AbstractFit,
+    conditional: Conditional = None,
+    *,
+    data: object = None,
+    average_by: str | Sequence[str] | bool | None = None,
+    target: str | None = None,
+    q: Numbers = None,
+    above: Numbers = None,
+    below: Numbers = None,
+    at: Numbers = None,
+    response: str | None = None,
+    prob: float = PROB,
+) -> Effects:
+    """A property of the conditional distribution at a grid of covariates, or at rows.
+
+    Every draw of the parameters gives a mixture over the components at every row, or probabilities
+    of classes; the property is computed of each, and the draws are summarised. ``fit.predict``
+    integrates over the parameters instead: its mean is the average of these draws up to their
+    Monte Carlo error and, as gate and experts are independent there, up to their covariance; its
+    quantiles are wider, as they hold the uncertainty of the parameters, which is the interval
+    here.
+
+    Parameters
+    ----------
+    fit : Fit
+        Of a ``DensityRegression`` or a ``ConditionalMixtureNetwork``.
+    conditional : str, list of str or mapping, optional
+        Covariates of a grid, all combinations. A list: 50 even steps of a number that comes first
+        and three quantiles (0.1, 0.5, 0.9) of one that comes later, all levels of anything else,
+        a number with at most five values included. A mapping gives the values; None in it asks
+        for the same as a list. Other covariates are held at their mean, or most frequent value.
+    data : table, optional
+        Rows of your own, instead of a grid. The rows of the fit if both are left out.
+    average_by : str, list of str or True, optional
+        Average over all rows that are alike in these columns; over all rows for True. The rows of
+        a fit count by their case weights.
+    target : {"mean", "sd", "quantile", "probability", "density", "weights"}, optional
+        The property; the mean of a number and the probabilities of classes if left out.
+        ``"weights"``, those of the components, has one row per component; a ``"probability"`` of
+        classes has one row per level. In the units of the formula's response: of ``log(y)`` if
+        the formula says so.
+    q : float or list of float, optional
+        Probabilities of the ``"quantile"``.
+    above, below : float or list of float, optional
+        Limits of the ``"probability"`` of a number: of more, or of less.
+    at : float or list of float, optional
+        Values of the response for the ``"density"``.
+    response : str, optional
+        Which response, if there are several; all of them if left out.
+    prob : float
+        Probability of the equal-tailed intervals.
+
+    Raises
+    ------
+    DataError
+        For a name, level or option that is not known, or a model without effects.
+
+    References
+    ----------
+    Arel-Bundock, Greifer, Heiss (2024), How to Interpret Statistical Models Using
+    marginaleffects, doi:10.18637/jss.v111.i09.
+
+    Examples
+    --------
+    >>> import bayesvb as bvb
+    >>> model = bvb.DensityRegression("waiting ~ eruptions", bvb.datasets.load("faithful"))
+    >>> fit = model.fit(seed=1, restarts=2)
+    >>> found = predictions(fit, {"eruptions": [2, 4]}, target="probability", above=70)
+    >>> found.summary["estimate"].round(1).tolist()
+    [0.0, 0.9]
+    """
+    drawn_distributions_of(fit)
+    request = _quantity(fit, target, q=q, above=above, below=below, at=at)
+    rows = setting(fit, conditional, data)
+    plan = Plan((rows.frame,), lambda values, where: values[0][None])
+    return _answer(
+        fit, ("predictions", None, None), rows, plan, request, (average_by, response, prob)
+    )
+
+
+def comparisons(
+    fit: AbstractFit,
+    contrast: str | Mapping[str, object],
+    conditional: Conditional = None,
+    *,
+    data: object = None,
+    average_by: str | Sequence[str] | bool | None = None,
+    comparison: str = "difference",
+    target: str | None = None,
+    q: Numbers = None,
+    above: Numbers = None,
+    below: Numbers = None,
+    at: Numbers = None,
+    response: str | None = None,
+    prob: float = PROB,
+) -> Effects:
+    """Comparisons of predictions with one covariate at two values, all else equal.
+
+    Draw by draw, so that the interval knows how the two predictions vary together. Averages are
+    those of the rows' comparisons, also for ratios. The estimate is the mean of the draws: where
+    the prediction divided by may be zero look at the interval only.
+
+    Parameters
+    ----------
+    fit : Fit
+        Of a ``DensityRegression`` or a ``ConditionalMixtureNetwork``.
+    contrast : str or mapping
+        The covariate, or ``{name: values}``: every later value is compared with every earlier one.
+        Without values: one unit about the mean of a number (half a unit to either side), all
+        levels of anything else, a number with at most five values included.
+    conditional, data, average_by, target, q, above, below, at, response, prob
+        As in ``predictions``.
+    comparison : {"difference", "ratio", "lift"}
+        ``b - a``, ``b / a`` or ``(b - a) / a``, for predictions ``a`` at the earlier and ``b`` at
+        the later value.
+
+    Raises
+    ------
+    DataError
+        For a name, level or option that is not known, or fewer than two values.
+
+    Examples
+    --------
+    >>> import bayesvb as bvb
+    >>> model = bvb.DensityRegression("waiting ~ eruptions", bvb.datasets.load("faithful"))
+    >>> fit = model.fit(seed=1, restarts=2)
+    >>> found = comparisons(fit, {"eruptions": [2, 4]}, {}, target="probability", above=70)
+    >>> found.summary["contrast"].tolist(), found.summary["estimate"].round(1).tolist()
+    (['4 - 2'], [0.9])
+    """
+    drawn_distributions_of(fit)
+    check_choice("comparison", comparison, tuple(COMPARISONS))
+    request = _quantity(fit, target, q=q, above=above, below=below, at=at)
+    rows = setting(fit, conditional, data)
+    name, values = contrasted(fit, contrast, rows)
+    pairs = list(combinations(range(len(values)), 2))
+
+    def combine(found: Sequence[Values], where: slice) -> Combined:
+        return np.stack([compared(found[a], found[b], comparison) for a, b in pairs])
+
+    words = [value_text(value) for value in values]
+    labels = tuple(COMPARISONS[comparison].format(a=words[a], b=words[b]) for a, b in pairs)
+    plan = Plan(tuple(rows.with_column(name, value) for value in values), combine, labels)
+    told = rows.without(name)
+    return _answer(
+        fit, ("comparisons", name, comparison), told, plan, request, (average_by, response, prob)
+    )
+
+
+def slopes(
+    fit: AbstractFit,
+    wrt: str,
+    conditional: Conditional = None,
+    *,
+    data: object = None,
+    average_by: str | Sequence[str] | bool | None = None,
+    slope: str = "dydx",
+    eps: float | None = None,
+    target: str | None = None,
+    q: Numbers = None,
+    above: Numbers = None,
+    below: Numbers = None,
+    at: Numbers = None,
+    response: str | None = None,
+    prob: float = PROB,
+) -> Effects:
+    """Derivatives of a prediction with respect to one covariate, all else equal.
+
+    A central difference: the prediction at ``x + eps`` less that at ``x - eps``, divided by the
+    distance. Inside the range of the rows of the fit neither point leaves it, so at its very ends
+    the difference is one-sided; splines are not defined beyond.
+
+    Parameters
+    ----------
+    fit : Fit
+        Of a ``DensityRegression`` or a ``ConditionalMixtureNetwork``.
+    wrt : str
+        A numeric covariate.
+    conditional, data, average_by, target, q, above, below, at, response, prob
+        As in ``predictions``. An average over rows of slopes is an average marginal effect.
+    slope : {"dydx", "eyex", "eydx", "dyex"}
+        ``dy/dx``; the elasticity ``dy/dx x/y``; ``dy/dx / y`` and ``dy/dx x``.
+    eps : float, optional
+        Half the width of the difference in units of the covariate; 1e-4 of its range in the rows
+        of the fit if left out.
+
+    Raises
+    ------
+    DataError
+        If the covariate has levels; compare them with ``comparisons``.
+
+    Examples
+    --------
+    >>> import bayesvb as bvb
+    >>> model = bvb.DensityRegression("waiting ~ eruptions", bvb.datasets.load("faithful"))
+    >>> fit = model.fit(seed=1, restarts=2)
+    >>> slopes(fit, "eruptions", average_by=True).summary["estimate"].round(-1).tolist()
+    [10.0]
+    """
+    drawn_distributions_of(fit)
+    check_choice("slope", slope, SLOPES)
+    request = _quantity(fit, target, q=q, above=above, below=below, at=at)
+    rows = setting(fit, conditional, data)
+    x, low, high = steps(fit, wrt, rows, eps)
+    variants = [rows.with_column(wrt, low), rows.with_column(wrt, high)]
+    if slope.startswith("ey"):
+        variants.append(rows.frame)
+
+    def combine(found: Sequence[Values], where: slice) -> Combined:
+        slopes_here = (found[1] - found[0]) / (high - low)[where]
+        if slope.endswith("ex"):
+            slopes_here = slopes_here * x[where]
+        if slope.startswith("ey"):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                slopes_here = slopes_here / found[2]
+        return np.asarray(slopes_here[None])
+
+    plan = Plan(tuple(variants), combine)
+    what, rest = ("slopes", wrt, slope), (average_by, response, prob)
+    return _answer(fit, what, rows, plan, request, rest)
+
+
+def _quantity(fit: AbstractFit, target: str | None, **options: Numbers) -> Estimand:
+    """What is asked of the fit's response."""
+    return estimand(target, options, fit.model.design.levels)
+
+
+def _answer(
+    fit: AbstractFit,
+    what: tuple[str, str | None, str | None],
+    rows: EvaluationGrid,
+    plan: Plan,
+    estimand: Estimand,
+    rest: tuple[str | Sequence[str] | bool | None, str | None, float],
+) -> Effects:
+    """The effects of a plan; ``rest`` are ``average_by``, ``response`` and ``prob``."""
+    groups = Groups.of(rows, rest[0])
+    responses = chosen_responses(fit, rest[1], estimand)
+    request = EffectRequest(*what, rows, groups, estimand, responses, rest[2])
+    return effects_of(fit, request, plan, effect_draws(fit, plan, estimand, responses, groups))

@@ -1,0 +1,85 @@
+"""The record of effects: a table with intervals, the draws behind it, and how it is printed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from bayesvb.effects.covariates import value_text
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+NUMBERS = ("estimate", "sd", "lower", "upper")
+
+SHOWN = 30
+"""Rows of a table that are printed."""
+
+
+@dataclass(frozen=True, eq=False)
+class EffectsTable:
+    """Predictions, comparisons or slopes with their intervals; printable.
+
+    Attributes
+    ----------
+    kind : {"predictions", "comparisons", "slopes"}
+    measure : str or None
+        The comparison, for example "ratio", or the slope, for example "dydx".
+    words : str
+        What was asked for, for example "mean of y"; in the units of the formula's response.
+    summary : pandas.DataFrame
+        One row per effect. First the columns that identify it (``term`` and ``contrast``, the
+        covariates, ``response``, ``component`` and ``level`` where there are several, or the
+        option that was given as a list), then ``estimate``, ``sd``, ``lower`` and ``upper``: mean,
+        standard deviation and equal-tailed interval of the draws.
+    draws : xarray.DataArray, dims (draw, row)
+        The draws behind each row of the summary, in its order, with its first columns as
+        coordinates of ``row``.
+    by : tuple of str
+        Covariates that tell the rows apart.
+    held : mapping of str to value
+        What the other covariates of a grid are held at: the mean of a number, the most frequent
+        value of anything else, a number with at most five values included.
+    prob : float
+        Probability of the intervals.
+    target : str
+        As it was asked for.
+    covariance : str
+        What the draws were made with; see ``Fit.covariance``.
+    """
+
+    kind: str
+    measure: str | None
+    words: str
+    summary: pd.DataFrame
+    draws: xr.DataArray
+    by: tuple[str, ...]
+    held: Mapping[str, object]
+    prob: float
+    target: str
+    covariance: str
+
+    def __str__(self) -> str:
+        shown = self.summary.iloc[:SHOWN]
+        text = shown.to_string(index=False, float_format=lambda x: f"{x:.4g}")
+        more = len(self.summary) - len(shown)
+        how = f"{self.measure} of " if self.measure else ""
+        lines = [
+            f"{self.kind.capitalize()}: {how}{self.words}",
+            *("  " + t for t in text.splitlines()),
+        ]
+        lines += [f"  ... {more} more: .summary"] if more else []
+        narrow = ", usually too narrow" if self.covariance == "mean-field" else ""
+        lines.append(
+            f"{100 * self.prob:g} % intervals, {self.draws.sizes['draw']} draws "
+            f"({self.covariance} covariance{narrow})."
+        )
+        if self.held:
+            listed = ", ".join(f"{name} = {value_text(value)}" for name, value in self.held.items())
+            lines.append(f"Held at the mean or the most frequent value: {listed}.")
+        return "\n".join(lines)
+
+    __repr__ = __str__

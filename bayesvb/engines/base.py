@@ -1,0 +1,176 @@
+"""What an engine is: from statistics to set out from to those at the end, or to draws."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar, Generic, TypeVar
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.data.sources import AbstractSource
+from bayesvb.data.statistics import SufficientStats
+from bayesvb.streams import EngineStreams
+from bayesvb.variational.local import Draws
+from bayesvb.variational.model import AbstractVariationalModel
+
+StatsT = TypeVar("StatsT", bound=SufficientStats)
+
+RunProgress = Callable[[int, float], None]
+"""Called with the passes so far and the bound."""
+
+ProgressCallback = Callable[[int, int, float], None]
+"""Called with the number of the run, the passes so far and the bound."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How long an engine may try.
+
+    Attributes
+    ----------
+    tol : float
+        Stop when two gains of the bound in a row are smaller than this per row.
+    max_iter : int
+        Passes over the rows.
+    accelerate : bool
+        Extrapolate between sweeps, for engines that can.
+    n_draws : int
+        Draws that an engine returns which returns draws.
+    progress : callable, optional
+        Called after every gain with the number of passes and the bound.
+    """
+
+    tol: float = 1e-6
+    max_iter: int = 2000
+    accelerate: bool = True
+    n_draws: int = 1000
+    progress: RunProgress | None = None
+
+
+@dataclass(frozen=True)
+class EngineResult(Generic[StatsT]):
+    """Result of a run.
+
+    Attributes
+    ----------
+    stats : SufficientStats
+        Statistics at the end; ``model.update`` makes the posterior of them.
+    trace : ndarray, shape (accepted sweeps,)
+        Lower bound of every accepted posterior, the last one that of ``stats``.
+    n_iter : int
+        Passes over the rows, those of refused proposals included.
+    converged : bool
+        The engine ended of itself before ``max_iter`` passes.
+    interrupted : bool
+        Ended by Ctrl-C; ``stats`` is the best state so far.
+    draws : Mapping of str to ndarray, optional
+        Draws of all parameters, named and shaped as those of ``model.draws``, from an engine
+        that knows more of the posterior than ``stats`` say. Components are in the order of
+        ``stats``, and keep it.
+    log_q : ndarray, shape (draws,), optional
+        Log density of ``draws``, up to a constant, under what they were drawn from; None if that
+        is the exact posterior.
+    """
+
+    stats: StatsT
+    trace: Float[np.ndarray, " sweeps"]
+    n_iter: int
+    converged: bool
+    interrupted: bool = False
+    draws: Draws | None = None
+    log_q: Float[np.ndarray, " draws"] | None = None
+
+    @property
+    def bound(self) -> float:
+        """Lower bound at the end."""
+        return float(self.trace[-1])
+
+
+class AbstractEngine(abc.ABC):
+    """An algorithm that fits any model, which it knows through ``AbstractVariationalModel`` only.
+
+    Restarts, folds, pruning and linear response run the engine that they are given, and ask it
+    what it says of itself; nothing asks which one it is. Engines hold no state of a run.
+    """
+
+    title: ClassVar[str]
+    """Short name, as in "variational posterior (CAVI)"."""
+
+    posterior: ClassVar[str] = "variational posterior"
+    """What comes out, in words."""
+
+    maximises_bound: ClassVar[bool] = False
+    """Whether the bound never falls and is stationary at the end.
+
+    Then linear response applies, and bounds of different models can be compared.
+    """
+
+    @abc.abstractmethod
+    def run(
+        self,
+        model: AbstractVariationalModel[Any, StatsT],
+        source: AbstractSource,
+        start: StatsT,
+        budget: Budget,
+        streams: EngineStreams,
+    ) -> EngineResult[StatsT]:
+        """State at the end of one run.
+
+        It makes at most ``budget.max_iter`` passes over the rows, at least one. The result is the
+        same to the last bit for the same arguments, with any number of threads. Ctrl-C after the
+        first bound is known ends the run, not the program: the best state so far is returned with
+        ``interrupted=True``. Before that it goes through.
+
+        Parameters
+        ----------
+        model : AbstractVariationalModel
+        source : AbstractSource
+            The rows; everything is learned of them in ``source.map_reduce``.
+        start : SufficientStats
+            Statistics to set out from.
+        budget : Budget
+        streams : EngineStreams
+            Randomness, for engines that need it: ``streams.rng("any name")``.
+        """
+
+    def description(self, factors: str) -> str:
+        """A sentence for the report on how the posterior was found.
+
+        Parameters
+        ----------
+        factors : str
+            What has independent factors in the variational posterior of the model.
+        """
+        return f"The {self.posterior} ({self.title}); independent factors are those of {factors}."
+
+
+@dataclass(frozen=True)
+class Iterate(Generic[StatsT]):
+    """Statistics, the bound of the posterior that they make, and the statistics one sweep on."""
+
+    stats: StatsT
+    bound: float
+    following: StatsT
+
+
+def one_pass(
+    model: AbstractVariationalModel[Any, StatsT], source: AbstractSource, stats: StatsT
+) -> Iterate[StatsT]:
+    """Bound of the posterior of these statistics, and what follows, from one pass over the rows.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        The statistics are outside the domain.
+    """
+    with np.errstate(all="ignore"):  # what overflows is refused here
+        posterior = model.update(stats)
+        sweep = source.map_reduce(partial(model.e_step, posterior))
+        bound = sweep.bound - model.kl(posterior)
+        if not np.isfinite(bound):
+            raise np.linalg.LinAlgError("the lower bound is not finite")
+        return Iterate(stats, bound, model.global_step(posterior, sweep.stats))

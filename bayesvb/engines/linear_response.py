@@ -1,0 +1,267 @@
+"""Honest covariances: how expectations answer when the posterior is tilted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.data.sources import AbstractSource, InMemorySource
+from bayesvb.data.statistics import SufficientStats
+from bayesvb.engines.base import AbstractEngine, Budget
+from bayesvb.engines.restarts import SCREEN_ROWS
+from bayesvb.numerics.runtime import single_threaded_blas
+from bayesvb.streams import EngineStreams
+from bayesvb.variational.coordinates import AbstractCoordinates
+from bayesvb.variational.local import Draws
+from bayesvb.variational.model import AbstractVariationalModel
+
+STEP = 1e-2
+"""Step of differences, in standard deviations of the posterior; the error is its square over the
+number of rows, as central differences leave the fourth derivative of the bound."""
+
+SMALLEST_NORM = 1e-3
+"""A new direction shorter than this adds less than its square to a covariance."""
+
+SETTLED = 1e-3
+"""Relative change of every variance after which no further directions are tried."""
+
+SAMPLE_PASSES = 200
+"""Passes over a sample after which a fit has settled on it."""
+
+FLATTEST = 1e-10
+"""Smallest curvature of the bound, relative to that of the posterior, that is not rounding."""
+
+Model = AbstractVariationalModel[Any, Any]
+
+Rows = Float[np.ndarray, "directions entries"]
+
+
+@dataclass(frozen=True)
+class LinearResponse:
+    """Covariance of the standard coordinates of a posterior.
+
+    Attributes
+    ----------
+    covariance : ndarray, shape (coordinates, coordinates)
+        The identity is that of the posterior itself. Empty if there is none.
+    n_iter : int
+        Passes over the rows.
+    failure : str or None
+        Why there is no covariance; None if all went well.
+    """
+
+    covariance: Float[np.ndarray, "coordinates coordinates"]
+    n_iter: int
+    failure: str | None = None
+
+    @property
+    def label(self) -> str:
+        """Name of the covariance that intervals are made of."""
+        return "linear-response" if self.failure is None else "mean-field"
+
+    def move(
+        self, model: Model, posterior: Any, draws: Draws
+    ) -> tuple[Draws, Float[np.ndarray, " draws"]]:
+        """Draws of the posterior given this covariance, with their log density.
+
+        Standard coordinates are multiplied by the symmetric root of the covariance, which changes
+        the draws as little as possible.
+        """
+        log_density = model.log_posterior(posterior, draws)
+        if self.failure is not None:
+            return draws, log_density
+        values, axes = np.linalg.eigh(self.covariance)
+        response_coordinates = model.response_coordinates(posterior)
+        if response_coordinates is None:
+            raise TypeError(f"{type(model).__name__} has no standard coordinates")
+        moved = response_coordinates.moved(draws, axes * np.sqrt(values) @ axes.T)
+        change = response_coordinates.log_volume(draws) - response_coordinates.log_volume(moved)
+        return moved, log_density + change - 0.5 * np.log(values).sum()
+
+
+def coordinates_of(model: Model, posterior: Any) -> AbstractCoordinates:
+    """Standard coordinates of a model that has them."""
+    found = model.coordinates(posterior)
+    if found is None:
+        raise TypeError(f"{type(model).__name__} has no standard coordinates")
+    return found
+
+
+def withheld(why: str, n_iter: int = 0) -> LinearResponse:
+    """No covariance beyond that of the posterior itself, and the reason."""
+    return LinearResponse(np.empty((0, 0)), n_iter, why)
+
+
+def linear_response(model: Model, source: AbstractSource, stats: SufficientStats) -> LinearResponse:
+    r"""Covariance of all parameters from the response of a variational posterior to tilts.
+
+    Where ``exp(t h)`` multiplies the exact posterior, the derivative of ``E[g]`` in ``t`` is the
+    covariance of ``g`` and ``h``. The same derivative of the variational optimum repairs what
+    factorisation takes away. With ``V`` the covariance of the sufficient statistics under q and
+    ``F'`` the derivative of one undamped sweep in the statistics it is
+
+    .. math:: \Sigma = V (I - F')^{-1} = (V^{-1} - \nabla^2 f)^{-1},
+
+    ``f`` the rows' part of the bound. ``F'`` is self-adjoint for the inner product ``u' V v``; it
+    is projected on the tilts, the answers of the sweep to them, and so on, until variances settle
+    (block Lanczos). Both derivatives are central differences of whole sweeps.
+
+    Parameters
+    ----------
+    model : AbstractVariationalModel
+    source : AbstractSource
+    stats : SufficientStats
+        State of a converged fit.
+
+    References
+    ----------
+    Giordano, Broderick, Jordan (2018), Covariances, robustness, and variational Bayes, JMLR
+    19(51), the linear-response covariance of section 3. Giordano, Broderick (2015),
+    arXiv:1502.07685, for the form ``(I - V H)^-1 V`` with conjugate factors.
+    """
+    posterior = model.update(stats)
+    known = model.known_response(posterior, source)
+    if known is not None:
+        return LinearResponse(known, 1)
+    coordinates = model.coordinates(posterior)
+    if coordinates is None:
+        return withheld(model.without_response)
+    perturbations = coordinates.perturbations()
+    differences = _Differences(model, source, stats)
+    try:
+        with single_threaded_blas(), np.errstate(all="ignore"):
+            covariance = _settled(_Lanczos(differences, perturbations))
+    except np.linalg.LinAlgError as error:
+        return withheld(str(error), differences.passes)
+    return LinearResponse(covariance, differences.passes)
+
+
+def sampled_response(
+    model: Model,
+    source: AbstractSource,
+    stats: Any,
+    rng: np.random.Generator,
+    engine: AbstractEngine,
+    streams: EngineStreams,
+) -> LinearResponse:
+    """Linear response of a fit, from a sample of the rows where there are many.
+
+    The sample stands for all rows by its weights, and the fit settles on it first, as the
+    curvature of the bound and the posterior must belong to the same rows. The covariance is in
+    units of the posterior, so that what the sample leaves out is of the order of the inverse root
+    of its size. There is none where the engine stopped short of a maximum of the bound.
+    """
+    if not engine.maximises_bound:
+        return withheld(f"{engine.title} does not end at a maximum of the bound")
+    differentiated = model.coordinates(model.update(stats)) is not None
+    if differentiated and source.n_rows > SCREEN_ROWS:
+        sample = source.sample(SCREEN_ROWS // 2, rng)
+        weight = np.ones(sample.n_rows) if sample.weight is None else sample.weight
+        weight = weight * (source.total_weight / weight.sum())
+        source = InMemorySource.of(replace(sample, weight=weight), workers=source.workers)
+        budget = Budget(max_iter=SAMPLE_PASSES)
+        stats = engine.run(model, source, stats, budget, streams).stats
+    return linear_response(model, source, stats)
+
+
+def _settled(space: _Lanczos) -> Float[np.ndarray, "tilts tilts"]:
+    """Covariance after as many rounds of directions as change a variance."""
+    covariance = space.covariance()
+    while True:
+        directions, metric = space.remainder()
+        if not len(directions):
+            return covariance
+        space.grow(directions, metric)
+        before, covariance = np.diag(covariance), space.covariance()
+        if np.abs(np.diag(covariance) / before - 1.0).max() < SETTLED:
+            return covariance
+
+
+class _Differences:
+    """Derivatives of expectations and of sweeps at the state of a fit, along given directions."""
+
+    def __init__(self, model: Model, source: AbstractSource, stats: SufficientStats) -> None:
+        self.model = model
+        self.source = source
+        self.stats = stats
+        self.passes = 0
+
+    def metric(self, directions: Rows) -> Rows:
+        """``V u`` for every direction ``u``: changes of the expectations."""
+        return self._along(directions, lambda q: coordinates_of(self.model, q).expectations())
+
+    def answers(self, directions: Rows) -> Rows:
+        """``F' u`` for every direction ``u``: changes of the statistics one sweep on."""
+        return self._along(directions, self._sweep)
+
+    def _sweep(self, posterior: Any) -> Float[np.ndarray, " entries"]:
+        self.passes += 1
+        stats = self.source.map_reduce(partial(self.model.e_step, posterior)).stats
+        statistics: SufficientStats = self.model.gradient_stats(posterior, stats)
+        return statistics.to_vector()
+
+    def _along(
+        self, directions: Rows, function: Callable[[Any], Float[np.ndarray, " entries"]]
+    ) -> Rows:
+        centre = self.stats.to_vector()
+        found = np.empty_like(directions)
+        for row, direction in enumerate(directions):
+            ahead, behind = (
+                function(self.model.update(self.stats.with_vector(centre + step * direction)))
+                for step in (STEP, -STEP)
+            )
+            found[row] = (ahead - behind) / (2.0 * STEP)
+        return found
+
+
+class _Lanczos:
+    """Directions that are orthonormal in the metric ``V``, and the sweep projected on them."""
+
+    def __init__(self, differences: _Differences, perturbations: Rows) -> None:
+        self.differences = differences
+        self.n_tilts = len(perturbations)
+        self.basis = np.empty((0, perturbations.shape[1]))
+        self.metric = np.empty_like(self.basis)
+        self.answers = np.empty_like(self.basis)
+        self.grow(perturbations, differences.metric(perturbations))
+
+    def grow(self, directions: Rows, metric: Rows) -> None:
+        """Take in orthonormal directions."""
+        self.basis = np.concatenate([self.basis, directions])
+        self.metric = np.concatenate([self.metric, metric])
+        self.answers = np.concatenate([self.answers, self.differences.answers(directions)])
+        self.latest = len(directions)
+
+    def covariance(self) -> Float[np.ndarray, "tilts tilts"]:
+        """``(I - F')^-1`` on the space so far, seen from the tilts.
+
+        Raises
+        ------
+        numpy.linalg.LinAlgError
+            The bound is not concave here.
+        """
+        sweep = self.metric @ self.answers.T
+        values, axes = np.linalg.eigh(np.eye(len(sweep)) - 0.5 * (sweep + sweep.T))
+        if not values[0] > FLATTEST:
+            raise np.linalg.LinAlgError(
+                f"the fit is not at a maximum of its bound (slope of a sweep {1.0 - values[0]:.4g})"
+            )
+        seen = axes[: self.n_tilts]
+        return np.asarray(seen / values @ seen.T)
+
+    def remainder(self) -> tuple[Rows, Rows]:
+        """Orthonormal directions among the latest answers outside the space so far."""
+        rest = self.answers[-self.latest :]
+        for _ in range(2):
+            rest = rest - rest @ self.metric.T @ self.basis
+        metric = self.differences.metric(rest)
+        gram = rest @ metric.T
+        values, axes = np.linalg.eigh(0.5 * (gram + gram.T))
+        kept = values > SMALLEST_NORM**2
+        mix = (axes[:, kept] / np.sqrt(values[kept])).T
+        return mix @ rest, mix @ metric

@@ -1,0 +1,170 @@
+"""Where fits set out: soft partitions of the rows, made of a sample and applied block by block."""
+
+from __future__ import annotations
+
+import abc
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from bayesvb.data.blocks import PRODUCTS, Block
+
+SAMPLE_ROWS = 2000
+"""Rows from which a start is made; more do not change it noticeably."""
+
+OWN_SHARE = 0.9
+"""Responsibility of a row's own component; the rest is spread over all."""
+
+
+class AbstractPartition(abc.ABC):
+    """A partition of the rows into components."""
+
+    n_components: int
+
+    @abc.abstractmethod
+    def labels(self, block: Block) -> Int[np.ndarray, " rows"]:
+        """Component of each row, from 0."""
+
+    def responsibilities(self, block: Block) -> Float[np.ndarray, "experts rows"]:
+        """Soft partition: most of a row's weight on its own component."""
+        result = np.full((self.n_components, block.n_rows), (1.0 - OWN_SHARE) / self.n_components)
+        result[self.labels(block), np.arange(block.n_rows)] += OWN_SHARE
+        return result
+
+
+@dataclass(frozen=True)
+class NearestCentre(AbstractPartition):
+    """Nearest of given centres in the space of response and covariates.
+
+    Attributes
+    ----------
+    columns : ndarray, shape (columns,)
+        Numbers of the features used.
+    centres : ndarray, shape (experts, columns)
+    n_components : int
+    """
+
+    columns: Int[np.ndarray, " columns"]
+    centres: Float[np.ndarray, "experts columns"]
+    n_components: int
+
+    def labels(self, block: Block) -> Int[np.ndarray, " rows"]:
+        """Nearest centre."""
+        points = features(block)[self.columns]
+        offset = 0.5 * (self.centres * self.centres).sum(axis=1)
+        return np.asarray(np.argmin(offset[:, None] - self.centres @ points, axis=0))
+
+
+@dataclass(frozen=True)
+class ResidualSlices(AbstractPartition):
+    """Slices of one direction in the space of response and covariates.
+
+    Attributes
+    ----------
+    columns : ndarray, shape (columns,)
+        Numbers of the features used.
+    direction : ndarray, shape (columns,)
+    cuts : ndarray, shape (experts - 1,)
+    n_components : int
+    """
+
+    columns: Int[np.ndarray, " columns"]
+    direction: Float[np.ndarray, " columns"]
+    cuts: Float[np.ndarray, " cuts"]
+    n_components: int
+
+    def labels(self, block: Block) -> Int[np.ndarray, " rows"]:
+        """Number of cuts below the row."""
+        return np.asarray(
+            np.searchsorted(self.cuts, self.direction @ features(block)[self.columns])
+        )
+
+
+def features(block: Block) -> Float[np.ndarray, "columns rows"]:
+    """Responses, then the columns of every part."""
+    designs = [matrix for name, matrix in block.designs.items() if not name.endswith(PRODUCTS)]
+    return np.concatenate([block.response, *designs])
+
+
+def distinct_columns(sample: Block) -> Int[np.ndarray, " chosen"]:
+    """Numbers of the features that vary and are not there already: parts share covariates."""
+    points = features(sample)
+    varies = np.ptp(points, axis=1) > 0.0
+    varies[: len(sample.response)] = True
+    _, first = np.unique(points, axis=0, return_index=True)
+    return np.array(sorted(set(first.tolist()) & set(np.flatnonzero(varies).tolist())))
+
+
+def kmeans_start(sample: Block, n_components: int, rng: np.random.Generator) -> AbstractPartition:
+    """Centres of k-means, seeded by k-means++."""
+    from scipy.cluster.vq import kmeans2
+
+    columns = distinct_columns(sample)
+    points = np.ascontiguousarray(features(sample)[columns].T)
+    if n_components >= len(np.unique(points, axis=0)):
+        return seeds_start(sample, n_components, rng)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # an empty cluster is an empty component: harmless
+        centres, _ = kmeans2(points, n_components, minit="++", seed=rng)
+    return NearestCentre(columns, centres, n_components)
+
+
+def seeds_start(sample: Block, n_components: int, rng: np.random.Generator) -> AbstractPartition:
+    """Rows drawn at random as centres."""
+    columns = distinct_columns(sample)
+    points = features(sample)[columns]
+    n_rows = points.shape[1]
+    chosen = rng.choice(n_rows, n_components, replace=n_rows < n_components)
+    return NearestCentre(columns, np.ascontiguousarray(points[:, chosen].T), n_components)
+
+
+def residual_start(sample: Block, n_components: int, rng: np.random.Generator) -> AbstractPartition:
+    """Slices of the residuals of least squares, the direction jittered by the covariates.
+
+    Without a response, slices of a random direction.
+    """
+    columns = distinct_columns(sample)
+    points = features(sample)[columns]
+    n_responses = len(sample.response)
+    shares = np.arange(1, n_components) / n_components
+    if n_responses == 0:
+        direction = rng.standard_normal(len(points))
+        return ResidualSlices(
+            columns, direction, np.quantile(direction @ points, shares), n_components
+        )
+    covariates = points[n_responses:]
+    weights = rng.standard_normal(n_responses) if n_responses > 1 else np.ones(1)
+    response = weights @ points[:n_responses]
+    slope = np.linalg.lstsq(covariates.T, response, rcond=None)[0]
+    spread = float(np.std(response - slope @ covariates))
+    jitter = 0.3 * spread * rng.standard_normal(len(slope)) / max(len(slope), 1) ** 0.5
+    direction = np.concatenate([weights, jitter - slope])
+    return ResidualSlices(columns, direction, np.quantile(direction @ points, shares), n_components)
+
+
+@dataclass(frozen=True)
+class OnePart(AbstractPartition):
+    """All rows in the one component."""
+
+    n_components: int = 1
+
+    def labels(self, block: Block) -> Int[np.ndarray, " rows"]:
+        """Zeros."""
+        return np.zeros(block.n_rows, dtype=np.intp)
+
+
+def one_part_start(sample: Block, n_components: int, rng: np.random.Generator) -> AbstractPartition:
+    """Nothing is divided, for models that bring starts of their own."""
+    return OnePart()
+
+
+Starter = Callable[[Block, int, np.random.Generator], AbstractPartition]
+
+STARTS: dict[str, Starter] = {
+    "k-means": kmeans_start,
+    "residuals": residual_start,
+    "random": seeds_start,
+}

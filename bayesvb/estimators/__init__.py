@@ -1,0 +1,45 @@
+"""The public models, one class per file, each with what its fits mean in the data's units.
+
+May import: errors, argument_checks, streams, numerics, storage, data, factors, variational,
+formula, distributions, evaluation, gates, experts, engines, models, results, reports.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bayesvb.estimators.base import AbstractEstimator
+from bayesvb.estimators.density_regression import DensityRegression
+from bayesvb.estimators.gaussian_mixture import GaussianMixture
+from bayesvb.estimators.network import ConditionalMixtureNetwork
+from bayesvb.estimators.normal import Normal
+from bayesvb.estimators.pca import BayesianPCA
+
+__all__ = [
+    "COMMAND_NAMES",
+    "MODELS",
+    "AbstractEstimator",
+    "BayesianPCA",
+    "ConditionalMixtureNetwork",
+    "DensityRegression",
+    "GaussianMixture",
+    "Normal",
+]
+
+MODELS: dict[str, type[Any]] = {
+    "BayesianPCA": BayesianPCA,
+    "ConditionalMixtureNetwork": ConditionalMixtureNetwork,
+    "DensityRegression": DensityRegression,
+    "GaussianMixture": GaussianMixture,
+    "Normal": Normal,
+}
+"""Public models by the name of their class, which a saved file holds."""
+
+COMMAND_NAMES = {
+    "density": "DensityRegression",
+    "gmm": "GaussianMixture",
+    "network": "ConditionalMixtureNetwork",
+    "normal": "Normal",
+    "pca": "BayesianPCA",
+}
+"""Names of the models on the command line."""

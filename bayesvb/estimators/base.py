@@ -1,0 +1,164 @@
+"""What every public model has in common: rows of data, and the fit."""
+
+from __future__ import annotations
+
+import time
+from copy import copy
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from bayesvb.argument_checks import check_choice, check_count, check_positive, fresh_seed
+from bayesvb.data.case_weights import weights_and_frame
+from bayesvb.data.sources import AbstractSource
+from bayesvb.engines import DEFAULT_METHOD, ENGINES
+from bayesvb.engines.base import Budget, ProgressCallback
+from bayesvb.engines.restarts import search
+from bayesvb.estimators.fit import Fit
+from bayesvb.estimators.fitting import FitRequest, fitted
+from bayesvb.formula.design import Design, build_design
+from bayesvb.formula.parser import Formula
+from bayesvb.numerics.runtime import processors
+from bayesvb.results.base import AbstractPublicModel
+from bayesvb.streams import Streams
+from bayesvb.variational.model import AbstractVariationalModel
+
+if TYPE_CHECKING:
+    pass
+
+INTERVALS = ("linear-response", "mean-field")
+
+
+class AbstractEstimator(AbstractPublicModel):
+    """A public model that is fitted: formula and data in, ``fit`` out.
+
+    Subclasses are frozen; they say what a fit of them means, and everything else is shared.
+    """
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    def _keep(self, *values: object) -> None:
+        """Set the fields of the frozen record, in their order."""
+        for name, value in zip(self.__dataclass_fields__, values, strict=True):
+            object.__setattr__(self, name, value)
+
+    def recalling(self, complete: Bool[np.ndarray, " given"]) -> AbstractEstimator:
+        """The same model, told which rows of the data it was first given it had to leave out."""
+        told = copy(self)
+        object.__setattr__(told, "design", replace(self.design, complete=complete))
+        return told
+
+    def fit(
+        self,
+        method: str = DEFAULT_METHOD,
+        *,
+        restarts: int = 8,
+        combine: str | None = None,
+        draws: int = 1000,
+        seed: int | None = None,
+        tol: float = 1e-6,
+        max_iter: int = 2000,
+        covariance: str = "linear-response",
+        n_jobs: int | None = None,
+        progress: ProgressCallback | None = None,
+    ) -> Fit:
+        """Fit by variational inference: coordinate ascent unless another ``method`` is chosen.
+
+        Parameters
+        ----------
+        method : str
+            What fits: a key of ``bayesvb.engines.ENGINES``, ``"cavi"`` for coordinate ascent.
+        restarts : int
+            Ascents from different starts; the one with the largest score is kept: the bound, or
+            for the gate ``softmax-bouchard``, whose bound misranks, the tilted bound.
+        combine : {"best", "stack", "average"}, optional
+            ``"stack"`` mixes the predictive distributions of the restarts with the weights that
+            make their leave-one-out density largest; draws then come from several of them.
+            ``"average"`` gives each restart the same weight. ``"best"`` if left out, except for
+            networks, whose bound misranks restarts: they are stacked.
+        draws : int
+            Draws from the posterior, for intervals and for ArviZ; at least 25.
+        seed : int, optional
+            Same seed, same bits. A fresh one is drawn, and kept in the fit, if left out.
+        tol : float
+            Stop when the bound gains less than this per row and sweep, twice in a row; at ten
+            times this in restarts to which stacking gives no weight.
+        max_iter : int
+            Passes over the rows of one ascent.
+        covariance : {"linear-response", "mean-field"}
+            What draws and intervals are made with. Mean-field saves some tens to hundreds of
+            passes; its intervals are too narrow.
+        n_jobs : int, optional
+            Threads that go over the rows, all processors if left out. It changes nothing else.
+        progress : callable, optional
+            Called with the number of the restart, the passes so far and the bound.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the run that is kept stopped early, or was interrupted (Ctrl-C).
+        """
+        combine = combine or self.default_combination
+        check_choice("method", method, tuple(ENGINES))
+        check_choice("combine", combine, self.combinations)
+        check_choice("covariance", covariance, INTERVALS)
+        check_count("restarts", restarts)
+        check_count("draws", draws, least=25)
+        check_count("max_iter", max_iter)
+        check_positive("tol", tol)
+        if n_jobs is not None:
+            check_count("n_jobs", n_jobs)
+        seed, effort = fresh_seed(seed), Budget(float(tol), max_iter, n_draws=draws)
+        began = time.perf_counter()
+        request = FitRequest(combine, draws, covariance, effort, seed, began, progress, method)
+        streams = Streams(seed, restarts)
+        source = replace(self.source, workers=n_jobs or processors())
+        found = search(
+            self.core,
+            source,
+            ENGINES[method],
+            restarts=restarts,
+            effort=effort,
+            streams=streams,
+            rough=request.rough,
+            progress=progress,
+        )
+        return fitted(self, found, source, request, streams)
+
+    def __str__(self) -> str:
+        from bayesvb.results.printing import model_text
+
+        return model_text(self)
+
+    __repr__ = __str__
+
+
+def empty_stats(core: AbstractVariationalModel[Any, Any], source: AbstractSource) -> Any:
+    """Statistics of no rows: zeros of the right shapes."""
+    return core.partition_stats(source.empty(), np.zeros((core.n_components, 0)))
+
+
+def read(
+    formula: Formula, data: object, weights: object, *, missing: str, **options: Any
+) -> tuple[Design, Float[np.ndarray, " rows"] | None]:
+    """Design of the complete rows, and their case weights.
+
+    Parameters
+    ----------
+    formula : Formula
+    data : table
+    weights : str or sequence of float, optional
+        A column's name, or one number per row of the data.
+    missing : str
+        What to do with rows that lack a value; of ``build_design``, as the ``options`` are.
+
+    Raises
+    ------
+    FormulaError, DataError
+        The message shows what is wrong and what to write.
+    """
+    weight, frame = weights_and_frame(weights, data, missing=missing)
+    design = build_design(formula, frame, missing=missing, **options)
+    return design, None if weight is None else weight[design.complete]

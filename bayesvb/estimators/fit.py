@@ -1,0 +1,122 @@
+"""The public result of a fit: the record, and every door that leads on from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from bayesvb.distributions.intervals import PROB
+from bayesvb.results.base import AbstractFit
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class Fit(AbstractFit):
+    """A fitted model, in the units of the data; components are numbered by share, largest first.
+
+    Intervals have the linear-response covariance where there is one: a mean-field posterior is
+    narrower than the exact one. The fields are those of ``AbstractFit``.
+    """
+
+    @property
+    def posterior(self) -> Any:
+        """Draws in the data's units as an xarray Dataset (chain, draw, ...)."""
+        from bayesvb.results.arviz_groups import posterior_of
+
+        return posterior_of(self)
+
+    @property
+    def idata(self) -> Any:
+        """ArviZ object: InferenceData on ArviZ 0.x, DataTree on ArviZ 1.x.
+
+        Made anew on each access. Groups with one number per draw and row are left out beyond 1 GiB.
+        """
+        from bayesvb.results.arviz_groups import arviz_object
+
+        return arviz_object(self)
+
+    @property
+    def khat(self) -> float:
+        """Pareto k of the approximation: below 0.5 good, to 0.7 usable, NaN if it is exact."""
+        from bayesvb.results.importance import pareto_k
+
+        return pareto_k(self)
+
+    def waic(self) -> Any:
+        """Widely applicable information criterion, as ArviZ's result object."""
+        from bayesvb.results.criteria import waic
+
+        return waic(self)
+
+    def loo(self, *, corrected: bool = False) -> Any:
+        """PSIS leave-one-out cross-validation, as ArviZ's result object.
+
+        Networks go on without a fifth of the rows at a time instead: their draws flatter.
+
+        Parameters
+        ----------
+        corrected : bool
+            Weigh draws by the ratio of the exact to the approximate posterior as well: the Pareto k
+            of a row then judges both. Without, the result is that of ArviZ on ``idata``,
+            which does not know case weights.
+        """
+        from bayesvb.results.criteria import loo
+
+        return loo(self, corrected=corrected)
+
+    def with_covariance(self, covariance: str) -> Fit:
+        """The same fit with other draws, for all that is made of draws.
+
+        Parameters
+        ----------
+        covariance : {"linear-response", "mean-field", "importance"}
+            ``"importance"``: drawn again by smoothed importance weights, which makes up for what
+            the approximation lacks; a DataError where their Pareto k is above 0.7.
+        """
+        from bayesvb.results.stacking import with_covariance
+
+        return cast(Fit, with_covariance(self, covariance))
+
+    def summary(self, prob: float = PROB, *, covariance: str | None = None) -> pd.DataFrame:
+        """One row per coefficient, noise and share.
+
+        Parameters
+        ----------
+        prob : float
+            Probability of the equal-tailed intervals.
+        covariance : str, optional
+            As in ``with_covariance``; the fit's own if left out. ``attrs`` of the table say it.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Index (part, component, term), columns mean, sd, lower, upper and p_positive, the
+            posterior probability of a coefficient to be positive.
+        """
+        from bayesvb.results.summary import coefficient_table
+
+        fit = self if covariance is None else self.with_covariance(covariance)
+        return coefficient_table(fit, prob)
+
+    def save(self, path: str | Path) -> Path:
+        """Write all to one netCDF file, the data included; ``bayesvb.load`` reads it back."""
+        from bayesvb.results.saving import save
+
+        return save(self, path)
+
+    def report(self, path: str | Path) -> Path:
+        """Write a self-contained HTML page about this fit."""
+        from bayesvb.reports import report
+
+        written: Path = report(self, path)
+        return written
+
+    def __str__(self) -> str:
+        from bayesvb.results.printing import fit_text
+
+        return fit_text(self)
+
+    __repr__ = __str__

@@ -1,0 +1,270 @@
+"""From a search to a fit: the best run, or several that are combined."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.data.sources import AbstractSource
+from bayesvb.engines import DEFAULT_METHOD, ENGINES
+from bayesvb.engines.base import AbstractEngine, Budget, EngineResult, ProgressCallback
+from bayesvb.engines.folds import held_out_density
+from bayesvb.engines.linear_response import sampled_response, withheld
+from bayesvb.engines.restarts import Restart, RestartSearch, warn_if_unfinished
+from bayesvb.engines.traces import restart_table, traces
+from bayesvb.estimators.fit import Fit
+from bayesvb.evaluation.stacking_weights import stacking_weights
+from bayesvb.results.base import Member
+from bayesvb.results.importance import of_one_restart
+from bayesvb.results.named_draws import log_joint
+from bayesvb.results.stacking import distinct, held_out, kept, stacked
+from bayesvb.streams import Streams
+from bayesvb.variational.model import AbstractVariationalModel
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bayesvb.results.base import AbstractFit, AbstractPublicModel
+
+INTERRUPTED = "the fit was interrupted"
+
+COMBINATIONS = ("best", "stack", "average")
+"""What is made of the restarts."""
+
+WEIGHING_DRAWS = 250
+"""Draws behind the held-out densities by which restarts are weighed."""
+
+
+@dataclass(frozen=True)
+class FitRequest:
+    """What is asked of a fit.
+
+    Attributes
+    ----------
+    combine : {"best", "stack", "average"}
+    n_draws : int
+    covariance : {"linear-response", "mean-field"}
+    effort : Budget
+    seed : int
+    began : float
+        When the work began, by ``time.perf_counter``.
+    progress : callable, optional
+        Called as ``search`` does.
+    method : str
+        Key of the engine in ``ENGINES``.
+    """
+
+    combine: str
+    n_draws: int
+    covariance: str
+    effort: Budget
+    seed: int
+    began: float
+    progress: ProgressCallback | None = None
+    method: str = DEFAULT_METHOD
+
+    @property
+    def engine(self) -> AbstractEngine:
+        """What runs."""
+        return ENGINES[self.method]
+
+    @property
+    def rough(self) -> bool:
+        """Whether only some of the restarts will count, and need to converge."""
+        return self.combine == "stack"
+
+
+def fitted(
+    model: AbstractPublicModel,
+    found: RestartSearch,
+    source: AbstractSource,
+    request: FitRequest,
+    streams: Streams,
+) -> Fit:
+    """The fit of a search, its components in the order of their labels."""
+    try:
+        weights, columns = weighed(found, request, streams)
+    except KeyboardInterrupt:
+        weights, columns, found = {found.best: 1.0}, {}, replace(found, interrupted=True)
+    if "elpd_per_row" in columns:
+        columns["elpd_per_row"] -= model.log_jacobian
+    if request.rough:
+        found = found.settled(weights, request.effort, request.progress)
+    numbers = sorted(weights, key=lambda number: -weights[number])
+    members: list[Member] = []
+    ascents: list[EngineResult[Any]] = []
+    for number in numbers:
+        labelled = _labelled(model, found, number, source, request.effort, members)
+        ascents.append(labelled.ascent)
+        one = _one(model, found, labelled, request, streams.draws())
+        members.append(Member(number + 1, weights[number], one))
+    warn_if_unfinished(ascents, request.effort.max_iter, interrupted=found.interrupted)
+    table = members[0].fit.restarts.assign(**columns)
+    finished = [
+        replace(member, fit=_responding(member.fit, source, request, streams, table))
+        for member in members
+    ]
+    if len(finished) == 1:
+        return cast("Fit", finished[0].fit)
+    fit = stacked(finished)
+    return cast("Fit", replace(fit, seconds=time.perf_counter() - request.began))
+
+
+def weighed(
+    found: RestartSearch, request: FitRequest, streams: Streams
+) -> tuple[dict[int, float], dict[str, Float[np.ndarray, " runs"]]]:
+    """Weight of every run that counts, by its number from 0, and columns for the table.
+
+    Held-out densities are those of the standardised scale.
+    """
+    n_runs = len(found.runs)
+    if request.combine == "best":
+        return {found.best: 1.0}, {}
+    log_density = np.stack(
+        [
+            _held_out(run, number, found.screened, request, streams)
+            for number, run in enumerate(found.runs, start=1)
+        ]
+    )
+    row_weights = found.screened.weights()
+    whole = np.full(n_runs, 1.0 / n_runs)
+    if request.combine == "stack":
+        numbers = distinct([run.score for run in found.runs], log_density)
+        whole = np.zeros(n_runs)
+        whole[numbers] = kept(stacking_weights(log_density[numbers], row_weights))
+    return (
+        {number: float(weight) for number, weight in enumerate(whole) if weight > 0.0},
+        {"elpd_per_row": np.average(log_density, axis=1, weights=row_weights), "weight": whole},
+    )
+
+
+def _held_out(
+    run: Restart, number: int, source: AbstractSource, request: FitRequest, streams: Streams
+) -> Float[np.ndarray, " rows"]:
+    """Held-out density of every row under one run: from folds, or from draws."""
+    stats, place = run.ascent.stats, streams.branch("restart", number)
+    own = held_out_density(run.model, source, stats, request.engine, place)
+    if own is not None:
+        return own
+    n_draws = min(request.n_draws, WEIGHING_DRAWS)
+    if run.ascent.draws is not None:
+        few = {name: values[:n_draws] for name, values in run.ascent.draws.items()}
+        return held_out(run.model, source, few)
+    posterior = run.model.update(stats)
+    draws = run.model.draws(posterior, n_draws, streams.draws())
+    return held_out(run.model, source, draws)
+
+
+@dataclass(frozen=True)
+class _Labelled:
+    """One run with its components in the order of their labels."""
+
+    number: int
+    ascent: EngineResult[Any]
+    core: AbstractVariationalModel[Any, Any]
+    stats: Any
+    order: tuple[int, ...]
+
+
+def _labelled(
+    model: AbstractPublicModel,
+    found: RestartSearch,
+    number: int,
+    source: AbstractSource,
+    effort: Budget,
+    others: list[Member],
+) -> _Labelled:
+    """Components of the first member by the model's rule, of others by their likeness to it.
+
+    Draws of an engine keep the components that they have.
+    """
+    ascent = found.finished(number, source, effort)
+    core, stats, order = model.ordered(found.runs[number].model, ascent.stats)
+    if ascent.draws is not None:
+        whole = tuple(range(len(order)))
+        return _Labelled(number, ascent, found.runs[number].model, ascent.stats, whole)
+    if others:
+        first = others[0].fit
+        core, stats, again = model.aligned(first, core, stats)
+        order = tuple(order[k] for k in again)
+    return _Labelled(number, ascent, core, stats, order)
+
+
+def _one(
+    model: AbstractPublicModel,
+    found: RestartSearch,
+    run: _Labelled,
+    request: FitRequest,
+    rng: np.random.Generator,
+) -> Fit:
+    """The fit of one run, by its own posterior."""
+    why = INTERRUPTED if found.interrupted else "linear response was not asked for"
+    draws, own = run.ascent.draws, None
+    if draws is None:
+        q = run.core.update(run.stats)
+        draws = run.core.draws(q, request.n_draws, rng)
+        log_q = run.core.log_posterior(q, draws)
+    else:
+        why = f"the draws are those of the engine, {request.engine.title}"
+        log_q = own = _engine_log_q(model, run)
+    weight = model.source.total_weight
+    return Fit(
+        model=model,
+        core=run.core,
+        stats=run.stats,
+        order=run.order,
+        draws=draws,
+        log_q=log_q,
+        covariance="mean-field" if own is None else "engine",
+        q_draws=draws,
+        response=withheld(why),
+        restarts=restart_table(found, model.log_jacobian, best=run.number),
+        traces=traces(found, model.log_jacobian, weight, best=run.number, final=run.ascent),
+        converged=run.ascent.converged and not found.interrupted,
+        n_iter=run.ascent.n_iter,
+        seconds=time.perf_counter() - request.began,
+        seed=request.seed,
+        method=request.method,
+        engine_log_q=own,
+    )
+
+
+def _engine_log_q(model: AbstractPublicModel, run: _Labelled) -> Float[np.ndarray, " draws"]:
+    """Log density of the engine's draws; that of the exact posterior unless it says another."""
+    if run.ascent.log_q is not None:
+        return run.ascent.log_q
+    assert run.ascent.draws is not None
+    return log_joint(run.core, model.source, run.ascent.draws, model.log_jacobian)
+
+
+def _responding(
+    fit: AbstractFit,
+    source: AbstractSource,
+    request: FitRequest,
+    streams: Streams,
+    table: pd.DataFrame,
+) -> AbstractFit:
+    """The fit with its linear response, unless the user does not want to wait for it."""
+    fit = replace(fit, restarts=table.assign(best=fit.restarts["best"]))
+    wanted = request.covariance != "mean-field" and fit.engine_log_q is None
+    if not wanted or fit.response.failure == INTERRUPTED:
+        return fit
+    began = time.perf_counter()
+    try:
+        response = sampled_response(
+            fit.core,
+            source,
+            fit.stats,
+            streams.response_rows(),
+            request.engine,
+            streams.branch("restart", fit.best_restart, "response"),
+        )
+    except KeyboardInterrupt:
+        response = withheld(INTERRUPTED)
+    seconds = fit.seconds + time.perf_counter() - began
+    fit = replace(fit, response=response, seconds=seconds)
+    return of_one_restart(fit, response.label)

@@ -1,0 +1,207 @@
+"""A fit read back from its netCDF file; nothing in the file is executed.
+
+Loading builds the design again from the formula and the stored rows, and the posterior from the
+stored statistics. The ArviZ groups lie beside them, so that ArviZ opens the file too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from bayesvb.data.statistics import SufficientStats
+from bayesvb.engines import DEFAULT_METHOD, ENGINES
+from bayesvb.engines.linear_response import LinearResponse
+from bayesvb.errors import DataError, FormulaError
+from bayesvb.estimators.base import empty_stats
+from bayesvb.estimators.fit import Fit
+from bayesvb.results.base import Member
+from bayesvb.results.saving import FRAME, STATE
+from bayesvb.results.stacking import stacked
+from bayesvb.storage.netcdf import dataset_to_frame, read_tree
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bayesvb.estimators.base import AbstractEstimator
+
+
+def load(path: str | os.PathLike[str], *, context: Mapping[str, object] | None = None) -> Fit:
+    """The fit that ``fit.save(path)`` wrote; nothing in the file is executed.
+
+    Parameters
+    ----------
+    path : str or path
+    context : mapping, optional
+        Functions of your own that the formula calls, as at the first fit.
+
+    Raises
+    ------
+    DataError
+        If there is no such file, it is damaged, not ours or from a later version.
+    FormulaError
+        If the formula needs a ``context`` that was not given.
+
+    Examples
+    --------
+    >>> import bayesvb as bvb, tempfile, pathlib
+    >>> model = bvb.DensityRegression("waiting ~ eruptions", bvb.datasets.load("faithful"))
+    >>> fit = model.fit(seed=1, restarts=1)
+    >>> path = fit.save(pathlib.Path(tempfile.mkdtemp()) / "faithful.nc")
+    >>> bvb.load(path).elbo == fit.elbo
+    True
+    """
+    from bayesvb.estimators import MODELS
+
+    tree = read_tree(path)
+    try:
+        told = json.loads(tree.attrs["fit"])
+        state = {str(name): array.to_numpy() for name, array in tree[STATE].data_vars.items()}
+        frame = dataset_to_frame(tree[FRAME].to_dataset())
+        known = told["model"] in MODELS
+        method = told.get("method", DEFAULT_METHOD)
+    except (KeyError, ValueError) as error:
+        raise DataError(f"path={str(path)!r} does not hold a fit: {error}") from error
+    if not known:
+        raise DataError(
+            f"path={str(path)!r} holds a fit of {told['model']!r}, which is not known here",
+            hint=f"a later version wrote it; this one reads {', '.join(MODELS)}",
+        )
+    if method not in ENGINES:
+        raise DataError(
+            f"path={str(path)!r} holds a fit by method={method!r}, which is not known here",
+            hint=f"this version has {', '.join(ENGINES)}",
+        )
+    try:
+        return _rebuilt(told, state, _model(told, state, frame, context))
+    except (KeyError, TypeError) as error:
+        raise DataError(
+            f"path={str(path)!r} does not hold a fit as this version writes it: {error}",
+            hint="a later version may have written it",
+        ) from error
+
+
+def _model(
+    told: Mapping[str, Any],
+    state: Mapping[str, np.ndarray],
+    frame: pd.DataFrame,
+    context: Mapping[str, object] | None,
+) -> AbstractEstimator:
+    from bayesvb.estimators import MODELS
+    from bayesvb.estimators.rebuilding import built
+
+    options = _renamed(told["options"])
+    if context is not None:
+        options["context"] = context
+    try:
+        return built(
+            MODELS[told["model"]],
+            told["formula"],
+            frame,
+            options=options,
+            complete=state["complete"] > 0,
+            weights=state.get("weights"),
+        )
+    except FormulaError as error:
+        if context is not None:
+            raise
+        hint = "functions of your own must be given again: load(path, context={...})"
+        raise FormulaError(error.formula, error.why, error.at, hint) from error
+
+
+COEFFICIENT_UNITS = {"conjugate": "noise", "semi-conjugate": "response"}
+"""``Priors.coefficients_in`` by the name that it had in files of version 0.1."""
+
+
+def _renamed(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of a file under the names that they have today."""
+    priors = dict(options.get("priors", {}))
+    if "family" not in priors:
+        return dict(options)
+    priors["coefficients_in"] = COEFFICIENT_UNITS[priors.pop("family")]
+    return {**options, "priors": priors}
+
+
+def _rebuilt(
+    told: Mapping[str, Any], state: Mapping[str, np.ndarray], model: AbstractEstimator
+) -> Fit:
+    """Fit from its stored parts."""
+    parts = [
+        Member(part["number"], part["weight"], _one(told, part, state, model))
+        for part in told["parts"]
+    ]
+    fit = stacked(parts) if told["combined"] else parts[0].fit
+    return cast(Fit, replace(fit, seconds=told["seconds"]))
+
+
+def _one(
+    told: Mapping[str, Any],
+    part: Mapping[str, Any],
+    state: Mapping[str, np.ndarray],
+    model: AbstractEstimator,
+) -> Fit:
+    """Fit of one restart."""
+    restarts = _table(told["restarts"], part["number"])
+    core = model.relabelled(
+        _core(model, restarts.loc[part["number"]], len(restarts)), part["order"]
+    )
+    prefix = f"part{part['number']}."
+    stats = filled(core.first_stats(empty_stats(core, model.source)), state, f"{prefix}sums.")
+    q, q_draws = core.update(stats), _named(state, f"{prefix}draws.")
+    own = state.get(f"{prefix}engine_log_q")
+    fit = Fit(
+        model=model,
+        core=core,
+        stats=stats,
+        order=tuple(part["order"]),
+        draws=q_draws,
+        log_q=core.log_posterior(q, q_draws) if own is None else own,
+        covariance="mean-field" if own is None else "engine",
+        q_draws=q_draws,
+        response=LinearResponse(state[f"{prefix}response"], **part["response"]),
+        restarts=restarts,
+        traces={_key(key): state[f"trace.{key}"] for key in told["traces"]},
+        converged=part["converged"],
+        n_iter=part["n_iter"],
+        seconds=told["seconds"],
+        seed=told["seed"],
+        method=told.get("method", DEFAULT_METHOD),
+        engine_log_q=own,
+    )
+    return fit.with_covariance(told["covariance"])
+
+
+def _core(model: AbstractEstimator, restart: pd.Series, n_restarts: int) -> Any:
+    """What a restart fitted."""
+    own = {**model.core.starting_models(n_restarts), **model.core.alternatives()}
+    return own.get(restart.get("prior") or restart["start"], model.core)
+
+
+def _table(columns: Mapping[str, Any], best: int) -> pd.DataFrame:
+    """Table of the restarts, one of them marked."""
+    import pandas as pd
+
+    table = pd.DataFrame(columns)
+    table.index = pd.RangeIndex(1, len(table) + 1, name="restart")
+    return table.assign(best=table.index == best)
+
+
+def _named(state: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
+    """Arrays whose names begin so, without it."""
+    return {name[len(prefix) :]: array for name, array in state.items() if name.startswith(prefix)}
+
+
+def _key(text: str) -> int | str:
+    return int(text) if text.isdigit() else text
+
+
+def filled(blank: Any, state: Mapping[str, np.ndarray], prefix: str) -> Any:
+    """Statistics of the shapes of ``blank`` with the stored numbers."""
+    assert isinstance(blank, SufficientStats)
+    leaves = [state[prefix + name] for name, _ in blank.leaves()]
+    return blank.with_vector(np.concatenate([np.ravel(leaf) for leaf in leaves]))

@@ -1,0 +1,87 @@
+"""What public models with components have in common: their tables."""
+
+from __future__ import annotations
+
+import abc
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.data.blocks import Block
+from bayesvb.data.standardised_blocks import Scales
+from bayesvb.estimators.component_shares import expected_shares, weights_at
+from bayesvb.estimators.component_tables import component_table, responsibility_table
+from bayesvb.estimators.fitting import COMBINATIONS
+from bayesvb.estimators.generative import AbstractGenerative
+from bayesvb.models.ensemble import matching
+from bayesvb.models.mixture import Mixture
+from bayesvb.models.network.model import Network
+from bayesvb.results.base import AbstractFit
+from bayesvb.results.named_draws import HasDraws
+from bayesvb.variational.local import Draws
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class AbstractMixture(AbstractGenerative):
+    """A public model whose rows come from one of several components."""
+
+    n_components: int
+
+    @property
+    @abc.abstractmethod
+    def core(self) -> Mixture | Network:
+        """The mixture on the standardised scale."""
+
+    def aligned(self, fit: AbstractFit, core: Any, stats: Any) -> tuple[Any, Any, tuple[int, ...]]:
+        """Components in the order in which they share most rows with those of the fit."""
+        reference, q = self.responsibilities(fit).to_numpy(), core.update(stats)
+        own = self.source.map_rows(partial(core.responsibilities, q))
+        order = matching(reference, own.T)
+        return *core.permuted(order, stats), order
+
+    def components(self, fit: AbstractFit, prob: float) -> pd.DataFrame:
+        """Share, size and separation of every component, and its noise where it has one."""
+        return component_table(self, fit, prob)
+
+    def responsibilities(self, fit: AbstractFit) -> pd.DataFrame:
+        """Probability of each component given the row that was observed."""
+        return responsibility_table(self, fit)
+
+
+class AbstractGatedMixture(AbstractMixture):
+    """A public model whose component weights depend on covariates."""
+
+    order_rule = "Components are sorted by share."
+    combinations = COMBINATIONS
+
+    scales: Scales
+
+    @property
+    def log_jacobian(self) -> float:
+        """Log of the product of the responses' units; zero for classes."""
+        return float(np.log(self.scales.response.scale).sum())
+
+    def ordered(self, core: Any, stats: Any) -> tuple[Any, Any, tuple[int, ...]]:
+        """Components sorted by share, the largest first."""
+        sizes = expected_shares(core, self.source, core.update(stats))
+        order = tuple(np.argsort(-sizes, kind="stable").tolist())
+        return *core.permuted(order, stats), order
+
+    def replicates(
+        self, fit: HasDraws, draws: Draws, block: Block, rng: np.random.Generator
+    ) -> dict[str, Float[np.ndarray, "draws rows"]]:
+        """One replicated response per draw and row, in the data's units; of classes their codes."""
+        response = self.scales.response
+        drawn = fit.core.responses(draws, block, rng)
+        drawn = drawn * response.scale[:, None] + response.centre[:, None]
+        return {name: drawn[:, i] for i, name in enumerate(self.design.response_names)}
+
+    def weights_at(
+        self, fit: AbstractFit, data: object, draws: int | None
+    ) -> Float[np.ndarray, "draws rows experts"]:
+        """Draws of the gate's weights at each complete row."""
+        return weights_at(self, fit, self.rows(data), draws)

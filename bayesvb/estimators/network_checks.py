@@ -1,0 +1,83 @@
+"""What a conditional mixture network refuses, and what it doubts."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.argument_checks import check_choice, check_count
+from bayesvb.errors import DataError, DesignWarning
+from bayesvb.estimators.network_assembly import COVARIANCES, POSTERIORS
+from bayesvb.formula.design import Design
+
+FEW_VALUES = 3
+"""Whole numbers of a response, so few that classes were probably meant."""
+
+
+def check_family(covariance: str, posterior: str) -> None:
+    """Refuse what is not a family of latent posteriors.
+
+    Raises
+    ------
+    DataError
+    """
+    check_choice("latent_covariance", covariance, COVARIANCES)
+    check_choice("latent_posterior", posterior, POSTERIORS)
+    if covariance == "shared" and posterior == "mean-field":
+        raise DataError(
+            "latent_covariance='shared' is one covariance per expert, and with "
+            "latent_posterior='mean-field' the latent vector knows no expert",
+            hint="choose latent_posterior='conditional', or latent_covariance='full'",
+        )
+
+
+def check_response(design: Design, covariance: str) -> Float[np.ndarray, "rows responses"]:
+    """The responses as numbers, class codes if they are classes.
+
+    Raises
+    ------
+    DataError
+        If every row has a class of its own, or the covariance does not go with numbers.
+    """
+    n_rows = design.n_rows
+    response = np.asarray(design.response, dtype=float).reshape(n_rows, -1)
+    name = design.response_names[0]
+    if design.levels is not None:
+        if len(design.levels) == n_rows:
+            raise DataError(
+                f"the response `{name}` has {n_rows} classes in {n_rows} rows: every row has its "
+                "own, and nothing can be learned about any",
+                hint="is it an identifier, or a number held as text?",
+            )
+        return response
+    if covariance == "shared":
+        raise DataError(
+            f"latent_covariance='shared' is for classes, and the response `{name}` holds numbers",
+            hint="latent_covariance='full' already is one covariance per expert for numbers",
+        )
+    for column, one in zip(response.T, design.response_names, strict=True):
+        _doubt(column, one)
+    return response
+
+
+def _doubt(column: Float[np.ndarray, " rows"], name: str) -> None:
+    """Warn of numbers that look like codes of classes."""
+    found = np.unique(column)
+    if len(found) <= FEW_VALUES and (found == np.round(found)).all():
+        listed = ", ".join(f"{value:g}" for value in found)
+        warnings.warn(
+            f"the response `{name}` has the values {listed} only, and is taken as a number; "
+            f"write C({name}) on the left of the formula if these are classes",
+            DesignWarning,
+            stacklevel=4,
+        )
+
+
+def latents_of(design: Design, latent_dim: int | None) -> int:
+    """Length of the latent vector: as many as sticks, or as responses, unless it is given."""
+    if latent_dim is None:
+        return len(design.levels) - 1 if design.levels else len(design.response_names)
+    check_count("latent_dim", latent_dim)
+    return int(latent_dim)

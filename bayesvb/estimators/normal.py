@@ -1,0 +1,356 @@
+"""One Gaussian sample: the variational answer, and the exact one beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float
+from scipy import special
+
+from bayesvb.argument_checks import check_choice
+from bayesvb.data.blocks import Block
+from bayesvb.data.scaling import Scaling
+from bayesvb.data.sources import AbstractSource, InMemorySource
+from bayesvb.distributions.intervals import PROB, tails
+from bayesvb.distributions.normal_scale_mixture import SameForEveryRow
+from bayesvb.distributions.prediction import PredictionOptions, predict
+from bayesvb.distributions.student_mixture import StudentMixture
+from bayesvb.engines.base import AbstractEngine
+from bayesvb.errors import FormulaError
+from bayesvb.estimators.base import read
+from bayesvb.estimators.gaussian_mixture import filled
+from bayesvb.estimators.generative import AbstractGenerative
+from bayesvb.estimators.priors import NormalPriors, check_priors
+from bayesvb.factors.normal_gamma import NormalGamma, ScalarGamma
+from bayesvb.formula.design import Design, Rows
+from bayesvb.formula.parser import Formula, parse_formula
+from bayesvb.models.normal import SampleStats, UnivariateGaussian
+from bayesvb.results.base import AbstractFit
+from bayesvb.results.named_draws import HasDraws, NamedDraws
+from bayesvb.results.tables import prior_frame
+from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
+from bayesvb.variational.local import Draws
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+MU = ParameterText(
+    symbol="μ",
+    meaning="mean of the response",
+    heading="Mean",
+    caption="Mean of the response, in its units",
+)
+
+SIGMA = ParameterText(
+    symbol="σ",
+    meaning="standard deviation of the response",
+    heading="Standard deviation",
+    caption="Standard deviation of the response, in its units",
+)
+
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class Normal(AbstractGenerative):
+    r"""Mean and standard deviation of one sample, as if they were independent a posteriori.
+
+    .. math:: y \sim N(\mu, \sigma^2), \quad q(\mu, \sigma) = q(\mu)\, q(\sigma).
+
+    The exact posterior is known here, and what the factorised one loses can be seen: see
+    ``exact``, ``divergences`` and ``exact_predictive``.
+
+    Parameters
+    ----------
+    formula : str
+        ``"y ~ 1"``, or ``"log(y) ~ 1"``.
+    data : table
+        pandas, polars or pyarrow, or a mapping of columns.
+    priors : NormalPriors, optional
+    weights : str or sequence of float, optional
+        Case weights: a column's name, or one number per row.
+    missing : {"drop", "raise"}
+        What to do with rows that lack a value; dropped rows are counted.
+    context : mapping, optional
+        Functions that the formula may call besides the usual ones.
+
+    Raises
+    ------
+    FormulaError, DataError, PriorError
+        The message shows what is wrong and what to write.
+
+    References
+    ----------
+    Bishop (2006), Pattern Recognition and Machine Learning, section 10.1.3. Lin (2016), Variational
+    Inference (slides), eqs 11-19, with the signs of eq. 11 and the squares of eq. 19 put right.
+
+    Examples
+    --------
+    >>> import bayesvb as bvb
+    >>> fit = bvb.Normal("waiting ~ 1", bvb.datasets.load("faithful")).fit(seed=1)
+    >>> fit.model.exact(fit)["mean"].round(1).tolist()
+    [70.9, 70.9, 13.6, 13.6]
+    """
+
+    title = "One Gaussian sample"
+    likelihood_name = "gaussian"
+    prior_class = NormalPriors
+    formula_template = "normal"
+    factor_words = "mean and precision"
+    reference = "Bishop (2006), Pattern Recognition and Machine Learning, section 10.1.3."
+
+    formula: Formula
+    design: Design
+    priors: NormalPriors
+    weights: Float[np.ndarray, " rows"] | None
+    scaling: Scaling
+    source: AbstractSource
+
+    def __init__(
+        self,
+        formula: str,
+        data: object,
+        *,
+        priors: NormalPriors | None = None,
+        weights: object = None,
+        missing: str = "drop",
+        context: Mapping[str, object] | None = None,
+    ) -> None:
+        check_priors(priors, NormalPriors)
+        parsed = parse_formula(formula, parts=("mean",))
+        if parsed.parts["mean"] != "1":
+            hint = "write y ~ 1; DensityRegression takes covariates"
+            raise FormulaError(parsed.text, "one sample has no covariates", hint=hint)
+        design, weight = read(parsed, data, weights, context=context, missing=missing)
+        if len(design.response_names) > 1:
+            hint = "GaussianMixture('~ a + b', n_components=1) takes several variables"
+            raise FormulaError(parsed.text, "one sample has one response", hint=hint)
+        priors = priors or NormalPriors()
+        response = np.asarray(design.response, dtype=float)
+        scaling = Scaling.of_response(
+            response, centred=True, weight=weight, active=priors.standardize
+        )
+        whole = Block({}, scaling.rows_last(response), weight)
+        source = InMemorySource.of(whole)
+        self._keep(parsed, design, priors, weight, scaling, source)
+
+    @property
+    def core(self) -> UnivariateGaussian:
+        """The model on the standardised scale."""
+        return gaussian_of(self.priors)
+
+    @property
+    def log_jacobian(self) -> float:
+        """Log of the response's unit."""
+        return float(np.log(self.scaling.scale[0]))
+
+    def options(self) -> dict[str, object]:
+        """Arguments that make this model again."""
+        return {"priors": vars(self.priors)}
+
+    def block(self, rows: Rows) -> Block:
+        """Complete rows on the standardised scale; zeros for a response that is not known."""
+        if rows.response is None:
+            return Block({}, np.zeros((1, int(rows.complete.sum()))))
+        return Block({}, self.scaling.rows_last(np.asarray(rows.response, dtype=float)))
+
+    def headline(self, engine: AbstractEngine) -> str:
+        """First line of what is printed of a fit: any ascent ends at once."""
+        if engine.maximises_bound:
+            return f"{self.title}, factorised variational posterior"
+        return super().headline(engine)
+
+    def ordered(
+        self, core: UnivariateGaussian, stats: SampleStats
+    ) -> tuple[UnivariateGaussian, SampleStats, tuple[int, ...]]:
+        """There is nothing to order."""
+        return core, stats, (0,)
+
+    def relabelled(self, core: UnivariateGaussian, order: Sequence[int]) -> UnivariateGaussian:
+        """The same model."""
+        return core
+
+    def named_draws(self, fit: HasDraws) -> NamedDraws:
+        """``mu`` and ``sigma`` in the data's units."""
+        scale, centre = self.scaling.scale[0], self.scaling.centre[0]
+        mean = fit.draws["mean"] * scale + centre
+        sd = scale / np.sqrt(fit.draws["precision"])
+        mu = NamedParameter("mu", mean, (), MU, part="mu", signed=True)
+        return NamedDraws.of([mu, NamedParameter("sigma", sd, (), SIGMA, part="sigma")], {})
+
+    def observed(self) -> dict[str, Float[np.ndarray, " rows"]]:
+        """The response by its name."""
+        return {self.design.response_names[0]: np.asarray(self.design.response)[:, 0]}
+
+    def replicates(
+        self, fit: HasDraws, draws: Draws, block: Block, rng: np.random.Generator
+    ) -> dict[str, Float[np.ndarray, "draws rows"]]:
+        """One replicated response per draw and row."""
+        noise = rng.standard_normal((len(draws["mean"]), block.n_rows))
+        drawn = draws["mean"][:, None] + noise / np.sqrt(draws["precision"][:, None])
+        name = self.design.response_names[0]
+        return {name: drawn * self.scaling.scale[0] + self.scaling.centre[0]}
+
+    def predictive(self, fit: AbstractFit, data: object, response: str | None) -> SameForEveryRow:
+        """Predictive distribution, the same for every row."""
+        return _predictive(self, fit, self.rows(data), response)
+
+    def predict(
+        self, fit: AbstractFit, data: object, kind: str, options: PredictionOptions
+    ) -> pd.Series | pd.DataFrame:
+        """Prediction for every row; they are all alike."""
+        rows = self.rows(data)
+        one = _predictive(self, fit, rows, options.response)
+        return predict(one, rows.index, rows.complete, kind, options)
+
+    def log_density(self, fit: AbstractFit, data: object) -> pd.Series:
+        """Log predictive density of each row's response."""
+        rows = self.rows(data, response=True)
+        y = np.asarray(rows.response, dtype=float)[:, 0]
+        one = _predictive(self, fit, rows, None)
+        return filled(one.log_density(y), rows, "log_density")
+
+    def exact_posterior(self, fit: AbstractFit) -> NormalGamma:
+        """The exact posterior, on the standardised scale."""
+        return self.core.exact(fit.stats)
+
+    def exact(self, fit: AbstractFit, prob: float = PROB) -> pd.DataFrame:
+        """Both posteriors of both parameters, none from draws."""
+        return _exact_table(self, fit, prob)
+
+    def divergences(self, fit: AbstractFit) -> pd.Series:
+        """Bound, exact log evidence, and the divergences between the posteriors both ways."""
+        return _divergences(self, fit)
+
+    def exact_predictive(self, fit: AbstractFit) -> StudentMixture:
+        """Exact predictive distribution of one more value: a Student t."""
+        one = self.core.exact_predictive(self.exact_posterior(fit))
+        return one.affine(float(self.scaling.centre[0]), float(self.scaling.scale[0]))
+
+    def prior_table(self) -> pd.DataFrame:
+        """Priors of both parameters, in the units of the data.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Index (part, term); ``prior`` in words, its ``centre`` and ``scale``.
+        """
+        priors = self.priors
+        scale, centre = float(self.scaling.scale[0]), float(self.scaling.centre[0])
+        typical = scale * (priors.noise_rate / priors.noise_shape) ** 0.5
+        student = f"Student t({2.0 * priors.noise_shape:g})"
+        gamma = f"1/sigma^2 ~ Gamma({priors.noise_shape:g}, {priors.noise_rate * scale**2:.3g})"
+        rows = [
+            PriorRow("mu", "", student, centre, typical / priors.mean_precision**0.5),
+            PriorRow("sigma", "", gamma, typical, np.nan),
+        ]
+        return prior_frame(rows)
+
+    def headings(self, fit: AbstractFit) -> dict[str, str]:
+        """Titles of the tables."""
+        return {"mu": "mean", "sigma": "standard deviation"}
+
+    def notes(self, fit: AbstractFit) -> list[str]:
+        """How far the factorised posterior is from the exact one."""
+        table, cost = _exact_table(self, fit, 0.89), _divergences(self, fit)
+        width = (table["upper"] - table["lower"]).unstack("posterior")
+        share = width["factorised"] / width["exact"]
+        return [
+            f"Exact intervals are known here: those of mu have {share['mu']:.1%}, those of sigma "
+            f"{share['sigma']:.1%} of their width.",
+            f"KL(q, exact) {cost['KL(q, exact)']:.2g} nats, "
+            f"KL(exact, q) {cost['KL(exact, q)']:.2g}: see fit.model.exact(fit).",
+        ]
+
+    def description(self) -> str:
+        """First line of what is printed of the model."""
+        return "One Gaussian sample"
+
+
+def gaussian_of(priors: NormalPriors) -> UnivariateGaussian:
+    """One Gaussian sample with this prior."""
+    law = ScalarGamma(float(priors.noise_shape), float(priors.noise_rate))
+    return UnivariateGaussian(NormalGamma(0.0, float(priors.mean_precision), law))
+
+
+Row = tuple[float, float, float, float]
+"""Mean, standard deviation, and the ends of an interval."""
+
+
+def _predictive(
+    model: Normal, fit: AbstractFit, rows: Rows, response: str | None
+) -> SameForEveryRow:
+    """Predictive distribution under the factorised posterior."""
+    if response is not None:
+        check_choice("response", response, model.design.response_names)
+    scale, centre = float(model.scaling.scale[0]), float(model.scaling.centre[0])
+    one = model.core.predictive(fit.q).affine(centre, scale)
+    return SameForEveryRow(one, int(rows.complete.sum()))
+
+
+def _exact_table(model: Normal, fit: AbstractFit, prob: float) -> pd.DataFrame:
+    """Factorised and exact posterior of both parameters.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Index (part, posterior), columns mean, sd, lower and upper, equal-tailed. Not from draws.
+    """
+    import pandas as pd
+
+    ends = np.array(tails(prob))
+    scale, centre = float(model.scaling.scale[0]), float(model.scaling.centre[0])
+    q, exact = fit.q, model.exact_posterior(fit)
+    dof = 2.0 * exact.precision.shape
+    spread = 1.0 / np.sqrt(exact.strength * exact.precision.mean)
+    width = np.sqrt(dof / (dof - 2.0)) if dof > 2.0 else np.inf
+    sd = 1.0 / np.sqrt(q.mean_precision)
+    rows: dict[tuple[str, str], Row] = {
+        ("mu", "factorised"): (q.mean, sd, *(q.mean + sd * special.ndtri(ends))),
+        ("mu", "exact"): (
+            exact.mean,
+            spread * width,
+            *(exact.mean + spread * special.stdtrit(dof, ends)),
+        ),
+        ("sigma", "factorised"): _standard_deviation(q.precision, ends),
+        ("sigma", "exact"): _standard_deviation(exact.precision, ends),
+    }
+    columns = ["mean", "sd", "lower", "upper"]
+    index = pd.MultiIndex.from_tuples(rows, names=["part", "posterior"])
+    values = scale * np.array(list(rows.values()))
+    values[:2, [0, 2, 3]] += centre
+    return pd.DataFrame(values, index, columns)
+
+
+def _standard_deviation(law: ScalarGamma, ends: np.ndarray) -> Row:
+    """Moments and interval of ``1 / sqrt(lambda)``."""
+    a, b = law.shape, law.rate
+    mean = np.sqrt(b) * special.poch(a, -0.5) if a > 0.5 else np.inf
+    variance = b / (a - 1.0) - mean**2 if a > 1.0 else np.inf
+    lower, upper = (1.0 / np.sqrt(special.gammaincinv(a, 1.0 - ends) / b)).tolist()
+    return float(mean), float(np.sqrt(max(variance, 0.0))), lower, upper
+
+
+def _divergences(model: Normal, fit: AbstractFit) -> pd.Series:
+    """What the factorisation costs.
+
+    Returns
+    -------
+    pandas.Series
+        ``bound`` and ``log evidence`` of the data in their units; ``KL(q, exact)``, the gap
+        between the two, which the fit made as small as it can be; and ``KL(exact, q)``, the
+        divergence the other way round, which it did not look at.
+    """
+    import pandas as pd
+
+    q, exact, core = fit.q, model.exact_posterior(fit), model.core
+    units = model.log_jacobian * model.source.total_weight
+    values = {
+        "bound": core.bound(q, fit.stats) - units,
+        "log evidence": core.log_evidence(fit.stats) - units,
+        "KL(q, exact)": q.kl(exact),
+        "KL(exact, q)": exact.kl(q),
+    }
+    return pd.Series(values, name="nats")

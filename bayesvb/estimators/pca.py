@@ -1,0 +1,480 @@
+"""Bayesian principal component analysis: a few hidden scores behind several variables."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import logsumexp
+
+from bayesvb.argument_checks import check_choice, check_count
+from bayesvb.data.blocks import Block
+from bayesvb.data.scaling import Scaling
+from bayesvb.data.sources import AbstractSource, InMemorySource
+from bayesvb.data.standardised_blocks import gapped_block, gapped_source
+from bayesvb.distributions.prediction import KINDS, PredictionOptions, predict
+from bayesvb.distributions.student_mixture import StudentMixture
+from bayesvb.errors import DataError, DesignWarning
+from bayesvb.estimators.base import read
+from bayesvb.estimators.gaussian_mixture import filled
+from bayesvb.estimators.generative import AbstractGenerative
+from bayesvb.estimators.priors import PcaPriors, check_priors
+from bayesvb.formula.design import Design, Rows
+from bayesvb.formula.parser import Formula, parse_formula
+from bayesvb.models.pca.model import PcaStats, PrincipalComponents
+from bayesvb.models.pca.prior import PcaPrior
+from bayesvb.models.pca.scores import LatentPosterior
+from bayesvb.models.pca.starts import PrincipalAxes
+from bayesvb.results.base import AbstractFit
+from bayesvb.results.named_draws import HasDraws, NamedDraws, chunks, count
+from bayesvb.results.tables import prior_frame
+from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
+from bayesvb.variational.local import Draws
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+ROW_KINDS = ("scores", "scores-sd", "reconstruction", "impute", "density")
+"""Predictions of a whole row; with ``response=`` every kind of one variable given the others."""
+
+
+LOADINGS = ParameterText(
+    symbol="w",
+    meaning="change of each variable when the score of a component goes up by one, its standard "
+    "deviation",
+    heading="Loadings",
+    caption="Change of each variable, in its units, when the score of a component goes up by one, "
+    "its standard deviation",
+)
+
+CENTRE = ParameterText(
+    symbol="m",
+    meaning="mean of each variable",
+    heading="Centre",
+    caption="Mean of each variable, in units of the variable",
+)
+
+NOISE = ParameterText(
+    symbol="σ",
+    meaning="standard deviation of what the components leave over",
+    heading="Noise",
+    caption="Standard deviation of what the components leave over, in units of the variables",
+)
+
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class BayesianPCA(AbstractGenerative):
+    r"""Principal components with uncertainty, whose number follows from the data.
+
+    .. math:: t = W x + \mu + \epsilon, \quad x \sim N(0, I), \quad
+        \epsilon \sim N(0, \sigma^2 I), \quad w_i \sim N(0, (\sigma^2 / \alpha_i) I).
+
+    Columns of ``W`` that the data do not need shrink to nothing. Missing values do not enter: a
+    row is informed by the variables that were observed, a variable by the rows where it was.
+
+    Parameters
+    ----------
+    formula : str
+        ``"~ a + b + c"``, or ``"~ ."`` for all numeric columns.
+    data : table
+        pandas, polars or pyarrow, or a mapping of columns.
+    n_components : int, optional
+        Largest number of components; one less than variables, or than rows, if left out.
+    scale : bool
+        Divide each variable by its own standard deviation rather than all by one number. The
+        noise then is the same for all variables in units of their standard deviations.
+    priors : PcaPriors, optional
+    weights : str or sequence of float, optional
+        Case weights: a column's name, or one number per row.
+    missing : {"keep", "drop", "raise"}
+        What to do with rows that lack a value: use what they have, leave them out and count them,
+        or refuse. A row without any value is always left out.
+    context : mapping, optional
+        Functions that the formula may call besides the usual ones.
+
+    Raises
+    ------
+    FormulaError, DataError, PriorError
+        The message shows what is wrong and what to write.
+
+    Notes
+    -----
+    Components are sorted by the norm of their mean loadings on the scale of the model, and turned
+    so that the loading of largest size there is positive. They are not rotated further: the prior
+    of the scores and the relevances make the axes orthogonal, up to missing values.
+
+    References
+    ----------
+    Agarwal, Bishop (2003), Improved Variational Approximation for Bayesian PCA, with the signs of
+    its eqs 58, 59 and 107-118 and the expectation of eq. 39 put right.
+
+    Examples
+    --------
+    >>> import bayesvb as bvb
+    >>> fit = bvb.BayesianPCA("~ .", bvb.datasets.load("iris")).fit(seed=1)
+    >>> fit.components()["variance"].round(2).tolist()
+    [0.92, 0.05, 0.01]
+    """
+
+    title = "Bayesian principal component analysis"
+    likelihood_name = "principal components"
+    prior_class = PcaPriors
+    formula_template = "components"
+    factor_words = "the loadings, their relevances, and the scores of each row"
+    reference = "Agarwal, Bishop (2003), Improved Variational Approximation for Bayesian PCA."
+    own_kinds = ROW_KINDS
+    corrected = (
+        "Intervals of centre and noise have the scores integrated out; those of loadings take the "
+        "scores as given: much narrower."
+    )
+    order_rule = (
+        "Components are sorted by the norm of their loadings, the largest of which is positive."
+    )
+
+    formula: Formula
+    design: Design
+    n_components: int
+    scale: bool
+    missing: str
+    priors: PcaPriors
+    weights: Float[np.ndarray, " rows"] | None
+    scaling: Scaling
+    source: AbstractSource
+    axes: PrincipalAxes
+
+    def __init__(
+        self,
+        formula: str,
+        data: object,
+        *,
+        n_components: int | None = None,
+        scale: bool = False,
+        priors: PcaPriors | None = None,
+        weights: object = None,
+        missing: str = "keep",
+        context: Mapping[str, object] | None = None,
+    ) -> None:
+        check_priors(priors, PcaPriors)
+        check_choice("missing", missing, ("keep", "drop", "raise"))
+        if not isinstance(scale, bool):
+            raise DataError(f"scale={scale!r} must be True or False")
+        parsed = parse_formula(formula, parts=("variables",), one_sided=True)
+        design, weight = read(
+            parsed, data, weights, response="none", context=context, missing=missing, warn=False
+        )
+        matrix = design.matrices["variables"]
+        warn_of_constants(matrix, design.terms["variables"])
+        number = _number_of_components(n_components, matrix)
+        priors = priors or PcaPriors()
+        scaling = Scaling.of_gapped(
+            matrix, common=not scale, weight=weight, active=priors.standardize
+        )
+        source = gapped_source(scaling, matrix, weight)
+        axes = PrincipalAxes.of(source)
+        self._keep(parsed, design, number, scale, missing, priors, weight, scaling, source, axes)
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Names of the variables."""
+        return self.design.terms["variables"]
+
+    @property
+    def n_gaps(self) -> int:
+        """Number of missing values in the rows used."""
+        return int(np.isnan(self.design.matrices["variables"]).sum())
+
+    @property
+    def core(self) -> PrincipalComponents:
+        """The model on its own scale; densities are in the units of the data."""
+        return principal_components_of(self.scaling, self.axes, self.priors, self.n_components)
+
+    @property
+    def log_jacobian(self) -> float:
+        """Nothing: rows differ in how many values they have, so the core counts the units."""
+        return 0.0
+
+    def options(self) -> dict[str, object]:
+        """Arguments that make this model again."""
+        return {
+            "n_components": self.n_components,
+            "scale": self.scale,
+            "missing": self.missing,
+            "priors": vars(self.priors),
+        }
+
+    def block(self, rows: Rows) -> Block:
+        """Rows on the scale of the model."""
+        matrix = rows.matrices["variables"]
+        return gapped_block(self.scaling, matrix, gapped=bool(np.isnan(matrix).any()))
+
+    def ordered(
+        self, core: PrincipalComponents, stats: PcaStats
+    ) -> tuple[PrincipalComponents, PcaStats, tuple[int, ...]]:
+        """Components sorted by the norm of their mean loadings, the largest loading positive."""
+        loadings = core.update(stats).loadings.mean[:, :-1]
+        order = tuple(np.argsort(-(loadings**2).sum(axis=0), kind="stable").tolist())
+        largest = np.take_along_axis(loadings, np.abs(loadings).argmax(axis=0)[None], axis=0)[0]
+        sign = np.where(largest < 0.0, -1.0, 1.0)
+        return core, core.permuted(order, sign[list(order)], stats), order
+
+    def relabelled(self, core: PrincipalComponents, order: Sequence[int]) -> PrincipalComponents:
+        """The same model: its components are exchangeable a priori."""
+        return core
+
+    def named_draws(self, fit: HasDraws) -> NamedDraws:
+        """Loadings, centre, noise standard deviation and relevances in the data's units.
+
+        ``loadings[i, j]`` is the change of variable ``j`` when score ``i`` goes up by one, its
+        prior standard deviation. With a scale of its own, each variable has a noise of its own.
+        """
+        draws, scaling = fit.draws, self.scaling
+        sd = 1.0 / np.sqrt(draws["precision"])
+        loadings = np.swapaxes(draws["loadings"], 1, 2) * scaling.scale
+        centre = draws["centre"] * scaling.scale + scaling.centre
+        noise = sd[:, None] * scaling.scale if self.scale else sd * scaling.scale[0]
+        of_each = ("variable",) if self.scale else ()
+        both = ("component", "variable")
+        parameters = [
+            NamedParameter("loadings", loadings, both, LOADINGS, part="loadings", signed=True),
+            NamedParameter("centre", centre, ("variable",), CENTRE, part="centre"),
+            NamedParameter("sigma", noise, of_each, NOISE, part="sigma"),
+            NamedParameter("relevance", draws["relevance"], ("component",)),
+        ]
+        coords = {"component": range(1, self.n_components + 1), "variable": self.variables}
+        return NamedDraws.of(parameters, coords)
+
+    def observed(self) -> dict[str, Float[np.ndarray, " rows"]]:
+        """Variables by name, NaN where a value is missing."""
+        return dict(zip(self.variables, self.design.matrices["variables"].T, strict=True))
+
+    def replicates(
+        self, fit: HasDraws, draws: Draws, block: Block, rng: np.random.Generator
+    ) -> dict[str, Float[np.ndarray, "draws rows"]]:
+        """One replicated row per draw and row, by variable, missing where the data are."""
+        drawn = fit.core.responses(draws, block, rng)
+        drawn = drawn * self.scaling.scale[:, None] + self.scaling.centre[:, None]
+        seen = block.designs.get("observed")
+        if seen is not None:
+            drawn[:, seen == 0.0] = np.nan
+        return {name: drawn[:, i] for i, name in enumerate(self.variables)}
+
+    def predictive(self, fit: AbstractFit, data: object, response: str | None) -> StudentMixture:
+        """Predictive distribution of one variable given the others of each row."""
+        return _predictive(self, fit, self.rows(data), response)
+
+    def predict(
+        self, fit: AbstractFit, data: object, kind: str, options: PredictionOptions
+    ) -> pd.Series | pd.DataFrame:
+        """Scores, reconstruction, imputation, density, or a variable given the others."""
+        rows = self.rows(data)
+        if options.response is not None:
+            one = _predictive(self, fit, rows, options.response)
+            return predict(one, rows.index, rows.complete, kind, options)
+        if kind in KINDS and kind not in ROW_KINDS:
+            raise DataError(
+                f"kind={kind!r} is of one variable given the others",
+                hint=f"name it: response={self.variables[0]!r}",
+            )
+        check_choice("kind", kind, ROW_KINDS)
+        for name in options.given():
+            why = f"kind={kind!r} of a whole row does not read {name}"
+            raise DataError(why, hint="leave it out")
+        if kind == "density":
+            return filled(np.exp(_log_density(self, fit, rows)), rows, "density")
+        return _of_rows(self, fit, rows, kind)
+
+    def log_density(self, fit: AbstractFit, data: object) -> pd.Series:
+        """Log predictive density of the observed values of each row."""
+        rows = self.rows(data)
+        return filled(_log_density(self, fit, rows), rows, "log_density")
+
+    def moments(self, fit: AbstractFit) -> tuple[pd.Series, pd.DataFrame]:
+        """Mean and covariance of a new row under the posterior: exact, not from draws."""
+        import pandas as pd
+
+        q, scale, names = fit.q, self.scaling.scale, list(self.variables)
+        mean = pd.Series(q.mean * scale + self.scaling.centre, names, name="mean")
+        return mean, pd.DataFrame(q.covariance * np.outer(scale, scale), names, names)
+
+    def effective(self, fit: AbstractFit) -> int:
+        """Number of components whose loadings rise above their uncertainty; see ``components``."""
+        return int(np.count_nonzero(fit.q.effective > 1.0))
+
+    def components(self, fit: AbstractFit, prob: float) -> pd.DataFrame:
+        """One row per component.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``norm`` of the mean loadings and ``variance``, the share of the predictive variance
+            that the component explains, both on the scale of the model; ``relevance``, the mean of
+            alpha, large where the component is not needed; ``signal``, the squared norm of the mean
+            loadings over the posterior variance of the loadings; ``effective``, whether the signal
+            is above one.
+        """
+        import pandas as pd
+
+        q = fit.q
+        squares = (q.loadings.mean[:, :-1] ** 2).sum(axis=0)
+        columns = {
+            "norm": np.sqrt(squares),
+            "variance": squares / np.trace(q.covariance),
+            "relevance": q.expected_relevance,
+            "signal": q.effective,
+            "effective": q.effective > 1.0,
+        }
+        return pd.DataFrame(columns, pd.RangeIndex(1, len(squares) + 1, name="component"))
+
+    def prior_table(self) -> pd.DataFrame:
+        """Priors of loadings, centre, noise and relevances, in the units of the data.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Index (part, term); ``prior`` in words, its ``centre`` and ``scale``.
+        """
+        priors, scaling = self.priors, self.scaling
+        words = f"Normal(0, sigma^2 / alpha), alpha ~ Gamma({priors.relevance_shape:g}, "
+        words += f"{priors.relevance_rate:g})"
+        typical = np.sqrt(priors.noise_rate / priors.noise_shape)
+        rows = [PriorRow("loadings", "", words, 0.0, np.nan)]
+        for name, centre, unit in zip(self.variables, scaling.centre, scaling.scale, strict=True):
+            spread = float(unit * typical / np.sqrt(priors.centre_precision))
+            student = f"Student t({2.0 * priors.noise_shape:g})"
+            rows.append(PriorRow("centre", name, student, float(centre), spread))
+        units = dict(zip(self.variables, scaling.scale, strict=True))
+        for name, unit in (units if self.scale else {"": scaling.scale[0]}).items():
+            rate = priors.noise_rate * unit * unit
+            gamma = f"1/sigma^2 ~ Gamma({priors.noise_shape:g}, {rate:.3g})"
+            rows.append(PriorRow("sigma", name, gamma, float(unit * typical), np.nan))
+        return prior_frame(rows)
+
+    def headings(self, fit: AbstractFit) -> dict[str, str]:
+        """Titles of the tables."""
+        return {"loadings": "loadings", "centre": "centre", "sigma": "noise"}
+
+    def notes(self, fit: AbstractFit) -> list[str]:
+        """Sentences about the number of components and missing values."""
+        n_effective = self.effective(fit)
+        said = [
+            f"{n_effective} of {self.n_components} components are effective: their loadings are "
+            "larger than their posterior sd.",
+        ]
+        if self.n_gaps:
+            n_values = self.design.matrices["variables"].size
+            said.append(
+                f"{self.n_gaps} of {n_values} values are missing; rows count with the others."
+            )
+        return said
+
+    def description(self) -> str:
+        """First line of what is printed of the model."""
+        scale = "each variable by its own" if self.scale else "all variables by one"
+        return f"Bayesian PCA, at most {self.n_components} components, scale: {scale}"
+
+
+def _number_of_components(given: int | None, matrix: Float[np.ndarray, "rows dims"]) -> int:
+    """The number asked for, or the largest there can be."""
+    n_rows, n_dims = matrix.shape
+    if n_dims < 2:
+        raise DataError("there is one variable only", hint="components need two or more")
+    if given is None:
+        return int(min(n_dims, n_rows)) - 1
+    check_count("n_components", given, most=n_dims - 1, what="that these variables can have")
+    check_count("n_components", given, most=n_rows - 1, what="that these rows can have")
+    return int(given)
+
+
+def principal_components_of(
+    scaling: Scaling, axes: PrincipalAxes, priors: PcaPriors, n_components: int
+) -> PrincipalComponents:
+    """Factor model with these priors."""
+    prior = PcaPrior(
+        float(priors.centre_precision),
+        float(priors.noise_shape),
+        float(priors.noise_rate),
+        float(priors.relevance_shape),
+        float(priors.relevance_rate),
+    )
+    return PrincipalComponents(prior, n_components, np.log(scaling.scale), axes, n_components)
+
+
+def _predictive(
+    model: BayesianPCA, fit: AbstractFit, rows: Rows, response: str | None
+) -> StudentMixture:
+    """One variable given the others of each row, whether it was observed or not.
+
+    Under q the mean and the variance are exact; the form of a Student t with the degrees of
+    freedom of the noise is an approximation, as products of loadings and scores are nearly normal
+    only.
+    """
+    if response is None:
+        raise DataError("response=None", hint=f"name a variable: response={model.variables[0]!r}")
+    check_choice("response", response, model.variables)
+    number = model.variables.index(response)
+    loadings, block = fit.q.loadings, without(model.block(rows), number)
+    latent = LatentPosterior.of(loadings, block)
+    dof = 2.0 * loadings.shape
+    scale = np.sqrt(latent.variance(loadings)[number] * (dof - 2.0) / dof)[None]
+    location = latent.fitted(loadings)[number][None]
+    one = StudentMixture(np.ones_like(location), location, scale, np.array([dof]))
+    return one.affine(float(model.scaling.centre[number]), float(model.scaling.scale[number]))
+
+
+def without(block: Block, variable: int) -> Block:
+    """The rows as if this variable had not been observed."""
+    t = block.designs["variables"].copy()
+    seen = block.designs.get("observed", np.ones_like(t)).copy()
+    t[variable], seen[variable] = 0.0, 0.0
+    return replace(block, designs={"variables": t, "observed": seen})
+
+
+def _of_rows(model: BayesianPCA, fit: AbstractFit, rows: Rows, kind: str) -> pd.DataFrame:
+    """Scores, their standard deviations, reconstruction or imputation."""
+    import pandas as pd
+
+    loadings = fit.q.loadings
+    latent = LatentPosterior.of(loadings, model.block(rows))
+    columns: pd.Index[Any] = pd.Index(model.variables)
+    if kind in ("scores", "scores-sd"):
+        columns = pd.RangeIndex(1, len(latent.mean) + 1, name="component")
+        sd = np.sqrt(np.diagonal(latent.covariance, axis1=1, axis2=2))[latent.patterns.number]
+        values = latent.mean.T if kind == "scores" else sd
+    else:
+        values = latent.fitted(loadings).T * model.scaling.scale + model.scaling.centre
+        if kind == "impute":
+            given = rows.matrices["variables"]
+            values = np.where(np.isnan(given), values, given)
+    table = np.full((len(rows.index), len(columns)), np.nan)
+    table[rows.complete] = values
+    return pd.DataFrame(table, index=rows.index, columns=columns)
+
+
+def _log_density(
+    model: BayesianPCA, fit: AbstractFit, rows: Rows
+) -> Float[np.ndarray, " complete"]:
+    """Log of the mean over draws of the density, the scores integrated out."""
+    n_draws, core = count(fit.draws), fit.core
+    pieces = [
+        logsumexp(core.log_lik(fit.draws, block), axis=0) - np.log(n_draws)
+        for block in chunks(core, InMemorySource((model.block(rows),)), n_draws)
+    ]
+    return np.concatenate(pieces)
+
+
+def warn_of_constants(matrix: Float[np.ndarray, "rows dims"], names: Sequence[str]) -> None:
+    """Warn of variables that never vary."""
+    constant = np.nanmax(matrix, axis=0) == np.nanmin(matrix, axis=0)
+    if constant.any():
+        listed = ", ".join(f"`{names[i]}`" for i in np.flatnonzero(constant).tolist())
+        warnings.warn(
+            f"constant variables tell nothing of the components, and are taken to have the noise "
+            f"of the others: {listed}",
+            DesignWarning,
+            stacklevel=4,
+        )

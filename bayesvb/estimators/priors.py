@@ -1,0 +1,289 @@
+"""Priors of the models, on the scale on which they work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from numbers import Real
+from typing import Any
+
+from bayesvb.errors import PriorError
+
+COEFFICIENT_UNITS = ("noise", "response")
+
+
+@dataclass(frozen=True)
+class Priors:
+    r"""Prior of a mixture of linear experts with a covariate-dependent gate.
+
+    All numbers refer to a response and to design columns with mean zero and standard deviation
+    one; ``model.prior_table()`` shows what they mean in the units of the data. The defaults are
+    weakly informative: an expert whose noise is 20 times smaller than the spread of the response
+    keeps it within 10 % with 100 rows, and a slope of 5 standard deviations per standard deviation
+    is kept within 1 %.
+
+    Attributes
+    ----------
+    coefficient_sd : float
+        Prior standard deviation of an expert's coefficient, in units of that expert's noise:
+        ``beta | sigma ~ N(0, (coefficient_sd * sigma)^2)``; see ``coefficients_in``.
+    noise_shape, noise_rate : float
+        ``1 / sigma^2 ~ Ga(noise_shape, noise_rate)``, rate in units of the response's variance.
+    gating_sd : float
+        Prior standard deviation of a slope of the gate's logits.
+    gating_intercept_sd : float
+        Prior standard deviation of an intercept of the gate's logits. Large values let
+        superfluous components empty themselves.
+    concentration : float
+        Dirichlet concentration of each weight, for ``gate="dirichlet"``.
+    coefficients_in : {"noise", "response"}
+        Units of ``coefficient_sd``. ``"response"`` makes an expert's coefficients independent of
+        its noise: ``beta ~ N(0, coefficient_sd^2)``, as in the logit stick-breaking literature.
+    even_sticks : bool
+        For ``gate="stick-breaking"``: prior means ``-log(K - k)`` of the intercepts, so that all
+        components weigh the same a priori. Without, the means are zero, as in the literature, and
+        each component weighs half of the one before.
+    standardize : bool
+        Whether columns and response are standardised at all. Without, every number above refers
+        to the data as they are.
+    dof : float or None
+        Degrees of freedom of ``family="student"``; None to learn them. Other families have none.
+
+    Raises
+    ------
+    PriorError
+        If a number is not positive and finite.
+
+    Examples
+    --------
+    >>> Priors(gating_sd=1.0).gating_sd
+    1.0
+    >>> Priors(noise_rate=0.0)
+    Traceback (most recent call last):
+    ...
+    bayesvb.errors.PriorError: noise_rate=0.0 must be a positive, finite number
+    hint: a small number such as 0.01 is nearly flat and still proper
+    """
+
+    coefficient_sd: float = 10.0
+    noise_shape: float = 0.5
+    noise_rate: float = 0.01
+    gating_sd: float = 1.5
+    gating_intercept_sd: float = 5.0
+    concentration: float = 1.0
+    coefficients_in: str = "noise"
+    even_sticks: bool = True
+    standardize: bool = True
+    dof: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.coefficients_in not in COEFFICIENT_UNITS:
+            known = " or ".join(map(repr, COEFFICIENT_UNITS))
+            raise PriorError(f"coefficients_in={self.coefficients_in!r} must be {known}")
+        check_numbers(self, optional=("dof",))
+
+
+@dataclass(frozen=True)
+class GaussianPriors:
+    """Prior of a mixture of Gaussians, for variables with mean zero and standard deviation one.
+
+    Attributes
+    ----------
+    mean_precision : float
+        Precision of a component's mean, in units of that component's precision: how many rows the
+        prior guess of zero is worth.
+    covariance_rows : float
+        Rows that the prior guess of a covariance is worth; degrees of freedom of the Wishart less
+        the number of variables plus one.
+    covariance_scale : float
+        Prior guess of a component's standard deviations.
+    concentration : float or None
+        Dirichlet concentration of each weight; None for one over the number of components, which
+        lets superfluous components empty themselves.
+    standardize : bool
+        Whether variables are standardised at all.
+
+    Raises
+    ------
+    PriorError
+        If a number is not positive and finite.
+
+    Examples
+    --------
+    >>> GaussianPriors().concentration is None
+    True
+    """
+
+    mean_precision: float = 0.05
+    covariance_rows: float = 2.0
+    covariance_scale: float = 0.3
+    concentration: float | None = None
+    standardize: bool = True
+
+    def __post_init__(self) -> None:
+        check_numbers(self, optional=("concentration",))
+
+
+@dataclass(frozen=True)
+class PcaPriors:
+    """Prior of a principal component analysis, for variables that are centred and scaled.
+
+    Attributes
+    ----------
+    centre_precision : float
+        Precision of the centre, in units of the noise precision: how many rows the prior guess of
+        zero is worth.
+    noise_shape, noise_rate : float
+        ``1 / sigma^2 ~ Ga(noise_shape, noise_rate)``, rate in units of the variables' variance.
+    relevance_shape, relevance_rate : float
+        ``alpha ~ Ga(relevance_shape, relevance_rate)`` of each component, whose loadings are
+        ``N(0, sigma^2 / alpha)``. Nearly flat, it lets superfluous components vanish.
+    standardize : bool
+        Whether variables are centred and scaled at all.
+
+    Raises
+    ------
+    PriorError
+        If a number is not positive and finite.
+
+    Examples
+    --------
+    >>> PcaPriors().centre_precision
+    0.001
+    """
+
+    centre_precision: float = 0.001
+    noise_shape: float = 0.01
+    noise_rate: float = 1e-8
+    relevance_shape: float = 0.01
+    relevance_rate: float = 0.001
+    standardize: bool = True
+
+    def __post_init__(self) -> None:
+        check_numbers(self)
+
+
+@dataclass(frozen=True)
+class NetworkPriors:
+    r"""Prior of a conditional mixture network, for columns with mean zero and unit variance.
+
+    The latent vector has no unit: its scale is the one on which these numbers make sense.
+
+    Attributes
+    ----------
+    coefficient_variance : float
+        Prior variance of an expert's coefficient, in units of the variance of that expert's latent
+        noise: ``A_ki | tau ~ N(0, coefficient_variance / tau)``. With many columns and few rows
+        0.1 to 1 predict better.
+    latent_shape, latent_rate : float
+        ``tau ~ Ga(latent_shape, latent_rate)``, the precision of latent noise.
+    gating_variance : float
+        Prior variance of a coefficient of the gate's sticks.
+    output_variance : float
+        Prior variance of a coefficient of the output layer; for numbers in units of the variance
+        of the response's noise.
+    noise_shape, noise_rate : float
+        For numbers: ``zeta ~ Ga(noise_shape, noise_rate)``, the precision of the response's noise,
+        rate in units of the response's variance.
+    even_sticks : bool
+        Prior means ``-log(K - k)`` of the intercepts of all sticks, so that experts and classes
+        weigh the same a priori. Without, the means are zero and each weighs half of the one before.
+    standardize : bool
+        Whether columns and numeric responses are standardised at all.
+
+    Raises
+    ------
+    PriorError
+        If a number is not positive and finite.
+
+    References
+    ----------
+    Heins et al. (2024), arXiv:2408.16429, section 4, whose intercepts have prior mean zero.
+
+    Examples
+    --------
+    >>> NetworkPriors(coefficient_variance=1.0).latent_shape
+    2.0
+    """
+
+    coefficient_variance: float = 10.0
+    latent_shape: float = 2.0
+    latent_rate: float = 1.0
+    gating_variance: float = 25.0
+    output_variance: float = 25.0
+    noise_shape: float = 0.5
+    noise_rate: float = 0.01
+    even_sticks: bool = True
+    standardize: bool = True
+
+    def __post_init__(self) -> None:
+        check_numbers(self)
+
+
+@dataclass(frozen=True)
+class NormalPriors:
+    """Prior of one Gaussian sample, for a response with mean zero and standard deviation one.
+
+    The defaults are worth a fiftieth of a row and less.
+
+    Attributes
+    ----------
+    mean_precision : float
+        Precision of the mean, in units of the precision of the response: how many rows the prior
+        guess of zero is worth.
+    noise_shape, noise_rate : float
+        ``1 / sigma^2 ~ Ga(noise_shape, noise_rate)``, rate in units of the response's variance.
+    standardize : bool
+        Whether the response is standardised at all.
+
+    Raises
+    ------
+    PriorError
+        If a number is not positive and finite.
+
+    Examples
+    --------
+    >>> NormalPriors(mean_precision=1.0).noise_shape
+    0.01
+    """
+
+    mean_precision: float = 0.01
+    noise_shape: float = 0.01
+    noise_rate: float = 0.01
+    standardize: bool = True
+
+    def __post_init__(self) -> None:
+        check_numbers(self)
+
+
+def check_numbers(priors: Any, *, optional: tuple[str, ...] = ()) -> None:
+    """Raise unless every number is positive and finite, and every switch a truth value.
+
+    Numbers of numpy become floats, which files can hold.
+    """
+    for field in fields(priors):
+        value = getattr(priors, field.name)
+        if isinstance(field.default, str):
+            continue
+        if isinstance(field.default, bool):
+            if not isinstance(value, bool):
+                raise PriorError(f"{field.name}={value!r} must be True or False")
+        elif value is None and field.name in optional:
+            continue
+        elif isinstance(value, bool) or not isinstance(value, Real):
+            raise PriorError(f"{field.name}={value!r} must be a number")
+        elif not 0.0 < float(value) < float("inf"):
+            raise PriorError(
+                f"{field.name}={value!r} must be a positive, finite number",
+                hint="a small number such as 0.01 is nearly flat and still proper",
+            )
+        elif not isinstance(value, int | float):
+            object.__setattr__(priors, field.name, float(value))
+
+
+def check_priors(priors: object, kind: type) -> None:
+    """Raise unless ``priors`` are of this class, or left out."""
+    if priors is not None and not isinstance(priors, kind):
+        raise PriorError(
+            f"priors={priors!r} are not {kind.__name__}",
+            hint=f"write priors=bayesvb.{kind.__name__}({fields(kind)[0].name}=...)",
+        )

@@ -1,0 +1,70 @@
+"""A model made again from what it says of itself: by a saved file, or with other options."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from bayesvb.errors import DesignWarning
+from bayesvb.estimators.base import AbstractEstimator
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def built(
+    kind: type[Any],
+    formula: str,
+    frame: pd.DataFrame,
+    *,
+    options: Mapping[str, Any],
+    complete: Bool[np.ndarray, " given"],
+    weights: Float[np.ndarray, " rows"] | None = None,
+) -> AbstractEstimator:
+    """A model of this class from its formula, the rows it used and what ``options()`` said.
+
+    Parameters
+    ----------
+    kind : type
+        Class of the model.
+    formula : str
+    frame : pandas.DataFrame
+        ``design.frame`` of the model.
+    options : mapping
+        ``model.options()``, and ``context`` if the formula needs one.
+    complete : ndarray of bool, shape (given,)
+        Rows of the data first given that are in the frame.
+    weights : ndarray, shape (rows,), optional
+        Case weights.
+    """
+    arguments = dict(options)
+    if "priors" in arguments:
+        arguments["priors"] = kind.prior_class(**arguments["priors"])
+    if weights is not None:
+        arguments["weights"] = weights
+    model = cast(AbstractEstimator, kind(formula, frame, **arguments))
+    return model.recalling(complete)
+
+
+def rebuilt(model: AbstractEstimator, **changes: object) -> AbstractEstimator:
+    """The model with other options, on the same rows; what its design warned of is not said again.
+
+    Raises
+    ------
+    DataError
+        If an option does not go with the data.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DesignWarning)
+        return built(
+            type(model),
+            model.formula.text,
+            model.design.frame,
+            options={**model.options(), "context": model.design.context, **changes},
+            complete=model.design.complete,
+            weights=model.weights,
+        )

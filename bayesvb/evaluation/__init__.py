@@ -1,0 +1,4 @@
+"""How well predictions fit observations: information criteria, calibration, scores.
+
+May import: errors, storage, data, distributions.
+"""

@@ -1,0 +1,257 @@
+"""Calibration of predictive distributions: PIT values, coverage, ECDF with its band."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.signal import fftconvolve
+from scipy.stats import binom, poisson
+
+from bayesvb.distributions.student_mixture import StudentMixture
+from bayesvb.errors import DataError
+from bayesvb.evaluation.crps import crps
+
+MOST_POINTS = 100
+"""Points at which the ECDF is compared; more make the band wider, not the picture clearer."""
+
+HALVINGS = 20
+"""Bisections of the logarithm of γ: it is then known to 1e-5, finer than the steps it makes."""
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """Share of the observations inside their central predictive intervals.
+
+    Parameters
+    ----------
+    prob : array, shape (probs,)
+        Probabilities of the intervals.
+    observed : array, shape (probs,)
+        Shares of the rows inside.
+    standard_error : array, shape (probs,)
+        Binomial standard error of the share if the distribution is right, sqrt(p (1 - p) / rows).
+    """
+
+    prob: Float[np.ndarray, " probs"]
+    observed: Float[np.ndarray, " probs"]
+    standard_error: Float[np.ndarray, " probs"]
+
+
+@dataclass(frozen=True)
+class PitEcdf:
+    """ECDF of the PIT values minus the uniform one, with a simultaneous band.
+
+    Parameters
+    ----------
+    points : array, shape (points,)
+        Values of the PIT, from 1/points to 1.
+    difference, lower, upper : array, shape (points,)
+        ECDF minus ``points``, and the band around 0 that uniform values leave nowhere with
+        probability ``prob`` (or slightly more: the counts are discrete).
+    prob : float
+        Probability of the band.
+    gamma : float
+        One minus the probability of the interval at each single point.
+    inside : bool
+        Whether the difference stays inside the band.
+    """
+
+    points: Float[np.ndarray, " points"]
+    difference: Float[np.ndarray, " points"]
+    lower: Float[np.ndarray, " points"]
+    upper: Float[np.ndarray, " points"]
+    prob: float
+    gamma: float
+    inside: bool
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """All that a report says about the calibration of one response.
+
+    Parameters
+    ----------
+    pit, crps : array, shape (rows,)
+        Probability integral transform, and CRPS in the units of the response.
+    coverage : Coverage
+    ecdf : PitEcdf
+    p_value : float
+        See `uniformity_p_value`.
+    """
+
+    pit: Float[np.ndarray, " rows"]
+    crps: Float[np.ndarray, " rows"]
+    coverage: Coverage
+    ecdf: PitEcdf
+    p_value: float
+
+
+def calibration(
+    distribution: StudentMixture,
+    observed: Float[np.ndarray, " rows"],
+    *,
+    probs: Sequence[float] = (0.5, 0.8, 0.9),
+    band: float = 0.95,
+) -> Calibration:
+    """Every measure of calibration of the distributions against the observed responses.
+
+    Raises
+    ------
+    DataError
+        If there is no row, or an observation is not finite.
+    """
+    pit = pit_values(distribution, observed)
+    return Calibration(
+        pit=pit,
+        crps=crps(distribution, observed),
+        coverage=coverage(pit, probs),
+        ecdf=pit_ecdf(pit, prob=band),
+        p_value=uniformity_p_value(pit),
+    )
+
+
+def pit_values(
+    distribution: StudentMixture, observed: Float[np.ndarray, " rows"]
+) -> Float[np.ndarray, " rows"]:
+    """Predictive probabilities of a value up to the observed one; uniform if calibrated."""
+    _check_finite("observed", observed)
+    return distribution.cdf(observed)
+
+
+def coverage(pit: Float[np.ndarray, " rows"], probs: Sequence[float] = (0.5, 0.8, 0.9)) -> Coverage:
+    """Coverage of the central intervals of probability ``probs``.
+
+    The central interval of probability p holds an observation if its PIT value is between
+    (1 - p) / 2 and (1 + p) / 2, so that no quantile is needed.
+
+    Examples
+    --------
+    >>> coverage(np.array([0.1, 0.4, 0.5, 0.7]), [0.5]).observed
+    array([0.75])
+    """
+    _check_finite("pit", pit)
+    prob = np.array(probs, dtype=np.float64)
+    bad = ~((prob > 0.0) & (prob < 1.0))
+    if bad.any():
+        raise DataError(f"probs = {prob[bad][0]:g} is not between 0 and 1", hint="write 0.9")
+    inside = np.abs(pit - 0.5) <= 0.5 * prob[:, None]
+    return Coverage(prob, inside.mean(axis=1), np.sqrt(prob * (1.0 - prob) / pit.size))
+
+
+def pit_ecdf(pit: Float[np.ndarray, " rows"], *, prob: float = 0.95) -> PitEcdf:
+    r"""Difference of the ECDF from the uniform one, with a band of simultaneous probability.
+
+    At each of min(rows, 100) equally spaced points z the count of values up to z is binomial, and
+    the band is its interval of probability 1 - γ. The γ for which uniform values stay inside at
+    all points with probability ``prob`` is found by bisection; that probability is exact, from
+    the recursion over the counts, so nothing is simulated and no seed is needed.
+
+    References
+    ----------
+    Säilynoja, Bürkner, Vehtari (2022), Graphical test for discrete uniformity and its
+    applications, Statistics and Computing 32:32, doi:10.1007/s11222-022-10090-6, section 2.2
+    (optimisation of γ).
+    """
+    if not 0.0 < prob < 1.0:
+        raise DataError(f"prob = {prob:g} is not between 0 and 1", hint="write 0.95 for 95 %")
+    counts, points = _counts(pit)
+    gamma = _simultaneous_gamma(pit.size, points, prob)
+    lower, upper = _band(gamma, pit.size, points)
+    return PitEcdf(
+        points=points,
+        difference=counts / pit.size - points,
+        lower=lower / pit.size - points,
+        upper=upper / pit.size - points,
+        prob=prob,
+        gamma=gamma,
+        inside=bool(((counts >= lower) & (counts <= upper)).all()),
+    )
+
+
+def uniformity_p_value(pit: Float[np.ndarray, " rows"]) -> float:
+    """Probability that uniform values stray from the diagonal at least as far as these.
+
+    Far is measured as in `pit_ecdf`: by the smallest binomial tail probability over the points.
+    The value is below 0.05 exactly when the ECDF leaves its band of 95 %, up to the steps of the
+    counts. PIT values of the rows to which the model was fitted are too regular: it is then
+    conservative.
+    """
+    counts, points = _counts(pit)
+    below = binom.cdf(counts, pit.size, points)
+    above = binom.sf(counts - 1, pit.size, points)
+    gamma = 2.0 * float(np.minimum(below, above).min())
+    if gamma == 0.0 or gamma >= 1.0:
+        return min(gamma, 1.0)
+    # strictly inside: the counts observed do not belong to the band
+    lower, upper = _band(gamma * (1.0 + 1e-9), pit.size, points)
+    strays = 1.0 - _stay_probability(lower, upper, pit.size, points)
+    # the point itself, and Bonferroni: where the difference from one has lost its digits
+    return float(np.clip(strays, 0.5 * gamma, min(points.size * gamma, 1.0)))
+
+
+def _counts(
+    pit: Float[np.ndarray, " rows"],
+) -> tuple[Int[np.ndarray, " points"], Float[np.ndarray, " points"]]:
+    """Numbers of values up to each of the equally spaced points."""
+    _check_finite("pit", pit)
+    n_points = min(pit.size, MOST_POINTS)
+    points = np.arange(1, n_points + 1) / n_points
+    return np.searchsorted(np.sort(pit), points, side="right"), points
+
+
+def _band(
+    gamma: float, rows: int, points: Float[np.ndarray, " points"]
+) -> tuple[Int[np.ndarray, " points"], Int[np.ndarray, " points"]]:
+    """Smallest and largest counts inside the binomial intervals of probability 1 - gamma."""
+    lower = binom.ppf(0.5 * gamma, rows, points)
+    upper = binom.isf(0.5 * gamma, rows, points)
+    return lower.astype(np.int64), upper.astype(np.int64)
+
+
+def _simultaneous_gamma(rows: int, points: Float[np.ndarray, " points"], prob: float) -> float:
+    """Largest γ with which uniform values stay inside at all points with probability prob."""
+    low, high = np.log((1.0 - prob) / points.size), 0.0  # Bonferroni's is always wide enough
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        band = _band(float(np.exp(middle)), rows, points)
+        if _stay_probability(*band, rows, points) >= prob:
+            low = middle
+        else:
+            high = middle
+    return float(np.exp(low))
+
+
+def _stay_probability(
+    lower: Int[np.ndarray, " points"],
+    upper: Int[np.ndarray, " points"],
+    rows: int,
+    points: Float[np.ndarray, " points"],
+) -> float:
+    """Probability that the counts of uniform values are inside at every point.
+
+    The counts are a Poisson process given that it ends at ``rows``; its independent steps make
+    the recursion a convolution.
+    """
+    if (lower > upper).any():
+        return 0.0
+    step = poisson.pmf(np.arange(rows + 1), rows / points.size)
+    inside, first = np.ones(1), 0
+    for low, high in zip(lower, upper, strict=True):
+        reached = fftconvolve(inside, step[: high - first + 1])
+        inside, first = reached[low - first : high - first + 1], low
+    return float(inside[0] / poisson.pmf(rows, rows))
+
+
+def _check_finite(name: str, values: Float[np.ndarray, " rows"]) -> None:
+    """Refuse no rows, and values that are not finite."""
+    if values.size == 0:
+        raise DataError(f"{name} is empty", hint="calibration needs at least one complete row")
+    (bad,) = np.nonzero(~np.isfinite(values))
+    if bad.size:
+        raise DataError(
+            f"{name}[{bad[0]}] = {values[bad[0]]} is not finite",
+            hint="give the complete rows only",
+        )

@@ -1,0 +1,108 @@
+"""Continuous ranked probability score of mixtures of Student t, by quadrature."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import expit, stdtr
+
+from bayesvb.distributions.student_mixture import StudentMixture
+from bayesvb.errors import DataError
+
+ROWS_PER_BLOCK = 512
+"""Rows whose CRPS is integrated together: arrays (nodes, experts, rows) of a few megabytes."""
+
+STEP, FARTHEST_NODE = 0.2, 3.0
+"""Spacing and end of the nodes in the double-exponential variable."""
+
+DIGITS, MOST_LOG = 25.0, 300.0
+"""What is left out of a tail, e⁻²⁵ of it, but never look beyond e³⁰⁰ scales."""
+
+
+def crps(
+    distribution: StudentMixture, observed: Float[np.ndarray, " rows"]
+) -> Float[np.ndarray, " rows"]:
+    r"""Continuous ranked probability score of each row, in the units of the response.
+
+    .. math:: \int_{-\infty}^{y} F(x)^2\, dx + \int_{y}^{\infty} (1 - F(x))^2\, dx
+
+    Integrated between the observation and the locations of the components by double-exponential
+    rules, whose nodes crowd where a narrow component makes its step. Measured on one to three
+    components with scales from 0.001 to 10: errors below 1e-4 of the value, typically 5e-6. With
+    a component of positive weight and ``dof <= 0.5`` the score is infinite.
+
+    Raises
+    ------
+    DataError
+        If an observation is not finite.
+
+    References
+    ----------
+    Gneiting, Raftery (2007), Strictly proper scoring rules, doi:10.1198/016214506000001437,
+    eq. 20. Takahasi, Mori (1974), Double exponential formulas for numerical integration,
+    doi:10.2977/prims/1195192451.
+    """
+    (bad,) = np.nonzero(~np.isfinite(observed))
+    if bad.size:
+        raise DataError(
+            f"observed[{bad[0]}] = {observed[bad[0]]} is not finite",
+            hint="give the complete rows only",
+        )
+    score = np.empty(observed.size)
+    for start in range(0, observed.size, ROWS_PER_BLOCK):
+        rows = slice(start, start + ROWS_PER_BLOCK)
+        block = StudentMixture(
+            distribution.weights[:, rows],
+            distribution.location[:, rows],
+            distribution.scale[:, rows],
+            distribution.dof,
+        )
+        score[rows] = _crps_of_block(block, observed[rows])
+    heavy = distribution.weights[distribution.dof <= 0.5] > 0.0
+    return np.asarray(np.where(heavy.any(axis=0), np.inf, score))
+
+
+def _crps_of_block(
+    mixture: StudentMixture, observed: Float[np.ndarray, " rows"]
+) -> Float[np.ndarray, " rows"]:
+    """Sum of the integrals between the sorted breaks, and of the two tails."""
+    breaks = np.sort(np.concatenate([mixture.location, observed[None]]), axis=0)
+    unit = np.where(mixture.weights > 0.0, mixture.scale, 0.0).max(axis=0)
+    nodes, weights = _tail_rule(float(mixture.dof.min()))
+    score = unit * _squared_tails(mixture, breaks[0] - nodes * unit, 1.0, weights)
+    score += unit * _squared_tails(mixture, breaks[-1] + nodes * unit, -1.0, weights)
+    nodes, weights = _interval_rule()
+    for left, right in pairwise(breaks):
+        side = np.where(left >= observed, -1.0, 1.0)
+        width = right - left
+        score += width * _squared_tails(mixture, left + nodes * width, side, weights)
+    return np.asarray(score)
+
+
+def _squared_tails(
+    mixture: StudentMixture,
+    points: Float[np.ndarray, "nodes rows"],
+    side: Float[np.ndarray, " rows"] | float,
+    weights: Float[np.ndarray, " nodes"],
+) -> Float[np.ndarray, " rows"]:
+    """Weighted sum over the nodes of F² (side 1) or of (1 - F)² (side -1)."""
+    z = side * (points[:, None] - mixture.location) / mixture.scale
+    tail = (mixture.weights * stdtr(mixture.dof[:, None], z)).sum(axis=1)
+    return np.asarray(weights @ tail**2)
+
+
+def _interval_rule() -> tuple[Float[np.ndarray, "nodes 1"], Float[np.ndarray, " nodes"]]:
+    """Nodes and weights of the tanh-sinh rule on the interval from 0 to 1."""
+    v = np.arange(-FARTHEST_NODE, FARTHEST_NODE + STEP / 2, STEP)
+    u = 0.5 * np.pi * np.sinh(v)
+    return expit(2.0 * u)[:, None], STEP * 0.25 * np.pi * np.cosh(v) / np.cosh(u) ** 2
+
+
+def _tail_rule(dof: float) -> tuple[Float[np.ndarray, "nodes 1"], Float[np.ndarray, " nodes"]]:
+    """Nodes and weights of the exp-sinh rule from 0 to infinity, for squares of tails x⁻ᵈᵒᶠ."""
+    log_farthest = 2.5 + DIGITS / max(2.0 * dof - 1.0, DIGITS / MOST_LOG)
+    v = np.arange(-FARTHEST_NODE - 0.5, np.arcsinh(log_farthest / (0.5 * np.pi)) + STEP, STEP)
+    x = np.exp(0.5 * np.pi * np.sinh(v))
+    return x[:, None], STEP * 0.5 * np.pi * np.cosh(v) * x

@@ -1,0 +1,284 @@
+"""ELPD results and their comparison, through the installed line of ArviZ."""
+
+from __future__ import annotations
+
+import importlib
+import math
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from bayesvb.data.case_weights import sum_and_error
+from bayesvb.errors import DataError
+from bayesvb.evaluation.stacking_weights import weighted_table
+from bayesvb.storage.arviz_objects import arviz_line, coordinate, import_arviz
+
+__all__ = ["Elpd", "compare", "elpd_data", "read_elpd"]
+
+WEIGHT = "case_weight"
+"""Coordinate of the rows' weights in ArviZ's results."""
+
+
+@dataclass(frozen=True)
+class Elpd:
+    """Expected log pointwise predictive density of one fit, in either line of ArviZ.
+
+    Attributes
+    ----------
+    kind : {"loo", "waic"}
+        The estimator.
+    pointwise : array
+        Expected log density of each row, counted once, in nats.
+    p : float
+        Effective number of parameters.
+    n_draws : int
+        Draws behind the estimate.
+    warning : bool
+        Whether the estimate of some row is unreliable.
+    pareto_k : array, optional
+        Pareto k of each row, only for LOO; NaN where the ratios are constant.
+    labels : pandas.Index, optional
+        Names of the rows.
+    weights : array, optional
+        Case weights: as many rows a row stands for.
+    """
+
+    kind: str
+    pointwise: Float[np.ndarray, " rows"]
+    p: float
+    n_draws: int
+    warning: bool
+    pareto_k: Float[np.ndarray, " rows"] | None = None
+    labels: pd.Index | None = None
+    weights: Float[np.ndarray, " rows"] | None = None
+
+    @property
+    def elpd(self) -> float:
+        """Sum over the rows, by weight."""
+        return sum_and_error(self.pointwise, self.weights)[0]
+
+    @property
+    def se(self) -> float:
+        """Standard error of the sum, sqrt(n) times the sd (n − 1) of the rows; NaN for one row."""
+        return sum_and_error(self.pointwise, self.weights)[1]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows that count."""
+        return self.pointwise.size if self.weights is None else int((self.weights > 0.0).sum())
+
+    @property
+    def by_folds(self) -> bool:
+        """Whether rows were left out a fold at a time: no ratios, so that every k is zero."""
+        return self.pareto_k is not None and not np.any(self.pareto_k)
+
+    @property
+    def good_k(self) -> float:
+        """Pareto k up to which this many draws suffice, min(1 − 1/log₁₀ S, 0.7)."""
+        return min(1 - 1 / math.log10(self.n_draws), 0.7)
+
+
+def elpd_data(result: Elpd) -> object:
+    """The result as the installed ArviZ's own ``ELPDData``, which ``az.compare`` takes.
+
+    Its standard error has n − 1 in the denominator in both lines, as ArviZ 1.x and R's loo have;
+    ``az.loo`` of ArviZ 0.23 divides by n. A weighted row has its weight times its density, and the
+    weight as a coordinate.
+    """
+    xr = importlib.import_module("xarray")
+    n = result.pointwise.size
+    rows = coordinate(pd.RangeIndex(n) if result.labels is None else result.labels)
+    coords: dict[str, Any] = {"obs_id": rows}
+    total = result.pointwise
+    if result.weights is not None:
+        coords, total = coords | {WEIGHT: ("obs_id", result.weights)}, total * result.weights
+    pointwise, pareto_k = (
+        None if values is None else xr.DataArray(values, coords, "obs_id", name)
+        for values, name in ((total, f"{result.kind}_i"), (result.pareto_k, "pareto_k"))
+    )
+    make = _elpd_data_0 if arviz_line() == 0 else _elpd_data_1
+    return make(result, pointwise, pareto_k)
+
+
+def read_elpd(obj: object, name: str = "result") -> Elpd:
+    """The numbers in an ArviZ ``ELPDData`` of the installed line.
+
+    Raises
+    ------
+    DataError
+        If it is no pointwise LOO or WAIC result on the log scale; the message calls it `name`.
+    """
+    kind, data = _kind(obj), cast(Any, obj)
+    if kind is None:
+        raise DataError(
+            f"{name!r} is a {type(obj).__name__}, not a LOO or WAIC result",
+            hint="give what fit.loo() or fit.waic() returns",
+        )
+    old = arviz_line() == 0
+    pointwise = data.get(f"{kind}_i") if old else data.elpd_i
+    if pointwise is None or data.scale != "log":
+        raise DataError(
+            f"{name!r} has scale {data.scale!r} and {'no' if pointwise is None else 'its'} "
+            "pointwise values",
+            hint="compute it with pointwise=True on the log scale",
+        )
+    pareto_k = data.get("pareto_k") if old else data.pareto_k
+    values, weights = np.asarray(pointwise, dtype=float).ravel(), None
+    if WEIGHT in getattr(pointwise, "coords", ()):
+        weights = np.asarray(pointwise[WEIGHT], dtype=float)
+        values = np.divide(values, weights, out=np.zeros_like(values), where=weights > 0.0)
+    return Elpd(
+        kind=kind,
+        pointwise=values,
+        p=float(data[f"p_{kind}"] if old else data.p),
+        n_draws=int(data.n_samples),
+        warning=bool(data.warning),
+        pareto_k=None if pareto_k is None else np.asarray(pareto_k, dtype=float).ravel(),
+        weights=weights,
+    )
+
+
+def compare(results: Mapping[str, object]) -> pd.DataFrame:
+    """Fits ranked by expected log predictive density: ``az.compare``, alike in both lines.
+
+    Parameters
+    ----------
+    results : mapping
+        Name to the LOO or WAIC result of a fit; all of one kind, on the same rows.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Index ``name``, best fit first, ties in the order given. Columns ``rank`` (0 is the best),
+        ``elpd``, ``se``, ``p``, ``elpd_diff`` (elpd minus that of the best fit: zero or
+        negative), ``dse`` (its standard error, with n in the denominator as in ArviZ),
+        ``weight`` (stacking) and ``warning``. Nothing is rounded.
+
+    Raises
+    ------
+    DataError
+        If there is nothing to compare, or the results differ in kind, number of rows or weights.
+
+    References
+    ----------
+    Yao, Vehtari, Simpson, Gelman (2018), Using stacking to average Bayesian predictive
+    distributions, Bayesian Analysis 13(3), doi:10.1214/17-BA1091, equation (4).
+    """
+    elpds = {name: read_elpd(result, name) for name, result in results.items()}
+    _check_comparable(elpds)
+    order = sorted(elpds, key=lambda name: -elpds[name].elpd)
+    ranked = {name: elpds[name] for name in order}
+    weights = elpds[order[0]].weights
+    if weights is None:
+        table = _az_compare(ranked).loc[order]
+    else:
+        table = weighted_table({name: one.pointwise for name, one in ranked.items()}, weights)
+    columns = {
+        "rank": range(len(order)),
+        "elpd": [elpds[name].elpd for name in order],
+        "se": [elpds[name].se for name in order],
+        "p": [elpds[name].p for name in order],
+        "elpd_diff": -table["elpd_diff"].abs().to_numpy() + 0.0,
+        "dse": table["dse"].to_numpy(),
+        "weight": table["weight"].to_numpy(),
+        "warning": [elpds[name].warning for name in order],
+    }
+    return pd.DataFrame(columns, index=pd.Index(order, name="name"))
+
+
+def _elpd_data_0(result: Elpd, pointwise: object, pareto_k: object) -> object:
+    """ELPDData of ArviZ 0.23, a Series whose first label says the kind."""
+    kind = result.kind
+    fields: dict[str, object] = {
+        f"elpd_{kind}": result.elpd,
+        "se": result.se,
+        f"p_{kind}": result.p,
+        "n_samples": result.n_draws,
+        "n_data_points": result.n_rows,
+        "warning": result.warning,
+        f"{kind}_i": pointwise,
+    }
+    if kind == "loo":
+        fields |= {"pareto_k": pareto_k, "scale": "log", "good_k": result.good_k}
+    else:
+        fields["scale"] = "log"
+    import_arviz()
+    module = importlib.import_module("arviz.stats.stats_utils")
+    return cast(object, module.ELPDData(data=list(fields.values()), index=list(fields)))
+
+
+def _elpd_data_1(result: Elpd, pointwise: object, pareto_k: object) -> object:
+    """ELPDData of ArviZ 1.x, a dataclass for each kind."""
+    loo = result.kind == "loo"
+    make = importlib.import_module("arviz_stats.utils").ELPDDataLOO if loo else _waic_class()
+    made: object = make(
+        elpd=result.elpd,
+        se=result.se,
+        p=result.p,
+        n_samples=result.n_draws,
+        n_data_points=result.n_rows,
+        scale="log",
+        warning=result.warning,
+        good_k=result.good_k if loo else None,
+        elpd_i=cast(Any, pointwise).rename("elpd_i"),
+        pareto_k=pareto_k,
+    )
+    return made
+
+
+@cache
+def _waic_class() -> Any:
+    """The class that ArviZ 1.x lacks: the base, with WAIC as the name of the estimator."""
+    base = importlib.import_module("arviz_stats.utils").ELPDData
+    return type("ELPDDataWAIC", (base,), {"_kind": "waic", "_display_kind": "waic"})
+
+
+def _kind(obj: object) -> str | None:
+    """The estimator behind an ELPDData of the installed line, None for anything else."""
+    if type(obj).__name__ == "ELPDData" and isinstance(obj, pd.Series):
+        kind = str(obj.index[0]).removeprefix("elpd_")
+    else:
+        kind = getattr(obj, "kind", None) or ""
+    return kind if kind in ("loo", "waic") and hasattr(obj, "n_data_points") else None
+
+
+def _check_comparable(elpds: Mapping[str, Elpd]) -> None:
+    """Refuse what has no common scale."""
+    if not elpds:
+        raise DataError("there is nothing to compare", hint="give {name: fit.loo(), ...}")
+    kinds = {name: elpd.kind for name, elpd in elpds.items()}
+    if len(set(kinds.values())) > 1:
+        raise DataError(f"the results mix estimators: {kinds}", hint="use loo for all of them")
+    rows = {name: elpd.pointwise.size for name, elpd in elpds.items()}
+    if len(set(rows.values())) > 1:
+        raise DataError(
+            f"the results are of different numbers of rows: {rows}",
+            hint="fit all models to the same rows: leave out incomplete ones beforehand",
+        )
+    (name, first), *others = ((name, elpd.weights) for name, elpd in elpds.items())
+    for other, weights in others:
+        if not np.array_equal(1.0 if first is None else first, 1.0 if weights is None else weights):
+            raise DataError(
+                f"the rows of {name!r} and {other!r} have different weights",
+                hint="fit all models with the same weights",
+            )
+
+
+def _az_compare(elpds: Mapping[str, Elpd]) -> pd.DataFrame:
+    """ArviZ's table; a row's best density is set to one, lest exp() underflow in the stacking."""
+    best = np.max([elpd.pointwise for elpd in elpds.values()], axis=0)
+    inputs = {
+        name: elpd_data(replace(elpd, pointwise=elpd.pointwise - best))
+        for name, elpd in elpds.items()
+    }
+    options = {} if arviz_line() == 0 else {"round_to": "none"}
+    with warnings.catch_warnings():  # ArviZ 0.23 writes rows of mixed type, which pandas 3.1 notes
+        warnings.simplefilter("ignore", DeprecationWarning)
+        warnings.simplefilter("ignore", FutureWarning)
+        return cast(pd.DataFrame, import_arviz().compare(inputs, **options))

@@ -1,0 +1,92 @@
+"""Comparison and stacking of fits whose rows have weights, which ArviZ does not know."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+from scipy.optimize import minimize
+
+from bayesvb.data.case_weights import sum_and_error
+
+
+def weighted_table(
+    pointwise: Mapping[str, Float[np.ndarray, " rows"]], weights: Float[np.ndarray, " rows"]
+) -> pd.DataFrame:
+    """What ArviZ's table has of it if a row of weight w were w rows.
+
+    Parameters
+    ----------
+    pointwise : mapping of str to ndarray, shape (rows,)
+        Log densities of the rows, the best fit first.
+    weights : ndarray, shape (rows,)
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns elpd_diff, dse and weight, one row per fit.
+    """
+    density = np.stack(list(pointwise.values()))
+    found = [sum_and_error(one, weights, ddof=0) for one in density - density[0]]
+    columns = {
+        "elpd_diff": [difference for difference, _ in found],
+        "dse": [error for _, error in found],
+        "weight": stacking_weights(density, weights),
+    }
+    return pd.DataFrame(columns, index=pd.Index(pointwise, name="name"))
+
+
+def stacking_weights(
+    log_density: Float[np.ndarray, "members rows"],
+    row_weights: Float[np.ndarray, " rows"] | None = None,
+) -> Float[np.ndarray, " members"]:
+    r"""Weights of the mixture of predictive distributions with the largest held-out density.
+
+    .. math:: \max_w \sum_n \log \sum_s w_s p_s(y_n \mid y_{-n}), \quad w \ge 0, \sum_s w_s = 1.
+
+    The problem is concave.
+
+    Parameters
+    ----------
+    log_density : ndarray, shape (members, rows)
+        Held-out log density of each row under each member.
+    row_weights : ndarray, shape (rows,), optional
+        Case weights.
+
+    Returns
+    -------
+    ndarray, shape (members,)
+
+    References
+    ----------
+    Yao, Vehtari, Simpson, Gelman (2018), Using stacking to average Bayesian predictive
+    distributions, Bayesian Analysis 13(3), doi:10.1214/17-BA1091, eq. 4.
+
+    Examples
+    --------
+    >>> stacking_weights(np.log([[0.5, 0.5], [0.1, 0.1]])).round(3).tolist()
+    [1.0, 0.0]
+    """
+    n_members = len(log_density)
+    density = np.exp(log_density - log_density.max(axis=0))
+    share = np.ones(density.shape[1]) if row_weights is None else row_weights
+    share = share / share.sum()
+
+    def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
+        mixed = np.maximum(weights @ density, np.finfo(float).tiny)
+        return -float(share @ np.log(mixed)), -(density @ (share / mixed))
+
+    even = np.full(n_members, 1.0 / n_members)
+    found = minimize(
+        loss,
+        even,
+        jac=True,
+        method="SLSQP",
+        bounds=[(0.0, 1.0)] * n_members,
+        constraints={"type": "eq", "fun": lambda w: w.sum() - 1.0, "jac": np.ones_like},
+        options={"maxiter": 1000, "ftol": 1e-12},
+    )
+    weights = np.clip(found.x, 0.0, None)
+    return np.asarray(weights / weights.sum())

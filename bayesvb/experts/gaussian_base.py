@@ -1,0 +1,194 @@
+"""Gaussian experts: what mixtures of vectors share, whatever the form of the covariances.
+
+The log density of a Gaussian is a polynomial in the row. Its expectation for all experts and rows
+is therefore one matrix product with the row's own values and one with its products; the sums that
+a pass leaves behind are the same two products the other way round.
+"""
+
+from __future__ import annotations
+
+import abc
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from bayesvb.data.blocks import Block
+from bayesvb.data.statistics import SufficientStats
+from bayesvb.distributions.multivariate_student import AbstractJointStudent
+from bayesvb.distributions.student_mixture import StudentMixture
+from bayesvb.experts.base import AbstractExperts
+from bayesvb.numerics.special import LOG_2PI
+from bayesvb.variational.local import AbstractLocalPosterior, Draws
+
+PosteriorT = TypeVar("PosteriorT")
+
+
+@dataclass(frozen=True)
+class GaussianStats(SufficientStats):
+    """Weighted sums over rows, per expert.
+
+    Attributes
+    ----------
+    weight : ndarray, shape (experts,)
+        Sum of the responsibilities.
+    x : ndarray, shape (experts, dims)
+        Sum of ``x``.
+    xx : ndarray, shape (experts, products)
+        Sum of the products that the form of the covariance needs: ``x x'`` packed, or squares.
+    """
+
+    weight: Float[np.ndarray, " experts"]
+    x: Float[np.ndarray, "experts dims"]
+    xx: Float[np.ndarray, "experts products"]
+
+
+@dataclass(frozen=True)
+class GaussianLocalPosterior(AbstractLocalPosterior):
+    """Expected log likelihood of these rows under every expert, and what statistics are made of."""
+
+    expected_log_density: Float[np.ndarray, "experts rows"]
+    x: Float[np.ndarray, "dims rows"]
+    products: Float[np.ndarray, "products rows"]
+
+    def sufficient_stats(
+        self, responsibilities: Float[np.ndarray, "experts rows"]
+    ) -> GaussianStats:
+        """Sums weighted by the responsibilities."""
+        return _sums(responsibilities, self.x, self.products)
+
+
+class AbstractGaussianExperts(AbstractExperts[PosteriorT, GaussianStats], Generic[PosteriorT]):
+    r"""``x ~ N(mu_k, Lambda_k^-1)``, conjugate prior shared by all experts.
+
+    The variables are ``block.designs["variables"]``; there is no response. Rounding of the
+    polynomial is relative to ``E[m' Lambda m]``: data should be centred and of unit size, and the
+    prior keeps a component from being narrower than ``sqrt(scatter / rows)``.
+
+    Parameters that are drawn: ``mean`` (draws, experts, dims) and ``precision``, in the shape of
+    the covariance's form.
+
+    References
+    ----------
+    Bishop (2006), Pattern Recognition and Machine Learning, section 10.2.
+    """
+
+    @abc.abstractmethod
+    def products(self, x: Float[np.ndarray, "dims rows"]) -> Float[np.ndarray, "products rows"]:
+        """Products of the variables that enter the log density."""
+
+    @abc.abstractmethod
+    def expected(
+        self, posterior: PosteriorT
+    ) -> tuple[
+        Float[np.ndarray, "experts dims"],
+        Float[np.ndarray, "experts dims *form"],
+        Float[np.ndarray, " experts"],
+    ]:
+        """Mean, ``E[Lambda]``, and ``E[log |Lambda|]`` less the spread of the mean (D / beta)."""
+
+    @abc.abstractmethod
+    def slopes(
+        self,
+        mean: Float[np.ndarray, "*batch dims"],
+        precision: Float[np.ndarray, "..."],
+    ) -> tuple[Float[np.ndarray, "*batch dims"], Float[np.ndarray, "*batch products"]]:
+        """Coefficients of ``x`` and of its products in the exponent of the density."""
+
+    @abc.abstractmethod
+    def log_det(
+        self, precision: Float[np.ndarray, "draws experts dims *form"]
+    ) -> Float[np.ndarray, "draws experts"]:
+        """Log-determinants of drawn precisions."""
+
+    @abc.abstractmethod
+    def covariances(self, draws: Draws) -> Float[np.ndarray, "draws experts dims dims"]:
+        """Covariance matrices of drawn experts."""
+
+    @abc.abstractmethod
+    def joint_predictive(
+        self, posterior: PosteriorT, weights: Float[np.ndarray, " experts"]
+    ) -> AbstractJointStudent:
+        """Predictive distribution of a row, for these expected weights."""
+
+    def local(self, posterior: PosteriorT, block: Block) -> GaussianLocalPosterior:
+        r"""``E log N(x | mu_k, Lambda_k^-1)`` (Bishop 2006, eqs 10.46, 10.64 and 10.65)."""
+        x = block.designs["variables"]
+        products = self.products(x)
+        return GaussianLocalPosterior(
+            self._terms(*self.expected(posterior), x, products), x, products
+        )
+
+    def _terms(
+        self,
+        mean: Float[np.ndarray, "*batch dims"],
+        precision: Float[np.ndarray, "..."],
+        log_det: Float[np.ndarray, "*batch"],
+        x: Float[np.ndarray, "dims rows"],
+        products: Float[np.ndarray, "products rows"],
+    ) -> Float[np.ndarray, "*batch rows"]:
+        """Log densities as polynomials of the rows."""
+        linear, square = self.slopes(mean, precision)
+        constant = 0.5 * (log_det - len(x) * LOG_2PI - (mean * linear).sum(axis=-1))
+        terms: Float[np.ndarray, "*batch rows"] = square @ products
+        terms += linear @ x
+        terms += constant[..., None]
+        return terms
+
+    def partition_stats(
+        self, responsibilities: Float[np.ndarray, "experts rows"], block: Block
+    ) -> GaussianStats:
+        """Sums weighted by the responsibilities."""
+        x = block.designs["variables"]
+        return _sums(responsibilities, x, self.products(x))
+
+    def predictive(
+        self,
+        posterior: PosteriorT,
+        weights: Float[np.ndarray, "experts rows"],
+        block: Block,
+        response: int,
+    ) -> StudentMixture:
+        """Predictive distribution of one variable by itself, for every row."""
+        n_experts = len(self.expected(posterior)[2])
+        even = np.full(n_experts, 1.0 / n_experts)
+        one = self.joint_predictive(posterior, even).marginal(response)
+        shape = (n_experts, block.n_rows)
+        location, scale = np.broadcast_to(one.location, shape), np.broadcast_to(one.scale, shape)
+        return StudentMixture(weights, location, scale, one.dof)
+
+    def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
+        """Log likelihood of each row under each drawn expert."""
+        x, precision = block.designs["variables"], draws["precision"]
+        return self._terms(draws["mean"], precision, self.log_det(precision), x, self.products(x))
+
+    def responses(
+        self,
+        draws: Draws,
+        chosen: Int[np.ndarray, "draws rows"],
+        block: Block,
+        rng: np.random.Generator,
+    ) -> Float[np.ndarray, "draws dims rows"]:
+        """One row per draw and row of the block, from the chosen expert."""
+        n_draws, n_experts, n_dims = draws["mean"].shape
+        noise = rng.standard_normal((n_draws, n_dims, chosen.shape[1]))
+        root = np.linalg.cholesky(self.covariances(draws))
+        result = np.empty_like(noise)
+        for k in range(n_experts):
+            drawn = draws["mean"][:, k, :, None] + root[:, k] @ noise
+            np.copyto(result, drawn, where=(chosen == k)[:, None, :])
+        return result
+
+    def permuted(self, order: list[int], stats: GaussianStats) -> GaussianStats:
+        """Statistics after a new labelling."""
+        return GaussianStats(stats.weight[order], stats.x[order], stats.xx[order])
+
+
+def _sums(
+    responsibilities: Float[np.ndarray, "experts rows"],
+    x: Float[np.ndarray, "dims rows"],
+    products: Float[np.ndarray, "products rows"],
+) -> GaussianStats:
+    weight = responsibilities.sum(axis=1)
+    return GaussianStats(weight, responsibilities @ x.T, responsibilities @ products.T)

@@ -1,0 +1,114 @@
+"""Gaussian experts with diagonal covariance matrices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.distributions.multivariate_student import IndependentStudents
+from bayesvb.experts.gaussian_base import AbstractGaussianExperts, GaussianStats
+from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
+from bayesvb.variational.local import Draws
+
+
+@dataclass(frozen=True)
+class DiagonalGaussianExperts(AbstractGaussianExperts[MatrixNormalGamma]):
+    r"""``x_i ~ N(mu_ki, 1 / tau_ki)``, independent variables with normal-gamma priors.
+
+    The factor is that of a regression of all variables on one term that is always one: the scaled
+    precision of its coefficients is the weight of the component, ``beta_k = beta_0 + N_k``.
+
+    References
+    ----------
+    Bishop (2006), sections 2.3.6 and 10.2.
+    """
+
+    prior: MatrixNormalGamma
+
+    @classmethod
+    def from_prior(
+        cls,
+        mean: Float[np.ndarray, " dims"],
+        mean_precision: float,
+        dof: float,
+        scatter: Float[np.ndarray, "dims dims"],
+    ) -> DiagonalGaussianExperts:
+        """Experts whose means and variances have the marginal priors of a normal-Wishart.
+
+        Under a Wishart a single variance is inverse gamma with shape ``(dof + 1 - dims) / 2`` and
+        rate ``scatter_ii / 2``.
+        """
+        shape, rate = 0.5 * (dof + 1.0 - len(mean)), 0.5 * np.diagonal(scatter)
+        if not (shape > 0.0 and mean_precision > 0.0 and (rate > 0.0).all()):
+            raise np.linalg.LinAlgError(
+                f"mean_precision and scatter must be positive and dof more than {len(mean) - 1}"
+            )
+        weight = np.full((1, 1), float(mean_precision))
+        return cls(MatrixNormalGamma.prior(mean[:, None], weight, shape, rate))
+
+    def products(self, x: Float[np.ndarray, "dims rows"]) -> Float[np.ndarray, "products rows"]:
+        """Squares of the variables."""
+        return np.asarray(x * x)
+
+    def expected(
+        self, posterior: MatrixNormalGamma
+    ) -> tuple[
+        Float[np.ndarray, "experts dims"],
+        Float[np.ndarray, "experts dims"],
+        Float[np.ndarray, " experts"],
+    ]:
+        """Mean, ``E[tau]`` and ``sum_i E[log tau_i] - D / beta``."""
+        mean = posterior.mean[..., 0]
+        spread = mean.shape[-1] * posterior.covariance[..., 0, 0]
+        log_det = posterior.expected_log_precision.sum(axis=-1) - spread
+        return mean, posterior.expected_precision, log_det
+
+    def slopes(
+        self, mean: Float[np.ndarray, "*batch dims"], precision: Float[np.ndarray, "*batch dims"]
+    ) -> tuple[Float[np.ndarray, "*batch dims"], Float[np.ndarray, "*batch products"]]:
+        """Coefficients of ``x`` and of its squares in the exponent."""
+        return precision * mean, -0.5 * precision
+
+    def log_det(
+        self, precision: Float[np.ndarray, "draws experts dims"]
+    ) -> Float[np.ndarray, "draws experts"]:
+        """Log-determinants of drawn precisions."""
+        return np.asarray(np.log(precision).sum(axis=-1))
+
+    def update(self, stats: GaussianStats) -> MatrixNormalGamma:
+        """Exact coordinate update of every expert."""
+        ones = stats.weight[:, None, None]
+        return self.prior.posterior(stats.weight, ones, stats.x[:, :, None], stats.xx)
+
+    def kl(self, posterior: MatrixNormalGamma) -> float:
+        """``KL(posterior || prior)``, summed over experts."""
+        return posterior.kl(self.prior)
+
+    def draws(self, posterior: MatrixNormalGamma, n: int, rng: np.random.Generator) -> Draws:
+        """``mean`` and ``precision``, both (draws, experts, dims)."""
+        mean, precision = posterior.draws(n, rng)
+        return {"mean": mean[..., 0], "precision": precision}
+
+    def covariances(self, draws: Draws) -> Float[np.ndarray, "draws experts dims dims"]:
+        """Covariance matrices of drawn experts."""
+        precision = draws["precision"]
+        return np.asarray(np.eye(precision.shape[-1]) / precision[..., None, :])
+
+    def log_density(
+        self, posterior: MatrixNormalGamma | None, draws: Draws
+    ) -> Float[np.ndarray, " draws"]:
+        """Log density of each draw under the posterior, or under the prior (None)."""
+        factor = posterior or self.prior
+        density = factor.log_density(draws["mean"][..., None], draws["precision"])
+        return np.asarray(density.sum(axis=(1, 2)))
+
+    def joint_predictive(
+        self, posterior: MatrixNormalGamma, weights: Float[np.ndarray, " experts"]
+    ) -> IndependentStudents:
+        """Mixture of products of Student t."""
+        variance = posterior.rate / posterior.shape[:, None] * (1.0 + posterior.covariance[:, 0])
+        return IndependentStudents(
+            weights, posterior.mean[..., 0], np.sqrt(variance), 2.0 * posterior.shape
+        )

@@ -1,0 +1,96 @@
+"""Gaussian experts with full covariance matrices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.distributions.multivariate_student import JointStudent
+from bayesvb.experts.gaussian_base import AbstractGaussianExperts, GaussianStats
+from bayesvb.factors.normal_wishart import NormalWishart
+from bayesvb.numerics.linalg import inverse_and_log_det, products, quadratic_weights, times, unpack
+from bayesvb.variational.local import Draws
+
+
+@dataclass(frozen=True)
+class FullGaussianExperts(AbstractGaussianExperts[NormalWishart]):
+    r"""``x ~ N(mu_k, Lambda_k^-1)`` with a normal-Wishart prior.
+
+    References
+    ----------
+    Bishop (2006), section 10.2, eqs 10.59 to 10.65; the degrees of freedom are ``nu_0 + N_k``.
+    """
+
+    prior: NormalWishart
+
+    @classmethod
+    def from_prior(
+        cls,
+        mean: Float[np.ndarray, " dims"],
+        mean_precision: float,
+        dof: float,
+        scatter: Float[np.ndarray, "dims dims"],
+    ) -> FullGaussianExperts:
+        """Experts with this normal-Wishart prior."""
+        return cls(NormalWishart.prior(mean, mean_precision, dof, scatter))
+
+    def products(self, x: Float[np.ndarray, "dims rows"]) -> Float[np.ndarray, "products rows"]:
+        """All distinct products of two variables."""
+        return products(x)
+
+    def expected(
+        self, posterior: NormalWishart
+    ) -> tuple[
+        Float[np.ndarray, "experts dims"],
+        Float[np.ndarray, "experts dims dims"],
+        Float[np.ndarray, " experts"],
+    ]:
+        """Mean, ``nu W`` and ``E[log |Lambda|] - D / beta``."""
+        log_det = posterior.expected_log_det - posterior.n_dims / posterior.mean_precision
+        return posterior.mean, posterior.expected_precision, log_det
+
+    def slopes(
+        self,
+        mean: Float[np.ndarray, "*batch dims"],
+        precision: Float[np.ndarray, "*batch dims dims"],
+    ) -> tuple[Float[np.ndarray, "*batch dims"], Float[np.ndarray, "*batch products"]]:
+        """Coefficients of ``x`` and of its products in the exponent."""
+        return times(precision, mean), -0.5 * quadratic_weights(precision)
+
+    def log_det(
+        self, precision: Float[np.ndarray, "draws experts dims dims"]
+    ) -> Float[np.ndarray, "draws experts"]:
+        """Log-determinants of drawn precisions."""
+        return np.asarray(np.linalg.slogdet(precision).logabsdet)
+
+    def update(self, stats: GaussianStats) -> NormalWishart:
+        """Exact coordinate update of every expert."""
+        return self.prior.posterior(stats.weight, stats.x, unpack(stats.xx))
+
+    def kl(self, posterior: NormalWishart) -> float:
+        """``KL(posterior || prior)``, summed over experts."""
+        return posterior.kl(self.prior)
+
+    def draws(self, posterior: NormalWishart, n: int, rng: np.random.Generator) -> Draws:
+        """``mean`` (draws, experts, dims) and ``precision`` (draws, experts, dims, dims)."""
+        mean, precision = posterior.draws(n, rng)
+        return {"mean": mean, "precision": precision}
+
+    def covariances(self, draws: Draws) -> Float[np.ndarray, "draws experts dims dims"]:
+        """Covariance matrices of drawn experts."""
+        return inverse_and_log_det(draws["precision"])[0]
+
+    def log_density(
+        self, posterior: NormalWishart | None, draws: Draws
+    ) -> Float[np.ndarray, " draws"]:
+        """Log density of each draw under the posterior, or under the prior (None)."""
+        density = (posterior or self.prior).log_density(draws["mean"], draws["precision"])
+        return np.asarray(density.sum(axis=1))
+
+    def joint_predictive(
+        self, posterior: NormalWishart, weights: Float[np.ndarray, " experts"]
+    ) -> JointStudent:
+        """Mixture of multivariate Student t (Bishop 2006, eq. 10.81)."""
+        return JointStudent(weights, posterior.mean, *posterior.student)

@@ -1,0 +1,494 @@
+"""Robust linear experts: each component is a Bayesian linear regression with Student-t noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.optimize import brentq
+from scipy.special import digamma, gammaln, polygamma
+
+from bayesvb.data.blocks import Block
+from bayesvb.data.scaling import Scaling
+from bayesvb.data.statistics import SufficientStats
+from bayesvb.distributions.drawn_student_mixture import DrawnStudentMixture
+from bayesvb.distributions.student_mixture import StudentMixture
+from bayesvb.errors import PriorError
+from bayesvb.experts.linear import LinearCoordinates, LinearExperts
+from bayesvb.experts.regression import (
+    SIGMA,
+    AbstractRegressionExperts,
+    RegressionPrior,
+    RegressionUnits,
+    coefficients_parameter,
+    located,
+    noise_parameter,
+)
+from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
+from bayesvb.numerics.linalg import products, quadratic_weights, unpack
+from bayesvb.variational.coordinates import AbstractCoordinates
+from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
+from bayesvb.variational.local import AbstractLocalPosterior, Draws
+
+PRIOR_SHAPE, PRIOR_RATE = 2.0, 0.1
+"""Gamma prior of learned degrees of freedom, mean 20: Juarez, Steel (2010), section 2."""
+
+FIRST_DOF = 4.0
+"""Learned degrees of freedom set out from here: from large ones they come down slowly."""
+
+DOF_RANGE = (0.05, 1e4)
+"""Learned degrees of freedom stay inside; the prior alone keeps them from both ends. Below the
+lower end draws of a response are beyond the largest float."""
+
+
+FARTHEST = 1e150
+"""Drawn noise is at most so many scales: the square of a larger number overflows."""
+
+
+@dataclass(frozen=True)
+class StudentStats(SufficientStats):
+    """Sums over rows, per expert and response, weighted by the expected precision of each row.
+
+    Attributes
+    ----------
+    weight : ndarray, shape (experts,)
+        Sum of the responsibilities.
+    xx : ndarray, shape (experts, responses, pairs)
+        Sum of ``u_i x x'``, packed.
+    xy : ndarray, shape (experts, responses, terms)
+    yy : ndarray, shape (experts, responses)
+    tail : ndarray, shape (experts, responses)
+        Sum of ``E[log u_i] - E[u_i]``: what the degrees of freedom are learned from.
+    """
+
+    weight: Float[np.ndarray, " experts"]
+    xx: Float[np.ndarray, "experts responses pairs"]
+    xy: Float[np.ndarray, "experts responses terms"]
+    yy: Float[np.ndarray, "experts responses"]
+    tail: Float[np.ndarray, "experts responses"]
+
+    @classmethod
+    def of_rows(
+        cls,
+        responsibilities: Float[np.ndarray, "experts rows"],
+        block: Block,
+        scale: Float[np.ndarray, "experts responses rows"] | None,
+        tail: Float[np.ndarray, "experts responses rows"] | float,
+    ) -> StudentStats:
+        """Sums for expected precisions ``scale`` of the rows; ones if there are none yet."""
+        design, response = block.designs["mean"], block.response
+        each = np.broadcast_to(responsibilities[:, None], (len(responsibilities), *response.shape))
+        weighted = each if scale is None else each * scale
+        return cls(
+            weight=responsibilities.sum(axis=1),
+            xx=weighted @ products(design).T,
+            xy=(weighted * response) @ design.T,
+            yy=(weighted * response * response).sum(axis=2),
+            tail=(each * tail).sum(axis=2),
+        )
+
+
+@dataclass(frozen=True)
+class StudentPosterior:
+    """Regressions of every expert and response, and the degrees of freedom of every response.
+
+    Attributes
+    ----------
+    linear : MatrixNormalGamma
+        Batch of experts times responses, each with one response.
+    dof : ndarray, shape (responses,)
+        One value: fixed, or where the bound plus its log prior is largest.
+    """
+
+    linear: MatrixNormalGamma
+    dof: Float[np.ndarray, " responses"]
+
+
+@dataclass(frozen=True)
+class StudentLocalPosterior(AbstractLocalPosterior):
+    """Expected log likelihood of these rows, and the expected precision of each.
+
+    Attributes
+    ----------
+    expected_log_density : ndarray, shape (experts, rows)
+    scale, tail : ndarray, shape (experts, responses, rows)
+        ``E[u]`` and ``E[log u] - E[u]`` given the expert.
+    block : Block
+    """
+
+    expected_log_density: Float[np.ndarray, "experts rows"]
+    scale: Float[np.ndarray, "experts responses rows"]
+    tail: Float[np.ndarray, "experts responses rows"]
+    block: Block
+
+    def sufficient_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> StudentStats:
+        """Sums weighted by the responsibilities and the expected precisions."""
+        return StudentStats.of_rows(responsibilities, self.block, self.scale, self.tail)
+
+
+@dataclass(frozen=True)
+class StudentCoordinates(AbstractCoordinates):
+    """Coordinates of coefficients and precisions; the degrees of freedom answer, and have none.
+
+    They enter the sums' expectations, so that intervals of coefficients and noise hold what is
+    not known of them.
+    """
+
+    posterior: StudentPosterior
+
+    @property
+    def linear(self) -> LinearCoordinates:
+        """Those of every expert and response by itself."""
+        return LinearCoordinates(self.posterior.linear)
+
+    @property
+    def n_experts(self) -> int:
+        """Number of experts."""
+        return len(self.posterior.linear.mean) // len(self.posterior.dof)
+
+    def expectations(self) -> Float[np.ndarray, " entries"]:
+        """Those of ``LinearCoordinates``; ``A(nu)`` joins the weights, ``nu / 2`` is of tails."""
+        dof, each = self.posterior.dof, self.linear.expectations()
+        n_each = len(self.posterior.linear.mean)
+        weight = each[:n_each].reshape(self.n_experts, len(dof)) + _log_partition(dof)
+        tail = np.tile(0.5 * dof, self.n_experts)
+        return np.concatenate([weight.sum(axis=1), each[n_each:], tail])
+
+    def perturbations(self) -> Float[np.ndarray, "coordinates entries"]:
+        """Those of ``LinearCoordinates``; they leave weights and tails as they are."""
+        n_each = len(self.posterior.linear.mean)
+        each = self.linear.perturbations()[:, n_each:]
+        return np.pad(each, [(0, 0), (self.n_experts, n_each)])
+
+    def standard(self, draws: Draws) -> Float[np.ndarray, "draws coordinates"]:
+        """Coordinates of coefficients and precisions."""
+        return self.linear.standard(_each(draws))
+
+    def parameters(self, standard: Float[np.ndarray, "draws coordinates"]) -> Draws:
+        """Coefficients and precisions at these coordinates."""
+        return _named(self.linear.parameters(standard), self.posterior.dof)
+
+    def log_volume(self, draws: Draws) -> Float[np.ndarray, " draws"]:
+        """That of ``LinearCoordinates``."""
+        return self.linear.log_volume(_each(draws))
+
+
+@dataclass(frozen=True)
+class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
+    r"""``y_i ~ t_nu_i(x' B_ki, 1 / sqrt(tau_ki))``: lines that gross errors do not pull.
+
+    A scale mixture: every row and response has a precision ``u ~ Ga(nu / 2, nu / 2)`` of its own,
+    ``y ~ N(x' B, 1 / (tau u))``. With ``u`` dependent on the component and at its optimum,
+
+    .. math:: E_{nk} = \sum_i \tfrac12 E\log\tau_{ki} + c(\nu_i) - \tfrac{\nu_i + 1}{2}
+              \log\Big(1 + \frac{E[\tau_{ki} (y_{ni} - x_n' B_{ki})^2]}{\nu_i}\Big).
+
+    Responses are independent given the component, so that one may be far out and the others not.
+    The degrees of freedom are one number per response, the same for all experts: fixed, or learned
+    as the point where the bound plus the log density of their gamma prior is largest. Choose these
+    experts where a few rows may be wrong or tails are heavy; with many rows of clean data they
+    agree with ``LinearExperts``.
+
+    References
+    ----------
+    Peel, McLachlan (2000), Robust mixture modelling using the t distribution,
+    doi:10.1023/A:1008981510081, eqs 22 to 29 for the weights and the degrees of freedom. Bishop,
+    Svensen (2005), Robust Bayesian mixture modelling, doi:10.1016/j.neucom.2004.11.018. Juarez,
+    Steel (2010), Model-based clustering of non-Gaussian panel data,
+    doi:10.1198/jbes.2009.07145, for the prior.
+    """
+
+    words = "mixture of Student-t linear experts"
+    formula = "student"
+
+    prior: StudentPosterior
+    learns_dof: bool
+
+    @classmethod
+    def from_prior(cls, prior: RegressionPrior) -> StudentExperts:
+        """Experts whose coefficients have a prior in units of their noise.
+
+        Raises
+        ------
+        PriorError
+            If the coefficients are to be in units of the response, or the degrees of freedom are
+            too few for numbers of floating point.
+        """
+        if not prior.in_noise:
+            raise PriorError(
+                "coefficients_in='response' is not to be had with family='student'",
+                hint="leave it out: coefficients are then in units of the noise",
+            )
+        if prior.dof is not None and prior.dof < DOF_RANGE[0]:
+            raise PriorError(
+                f"dof={prior.dof:g} is less than {DOF_RANGE[0]:g}",
+                hint="1 has the tails of a Cauchy distribution, which are heavy enough",
+            )
+        linear = LinearExperts.from_prior(replace(prior, n_responses=1)).prior
+        dof = np.full(prior.n_responses, float(prior.dof or FIRST_DOF))
+        return cls(StudentPosterior(linear, dof), learns_dof=prior.dof is None)
+
+    def local(self, posterior: StudentPosterior, block: Block) -> StudentLocalPosterior:
+        """Expected log likelihood, with the precision of every row at its optimum."""
+        linear, dof = posterior.linear, posterior.dof[:, None]
+        design, n_responses = block.designs["mean"], len(posterior.dof)
+        distance = (linear.mean[:, 0] @ design).reshape(-1, n_responses, block.n_rows)
+        distance -= block.response
+        distance *= distance
+        distance *= linear.expected_precision.reshape(-1, n_responses, 1)
+        spread = quadratic_weights(linear.covariance) @ products(design)
+        distance += spread.reshape(distance.shape)
+        scale = (dof + 1.0) / (dof + distance)
+        constant = 0.5 * linear.expected_log_precision.reshape(-1, n_responses) + _constant(dof.T)
+        kernel = 0.5 * (dof + 1.0) * np.log1p(distance / dof)
+        terms = constant.sum(axis=1)[:, None] - kernel.sum(axis=1)
+        log_scale = digamma(0.5 * (dof + 1.0)) - np.log(0.5 * (dof + distance))
+        return StudentLocalPosterior(terms, scale, log_scale - scale, block)
+
+    def partition_stats(
+        self, responsibilities: Float[np.ndarray, "experts rows"], block: Block
+    ) -> StudentStats:
+        """Sums of rows that all count alike; their tails are those of ``FIRST_DOF``."""
+        tail = digamma(0.5 * FIRST_DOF) - np.log(0.5 * FIRST_DOF) - 1.0
+        return StudentStats.of_rows(responsibilities, block, None, tail)
+
+    def update(self, stats: StudentStats) -> StudentPosterior:
+        """Exact coordinate update of every expert, and of the degrees of freedom."""
+        n_responses, n_terms = stats.xy.shape[1:]
+        linear = self.prior.linear.posterior(
+            np.repeat(stats.weight, n_responses),
+            unpack(stats.xx.reshape(-1, stats.xx.shape[2])),
+            stats.xy.reshape(-1, 1, n_terms),
+            stats.yy.reshape(-1, 1),
+        )
+        dof = self.prior.dof
+        if self.learns_dof:
+            total = float(stats.weight.sum())
+            dof = np.array([learned_dof(total, float(tail)) for tail in stats.tail.sum(axis=0)])
+        return StudentPosterior(linear, dof)
+
+    def kl(self, posterior: StudentPosterior) -> float:
+        """``KL(posterior || prior)`` of the regressions, less the log prior of learned dof."""
+        divergence = posterior.linear.kl(self.prior.linear)
+        return divergence - (_log_prior(posterior.dof) if self.learns_dof else 0.0)
+
+    def coordinates(self, posterior: StudentPosterior) -> StudentCoordinates:
+        """Standard coordinates of coefficients and precisions."""
+        return StudentCoordinates(posterior)
+
+    def predictive(
+        self,
+        posterior: StudentPosterior,
+        weights: Float[np.ndarray, "experts rows"],
+        block: Block,
+        response: int,
+    ) -> StudentMixture:
+        """Mixture of Student t close to the predictive distribution.
+
+        Row and noise precisions enter as a product, whose law has the log mean and log variance
+        of a gamma distribution here; the coefficients widen it as in ``SemiConjugateExperts``.
+        """
+        linear, dof = posterior.linear, float(posterior.dof[response])
+        own = np.arange(response, len(linear.mean), len(posterior.dof))
+        design, shape = block.designs["mean"], linear.shape[own]
+        spread = quadratic_weights(linear.covariance[own]) @ products(design)
+        joint = _gamma_shape(polygamma(1, 0.5 * dof) + polygamma(1, shape))
+        log_mean = digamma(0.5 * dof) - np.log(0.5 * dof) + linear.expected_log_precision[own, 0]
+        square = np.exp(digamma(joint) - log_mean) / joint
+        scale = np.sqrt(square[:, None] * (1.0 + dof / (dof + 1.0) * spread))
+        return StudentMixture(weights, linear.mean[own, 0] @ design, scale, 2.0 * joint)
+
+    def draws(self, posterior: StudentPosterior, n: int, rng: np.random.Generator) -> Draws:
+        """``coefficients`` (draws, experts, responses, terms), ``precision`` and ``dof``."""
+        coefficients, precision = posterior.linear.draws(n, rng)
+        return _named({"coefficients": coefficients, "precision": precision}, posterior.dof)
+
+    def prior_draws(self, n: int, n_components: int, rng: np.random.Generator) -> Draws:
+        """Experts alike and independent, and degrees of freedom that they share."""
+        n_responses = len(self.prior.dof)
+        coefficients, precision = self.prior.linear.draws(n * n_components * n_responses, rng)
+        shape = (n, n_components, n_responses)
+        dof = np.broadcast_to(self.prior.dof, (n, n_responses))
+        if self.learns_dof:
+            dof = np.maximum(rng.gamma(PRIOR_SHAPE, 1.0 / PRIOR_RATE, dof.shape), DOF_RANGE[0])
+        return {
+            "coefficients": coefficients.reshape(*shape, -1),
+            "precision": precision.reshape(shape),
+            "dof": np.repeat(dof[:, None], n_components, axis=1),
+        }
+
+    def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
+        """Log likelihood of each row under each drawn expert."""
+        precision, dof, design = draws["precision"], draws["dof"], block.designs["mean"]
+        constant = (0.5 * np.log(precision) + _constant(dof)).sum(axis=-1)
+        total = np.repeat(constant[:, :, None], block.n_rows, axis=2)
+        for i, observed in enumerate(block.response):
+            residual = draws["coefficients"][:, :, i] @ design
+            residual -= observed
+            residual *= residual
+            residual *= (precision[:, :, i] / dof[:, :, i])[..., None]
+            total -= 0.5 * (dof[:, :, i, None] + 1.0) * np.log1p(residual)
+        return total
+
+    def responses(
+        self,
+        draws: Draws,
+        chosen: Int[np.ndarray, "draws rows"],
+        block: Block,
+        rng: np.random.Generator,
+    ) -> Float[np.ndarray, "draws responses rows"]:
+        """One response per draw and row, from the chosen expert."""
+        location = draws["coefficients"] @ block.designs["mean"]
+        at = chosen[:, None, None, :]
+        location = np.take_along_axis(location, at, axis=1)[:, 0]
+        precision, dof = (
+            np.take_along_axis(draws[name][..., None], at, axis=1)[:, 0]
+            for name in ("precision", "dof")
+        )
+        noise = np.clip(rng.standard_t(dof), -FARTHEST, FARTHEST)
+        return np.asarray(location + noise / np.sqrt(precision))
+
+    def log_density(
+        self, posterior: StudentPosterior | None, draws: Draws
+    ) -> Float[np.ndarray, " draws"]:
+        """Log density of each draw given the degrees of freedom."""
+        factor, each = (posterior or self.prior).linear, _each(draws)
+        density = factor.log_density(each["coefficients"], each["precision"])
+        return np.asarray(density.sum(axis=(1, 2)))
+
+    def permuted(self, order: list[int], stats: StudentStats) -> StudentStats:
+        """Sums after a new labelling."""
+        return StudentStats(
+            stats.weight[order],
+            stats.xx[order],
+            stats.xy[order],
+            stats.yy[order],
+            stats.tail[order],
+        )
+
+    def prior_rows(self, units: RegressionUnits) -> list[PriorRow]:
+        """Coefficients and noise as of ``LinearExperts``, and the degrees of freedom."""
+        rate = np.full(len(units.responses), float(self.prior.linear.rate[0]))
+        own = LinearExperts(replace(self.prior.linear, rate=rate)).prior_rows(units)
+        words = f"Gamma({PRIOR_SHAPE:g}, {PRIOR_RATE:g})" if self.learns_dof else "fixed"
+        mean, sd = PRIOR_SHAPE / PRIOR_RATE, PRIOR_SHAPE**0.5 / PRIOR_RATE
+        return own + [
+            PriorRow("nu", units.labelled(i), words, mean, sd)
+            if self.learns_dof
+            else PriorRow("nu", units.labelled(i), words, float(value), np.nan)
+            for i, value in enumerate(self.prior.dof)
+        ]
+
+    def parameters(self, draws: Draws, units: RegressionUnits) -> list[NamedParameter]:
+        """``beta``, ``sigma``, the scale of the noise, and ``nu``, the degrees of freedom."""
+        dof, several = draws["dof"][:, 0], len(units.responses) > 1
+        nu = NamedParameter(
+            name="nu",
+            values=dof if several else dof[:, 0],
+            dims=("response",) if several else (),
+            text=NU,
+            part="nu",
+            coords={"response": units.responses} if several else {},
+            single="point estimate" if self.learns_dof else "fixed",
+        )
+        return [coefficients_parameter(draws, units), noise_parameter(draws, units, SCALE), nu]
+
+    def drawn(
+        self,
+        draws: Draws,
+        weights: Float[np.ndarray, "draws experts _"],
+        block: Block,
+        response: int,
+        scaling: Scaling,
+    ) -> DrawnStudentMixture:
+        """Mixture of Student t given each draw."""
+        parts = located(draws, weights, block, response, scaling)
+        dof = np.moveaxis(draws["dof"][:, :, response, None], 1, 0)
+        return DrawnStudentMixture(*parts, np.broadcast_to(dof, parts[0].shape))
+
+
+SCALE = replace(
+    SIGMA,
+    meaning="scale of the response around each component's line: of a Student t, not its standard "
+    "deviation",
+    caption="Scale of the noise of each component, in units of the response",
+)
+
+NU = ParameterText(
+    symbol="ν",
+    meaning="degrees of freedom of the noise, the same for all components: small where tails are "
+    "heavy",
+    heading="Degrees of freedom",
+    caption="Degrees of freedom of the noise, the same for all components",
+)
+
+
+def learned_dof(total: float, tail: float) -> float:
+    """Where ``N A(nu) + nu T / 2 + log p(nu)`` is largest; it is concave.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        The sums are of no rows: ``E[log u] - E[u]`` is at most -1.
+    """
+    if not (total >= 0.0 and np.isfinite(tail)):
+        raise np.linalg.LinAlgError("tails are of no rows")
+
+    def slope(dof: float) -> float:
+        own = 0.5 * total * (np.log(0.5 * dof) + 1.0 - digamma(0.5 * dof))
+        return float(own + 0.5 * tail + (PRIOR_SHAPE - 1.0) / dof - PRIOR_RATE)
+
+    low, high = DOF_RANGE
+    if slope(low) <= 0.0:
+        return low
+    return high if slope(high) >= 0.0 else float(brentq(slope, low, high, xtol=1e-12, rtol=1e-14))
+
+
+def _log_partition(dof: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
+    """``A(nu) = nu / 2 log(nu / 2) - log Gamma(nu / 2)``, with which every row enters."""
+    return np.asarray(0.5 * dof * np.log(0.5 * dof) - gammaln(0.5 * dof))
+
+
+def _constant(dof: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
+    """Log density of the standard Student t at zero."""
+    return np.asarray(gammaln(0.5 * (dof + 1.0)) - gammaln(0.5 * dof) - 0.5 * np.log(np.pi * dof))
+
+
+def _log_prior(dof: Float[np.ndarray, " responses"]) -> float:
+    """Log density of the gamma prior."""
+    constant = PRIOR_SHAPE * np.log(PRIOR_RATE) - gammaln(PRIOR_SHAPE)
+    return float((constant + (PRIOR_SHAPE - 1.0) * np.log(dof) - PRIOR_RATE * dof).sum())
+
+
+def _gamma_shape(variance: Float[np.ndarray, " experts"]) -> Float[np.ndarray, " experts"]:
+    """Shape of a gamma distribution whose logarithm has this variance (Newton on the trigamma).
+
+    The trigamma function is convex, and above ``1 / a + 1 / (2 a^2)``: Newton's steps from where
+    that is the variance only go up.
+    """
+    shape = (1.0 + np.sqrt(1.0 + 2.0 * variance)) / (2.0 * variance)
+    for _ in range(20):
+        shape = shape - (polygamma(1, shape) - variance) / polygamma(2, shape)
+    return np.asarray(shape)
+
+
+def _each(draws: Draws) -> Draws:
+    """Draws of every expert and response as those of so many experts with one response."""
+    n_draws = len(draws["precision"])
+    n_terms = draws["coefficients"].shape[-1]
+    return {
+        "coefficients": draws["coefficients"].reshape(n_draws, -1, 1, n_terms),
+        "precision": draws["precision"].reshape(n_draws, -1, 1),
+    }
+
+
+def _named(each: Draws, dof: Float[np.ndarray, " responses"]) -> Draws:
+    """Draws by expert and response, with their degrees of freedom."""
+    n_draws, n_terms = len(each["precision"]), each["coefficients"].shape[-1]
+    precision = each["precision"].reshape(n_draws, -1, len(dof))
+    return {
+        "coefficients": each["coefficients"].reshape(*precision.shape, n_terms),
+        "precision": precision,
+        "dof": np.broadcast_to(dof, precision.shape).copy(),
+    }

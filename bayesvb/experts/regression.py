@@ -1,0 +1,209 @@
+"""What experts of a regression are: a likelihood of the response that describes itself."""
+
+from __future__ import annotations
+
+import abc
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.data.blocks import Block
+from bayesvb.data.scaling import Scaling
+from bayesvb.data.standardised_blocks import Scales
+from bayesvb.distributions.base import AbstractDrawnMixture
+from bayesvb.experts.base import AbstractExperts, PosteriorT, StatsT
+from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
+from bayesvb.variational.local import Draws
+
+
+@dataclass(frozen=True)
+class RegressionPrior:
+    """What experts may need of their prior, on the standardised scale; each takes its share.
+
+    Attributes
+    ----------
+    n_responses, n_terms : int
+    coefficient_sd : float
+        Prior standard deviation of a coefficient.
+    in_noise : bool
+        Whether that is in units of the expert's noise, or else of the response.
+    noise_shape, noise_rate : float
+        ``1 / sigma^2 ~ Ga(noise_shape, noise_rate)``.
+    dof : float or None
+        Degrees of freedom of heavy tails; None if they are to be learned.
+    """
+
+    n_responses: int
+    n_terms: int
+    coefficient_sd: float
+    in_noise: bool
+    noise_shape: float
+    noise_rate: float
+    dof: float | None = None
+
+
+@dataclass(frozen=True)
+class RegressionUnits:
+    """Names and units of a regression, in which experts describe themselves.
+
+    Attributes
+    ----------
+    terms, responses : tuple of str
+    scales : Scales
+        Of the terms (part ``"mean"``) and of the responses.
+    """
+
+    terms: tuple[str, ...]
+    responses: tuple[str, ...]
+    scales: Scales
+
+    def labelled(self, response: int, term: str = "") -> str:
+        """A term of one response: with its name if there are several."""
+        return term if len(self.responses) == 1 else f"{self.responses[response]}: {term}"
+
+
+class AbstractRegressionExperts(AbstractExperts[PosteriorT, StatsT]):
+    """Distribution of the response under each component, given the terms of the mean part.
+
+    Adding one touches its own file and the table ``EXPERTS``: everything that is said of a fit
+    asks the experts for it.
+    """
+
+    words: ClassVar[str]
+    """Name of the mixture of these experts, in the middle of a sentence."""
+
+    formula: ClassVar[str] = "other"
+    """Template of the page with the density of one component: ``density-<this>.html``; a plain
+    ``p`` if there is none."""
+
+    standardises_response: ClassVar[bool] = True
+    """Whether the response enters centred and scaled."""
+
+    @abc.abstractmethod
+    def prior_rows(self, units: RegressionUnits) -> list[PriorRow]:
+        """Rows of the prior table, in the units of the data."""
+
+    @abc.abstractmethod
+    def parameters(self, draws: Draws, units: RegressionUnits) -> list[NamedParameter]:
+        """Drawn parameters by name, in the units of the data; coefficients first."""
+
+    @abc.abstractmethod
+    def drawn(
+        self,
+        draws: Draws,
+        weights: Float[np.ndarray, "draws experts _"],
+        block: Block,
+        response: int,
+        scaling: Scaling,
+    ) -> AbstractDrawnMixture:
+        """Distribution of one response given each draw, in the units of ``scaling``.
+
+        Axes (experts, draws, rows).
+        """
+
+
+BETA = ParameterText(
+    symbol="β",
+    meaning="coefficients of each component's line, in units of the response per unit of the term",
+    heading="Components' lines",
+    caption="Coefficients of the components' lines, in units of the response per unit of the term",
+    forest=True,
+)
+
+SIGMA = ParameterText(
+    symbol="σ",
+    meaning="standard deviation of the response around each component's line",
+    heading="Noise",
+    caption="Noise standard deviation of each component, in units of the response",
+)
+
+
+def coefficients_parameter(draws: Draws, units: RegressionUnits) -> NamedParameter:
+    """Coefficients of the experts in the units of the data."""
+    mean, response = units.scales.parts["mean"], units.scales.response
+    given = mean.coefficients(draws["coefficients"]) * response.scale[:, None]
+    if mean.intercept is not None:
+        given[..., mean.intercept] += response.centre
+    several = len(units.responses) > 1
+    return NamedParameter(
+        name="beta",
+        values=given if several else given[:, :, 0],
+        dims=("component", *(["response"] if several else []), "term_mean"),
+        text=BETA,
+        part="mean",
+        signed=True,
+        coords={"term_mean": units.terms, **({"response": units.responses} if several else {})},
+    )
+
+
+def noise_parameter(
+    draws: Draws, units: RegressionUnits, text: ParameterText = SIGMA
+) -> NamedParameter:
+    """Scale of the noise of each expert in the units of the data."""
+    values = units.scales.response.scale / np.sqrt(draws["precision"])
+    several = len(units.responses) > 1
+    return NamedParameter(
+        name="sigma",
+        values=values if several else values[:, :, 0],
+        dims=("component", *(["response"] if several else [])),
+        text=text,
+        part="sigma",
+    )
+
+
+def coefficient_rows(units: RegressionUnits, words: str, sd: float) -> list[PriorRow]:
+    """Prior of every coefficient: a law with this scale, in standard units of the response."""
+    mean, responses = units.scales.parts["mean"], units.scales.response
+    rows = []
+    for response, unit in enumerate(responses.scale):
+        scale = mean.spread(np.full(len(mean.scale), sd * unit))
+        for number, term in enumerate(units.terms):
+            centre = responses.centre[response] if number == mean.intercept else 0.0
+            label = units.labelled(response, term)
+            rows.append(PriorRow("mean", label, words, float(centre), float(scale[number])))
+    return rows
+
+
+def noise_rows(units: RegressionUnits, shape: float, rate: float) -> list[PriorRow]:
+    """Prior of the noise of every response."""
+    rows = []
+    for response, unit in enumerate(units.scales.response.scale):
+        own = rate * unit * unit
+        words = f"1/sigma^2 ~ Gamma({shape:g}, {own:.3g})"
+        label = units.labelled(response)
+        rows.append(PriorRow("sigma", label, words, float(np.sqrt(own / shape)), np.nan))
+    return rows
+
+
+Axes = Float[np.ndarray, "experts draws rows"]
+
+
+def in_units(
+    scaling: Scaling,
+    response: int,
+    weights: Float[np.ndarray, "draws experts _"],
+    location: Float[np.ndarray, "draws experts rows"],
+    scale: Float[np.ndarray, "draws experts 1"],
+) -> tuple[Axes, Axes, Axes]:
+    """Weights, locations and scales in the units of the data, experts first (in place)."""
+    unit = float(scaling.scale[response])
+    location *= unit
+    location += float(scaling.centre[response])
+    parts = (np.broadcast_to(part, location.shape) for part in (weights, location, unit * scale))
+    first, second, third = (np.moveaxis(part, 1, 0) for part in parts)
+    return first, second, third
+
+
+def located(
+    draws: Draws,
+    weights: Float[np.ndarray, "draws experts _"],
+    block: Block,
+    response: int,
+    scaling: Scaling,
+) -> tuple[Axes, Axes, Axes]:
+    """Weights, lines and noise of drawn regressions, in the units of the data, experts first."""
+    location = draws["coefficients"][:, :, response] @ block.designs["mean"]
+    scale = 1.0 / np.sqrt(draws["precision"][:, :, response, None])
+    return in_units(scaling, response, weights, location, scale)

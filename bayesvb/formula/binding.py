@@ -1,0 +1,297 @@
+"""Stage 2, bind: a parsed formula and a table, as columns in their roles and rows to use.
+
+The names of the formula are looked up among the columns once. What comes of it reads other tables
+too: ``BoundFormula.rows`` takes the same columns from new data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool
+
+from bayesvb.data.frames import columns_of, kind_of, missing_rows, nearest
+from bayesvb.errors import DataError, FormulaError
+from bayesvb.formula.allowed_functions import CONTRASTS, call_hint, known_call
+from bayesvb.formula.columns import ColumnRole, roles_in
+from bayesvb.formula.expressions import NameUse
+from bayesvb.formula.missing import check_rows, usable_rows
+from bayesvb.formula.parser import RESPONSE, Formula
+from bayesvb.formula.responses import Classes, ResponseKind, class_column, classes_of
+from bayesvb.formula.terms import Part, read_terms
+
+__all__ = ["BoundFormula", "BoundPart", "UsableRows", "bind"]
+
+
+@dataclass(frozen=True, eq=False)
+class UsableRows:
+    """The rows of a table that a formula can use.
+
+    Attributes
+    ----------
+    given : pandas.Index
+        All rows of the table.
+    usable : array of bool, shape (given,)
+        Rows with every value that the formula reads; where missing values stay, with any.
+    columns : mapping of str to pandas.Series
+        The columns that the formula reads, in the usable rows.
+    """
+
+    given: pd.Index
+    usable: Bool[np.ndarray, " given"]
+    columns: Mapping[str, pd.Series]
+
+    def __len__(self) -> int:
+        return int(self.usable.sum())
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The columns as one table, not copied."""
+        index = self.given if self.usable.all() else self.given[self.usable]
+        return pd.DataFrame(self.columns, index=index, copy=False)
+
+
+@dataclass(frozen=True, eq=False)
+class BoundPart:
+    """The terms of a part, or of the response, once its columns have been found.
+
+    Attributes
+    ----------
+    terms : SimpleFormula
+        As the formula package has them, columns under the aliases of their roles.
+    factors : tuple of str
+        The expressions that they are made of, in order of appearance.
+    roles : tuple of ColumnRole
+        The columns that they read, in the roles that they have there, each once.
+    """
+
+    terms: Any
+    factors: tuple[str, ...]
+    roles: tuple[ColumnRole, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class BoundFormula:
+    """A formula whose names have been found among the columns of a table.
+
+    Attributes
+    ----------
+    formula : Formula
+        What was bound.
+    parts : mapping of str to BoundPart
+        The response and each part, but none whose text repeats that of an earlier one.
+    same_as : mapping of str to str
+        Part -> the first part with its text, mostly the part itself.
+    context : mapping of str to object
+        Functions and constants handed in.
+    keeps_missing : bool
+        Whether missing values stay, as NaN.
+    classes : Classes or None
+        Classes of the response, if it has classes.
+    """
+
+    formula: Formula
+    parts: Mapping[str, BoundPart]
+    same_as: Mapping[str, str]
+    context: Mapping[str, object]
+    keeps_missing: bool = False
+    classes: Classes | None = None
+
+    def roles(self, parts: Sequence[str]) -> list[ColumnRole]:
+        """Columns in the roles that they have in parts, each once."""
+        return list(dict.fromkeys(role for part in parts for role in self.parts[part].roles))
+
+    def encoded(self, *, response: bool) -> list[str]:
+        """Parts that need a matrix of their own, the response's last if it holds numbers."""
+        parts = list(dict.fromkeys(self.same_as.values()))
+        if response and RESPONSE in self.parts and self.classes is None:
+            parts.append(RESPONSE)
+        return parts
+
+    def rows(self, frame: pd.DataFrame, *, response: bool) -> UsableRows:
+        """Rows of new data that can be used, with the response or without.
+
+        Raises
+        ------
+        DataError
+            If a column is absent or occurs twice.
+        """
+        names = [role.column for role in self.roles(self.encoded(response=response))]
+        if response and self.classes:
+            names.append(self.classes.column)
+        columns = columns_of(frame, list(dict.fromkeys(names)), whose="the new data")
+        absent = {name: missing_rows(column) for name, column in columns.items()}
+        usable = usable_rows(absent, len(frame), keep=self.keeps_missing)
+        return UsableRows(frame.index, usable, _kept(columns, usable))
+
+
+def bind(
+    formula: Formula,
+    frame: pd.DataFrame,
+    *,
+    response: ResponseKind,
+    context: Mapping[str, object],
+    missing: str,
+) -> tuple[BoundFormula, UsableRows]:
+    """The formula bound to a table, and the rows of the table that it can use.
+
+    Parameters
+    ----------
+    formula : Formula
+        Parsed formula.
+    frame : pandas.DataFrame
+        With text column names, and rows.
+    response : {"numeric", "categorical", "any", "none"}
+        What the model can explain.
+    context : mapping
+        Functions and constants that the formula may use besides the allow-list.
+    missing : {"drop", "raise", "keep"}
+        What to do with rows that lack a value.
+
+    Raises
+    ------
+    FormulaError
+        If a name is neither a column, nor allowed, nor in the context.
+    DataError
+        If a column, the response or too few rows cannot be used.
+    """
+    bound = replace(
+        _with_columns(formula, frame, context, has_response=response != "none"),
+        keeps_missing=missing == "keep",
+    )
+    read = {role.column for role in bound.roles(list(bound.parts))}
+    names = [name for name in dict.fromkeys(frame.columns) if name in read]
+    columns = columns_of(frame, names, whose="the data")
+    for name, column in columns.items():
+        kind_of(column, name)
+    if formula.response is None:
+        _require_numbers(bound, columns)
+    absent = {name: missing_rows(column) for name, column in columns.items()}
+    usable = usable_rows(absent, len(frame), keep=bound.keeps_missing)
+    check_rows(absent, usable, policy=missing)
+    rows = UsableRows(frame.index, usable, _kept(columns, usable))
+    if len(rows) == 1:
+        raise DataError("the data have one complete row only; a fit needs two or more")
+    if RESPONSE not in bound.parts:
+        return bound, rows
+    factors = bound.parts[RESPONSE].factors
+    of_classes = class_column(formula, factors, rows.columns, kind=response)
+    if of_classes is None:
+        return bound, rows
+    return replace(bound, classes=classes_of(rows.columns[of_classes], of_classes)), rows
+
+
+def _kept(
+    columns: Mapping[str, pd.Series], usable: Bool[np.ndarray, " given"]
+) -> dict[str, pd.Series]:
+    """The usable rows; the same columns, not copies, if that is all of them."""
+    if usable.all():
+        return dict(columns)
+    return {name: column[usable] for name, column in columns.items()}
+
+
+def _with_columns(
+    formula: Formula, frame: pd.DataFrame, context: Mapping[str, object], *, has_response: bool
+) -> BoundFormula:
+    """The formula with every name looked up; without the response's terms if it has none."""
+    columns = list(dict.fromkeys(frame.columns))
+    names = _Names(formula, frozenset(columns), context)
+    parts: dict[str, BoundPart] = {}
+    taken: set[str] = set()
+    if RESPONSE in formula.read:
+        parts[RESPONSE] = names.bound(formula.read[RESPONSE], dot=())
+        taken = {role.column for role in parts[RESPONSE].roles}
+    dot = columns if RESPONSE in formula.read else _numeric_columns(frame)
+    dot = [column for column in dot if column not in taken]
+    same_as: dict[str, str] = {}
+    for name, text in formula.parts.items():
+        same_as[name] = next((other for other in same_as if formula.parts[other] == text), name)
+        if same_as[name] == name:
+            parts[name] = names.bound(formula.read[name], dot=dot)
+    bound = BoundFormula(formula, parts, same_as, context)
+    _check_columns(bound, columns, taken)
+    if has_response:
+        return bound
+    return replace(bound, parts={name: parts[name] for name in parts if name != RESPONSE})
+
+
+@dataclass(frozen=True)
+class _Names:
+    """What the names of a formula stand for."""
+
+    formula: Formula
+    columns: frozenset[str]
+    context: Mapping[str, object]
+
+    def bound(self, part: Part, *, dot: Sequence[str]) -> BoundPart:
+        """The part's terms of columns; the dot stands for some of them."""
+        code = part.code.renamed([self.during_evaluation(use) for use in part.code.uses])
+        available = [ColumnRole(column, "lookup").alias for column in dot]
+        terms = read_terms(part.section, code, available=available, intercept=part.intercept)
+        factors = dict.fromkeys(factor.expr for term in terms for factor in term.factors)
+        roles = dict.fromkeys(role for factor in factors for role in roles_in(factor))
+        return BoundPart(terms, tuple(factors), tuple(roles))
+
+    def during_evaluation(self, use: NameUse) -> str:
+        """A column's alias; the name itself of a function, or of what was handed in."""
+        if use.role == "call":
+            if not known_call(use.name) and not callable(self.context.get(use.name)):
+                raise FormulaError(
+                    self.formula.text,
+                    f"`{use.name}` is neither a column of the data nor a known function",
+                    self.formula.place(use.name),
+                    call_hint(use.name),
+                )
+            return use.name
+        handed_in = use.name in CONTRASTS or use.name in self.context
+        if use.role != "lookup" and use.name not in self.columns and handed_in:
+            return use.name
+        return ColumnRole(use.name, use.role).alias
+
+
+def _check_columns(bound: BoundFormula, columns: Sequence[str], response: set[str]) -> None:
+    """Every column that a term reads must be there; none of the response's on the right."""
+    formula, known = bound.formula, set(columns)
+    for part in bound.parts:
+        for role in bound.parts[part].roles:
+            if role.column not in known:
+                raise FormulaError(
+                    formula.text,
+                    f"`{role.column}` is neither a column of the data nor a known function",
+                    formula.place(role.column),
+                    nearest(role.column, list(columns)),
+                )
+            if part != RESPONSE and role.column in response:
+                raise FormulaError(
+                    formula.text,
+                    f"`{role.column}` stands on both sides of `~`",
+                    formula.place(role.column, after=formula.text.index("~")),
+                )
+
+
+def _numeric_columns(frame: pd.DataFrame) -> list[str]:
+    """Columns that hold numbers, for `.` in a formula that takes nothing else."""
+
+    def is_numeric(position: int, name: str) -> bool:
+        try:
+            return kind_of(frame.iloc[:, position], name) == "number"
+        except DataError:
+            return False
+
+    found = (name for position, name in enumerate(frame.columns) if is_numeric(position, name))
+    return list(dict.fromkeys(found))
+
+
+def _require_numbers(bound: BoundFormula, columns: Mapping[str, pd.Series]) -> None:
+    """Variables of a one-sided formula are numbers."""
+    for role in bound.roles(["variables"]):
+        if role.role == "levels" or kind_of(columns[role.column], role.column) != "number":
+            raise DataError(
+                f"`{role.column}` holds text or levels, and all variables of this "
+                "model are numbers",
+                hint="leave it out",
+            )

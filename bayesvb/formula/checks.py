@@ -1,0 +1,201 @@
+"""Stage 3, encode: what is looked at in matrices, finite values, constant and collinear columns."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Float
+
+from bayesvb.errors import DataError, DesignWarning, FormulaError
+from bayesvb.formula.binding import BoundFormula
+from bayesvb.formula.parser import RESPONSE
+from bayesvb.numerics.rank import dependent_columns
+
+__all__ = ["check_matrices", "ranges", "require_finite", "warn_levels"]
+
+LISTED = 6
+
+SIDE_BY_SIDE = 64
+
+MANY_LEVELS = 5
+
+HALF = 0.5
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """Smallest and largest value of each column of a matrix."""
+
+    lowest: Float[np.ndarray, " terms"]
+    highest: Float[np.ndarray, " terms"]
+
+    @property
+    def constant(self) -> Bool[np.ndarray, " terms"]:
+        """Whether a column has one value only."""
+        return np.asarray(self.lowest == self.highest)
+
+
+def check_matrices(
+    bound: BoundFormula,
+    matrices: Mapping[str, Float[np.ndarray, "rows _"]],
+    names: Mapping[str, Sequence[str]],
+    *,
+    warn: bool,
+) -> None:
+    """Each matrix of the first rows is finite; warn of what is probably not meant.
+
+    Raises
+    ------
+    DataError, FormulaError
+        Naming the column.
+    """
+    for part, matrix in matrices.items():
+        if bound.keeps_missing:
+            _require_values(matrix, names[part])
+            continue
+        found = ranges(matrix, names[part])
+        if part == RESPONSE:
+            _check_width(bound, names[part])
+            _check_response(found, names[part])
+            continue
+        twins = [other for other, first in bound.same_as.items() if first == part]
+        if warn:
+            _warn_of_part(" and ".join(twins), matrix, names[part], found)
+
+
+def ranges(matrix: Float[np.ndarray, "rows terms"], names: Sequence[str]) -> Ranges:
+    """Smallest and largest values; refuses a column that is not finite.
+
+    Raises
+    ------
+    DataError
+        Naming the column and how many of its rows are not finite.
+    """
+    lowest, highest = _by_column(np.minimum, matrix), _by_column(np.maximum, matrix)
+    for j in np.flatnonzero(~np.isfinite(lowest) | ~np.isfinite(highest)).tolist():
+        require_finite(matrix[:, j], names[j])
+    return Ranges(lowest, highest)
+
+
+def _by_column(
+    smaller: np.ufunc, matrix: Float[np.ndarray, "rows terms"]
+) -> Float[np.ndarray, " terms"]:
+    """Reduction of each column; rows are taken side by side, since numpy is slow on short rows."""
+    rows, terms = matrix.shape
+    whole = rows // SIDE_BY_SIDE
+    ends = [matrix[whole * SIDE_BY_SIDE :]]
+    if whole:
+        wide = matrix[: whole * SIDE_BY_SIDE].reshape(whole, SIDE_BY_SIDE * terms)
+        ends.append(smaller.reduce(wide, axis=0).reshape(SIDE_BY_SIDE, terms))
+    return np.asarray(smaller.reduce(np.vstack(ends), axis=0))
+
+
+def require_finite(values: Float[np.ndarray, " rows"], name: str) -> None:
+    """Refuse infinite and undefined values.
+
+    Raises
+    ------
+    DataError
+        Naming the column and how many of its rows are not finite.
+    """
+    bad = int(values.size - np.isfinite(values).sum())
+    if bad:
+        raise DataError(
+            f"`{name}` is not finite in {bad} of {values.size} rows",
+            hint="leave these rows out; a transform may be undefined there, as log() of 0 is",
+        )
+
+
+def _check_response(found: Ranges, names: Sequence[str]) -> None:
+    """Refuse a response that never varies."""
+    for j in np.flatnonzero(found.constant).tolist():
+        raise DataError(
+            f"the response `{names[j]}` is {found.lowest[j]:g} in every row: "
+            "there is nothing to explain"
+        )
+
+
+def _check_width(bound: BoundFormula, names: Sequence[str]) -> None:
+    """Refuse a term of the response that is several columns."""
+    if len(names) != len(bound.parts[RESPONSE].terms):
+        formula = bound.formula
+        why = "a response has one column per term"
+        raise FormulaError(formula.text, why, formula.place(formula.response or ""))
+
+
+def _require_values(matrix: Float[np.ndarray, "rows terms"], names: Sequence[str]) -> None:
+    """Refuse columns without a single value."""
+    for column in np.flatnonzero(np.isnan(matrix).all(axis=0)).tolist():
+        raise DataError(f"`{names[column]}` has no value in any row", hint="leave it out")
+
+
+def _warn_of_part(
+    part: str, matrix: Float[np.ndarray, "rows terms"], names: Sequence[str], found: Ranges
+) -> None:
+    """Warn of constant columns, of columns that are sums of others, and of too few rows."""
+    constant = [name for j, name in enumerate(names) if found.constant[j] and name != "Intercept"]
+    if constant:
+        _warn(
+            f"the {part} has constant columns: {_listed(constant)}; their coefficients "
+            "cannot be told from the intercept"
+        )
+    rows, terms = matrix.shape
+    if rows < terms:
+        _warn(
+            f"the {part} has {terms} terms but the data only {rows} complete rows; "
+            "the prior decides what the data cannot"
+        )
+        return
+    varying = np.array(
+        [not found.constant[j] or name == "Intercept" for j, name in enumerate(names)]
+    )
+    kept = np.flatnonzero(varying).tolist()
+    part_of = matrix if varying.all() else matrix[:, kept]
+    stats = dependent_columns(part_of, lowest=found.lowest[kept], highest=found.highest[kept])
+    told = [
+        f"`{names[kept[j]]}` from {_listed([names[kept[i]] for i in others])}"
+        for j, others in stats.items()
+    ]
+    if told:
+        more = f" and {len(told) - LISTED} more" if len(told) > LISTED else ""
+        _warn(
+            f"the {part} has columns that are sums of others: {'; '.join(told[:LISTED])}{more}. "
+            "Only the prior tells them apart (a cr or cc spline next to an intercept needs "
+            "constraints='center')"
+        )
+
+
+def warn_levels(column: str, found: pd.Index, *, marked: bool) -> None:
+    """Warn of a column with one level, and of numbers held as text: each becomes a level.
+
+    Parameters
+    ----------
+    column : str
+        Its name.
+    found : pandas.Index
+        Its levels.
+    marked : bool
+        Whether the formula asks for levels with C().
+    """
+    if len(found) == 1:
+        _warn(f"`{column}` has one level only, {str(found[0])!r}")
+    if marked or len(found) <= MANY_LEVELS or not all(isinstance(value, str) for value in found):
+        return
+    if pd.to_numeric(pd.Series(found), errors="coerce").notna().mean() > HALF:
+        _warn(
+            f"`{column}` holds numbers as text and becomes {len(found)} levels; "
+            f"make numbers of it first: pandas.to_numeric(data[{column!r}])"
+        )
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(f"`{name}`" for name in names[:LISTED])
+    return f"{shown} and {len(names) - LISTED} more" if len(names) > LISTED else shown
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, DesignWarning, stacklevel=2)

@@ -1,0 +1,52 @@
+"""Stage 2, bind: a column in one of its roles, and the name that it has during evaluation.
+
+Each column goes by another name while the formula package evaluates the terms. So a column may be
+called `log`, or carry blanks, and C(k) may see whole numbers where k itself is a double.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pandas as pd
+
+from bayesvb.data.frames import kind_of
+from bayesvb.formula.expressions import Role
+
+__all__ = ["ColumnRole", "roles_in", "with_own_names"]
+
+ALIAS = re.compile(r"_bvb_(lookup|value|levels|hashed)_([0-9a-f]*)_")
+
+
+@dataclass(frozen=True, order=True)
+class ColumnRole:
+    """A column in one of its roles: alone, in arithmetic, or inside C() or hashed()."""
+
+    column: str
+    role: Role
+
+    @property
+    def alias(self) -> str:
+        """Its name during evaluation, from which it can be read back."""
+        return f"_bvb_{self.role}_{self.column.encode().hex()}_"
+
+    def has_levels(self, columns: Mapping[str, pd.Series]) -> bool:
+        """Whether the column is text, or stands inside C()."""
+        return self.role == "levels" or kind_of(columns[self.column], self.column) == "levels"
+
+    def __str__(self) -> str:
+        """As the formula writes it."""
+        bare = self.role == "lookup" or self.column.isidentifier()
+        return self.column if bare else f"`{self.column}`"
+
+
+def roles_in(code: str) -> list[ColumnRole]:
+    """The columns whose aliases occur in a text, each time that they do."""
+    return [ColumnRole(bytes.fromhex(name).decode(), role) for role, name in ALIAS.findall(code)]
+
+
+def with_own_names(code: str) -> str:
+    """A text with the columns' own names in place of their aliases."""
+    return ALIAS.sub(lambda found: str(roles_in(found[0])[0]), code)

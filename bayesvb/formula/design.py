@@ -1,0 +1,227 @@
+"""All stages, parse -> bind -> encode: the matrices of a formula that a model is fitted to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import get_args
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Float, Int
+
+from bayesvb.data.frames import as_frame
+from bayesvb.errors import DataError
+from bayesvb.formula.binding import bind
+from bayesvb.formula.checks import check_matrices
+from bayesvb.formula.encoder import Encoder, fit_encoder
+from bayesvb.formula.parser import RESPONSE, Formula
+from bayesvb.formula.responses import Classes, ResponseKind
+
+__all__ = ["Design", "Rows", "build_design"]
+
+Response = Float[np.ndarray, "rows responses"] | Int[np.ndarray, " rows"]
+
+POLICIES = ("drop", "raise", "keep")
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """New data after a formula.
+
+    Attributes
+    ----------
+    index : pandas.Index
+        All rows given.
+    complete : array of bool, shape (rows,)
+        Rows with every value that the formula reads; where missing values stay, with any.
+    matrices : mapping of str to array
+        Part -> array with one row per complete row.
+    response : array or None
+        Responses of the complete rows, if they were asked for.
+    """
+
+    index: pd.Index
+    complete: Bool[np.ndarray, " given"]
+    matrices: Mapping[str, Float[np.ndarray, "rows _"]]
+    response: Response | None
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """A formula's matrices, and how to make the same columns of new data.
+
+    Attributes
+    ----------
+    formula : Formula
+        Its parts.
+    frame : pandas.DataFrame
+        Rows used, and the columns that the formula reads, as they were given. A design built from
+        the same formula and this frame is the same design.
+    response : array or None
+        Shape (rows, responses); if categorical the number of each row's class, shape (rows,).
+    response_names : tuple of str
+        As the formula writes them.
+    levels : tuple of str or None
+        Labels of the classes of a categorical response; ``classes`` holds them as values.
+    matrices : mapping of str to array
+        Part -> array of shape (rows, terms) in C order.
+    terms : mapping of str to tuple of str
+        Part -> names of the columns of its matrix.
+    complete : array of bool, shape (given,)
+        Rows of the data given that are used: those with every value that the formula reads.
+    """
+
+    formula: Formula
+    frame: pd.DataFrame
+    response: Response | None
+    response_names: tuple[str, ...]
+    levels: tuple[str, ...] | None
+    matrices: Mapping[str, Float[np.ndarray, "rows _"]]
+    terms: Mapping[str, tuple[str, ...]]
+    complete: Bool[np.ndarray, " given"]
+    _encoder: Encoder = field(repr=False)
+    classes: Classes | None = field(repr=False)
+
+    @property
+    def class_labels(self) -> tuple[str, ...]:
+        """Labels of the classes of a categorical response; none of any other."""
+        return self.levels or ()
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows used."""
+        return len(self.frame)
+
+    @property
+    def index(self) -> pd.Index:
+        """Index of the rows used."""
+        return self.frame.index
+
+    def data_at(self, positions: Int[np.ndarray, " chosen"]) -> pd.DataFrame:
+        """Some of the rows used, as they were given."""
+        return self.frame.iloc[positions]
+
+    def rows_at(self, positions: Int[np.ndarray, " chosen"], *, response: bool = False) -> Rows:
+        """Some of the rows used, after the formula."""
+        matrices = {part: matrix[positions] for part, matrix in self.matrices.items()}
+        given = self.response[positions] if response and self.response is not None else None
+        return Rows(self.index[positions], np.ones(len(positions), dtype=bool), matrices, given)
+
+    @property
+    def covariates(self) -> tuple[str, ...]:
+        """Columns of the data that the parts read, in their order."""
+        bound = self._encoder.bound
+        read = {role.column for role in bound.roles(bound.encoded(response=False))}
+        return tuple(name for name in map(str, self.frame.columns) if name in read)
+
+    @property
+    def context(self) -> Mapping[str, object]:
+        """Functions that the formula may call besides the usual ones."""
+        return self._encoder.bound.context
+
+    @property
+    def n_missing(self) -> int:
+        """Rows left out because a value was missing."""
+        return int((~self.complete).sum())
+
+    def new(self, data: object, *, response: bool = False) -> Rows:
+        """The same columns for other data: one row of the answer per row of the data.
+
+        Parameters
+        ----------
+        data : table
+            Any that `as_frame` reads; columns that the formula does not read are ignored.
+        response : bool
+            Whether the response is read too; rows without one are then incomplete.
+
+        Raises
+        ------
+        DataError
+            If a column is absent, holds levels that were not there before, or is not finite.
+        """
+        bound = self._encoder.bound
+        rows = bound.rows(as_frame(data), response=response)
+        made = self._encoder.encode(rows, response=response)
+        target: Response | None = made.get(RESPONSE)
+        if response and self.classes:
+            target = self.classes.codes(rows.columns[self.classes.column])
+        matrices = {part: made[bound.same_as[part]] for part in self.matrices}
+        return Rows(rows.given, rows.usable, matrices, target)
+
+
+def build_design(
+    formula: Formula,
+    data: object,
+    *,
+    response: ResponseKind = "numeric",
+    context: Mapping[str, object] | None = None,
+    missing: str = "drop",
+    warn: bool = True,
+) -> Design:
+    """The design of a formula on data.
+
+    Parameters
+    ----------
+    formula : Formula
+        From `parse_formula`.
+    data : pandas, polars or pyarrow table, or mapping of columns
+        It is not changed, and not copied where no value is missing.
+    response : {"numeric", "categorical", "any", "none"}
+        What the model can explain; "any" takes text, levels and truth values for classes.
+    context : mapping, optional
+        Functions and constants that the formula may use besides the allow-list.
+    missing : {"drop", "raise", "keep"}
+        What to do with rows that lack a value which the formula reads. Numbers of a formula
+        without response may stay missing, NaN in the matrix; rows without any are dropped.
+    warn : bool
+        Whether constant and collinear columns are worth a warning to the model.
+
+    Raises
+    ------
+    DataError
+        If the data cannot be used; the message names the column.
+    FormulaError
+        If the formula names what is not there.
+
+    Warns
+    -----
+    DesignWarning
+        Of constant and collinear columns, of fewer rows than terms, of numbers held as text.
+
+    Examples
+    --------
+    >>> from bayesvb.formula.parser import parse_formula
+    >>> data = {"y": [1.0, 3.0, 2.0], "x": [0, 1, None]}
+    >>> design = build_design(parse_formula("log(y) ~ x | gating(1)"), data)
+    >>> design.terms["mean"], design.terms["gating"], design.n_missing
+    (('Intercept', 'x'), ('Intercept',), 1)
+    """
+    _check_known("response", response, get_args(ResponseKind))
+    _check_known("missing", missing, POLICIES if formula.response is None else POLICIES[:2])
+    given = as_frame(data)
+    if not len(given):
+        raise DataError("the data have no rows")
+    bound, rows = bind(formula, given, response=response, context=context or {}, missing=missing)
+    encoder, made = fit_encoder(bound, rows)
+    check_matrices(bound, made, encoder.names, warn=warn)
+    classes, target = bound.classes, made.get(RESPONSE)
+    return Design(
+        formula=formula,
+        frame=rows.frame,
+        response=classes.codes(rows.columns[classes.column]) if classes else target,
+        response_names=encoder.names.get(RESPONSE, (formula.response or "",) if classes else ()),
+        levels=classes.labels if classes else None,
+        matrices={part: made[first] for part, first in bound.same_as.items()},
+        terms={part: encoder.names[first] for part, first in bound.same_as.items()},
+        complete=rows.usable,
+        _encoder=encoder,
+        classes=classes,
+    )
+
+
+def _check_known(name: str, value: str, allowed: Sequence[str]) -> None:
+    """Refuse an option that is none of those allowed, and list them."""
+    if value not in allowed:
+        listed = ", ".join(map(repr, allowed))
+        raise DataError(f"{name}={value!r} is not known; it is one of {listed}")

@@ -1,0 +1,150 @@
+"""Stage 3, encode: what is learnt from the first rows, so that new rows get the same columns."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from bayesvb.data.frames import levels, numbers
+from bayesvb.errors import DataError, FormulaError
+from bayesvb.formula.binding import BoundFormula, UsableRows
+from bayesvb.formula.checks import ranges, require_finite, warn_levels
+from bayesvb.formula.columns import ColumnRole
+from bayesvb.formula.matrices import evaluate, with_missing
+from bayesvb.formula.parser import Formula
+
+__all__ = ["Encoder", "fit_encoder"]
+
+Matrices = dict[str, Float[np.ndarray, "rows _"]]
+
+SHOWN = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Encoder:
+    """A bound formula with the state of its transforms: knots, centres, levels.
+
+    Attributes
+    ----------
+    bound : BoundFormula
+        Terms of each part, and the columns that they read.
+    specs : mapping of str to ModelSpec
+        The formula package's record of each part.
+    names : mapping of str to tuple of str
+        Column names of each part's matrix.
+    levels : mapping of ColumnRole to pandas.Index
+        Levels of each column that has them.
+    """
+
+    bound: BoundFormula
+    specs: Mapping[str, Any]
+    names: Mapping[str, tuple[str, ...]]
+    levels: Mapping[ColumnRole, pd.Index]
+
+    def encode(self, rows: UsableRows, *, response: bool) -> Matrices:
+        """Matrices of new rows, with that of a numeric response or without.
+
+        Raises
+        ------
+        DataError
+            If a column holds levels that were not there before, or is not finite.
+        """
+        from formulaic import ModelSpecs
+
+        bound, parts = self.bound, self.bound.encoded(response=response)
+        if not len(rows):
+            return {part: np.empty((0, len(self.names[part]))) for part in parts}
+        roles = bound.roles(parts)
+        table = _table(bound, rows, roles, self.levels)
+        for role in roles:
+            if role in self.levels:
+                _check_levels(role.column, table[role.alias], self.levels[role])
+        specs = ModelSpecs(**{part: self.specs[part] for part in parts})
+        made, _, _ = evaluate(specs, table, formula=bound.formula, context=bound.context)
+        for part, matrix in made.items():
+            if bound.keeps_missing:
+                made[part] = with_missing(matrix, self.specs[part], table, self.names[part])
+            else:
+                ranges(matrix, self.names[part])
+        return made
+
+
+def fit_encoder(bound: BoundFormula, rows: UsableRows) -> tuple[Encoder, Matrices]:
+    """The encoder of the first rows, and their matrices.
+
+    Raises
+    ------
+    FormulaError
+        If a part has no terms, or two that go by the same name.
+    """
+    from formulaic import Formula as TermLists
+
+    parts = bound.encoded(response=True)
+    roles = bound.roles(parts)
+    levelled = dict.fromkeys(
+        role for role in roles if role.role != "hashed" and role.has_levels(rows.columns)
+    )
+    table = _table(bound, rows, roles, levelled)
+    found = {role: pd.Index(table[role.alias].cat.categories) for role in levelled}
+    for role, categories in found.items():
+        warn_levels(role.column, categories, marked=role.role == "levels")
+    terms = TermLists(**{part: bound.parts[part].terms for part in parts})
+    made, names, specs = evaluate(terms, table, formula=bound.formula, context=bound.context)
+    for part in parts:
+        _check_names(bound.formula, part, names[part])
+    each = {part: getattr(specs, part) for part in parts}
+    if bound.keeps_missing:
+        made = {part: with_missing(made[part], each[part], table, names[part]) for part in parts}
+    return Encoder(bound, each, names, found), made
+
+
+def _check_names(formula: Formula, part: str, names: Sequence[str]) -> None:
+    if not names:
+        raise FormulaError(
+            formula.text, f"the {part} part has no terms", hint="write 1 for a constant"
+        )
+    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    if twice:
+        raise FormulaError(
+            formula.text,
+            f"the {part} part has two terms called `{twice[0]}`",
+            hint="rename the column in the data",
+        )
+
+
+def _table(
+    bound: BoundFormula,
+    rows: UsableRows,
+    roles: Sequence[ColumnRole],
+    levelled: Container[ColumnRole],
+) -> pd.DataFrame:
+    """Each column as its role wants it; no copy of one that is float64 already."""
+    values: dict[str, Any] = {}
+    for role in roles:
+        column, name = rows.columns[role.column], role.column
+        if role.role == "hashed":
+            values[role.alias] = pd.Series(column.to_numpy())
+        elif role in levelled:
+            values[role.alias] = pd.Series(levels(column, name))
+        else:
+            found = numbers(column, name)
+            require_finite(found[~np.isnan(found)] if bound.keeps_missing else found, name)
+            values[role.alias] = found
+    return pd.DataFrame(values, index=pd.RangeIndex(len(rows)), copy=False)
+
+
+def _check_levels(name: str, column: pd.Series, known: pd.Index) -> None:
+    """Refuse levels that were not in the first data."""
+    strange = ~column.isin(known)
+    if strange.any():
+        unseen = column[strange].unique().tolist()
+        listed = ", ".join(repr(level) for level in unseen[:SHOWN])
+        raise DataError(
+            f"`{name}` has levels the fit never saw: {listed} ({int(strange.sum())} rows)",
+            hint="leave these rows out, or fit again with data that have them",
+        )

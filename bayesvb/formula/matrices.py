@@ -1,0 +1,119 @@
+"""Stage 3, encode: the matrices that the formula package makes of terms, and what stopped it."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from bayesvb.errors import BayesVBError, DataError, FormulaError
+from bayesvb.formula.allowed_functions import PLAIN
+from bayesvb.formula.checks import require_finite
+from bayesvb.formula.columns import roles_in, with_own_names
+from bayesvb.formula.parser import Formula
+
+__all__ = ["evaluate", "with_missing"]
+
+
+def evaluate(
+    terms: Any, table: pd.DataFrame, *, formula: Formula, context: Mapping[str, object]
+) -> tuple[dict[str, Float[np.ndarray, "rows terms"]], dict[str, tuple[str, ...]], Any]:
+    """Matrix and column names of each part, and the record which makes the same of new data.
+
+    Parameters
+    ----------
+    terms : Formula or ModelSpecs of the formula package
+        Terms of each part, or what it keeps of those that it has seen.
+    table : pandas.DataFrame
+        Columns under the aliases of their roles.
+    formula : Formula
+        For the messages.
+    context : mapping
+        Functions and constants handed in.
+
+    Raises
+    ------
+    FormulaError, DataError
+        If a term cannot be computed, with the reason that its function gave.
+    """
+    from formulaic.errors import DataMismatchWarning, FormulaicError
+
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore", RuntimeWarning)
+        warnings.simplefilter("error", DataMismatchWarning)
+        try:
+            made = terms.get_model_matrix(
+                table, context={**PLAIN, **context}, output="numpy", na_action="ignore"
+            )
+        except DataMismatchWarning as warning:
+            listed = with_own_names(str(warning)).partition("{")[2].partition("}")[0]
+            raise DataError(f"there are levels outside those of C(): {listed}") from None
+        except BayesVBError:
+            raise
+        except (FormulaicError, ValueError, TypeError, ArithmeticError, LookupError) as error:
+            raise _explained(error, table, formula) from error
+    parts = made._to_dict()
+    matrices = {
+        part: np.ascontiguousarray(np.asarray(matrix), dtype=np.float64)
+        for part, matrix in parts.items()
+    }
+    names = {
+        part: tuple(with_own_names(str(name)) for name in matrix.model_spec.column_names)
+        for part, matrix in parts.items()
+    }
+    return matrices, names, made.model_spec
+
+
+def _explained(error: Exception, table: pd.DataFrame, formula: Formula) -> BayesVBError:
+    """What a transform said, or that it was given text."""
+    message = str(error)
+    found = re.search(r"factor `(.+?)`\. \[\w+: (.*)\]", message, re.S)
+    code, why = (found[1], found[2]) if found else ("", message)
+    words = [
+        role
+        for role in roles_in(code)
+        if role.role == "value" and isinstance(table[role.alias].dtype, pd.CategoricalDtype)
+    ]
+    if words:
+        return DataError(
+            f"`{with_own_names(code)}` needs numbers, and `{words[0].column}` holds text",
+            hint="compare it with a level, I(g == 'a'), or use it as it is",
+        )
+    clip = "pass extrapolation='clip' or 'extend' to bs(), or use cr()"
+    shown = with_own_names(code)
+    return FormulaError(
+        formula.text,
+        f"cannot compute `{shown}`: {with_own_names(why)}" if code else with_own_names(why),
+        formula.place(shown.partition("(")[0]) if code else None,
+        clip if "beyond upper" in why else None,
+    )
+
+
+def with_missing(
+    matrix: Float[np.ndarray, "rows terms"], spec: Any, table: pd.DataFrame, names: Sequence[str]
+) -> Float[np.ndarray, "rows terms"]:
+    """The matrix, NaN exactly where a column that the term reads has no value.
+
+    A comparison such as ``x > 1`` is a number even then, and a transform may be undefined
+    elsewhere, as the logarithm of a negative number is.
+
+    Raises
+    ------
+    DataError
+        If an entry is not finite though every column that it reads has a value.
+    """
+    kept = matrix.copy()
+    for term, columns in spec.term_indices.items():
+        aliases = {role.alias for factor in term.factors for role in roles_in(factor.expr)}
+        gone = np.zeros(len(matrix), dtype=bool)
+        for alias in aliases:
+            gone |= np.isnan(table[alias].to_numpy())
+        for column in columns:
+            require_finite(matrix[~gone, column], names[column])
+            kept[gone, column] = np.nan
+    return kept

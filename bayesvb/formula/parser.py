@@ -1,0 +1,255 @@
+"""Stage 1, parse: `y ~ x1 + x2 | gating(x1)` as its parts, before any data are seen.
+
+The text becomes tokens, the tokens become sections between `~` and the bars, and each section
+becomes a named part whose terms have been checked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from bayesvb.errors import FormulaError
+from bayesvb.formula.terms import Part, read_part, read_response
+from bayesvb.formula.tokens import Section, Token, read_section
+
+__all__ = ["RESPONSE", "Formula", "parse_formula"]
+
+RESPONSE = "response"
+"""What stands left of `~`, among the names of the parts."""
+
+NEAR = {
+    "gate": "gating", "mixing": "gating", "mixture": "gating", "weights": "gating",
+    "concomitant": "gating", "theta": "gating",
+}  # fmt: skip
+
+RESERVED = {"precision", "sigma", "tau", "phi"}
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A formula taken apart.
+
+    Attributes
+    ----------
+    text : str
+        As it was given, on one line.
+    read : mapping of str to Part
+        The parts by name, after the response if there is one.
+    gating_given : bool
+        False if the gating has the terms of the mean because none were written.
+    """
+
+    text: str
+    read: Mapping[str, Part]
+    gating_given: bool = True
+
+    @property
+    def response(self) -> str | None:
+        """What stands left of `~`."""
+        return self.read[RESPONSE].text if RESPONSE in self.read else None
+
+    @property
+    def parts(self) -> Mapping[str, str]:
+        """Right-hand side of each part."""
+        return {name: part.text for name, part in self.read.items() if name != RESPONSE}
+
+    def place(self, name: str, *, after: int = 0) -> tuple[int, int] | None:
+        """First and last position of a name in the text."""
+        found = re.compile(rf"(?<![\w.]){re.escape(name)}(?![\w.])").search(self.text, after)
+        return (found.start(), found.end() - 1) if found else None
+
+    def canonical(self) -> str:
+        """The formula with every part written out and named.
+
+        Examples
+        --------
+        >>> parse_formula("y~x1+x2|x1").canonical()
+        'y ~ x1 + x2 | gating(x1)'
+        """
+        first, *others = self.parts.items()
+        named = [f"{name}({_spaced(terms)})" for name, terms in others]
+        left = f"{_spaced(self.response)} ~ " if self.response else "~ "
+        return left + " | ".join([_spaced(first[1]), *named])
+
+
+def parse_formula(
+    text: str, *, parts: tuple[str, ...] = ("mean", "gating"), one_sided: bool = False
+) -> Formula:
+    """The formula's response and parts.
+
+    Parameters
+    ----------
+    text : str
+        `response ~ terms | terms`, or `~ terms` if one-sided. A part after the first may be
+        named: `gating(terms)`.
+    parts : tuple of str
+        Names of the parts in their order; a gating that is left out copies the mean.
+    one_sided : bool
+        Whether the formula has no response; its one part is then called `variables`.
+
+    Raises
+    ------
+    FormulaError
+        With the place of what cannot be read, and what to write instead.
+
+    Examples
+    --------
+    >>> dict(parse_formula("y ~ x1 + x2 | gating(x1)").parts)
+    {'mean': 'x1 + x2', 'gating': 'x1'}
+    """
+    if not isinstance(text, str) or not text.strip():
+        example = "'~ x1 + x2'" if one_sided else "'y ~ x1 + x2 | gating(x1)'"
+        raise FormulaError(str(text), "the formula is empty", hint=f"write for example {example}")
+    text = re.sub(r"\s", " ", text)
+    names = ("variables",) if one_sided else parts
+    left, sections = _split(read_section(text, 0, len(text)), one_sided=one_sided)
+    found = {} if left is None else {RESPONSE: read_response(left)}
+    for position, section in enumerate(sections):
+        name, body = _named(section, position, names)
+        if name in found:
+            raise FormulaError(text, f"`{name}` is given twice", section.span)
+        found[name] = read_part(body, intercept=not one_sided)
+    given = "gating" in found or "gating" not in names
+    if not given:
+        found["gating"] = found["mean"]
+    ordered = {name: found[name] for name in (RESPONSE, *names) if name in found}
+    return Formula(text, ordered, given)
+
+
+def _split(whole: Section, *, one_sided: bool) -> tuple[Section | None, list[Section]]:
+    """The response and the sections between the bars."""
+    text, depth = whole.formula, 0
+    tildes: list[Token] = []
+    bars: list[Token] = []
+    for token in whole.tokens:
+        if token.kind == "bracket":
+            depth += 1 if token.text in "([" else -1
+        elif token.kind == "operator" and token.text == "=":
+            raise FormulaError(text, "a formula uses `~`, not `=`", token.span)
+        elif token.kind == "operator" and token.text == "|":
+            _check_bar(text, token, depth, bars)
+            bars.append(token)
+        elif token.kind == "operator" and token.text == "~":
+            tildes.append(token)
+    left = _response(whole, tildes, one_sided=one_sided)
+    if bars and bars[0].start < tildes[0].start:
+        raise FormulaError(text, "`|` belongs to the right of `~`", bars[0].span)
+    begins = [tildes[0].stop, *(bar.stop for bar in bars)]
+    ends = [*(bar.start for bar in bars), len(text)]
+    return left, [whole.between(begin, end) for begin, end in zip(begins, ends, strict=True)]
+
+
+def _check_bar(text: str, bar: Token, depth: int, before: list[Token]) -> None:
+    if depth:
+        raise FormulaError(
+            text,
+            "group-level terms such as (1 | g) are not part of this model",
+            bar.span,
+            "write g, or C(g, contr.sum), for an effect of each level",
+        )
+    if before and not text[before[-1].stop : bar.start].strip():
+        raise FormulaError(text, "nothing stands between the bars", (before[-1].start, bar.start))
+
+
+def _response(whole: Section, tildes: list[Token], *, one_sided: bool) -> Section | None:
+    """What stands left of the one tilde."""
+    text = whole.formula
+    if not tildes:
+        hint = (
+            f"write '~ {text.strip()}'"
+            if one_sided
+            else ("write the response first: 'y ~ x1 + x2'")
+        )
+        raise FormulaError(text, "there is no `~`", hint=hint)
+    if len(tildes) > 1:
+        raise FormulaError(text, "there is more than one `~`", tildes[1].span)
+    left = whole.between(0, tildes[0].start)
+    if one_sided and left.text:
+        raise FormulaError(
+            text,
+            "this model has no response: nothing stands left of `~`",
+            left.span,
+            f"write '{text[tildes[0].start :].strip()}'",
+        )
+    if not one_sided and not left.text:
+        raise FormulaError(text, "there is no response left of `~`", tildes[0].span)
+    return left if left.text else None
+
+
+def _named(section: Section, position: int, names: tuple[str, ...]) -> tuple[str, Section]:
+    """The name of a part, written or by position, and its terms."""
+    text, inside = section.formula, section.tokens
+    if not inside:
+        at = max(section.start - 1, 0)
+        raise FormulaError(text, "a part is empty", (at, at), "write 1 for a constant")
+    named = [
+        (t, m[0])
+        for t in inside
+        if t.kind == "python" and (m := re.match(r"[A-Za-z_]\w*(?=\s*\()", t.text))
+    ]
+    for token, head in named:
+        _check_head(section, token, head, names, alone=len(inside) == 1 and position > 0)
+    if named and len(inside) == 1 and named[0][1] in names[1:]:
+        token, head = named[0]
+        if position == 0:
+            raise FormulaError(
+                text,
+                f"the first part is the {names[0]}",
+                section.span,
+                f"write '... ~ 1 | {section.text}'",
+            )
+        return head, read_section(text, token.start + token.text.index("(") + 1, token.stop - 1)
+    if position >= len(names):
+        spare = "reserved" if position == 2 and "gating" in names else "one too many"
+        raise FormulaError(text, f"part {position + 1} is {spare}", section.span, _parts_are(names))
+    if position and section.text in names:
+        raise FormulaError(
+            text,
+            f"`{section.text}` has no terms",
+            section.span,
+            f"write {section.text}(x), or {section.text}(1) for a constant",
+        )
+    return names[position], section
+
+
+def _check_head(
+    section: Section, token: Token, head: str, names: tuple[str, ...], *, alone: bool
+) -> None:
+    """Refuse a part's name where it cannot stand, and words that only look like one."""
+    at = (token.start, token.start + len(head) - 1)
+    if head == "precision" or (alone and head in RESERVED):
+        raise FormulaError(section.formula, f"`{head}(...)` is reserved", at, _parts_are(names))
+    if head in names[1:] and section.text != token.text:
+        raise FormulaError(
+            section.formula,
+            f"`{head}(...)` must be a part of its own",
+            token.span,
+            f"put all its terms inside: {head}(x + z)",
+        )
+    if not alone or head in names[1:]:
+        return
+    near = NEAR.get(head) or next(iter(get_close_matches(head, names[1:], 1, 0.75)), None)
+    if near in names[1:]:
+        raise FormulaError(
+            section.formula,
+            f"`{head}` is not a part of this model",
+            at,
+            f"did you mean {near}(...)?",
+        )
+
+
+def _parts_are(names: tuple[str, ...]) -> str:
+    noun = "parts are" if len(names) > 1 else "only part is"
+    return f"this model's {noun} {' and '.join(names)}"
+
+
+def _spaced(terms: str) -> str:
+    """Terms with a space on either side of each + and -, and nowhere else."""
+    pieces: list[str] = []
+    for token in read_section(terms, 0, len(terms)).tokens:
+        joins = token.text in ("+", "-") and pieces and pieces[-1][-1] not in "(*:/^+- "
+        pieces.append(f" {token.text} " if joins or token.text[0] == "%" else token.text)
+    return "".join(pieces)

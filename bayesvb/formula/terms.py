@@ -1,0 +1,206 @@
+"""Stage 1, parse: the terms of one part, in the notation of Wilkinson and Rogers.
+
+References
+----------
+.. [1] Wilkinson and Rogers (1973), Symbolic description of factorial models for analysis of
+   variance, Applied Statistics 22(3), doi:10.2307/2346786.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from bayesvb.errors import FormulaError
+from bayesvb.formula.expressions import Code, NameUse, read_expression
+from bayesvb.formula.tokens import Section, Token, first_line, marked_span
+
+if TYPE_CHECKING:
+    from formulaic import SimpleFormula
+
+__all__ = ["Part", "read_part", "read_response", "read_terms"]
+
+LARGEST_INTERACTION = 9  # (a + b)**99 would never end
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of a formula, or its response.
+
+    Attributes
+    ----------
+    text : str
+        Its terms as they were written; a constant if none were.
+    code : Code
+        The same for the formula package, with the names.
+    section : Section
+        Where it stands.
+    intercept : bool
+        Whether it has a constant unless it says otherwise.
+    """
+
+    text: str
+    code: Code
+    section: Section
+    intercept: bool
+
+
+def read_part(section: Section, *, intercept: bool = True) -> Part:
+    """The part in a section, read before any data are seen.
+
+    Parameters
+    ----------
+    section : Section
+        Its characters.
+    intercept : bool
+        False if it has no constant, even where it asks for one.
+
+    Raises
+    ------
+    FormulaError
+        With the place of what a part cannot hold.
+    """
+    code = _code(section, _check_operator)
+    for before, token in pairwise(section.tokens):
+        if token.text == "^" or (before.text == token.text == "*" and before.stop == token.start):
+            _check_power(section.formula, section.tokens, token)
+    text = section.text or "1"
+    read_terms(section, text, available=())
+    if not intercept:
+        code = Code(f"{code.text} - 1", code.uses)
+    return Part(text, code, section, intercept)
+
+
+def read_response(section: Section) -> Part:
+    """The left-hand side: columns, or expressions of them, joined by +.
+
+    Raises
+    ------
+    FormulaError
+        With the place of anything else.
+    """
+    code = _code(section, _check_in_response)
+    read_terms(section, section.text, available=(), intercept=False)
+    return Part(section.text, code, section, intercept=False)
+
+
+def _code(section: Section, check: Callable[[str, Token], None]) -> Code:
+    """The section's code, Python in braces; ``check`` sees every token that is not Python."""
+    pieces: list[str] = []
+    uses: list[NameUse] = []
+    written, at = 0, section.span[0]
+    for token in section.tokens:
+        between = section.formula[at : token.start]
+        at, written = token.stop, written + len(between)
+        if token.kind == "python":
+            code = _expression(section.formula, token)
+            uses += [
+                NameUse(use.name, use.role, use.start + written + 1, use.stop + written + 1)
+                for use in code.uses
+            ]
+            piece = f"{{{code.text}}}"
+        else:
+            check(section.formula, token)
+            piece = token.text
+            if token.kind == "name" and piece != ".":
+                uses.append(NameUse(piece.strip("`"), "lookup", written, written + len(piece)))
+        pieces += [between, piece]
+        written += len(piece)
+    return Code("".join(pieces) or "1", tuple(uses))
+
+
+def _expression(formula: str, token: Token) -> Code:
+    """The checked expression in a token, without the braces that it may stand in."""
+    inner = token.text[1:-1] if token.text.startswith("{") else token.text
+    shift = len(token.text) - len(inner) - token.text.startswith("{")
+    return read_expression(inner, text=formula, start=token.start + shift)
+
+
+def _check_operator(formula: str, token: Token) -> None:
+    if token.kind != "operator":
+        return
+    if token.text == "~":
+        raise FormulaError(formula, "there is more than one `~`", token.span, "leave it out")
+    if token.text == "|":
+        raise FormulaError(formula, "a part cannot have parts", token.span)
+    if token.text == ",":
+        raise FormulaError(formula, "terms are joined by +, not by commas", token.span)
+
+
+def _check_in_response(formula: str, token: Token) -> None:
+    if token.text != "+" and (token.kind != "name" or token.text == "."):
+        raise FormulaError(
+            formula,
+            f"`{token.text}` cannot stand in a response",
+            token.span,
+            "several responses are joined by +, arithmetic stands in I(): I(y - z) ~ x",
+        )
+
+
+def _check_power(formula: str, inside: Sequence[Token], sign: Token) -> None:
+    """Refuse x**2, which would be x itself, and interactions of too many terms."""
+    at = inside.index(sign)
+    base = inside[at - 1] if sign.text == "^" else inside[at - 2]
+    exponent = inside[at + 1].text if at + 1 < len(inside) else ""
+    if base.kind in ("name", "python"):
+        whole = formula[base.start : sign.stop + len(exponent)]
+        raise FormulaError(
+            formula,
+            f"`{whole}` would be `{base.text}` itself: a power of terms is an interaction",
+            (base.start, sign.span[1]),
+            f"write I({base.text}**{exponent or 2})",
+        )
+    if exponent.isdigit() and int(exponent) > LARGEST_INTERACTION:
+        raise FormulaError(
+            formula, f"interactions go up to {LARGEST_INTERACTION}", inside[at + 1].span
+        )
+
+
+def read_terms(
+    section: Section, code: str, *, available: Sequence[str], intercept: bool = True
+) -> SimpleFormula:
+    """The terms of a part as the formula package has them.
+
+    Parameters
+    ----------
+    section : Section
+        Where the part stands, for the message.
+    code : str
+        Its terms; columns may go by other names than in the section.
+    available : sequence of str
+        What `.` stands for.
+    intercept : bool
+        Whether a constant is added unless the part says otherwise.
+
+    Raises
+    ------
+    FormulaError
+        If the formula package cannot read them.
+    """
+    from formulaic import Formula
+    from formulaic.errors import FormulaParsingError
+    from formulaic.parser import DefaultFormulaParser
+
+    flags = DefaultFormulaParser.FeatureFlags.NONE
+    parser = DefaultFormulaParser(include_intercept=intercept, feature_flags=flags)
+    context = {
+        "__formulaic_variables_available__": list(available),
+        "__formulaic_variables_used_lhs__": [],
+    }
+    try:
+        return Formula(code, _parser=parser, _context=context)
+    except FormulaParsingError as error:
+        at = marked_span(error, section.span[0]) if code == section.text else None
+        raise FormulaError(
+            section.formula,
+            f"cannot read `{section.text}`: {first_line(error)}",
+            at or section.span,
+        ) from error
+    except (RecursionError, SyntaxError, ValueError) as error:
+        raise FormulaError(
+            section.formula,
+            f"cannot read `{section.text[:60]}`: {type(error).__name__}",
+            section.span,
+        ) from error

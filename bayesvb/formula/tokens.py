@@ -1,0 +1,118 @@
+"""Stage 1, parse: a formula as tokens, each with its place in the text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bayesvb.errors import FormulaError
+
+__all__ = ["Section", "Token", "first_line", "marked_span", "read_section"]
+
+ESCAPES = re.compile(r"[⧛⧚]|\x1b\[[0-9;]*m")
+
+# The formula package marks the place it means, in its copy of the text, with these signs.
+MARKED = re.compile(r"⧛(?:\x1b\[[0-9;]*m)?(.*?)(?:\x1b\[0m)?⧚")
+
+
+@dataclass(frozen=True)
+class Token:
+    """A piece of a formula: `kind` is name, python, value, operator or bracket."""
+
+    kind: str
+    text: str
+    start: int
+    stop: int
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """First and last position."""
+        return self.start, self.stop - 1
+
+
+@dataclass(frozen=True)
+class Section:
+    """Characters of a formula between two of its separators, and the tokens that they make."""
+
+    formula: str
+    start: int
+    stop: int
+    tokens: tuple[Token, ...]
+
+    @property
+    def text(self) -> str:
+        """Its characters without the space around them."""
+        return self.formula[self.start : self.stop].strip()
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """First and last position that is not space."""
+        raw = self.formula[self.start : self.stop]
+        first = self.start + len(raw) - len(raw.lstrip())
+        return first, max(first, self.start + len(raw.rstrip()) - 1)
+
+    def between(self, start: int, stop: int) -> Section:
+        """The part of it between two positions of the formula, which cut no token."""
+        inside = (token for token in self.tokens if start <= token.start and token.stop <= stop)
+        return Section(self.formula, start, stop, tuple(inside))
+
+
+def read_section(formula: str, start: int, stop: int) -> Section:
+    """The characters between two positions, and their tokens.
+
+    Operators are single characters; white space is left out.
+
+    Raises
+    ------
+    FormulaError
+        If a bracket or a quote is not closed.
+    """
+    from formulaic.errors import FormulaParsingError
+    from formulaic.parser.algos.tokenize import tokenize
+
+    text = formula[start:stop]
+    try:
+        raw = [(t.kind.value, t.source_start, t.source_end) for t in tokenize(text)]
+    except FormulaParsingError as error:
+        raise FormulaError(
+            formula, f"cannot read the formula: {first_line(error)}", marked_span(error, start)
+        ) from error
+    found = (token for kind, first, last in raw for token in _single(text, kind, first, last))
+    placed = (Token(t.kind, t.text, t.start + start, t.stop + start) for t in found)
+    return Section(formula, start, stop, tuple(placed))
+
+
+def _single(text: str, kind: str, start: int, stop: int) -> Iterator[Token]:
+    """One token of the formula package as ours: quotes belong to it, operators are split."""
+    if kind == "operator" and text[start] != "%":
+        for at in range(start, stop + 1):
+            if not text[at].isspace():
+                yield Token("operator", text[at], at, at + 1)
+        return
+    closing = {"`": "`", "{": "}", "%": "%"}.get(text[start])
+    if (
+        closing
+        and text[stop + 1 : stop + 2] == closing
+        and (stop == start or text[stop] != closing)
+    ):
+        stop += 1
+    kind = "bracket" if kind == "context" else kind
+    yield Token(kind, text[start : stop + 1], start, stop + 1)
+
+
+def first_line(error: Exception) -> str:
+    """What the formula package says, without its copy of the formula."""
+    said = ESCAPES.sub("", str(error)).splitlines()[0]
+    if "Expected: " in said:
+        return f"a bracket or quote is not closed, `{said.rpartition('Expected: ')[2]}` is missing"
+    return said
+
+
+def marked_span(error: Exception, offset: int) -> tuple[int, int] | None:
+    """The place that the formula package means, if it marks one."""
+    copy = str(error).splitlines()[-1]
+    found = MARKED.search(copy)
+    if found is None or not found[1]:
+        return None
+    return offset + found.start(), offset + found.start() + len(found[1]) - 1

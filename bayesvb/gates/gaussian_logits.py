@@ -1,0 +1,113 @@
+"""Expectations and standard coordinates of Gaussian logit coefficients."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.data.scaling import Scaling
+from bayesvb.data.statistics import SufficientStats
+from bayesvb.factors.normal import Normal
+from bayesvb.numerics.linalg import products, quadratic_weights, times, unpack
+from bayesvb.variational.coordinates import AbstractCoordinates, entries, perturbation_rows
+from bayesvb.variational.descriptions import PriorRow
+
+
+@dataclass(frozen=True)
+class LogitStats(SufficientStats):
+    """What rows add to the natural parameters of a gate with linear, Gaussian logits.
+
+    Attributes
+    ----------
+    curvature : ndarray, shape (logits, pairs)
+        Sum of ``w x x'``, packed: what the rows add to each posterior precision.
+    linear : ndarray, shape (logits, terms)
+        What the rows add to each precision times mean.
+    """
+
+    curvature: Float[np.ndarray, "logits pairs"]
+    linear: Float[np.ndarray, "logits terms"]
+
+    @classmethod
+    def of_rows(
+        cls,
+        design: Float[np.ndarray, "terms rows"],
+        curvature: Float[np.ndarray, "logits rows"],
+        linear: Float[np.ndarray, "logits rows"],
+    ) -> LogitStats:
+        """Sums from the per-row weights of ``x x'`` and of ``x``."""
+        return cls(curvature @ products(design).T, linear @ design.T)
+
+
+def gaussian_logits(prior: Normal, stats: LogitStats) -> Normal:
+    """Gaussian posterior of logit coefficients: prior plus what the rows add.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        A precision is not positive definite.
+    """
+    linear = times(prior.precision, prior.mean) + stats.linear
+    precision = unpack(stats.curvature)
+    precision += prior.precision
+    return Normal.from_natural(linear, precision)
+
+
+@dataclass(frozen=True)
+class LogitCoordinates(AbstractCoordinates):
+    """``A' (g - m)`` with ``A A'`` the precision; linear in the coefficients already."""
+
+    posterior: Normal
+
+    @property
+    def root(self) -> Float[np.ndarray, "logits terms terms"]:
+        """Cholesky factor of the precision."""
+        return np.linalg.cholesky(self.posterior.precision)
+
+    def expectations(self) -> Float[np.ndarray, " entries"]:
+        """``-E[g g'] / 2`` and ``E[g]``, in the order of ``LogitStats``."""
+        mean = self.posterior.mean
+        second = self.posterior.covariance + mean[..., :, None] * mean[..., None, :]
+        return entries(-0.5 * quadratic_weights(second), mean)
+
+    def perturbations(self) -> Float[np.ndarray, "coordinates entries"]:
+        """Columns of the root, each at the logit to which it belongs."""
+        n_logits, n_terms = self.posterior.mean.shape
+        columns = np.swapaxes(self.root, -1, -2)
+        linear = np.einsum("ljt,lm->ljmt", columns, np.eye(n_logits))
+        linear = linear.reshape(n_logits * n_terms, n_logits, n_terms)
+        no_curvature = np.zeros((len(linear), n_logits, n_terms * (n_terms + 1) // 2))
+        return perturbation_rows(no_curvature, linear)
+
+    def standard(
+        self, draws: Float[np.ndarray, "draws logits terms"]
+    ) -> Float[np.ndarray, "draws coordinates"]:
+        """``A' (g - m)``."""
+        shift = draws - self.posterior.mean
+        return times(np.swapaxes(self.root, -1, -2), shift).reshape(len(draws), -1)
+
+    def parameters(
+        self, standard: Float[np.ndarray, "draws coordinates"]
+    ) -> Float[np.ndarray, "draws logits terms"]:
+        """``m + A'^-1 z``."""
+        shape = (len(standard), *self.posterior.mean.shape)
+        upper = np.linalg.inv(np.swapaxes(self.root, -1, -2))
+        return np.asarray(self.posterior.mean + times(upper, standard.reshape(shape)))
+
+    def log_volume(
+        self, draws: Float[np.ndarray, "draws logits terms"]
+    ) -> Float[np.ndarray, " draws"]:
+        """Constant."""
+        return np.zeros(len(draws))
+
+
+def logit_prior_rows(prior: Normal, scaling: Scaling, terms: Sequence[str]) -> list[PriorRow]:
+    """Prior of the logit coefficients of one component, in the units of the terms."""
+    sds = scaling.spread(np.sqrt(np.diagonal(prior.covariance)))
+    return [
+        PriorRow("gating", term, "Normal", 0.0, float(sd))
+        for term, sd in zip(terms, sds, strict=True)
+    ]

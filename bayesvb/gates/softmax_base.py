@@ -1,0 +1,202 @@
+"""What the softmax gates share: everything but the bound on the log normaliser."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import log_softmax
+
+from bayesvb.data.blocks import Block
+from bayesvb.data.scaling import Scaling
+from bayesvb.data.statistics import SufficientStats
+from bayesvb.factors.normal import Normal
+from bayesvb.gates.base import AbstractGate, GatePrior
+from bayesvb.gates.gaussian_logits import (
+    LogitCoordinates,
+    LogitStats,
+    gaussian_logits,
+    logit_prior_rows,
+)
+from bayesvb.numerics.linalg import (
+    inverse_and_log_det,
+    pack,
+    products,
+    quadratic_weights,
+    times,
+    unpack,
+)
+from bayesvb.numerics.special import expected_softmax
+from bayesvb.variational.descriptions import PriorRow
+
+
+@dataclass(frozen=True)
+class SlopeStats(SufficientStats):
+    """Derivatives of the rows' part of a bound in the coefficients.
+
+    Attributes
+    ----------
+    gradient : ndarray, shape (experts, terms)
+        Derivative in the means.
+    steepness : ndarray, shape (experts, pairs)
+        Sum of ``v x x'``, packed, that bounds minus the second derivative in all means together.
+    curvature : ndarray, shape (experts, pairs)
+        Sum of ``w x x'``, packed: minus twice the derivative in the covariances.
+    gain : ndarray, shape (experts,)
+        Bound on how much a change of the precision comes back amplified, with opposite sign, in
+        the next curvature.
+    """
+
+    gradient: Float[np.ndarray, "experts terms"]
+    steepness: Float[np.ndarray, "experts pairs"]
+    curvature: Float[np.ndarray, "experts pairs"]
+    gain: Float[np.ndarray, " experts"]
+
+
+def damped_step(prior: Normal, posterior: Normal, stats: SlopeStats) -> LogitStats:
+    """Quasi-Newton step for the mean, damped natural-gradient step for the precision.
+
+    The mean moves by ``(P_0 + steepness)^-1`` times its gradient. The precision moves towards
+    ``P_0 + W``, ``W`` the curvature; rows with a high leverage answer to a smaller variance of
+    their logits with a smaller weight, and so with a larger variance next time. A map with slope
+    ``-g`` settles fastest when it moves ``2 / (2 + g)`` of the way.
+    """
+    curvature = unpack(stats.curvature)
+    steep, _ = inverse_and_log_det(prior.precision + unpack(stats.steepness))
+    pull = times(prior.precision, posterior.mean - prior.mean)
+    mean = posterior.mean + times(steep, stats.gradient - pull)
+    share = (2.0 / (2.0 + stats.gain))[:, None, None]
+    held_back = posterior.precision - prior.precision - curvature
+    curvature += (1.0 - share) * held_back
+    return centred_sums(prior, mean, curvature)
+
+
+def full_step(posterior: Normal, stats: SlopeStats) -> LogitStats:
+    """Full natural-gradient step: derivatives in ``E[g]`` and in ``-E[g g'] / 2``."""
+    pull = times(unpack(stats.curvature), posterior.mean)
+    return LogitStats(stats.curvature, stats.gradient + pull)
+
+
+def centred_sums(
+    prior: Normal,
+    mean: Float[np.ndarray, "experts terms"],
+    curvature: Float[np.ndarray, "experts terms terms"],
+) -> LogitStats:
+    """Statistics of the posterior with these means, less what all of them have in common.
+
+    The likelihood does not see a shift of all coefficients and the prior, the same for all, wants
+    none: taking it out is the best step along it, and one that curvatures of single components
+    would make a hundredth of at a time.
+    """
+    offset = mean - prior.mean
+    offset -= offset.mean(axis=0)
+    pull = times(prior.precision, offset)
+    return LogitStats(pack(curvature), times(curvature, prior.mean + offset) + pull)
+
+
+@dataclass(frozen=True)
+class AbstractSoftmaxGate(AbstractGate[Normal, LogitStats], abc.ABC):
+    r"""``pi_k(x) = exp(x' g_k) / sum_j exp(x' g_j)``, ``g_k ~ N(m_0, S_0)``.
+
+    The components are exchangeable. What differs is the bound on ``E log sum_j exp(x' g_j)``, which
+    enters each row of the lower bound once, with weight one.
+
+    Attributes
+    ----------
+    prior : Normal
+        Prior of the coefficients, one row per component.
+    """
+
+    formula = "softmax"
+
+    prior: Normal
+
+    @classmethod
+    def from_prior(cls, n_components: int, prior: GatePrior) -> AbstractSoftmaxGate:
+        """Gate with the same prior for each component."""
+        mean = np.tile(prior.coefficients.mean, (n_components, 1))
+        return cls(replace(prior.coefficients, mean=mean))
+
+    @classmethod
+    def prior_rows(
+        cls, n_components: int, prior: GatePrior, scaling: Scaling, terms: Sequence[str]
+    ) -> list[PriorRow]:
+        """Normal priors of the coefficients of each logit."""
+        return logit_prior_rows(prior.coefficients, scaling, terms)
+
+    @property
+    def n_components(self) -> int:
+        """Number of components."""
+        return len(self.prior.mean)
+
+    def start(self) -> Normal:
+        """The prior mean, with one unit of precision more than the prior."""
+        n_terms = self.prior.mean.shape[1]
+        precision = np.broadcast_to(
+            self.prior.precision + np.eye(n_terms), (self.n_components, n_terms, n_terms)
+        )
+        return Normal.from_precision(self.prior.mean, precision)
+
+    def update(self, stats: LogitStats) -> Normal:
+        """Gaussian of these natural parameters."""
+        return gaussian_logits(self.prior, stats)
+
+    def kl(self, posterior: Normal) -> float:
+        """``KL(posterior || prior)``."""
+        return posterior.kl(self.prior)
+
+    def mean_weights(self, posterior: Normal, block: Block) -> Float[np.ndarray, "experts rows"]:
+        """Posterior mean of the softmax, by quadrature over the logits of each row."""
+        return expected_softmax(*logit_moments(posterior, block))
+
+    def draws(
+        self, posterior: Normal, n: int, rng: np.random.Generator
+    ) -> Float[np.ndarray, "draws experts terms"]:
+        """Draws of the coefficients of every component."""
+        return posterior.draws(n, rng)
+
+    def log_weights(
+        self, draws: Float[np.ndarray, "draws experts terms"], block: Block
+    ) -> Float[np.ndarray, "draws experts rows"]:
+        """Exact log weights for each draw."""
+        return np.asarray(log_softmax(draws @ block.designs["gating"], axis=1))
+
+    def log_density(
+        self, posterior: Normal | None, draws: Float[np.ndarray, "draws experts terms"]
+    ) -> Float[np.ndarray, " draws"]:
+        """Log density of each draw."""
+        return np.asarray((posterior or self.prior).log_density(draws).sum(axis=-1))
+
+    def permuted(
+        self, order: Sequence[int], stats: LogitStats
+    ) -> tuple[AbstractSoftmaxGate, LogitStats]:
+        """Gate and statistics after a new labelling."""
+        index = np.asarray(order)
+        prior = replace(self.prior, mean=self.prior.mean[index])
+        return replace(self, prior=prior), LogitStats(stats.curvature[index], stats.linear[index])
+
+    def coordinates(self, posterior: Normal) -> LogitCoordinates:
+        """Standard coordinates of the coefficients."""
+        return LogitCoordinates(posterior)
+
+    def coefficients(
+        self, draws: Float[np.ndarray, "draws experts terms"]
+    ) -> Mapping[int, Float[np.ndarray, "draws terms"]]:
+        """Differences to component 1: only these are identified by data."""
+        return {k: draws[:, k] - draws[:, 0] for k in range(1, draws.shape[1])}
+
+    def coefficient_meaning(self) -> str:
+        """Meaning of a coefficient."""
+        return "log odds against component 1"
+
+
+def logit_moments(
+    posterior: Normal, block: Block
+) -> tuple[Float[np.ndarray, "logits rows"], Float[np.ndarray, "logits rows"]]:
+    """Means and variances of the logits of every row."""
+    design = block.designs["gating"]
+    variance = quadratic_weights(posterior.covariance) @ products(design)
+    return posterior.mean @ design, variance

@@ -1,0 +1,185 @@
+"""The tilted bound on the log normaliser of a softmax with Gaussian logits."""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import wrightomega
+
+from bayesvb.numerics.special import log_sum_exp
+
+NEWTON_STEPS = 3
+"""Steps for the tilt of an ordinary row; they leave less than 1e-6 in the tilt, 1e-12 in the bound.
+
+The number is fixed, so that what a row contributes does not depend on the other rows of its block.
+"""
+
+LARGE_VARIANCE = 4.0
+"""With a larger variance of some logit Newton's steps for the tilt may cycle."""
+
+MOST_STEPS = 12
+"""Steps for the normaliser of a row with a large variance; seven to ten are usual."""
+
+SETTLED = 1e-8
+"""Relative step of the normaliser after which the next one, quadratically smaller, is rounding."""
+
+OMEGA_STEPS = 12
+"""Steps of either kind for the rare row whose normaliser has not settled."""
+
+
+def tilted_bound(
+    logit: Float[np.ndarray, "experts rows"], variance: Float[np.ndarray, "experts rows"]
+) -> tuple[
+    Float[np.ndarray, " rows"], Float[np.ndarray, "experts rows"], Float[np.ndarray, "experts rows"]
+]:
+    r"""Upper bound on ``E log sum_j exp(u_j)`` for independent ``u_j ~ N(t_j, s_j)``.
+
+    .. math:: T = \tfrac12 \sum_j a_j^2 s_j + \log \sum_j \exp\{t_j + \tfrac12 (1 - 2 a_j) s_j\}
+
+    holds for every tilt ``a`` and is convex in it; at the minimum ``a = p``, the normalised
+    exponentials. ``a = 0`` is the log-concavity bound.
+
+    Parameters
+    ----------
+    logit, variance : ndarray, shape (experts, rows)
+        ``t`` and ``s``.
+
+    Returns
+    -------
+    bound : ndarray, shape (rows,)
+    share : ndarray, shape (experts, rows)
+        ``p``, the derivative of the bound in the logits.
+    tilt : ndarray, shape (experts, rows)
+        ``a``.
+
+    References
+    ----------
+    Knowles, Minka (2011), Non-conjugate variational message passing for multinomial and binary
+    regression, NeurIPS 24, section 5.2.
+
+    Examples
+    --------
+    >>> bound, share, tilt = tilted_bound(np.zeros((2, 1)), np.ones((2, 1)))
+    >>> bound.round(4), share.ravel()
+    (array([0.9431]), array([0.5, 0.5]))
+    """
+    hard = variance.max(axis=0, initial=0.0) > LARGE_VARIANCE
+    if not hard.any():
+        tilt = _newton(logit, variance)
+    elif hard.all():
+        tilt = _by_normaliser(logit, variance)
+    else:
+        tilt = np.empty_like(logit)
+        tilt[:, hard] = _by_normaliser(logit[:, hard], variance[:, hard])
+        tilt[:, ~hard] = _newton(logit[:, ~hard], variance[:, ~hard])
+    bound, share = log_sum_exp(logit + (0.5 - tilt) * variance)
+    return bound + 0.5 * (tilt * tilt * variance).sum(axis=0), share, tilt
+
+
+def _newton(
+    logit: Float[np.ndarray, "experts rows"], variance: Float[np.ndarray, "experts rows"]
+) -> Float[np.ndarray, "experts rows"]:
+    """Newton's steps for ``a = p``: the matrix is diagonal plus rank one, so they cost little.
+
+    With ``d = 1 / (1 + p s)`` the step leaves ``p + (1 - d) (a - p) - d p g``, ``g`` the rank-one
+    part of the solution. Everything happens in three buffers.
+    """
+    weight = np.exp(logit - logit.max(axis=0))
+    tilt = weight / weight.sum(axis=0)
+    share, scale, kept = np.empty_like(tilt), np.empty_like(tilt), np.empty_like(tilt)
+    for _ in range(NEWTON_STEPS):
+        np.subtract(0.5, tilt, out=share)
+        share *= variance
+        np.exp(share, out=share)  # at most exp(LARGE_VARIANCE / 2): no maximum to take out
+        share *= weight
+        share /= share.sum(axis=0)
+        np.multiply(share, variance, out=kept)
+        np.add(kept, 1.0, out=scale)
+        np.divide(1.0, scale, out=scale)
+        kept *= scale
+        tilt -= share
+        gain = _column_dots(kept, tilt) / (1.0 - _column_dots(kept, share))
+        tilt *= kept
+        tilt += share
+        share *= scale
+        share *= gain
+        tilt -= share
+    return np.asarray(tilt)
+
+
+def _column_dots(
+    left: Float[np.ndarray, "experts rows"], right: Float[np.ndarray, "experts rows"]
+) -> Float[np.ndarray, " rows"]:
+    """Sum over experts of the products."""
+    return np.asarray(np.einsum("kn,kn->n", left, right))
+
+
+def _by_normaliser(
+    logit: Float[np.ndarray, "experts rows"], variance: Float[np.ndarray, "experts rows"]
+) -> Float[np.ndarray, "experts rows"]:
+    """Tilt through the one unknown per row that is left, the log normaliser ``c``.
+
+    ``l_j = log(a_j s_j)`` solves ``l + exp(l) = t_j + s_j / 2 + log s_j - c``, which is convex, and
+    ``sum a_j = 1`` fixes ``c``: Newton's steps for all ``l_j`` and ``c`` at once.
+    """
+    variance = np.maximum(variance, np.finfo(float).eps)
+    least, most = _bracket(logit, variance)
+    target = logit + 0.5 * variance + np.log(variance) - least
+    normaliser = least.copy()
+    log_pull = np.minimum(target, np.log(np.maximum(target, 1.0)))
+    for _ in range(MOST_STEPS):
+        pull = np.exp(log_pull)
+        slope = 1.0 / (1.0 + pull)
+        miss = (log_pull + pull - target) * slope
+        pull /= variance
+        corrected = np.minimum(miss, 0.9)
+        total = pull.sum(axis=0) - _column_dots(pull, corrected)
+        rise = total * np.log(total) / _column_dots(pull, slope)
+        rise = np.clip(rise, least - normaliser, most - normaliser)
+        normaliser += rise
+        target -= rise
+        slope *= rise
+        log_pull -= miss
+        log_pull -= slope
+        np.minimum(log_pull, target, out=log_pull)
+        stuck = np.abs(rise) > SETTLED * (1.0 + np.abs(normaliser))
+        if not stuck.any():
+            break
+        if rise.min() < -1.0:  # a target that grew: keep to the side from which steps settle
+            np.minimum(log_pull, np.log(np.maximum(target, 1.0)), out=log_pull)
+    tilt = np.exp(log_pull) / variance
+    tilt /= tilt.sum(axis=0)
+    if stuck.any():
+        tilt[:, stuck] = _by_omega(logit[:, stuck], variance[:, stuck])
+    return np.asarray(tilt)
+
+
+def _bracket(
+    logit: Float[np.ndarray, "experts rows"], variance: Float[np.ndarray, "experts rows"]
+) -> tuple[Float[np.ndarray, " rows"], Float[np.ndarray, " rows"]]:
+    """Where the normaliser lies: no tilt exceeds one, and some tilt is at least ``1 / K``."""
+    share = 1.0 / len(logit)
+    least = logit - 0.5 * variance
+    most = logit + (0.5 - share) * variance - np.log(share)
+    return least.max(axis=0), most.max(axis=0)
+
+
+def _by_omega(
+    logit: Float[np.ndarray, "experts rows"], variance: Float[np.ndarray, "experts rows"]
+) -> Float[np.ndarray, "experts rows"]:
+    """The same with ``exp(l)`` from Wright's omega function: slower, and settles from anywhere.
+
+    ``sum a_j`` falls with ``c`` and is convex in it: steps for its logarithm come close from afar,
+    Newton's steps then settle from below.
+    """
+    start = logit + 0.5 * variance + np.log(variance)
+    least, most = _bracket(logit, variance)
+    normaliser = least
+    for step in range(2 * OMEGA_STEPS):
+        pull = wrightomega(start - normaliser)
+        tilt = pull / variance
+        total, slope = tilt.sum(axis=0), (tilt / (1.0 + pull)).sum(axis=0)
+        rise = total * np.log(total) if step < OMEGA_STEPS else total - 1.0
+        normaliser = np.clip(normaliser + rise / slope, least, most)
+    tilt = wrightomega(start - normaliser) / variance
+    return np.asarray(tilt / tilt.sum(axis=0))

@@ -1,0 +1,5 @@
+"""The number of components: chosen among candidates, or by pruning one fit.
+
+May import: errors, argument_checks, streams, numerics, data, evaluation, engines, models,
+results, estimators.
+"""

@@ -1,0 +1,210 @@
+"""Components taken out of a fit, with the lower bound as judge."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.argument_checks import check_count, check_positive
+from bayesvb.data.blocks import Block
+from bayesvb.data.sources import AbstractSource
+from bayesvb.engines.base import AbstractEngine, Budget, EngineResult
+from bayesvb.engines.linear_response import sampled_response
+from bayesvb.errors import DataError
+from bayesvb.estimators.rebuilding import rebuilt
+from bayesvb.models.mixture import Mixture
+from bayesvb.numerics.runtime import processors
+from bayesvb.results.base import number_before
+from bayesvb.results.named_draws import count
+from bayesvb.streams import EngineStreams, Streams
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bayesvb.estimators.fit import Fit
+
+LEAST_SHARE = 1e-8
+"""Share of every row that each component left begins with: a row may have been another's alone."""
+
+
+@dataclass(frozen=True)
+class _State:
+    """A converged ascent of a model, its components in the order of their labels."""
+
+    model: Any
+    core: Any
+    stats: Any
+    order: tuple[int, ...]
+    score: float
+    ascent: EngineResult[Any]
+
+
+@dataclass(frozen=True)
+class _Climb:
+    """What ascends again without a component."""
+
+    engine: AbstractEngine
+    budget: Budget
+    streams: EngineStreams
+
+
+def prune(fit: Fit, *, tol: float = 1e-6, max_iter: int = 2000, n_jobs: int | None = None) -> Fit:
+    """The fit without the components that it does not need, by the lower bound.
+
+    One component is taken out at a time, the smallest first, and the others ascend again from
+    where they were. The smaller model is kept if its bound is not lower; the fit itself comes back
+    if no component can be spared.
+
+    Parameters
+    ----------
+    fit : Fit
+        Of a ``DensityRegression`` or a ``GaussianMixture``.
+    tol, max_iter, n_jobs
+        As in ``model.fit``.
+
+    Returns
+    -------
+    Fit
+        Its ``model`` has fewer components, its ``restarts`` a row more: that of the last ascent.
+
+    Raises
+    ------
+    DataError
+        If the model is no mixture, or the fit is by an engine that does not maximise the bound.
+
+    Notes
+    -----
+    Bounds are compared as they are. A posterior of K components has K! copies with other labels,
+    and log K! may be added to its bound to stand for them. Here it is not: the copies say the
+    same, and an empty component would earn log K for nothing. For the gate whose bound misranks,
+    the ``score`` of ``fit.restarts`` is compared.
+
+    Examples
+    --------
+    >>> import bayesvb as bvb
+    >>> model = bvb.GaussianMixture("~ .", bvb.datasets.load("faithful"), n_components=6)
+    >>> bvb.prune(model.fit(seed=1, restarts=2)).model.n_components
+    2
+    """
+    if fit.members:
+        raise DataError(
+            f"the fit combines {len(fit.members)} restarts, each with components of its own",
+            hint="prune one: bvb.prune(fit.members[0].fit), or fit with combine='best'",
+        )
+    if not fit.model.prunable:
+        raise DataError(
+            f"a fit of {type(fit.model).__name__} has no components to prune",
+            hint="fits of DensityRegression and GaussianMixture have",
+        )
+    if not fit.engine.maximises_bound:
+        raise DataError(
+            f"the bound cannot judge components: {fit.engine.title} does not maximise it",
+            hint="fit with another method",
+        )
+    check_positive("tol", tol)
+    check_count("max_iter", max_iter)
+    began = time.perf_counter()
+    source = replace(fit.model.source, workers=n_jobs or processors())
+    climb = _Climb(fit.engine, Budget(float(tol), max_iter), Streams(fit.seed).branch("pruning"))
+    score = (
+        fit.elbo
+        + fit.model.log_jacobian * source.total_weight
+        + _bound_gap(fit.core, source, fit.stats)
+    )
+    best = EngineResult(fit.stats, fit.elbo_trace.to_numpy(), fit.n_iter, fit.converged)
+    first = state = _State(fit.model, fit.core, fit.stats, fit.order, score, best)
+    while smaller := _smaller(state, source, climb):
+        state = smaller
+    return fit if state is first else _fitted(fit, state, source, began)
+
+
+def _smaller(state: _State, source: AbstractSource, climb: _Climb) -> _State | None:
+    """One component less, the smallest one that can be spared; None if none can."""
+    if state.core.n_components == 1:
+        return None
+    model: Any = rebuilt(state.model, **{state.model.size_name: state.core.n_components - 1})
+    posterior = state.core.update(state.stats)
+    for spared in reversed(range(state.core.n_components)):
+        # in the order of the ascent, in which sticks are broken; labels go by share
+        kept = [int(label) for label in np.argsort(state.order) if label != spared]
+        begin = partial(_begin, model.core, state.core, posterior, kept)
+        start = model.core.first_stats(source.map_reduce(begin))
+        place = climb.streams.branch(model.core.n_components, spared)
+        ascent = climb.engine.run(model.core, source, start, climb.budget, place)
+        score = ascent.bound + _bound_gap(model.core, source, ascent.stats)
+        if ascent.interrupted:
+            raise KeyboardInterrupt
+        if score >= state.score:
+            core, stats, order = model.ordered(model.core, ascent.stats)
+            return _State(model, core, stats, order, score, ascent)
+    return None
+
+
+def _begin(core: Mixture, old: Mixture, posterior: Any, kept: Sequence[int], block: Block) -> Any:
+    """Sums of the partition that is left when a component is gone."""
+    shares: Float[np.ndarray, "experts rows"] = old.responsibilities(posterior, block)[kept]
+    shares = shares + LEAST_SHARE
+    return core.partition_stats(block, shares / shares.sum(axis=0))
+
+
+def _bound_gap(core: Any, source: AbstractSource, stats: Any) -> float:
+    """What a bound that misranks is to be judged by in addition; see ``bound_gap`` of models."""
+    return float(source.map_reduce(partial(core.bound_gap, core.update(stats))).value)
+
+
+def _fitted(fit: Fit, state: _State, source: AbstractSource, began: float) -> Fit:
+    """The fit of the model that is left, with the covariance of the first one."""
+    q, ascent = state.core.update(state.stats), state.ascent
+    rng = Streams(fit.seed).rng("pruning")
+    draws = state.core.draws(q, count(fit.q_draws), rng)
+    response = fit.response
+    if response.failure is None or response.n_iter:  # it was tried, and may go better or worse now
+        place = Streams(fit.seed).branch("pruning", "response")
+        response = sampled_response(state.core, source, state.stats, rng, fit.engine, place)
+    seconds = time.perf_counter() - began
+    restarts = _with_row(fit, state, seconds)
+    trace = ascent.trace - state.model.log_jacobian * source.total_weight
+    return replace(
+        fit,
+        model=state.model,
+        core=state.core,
+        stats=state.stats,
+        order=state.order,
+        draws=draws,
+        log_q=state.core.log_posterior(q, draws),
+        covariance="mean-field",
+        q_draws=draws,
+        response=response,
+        restarts=restarts,
+        traces={key: one for key, one in fit.traces.items() if key != "final"}
+        | {len(restarts): trace},
+        converged=ascent.converged,
+        n_iter=ascent.n_iter,
+        seconds=fit.seconds + seconds,
+    ).with_covariance(response.label)
+
+
+def _with_row(fit: Fit, state: _State, seconds: float) -> pd.DataFrame:
+    """Restarts of the fit, and the ascent of what is left as the one that counts."""
+    import pandas as pd
+
+    units = state.model.log_jacobian * state.model.source.total_weight
+    row: dict[Any, Any] = {
+        "start": f"{number_before(fit) or fit.core.n_components} components, pruned",
+        "elbo": state.ascent.bound - units,
+        "score": state.score - units,
+        "n_iter": state.ascent.n_iter,
+        "converged": state.ascent.converged,
+        "rows": state.model.source.n_rows,
+        "seconds": seconds,
+        "best": True,
+    }
+    records = [*fit.restarts.assign(best=False).to_dict(orient="records"), row]
+    index = pd.RangeIndex(1, len(records) + 1, name="restart")
+    return pd.DataFrame(records, index, columns=fit.restarts.columns)

@@ -1,0 +1,289 @@
+"""How many components: one fit for each number, ranked by their predictive accuracy."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextvars import copy_context
+from dataclasses import dataclass
+from threading import Event
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bayesvb.argument_checks import check_choice, check_count, fresh_seed
+from bayesvb.errors import ConvergenceWarning, DataError
+from bayesvb.estimators.base import AbstractEstimator
+from bayesvb.estimators.fitting import INTERRUPTED
+from bayesvb.estimators.rebuilding import rebuilt
+from bayesvb.evaluation.elpd import read_elpd
+from bayesvb.numerics.runtime import processors, single_threaded_blas
+from bayesvb.results.comparison import MINOR, ranked
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from bayesvb.estimators.fit import Fit
+
+CRITERIA = ("loo", "waic")
+
+OCCUPIED = 0.01
+"""Share above which a component counts as occupied."""
+
+SHARES = ("share", "variance")
+"""Columns of ``fit.components()`` that may hold shares; the first that is there counts."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Selection:
+    """Fits with different numbers of components, side by side.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        One row per number of components, ascending. ``elbo``; ``elpd``, the expected log predictive
+        density, with ``se``; ``elpd_diff``, elpd less the largest one, with ``dse``, the standard
+        error of the difference (n in the denominator, as in ``compare``); ``p``, the effective
+        number of parameters; ``occupied``, components with a share above 1 %; ``seconds``;
+        ``warning`` of a criterion that is unreliable; ``best``, the largest elpd; ``chosen``, the
+        smallest number whose elpd is within one ``dse``, or within 4 nats, of the largest. A fit
+        whose linear response failed while others have theirs can be neither: its elpd is that of
+        draws that are too narrow, and too large.
+    fits : mapping of int to Fit
+    criterion : {"loo", "waic"}
+    seed : int
+        That of every fit.
+    """
+
+    table: pd.DataFrame
+    fits: Mapping[int, Fit]
+    criterion: str
+    seed: int
+
+    @property
+    def chosen(self) -> int:
+        """Number of components of the fit that is chosen."""
+        return int(self.table.index[self.table["chosen"]][0])
+
+    @property
+    def best(self) -> Fit:
+        """The fit that is chosen."""
+        return self.fits[self.chosen]
+
+    def plot(self) -> Figure:
+        """Expected log predictive density by number of components, with one standard error."""
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(6.0, 3.6), layout="constrained")
+        axes = figure.add_subplot()
+        numbers, table = self.table.index.to_numpy(), self.table
+        axes.errorbar(numbers, table["elpd"], yerr=table["se"], fmt="o-", capsize=3, color="C0")
+        at = (self.chosen, float(table["elpd"][self.chosen]))
+        axes.plot(*at, "o", ms=13, mfc="none", mec="C3", mew=2)
+        axes.annotate("chosen", at, xytext=(10, -16), textcoords="offset points", color="C3")
+        axes.set_xticks(numbers)
+        axes.set_xlabel("number of components")
+        axes.set_ylabel(f"elpd ({self.criterion.upper()}), one standard error")
+        return figure
+
+    def __str__(self) -> str:
+        marks = {name: np.where(self.table[name], "*", "") for name in ("best", "chosen")}
+        shown = self.table.assign(**marks).drop(columns="warning")
+        lines = [
+            f"Number of components by {self.criterion.upper()}: {self.chosen}",
+            *shown.reset_index()
+            .to_string(index=False, float_format=lambda x: f"{x:.1f}")
+            .splitlines(),
+            "Chosen: the fewest components within one standard error (dse) of the largest elpd, or "
+            f"within {MINOR:g}.",
+        ]
+        doubtful = [str(number) for number in self.table.index[self.table["warning"]]]
+        if doubtful:
+            lines.append(f"The criterion is unreliable for n_components = {', '.join(doubtful)}.")
+        left_out = ", ".join(map(str, _hopeful(self.fits)))
+        if left_out:
+            lines.append(f"Left out of the choice, for want of a linear response: {left_out}.")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def select(
+    model: AbstractEstimator,
+    n_components: Iterable[int] = range(1, 9),
+    criterion: str = "loo",
+    *,
+    seed: int | None = None,
+    restarts: int = 8,
+    n_jobs: int | None = None,
+    **options: Any,
+) -> Selection:
+    """Fit a model with several numbers of components, and choose one.
+
+    Parameters
+    ----------
+    model : DensityRegression, GaussianMixture or any model with ``n_components``
+        Its own number does not matter.
+    n_components : iterable of int
+        Numbers to try.
+    criterion : {"loo", "waic"}
+        Estimate of the expected log predictive density.
+    seed : int, optional
+        Every fit has it; a fresh one is drawn, and kept, if left out.
+    restarts : int
+        Ascents of each fit.
+    n_jobs : int, optional
+        Fits at the same time, as many as processors if left out. It changes nothing else.
+    **options
+        Further arguments of ``model.fit``: ``draws``, ``tol``, ``max_iter``, ``covariance``,
+        ``progress``. Mean-field draws are quicker to be had and too narrow: the criterion is then
+        too hopeful, the more so the more components there are.
+
+    Returns
+    -------
+    Selection
+
+    Raises
+    ------
+    DataError
+        If the model has no number of components, or a number does not go with the data.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If Ctrl-C ended it: fits that were finished are kept, if there are any.
+
+    References
+    ----------
+    Vehtari, Gelman, Gabry (2017), Practical Bayesian model evaluation using leave-one-out
+    cross-validation and WAIC, doi:10.1007/s11222-016-9696-4, section 5, for the standard error of a
+    difference. Sivula, Magnusson, Matamoros, Vehtari (2020), Uncertainty in Bayesian leave-one-out
+    cross-validation based model comparison, arXiv:2008.10296, for differences that are too small
+    for it; that these are those below 4 nats is what the R package loo makes of it
+    (``loo_compare``, column ``diag_diff``).
+
+    Examples
+    --------
+    >>> import bayesvb as bvb
+    >>> model = bvb.DensityRegression("waiting ~ 1", bvb.datasets.load("faithful"))
+    >>> bvb.select(model, range(1, 4), seed=1, restarts=2).chosen
+    2
+    """
+    check_choice("criterion", criterion, CRITERIA)
+    if n_jobs is not None:
+        check_count("n_jobs", n_jobs)
+    seed = fresh_seed(seed)
+    models = {k: rebuilt(model, **{model.size_name: k}) for k in _numbers(model, n_components)}
+    fits = _fits(models, n_jobs or processors(), {"seed": seed, "restarts": restarts, **options})
+    if not fits:
+        raise KeyboardInterrupt
+    if len(fits) < len(models):
+        warnings.warn(
+            f"the selection was interrupted; it is of n_components = {', '.join(map(str, fits))}",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    return Selection(_table(fits, criterion), fits, criterion, seed)
+
+
+def _numbers(model: object, n_components: Iterable[int]) -> list[int]:
+    """Numbers to try, ascending."""
+    if not isinstance(model, AbstractEstimator):
+        raise DataError(
+            f"model is a {type(model).__name__}, not a model",
+            hint="give bayesvb.DensityRegression(...) or bayesvb.GaussianMixture(...), not fitted",
+        )
+    if model.size_name not in model.options():
+        raise DataError(f"{type(model).__name__} has no number of components to select")
+    if isinstance(n_components, str) or not isinstance(n_components, Iterable):
+        raise DataError(
+            f"n_components={n_components!r} must be several numbers", hint="write range(1, 9), say"
+        )
+    numbers = list(n_components)
+    for number in numbers:
+        check_count("n_components", number)
+    if not numbers:
+        raise DataError(f"n_components={n_components!r} holds no number", hint="write range(1, 9)")
+    return sorted({int(number) for number in numbers})
+
+
+def _fits(
+    models: Mapping[int, AbstractEstimator], workers: int, options: Mapping[str, Any]
+) -> dict[int, Fit]:
+    """Fits that were finished; all of them unless Ctrl-C came.
+
+    BLAS is held to one thread around all fits, as each would set it back for the others. That a
+    fit was interrupted is not said: it is left out.
+    """
+    stop = Event()
+    with (
+        warnings.catch_warnings(),
+        single_threaded_blas(),
+        ThreadPoolExecutor(min(workers, len(models))) as pool,
+    ):
+        warnings.filterwarnings("ignore", f"{INTERRUPTED}; ", ConvergenceWarning)
+        running = {
+            k: pool.submit(copy_context().run, _fit, model, stop, options)
+            for k, model in models.items()
+        }
+        try:
+            wait(running.values(), return_when=FIRST_EXCEPTION)
+        except KeyboardInterrupt:
+            pass  # what is running sees the event at its next pass
+        finally:
+            stop.set()
+    found = {k: future.result() for k, future in running.items()}
+    return {k: fit for k, fit in found.items() if fit is not None}
+
+
+def _fit(model: AbstractEstimator, stop: Event, options: Mapping[str, Any]) -> Fit | None:
+    """The fit, None if it was interrupted."""
+    told = options.get("progress")
+
+    def progress(restart: int, passes: int, bound: float) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        if told is not None:
+            told(restart, passes, bound)
+
+    if stop.is_set():
+        return None
+    try:
+        fit = model.fit(**{**options, "n_jobs": 1, "progress": progress})
+    except KeyboardInterrupt:
+        stop.set()
+        return None
+    if fit.response.failure == INTERRUPTED:
+        stop.set()
+        return None
+    return fit
+
+
+def _table(fits: Mapping[int, Fit], criterion: str) -> pd.DataFrame:
+    """Criterion, size and time of each fit."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the column says it
+        results = {k: read_elpd(getattr(fit, criterion)(), str(k)) for k, fit in fits.items()}
+    table = ranked(results, _hopeful(fits))
+    table.insert(0, "elbo", [fit.elbo for fit in fits.values()])
+    table.insert(6, "occupied", [_occupied(fit) for fit in fits.values()])
+    table.insert(7, "seconds", [fit.seconds for fit in fits.values()])
+    return table
+
+
+def _hopeful(fits: Mapping[int, Fit]) -> list[int]:
+    """Numbers whose draws are narrower than those of others: they have no linear response."""
+    narrow = [
+        number
+        for number, fit in fits.items()
+        if any(part.fit.response.failure is not None for part in fit.parts)
+    ]
+    return narrow if len(narrow) < len(fits) else []
+
+
+def _occupied(fit: Fit) -> int:
+    table = fit.components()
+    (column, *_) = (name for name in SHARES if name in table)
+    return int((table[column] > OCCUPIED).sum())

@@ -1,0 +1,299 @@
+"""Class probabilities with latent vectors, and for prediction parameters, integrated out.
+
+The integrals are averages over fixed low-discrepancy points, the same for every row, so that
+results repeat to the last bit and probabilities of a row sum to one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from scipy.special import log_expit, ndtr, stdtrit
+
+from bayesvb.factors.normal import Normal
+from bayesvb.models.network.output import LatentDraws, LatentPredictive
+from bayesvb.models.network.stick_labels import StickLabels
+from bayesvb.numerics.linalg import products, quadratic_weights
+from bayesvb.numerics.special import normal_points
+
+CELLS = 40_000
+"""Rows times points gone over at once."""
+
+LIKELIHOOD_POINTS = 64
+"""Points for the latent vector of a row whose parameters are given."""
+
+LEAST_LOG_WEIGHT = -23.0
+"""Log weight (1e-10) below which a component is left out of the probabilities of a row."""
+
+NEGLIGIBLE_LOG_WEIGHT = -30.0
+"""Log weight (1e-13) below which a component is left out of the likelihood of a row ..."""
+
+NEGLIGIBLE_SHARE = 1e-10
+"""... unless those left out could add more than this, relative to the others."""
+
+LARGEST_LOGIT = 300.0
+"""Size of logits up to which products of two exponentials stay in the range of numbers."""
+
+SMALLEST_PROBABILITY = 1e-100
+"""Probability below which a row is gone over again with logarithms."""
+
+Alike = list[tuple[Int[np.ndarray, " _"], Float[np.ndarray, " _"]]]
+"""Rows with the same label, and the signs of their sticks."""
+
+
+def student_points(
+    n_points: int, n_latents: int, n_more: int, dof: Float[np.ndarray, " experts"]
+) -> tuple[Float[np.ndarray, "points latents experts"], Float[np.ndarray, "points more"]]:
+    """Points of independent Student t with each expert's dof, and of further standard normals."""
+    normal = normal_points(n_latents + n_more, n_points)
+    uniform = ndtr(normal[:, :n_latents, None])
+    return np.asarray(stdtrit(dof, uniform)), normal[:, n_latents:]
+
+
+def class_probabilities(
+    posterior: Normal, latents: LatentPredictive, n_points: int = 256
+) -> Float[np.ndarray, "classes rows"]:
+    r"""``sum_k E[pi_k] E[sigma(psi_c) prod_{l<c} sigma(-psi_l)]`` over the posterior.
+
+    Given the latent vector the logits are independent Gaussians under q, so one point has as many
+    coordinates as latents and sticks, however many coefficients there are. Averages over
+    ``n_points`` points; columns sum to one.
+    """
+    n_sticks, (n_latents, n_experts, n_rows) = len(posterior.mean), latents.location.shape
+    scatter, shift = student_points(n_points, n_latents, n_sticks, latents.dof)
+    result = np.zeros((n_sticks + 1, n_rows))
+    for k in range(n_experts):
+        points = np.vstack([scatter[:, :, k].T, np.ones(n_points)])
+        features = products(points)
+        mean, variance = _in_points(posterior, latents.location[:, k], latents.scale[:, k])
+        for rows in _parts(n_rows, n_points):
+            odds = (
+                _odds_of_logits(m[:, rows].T @ points, v[:, rows].T @ features, normal)
+                for m, v, normal in zip(mean, variance, shift.T, strict=True)
+            )
+            found = _stick_means(odds)
+            found *= latents.weights[k, rows]
+            result[:, rows] += found
+    return result
+
+
+def _in_points(
+    posterior: Normal,
+    location: Float[np.ndarray, "latents rows"],
+    scale: Float[np.ndarray, "latents rows"],
+) -> tuple[Float[np.ndarray, "sticks terms rows"], Float[np.ndarray, "sticks pairs rows"]]:
+    """``E[psi]`` and ``V[psi]`` at ``x1 = location + scale t``, as weights of ``[t, 1]``.
+
+    The second ones are those of the products of ``[t, 1]``.
+    """
+    ones = np.ones((1, location.shape[1]))
+    centre, factor = np.vstack([location, ones]), np.vstack([scale, ones])
+    mean = posterior.mean[:, :, None] * factor
+    mean[:, -1] = posterior.mean @ centre
+    pull = posterior.covariance @ centre
+    variance = quadratic_weights(posterior.covariance)[:, :, None] * products(factor)
+    variance[:, -len(factor) : -1] = 2.0 * pull[:, :-1] * scale
+    variance[:, -1] = (pull * centre).sum(axis=1)
+    return mean, variance
+
+
+def _odds_of_logits(
+    mean: Float[np.ndarray, "rows points"],
+    variance: Float[np.ndarray, "rows points"],
+    normal: Float[np.ndarray, " points"],
+) -> Float[np.ndarray, "rows points"]:
+    """``exp(-psi)`` for ``psi = mean + sqrt(variance) normal``, in place of the variance."""
+    np.maximum(variance, 0.0, out=variance)
+    logit = np.sqrt(variance, out=variance)
+    logit *= normal
+    logit += mean
+    return _exp_of_minus(logit)
+
+
+def _exp_of_minus(logit: Float[np.ndarray, "rows points"]) -> Float[np.ndarray, "rows points"]:
+    """Exponentials that stay finite, in place."""
+    np.negative(logit, out=logit)
+    np.minimum(logit, 2.0 * LARGEST_LOGIT, out=logit)
+    return np.asarray(np.exp(logit, out=logit))
+
+
+def _parts(n_rows: int, n_points: int) -> Iterator[slice]:
+    """Places of rows that are gone over together."""
+    longest = max(CELLS // n_points, 1)
+    for start in range(0, n_rows, longest):
+        yield slice(start, start + longest)
+
+
+def _stick_means(
+    odds: Iterable[Float[np.ndarray, "rows points"]],
+) -> Float[np.ndarray, "classes rows"]:
+    """``mean_s sigma(psi_c) prod_{l<c} sigma(-psi_l)`` from ``exp(-psi)`` of each stick in turn."""
+    left, means = np.ones((1, 1)), []
+    for passing in odds:
+        average = np.full(passing.shape[1], 1.0 / passing.shape[1])
+        stop = passing + 1.0
+        np.divide(left, stop, out=stop)
+        means.append(stop @ average)
+        left = np.multiply(stop, passing, out=passing)
+    return np.stack([*means, left @ average])
+
+
+def label_log_lik(
+    coefficients: Float[np.ndarray, "draws sticks terms"],
+    latents: LatentDraws,
+    labels: StickLabels,
+) -> Float[np.ndarray, "draws rows"]:
+    """Log probability of each row's label for each draw, latent vector and component summed out.
+
+    Given the parameters the latent vector is Gaussian; it is averaged over ``LIKELIHOOD_POINTS``
+    fixed points, the same for all draws, so that differences between draws are not noise. Leaving
+    out components of negligible weight changes a result by at most ``NEGLIGIBLE_SHARE``.
+    """
+    n_latents = coefficients.shape[2] - 1
+    points = normal_points(n_latents, LIKELIHOOD_POINTS)
+    sign, reach = 2.0 * labels.kappa, labels.reach > 0.0
+    groups = _alike(sign, reach)
+    result = np.empty((len(coefficients), sign.shape[1]))
+    for s, stick in enumerate(coefficients):
+        centre, spread = _logits(stick, latents.location[s], latents.variance[s], points)
+        weights = np.exp(latents.log_weights[s])
+        small = latents.log_weights[s] < NEGLIGIBLE_LOG_WEIGHT
+        left_out = (weights * small).sum(axis=0)  # no label is more probable than certain
+        weights[small] = 0.0
+        with np.errstate(all="ignore"):
+            probability = _mean_products(weights, centre, spread, groups)
+            result[s] = np.log(probability)
+        far = np.abs(spread).max() > LARGEST_LOGIT
+        far = far | ((np.abs(centre) > LARGEST_LOGIT).any(axis=1) & ~small).any(axis=0)
+        least = np.maximum(SMALLEST_PROBABILITY, left_out / NEGLIGIBLE_SHARE)
+        lost = np.flatnonzero(far | ~(probability > least))
+        if len(lost):
+            parts = (
+                latents.log_weights[s][:, lost],
+                centre[..., lost],
+                spread,
+                sign[:, lost],
+                reach[:, lost],
+            )
+            result[s, lost] = _one_draw(*parts)
+    return result
+
+
+def _logits(
+    stick: Float[np.ndarray, "sticks terms"],
+    location: Float[np.ndarray, "experts latents rows"],
+    variance: Float[np.ndarray, "experts latents"],
+    points: Float[np.ndarray, "points latents"],
+) -> tuple[Float[np.ndarray, "experts sticks rows"], Float[np.ndarray, "experts sticks points"]]:
+    """Parts of the logits of one draw: of the rows, and of the points of the latent noise."""
+    slope, intercept = stick[:, :-1], stick[:, -1:]
+    random_start = (np.sqrt(variance)[:, None] * points).swapaxes(-1, -2)
+    return slope @ location + intercept, slope @ random_start
+
+
+def _mean_products(
+    weights: Float[np.ndarray, "experts rows"],
+    centre: Float[np.ndarray, "experts sticks rows"],
+    spread: Float[np.ndarray, "experts sticks points"],
+    groups: Alike,
+) -> Float[np.ndarray, " rows"]:
+    """``sum_k pi_k mean_s prod_l sigma(+-psi_kls)``; not above zero for products that overflow.
+
+    ``1 / sigma(psi) = 1 + exp(-centre) exp(-spread)``: exponentials of rows and of points, none of
+    both together. Components of weight zero are passed over.
+    """
+    result = np.zeros(weights.shape[1])
+    away, n_points = np.exp(-spread), spread.shape[-1]
+    for alike, signs in groups:
+        sticks = np.flatnonzero(signs)
+        stops = signs[sticks, None] > 0.0
+        rates = _one_and(np.exp(-signs[sticks, None] * centre[:, sticks][..., alike]))
+        points = _one_and(np.where(stops, away[:, sticks], 1.0 / away[:, sticks]))
+        for k, weight in enumerate(weights[:, alike]):
+            kept = np.flatnonzero(weight)
+            for part in _parts(len(kept), n_points):
+                rows = kept[part]
+                found = _mean_product(rates[k][..., rows], points[k])
+                found *= weight[rows]
+                result[alike[rows]] += found
+    return result
+
+
+def _one_and(values: Float[np.ndarray, "*batch values"]) -> Float[np.ndarray, "*batch 2 values"]:
+    """A row of ones above each row: a matrix product of two is ``1 + first second``."""
+    return np.stack([np.ones(values.shape), values], axis=-2)
+
+
+def _mean_product(
+    rates: Float[np.ndarray, "sticks 2 rows"], points: Float[np.ndarray, "sticks 2 points"]
+) -> Float[np.ndarray, " rows"]:
+    """``mean_s prod_l 1 / (1 + rate_l point_ls)`` from ``_one_and`` of both."""
+    inverse = rates[0].T @ points[0]
+    for rate, point in zip(rates[1:], points[1:], strict=True):
+        inverse *= rate.T @ point
+    np.divide(1.0, inverse, out=inverse)
+    return np.asarray(inverse @ np.full(points.shape[-1], 1.0 / points.shape[-1]))
+
+
+def _alike(sign: Float[np.ndarray, "sticks rows"], reach: Bool[np.ndarray, "sticks rows"]) -> Alike:
+    """Rows with the same label, and the signs of their sticks; 0 beyond."""
+    patterns, label = np.unique(np.where(reach, sign, 0.0), axis=1, return_inverse=True)
+    return [(np.flatnonzero(label == number), signs) for number, signs in enumerate(patterns.T)]
+
+
+def _one_draw(
+    log_weights: Float[np.ndarray, "experts rows"],
+    centre: Float[np.ndarray, "experts sticks rows"],
+    spread: Float[np.ndarray, "experts sticks points"],
+    sign: Float[np.ndarray, "sticks rows"],
+    reach: Bool[np.ndarray, "sticks rows"],
+) -> Float[np.ndarray, " rows"]:
+    """``log sum_k pi_k mean_s prod_l sigma(+-psi_kls)`` over the sticks that a row reaches."""
+    n_sticks = len(sign)
+    log_lik = np.zeros((*log_weights.shape, spread.shape[-1]))
+    for stick in range(n_sticks):
+        rows = np.flatnonzero(reach[stick])
+        logit = centre[:, stick, rows, None] + spread[:, stick, None]
+        log_lik[:, rows] += log_expit(sign[stick, rows, None] * logit)
+    log_lik += log_weights[:, :, None]
+    top = log_lik.max(axis=(0, 2))
+    mean = np.exp(log_lik - top[:, None]).sum(axis=(0, 2)) / spread.shape[-1]
+    return np.asarray(top + np.log(mean))
+
+
+def drawn_probabilities(
+    coefficients: Float[np.ndarray, "draws sticks terms"], latents: LatentDraws
+) -> Float[np.ndarray, "draws classes rows"]:
+    """Probability of every class for each draw, latent vector and component summed out.
+
+    Averages over the points of ``label_log_lik``; the classes of a row sum to one.
+    """
+    n_sticks, n_latents = coefficients.shape[1], coefficients.shape[2] - 1
+    points = normal_points(n_latents, LIKELIHOOD_POINTS)
+    result = np.zeros((len(coefficients), n_sticks + 1, latents.log_weights.shape[2]))
+    for s, stick in enumerate(coefficients):
+        centre, spread = _logits(stick, latents.location[s], latents.variance[s], points)
+        weights = np.exp(latents.log_weights[s])
+        for k, log_weights in enumerate(latents.log_weights[s]):
+            kept = np.flatnonzero(log_weights > LEAST_LOG_WEIGHT)
+            for part in _parts(len(kept), len(points)):
+                rows = kept[part]
+                found = _stick_means(_odds_of_sums(centre[k][:, rows], spread[k]))
+                found *= weights[k, rows]
+                result[s][:, rows] += found
+    result /= result.sum(axis=1, keepdims=True)
+    return result
+
+
+def _odds_of_sums(
+    centre: Float[np.ndarray, "sticks rows"], spread: Float[np.ndarray, "sticks points"]
+) -> Iterator[Float[np.ndarray, "rows points"]]:
+    """``exp(-centre) exp(-spread)`` of each stick, unless the exponentials leave the range."""
+    if max(np.abs(centre).max(), np.abs(spread).max()) > LARGEST_LOGIT:
+        for row, point in zip(centre, spread, strict=True):
+            yield _exp_of_minus(row[:, None] + point)
+        return
+    for row, point in zip(np.exp(-centre), np.exp(-spread), strict=True):
+        yield np.dot(row[:, None], point[None])

@@ -1,0 +1,282 @@
+"""Conditional mixture network: a gate, linear experts of a latent vector, an output layer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.data.blocks import Block
+from bayesvb.data.statistics import LocalStep
+from bayesvb.distributions.student_mixture import StudentMixture
+from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
+from bayesvb.gates.gaussian_logits import LogitStats
+from bayesvb.gates.stick_breaking import StickBreakingGate, StickLocalPosterior
+from bayesvb.models.network.experts import LatentExperts, LatentPrior, latent_sums
+from bayesvb.models.network.output import AbstractOutput, LatentDraws, LatentPredictive
+from bayesvb.models.network.output_gaussian import matched
+from bayesvb.models.network.shared_products import PairedProducts
+from bayesvb.models.network.state import NetworkPosterior, NetworkStats
+from bayesvb.numerics.linalg import quadratic_weights
+from bayesvb.numerics.packed_matrices import add_outer, diagonal_numbers, row_of
+from bayesvb.variational.local import Draws
+from bayesvb.variational.model import AbstractVariationalModel
+
+CELLS = 16_000
+"""Rows times experts gone over at once: few enough that the entries of the small matrices stay in
+the cache, enough that calls cost little beside arithmetic."""
+
+VARIANCES = (1.0, 0.1, 10.0)
+"""Multiples of the prior variance of the experts' coefficients among which restarts take turns."""
+
+GUESSED_VARIANCE = 0.25
+"""Variance of latent vectors that are guessed from the responses."""
+
+
+@dataclass(frozen=True)
+class Network(AbstractVariationalModel[NetworkPosterior, NetworkStats]):
+    r"""``p(y | x) = sum_k pi_k(x) int N(x1 | A_k x, Sigma_k) p(y | x1) dx1``.
+
+    With latent vectors and responsibilities at their optimum the lower bound is
+
+    .. math:: \sum_n \log \sum_k \exp(T_{nk} + \ell_{nk}) - KL_{experts} - KL_{gate} - KL_{output},
+
+    ``T`` the expected log density of latent vector and response with the entropy of the latent
+    vector, ``l`` the gate's bounded expected log weight.
+
+    References
+    ----------
+    Heins et al. (2024), arXiv:2408.16429, eqs 1-21.
+    """
+
+    experts: LatentExperts
+    gate: StickBreakingGate
+    output: AbstractOutput[Any, Any]
+    variances: tuple[float, ...] = VARIANCES
+
+    @property
+    def n_components(self) -> int:
+        """Number of experts."""
+        return self.gate.n_components
+
+    def e_step(self, posterior: NetworkPosterior, block: Block) -> LocalStep:
+        """One pass: latent vectors and responsibilities, then the statistics that they weight."""
+        return reduce(add, (self._piece(posterior, piece) for piece in self.pieces(block)))
+
+    def pieces(self, block: Block) -> Iterator[Block]:
+        """Parts of about equal length, of at most ``CELLS`` rows times experts."""
+        longest = max(CELLS // self.n_components, 1)
+        n_pieces = max(-(-block.n_rows // longest), 1)
+        return block.split(max(-(-block.n_rows // n_pieces), 1))
+
+    def _piece(self, posterior: NetworkPosterior, block: Block) -> LocalStep:
+        features = PairedProducts.of(block, "mean", "gating")
+        gate, prior = self.gate_and_prior(posterior, block, features)
+        latents = self.output.local(posterior.output, prior, block)
+        weighted = block.weighted(latents.responsibilities)
+        bound = latents.norm.sum() if block.weight is None else latents.norm @ block.weight
+        curvature, linear = gate.weights(weighted)
+        squares, curvature = features.sums(weighted, curvature)
+        stats = NetworkStats(
+            latent_sums(block.designs["mean"], squares, weighted, latents.moments),
+            LogitStats(curvature, linear @ gate.design.T),
+            latents.sufficient_stats(weighted),
+        )
+        return LocalStep(float(bound), stats)
+
+    def gate_and_prior(
+        self, posterior: NetworkPosterior, block: Block, features: PairedProducts
+    ) -> tuple[StickLocalPosterior, LatentPrior]:
+        """What gate and experts know of these rows, before the response is seen."""
+        spread, variance = features.forms(posterior.experts.covariance, posterior.gate.covariance)
+        design = block.designs["gating"]
+        gate = self.gate.rows_of(posterior.gate, variance, design, features.second)
+        design = block.designs["mean"]
+        return gate, self.experts.local(
+            posterior.experts, spread, gate.expected_log_density, design
+        )
+
+    def update(self, stats: NetworkStats) -> NetworkPosterior:
+        """Experts, gate and output layer, each from its own statistics."""
+        return NetworkPosterior(
+            self.experts.update(stats.experts),
+            self.gate.update(stats.gate),
+            self.output.update(stats.output),
+        )
+
+    def kl(self, posterior: NetworkPosterior) -> float:
+        """Sum of the three divergences."""
+        return (
+            self.experts.kl(posterior.experts)
+            + self.gate.kl(posterior.gate)
+            + self.output.kl(posterior.output)
+        )
+
+    def partition_stats(
+        self, block: Block, responsibilities: Float[np.ndarray, "experts rows"]
+    ) -> NetworkStats:
+        """Sums of a given partition, with latent vectors guessed from the responses."""
+        weighted = block.weighted(responsibilities)
+        gate = self.gate.local(self.gate.start(), block)
+        mean = self.output.latent_guess(block)
+        n_latents = len(mean)
+        moments = np.zeros(((n_latents + 1) * (n_latents + 2) // 2, 1, block.n_rows))
+        moments[diagonal_numbers(n_latents)] = GUESSED_VARIANCE
+        row_of(moments, n_latents)[:-1, 0] = mean
+        add_outer(moments, n_latents)
+        squares = weighted @ block.products("mean").T
+        experts = latent_sums(block.designs["mean"], squares, weighted, moments)
+        return NetworkStats(
+            experts,
+            gate.sufficient_stats(weighted),
+            self.output.partition_stats(block, moments, weighted),
+        )
+
+    def alternatives(self) -> dict[str, Network]:
+        """Experts with these multiples of the prior variance: none suits every problem."""
+        experts = self.experts
+        return {
+            f"variance x {scale:g}": replace(self, experts=experts.with_variance(scale))
+            for scale in self.variances
+        }
+
+    def responsibilities(
+        self, posterior: NetworkPosterior, block: Block
+    ) -> Float[np.ndarray, "experts rows"]:
+        """Posterior probability of each component, given the row's response."""
+        _, prior = self.gate_and_prior(posterior, block, PairedProducts.of(block, "mean", "gating"))
+        return self.output.local(posterior.output, prior, block).responsibilities
+
+    def permuted(self, order: Sequence[int], stats: NetworkStats) -> tuple[Network, NetworkStats]:
+        """Model and statistics after a new labelling: component ``order[0]`` comes first."""
+        gate, gate_sums = self.gate.permuted(order, stats.gate)
+        experts = stats.experts.permuted(list(order))
+        output = self.output.permuted(list(order), stats.output)
+        return replace(self, gate=gate), NetworkStats(experts, gate_sums, output)
+
+    def latents(self, posterior: NetworkPosterior, block: Block) -> LatentPredictive:
+        """Predictive distribution of the latent vector of each row."""
+        experts = posterior.experts
+        spread = quadratic_weights(experts.covariance) @ block.products("mean")
+        rate = (experts.rate / experts.shape[:, None]).T
+        return LatentPredictive(
+            weights=self.gate.mean_weights(posterior.gate, block),
+            location=np.swapaxes(experts.mean, 0, 1) @ block.designs["mean"],
+            scale=np.sqrt(rate[:, :, None] * (1.0 + spread)),
+            dof=2.0 * experts.shape,
+        )
+
+    def log_predictive(
+        self, posterior: NetworkPosterior, block: Block
+    ) -> Float[np.ndarray, " rows"]:
+        """Log predictive density of each row's response."""
+        return self.output.log_predictive(posterior.output, self.latents(posterior, block), block)
+
+    def mean_weights(
+        self, posterior: NetworkPosterior, block: Block
+    ) -> Float[np.ndarray, "experts rows"]:
+        """Expected weights of the components."""
+        return self.gate.mean_weights(posterior.gate, block)
+
+    def probabilities(
+        self, posterior: NetworkPosterior, block: Block
+    ) -> Float[np.ndarray, "classes rows"]:
+        """Predictive probabilities of the classes, if the response has classes."""
+        found = self.output.probabilities(posterior.output, self.latents(posterior, block))  # type: ignore[attr-defined]
+        return np.asarray(found)
+
+    def predictive(
+        self, posterior: NetworkPosterior, block: Block, response: int = 0
+    ) -> StudentMixture:
+        """Predictive distribution of one numeric response (standardised units)."""
+        return matched(posterior.output, self.latents(posterior, block), response)
+
+    def log_weights(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
+        """Log weights of the components for each draw."""
+        return self.gate.log_weights(draws["gate"], block)
+
+    def gate_coefficients(self, draws: Draws) -> dict[int, Float[np.ndarray, "draws terms"]]:
+        """Coefficients of the gate by component."""
+        return dict(self.gate.coefficients(draws["gate"]))
+
+    def coefficient_meaning(self) -> str:
+        """What the coefficients of the gate are."""
+        return self.gate.coefficient_meaning()
+
+    def drawn_probabilities(
+        self, draws: Draws, block: Block
+    ) -> Float[np.ndarray, "draws classes rows"]:
+        """Probabilities of the classes for each draw, if the response has classes."""
+        found = self.output.drawn_probabilities(draws, self.drawn_latents(draws, block))  # type: ignore[attr-defined]
+        return np.asarray(found)
+
+    def draws(self, posterior: NetworkPosterior, n: int, rng: np.random.Generator) -> Draws:
+        """``coefficients`` (draws, experts, latents, terms), ``precision``, ``gate``, output."""
+        coefficients, precision = posterior.experts.draws(n, rng)
+        return {
+            "coefficients": coefficients,
+            "precision": precision,
+            "gate": self.gate.draws(posterior.gate, n, rng),
+            **self.output.draws(posterior.output, n, rng),
+        }
+
+    def prior_draws(self, n: int, rng: np.random.Generator) -> Draws:
+        """Parameters by name before any data are seen; experts are alike and independent."""
+        coefficients, precision = self.experts.prior.draws(n * self.n_components, rng)
+        each = (n, self.n_components)
+        return {
+            "coefficients": coefficients.reshape(*each, *coefficients.shape[1:]),
+            "precision": precision.reshape(*each, *precision.shape[1:]),
+            "gate": self.gate.draws(self.gate.prior, n, rng),
+            **self.output.prior_draws(n, rng),
+        }
+
+    def drawn_latents(self, draws: Draws, block: Block) -> LatentDraws:
+        """Distribution of the latent vector of each row for each draw."""
+        return LatentDraws(
+            log_weights=self.gate.log_weights(draws["gate"], block),
+            location=draws["coefficients"] @ block.designs["mean"],
+            variance=1.0 / draws["precision"],
+        )
+
+    def responses(
+        self, draws: Draws, block: Block, rng: np.random.Generator
+    ) -> Float[np.ndarray, "draws responses rows"]:
+        """One response per draw and row: component, latent vector, response."""
+        chosen = self.gate.components(draws["gate"], block, rng)[:, None]
+        sd = np.take_along_axis(1.0 / np.sqrt(draws["precision"]), chosen.swapaxes(1, 2), axis=1)
+        latents = rng.standard_normal((len(chosen), self.experts.n_latents, block.n_rows))
+        latents *= sd.swapaxes(1, 2)
+        for i in range(self.experts.n_latents):
+            location = draws["coefficients"][:, :, i] @ block.designs["mean"]
+            latents[:, i] += np.take_along_axis(location, chosen, axis=1)[:, 0]
+        return self.output.responses(draws, latents, rng)
+
+    def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws rows"]:
+        """Log likelihood of each row for each draw, latent vector and component summed out."""
+        return self.output.log_lik(draws, self.drawn_latents(draws, block), block)
+
+    def log_prior(self, draws: Draws) -> Float[np.ndarray, " draws"]:
+        """Log prior density of each draw."""
+        return self._log_density(self.experts.prior, None, None, draws)
+
+    def log_posterior(
+        self, posterior: NetworkPosterior, draws: Draws
+    ) -> Float[np.ndarray, " draws"]:
+        """Log density of each draw under q."""
+        return self._log_density(posterior.experts, posterior.gate, posterior.output, draws)
+
+    def _log_density(
+        self, experts: MatrixNormalGamma, gate: Any, output: Any, draws: Draws
+    ) -> Float[np.ndarray, " draws"]:
+        coefficients = experts.log_density(draws["coefficients"], draws["precision"])
+        return np.asarray(
+            coefficients.sum(axis=(1, 2))
+            + self.gate.log_density(gate, draws["gate"])
+            + self.output.log_density(output, draws)
+        )

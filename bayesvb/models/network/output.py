@@ -1,0 +1,163 @@
+"""The verbs of an output layer: the distribution of the response given the latent vector."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.data.blocks import Block
+from bayesvb.data.statistics import SufficientStats
+from bayesvb.models.network.experts import LatentPrior
+
+PosteriorT = TypeVar("PosteriorT")
+
+StatsT = TypeVar("StatsT", bound=SufficientStats)
+
+OutputDraws = Mapping[str, Float[np.ndarray, "draws ..."]]
+
+
+class AbstractLatentPosterior(abc.ABC):
+    """Latent vectors and components of some rows, given their responses.
+
+    Attributes
+    ----------
+    moments : ndarray, shape (pairs, experts, rows)
+        ``E[u u']`` of ``u = [x1, 1]`` given the component, packed.
+    norm : ndarray, shape (rows,)
+        The rows' parts of the lower bound.
+    responsibilities : ndarray, shape (experts, rows)
+    """
+
+    moments: Float[np.ndarray, "pairs experts rows"]
+    norm: Float[np.ndarray, " rows"]
+    responsibilities: Float[np.ndarray, "experts rows"]
+
+    @abc.abstractmethod
+    def sufficient_stats(
+        self, responsibilities: Float[np.ndarray, "experts rows"]
+    ) -> SufficientStats:
+        """Sums for the output layer, given (weighted) responsibilities."""
+
+
+@dataclass(frozen=True)
+class LatentDraws:
+    """Drawn parameters of gate and experts, evaluated at some rows.
+
+    Attributes
+    ----------
+    log_weights : ndarray, shape (draws, experts, rows)
+    location : ndarray, shape (draws, experts, latents, rows)
+    variance : ndarray, shape (draws, experts, latents)
+    """
+
+    log_weights: Float[np.ndarray, "draws experts rows"]
+    location: Float[np.ndarray, "draws experts latents rows"]
+    variance: Float[np.ndarray, "draws experts latents"]
+
+
+@dataclass(frozen=True)
+class LatentPredictive:
+    """Predictive distribution of the latent vector: mixture of independent Student t.
+
+    Attributes
+    ----------
+    weights : ndarray, shape (experts, rows)
+    location, scale : ndarray, shape (latents, experts, rows)
+    dof : ndarray, shape (experts,)
+    """
+
+    weights: Float[np.ndarray, "experts rows"]
+    location: Float[np.ndarray, "latents experts rows"]
+    scale: Float[np.ndarray, "latents experts rows"]
+    dof: Float[np.ndarray, " experts"]
+
+    def part(self, start: int, stop: int) -> LatentPredictive:
+        """Rows ``start`` to ``stop``."""
+        rows = slice(start, stop)
+        return LatentPredictive(
+            self.weights[:, rows], self.location[..., rows], self.scale[..., rows], self.dof
+        )
+
+
+class AbstractOutput(abc.ABC, Generic[PosteriorT, StatsT]):
+    """Output layer of a network; frozen, holds its prior."""
+
+    @property
+    @abc.abstractmethod
+    def n_latents(self) -> int:
+        """Length of the latent vector."""
+
+    @abc.abstractmethod
+    def start(self) -> PosteriorT:
+        """A narrow posterior at the prior mean, from which the first pass sets out."""
+
+    @abc.abstractmethod
+    def local(
+        self, posterior: PosteriorT, prior: LatentPrior, block: Block
+    ) -> AbstractLatentPosterior:
+        """Latent vectors and components of these rows."""
+
+    @abc.abstractmethod
+    def latent_guess(self, block: Block) -> Float[np.ndarray, "latents rows"]:
+        """Guess of the latent vectors from the responses alone."""
+
+    @abc.abstractmethod
+    def partition_stats(
+        self,
+        block: Block,
+        moments: Float[np.ndarray, "pairs 1 rows"],
+        responsibilities: Float[np.ndarray, "experts rows"],
+    ) -> StatsT:
+        """Sums for guessed latent vectors."""
+
+    @abc.abstractmethod
+    def update(self, stats: StatsT) -> PosteriorT:
+        """Exact coordinate update."""
+
+    @abc.abstractmethod
+    def kl(self, posterior: PosteriorT) -> float:
+        """``KL(posterior || prior)``."""
+
+    @abc.abstractmethod
+    def draws(self, posterior: PosteriorT, n: int, rng: np.random.Generator) -> OutputDraws:
+        """Draws of the layer's parameters."""
+
+    @abc.abstractmethod
+    def prior_draws(self, n: int, rng: np.random.Generator) -> OutputDraws:
+        """Draws of the layer's parameters before any data are seen."""
+
+    @abc.abstractmethod
+    def responses(
+        self,
+        draws: OutputDraws,
+        latents: Float[np.ndarray, "draws latents rows"],
+        rng: np.random.Generator,
+    ) -> Float[np.ndarray, "draws responses rows"]:
+        """One response per draw and row, for given latent vectors."""
+
+    @abc.abstractmethod
+    def permuted(self, order: list[int], stats: StatsT) -> StatsT:
+        """Statistics after a new labelling of the components: ``order[0]`` comes first."""
+
+    @abc.abstractmethod
+    def log_density(
+        self, posterior: PosteriorT | None, draws: OutputDraws
+    ) -> Float[np.ndarray, " draws"]:
+        """Log density of each draw under the posterior, or under the prior (None)."""
+
+    @abc.abstractmethod
+    def log_predictive(
+        self, posterior: PosteriorT, latents: LatentPredictive, block: Block
+    ) -> Float[np.ndarray, " rows"]:
+        """Log predictive density of each row's response, latent vectors and parameters out."""
+
+    @abc.abstractmethod
+    def log_lik(
+        self, draws: OutputDraws, latents: LatentDraws, block: Block
+    ) -> Float[np.ndarray, "draws rows"]:
+        """Log likelihood of each row for each draw, latent vector and component summed out."""

@@ -1,0 +1,197 @@
+"""Class labels with one covariance of the latent vector per component, the same for all rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.data.blocks import Block
+from bayesvb.data.statistics import SufficientStats
+from bayesvb.factors.normal import Normal
+from bayesvb.gates.gaussian_logits import LogitStats
+from bayesvb.models.network.experts import LatentPrior
+from bayesvb.models.network.latents import settle_shared
+from bayesvb.models.network.output import (
+    AbstractLatentPosterior,
+    AbstractOutput,
+    LatentDraws,
+    LatentPredictive,
+    OutputDraws,
+)
+from bayesvb.models.network.output_classes import ClassLatentPosterior, ClassOutput
+from bayesvb.models.network.stick_labels import StickLabels
+from bayesvb.numerics.linalg import pack
+from bayesvb.numerics.packed_matrices import diagonal_numbers
+
+LEAST_WEIGHT = 1e-8
+"""Rows of a typical kind that are added to every component: an empty one needs a covariance."""
+
+TYPICAL_OMEGA = 0.125
+"""Half the Polya-Gamma mean at zero."""
+
+
+@dataclass(frozen=True)
+class SharedStats(SufficientStats):
+    """Sums for the coefficients, and of responsibilities and Polya-Gamma means per component."""
+
+    coefficients: LogitStats
+    weight: Float[np.ndarray, " experts"]
+    omega: Float[np.ndarray, "experts sticks"]
+
+
+@dataclass(frozen=True)
+class SharedPosterior:
+    """Posterior of the coefficients, and the Polya-Gamma means which covariances are made of."""
+
+    coefficients: Normal
+    omega: Float[np.ndarray, "experts sticks"]
+
+
+@dataclass(frozen=True)
+class SharedLatentPosterior(AbstractLatentPosterior):
+    """Latent vectors of labelled rows."""
+
+    moments: Float[np.ndarray, "pairs experts rows"]
+    norm: Float[np.ndarray, " rows"]
+    responsibilities: Float[np.ndarray, "experts rows"]
+    rows: ClassLatentPosterior
+
+    def sufficient_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> SharedStats:
+        """Sums weighted by the responsibilities."""
+        omega = np.vecdot(self.rows.omega, responsibilities).T
+        return SharedStats(
+            self.rows.sufficient_stats(responsibilities),
+            responsibilities.sum(axis=1),
+            np.broadcast_to(omega, (len(responsibilities), omega.shape[1])).copy(),
+        )
+
+
+@dataclass(frozen=True)
+class SharedClassOutput(AbstractOutput[SharedPosterior, SharedStats]):
+    """``ClassOutput`` with q(x1 | z = k) = N(m_nk, S_k).
+
+    The best ``S_k`` has the precision of one row at the mean Polya-Gamma means of the component's
+    rows, which a pass leaves among its statistics. Prefer it to independent entries where the
+    entries of the latent vector are correlated.
+
+    Attributes
+    ----------
+    classes : ClassOutput
+        The layer whose rows share.
+    """
+
+    classes: ClassOutput
+
+    @property
+    def n_latents(self) -> int:
+        """Length of the latent vector."""
+        return self.classes.n_latents
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return self.classes.n_classes
+
+    def start(self) -> SharedPosterior:
+        """The start of ``ClassOutput``, with typical covariances."""
+        return SharedPosterior(
+            self.classes.start(), np.full((1, self.n_classes - 1), TYPICAL_OMEGA)
+        )
+
+    def local(
+        self, posterior: SharedPosterior, prior: LatentPrior, block: Block
+    ) -> SharedLatentPosterior:
+        """Latent vectors and components of these rows, given their labels."""
+        mean, size = posterior.coefficients.mean, self.n_latents
+        second = posterior.coefficients.covariance + mean[:, :, None] * mean[:, None, :]
+        precision = (posterior.omega @ pack(second[:, :-1, :-1])).T[:, :, None]
+        precision = np.repeat(precision, prior.linear.shape[1] // precision.shape[1], axis=1)
+        precision[diagonal_numbers(size)] += prior.precision
+        labels = StickLabels.of(block.response[0], self.n_classes)
+        rows = self.classes.given_component(
+            posterior.coefficients, prior, labels, settle_shared(precision, size)
+        )
+        return SharedLatentPosterior(rows.moments, rows.norm, rows.responsibilities, rows)
+
+    def latent_guess(self, block: Block) -> Float[np.ndarray, "latents rows"]:
+        """As in ``ClassOutput``."""
+        return self.classes.latent_guess(block)
+
+    def partition_stats(
+        self,
+        block: Block,
+        moments: Float[np.ndarray, "pairs 1 rows"],
+        responsibilities: Float[np.ndarray, "experts rows"],
+    ) -> SharedStats:
+        """Sums for guessed latent vectors, with typical Polya-Gamma means."""
+        weight = responsibilities.sum(axis=1)
+        return SharedStats(
+            self.classes.partition_stats(block, moments, responsibilities),
+            weight,
+            np.repeat(TYPICAL_OMEGA * weight[:, None], self.n_classes - 1, axis=1),
+        )
+
+    def update(self, stats: SharedStats) -> SharedPosterior:
+        """Exact coordinate update of every stick; mean Polya-Gamma means of every component."""
+        omega = stats.omega + LEAST_WEIGHT * TYPICAL_OMEGA
+        return SharedPosterior(
+            self.classes.update(stats.coefficients), omega / (stats.weight[:, None] + LEAST_WEIGHT)
+        )
+
+    def kl(self, posterior: SharedPosterior) -> float:
+        """``KL(posterior || prior)``."""
+        return self.classes.kl(posterior.coefficients)
+
+    def draws(self, posterior: SharedPosterior, n: int, rng: np.random.Generator) -> OutputDraws:
+        """As in ``ClassOutput``."""
+        return self.classes.draws(posterior.coefficients, n, rng)
+
+    def prior_draws(self, n: int, rng: np.random.Generator) -> OutputDraws:
+        """As in ``ClassOutput``."""
+        return self.classes.prior_draws(n, rng)
+
+    def responses(
+        self,
+        draws: OutputDraws,
+        latents: Float[np.ndarray, "draws latents rows"],
+        rng: np.random.Generator,
+    ) -> Float[np.ndarray, "draws 1 rows"]:
+        """As in ``ClassOutput``."""
+        return self.classes.responses(draws, latents, rng)
+
+    def permuted(self, order: list[int], stats: SharedStats) -> SharedStats:
+        """Statistics after a new labelling."""
+        return SharedStats(stats.coefficients, stats.weight[order], stats.omega[order])
+
+    def log_density(
+        self, posterior: SharedPosterior | None, draws: OutputDraws
+    ) -> Float[np.ndarray, " draws"]:
+        """Log density of each draw."""
+        coefficients = None if posterior is None else posterior.coefficients
+        return self.classes.log_density(coefficients, draws)
+
+    def log_lik(
+        self, draws: OutputDraws, latents: LatentDraws, block: Block
+    ) -> Float[np.ndarray, "draws rows"]:
+        """As in ``ClassOutput``."""
+        return self.classes.log_lik(draws, latents, block)
+
+    def log_predictive(
+        self, posterior: SharedPosterior, latents: LatentPredictive, block: Block
+    ) -> Float[np.ndarray, " rows"]:
+        """As in ``ClassOutput``."""
+        return self.classes.log_predictive(posterior.coefficients, latents, block)
+
+    def probabilities(
+        self, posterior: SharedPosterior, latents: LatentPredictive, n_points: int = 256
+    ) -> Float[np.ndarray, "classes rows"]:
+        """As in ``ClassOutput``."""
+        return self.classes.probabilities(posterior.coefficients, latents, n_points)
+
+    def drawn_probabilities(
+        self, draws: OutputDraws, latents: LatentDraws
+    ) -> Float[np.ndarray, "draws classes rows"]:
+        """As in ``ClassOutput``."""
+        return self.classes.drawn_probabilities(draws, latents)

@@ -1,0 +1,322 @@
+"""Numeric responses, linear in the latent vector, with Gaussian noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import logsumexp
+
+from bayesvb.data.blocks import Block
+from bayesvb.data.statistics import SufficientStats
+from bayesvb.distributions.base import joint_log_density
+from bayesvb.distributions.student_mixture import StudentMixture
+from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
+from bayesvb.models.network.experts import LatentPrior
+from bayesvb.models.network.latents import (
+    COVARIANCES,
+    averaged,
+    directions,
+    entropy,
+    expert_terms,
+    first_responsibilities,
+    posterior_moments,
+    prior_moments,
+)
+from bayesvb.models.network.output import (
+    AbstractLatentPosterior,
+    AbstractOutput,
+    LatentDraws,
+    LatentPredictive,
+    OutputDraws,
+)
+from bayesvb.numerics.linalg import inverse_and_log_det, pack, products, quadratic_weights, unpack
+from bayesvb.numerics.packed_matrices import row_of
+from bayesvb.numerics.special import LOG_2PI, log_sum_exp
+
+MEAN_FIELD_PASSES = 8
+"""Inner steps where the latent vector does not depend on the component."""
+
+START_PRECISION = 100.0
+"""Scaled precision of the coefficients in the posterior from which a fit sets out."""
+
+
+@dataclass(frozen=True)
+class GaussianStats(SufficientStats):
+    """Sums over rows of ``1``, ``u u'``, ``y_i u`` and ``y_i^2``, with ``u = [x1, 1]``."""
+
+    weight: Float[np.ndarray, "1"]
+    xx: Float[np.ndarray, "1 pairs"]
+    xy: Float[np.ndarray, "1 responses terms"]
+    yy: Float[np.ndarray, "1 responses"]
+
+
+@dataclass(frozen=True)
+class GaussianLatentPosterior(AbstractLatentPosterior):
+    """Latent vectors of rows with numeric responses."""
+
+    moments: Float[np.ndarray, "pairs _ rows"]
+    norm: Float[np.ndarray, " rows"]
+    responsibilities: Float[np.ndarray, "experts rows"]
+    response: Float[np.ndarray, "responses rows"]
+    n_latents: int
+
+    def sufficient_stats(
+        self, responsibilities: Float[np.ndarray, "experts rows"]
+    ) -> GaussianStats:
+        """Sums weighted by the responsibilities."""
+        if self.moments.shape[1] == 1:
+            responsibilities = responsibilities.sum(axis=0, keepdims=True)
+        weight = responsibilities.sum(axis=0)
+        mean = (row_of(self.moments, self.n_latents) * responsibilities).sum(axis=1)
+        xx = self.moments.reshape(len(self.moments), -1) @ responsibilities.ravel()
+        yy = (self.response * self.response) @ weight
+        return GaussianStats(
+            np.array([weight.sum()]), xx[None], (self.response @ mean.T)[None], yy[None]
+        )
+
+
+@dataclass(frozen=True)
+class ResponseEvidence:
+    r"""What responses say of latent vectors, under the posterior of the output layer.
+
+    A Gaussian with precision ``sum_o W_o^xx`` and precision times mean
+    ``sum_o E[zeta_o] y_o E[B_o^x] - w_o^x1``, with ``W_o = E[zeta_o B_o B_o']``.
+
+    Attributes
+    ----------
+    squares : ndarray, shape (pairs,)
+        ``squares @ E[u u'] = sum_o E[zeta_o (B_o' u)^2]``.
+    curvature : ndarray, shape (pairs - 1,)
+        Packed precision, bordered by the part of ``linear`` that no response enters.
+    linear : ndarray, shape (latents + 1, rows)
+        ``sum_o E[zeta_o] y_o E[B_o]``.
+    constant : ndarray, shape (rows,)
+    """
+
+    squares: Float[np.ndarray, " pairs"]
+    curvature: Float[np.ndarray, " natural_pairs"]
+    linear: Float[np.ndarray, "terms rows"]
+    constant: Float[np.ndarray, " rows"]
+
+    @classmethod
+    def of(
+        cls, posterior: MatrixNormalGamma, response: Float[np.ndarray, "responses rows"]
+    ) -> ResponseEvidence:
+        """Evidence of these responses."""
+        mean, precision = posterior.mean[0], posterior.expected_precision[0]
+        scaled = mean * precision[:, None]
+        second = len(mean) * posterior.covariance[0] + scaled.T @ mean
+        curvature = pack(second)[:-1].copy()
+        curvature[-(mean.shape[1] - 1) :] *= -1.0
+        normaliser = (posterior.expected_log_precision[0] - LOG_2PI).sum()
+        constant = 0.5 * (normaliser - precision @ (response * response))
+        return cls(quadratic_weights(second), curvature, scaled.T @ response, constant)
+
+    def terms(
+        self, moments: Float[np.ndarray, "pairs experts rows"]
+    ) -> Float[np.ndarray, "experts rows"]:
+        """Expected log likelihood."""
+        flat = moments.reshape(len(moments), -1)
+        terms = np.reshape(-0.5 * (self.squares @ flat), moments.shape[1:])
+        terms += self.constant
+        for linear, mean in zip(self.linear, row_of(moments, len(self.linear) - 1), strict=True):
+            terms += linear * mean
+        return terms
+
+
+@dataclass(frozen=True)
+class GaussianOutput(AbstractOutput[MatrixNormalGamma, GaussianStats]):
+    r"""``y_o ~ N(B_o' [x1, 1], 1 / zeta_o)``, ``B_o | zeta_o ~ N(B_0o, (zeta_o V_0)^-1)``.
+
+    The best latent vector of a row has closed form, with one covariance for all rows of an expert.
+
+    Attributes
+    ----------
+    prior : MatrixNormalGamma
+        Prior of coefficients (responses, latents + 1) and noise; the intercept comes last.
+    covariance : str
+        Key of ``COVARIANCES``.
+    conditional : bool
+        Whether the latent vector depends on the component, q(x1 | z) q(z), or not, q(x1) q(z).
+    passes : int
+        Inner steps where it does not.
+    """
+
+    prior: MatrixNormalGamma
+    covariance: str = "full"
+    conditional: bool = True
+    passes: int = MEAN_FIELD_PASSES
+
+    @property
+    def n_latents(self) -> int:
+        """Length of the latent vector."""
+        return int(self.prior.mean.shape[1]) - 1
+
+    def start(self) -> MatrixNormalGamma:
+        """Cosines of different frequencies as coefficients, with little uncertainty."""
+        n_responses, n_terms = self.prior.mean.shape
+        precision = START_PRECISION * np.eye(n_terms)
+        start = MatrixNormalGamma.prior(
+            self.prior.mean.copy(), precision, float(self.prior.shape) + 1.0, self.prior.rate + 1.0
+        )
+        start.mean[:, :-1] += directions(self.n_latents, n_responses).T
+        fields = {name: np.asarray(value)[None] for name, value in vars(start).items()}
+        return MatrixNormalGamma(**fields)
+
+    def local(
+        self, posterior: MatrixNormalGamma, prior: LatentPrior, block: Block
+    ) -> GaussianLatentPosterior:
+        """Latent vectors and components of these rows, given their responses."""
+        evidence = ResponseEvidence.of(posterior, block.response)
+        if self.conditional:
+            moments, terms = self._settled(prior, evidence)
+            terms += expert_terms(prior, moments)
+            norm, responsibilities = log_sum_exp(terms)
+        else:
+            seen = evidence.terms(prior_moments(prior))
+            responsibilities = first_responsibilities(prior, seen)
+            for _ in range(self.passes):
+                moments, terms = self._settled(averaged(prior, responsibilities), evidence)
+                norm, responsibilities = log_sum_exp(expert_terms(prior, moments))
+            norm += terms[0]
+        return GaussianLatentPosterior(
+            moments, norm, responsibilities, block.response, self.n_latents
+        )
+
+    def _settled(
+        self, prior: LatentPrior, evidence: ResponseEvidence
+    ) -> tuple[Float[np.ndarray, "pairs _ rows"], Float[np.ndarray, "_ rows"]]:
+        """Best latent vectors, and entropy plus expected log likelihood of the responses."""
+        moments = np.empty((len(evidence.squares), *prior.linear.shape[1:]))
+        moments[:-1] = evidence.curvature[:, None, None]
+        settle = COVARIANCES[self.covariance]
+        pivots = posterior_moments(moments, prior.plus(evidence.linear), settle)
+        terms = entropy(pivots) + evidence.terms(moments)
+        return moments, terms
+
+    def update(self, stats: GaussianStats) -> MatrixNormalGamma:
+        """Exact coordinate update."""
+        return self.prior.posterior(stats.weight, unpack(stats.xx), stats.xy, stats.yy)
+
+    def kl(self, posterior: MatrixNormalGamma) -> float:
+        """``KL(posterior || prior)``."""
+        return posterior.kl(self.prior)
+
+    def draws(self, posterior: MatrixNormalGamma, n: int, rng: np.random.Generator) -> OutputDraws:
+        """``output`` (draws, responses, latents + 1) and ``output_precision``."""
+        coefficients, precision = posterior.draws(n, rng)
+        return {"output": coefficients[:, 0], "output_precision": precision[:, 0]}
+
+    def prior_draws(self, n: int, rng: np.random.Generator) -> OutputDraws:
+        """Draws before any data are seen."""
+        coefficients, precision = self.prior.draws(n, rng)
+        return {"output": coefficients, "output_precision": precision}
+
+    def responses(
+        self,
+        draws: OutputDraws,
+        latents: Float[np.ndarray, "draws latents rows"],
+        rng: np.random.Generator,
+    ) -> Float[np.ndarray, "draws responses rows"]:
+        """One response per draw and row."""
+        slope, intercept = draws["output"][..., :-1], draws["output"][..., -1:]
+        location = slope @ latents + intercept
+        noise = rng.standard_normal(location.shape)
+        return np.asarray(location + noise / np.sqrt(draws["output_precision"])[..., None])
+
+    def permuted(self, order: list[int], stats: GaussianStats) -> GaussianStats:
+        """The same statistics: nothing in them belongs to a component."""
+        return stats
+
+    def log_density(
+        self, posterior: MatrixNormalGamma | None, draws: OutputDraws
+    ) -> Float[np.ndarray, " draws"]:
+        """Log density of each draw."""
+        coefficients, precision = draws["output"], draws["output_precision"]
+        if posterior is not None:
+            coefficients, precision = coefficients[:, None], precision[:, None]
+        density = (posterior or self.prior).log_density(coefficients, precision)
+        return np.asarray(density.reshape(len(density), -1).sum(axis=1))
+
+    def latent_guess(self, block: Block) -> Float[np.ndarray, "latents rows"]:
+        """Cosines of different frequencies of the responses."""
+        return np.asarray(directions(self.n_latents, len(block.response)) @ block.response)
+
+    def partition_stats(
+        self,
+        block: Block,
+        moments: Float[np.ndarray, "pairs 1 rows"],
+        responsibilities: Float[np.ndarray, "experts rows"],
+    ) -> GaussianStats:
+        """Sums for guessed latent vectors."""
+        rows = GaussianLatentPosterior(
+            moments, np.zeros(block.n_rows), responsibilities, block.response, self.n_latents
+        )
+        return rows.sufficient_stats(responsibilities)
+
+    def log_predictive(
+        self, posterior: MatrixNormalGamma, latents: LatentPredictive, block: Block
+    ) -> Float[np.ndarray, " rows"]:
+        """Log density of each row's responses, which an expert makes independently."""
+        return log_density_of(posterior, latents, block.response)
+
+    def log_lik(
+        self, draws: OutputDraws, latents: LatentDraws, block: Block
+    ) -> Float[np.ndarray, "draws rows"]:
+        """Log density of each row's responses, exact: given the parameters they are Gaussian."""
+        slope, intercept = draws["output"][..., :-1], draws["output"][..., -1]
+        result = np.empty((len(slope), block.n_rows))
+        for s, variance in enumerate(latents.variance):
+            location = slope[s] @ latents.location[s] + intercept[s][:, None]
+            scatter = (slope[s] * variance[:, None]) @ slope[s].T
+            scatter += np.diag(1.0 / draws["output_precision"][s])
+            inverse, log_det = inverse_and_log_det(scatter)
+            residual = block.response - location
+            distance = (residual * (inverse @ residual)).sum(axis=1)
+            density = -0.5 * (distance + log_det[:, None] + len(block.response) * LOG_2PI)
+            result[s] = logsumexp(density + latents.log_weights[s], axis=0)
+        return result
+
+
+def matched(
+    posterior: MatrixNormalGamma, latents: LatentPredictive, response: int = 0
+) -> StudentMixture:
+    """One Student t per expert with the mean and the variance of the exact distribution.
+
+    Given the expert the response is ``b' x1 + b_0`` plus noise: a sum of independent Student t. Its
+    variance is exact under q, uncertainty of the coefficients included; its degrees of freedom are
+    the smallest of the sum's. Where experts have many rows all of it is a normal.
+    """
+    mean, covariance = posterior.mean[0, response], posterior.covariance[0]
+    n_latents, n_experts, n_rows = latents.location.shape
+    heavier = latents.dof / np.where(latents.dof > 2.0, latents.dof - 2.0, latents.dof)
+    variance = latents.scale**2 * heavier[:, None]
+    vectors = np.ones((n_latents + 1, n_experts, n_rows))
+    vectors[:-1] = latents.location
+    flat = vectors.reshape(n_latents + 1, -1)
+    spread = (quadratic_weights(covariance) @ products(flat)).reshape(n_experts, n_rows)
+    spread += np.tensordot(np.diagonal(covariance)[:-1], variance, axes=1)
+    dof = 2.0 * float(posterior.shape[0])
+    noise = posterior.rate[0, response] / posterior.shape[0] * (1.0 + spread)
+    noise *= dof / (dof - 2.0) if dof > 2.0 else 1.0
+    total = noise + np.tensordot(mean[:-1] ** 2, variance, axes=1)
+    joint = np.minimum(latents.dof, dof)
+    lighter = np.where(joint > 2.0, joint - 2.0, joint) / joint
+    return StudentMixture(
+        weights=latents.weights,
+        location=(mean @ flat).reshape(n_experts, n_rows),
+        scale=np.sqrt(total * lighter[:, None]),
+        dof=joint,
+    )
+
+
+def log_density_of(
+    posterior: MatrixNormalGamma,
+    latents: LatentPredictive,
+    responses: Float[np.ndarray, "responses rows"],
+) -> Float[np.ndarray, " rows"]:
+    """Log density of all responses of each row, independent given the expert."""
+    marginals = [matched(posterior, latents, number) for number in range(len(responses))]
+    return joint_log_density(marginals, responses)

@@ -1,0 +1,41 @@
+"""A network with random experts: another way to set out than a partition of the rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
+from bayesvb.factors.normal import Normal
+from bayesvb.models.network.model import Network
+from bayesvb.models.network.state import NetworkPosterior
+
+START_PRECISION = 100.0
+"""Precision of the coefficients."""
+
+
+def random_start(
+    network: Network, rng: np.random.Generator, spread: float = 3.0
+) -> NetworkPosterior:
+    """Posterior with random experts, gate and output layer at their prior means.
+
+    Coefficients of the experts are uniform on ``+-spread / sqrt(terms)``. One pass under it makes
+    the statistics from which a fit sets out, as published code does. Partitions of the rows
+    do better, above all with many columns.
+    """
+    prior = network.experts.prior
+    n_latents, n_terms = prior.mean.shape
+    noise = rng.uniform(-spread, spread, (network.n_components, n_latents, n_terms))
+    narrow = MatrixNormalGamma.prior(
+        prior.mean, START_PRECISION * np.eye(n_terms), float(prior.shape) + 1.0, prior.rate + 1.0
+    )
+    fields = {
+        name: np.repeat(np.asarray(value)[None], network.n_components, axis=0)
+        for name, value in vars(narrow).items()
+    }
+    experts = replace(MatrixNormalGamma(**fields), mean=prior.mean + noise / np.sqrt(n_terms))
+    gate_mean = network.gate.prior.mean
+    precision = START_PRECISION * np.eye(gate_mean.shape[1])
+    gate = Normal.from_precision(gate_mean, np.tile(precision, (len(gate_mean), 1, 1)))
+    return NetworkPosterior(experts, gate, network.output.start())

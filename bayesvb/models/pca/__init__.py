@@ -1,0 +1,1 @@
+"""Variational principal components."""

@@ -1,0 +1,4 @@
+"""Arrays in, arrays out: linear algebra, special functions, root finding, threads.
+
+May import: errors.
+"""

@@ -1,0 +1,151 @@
+"""Elementwise functions of the variational updates, written for whole blocks of rows."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import digamma, gammaln, log_softmax, ndtr, ndtri
+
+LOG_2PI = float(np.log(2.0 * np.pi))
+
+SMALLEST_XI = 1e-5
+"""Below this ``tanh(xi / 2) / (2 xi)`` is 1/4 to ten digits and the quotient loses accuracy."""
+
+SMALLEST_SQUARE = 1e-300
+"""Added to squares whose roots are divided by; without effect on those that are not zero."""
+
+
+def log_sum_exp(
+    terms: Float[np.ndarray, "experts rows"],
+) -> tuple[Float[np.ndarray, " rows"], Float[np.ndarray, "experts rows"]]:
+    """Log of the sum of exponentials over the first axis, and the normalised exponentials.
+
+    Both are wanted together for responsibilities, and share the one pass of ``exp``.
+    """
+    top = terms.max(axis=0)
+    shares = terms - top
+    np.exp(shares, out=shares)
+    total = shares.sum(axis=0)
+    shares /= total
+    return top + np.log(total), shares
+
+
+def jaakkola(
+    xi: Float[np.ndarray, "*shape"],
+) -> tuple[Float[np.ndarray, "*shape"], Float[np.ndarray, "*shape"]]:
+    r"""``log(2 cosh(xi / 2))`` and ``2 lambda(xi) = tanh(xi / 2) / (2 xi)`` for ``xi >= 0``.
+
+    The first is the constant of the quadratic bound on ``log(1 + exp(u))`` at its best ``xi``,
+    the second the expectation of a Polya-Gamma variable PG(1, xi).
+
+    References
+    ----------
+    Jaakkola, Jordan (2000), Bayesian parameter estimation via variational methods, Statistics and
+    Computing 10, 25-37, eq. 11. Polson, Scott, Windle (2013), doi:10.1080/01621459.2013.829001,
+    theorem 1 and eq. 4.
+    """
+    xi = np.maximum(xi, SMALLEST_XI)
+    total = np.negative(xi)
+    np.exp(total, out=total)
+    total += 1.0
+    omega = 1.0 / total
+    omega -= 0.5
+    omega /= xi
+    log_cosh = np.log(total, out=total)  # at least log(2), so there is no need of log1p
+    xi *= 0.5
+    log_cosh += xi
+    return log_cosh, omega
+
+
+def polya_gamma_mean(
+    second_moment: Float[np.ndarray, "*shape"],
+) -> Float[np.ndarray, "*shape"]:
+    r"""``tanh(xi / 2) / xi`` with ``xi^2 = E[u^2]``, twice the mean of PG(1, xi), in place.
+
+    ``jaakkola`` without the constant and without a new array, for inner iterations.
+    """
+    second_moment += SMALLEST_SQUARE
+    xi: Float[np.ndarray, "*shape"] = np.sqrt(second_moment, out=second_moment)
+    mean = 0.5 * xi
+    np.tanh(mean, out=mean)
+    np.divide(mean, xi, out=xi)
+    return xi
+
+
+NORMAL_MIXTURE = (
+    (0.003246343272134, 1.365340806296348),
+    (0.051517477033972, 1.059523971016916),
+    (0.195077912673858, 0.830791313765644),
+    (0.315569823632818, 0.650732166639391),
+    (0.274149576158423, 0.508135425366489),
+    (0.131076880695470, 0.396313345166341),
+    (0.027912418727972, 0.308904252267995),
+    (0.001449567805354, 0.238212616409306),
+)
+"""Weights and inverse scales of normals whose mixed distribution function is the logistic one."""
+
+
+def expected_expit(
+    mean: Float[np.ndarray, "*shape"], variance: Float[np.ndarray, "*shape"]
+) -> Float[np.ndarray, "*shape"]:
+    r"""Mean of ``1 / (1 + exp(-u))`` for ``u ~ N(mean, variance)``, to 3e-9 for any variance.
+
+    The logistic function is, to 2.1e-9, ``sum_i p_i Phi(c_i u)``, and a normal distribution
+    function has the mean ``Phi(c m / sqrt(1 + c^2 v))``. Quadrature over ``u`` would lose digits
+    as the variance grows.
+
+    References
+    ----------
+    Monahan, Stefanski (1992), Normal scale mixture approximations to F*(z) and computation of the
+    logistic-normal integral, in Handbook of the Logistic Distribution, table 22.4.2 (8 normals).
+    """
+    total = np.zeros_like(mean)
+    for weight, inverse_scale in NORMAL_MIXTURE:
+        spread = np.sqrt(1.0 + inverse_scale**2 * variance)
+        total += weight * ndtr(inverse_scale * mean / spread)
+    return np.asarray(np.minimum(total, 1.0))  # the weights sum to one and a little rounding
+
+
+LARGE_SHAPE = 1e6
+"""Argument from which the rest of Stirling's series, of order ``1 / a^3``, is below rounding."""
+
+
+def digamma_excess(a: float | Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+    """``a digamma(a) - log Gamma(a) - a``, in which terms that are large cancel."""
+    a = np.asarray(a, dtype=float)
+    usual = np.minimum(a, LARGE_SHAPE)
+    exact = usual * digamma(usual) - gammaln(usual) - usual
+    series = 0.5 * (np.log(a) - 1.0 - LOG_2PI) - 1.0 / (6.0 * a)
+    return np.asarray(np.where(a < LARGE_SHAPE, exact, series))
+
+
+@lru_cache(maxsize=16)
+def normal_points(n_dims: int, n_points: int = 256) -> Float[np.ndarray, "points dims"]:
+    """Low-discrepancy points of the standard normal in ``n_dims`` dimensions, always the same."""
+    from scipy.stats import qmc
+
+    uniform = qmc.Sobol(n_dims, seed=np.random.default_rng(0)).random(n_points)
+    return np.asarray(ndtri(np.clip(uniform, 1e-12, 1.0 - 1e-12)))
+
+
+def expected_softmax(
+    mean: Float[np.ndarray, "experts rows"], variance: Float[np.ndarray, "experts rows"]
+) -> Float[np.ndarray, "experts rows"]:
+    """Mean of ``softmax(u)`` for independent ``u_k ~ N(mean_k, variance_k)``; columns sum to one.
+
+    Two experts need one integral, over ``u_1 - u_2``; more are averaged over 256 quasi-Monte Carlo
+    points, which leaves errors below 0.003 in a weight for variances up to 4, 0.007 up to 16.
+    """
+    if len(mean) == 1:
+        return np.ones_like(mean)
+    if len(mean) == 2:
+        first = expected_expit(mean[0] - mean[1], variance[0] + variance[1])
+        return np.stack([first, 1.0 - first])
+    spread = np.sqrt(variance)
+    total = np.zeros_like(mean)
+    points = normal_points(len(mean))
+    for point in points:
+        total += np.exp(log_softmax(mean + spread * point[:, None], axis=0))
+    return np.asarray(total / len(points))

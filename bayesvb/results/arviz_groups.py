@@ -1,0 +1,173 @@
+"""The ArviZ object of a fit."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterator, Mapping
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.errors import DataError
+from bayesvb.models.ensemble import MEMBER
+from bayesvb.results.named_draws import NamedDraws, chunks, count, log_joint, log_lik_blocks
+from bayesvb.streams import Streams
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+    from bayesvb.results.base import AbstractFit
+
+MEMORY_BUDGET = 1 << 30
+"""Bytes that the groups with one number per draw and row may take together."""
+
+RESERVED = ("chain", "draw", "obs_id", "iteration", "elbo")
+"""Names in the ArviZ object that no column can have as well."""
+
+
+def arviz_object(fit: AbstractFit) -> object:
+    """InferenceData (ArviZ 0.x) or DataTree (ArviZ 1.x) of a fit; see ``Fit.idata``."""
+    from bayesvb.storage.arviz_objects import to_arviz
+
+    groups, named = fixed_groups(fit)
+    n_values = count(fit.draws) * fit.model.source.n_rows * len(groups["observed_data"])
+    if 2 * 8 * n_values <= MEMORY_BUDGET:
+        log_lik = {fit.model.joint_name: log_likelihood(fit)}
+        groups["log_likelihood"] = by_row(fit, log_lik, sampled=True)
+        groups["posterior_predictive"] = by_row(fit, replicated(fit), sampled=True)
+    else:
+        warnings.warn(
+            f"log_likelihood and posterior_predictive are left out: {n_values:.1e} numbers each. "
+            "fit.loo() and fit.waic() go over the rows in blocks; fit(draws=...) makes fewer draws",
+            stacklevel=3,
+        )
+    return to_arviz(groups, dims=named.dims, coords=named.coords, attrs=attributes(fit))
+
+
+def posterior_of(fit: AbstractFit) -> xr.Dataset:
+    """Draws in the data's units; see ``Fit.posterior``."""
+    from bayesvb.storage.arviz_objects import group, to_arviz
+
+    named = fit.model.named_draws(fit)
+    tree = to_arviz({"posterior": named.values}, dims=named.dims, coords=named.coords)
+    return group(tree, "posterior")
+
+
+def fixed_groups(fit: AbstractFit) -> tuple[dict[str, Any], NamedDraws]:
+    """Groups whose size does not grow with rows times draws."""
+    named = fit.model.named_draws(fit)
+    statistics = {
+        "lp": log_joint(fit.core, fit.model.source, fit.draws, fit.model.log_jacobian),
+        "log_q": fit.log_q,
+    }
+    if fit.members:
+        numbers = np.array([member.number for member in fit.members])
+        statistics["restart"] = numbers[fit.draws[MEMBER].astype(int)]
+    elbo = fit.elbo_trace.to_numpy()
+    constant = by_row(fit, covariates(fit)).assign_coords(iteration=np.arange(len(elbo)))
+    groups = {
+        "posterior": named.values,
+        "sample_stats": statistics,
+        "observed_data": by_row(fit, fit.model.observed()),
+        "constant_data": constant.assign(elbo=("iteration", elbo)),
+    }
+    return groups, named
+
+
+def by_row(
+    fit: AbstractFit, values: Mapping[str, np.ndarray], *, sampled: bool = False
+) -> xr.Dataset:
+    """One group of arrays with a number per row, or (``sampled``) per draw and row.
+
+    Raises
+    ------
+    DataError
+        If a response has a name that ArviZ needs for itself.
+    """
+    import xarray as xr
+
+    from bayesvb.storage.arviz_objects import coordinate
+
+    check_names(values)
+    coords = {"obs_id": coordinate(fit.model.design.index)}
+    if not sampled:
+        return xr.Dataset({name: ("obs_id", array) for name, array in values.items()}, coords)
+    coords |= {"chain": np.arange(1), "draw": np.arange(count(fit.draws))}
+    dims = ("chain", "draw", "obs_id")
+    return xr.Dataset({name: (dims, array[None]) for name, array in values.items()}, coords)
+
+
+def check_names(values: Mapping[str, np.ndarray]) -> None:
+    """Refuse a response with a name that ArviZ needs for itself."""
+    taken = [name for name in values if name in RESERVED]
+    if taken:
+        raise DataError(
+            f"the response `{taken[0]}` has a name that ArviZ needs for itself",
+            hint="rename the column",
+        )
+
+
+def covariates(fit: AbstractFit) -> dict[str, np.ndarray]:
+    """Numeric columns of the data that the formula reads, other than the response."""
+    frame: pd.DataFrame = fit.model.design.frame
+    taken = {*fit.model.observed(), *RESERVED}
+    return {
+        str(name): column.to_numpy(dtype=float)
+        for name, column in frame.items()
+        if column.dtype.kind in "iuf" and str(name) not in taken
+    }
+
+
+def log_likelihood(fit: AbstractFit) -> Float[np.ndarray, "draws rows"]:
+    """Log likelihood of every row for every draw."""
+    return np.concatenate(list(log_lik_blocks_of(fit)), axis=1)
+
+
+def log_lik_blocks_of(fit: AbstractFit) -> Iterator[Float[np.ndarray, "draws rows"]]:
+    """Log likelihood in the data's units, block by block."""
+    return log_lik_blocks(fit.core, fit.model.source, fit.draws, fit.model.log_jacobian)
+
+
+def replicated(fit: AbstractFit) -> dict[str, np.ndarray]:
+    """Replicated data by name; the same ones each time."""
+    rng = Streams(fit.seed).rng("replicates")
+    pieces = [
+        fit.model.replicates(fit, fit.draws, block, rng)
+        for block in chunks(fit.core, fit.model.source, count(fit.draws))
+    ]
+    return {name: np.concatenate([piece[name] for piece in pieces], axis=1) for name in pieces[0]}
+
+
+def attributes(fit: AbstractFit) -> dict[str, object]:
+    """Root attributes: how the fit was made, in Bambi's names where it has them."""
+    return {
+        **library(),
+        "formula": fit.model.formula.canonical(),
+        "family": fit.model.likelihood_name,
+        "n_components": fit.model.size,
+        "inference_method": fit.method,
+        "covariance": fit.covariance,
+        "elbo": fit.elbo,
+        "n_iter": fit.n_iter,
+        "converged": int(fit.converged),
+        "n_restarts": len(fit.restarts),
+        "seed": fit.seed,
+        "fit_seconds": fit.seconds,
+        "n_missing": fit.model.design.n_missing,
+        "options": json.dumps(fit.model.options()),
+    }
+
+
+def library() -> dict[str, object]:
+    """Root attributes that name this package."""
+    found = version("bayesvb")
+    return {
+        "inference_library": "bayesvb",
+        "inference_library_version": found,
+        "modeling_interface": "bayesvb",
+        "modeling_interface_version": found,
+    }

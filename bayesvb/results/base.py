@@ -1,0 +1,429 @@
+"""What a fit is: the abstract public model, and the record of a fit that it explains.
+
+The two name each other: a fit holds its model, and the model says what a fit of it means.
+"""
+
+from __future__ import annotations
+
+import abc
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.data.blocks import Block
+from bayesvb.data.sources import AbstractSource
+from bayesvb.distributions.intervals import PROB
+from bayesvb.distributions.prediction import PredictionOptions
+from bayesvb.engines import DEFAULT_METHOD, ENGINES
+from bayesvb.engines.base import AbstractEngine
+from bayesvb.engines.folds import without_folds
+from bayesvb.engines.linear_response import LinearResponse
+from bayesvb.engines.traces import trace_series
+from bayesvb.errors import DataError
+from bayesvb.formula.design import Design, Rows
+from bayesvb.formula.parser import Formula
+from bayesvb.results.named_draws import HasDraws, NamedDraws
+from bayesvb.streams import Streams
+from bayesvb.variational.local import Draws
+from bayesvb.variational.model import AbstractVariationalModel
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bayesvb.distributions.prediction import Values
+
+
+class AbstractPublicModel(abc.ABC):
+    """A public model as fits know it: what a fit of it means in the data's units.
+
+    It holds the design, the standardised rows and the options, and says what its draws,
+    predictions and tables are.
+    """
+
+    @property
+    @abc.abstractmethod
+    def title(self) -> str:
+        """What is fitted, in the first line of what is printed of a fit."""
+
+    prior_class: ClassVar[type]
+    """Class of the prior's numbers."""
+
+    @property
+    @abc.abstractmethod
+    def likelihood_name(self) -> str:
+        """Name of the distribution, in the middle of a sentence."""
+
+    formula_template: ClassVar[str] = "other"
+    """Template of the page with the likelihood as a formula."""
+
+    factor_words: ClassVar[str] = "its parameters"
+    """What has independent factors in the posterior."""
+
+    reference: ClassVar[str | None] = None
+    """Where the model and its algorithm are described."""
+
+    own_kinds: ClassVar[tuple[str, ...]] = ()
+    """Kinds of prediction that only this model has."""
+
+    combinations: ClassVar[tuple[str, ...]] = ("best",)
+    """What can be made of restarts, of ``COMBINATIONS``."""
+
+    default_combination: ClassVar[str] = "best"
+    """What is made of restarts unless told otherwise."""
+
+    prunable: ClassVar[bool] = False
+    """Whether components can be taken out of a fit one by one, the lower bound as judge."""
+
+    size_name: ClassVar[str] = "n_components"
+    """Argument that is the number of components."""
+
+    order_rule: ClassVar[str] = ""
+    """How components are sorted, in a sentence; empty for a model without components."""
+
+    corrected: ClassVar[str] = "Intervals have the linear-response covariance of all parameters."
+    """What makes up for the independent factors of the approximation."""
+
+    formula: Formula
+    design: Design
+    priors: Any
+    source: AbstractSource
+    weights: Float[np.ndarray, " rows"] | None
+
+    @property
+    @abc.abstractmethod
+    def core(self) -> AbstractVariationalModel[Any, Any]:
+        """The model on the standardised scale."""
+
+    @property
+    @abc.abstractmethod
+    def log_jacobian(self) -> float:
+        """What the log density of a row loses on the way to the data's units."""
+
+    @abc.abstractmethod
+    def options(self) -> dict[str, object]:
+        """Arguments that make this model again, JSON-able, other than formula, data and weights."""
+
+    @abc.abstractmethod
+    def ordered(
+        self, core: Any, stats: Any
+    ) -> tuple[AbstractVariationalModel[Any, Any], Any, tuple[int, ...]]:
+        """Model and statistics with components in the order of their labels, and that order."""
+
+    @abc.abstractmethod
+    def relabelled(self, core: Any, order: Sequence[int]) -> AbstractVariationalModel[Any, Any]:
+        """The model whose components have this order."""
+
+    @abc.abstractmethod
+    def named_draws(self, fit: HasDraws) -> NamedDraws:
+        """Draws in the data's units."""
+
+    @abc.abstractmethod
+    def observed(self) -> dict[str, Float[np.ndarray, " rows"]]:
+        """What the model explains, by name."""
+
+    @abc.abstractmethod
+    def replicates(
+        self, fit: HasDraws, draws: Draws, block: Block, rng: np.random.Generator
+    ) -> dict[str, Float[np.ndarray, "draws rows"]]:
+        """One replicated data set per draw, by name."""
+
+    @abc.abstractmethod
+    def predict(
+        self, fit: AbstractFit, data: object, kind: str, options: PredictionOptions
+    ) -> pd.Series | pd.DataFrame:
+        """Prediction for every row of the data; see ``Fit.predict``."""
+
+    @abc.abstractmethod
+    def log_density(self, fit: AbstractFit, data: object) -> pd.Series:
+        """Log predictive density of each row; see ``Fit.log_density``."""
+
+    @abc.abstractmethod
+    def prior_table(self) -> pd.DataFrame:
+        """Prior of every parameter, in the units of the data; one row per parameter."""
+
+    @abc.abstractmethod
+    def headings(self, fit: AbstractFit) -> dict[str, str]:
+        """Title of each part's table in what is printed of a fit, in order."""
+
+    @abc.abstractmethod
+    def description(self) -> str:
+        """First line of what is printed of the model."""
+
+    def formula_names(self) -> dict[str, str]:
+        """What the templates of the page read: names of the gate and of further formulas."""
+        return {}
+
+    @abc.abstractmethod
+    def block(self, rows: Rows) -> Block:
+        """Complete rows on the standardised scale."""
+
+    def headline(self, engine: AbstractEngine) -> str:
+        """First line of what is printed of a fit that this engine made."""
+        return f"{self.title}, {engine.posterior} ({engine.title})"
+
+    def aligned(
+        self, fit: AbstractFit, core: Any, stats: Any
+    ) -> tuple[AbstractVariationalModel[Any, Any], Any, tuple[int, ...]]:
+        """Like ``ordered``, with the labels of another fit to the same rows."""
+        raise self._lacks("restarts that are combined")
+
+    def notes(self, fit: AbstractFit) -> list[str]:
+        """Sentences at the end of what is printed of a fit."""
+        return []
+
+    def components(self, fit: AbstractFit, prob: float) -> pd.DataFrame:
+        """One row per component; see ``Fit.components``."""
+        raise self._lacks("components")
+
+    def responsibilities(self, fit: AbstractFit) -> pd.DataFrame:
+        """Probability of each component; see ``Fit.responsibilities``."""
+        raise self._lacks("components")
+
+    def predictive(self, fit: AbstractFit, data: object, response: str | None) -> Any:
+        """Predictive distribution; see ``Fit.predictive``."""
+        raise self._lacks("a predictive distribution of one response")
+
+    def weights_at(
+        self, fit: AbstractFit, data: object, draws: int | None
+    ) -> Float[np.ndarray, "draws rows experts"]:
+        """Draws of the weights; see ``Fit.weights_at``."""
+        raise self._lacks("weights that depend on covariates")
+
+    def _lacks(self, what: str) -> DataError:
+        return DataError(f"{type(self).__name__} has no such thing as {what}")
+
+    @property
+    def size(self) -> int:
+        """Number of components as the user counts them; one for a model without."""
+        return int(getattr(self, self.size_name, 1))
+
+    @property
+    def joint_name(self) -> str:
+        """Name of all that is observed together."""
+        return ", ".join(self.observed())
+
+    def rows(self, data: object = None, *, response: bool = False) -> Rows:
+        """Rows of other data after the formula; those of the fit if left out."""
+        if data is not None:
+            return self.design.new(data, response=response)
+        complete = np.ones(self.design.n_rows, dtype=bool)
+        given = self.design.response if response else None
+        return Rows(self.design.index, complete, self.design.matrices, given)
+
+
+@dataclass(frozen=True, eq=False)
+class AbstractFit:
+    """The record of a fit, with the questions that its model answers alone.
+
+    What needs more than the model (summary, criteria, files, reports) is offered by ``Fit``.
+
+    Attributes
+    ----------
+    model : AbstractPublicModel
+        What was fitted, with its data.
+    core : AbstractVariationalModel
+        The model on the standardised scale, its components in the order of the labels.
+    stats : SufficientStats
+        Expected sufficient statistics at the end: the state of the fit.
+    order : tuple of int
+        Number that each component had during the ascent.
+    draws : Mapping of str to ndarray
+        Draws that intervals go by, on the standardised scale.
+    log_q : ndarray, shape (draws,)
+        Log density of the draws under the approximation that they are from.
+    covariance : {"linear-response", "mean-field", "importance", "engine"}
+        What the draws were made with; ``"engine"`` if the engine returned them.
+    q_draws : Mapping of str to ndarray
+        Draws from the variational posterior itself, or those that the engine returned.
+    response : LinearResponse
+        Covariance of all parameters beyond mean-field, or why there is none.
+    restarts : pandas.DataFrame
+        One row per restart: start, elbo, n_iter, converged, rows, seconds, best; ``elpd_per_row``
+        and ``weight`` if they are combined. The largest elbo is kept; with ``softmax-bouchard`` the
+        largest ``score``, a tighter bound of the same q.
+    traces : Mapping of int to ndarray
+        Lower bound after every accepted sweep, by restart; ``"final"`` of a fit whose restarts
+        went over a sample of the rows.
+    converged : bool
+    n_iter : int
+        Passes over the rows of the run that was kept.
+    seconds : float
+        Time of all restarts and draws.
+    seed : int
+        Makes the same fit again.
+    members : tuple of Member
+        Restarts that are combined, the heaviest first; empty for a fit of one restart. ``core``,
+        ``stats`` and ``draws`` are then of all of them together, bound and trace of the heaviest.
+    method : str
+        Key of the engine in ``ENGINES``.
+    engine_log_q : ndarray, shape (draws,), or None
+        Log density of ``q_draws`` under what the engine drew them from; None if they are from q.
+    """
+
+    model: AbstractPublicModel
+    core: Any
+    stats: Any
+    order: tuple[int, ...]
+    draws: Draws
+    log_q: Float[np.ndarray, " draws"]
+    covariance: str
+    q_draws: Draws
+    response: LinearResponse
+    restarts: pd.DataFrame
+    traces: Mapping[int | str, Float[np.ndarray, " sweeps"]]
+    converged: bool
+    n_iter: int
+    seconds: float
+    seed: int
+    members: tuple[Member, ...] = ()
+    method: str = DEFAULT_METHOD
+    engine_log_q: Float[np.ndarray, " draws"] | None = None
+
+    @property
+    def parts(self) -> tuple[Member, ...]:
+        """Restarts that the fit combines; if it is of one restart, that one with weight one."""
+        return self.members or (Member(self.best_restart, 1.0, self),)
+
+    @property
+    def engine(self) -> AbstractEngine:
+        """What made the fit."""
+        return ENGINES[self.method]
+
+    @property
+    def own_covariance(self) -> str:
+        """What the draws have that the fit was made with."""
+        return self.response.label if self.engine_log_q is None else "engine"
+
+    @property
+    def q(self) -> Any:
+        """Variational posterior on the standardised scale."""
+        return self.core.update(self.stats)
+
+    @property
+    def elbo(self) -> float:
+        """Lower bound on the log evidence of the data in their units."""
+        return float(self.elbo_trace.iloc[-1])
+
+    @property
+    def elbo_trace(self) -> pd.Series:
+        """Lower bound after every accepted sweep of the run that was kept."""
+        return trace_series(self.traces, self.best_restart)
+
+    @property
+    def best_restart(self) -> int:
+        """Number of the restart that was kept."""
+        return int(self.restarts.index[self.restarts["best"]][0])
+
+    @cached_property
+    def without_folds(self) -> tuple[Any, ...]:
+        """Statistics of runs that went on without each fifth of the rows; for one restart."""
+        streams = Streams(self.seed).branch("restart", self.best_restart)
+        return without_folds(self.core, self.model.source, self.stats, self.engine, streams)
+
+    def components(self, prob: float = PROB) -> pd.DataFrame:
+        """One row per component.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``share`` with its interval, ``rows`` (rows whose most likely component it is),
+            ``separation`` (mean probability of the component among these rows), ``sigma`` with
+            its interval.
+        """
+        return self.model.components(self, prob)
+
+    def responsibilities(self) -> pd.DataFrame:
+        """Probability of each component given the observed row; the rows used in the fit."""
+        return self.model.responsibilities(self)
+
+    def predictive(self, data: object = None, *, response: str | None = None) -> Any:
+        """Predictive distribution for each complete row of ``data``; see ``predict``."""
+        return self.model.predictive(self, data, response)
+
+    def predict(
+        self,
+        data: object = None,
+        kind: str = "mean",
+        *,
+        prob: float | None = None,
+        q: Values | None = None,
+        at: Values | None = None,
+        n: int | None = None,
+        seed: int | None = None,
+        response: str | None = None,
+    ) -> pd.Series | pd.DataFrame:
+        """Prediction for every row of the data, with the data's index.
+
+        Parameters
+        ----------
+        data : table, optional
+            The rows used in the fit if left out. A row that lacks a value is NaN in the result.
+        kind : str
+            ``"mean"``, ``"sd"``, ``"interval"`` (``prob``), ``"quantile"`` (``q``), ``"cdf"``
+            (``at``), ``"density"`` (``at``), ``"component"`` or ``"draws"`` (``n``, ``seed``);
+            of classes ``"probability"`` (``prob``, ``n``), ``"class"`` or ``"component"``.
+        prob : float, optional
+            Probability of the central interval, 0.89 if left out; for classes only if given.
+        q : float or sequence of float, optional
+            Probabilities of the quantiles; 0.05, 0.5 and 0.95 if left out.
+        at : float, sequence of float or Series, optional
+            Values of the response; a Series gives every row its own.
+        n, seed : int, optional
+            Number of draws and their seed.
+        response : str, optional
+            Which response, if there are several.
+
+        Returns
+        -------
+        pandas.Series or pandas.DataFrame
+            In the units of the formula's response: of ``log(y)`` if the formula says so.
+
+        Raises
+        ------
+        DataError
+            For an unknown kind or option, or levels that the fit never saw.
+        """
+        options = PredictionOptions(prob, q, at, n, seed, response)
+        return self.model.predict(self, data, kind, options)
+
+    def log_density(self, data: object = None) -> pd.Series:
+        """Log predictive density of each row's observed response(s); NaN where one is missing."""
+        return self.model.log_density(self, data)
+
+    def weights_at(
+        self, data: object = None, *, draws: int | None = None
+    ) -> Float[np.ndarray, "draws rows experts"]:
+        """Draws of the component weights at each complete row of ``data``.
+
+        A DataError if more ``draws`` are asked for than the fit has.
+        """
+        return np.asarray(self.model.weights_at(self, data, draws))
+
+
+@dataclass(frozen=True, eq=False)
+class Member:
+    """One restart of a fit that combines several.
+
+    Attributes
+    ----------
+    number : int
+        Number of the restart.
+    weight : float
+    fit : Fit
+        The fit which that restart makes by itself.
+    """
+
+    number: int
+    weight: float
+    fit: AbstractFit
+
+
+def number_before(fit: AbstractFit) -> int | None:
+    """Number of components before any were pruned; None if none were."""
+    found = re.fullmatch(r"(\d+) components, pruned", str(fit.restarts["start"].iloc[-1]))
+    return None if found is None else int(found[1])

@@ -1,0 +1,97 @@
+"""What some public models can do beyond the common contract."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from bayesvb.data.blocks import Block
+from bayesvb.data.scaling import Scaling
+from bayesvb.distributions.base import AbstractDrawnMixture
+from bayesvb.distributions.multivariate_student import AbstractJointStudent
+from bayesvb.factors.normal_gamma import NormalGamma
+from bayesvb.results.base import AbstractFit
+from bayesvb.results.named_draws import HasDraws
+
+
+@runtime_checkable
+class HasExactPosterior(Protocol):
+    """The exact posterior is known beside the variational one."""
+
+    scaling: Scaling
+
+    def exact(self, fit: AbstractFit, prob: float = ...) -> pd.DataFrame:
+        """Both posteriors of every parameter; index (parameter, posterior)."""
+
+    def divergences(self, fit: AbstractFit) -> pd.Series:
+        """Bound, exact log evidence, and the divergences between the posteriors both ways."""
+
+    def exact_posterior(self, fit: AbstractFit) -> NormalGamma:
+        """The exact posterior on the standardised scale."""
+
+
+@runtime_checkable
+class HasJointDensity(Protocol):
+    """All variables of a row are explained together."""
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Names of the variables."""
+
+    def joint(self, fit: AbstractFit) -> AbstractJointStudent:
+        """Predictive distribution of a row, in the data's units."""
+
+
+@runtime_checkable
+class HasScores(Protocol):
+    """Rows have scores on components that are effective or not."""
+
+    scaling: Scaling
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Names of the variables."""
+
+    @property
+    def n_gaps(self) -> int:
+        """Number of missing values."""
+
+    def effective(self, fit: AbstractFit) -> int:
+        """Number of components whose loadings rise above their uncertainty."""
+
+    def moments(self, fit: AbstractFit) -> tuple[pd.Series, pd.DataFrame]:
+        """Mean and covariance of a new row under the posterior."""
+
+
+@runtime_checkable
+class HasPriorDraws(Protocol):
+    """Draws may be those of the prior as well as those of a fit; the core has ``prior_draws``."""
+
+    def prior_predictive(self, draws: int = ..., seed: int | None = ...) -> Any:
+        """Draws of the parameters and of the data from the prior."""
+
+
+@runtime_checkable
+class HasDrawnDistributions(Protocol):
+    """The distribution of a numeric response is known for every draw of the parameters.
+
+    A response of classes has the ``drawn_probabilities`` of the core instead.
+    """
+
+    def drawn_mixture(self, fit: HasDraws, block: Block, response: int) -> AbstractDrawnMixture:
+        """Distribution of one response given each draw, axes (experts, draws, rows)."""
+
+
+@runtime_checkable
+class HasComponentWeights(Protocol):
+    """Components have weights that can be drawn at every row."""
+
+    n_components: int
+
+    def weights_at(
+        self, fit: AbstractFit, data: object, draws: int | None
+    ) -> Float[np.ndarray, "draws rows experts"]:
+        """Draws of the weights of the components."""

@@ -1,0 +1,138 @@
+"""Comparison of fits by leave-one-out cross-validation."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bayesvb.data.case_weights import sum_and_error
+from bayesvb.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bayesvb.evaluation.elpd import Elpd
+    from bayesvb.results.base import AbstractFit
+
+MINOR = 4.0
+"""Difference of elpd in nats below which fits count as equal and its standard error as unreliable.
+
+Sivula, Magnusson, Matamoros, Vehtari (2020), arXiv:2008.10296: between fits that predict alike the
+error of the difference is skewed however many rows there are. The number is that of the R package
+loo (``loo_compare``, column ``diag_diff``), which refers to them.
+"""
+
+
+def compare(fits: Mapping[str, AbstractFit]) -> pd.DataFrame:
+    """Table of fits to the same rows, best first.
+
+    Parameters
+    ----------
+    fits : mapping of str to Fit
+        If one is a network, the rows of all are left out a fifth at a time, in ascents that go on
+        without them: draws of a network flatter it, and estimates of different kinds are nats
+        apart for the same predictions. Otherwise one at a time (PSIS), as in ``fit.loo()``.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Rows in the order of the expected log predictive density (``az.compare`` underneath);
+        columns rank, elpd, se, p, elpd_diff, dse, weight (stacking) and warning. ``attrs`` say
+        how rows were ``"left out"``.
+
+    Raises
+    ------
+    DataError
+        If there are fewer than two fits, or they are not of the same response and rows.
+    """
+    from bayesvb.evaluation.elpd import compare as compare_elpd
+    from bayesvb.results.criteria import loo
+
+    check_comparable(fits)
+    folds = folds_for_all(fits)
+    table = compare_elpd({name: loo(fit, folds=folds) for name, fit in fits.items()})
+    table.attrs["left out"] = "a fifth at a time" if folds else "one at a time"
+    return table
+
+
+def folds_for_all(fits: Mapping[str, AbstractFit]) -> bool:
+    """Whether rows are to be left out a fifth at a time: of all fits, if of one."""
+    from bayesvb.results.criteria import leaves_folds_out
+
+    return any(leaves_folds_out(fit) for fit in fits.values())
+
+
+def check_comparable(fits: Mapping[str, AbstractFit]) -> None:
+    """Refuse fewer than two fits, and fits of different responses or rows.
+
+    Raises
+    ------
+    DataError
+        The message names the two fits that differ.
+    """
+    if len(fits) < 2:
+        raise DataError(f"compare needs two fits or more; there are {len(fits)}")
+    (first, reference), *others = fits.items()
+    for name, fit in others:
+        _check_same(first, reference, name, fit)
+
+
+def _check_same(first: str, reference: AbstractFit, name: str, fit: AbstractFit) -> None:
+    mine, theirs = reference.model.design, fit.model.design
+    if mine.response_names != theirs.response_names:
+        raise DataError(
+            f"{name!r} explains {', '.join(theirs.response_names)}, {first!r} explains "
+            f"{', '.join(mine.response_names)}: their densities are of different things"
+        )
+    if not mine.index.equals(theirs.index):
+        raise DataError(
+            f"{name!r} uses {len(theirs.index)} rows and {first!r} uses {len(mine.index)}, and "
+            "they are not the same rows",
+            hint="drop the rows with missing values from the data before both fits",
+        )
+    same = zip(reference.model.observed().values(), fit.model.observed().values(), strict=True)
+    if not all(np.array_equal(one, other) for one, other in same):
+        raise DataError(
+            f"{name!r} and {first!r} were fitted to different values of the same rows",
+            hint="fit both to the same data",
+        )
+
+
+def ranked(results: Mapping[int, Elpd], hopeful: Collection[int] = ()) -> pd.DataFrame:
+    """Criteria by number of components, with the best and the chosen one marked.
+
+    Neither is one of the ``hopeful`` numbers, whose elpd is too large beside the others.
+    """
+    import pandas as pd
+
+    numbers = sorted(results)
+    eligible = ~np.isin(numbers, list(hopeful))
+    pointwise = np.stack([results[k].pointwise for k in numbers])
+    elpd = np.array([results[k].elpd for k in numbers])
+    best = int(np.argmax(np.where(eligible, elpd, -np.inf)))
+    weights = results[numbers[0]].weights
+    gaps = [sum_and_error(one, weights, ddof=0) for one in pointwise - pointwise[best]]
+    table = pd.DataFrame(
+        {
+            "elpd": elpd,
+            "se": [results[k].se for k in numbers],
+            "elpd_diff": [gap for gap, _ in gaps],
+            "dse": [error for _, error in gaps],
+            "p": [results[k].p for k in numbers],
+            "warning": np.array([results[k].warning for k in numbers]) | ~eligible,
+            "best": np.arange(len(numbers)) == best,
+        },
+        index=pd.Index(numbers, name="n_components"),
+    )
+    return table.assign(chosen=table.index == simplest(table[eligible]))
+
+
+def simplest(table: pd.DataFrame) -> int:
+    """Smallest number whose elpd is within one standard error of the best, or within ``MINOR``.
+
+    The standard error is that of the difference.
+    """
+    near = -table["elpd_diff"] <= table["dse"].clip(lower=MINOR)
+    return int(table.index[near].min())

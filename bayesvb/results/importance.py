@@ -1,0 +1,77 @@
+"""Importance weights of draws: how far a fit can be trusted, and draws made of the weights."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.errors import DataError
+from bayesvb.evaluation.information_criteria import khat
+from bayesvb.evaluation.psis import psis
+from bayesvb.results.base import AbstractFit
+from bayesvb.results.named_draws import count, log_joint
+from bayesvb.streams import Streams
+
+LARGEST_K = 0.7
+"""Pareto k up to which importance weights can be trusted (Vehtari et al. 2024, section 3)."""
+
+
+def log_ratio(fit: AbstractFit, n_draws: int | None = None) -> Float[np.ndarray, " draws"]:
+    """Log of the exact posterior over the approximate one, up to a constant, for each draw.
+
+    For the first draws, if their number is given.
+    """
+    draws = {name: values[:n_draws] for name, values in fit.draws.items()}
+    joint = log_joint(fit.core, fit.model.source, draws, fit.model.log_jacobian)
+    return np.asarray(joint - fit.log_q[:n_draws])
+
+
+def pareto_k(fit: AbstractFit, n_draws: int | None = None) -> float:
+    """Pareto k of the approximation from which the (first) draws are; see ``Fit.khat``.
+
+    References
+    ----------
+    Yao, Vehtari, Simpson, Gelman (2018), Yes, but did it work?, arXiv:1802.02538, section 3.
+    """
+    if fit.members:
+        return float(np.fmax.reduce([pareto_k(member.fit, n_draws) for member in fit.members]))
+    given = of_one_restart(fit, fit.own_covariance) if fit.covariance == "importance" else fit
+    return khat(log_ratio(given, n_draws))
+
+
+def of_one_restart(fit: AbstractFit, covariance: str) -> AbstractFit:
+    """The fit of one restart with draws that have this covariance; see ``with_covariance``."""
+    if covariance == fit.covariance:
+        return fit
+    if covariance == "importance":
+        return _resampled(of_one_restart(fit, fit.own_covariance))
+    if covariance in ("mean-field", "engine"):
+        log_q = fit.engine_log_q
+        if log_q is None:
+            log_q = fit.core.log_posterior(fit.q, fit.q_draws)
+        return replace(fit, draws=fit.q_draws, log_q=log_q, covariance=covariance)
+    if fit.response.failure is not None:
+        raise DataError(
+            f"covariance={covariance!r} is not to be had: {fit.response.failure}",
+            hint="covariance='mean-field' is, with intervals that are too narrow",
+        )
+    draws, log_q = fit.response.move(fit.core, fit.q, fit.q_draws)
+    return replace(fit, draws=draws, log_q=log_q, covariance=covariance)
+
+
+def _resampled(fit: AbstractFit) -> AbstractFit:
+    """Draws drawn again by their smoothed weights; the same ones each time."""
+    log_weights, k = psis(log_ratio(fit)[:, None])
+    if k[0] > LARGEST_K:
+        raise DataError(
+            f"covariance='importance' cannot be trusted: the Pareto k of the weights is "
+            f"{k[0]:.2f}, above {LARGEST_K}",
+            hint="take the draws as they are, or use fewer components",
+        )
+    n_draws = count(fit.draws)
+    rng = Streams(fit.seed).rng("importance")
+    chosen = rng.choice(n_draws, n_draws, p=np.exp(log_weights[:, 0]))
+    draws = {name: values[chosen] for name, values in fit.draws.items()}
+    return replace(fit, draws=draws, log_q=fit.log_q[chosen], covariance="importance")

@@ -1,0 +1,128 @@
+"""Draws by name, and likelihoods of rows under draws, a few rows at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.data.blocks import Block
+from bayesvb.data.sources import AbstractSource
+from bayesvb.variational.descriptions import NamedParameter, ParameterText
+from bayesvb.variational.local import Draws
+from bayesvb.variational.model import AbstractVariationalModel
+
+CHUNK_ENTRIES = 1 << 22
+"""Entries of an array (draws, components, rows) that is in memory at one time: 32 MiB."""
+
+
+@dataclass(frozen=True)
+class NamedDraws:
+    """Draws by name in the data's units, with the names and labels of their axes.
+
+    Attributes
+    ----------
+    values : dict of str to ndarray, shape (draws, ...)
+    dims : dict of str to list of str
+        Names of the axes after the draws; an axis of components has a name that begins so.
+    coords : dict of str to list
+        Labels along the named axes.
+    parts : dict of str to str
+        What the part is called in tables, for the draws that tables show.
+    signed : frozenset of str
+        Draws whose sign is of interest.
+    texts : dict of str to ParameterText
+        What the parameters are, in words, for the draws that tables show.
+    single : dict of str to str
+        What the numbers of a parameter without uncertainty are: fixed, or a point estimate.
+    """
+
+    values: dict[str, Float[np.ndarray, "draws ..."]]
+    dims: dict[str, list[str]]
+    coords: dict[str, list[object]]
+    parts: dict[str, str]
+    signed: frozenset[str] = field(default_factory=frozenset)
+    texts: dict[str, ParameterText] = field(default_factory=dict)
+    single: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, parameters: Sequence[NamedParameter], coords: Mapping[str, Sequence[object]]
+    ) -> NamedDraws:
+        """Draws of these parameters, in this order, with the labels of the axes that they share."""
+        own = {name: labels for one in parameters for name, labels in one.coords.items()}
+        return cls(
+            values={one.name: one.values for one in parameters},
+            dims={one.name: list(one.dims) for one in parameters},
+            coords={name: list(labels) for name, labels in {**coords, **own}.items()},
+            parts={one.name: one.part for one in parameters if one.text},
+            signed=frozenset(one.name for one in parameters if one.signed),
+            texts={one.name: one.text for one in parameters if one.text},
+            single={one.name: one.single for one in parameters if one.single},
+        )
+
+
+@runtime_checkable
+class HasDraws(Protocol):
+    """What draws by name are made of: a fit, or draws from the prior."""
+
+    @property
+    def core(self) -> Any:
+        """Model on the standardised scale."""
+
+    @property
+    def draws(self) -> Draws:
+        """Draws of its parameters."""
+
+
+@dataclass(frozen=True)
+class PriorDraws:
+    """Draws of all parameters before any data are seen."""
+
+    core: AbstractVariationalModel[Any, Any]
+    draws: Draws
+
+
+def chunks(core: Any, source: AbstractSource, n_draws: int) -> Iterator[Block]:
+    """Rows in order, in blocks small enough for arrays with draws and components."""
+    n_rows = max(CHUNK_ENTRIES // (n_draws * core.n_components), 1)
+    for block in source.iterate():
+        yield from block.split(n_rows)
+
+
+def count(draws: Draws) -> int:
+    """Number of draws."""
+    return len(next(iter(draws.values())))
+
+
+def log_lik_blocks(
+    core: Any, source: AbstractSource, draws: Draws, log_jacobian: float
+) -> Iterator[Float[np.ndarray, "draws rows"]]:
+    """Log likelihood of the rows in the data's units, block by block.
+
+    Parameters
+    ----------
+    core : AbstractVariationalModel or Ensemble
+    source : AbstractSource
+    draws : Mapping of str to ndarray
+    log_jacobian : float
+        Log of the unit of the standardised density: what a row's log density loses.
+    """
+    for block in chunks(core, source, count(draws)):
+        yield core.log_lik(draws, block) - log_jacobian
+
+
+def log_joint(
+    core: Any, source: AbstractSource, draws: Draws, log_jacobian: float
+) -> Float[np.ndarray, " draws"]:
+    """Log likelihood of all rows plus log prior, latent variables integrated out."""
+    total = core.log_prior(draws)
+    blocks = chunks(core, source, count(draws))
+    for block, values in zip(
+        blocks, log_lik_blocks(core, source, draws, log_jacobian), strict=True
+    ):
+        total = total + (values.sum(axis=1) if block.weight is None else values @ block.weight)
+    return np.asarray(total)

@@ -1,0 +1,179 @@
+"""What ``print(model)`` and ``print(fit)`` show."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bayesvb.distributions.intervals import PROB
+from bayesvb.errors import ignoring_user_warnings
+from bayesvb.evaluation.elpd import Elpd, read_elpd
+from bayesvb.results.criteria import leaves_folds_out
+from bayesvb.results.criteria import loo as loo_of
+from bayesvb.results.named_draws import count
+from bayesvb.results.subsampling import criteria_at, folds_affordable, khat_within, sample
+from bayesvb.results.summary import coefficient_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bayesvb.results.base import AbstractFit, AbstractPublicModel
+
+MANY_TERMS = 40
+"""Rows of one coefficient table that are printed in full."""
+
+KHAT_BUDGET = 1e7
+"""Likelihoods (rows x components x draws) that k-hat may cost: about three seconds."""
+
+ROWS_LEFT_OUT = 2000
+"""Rows of which LOO is made by draws: a millisecond each."""
+
+NARROW = "Intervals are those of a mean-field approximation, usually narrower than exact ones"
+
+
+def model_text(model: AbstractPublicModel) -> str:
+    """Formula, data and priors of a model."""
+    lines = [
+        model.description(),
+        *formula_lines(model),
+        "",
+        "Priors in the units of the data",
+        _prior_lines(model),
+    ]
+    return "\n".join(lines)
+
+
+def formula_lines(model: AbstractPublicModel) -> list[str]:
+    """Canonical formula, with what was filled in, and the rows used."""
+    canonical = model.formula.canonical()
+    filled = "" if model.formula.gating_given else "   (no gating part: same terms as the mean)"
+    rows = f"{model.design.n_rows:,} rows".replace(",", " ")
+    left = model.design.n_missing
+    if left:
+        rows += f" ({left:,} left out: missing values)".replace(",", " ")
+    if model.weights is not None:
+        rows += f", total weight {model.weights.sum():g}"
+    return [f"Formula:   {canonical}{filled}", f"Data:      {rows}"]
+
+
+def _prior_lines(model: AbstractPublicModel) -> str:
+    table = model.prior_table()
+    shown = table.iloc[:MANY_TERMS].reset_index()
+    text = shown.to_string(index=False, na_rep="", float_format=lambda x: f"{x:.4g}")
+    rest = len(table) - len(shown)
+    note = f"\n  ... {rest} more: model.prior_table()" if rest else ""
+    return "\n".join("  " + line for line in text.splitlines()) + note
+
+
+def fit_text(fit: AbstractFit) -> str:
+    """Summary of a fit: header, components, coefficients, predictive accuracy."""
+    table = coefficient_table(fit)
+    lines = [
+        fit.model.headline(fit.engine),
+        *formula_lines(fit.model),
+        f"Draws:     {count(fit.draws)} ({fit.covariance}), seed {fit.seed}",
+        *_fit_lines(fit),
+    ]
+    if fit.model.order_rule:
+        lines += ["", _components(fit)]
+    for part, title in fit.model.headings(fit).items():
+        if part in table.index.get_level_values("part"):
+            lines += ["", _coefficients(table, part, title)]
+    lines += ["", accuracy_line(fit), interval_line(fit), *fit.model.notes(fit)]
+    if fit.model.order_rule and fit.engine_log_q is None and len(fit.components()) > 1:
+        lines.append(fit.model.order_rule)
+    return "\n".join(lines)
+
+
+def _fit_lines(fit: AbstractFit) -> list[str]:
+    ended = "converged after" if fit.converged else "NOT CONVERGED after"
+    bounds = fit.restarts.get("score", fit.restarts["elbo"])
+    close = int((bounds > bounds.max() - 0.1).sum())
+    restarts = f"best of {len(bounds)} restarts ({close} within 0.1)"
+    if "weight" in fit.restarts:
+        restarts = f"restart {fit.best_restart} of {len(bounds)}, the best at rows left out"
+    if fit.members:
+        weights = ", ".join(f"{member.weight:.2f}" for member in fit.members)
+        restarts = f"{len(fit.members)} of {len(bounds)} restarts with weights {weights}"
+    first = f"Fit:       ELBO {fit.elbo:.1f}, {ended} {fit.n_iter} passes, {restarts}"
+    return [first, f"           {_khat(fit)}, {fit.seconds:.2f} s"]
+
+
+def _khat(fit: AbstractFit) -> str:
+    """K-hat, of as many draws as take a few seconds."""
+    k, n_draws = khat_within(fit, KHAT_BUDGET)
+    if k is None:
+        return "k-hat in fit.khat (many rows)"
+    some = "" if n_draws == count(fit.draws) else f" from {n_draws} draws"
+    return f"k-hat {khat_text(k)}{some}"
+
+
+def interval_line(fit: AbstractFit) -> str:
+    """What intervals are made with."""
+    if fit.covariance == "mean-field":
+        return f"{NARROW}{'' if fit.response.failure is None else f': {fit.response.failure}'}."
+    if fit.covariance == "engine":
+        return f"Intervals are those of the {fit.engine.posterior} ({fit.engine.title})."
+    if fit.covariance == "importance":
+        return "Intervals are those of draws by importance weights."
+    return str(fit.model.corrected)
+
+
+def khat_text(khat: float) -> str:
+    """Pareto k of the approximation in words."""
+    if math.isnan(khat):
+        return "exact"
+    verdict = "good" if khat < 0.5 else "usable" if khat <= 0.7 else "poor: parameters only roughly"
+    return f"{khat:.2f} ({verdict})"
+
+
+def accuracy_line(fit: AbstractFit) -> str:
+    """LOO in one line; of some rows if all would take longer than a few seconds."""
+    if leaves_folds_out(fit):
+        if not folds_affordable(fit):
+            return "LOO: fit.loo() leaves rows out, which takes its time with so many."
+        loo = read_elpd(loo_of(fit))
+        return f"{_total(loo)}, rows left out a fifth at a time."
+    chosen = sample(fit, ROWS_LEFT_OUT)
+    with ignoring_user_warnings():  # said here in words
+        loo = (
+            read_elpd(loo_of(fit)) if chosen.whole else criteria_at(fit, chosen.at, folds=False)[0]
+        )
+    high = int((np.asarray(loo.pareto_k) > 0.7).sum())
+    worst = "all Pareto k <= 0.7" if not high else f"{high} Pareto k > 0.7: see fit.loo()"
+    if chosen.whole:
+        return f"{_total(loo)}, {worst}."
+    n = float(len(loo.pointwise) if loo.weights is None else loo.weights.sum())
+    return (
+        f"LOO elpd per row {loo.elpd / n:.3f} (se {loo.se / n:.3f}), {worst}: from "
+        f"{len(chosen.at)} rows chosen at random; fit.loo() takes all."
+    )
+
+
+def _total(loo: Elpd) -> str:
+    return f"LOO elpd {loo.elpd:.1f} (se {loo.se:.1f}), p {loo.p:.1f}"
+
+
+def _components(fit: AbstractFit) -> str:
+    table = fit.components()
+    text = table.reset_index().to_string(index=False, float_format=lambda x: f"{x:.3g}", na_rep="-")
+    return f"Components ({PROB:.0%} intervals)\n" + _indented(text)
+
+
+def _coefficients(table: pd.DataFrame, part: str, title: str) -> str:
+    rows = table.loc[[part]].reset_index().drop(columns="part")
+    if rows["sd"].isna().all():  # one number without an interval, perhaps of no component or term
+        rows = rows.drop(columns=["sd", "lower", "upper", "p_positive"])
+        rows = rows.loc[:, (rows != "").any()]
+    shown = rows.iloc[:MANY_TERMS].rename(
+        columns={"mean": "Estimate", "sd": "Est.Error", "p_positive": "P(>0)"}
+    )
+    text = shown.to_string(index=False, float_format=lambda x: f"{x:.4g}", na_rep="")
+    rest = len(rows) - len(shown)
+    return title + "\n" + _indented(text) + (f"\n  ... {rest} more: fit.summary()" if rest else "")
+
+
+def _indented(text: str) -> str:
+    return "\n".join("  " + line for line in text.splitlines())

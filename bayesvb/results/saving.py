@@ -1,0 +1,88 @@
+"""A fit as one netCDF file: formula, data and state as arrays, the ArviZ groups beside them."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bayesvb.results.arviz_groups import attributes, fixed_groups
+from bayesvb.results.base import AbstractFit, Member
+from bayesvb.storage.arviz_objects import as_tree, to_arviz
+from bayesvb.storage.netcdf import frame_to_dataset, write_tree
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+FRAME, STATE = "data_frame", "fit_state"
+"""Nodes of the file that are not ArviZ groups."""
+
+
+def save(fit: AbstractFit, path: str | os.PathLike[str]) -> Path:
+    """Write a fit; see ``Fit.save``."""
+    import xarray as xr
+
+    groups, named = fixed_groups(fit)
+    attrs = attributes(fit) | {"fit": json.dumps(_description(fit))}
+    tree = as_tree(to_arviz(groups, dims=named.dims, coords=named.coords, attrs=attrs))
+    tree[FRAME] = xr.DataTree(frame_to_dataset(fit.model.design.frame))
+    tree[STATE] = xr.DataTree(_state(fit))
+    return write_tree(tree, path)
+
+
+def _description(fit: AbstractFit) -> dict[str, object]:
+    """What is not an array."""
+    model = fit.model
+    return {
+        "model": type(model).__name__,
+        "formula": model.formula.text,
+        "options": model.options(),
+        "parts": [_part(member) for member in fit.parts],
+        "combined": bool(fit.members),
+        "covariance": fit.covariance,
+        "traces": [str(key) for key in fit.traces],
+        "restarts": fit.restarts.to_dict(orient="list"),
+        "seconds": fit.seconds,
+        "seed": fit.seed,
+        "method": fit.method,
+    }
+
+
+def _part(member: Member) -> dict[str, object]:
+    """What is not an array of one restart."""
+    fit = member.fit
+    return {
+        "number": member.number,
+        "weight": member.weight,
+        "order": list(fit.order),
+        "response": {"n_iter": fit.response.n_iter, "failure": fit.response.failure},
+        "converged": fit.converged,
+        "n_iter": fit.n_iter,
+    }
+
+
+def _state(fit: AbstractFit) -> xr.Dataset:
+    """Statistics, standardised draws, traces and case weights."""
+    import xarray as xr
+
+    arrays: dict[str, np.ndarray] = {}
+    for member in fit.parts:
+        prefix, one = f"part{member.number}.", member.fit
+        arrays |= {f"{prefix}sums.{name}": leaf for name, leaf in one.stats.leaves()}
+        arrays |= {f"{prefix}draws.{name}": values for name, values in one.q_draws.items()}
+        arrays[f"{prefix}response"] = one.response.covariance
+        if one.engine_log_q is not None:
+            arrays[f"{prefix}engine_log_q"] = one.engine_log_q
+    arrays |= {f"trace.{key}": trace for key, trace in fit.traces.items()}
+    arrays["complete"] = fit.model.design.complete.astype(np.int8)
+    if fit.model.weights is not None:
+        arrays["weights"] = fit.model.weights
+    return xr.Dataset(
+        {
+            name: ([f"{name}_{axis}" for axis in range(values.ndim)], values)
+            for name, values in arrays.items()
+        }
+    )

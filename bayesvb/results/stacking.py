@@ -1,0 +1,148 @@
+"""How much each of several posteriors of the same data should count."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import logsumexp
+
+from bayesvb.argument_checks import check_choice
+from bayesvb.data.sources import AbstractSource
+from bayesvb.engines.linear_response import LinearResponse, withheld
+from bayesvb.evaluation.elpd import Elpd
+from bayesvb.evaluation.psis import psis
+from bayesvb.models.ensemble import Ensemble, joined
+from bayesvb.results.base import AbstractFit, Member
+from bayesvb.results.importance import of_one_restart
+from bayesvb.results.named_draws import count, log_lik_blocks
+from bayesvb.streams import Streams
+from bayesvb.variational.local import Draws
+
+COVARIANCES = ("linear-response", "mean-field", "importance")
+"""What the draws of a fit may be made with."""
+
+ENGINE_COVARIANCES = ("engine", "importance")
+"""The same where the engine returned draws."""
+
+SMALLEST_WEIGHT = 0.01
+"""Weight below which a restart is left out."""
+
+SAME_BOUND, SAME_DENSITY = 0.1, 0.02
+"""Nats in total and, on average, per row by which two restarts may differ and be one optimum."""
+
+
+def with_covariance(fit: AbstractFit, covariance: str) -> AbstractFit:
+    """The same fit with other draws; see ``Fit.with_covariance``."""
+    allowed = COVARIANCES if fit.engine_log_q is None else ENGINE_COVARIANCES
+    check_choice("covariance", covariance, allowed)
+    if covariance == fit.covariance:
+        return fit
+    if not fit.members:
+        return of_one_restart(fit, covariance)
+    each = [replace(m, fit=of_one_restart(m.fit, covariance)) for m in fit.members]
+    return stacked(each)
+
+
+def stacked(members: Sequence[Member]) -> AbstractFit:
+    """The fit that several restarts make together, the heaviest first.
+
+    Each has a share of the draws that goes by its weight.
+    """
+    labels = {member.fit.covariance for member in members}
+    label = labels.pop() if len(labels) == 1 else "mean-field"
+    fits = [of_one_restart(member.fit, label) for member in members]
+    first = fits[0]
+    weights = np.array([member.weight for member in members])
+    counts = whole_shares(weights, count(first.draws))
+    streams = Streams(first.seed)
+    draws, order = joined([one.draws for one in fits], counts, streams.rng("stacking"))
+    q_draws, _ = joined([one.q_draws for one in fits], counts, streams.rng("stacking"))
+    log_q = np.concatenate([one.log_q[:n] for one, n in zip(fits, counts, strict=True)])
+    own = [
+        one.engine_log_q[:n]
+        for one, n in zip(fits, counts, strict=True)
+        if one.engine_log_q is not None
+    ]
+    return replace(
+        first,
+        core=Ensemble(tuple(one.core for one in fits), weights),
+        stats=tuple(one.stats for one in fits),
+        draws=draws,
+        q_draws=q_draws,
+        log_q=log_q[order],
+        response=_responses(fits),
+        converged=all(one.converged for one in fits),
+        members=tuple(members),
+        engine_log_q=np.concatenate(own)[order] if own else None,
+    )
+
+
+def _responses(fits: Sequence[AbstractFit]) -> LinearResponse:
+    """What the linear responses of all members have in common: none if one has none."""
+    passes = sum(one.response.n_iter for one in fits)
+    failures = [one.response.failure for one in fits if one.response.failure is not None]
+    if failures:
+        return withheld(failures[0], passes)
+    return LinearResponse(np.empty((0, 0)), passes)
+
+
+def combined(weights: Float[np.ndarray, " members"], each: Sequence[Elpd]) -> Elpd:
+    """Criterion of the mixture of the members' predictive distributions.
+
+    The density of a row is the mixture of its densities; its Pareto k the largest; ``p`` the
+    average by weight. That the weights were chosen on the same rows is not corrected for.
+    """
+    pointwise = logsumexp(
+        np.log(weights)[:, None] + np.stack([one.pointwise for one in each]), axis=0
+    )
+    ks = [one.pareto_k for one in each if one.pareto_k is not None]
+    return replace(
+        each[0],
+        pointwise=pointwise,
+        p=float(weights @ [one.p for one in each]),
+        warning=any(one.warning for one in each),
+        pareto_k=np.fmax.reduce(ks) if ks else None,
+    )
+
+
+def held_out(core: Any, source: AbstractSource, draws: Draws) -> Float[np.ndarray, " rows"]:
+    """Leave-one-out log density of every row, by Pareto-smoothed importance sampling."""
+    parts = []
+    for block in log_lik_blocks(core, source, draws, 0.0):
+        log_weights, _ = psis(-block)
+        parts.append(logsumexp(log_weights + block, axis=0))
+    return np.concatenate(parts)
+
+
+def distinct(bounds: Sequence[float], log_density: Float[np.ndarray, "members rows"]) -> list[int]:
+    """Numbers of the members that are optima of their own, the best bound of each."""
+    chosen: list[int] = []
+    for number in np.argsort(-np.asarray(bounds), kind="stable").tolist():
+        if not any(
+            abs(bounds[other] - bounds[number]) < SAME_BOUND
+            and np.abs(log_density[other] - log_density[number]).mean() < SAME_DENSITY
+            for other in chosen
+        ):
+            chosen.append(number)
+    return sorted(chosen)
+
+
+def kept(weights: Float[np.ndarray, " members"]) -> Float[np.ndarray, " members"]:
+    """Weights without those too small to matter."""
+    large = np.where(weights < min(SMALLEST_WEIGHT, weights.max()), 0.0, weights)
+    return np.asarray(large / large.sum())
+
+
+def whole_shares(weights: Float[np.ndarray, " members"], total: int) -> list[int]:
+    """Numbers of draws by weight, with this sum: largest remainders, at least one each."""
+    exact = weights * total
+    counts = np.maximum(np.floor(exact), 1.0)
+    while counts.sum() < total:
+        counts[np.argmax(exact - counts)] += 1.0
+    while counts.sum() > total:
+        counts[np.argmax(counts)] -= 1.0
+    return [int(n) for n in counts]

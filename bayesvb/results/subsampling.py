@@ -1,0 +1,116 @@
+"""What can be said of a fit within seconds: from a choice of rows or draws where there are many."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from bayesvb.data.sources import InMemorySource
+from bayesvb.engines.folds import FOLDS, PASSES
+from bayesvb.errors import ignoring_user_warnings
+from bayesvb.evaluation.elpd import Elpd, read_elpd
+from bayesvb.evaluation.information_criteria import loo, waic
+from bayesvb.results.criteria import leaves_folds_out, left_out
+from bayesvb.results.importance import pareto_k
+from bayesvb.results.named_draws import count, log_lik_blocks
+from bayesvb.results.stacking import combined
+from bayesvb.streams import Streams
+
+if TYPE_CHECKING:
+    from bayesvb.results.base import AbstractFit
+
+FOLDS_BUDGET = 1e8
+"""Rows x experts x passes that rows left out by folds may cost: about a quarter of a minute."""
+
+FEWEST_DRAWS = 100
+"""Draws below which k-hat says little."""
+
+
+@dataclass(frozen=True)
+class RowSample:
+    """Rows of a fit, in the order of the data.
+
+    Attributes
+    ----------
+    at : ndarray, shape (rows,)
+        Positions among the rows of the fit.
+    n_all : int
+        Rows of the fit.
+    """
+
+    at: Int[np.ndarray, " rows"]
+    n_all: int
+
+    @property
+    def whole(self) -> bool:
+        """Whether all rows are there."""
+        return len(self.at) == self.n_all
+
+
+def sample(fit: AbstractFit, most: int) -> RowSample:
+    """At most so many rows of a fit, the same ones each time."""
+    n_all = fit.model.design.n_rows
+    if n_all <= most:
+        return RowSample(np.arange(n_all), n_all)
+    rng = Streams(fit.seed).rows(most, n_all)
+    return RowSample(np.sort(rng.choice(n_all, size=most, replace=False)), n_all)
+
+
+def source_at(fit: AbstractFit, at: Int[np.ndarray, " rows"]) -> InMemorySource:
+    """Rows of the fit on the standardised scale, each counted once."""
+    return InMemorySource((fit.model.block(fit.model.design.rows_at(at, response=True)),))
+
+
+def log_likelihood(
+    fit: AbstractFit, at: Int[np.ndarray, " rows"]
+) -> Float[np.ndarray, "draws rows"]:
+    """Log likelihood of rows of the fit under every draw, in the data's units."""
+    blocks = log_lik_blocks(fit.core, source_at(fit, at), fit.draws, fit.model.log_jacobian)
+    return np.concatenate(list(blocks), axis=1)
+
+
+def criteria_at(
+    fit: AbstractFit, at: Int[np.ndarray, " rows"], folds: bool | None = None
+) -> tuple[Elpd, Elpd]:
+    """LOO and WAIC of rows of the fit, without their warnings.
+
+    With ``folds`` a fifth of the rows is left out at a time, as it is of networks unless told, if
+    there are not too many rows for it.
+    """
+    folds = leaves_folds_out(fit) and folds_affordable(fit) if folds is None else folds
+    weights = np.array([member.weight for member in fit.parts])
+    each = [log_likelihood(member.fit, at) for member in fit.parts]
+    labels, cases = fit.model.design.index[at], fit.model.weights
+    options: dict[str, Any] = {"labels": labels, "weights": None if cases is None else cases[at]}
+    with ignoring_user_warnings():
+        if folds:
+            without = [left_out(member.fit, at) for member in fit.parts]
+        else:
+            without = [read_elpd(loo([values], **options)) for values in each]
+        widely = [read_elpd(waic([values], **options)) for values in each]
+    alone, wide = combined(weights, without), combined(weights, widely)
+    return replace(alone, labels=labels), replace(wide, labels=labels)
+
+
+def folds_affordable(fit: AbstractFit) -> bool:
+    """Whether the ascents without each fold are within the budget."""
+    model = fit.model
+    one = model.source.n_rows * model.size * FOLDS * len(fit.parts)
+    return bool(one * PASSES <= FOLDS_BUDGET)
+
+
+def khat_within(fit: AbstractFit, budget: float) -> tuple[float | None, int]:
+    """K-hat of the approximation and the draws it is from; None if there are too many rows.
+
+    The budget is in likelihoods, rows x components x draws: three millions take a second.
+    """
+    n_all = count(fit.draws)
+    likelihoods = len(fit.parts) * fit.model.source.n_rows * fit.core.n_components
+    n_draws = min(n_all, int(budget / likelihoods))
+    if n_draws < min(FEWEST_DRAWS, n_all):
+        return None, 0
+    with ignoring_user_warnings():
+        return pareto_k(fit, n_draws), n_draws

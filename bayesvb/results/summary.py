@@ -1,0 +1,98 @@
+"""Table of a fit: one row per parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.distributions.intervals import PROB, tails
+from bayesvb.results.base import AbstractFit
+from bayesvb.results.named_draws import NamedDraws
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def coefficient_table(fit: AbstractFit, prob: float = PROB) -> pd.DataFrame:
+    """Mean, standard deviation, equal-tailed interval and P(> 0) of every parameter.
+
+    Rows are indexed by part, component and term; see ``Fit.summary``. A parameter that is fixed or
+    a point estimate has a value and no interval: NaN.
+    """
+    import pandas as pd
+
+    low, high = tails(prob)
+    named = fit.model.named_draws(fit)
+    tables = []
+    for name, part in named.parts.items():
+        flat = named.values[name].reshape(len(named.values[name]), -1)
+        bounds = np.quantile(flat, [low, high], axis=0)
+        signed = name in named.signed
+        columns = {
+            "mean": flat.mean(axis=0),
+            "sd": _standard_deviation(flat),
+            "lower": bounds[0],
+            "upper": bounds[1],
+            "p_positive": (flat > 0.0).mean(axis=0) if signed else np.nan,
+        }
+        if name in named.single:
+            columns |= dict.fromkeys(("sd", "lower", "upper", "p_positive"), np.nan)
+        tables.append(pd.DataFrame(columns, index=_labels(named, name, part)))
+    whole = pd.concat(tables)
+    whole.index = in_reading_order(whole.index)
+    whole.attrs = intervals(fit)
+    return whole
+
+
+def _standard_deviation(draws: Float[np.ndarray, "draws entries"]) -> Float[np.ndarray, " entries"]:
+    """Standard deviation over the draws; zero, and not rounding, of what is known."""
+    return np.where(np.ptp(draws, axis=0) > 0.0, draws.std(axis=0, ddof=1), 0.0)
+
+
+def in_reading_order(index: Any) -> pd.MultiIndex:
+    """The same labels, with levels in the order of their appearance.
+
+    pandas then takes the index for sorted, and finds ``("mean", 1)`` at once and silently.
+    """
+    import pandas as pd
+
+    levels: list[list[Hashable]] = [[], [], []]
+    before: Sequence[Hashable] = (None, None, None)
+    for labels in index:
+        for level, label, last in zip(levels, labels, before, strict=True):
+            if label not in level:
+                level.insert(level.index(last) + 1 if last in level else 0, label)
+        before = labels
+    codes = [
+        [level.index(label) for label in index.get_level_values(name)]
+        for level, name in zip(levels, index.names, strict=True)
+    ]
+    return pd.MultiIndex(levels, codes, names=index.names)
+
+
+def intervals(fit: AbstractFit) -> dict[Hashable | None, str]:
+    """What a table says of its intervals: their covariance, and why it is only mean-field."""
+    label: dict[Hashable | None, str] = {"covariance": fit.covariance}
+    failure = fit.response.failure
+    return label if failure is None else label | {"failure": failure}
+
+
+def _labels(named: NamedDraws, name: str, part: str) -> pd.MultiIndex:
+    """(part, component, term) of every entry; axes other than components join into the term."""
+    import pandas as pd
+
+    dims = named.dims[name]
+    first = dims[:1] if dims and dims[0].startswith("component") else []
+    rows = [
+        (
+            part,
+            labels[0] if first else "",
+            ": ".join(str(label) for label in labels[len(first) :]),
+        )
+        for labels in product(*(named.coords[dim] for dim in dims))
+    ]
+    return pd.MultiIndex.from_tuples(rows, names=["part", "component", "term"])

@@ -1,0 +1,250 @@
+"""ArviZ objects in either line: InferenceData on ArviZ 0.23, xarray.DataTree on ArviZ 1.x."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import json
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from types import ModuleType
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from bayesvb.errors import DataError
+
+__all__ = [
+    "GROUPS",
+    "arviz_line",
+    "as_tree",
+    "coordinate",
+    "encode_attributes",
+    "from_tree",
+    "group",
+    "group_names",
+    "import_arviz",
+    "to_arviz",
+]
+
+GROUPS: tuple[str, ...] = (  # the ArviZ schema, in its own order
+    "posterior",
+    "posterior_predictive",
+    "predictions",
+    "log_likelihood",
+    "log_prior",
+    "sample_stats",
+    "prior",
+    "prior_predictive",
+    "sample_stats_prior",
+    "unconstrained_posterior",
+    "unconstrained_prior",
+    "observed_data",
+    "constant_data",
+    "predictions_constant_data",
+)
+
+UNSAMPLED = frozenset({"observed_data", "constant_data", "predictions_constant_data"})
+
+
+def arviz_line() -> int:
+    """Major version of the installed ArviZ: 0 or 1.
+
+    Raises
+    ------
+    DataError
+        If ArviZ is not installed.
+    """
+    try:
+        return int(importlib.metadata.version("arviz").split(".")[0])
+    except importlib.metadata.PackageNotFoundError:
+        raise DataError("ArviZ is not installed", hint="pip install arviz") from None
+
+
+def import_arviz() -> ModuleType:
+    """The ``arviz`` module, without the notice that 0.23 prints about its successor."""
+    arviz_line()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        return importlib.import_module("arviz")
+
+
+def to_arviz(
+    groups: Mapping[str, Mapping[str, Any] | xr.Dataset],
+    *,
+    dims: Mapping[str, Sequence[str]] | None = None,
+    coords: Mapping[str, Sequence[Any] | np.ndarray | pd.Index | range] | None = None,
+    attrs: Mapping[str, Any] | None = None,
+    kind: str = "auto",
+) -> object:
+    """InferenceData (ArviZ 0.x) or DataTree (ArviZ 1.x) of variational draws.
+
+    Parameters
+    ----------
+    groups : mapping
+        ArviZ group to its variables. Arrays of sampled groups start with the draws,
+        ``(draw, ...)``; a chain axis of length one is put in front. A Dataset is taken as it is.
+    dims : mapping, optional
+        Names of a variable's axes after the draws; none for a scalar per draw.
+    coords : mapping, optional
+        Labels along a dim; those a group has no use for are left out.
+    attrs : mapping, optional
+        Attributes of the root; see `encode_attributes`.
+    kind : {"auto", "inferencedata", "datatree"}
+        ``"auto"`` is what the functions of the installed ArviZ take.
+
+    Raises
+    ------
+    DataError
+        If a group is unknown to ArviZ, or an array does not have the dims named for it.
+
+    Examples
+    --------
+    >>> tree = to_arviz({"posterior": {"beta": np.zeros((4, 2))}}, dims={"beta": ["term"]},
+    ...                 coords={"term": ["Intercept", "x"]}, kind="datatree")
+    >>> dict(group(tree, "posterior").sizes)
+    {'chain': 1, 'draw': 4, 'term': 2}
+    """
+    unknown = sorted(set(groups) - set(GROUPS))
+    if unknown:
+        raise DataError(f"groups={unknown} are not ArviZ groups", hint=f"use {', '.join(GROUPS)}")
+    stamp = _stamp()
+    labels = {dim: coordinate(values) for dim, values in (coords or {}).items()}
+    datasets = {}
+    for name in (name for name in GROUPS if name in groups and len(groups[name])):
+        data = groups[name]
+        if not isinstance(data, xr.Dataset):
+            data = _dataset(data, dims or {}, labels, sampled=name not in UNSAMPLED)
+        sample_dims = {} if name in UNSAMPLED else {"sample_dims": ["chain", "draw"]}
+        datasets[name] = data.assign_attrs(stamp | sample_dims)
+    return _wrap(datasets, stamp | encode_attributes(attrs or {}), kind)
+
+
+def group(obj: object, name: str) -> xr.Dataset:
+    """The named group of either object, as a Dataset.
+
+    Raises
+    ------
+    DataError
+        If the object has no such group.
+    """
+    names = group_names(obj)
+    if name not in names:
+        raise DataError(f"there is no group {name!r}", hint=f"there are {', '.join(names)}")
+    node = cast(Any, obj)[name]
+    return cast(xr.Dataset, node.to_dataset() if isinstance(node, xr.DataTree) else node)
+
+
+def group_names(obj: object) -> list[str]:
+    """Names of the groups of either object."""
+    names: Iterable[str] = obj.children if isinstance(obj, xr.DataTree) else cast(Any, obj).groups()
+    return list(names)
+
+
+def as_tree(obj: object) -> xr.DataTree:
+    """Either object as a DataTree, with the attributes of the root."""
+    if isinstance(obj, xr.DataTree):
+        return obj
+    datasets = {name: group(obj, name) for name in group_names(obj)}
+    return _wrap_tree(datasets, cast(Any, obj).attrs)
+
+
+def from_tree(tree: xr.DataTree, kind: str = "auto") -> object:
+    """The ArviZ object in a tree: its ArviZ groups in the order of the schema, nothing else."""
+    datasets = {name: tree[name].to_dataset() for name in GROUPS if name in tree.children}
+    return _wrap(datasets, tree.attrs, kind)
+
+
+def encode_attributes(attrs: Mapping[str, Any]) -> dict[str, str | int | float]:
+    """Attributes that every file format keeps: text and numbers as they are, the rest as JSON.
+
+    Booleans, None, lists and mappings become JSON text (netCDF turns a list of one into its
+    element, and refuses booleans and None).
+
+    Examples
+    --------
+    >>> encode_attributes({"seed": None, "converged": True, "elbo": -12.5, "levels": ["a"]})
+    {'seed': 'null', 'converged': 'true', 'elbo': -12.5, 'levels': '["a"]'}
+    """
+    return {name: _plain(value) for name, value in attrs.items()}
+
+
+def coordinate(values: Sequence[Any] | np.ndarray | pd.Index | range) -> np.ndarray:
+    """Labels of a dim as xarray and netCDF hold them: numbers, dates without zone, else text.
+
+    The levels of a MultiIndex are joined by a comma; dates with a zone are given in UTC.
+
+    Examples
+    --------
+    >>> coordinate(pd.MultiIndex.from_product([["a"], [1, 2]])).tolist()
+    ['a, 1', 'a, 2']
+    """
+    index = values if isinstance(values, pd.Index) else pd.Index(values)
+    if isinstance(index, pd.MultiIndex):
+        return np.array([", ".join(map(str, label)) for label in index], dtype=str)
+    if isinstance(index, pd.DatetimeIndex) and index.tz is not None:
+        index = index.tz_convert("UTC").tz_localize(None)
+    array = index.to_numpy()
+    return array if array.dtype.kind in "biufMm" else np.array([str(v) for v in array], dtype=str)
+
+
+def _plain(value: Any) -> str | int | float:
+    """One attribute, as text or a Python number."""
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    plain = isinstance(value, str | int | float) and not isinstance(value, bool)
+    return value if plain else json.dumps(value)
+
+
+def _stamp() -> dict[str, str]:
+    """When and by what the object was made, in ArviZ's own words."""
+    stamp = {"created_at": datetime.now(UTC).isoformat(), "inference_library": "bayesvb"}
+    try:
+        stamp["inference_library_version"] = importlib.metadata.version("bayesvb")
+    except importlib.metadata.PackageNotFoundError:  # run from a checkout that is not installed
+        pass
+    return stamp
+
+
+def _dataset(
+    arrays: Mapping[str, Any],
+    dims: Mapping[str, Sequence[str]],
+    labels: Mapping[str, np.ndarray],
+    *,
+    sampled: bool,
+) -> xr.Dataset:
+    """One group; every dim gets an index, because ArviZ wants one."""
+    variables = {}
+    for name, values in arrays.items():
+        names = (*(("draw",) if sampled else ()), *dims.get(name, ()))
+        array = np.asarray(values)
+        if len(names) != array.ndim:
+            raise DataError(
+                f"{name!r} has shape {array.shape}, but its dims are {names}",
+                hint=f"give the names of its other axes: dims={{{name!r}: ...}}",
+            )
+        variables[name] = (("chain", *names), array[None]) if sampled else (names, array)
+    used = {dim for names, _ in variables.values() for dim in names}
+    data = xr.Dataset(variables, {dim: label for dim, label in labels.items() if dim in used})
+    return data.assign_coords({dim: np.arange(data.sizes[dim]) for dim in used - set(data.coords)})
+
+
+def _wrap(datasets: Mapping[str, xr.Dataset], attrs: Mapping[Any, Any], kind: str) -> object:
+    """The datasets as the object asked for."""
+    if kind not in ("auto", "inferencedata", "datatree"):
+        raise DataError(f"kind={kind!r} is unknown", hint="use auto, inferencedata or datatree")
+    if kind == "datatree" or (kind == "auto" and arviz_line() > 0):
+        return _wrap_tree(datasets, attrs)
+    if arviz_line() > 0:
+        raise DataError("kind='inferencedata' needs ArviZ 0.x", hint="use kind='datatree'")
+    return import_arviz().InferenceData(attrs=dict(attrs), **datasets)
+
+
+def _wrap_tree(datasets: Mapping[str, xr.Dataset], attrs: Mapping[Any, Any]) -> xr.DataTree:
+    """The datasets as children of a root that holds the attributes."""
+    tree = xr.DataTree.from_dict(dict(datasets))
+    tree.attrs.update(attrs)
+    return tree

@@ -1,0 +1,4 @@
+"""The contract between models and engines: statistics in, posterior out.
+
+May import: data, numerics.
+"""

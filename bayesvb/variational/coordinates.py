@@ -1,0 +1,90 @@
+"""Standard coordinates of a posterior: mean zero, variance one and uncorrelated under it."""
+
+from __future__ import annotations
+
+import abc
+import math
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+
+class AbstractStandardCoordinates(abc.ABC):
+    """Standard coordinates of some parameters, and draws in which these have been moved."""
+
+    @abc.abstractmethod
+    def standard(self, draws: Any) -> Float[np.ndarray, "draws coordinates"]:
+        """Coordinates of draws of the parameters."""
+
+    @abc.abstractmethod
+    def moved(self, draws: Any, root: Float[np.ndarray, "coordinates coordinates"]) -> Any:
+        """The draws at their coordinates times the root of a covariance."""
+
+    @abc.abstractmethod
+    def log_volume(self, draws: Any) -> Float[np.ndarray, " draws"]:
+        """Log determinant of ``d parameters / d coordinates``, up to a constant."""
+
+
+class AbstractCoordinates(AbstractStandardCoordinates):
+    """One-to-one map between the parameters of a posterior and standard coordinates.
+
+    Every coordinate has a stand-in ``h`` that is linear in the sufficient statistics of the
+    posterior: to tilt the posterior by ``exp(t h)`` is to add ``t`` times a record to these.
+    """
+
+    @abc.abstractmethod
+    def expectations(self) -> Float[np.ndarray, " entries"]:
+        """Expected sufficient statistics: what each statistic is multiplied by."""
+
+    @abc.abstractmethod
+    def perturbations(self) -> Float[np.ndarray, "coordinates entries"]:
+        """What a unit tilt of each coordinate adds to the statistics, as vectors.
+
+        The stand-ins are uncorrelated under the posterior and have variance one.
+        """
+
+    @abc.abstractmethod
+    def parameters(self, standard: Float[np.ndarray, "draws coordinates"]) -> Any:
+        """Draws of the parameters at these coordinates."""
+
+    def moved(self, draws: Any, root: Float[np.ndarray, "coordinates coordinates"]) -> Any:
+        """The draws at their coordinates times the root of a covariance."""
+        return self.parameters(self.standard(draws) @ root)
+
+
+def perturbation_rows(
+    *leaves: Float[np.ndarray, "coordinates ..."],
+) -> Float[np.ndarray, "coordinates entries"]:
+    """Perturbations from one array for each leaf, in the order of ``to_vector``."""
+    rows = [leaf.reshape(len(leaf), math.prod(leaf.shape[1:])) for leaf in leaves]
+    return np.concatenate(rows, axis=1)
+
+
+def entries(*leaves: Float[np.ndarray, "..."]) -> Float[np.ndarray, " entries"]:
+    """Expectations from one array for each leaf of the statistics."""
+    return np.concatenate([np.ravel(leaf) for leaf in leaves])
+
+
+class NoCoordinates(AbstractCoordinates):
+    """Coordinates of a part without parameters: there are none, and no statistics."""
+
+    def expectations(self) -> Float[np.ndarray, " 0"]:
+        """Of no statistics."""
+        return np.empty(0)
+
+    def perturbations(self) -> Float[np.ndarray, "0 0"]:
+        """Of no coordinates."""
+        return np.empty((0, 0))
+
+    def standard(self, draws: Float[np.ndarray, "draws 0"]) -> Float[np.ndarray, "draws 0"]:
+        """The draws, which have no entries."""
+        return draws
+
+    def parameters(self, standard: Float[np.ndarray, "draws 0"]) -> Float[np.ndarray, "draws 0"]:
+        """The coordinates, which have no entries."""
+        return standard
+
+    def log_volume(self, draws: Float[np.ndarray, "draws 0"]) -> Float[np.ndarray, " draws"]:
+        """Zero: of an empty matrix."""
+        return np.zeros(len(draws))

@@ -1,0 +1,30 @@
+"""What gates, experts and models have in common: the rows of a block, and draws by name."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Mapping
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.data.statistics import SufficientStats
+
+Draws = Mapping[str, Float[np.ndarray, "draws ..."]]
+"""Draws of global parameters by name; the first axis counts the draws."""
+
+
+class AbstractLocalPosterior(abc.ABC):
+    """What a gate or an expert knows of the rows of one block, for one posterior.
+
+    ``expected_log_density`` of shape (experts, rows), or (experts, 1) where rows do not differ, is
+    what the part adds to the log responsibilities. It also is its part of the lower bound.
+    """
+
+    expected_log_density: Float[np.ndarray, "experts _"]
+
+    @abc.abstractmethod
+    def sufficient_stats(
+        self, responsibilities: Float[np.ndarray, "experts rows"]
+    ) -> SufficientStats:
+        """Sums over the rows, given (weighted) responsibilities."""

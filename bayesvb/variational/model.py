@@ -1,0 +1,139 @@
+"""The contract between mathematics and algorithms."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Mapping
+from typing import Any, ClassVar, Generic, TypeVar, cast
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.data.blocks import Block
+from bayesvb.data.sources import AbstractSource
+from bayesvb.data.statistics import BoundGap, LocalStep, SufficientStats
+from bayesvb.variational.coordinates import AbstractCoordinates, AbstractStandardCoordinates
+from bayesvb.variational.local import Draws
+
+PosteriorT = TypeVar("PosteriorT")
+
+StatsT = TypeVar("StatsT", bound=SufficientStats)
+
+
+class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
+    """A model as engines see it.
+
+    The state of a fit is the expected sufficient statistics: ``update`` makes the posterior of
+    them, and one pass of ``e_step`` over the rows makes the next statistics. The lower bound of a
+    posterior is the sum of the rows' bounds less ``kl``.
+    """
+
+    without_response: ClassVar[str] = "no correction of them is made for this model"
+    """Why intervals stay those of the posterior itself where there are no coordinates."""
+
+    @property
+    @abc.abstractmethod
+    def n_components(self) -> int:
+        """Number of components that a start divides the rows into."""
+
+    @abc.abstractmethod
+    def e_step(self, posterior: PosteriorT, block: Block) -> LocalStep:
+        """Statistics of these rows, with their part of the bound."""
+
+    @abc.abstractmethod
+    def update(self, stats: StatsT) -> PosteriorT:
+        """Posterior given statistics.
+
+        Raises
+        ------
+        numpy.linalg.LinAlgError
+            The statistics are outside the domain (an extrapolation went too far).
+        """
+
+    def global_step(self, posterior: PosteriorT, stats: Any) -> StatsT:
+        """Statistics of the next posterior, from those of a pass under this one.
+
+        Those themselves where every update is an exact coordinate maximisation; a part without
+        closed form makes its step here.
+        """
+        return cast(StatsT, stats)
+
+    def gradient_stats(self, posterior: PosteriorT, stats: Any) -> StatsT:
+        """Derivative of the rows' part of the bound in the expected sufficient statistics.
+
+        Equal to the statistics of the posterior where its bound is stationary. Those of a pass
+        under this posterior themselves where the update is an exact coordinate maximisation.
+        """
+        return cast(StatsT, stats)
+
+    def coordinates(self, posterior: PosteriorT) -> AbstractCoordinates | None:
+        """Standard coordinates of the parameters; None if intervals are to stay mean-field."""
+        return None
+
+    def response_coordinates(self, posterior: PosteriorT) -> AbstractStandardCoordinates | None:
+        """What a linear response moves: all parameters, where there are coordinates of them."""
+        return self.coordinates(posterior)
+
+    def known_response(
+        self, posterior: PosteriorT, source: AbstractSource
+    ) -> Float[np.ndarray, "coordinates coordinates"] | None:
+        """Covariance of what is moved, if it has a closed form; else sweeps are differentiated."""
+        return None
+
+    def bound_gap(self, posterior: PosteriorT, block: Block) -> BoundGap:
+        """What these rows add to the bound where ascents are ranked; nothing as a rule."""
+        return BoundGap(0.0)
+
+    @abc.abstractmethod
+    def kl(self, posterior: PosteriorT) -> float:
+        """``KL(posterior || prior)`` of everything global."""
+
+    def starting_models(self, n: int) -> Mapping[str, AbstractVariationalModel[PosteriorT, StatsT]]:
+        """At most ``n`` copies that set out from different points, by the name of the start.
+
+        None, unless there is nothing to divide: ascents then differ in how the rows are divided.
+        """
+        return {}
+
+    def alternatives(self) -> Mapping[str, AbstractVariationalModel[PosteriorT, StatsT]]:
+        """Copies with other priors, by name, among which restarts take turns; none as a rule."""
+        return {}
+
+    @abc.abstractmethod
+    def partition_stats(
+        self, block: Block, responsibilities: Float[np.ndarray, "experts rows"]
+    ) -> StatsT:
+        """Statistics of these rows for a given (soft) partition: where a fit sets out."""
+
+    def first_stats(self, stats: Any) -> StatsT:
+        """Statistics of the first posterior, from those of ``partition_stats`` over all rows."""
+        return cast(StatsT, stats)
+
+    @abc.abstractmethod
+    def draws(self, posterior: PosteriorT, n: int, rng: np.random.Generator) -> Draws:
+        """Draws of every global parameter."""
+
+    @abc.abstractmethod
+    def prior_draws(self, n: int, rng: np.random.Generator) -> Draws:
+        """Draws of every global parameter before any data are seen."""
+
+    @abc.abstractmethod
+    def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws rows"]:
+        """Log likelihood of each row for each draw, latent classes summed out."""
+
+    def log_predictive(
+        self, posterior: PosteriorT, block: Block
+    ) -> Float[np.ndarray, " rows"] | None:
+        """Log predictive density of each row, for a model whose draws say little of rows left out.
+
+        None if draws are to tell, which they do where the posterior is close to the exact one.
+        """
+        return None
+
+    @abc.abstractmethod
+    def log_prior(self, draws: Draws) -> Float[np.ndarray, " draws"]:
+        """Log prior density of each draw."""
+
+    @abc.abstractmethod
+    def log_posterior(self, posterior: PosteriorT, draws: Draws) -> Float[np.ndarray, " draws"]:
+        """Log density of each draw under the variational posterior."""

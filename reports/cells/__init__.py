@@ -1,0 +1,1 @@
+"""What stands in the cells of tables: numerals, words, colours of checks."""

@@ -1,0 +1,122 @@
+"""Numbers as a reader wants them: even decimals, true minus signs, no code."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+LARGE = 1e7
+"""From here on a number is written with a power of ten."""
+
+SMALL = 1e-4
+"""Below it too, where a number stands alone."""
+
+MOST_DECIMALS = 6
+
+THIN = "\u202f"  # narrow space that does not break
+
+
+def numeral(value: object, decimals: int | None = None) -> str:
+    """A cell of a table or a number in a sentence.
+
+    Parameters
+    ----------
+    value : None, bool, int, float, str or list
+        None is a dash, a list an interval; text stays as it is.
+    decimals : int, optional
+        Three significant digits if left out.
+
+    Examples
+    --------
+    >>> numeral(-0.12345), numeral(1234567), numeral(2.5e-9), numeral(None)
+    ('−0.123', '1\u202f234\u202f567', '2.5×10⁻⁹', '–')
+    """
+    if value is None:
+        return "–"
+    if isinstance(value, list | tuple):
+        return " to ".join(numeral(one, decimals) for one in value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return grouped(f"{value}")
+    if not isinstance(value, float):
+        return str(value)
+    if not math.isfinite(value):
+        return "–" if math.isnan(value) else ("∞" if value > 0 else "−∞")
+    if abs(value) >= LARGE or (decimals is None and 0.0 < abs(value) < SMALL):
+        return _scientific(value)
+    digits = significant([value]) if decimals is None else decimals
+    rounded = f"{value:.{digits}f}"
+    return grouped(rounded.lstrip("-") if float(rounded) == 0.0 else rounded)
+
+
+def _scientific(value: float) -> str:
+    mantissa, exponent = f"{value:.1e}".split("e")
+    return f"{mantissa}×10{str(int(exponent)).translate(SUPERSCRIPTS)}".replace("-", "−", 1)
+
+
+def powers_written_out(words: str) -> str:
+    """Words in which numbers such as 1e-08 are written as powers of ten.
+
+    Examples
+    --------
+    >>> powers_written_out("Gamma(0.01, 1e-08)")
+    'Gamma(0.01, 10⁻⁸)'
+    """
+
+    def written(found: re.Match[str]) -> str:
+        power = f"10{str(int(found[2])).translate(SUPERSCRIPTS)}"
+        return power if found[1] == "1" else f"{found[1]}×{power}"
+
+    return re.sub(r"(\d[\d.]*)e([+-]?\d+)", written, words)
+
+
+def grouped(digits: str) -> str:
+    """Thousands apart by a narrow space, with a true minus sign."""
+    whole, dot, rest = digits.lstrip("-").partition(".")
+    parts = [whole[max(end - 3, 0) : end] for end in range(len(whole), 0, -3)]
+    whole = THIN.join(reversed(parts)) if len(whole) > 4 else whole
+    return ("−" if digits.startswith("-") else "") + whole + dot + rest
+
+
+def significant(values: Sequence[float] | np.ndarray, digits: int = 3) -> int:
+    """Decimals that show the typical value to so many significant digits.
+
+    Examples
+    --------
+    >>> significant([0.5, 0.25, 0.001]), significant([1234.5])
+    (3, 0)
+    """
+    sizes = np.abs(np.asarray(values, dtype=float))
+    sizes = sizes[np.isfinite(sizes) & (sizes > 0.0)]
+    if not sizes.size:
+        return 0
+    leading = math.floor(math.log10(float(np.median(sizes))))
+    return int(np.clip(digits - 1 - leading, 0, MOST_DECIMALS))
+
+
+def percent(share: float, decimals: int = 0) -> str:
+    """A share as a percentage.
+
+    Examples
+    --------
+    >>> percent(0.8912, 1)
+    '89.1\u202f%'
+    """
+    return f"{100.0 * share:.{decimals}f}{THIN}%"
+
+
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """A number with its noun.
+
+    Examples
+    --------
+    >>> counted(1, "row"), counted(12000, "row")
+    ('1 row', '12\u202f000 rows')
+    """
+    return f"{numeral(number)} {noun if number == 1 else plural or noun + 's'}"

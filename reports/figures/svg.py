@@ -1,0 +1,199 @@
+"""Figures: matplotlib drawings as SVG that takes its colours and fonts from the page."""
+
+from __future__ import annotations
+
+import base64
+import io
+import re
+from collections.abc import Callable
+from typing import Any, Literal
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from PIL import Image
+
+from bayesvb.drawing.palette import POINT as POINT
+from bayesvb.drawing.palette import dash as dash
+from bayesvb.drawing.palette import marker as marker
+
+from ..cells.plain import Summary
+
+# Colours no drawing would use by itself; each becomes a variable of the style sheet, so that one
+# drawing serves light, dark and paper. Pixels cannot change: they are drawn in POINT.
+INK, MUTE, LINE, BAND = "#010203", "#010204", "#010205", "#010206"
+
+GOOD, BAD, PAGE = "#010207", "#010208", "#010209"
+
+SERIES = tuple(f"#01030{i}" for i in range(1, 9))
+
+VARIABLES = {
+    INK: "currentColor",
+    MUTE: "var(--mute)",
+    LINE: "var(--line)",
+    BAND: "var(--accent)",
+    GOOD: "var(--ok)",
+    BAD: "var(--problem)",
+    PAGE: "var(--bg)",
+    **{colour: f"var(--series-{i})" for i, colour in enumerate(SERIES, start=1)},
+}
+
+STYLE: Any = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "bayesvb",
+    "text.parse_math": False,
+    "font.size": 10.0,
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "axes.labelsize": 10.0,
+    "axes.titlesize": 10.0,
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.8,
+    "axes.edgecolor": MUTE,
+    "axes.labelcolor": INK,
+    "axes.facecolor": "none",
+    "axes.unicode_minus": True,
+    "axes.formatter.use_mathtext": False,
+    "axes.formatter.limits": (-5, 7),
+    "text.color": INK,
+    "xtick.color": MUTE,
+    "ytick.color": MUTE,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "xtick.labelsize": 9.0,
+    "ytick.labelsize": 9.0,
+    "xtick.major.size": 3.0,
+    "ytick.major.size": 3.0,
+    "figure.facecolor": "none",
+    "legend.frameon": False,
+    "legend.fontsize": 9.0,
+    "lines.linewidth": 1.6,
+    "grid.color": LINE,
+    "grid.linewidth": 0.7,
+}
+
+RASTER_DPI = 120
+
+SHADES = 32
+"""Colours of a raster picture: grey points of several opacities need no more."""
+
+MOST_MARKS = 400
+"""Marks of one kind that are drawn as lines; more are drawn as pixels, in POINT."""
+
+PIXELS = re.compile(r'base64,\s*([^"]+)')
+
+ALONE = re.compile(r"<g>\s*((?:<(?:path|use)[^<>]*/>\s*)+)</g>")
+"""A group that says nothing of what it holds."""
+
+OUTLINE = re.compile(r' d="([^"]*)"')
+
+TAG = re.compile(r"<[^<>]+>")
+"""Text of the user cannot hold one: its brackets are escaped."""
+
+
+def colour(component: int) -> str:
+    """Colour of a component, counted from 0."""
+    return SERIES[component % len(SERIES)]
+
+
+def drawn(
+    draw: Callable[[Figure], None],
+    *,
+    alt: str,
+    caption: str,
+    size: tuple[float, float] = (5.4, 3.5),
+) -> Summary:
+    """A figure of a report.
+
+    Parameters
+    ----------
+    draw : callable
+        Draws on the figure that it is given.
+    alt : str
+        What the figure shows, in words, for those who cannot see it.
+    caption : str
+        How to read it.
+    size : tuple of float
+        Width and height in inches; wider than 6 takes the whole column.
+    """
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=size, layout="constrained")
+        draw(figure)
+        buffer = io.StringIO()
+        figure.savefig(
+            buffer, format="svg", dpi=RASTER_DPI, transparent=True, metadata={"Date": None}
+        )
+    return {
+        "svg": _slim(buffer.getvalue()),
+        "alt": alt,
+        "caption": caption,
+        "wide": size[0] > 6.0,
+    }
+
+
+def axes_of(
+    figure: Figure, *, x: str = "", y: str = "", grid: Literal["x", "y"] | None = None
+) -> Axes:
+    """The only axes of a figure, with labels and light grid lines."""
+    axes = figure.add_subplot()
+    axes.set_xlabel(shortened(x))
+    axes.set_ylabel(shortened(y))
+    if grid:
+        axes.grid(axis=grid)
+        axes.set_axisbelow(True)
+    return axes
+
+
+def shortened(text: str, most: int = 40) -> str:
+    """The text, cut to what fits at an axis."""
+    text = " ".join(text.split())
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _slim(svg: str) -> str:
+    """The drawing alone, in the page's colours and fonts, without what nothing refers to."""
+    svg = svg[svg.index("<svg") :]
+    for unwanted in (r"<!--.*?-->", r"<metadata>.*?</metadata>", r"<style.*?</style>", r"<defs/>"):
+        svg = re.sub(unwanted, "", svg, flags=re.DOTALL)
+    used = set(re.findall(r'(?:href="#|url\(#)([^")]+)', svg))
+    short = {name: f"i{number}" for number, name in enumerate(sorted(used))}
+    svg = ALONE.sub(r"\1", TAG.sub(lambda tag: _slim_tag(tag[0], short), svg))
+    return re.sub(r"\s*\n\s*", "\n", svg).strip()
+
+
+def _slim_tag(tag: str, short: dict[str, str]) -> str:
+    """A tag with short ids, no unused ones and no fonts; text between tags is the user's."""
+    tag = re.sub(
+        r' id="([^"]*)"', lambda at: f' id="{short[at[1]]}"' if at[1] in short else "", tag
+    )
+    tag = re.sub(r'(href="#|url\(#)([^")]+)', lambda at: at[1] + short[at[2]], tag)
+    tag = re.sub(r"font-family: [^;\"]*;? ?", "", tag)
+    for sentinel, variable in VARIABLES.items():
+        tag = tag.replace(sentinel, variable)
+    if "base64," in tag:
+        return PIXELS.sub(lambda found: f"base64,{_fewer_shades(found[1])}", tag)
+    tag = OUTLINE.sub(lambda found: f' d="{_compact(found[1])}"', tag)
+    return re.sub(r"(-?\d+\.\d{2})\d+", r"\1", tag)
+
+
+def _compact(path: str) -> str:
+    """The same path to a tenth of a point, an eighth of a pixel, without blanks around letters."""
+    path = re.sub(r"-?\d+\.\d+", lambda number: f"{float(number[0]):.1f}".removesuffix(".0"), path)
+    return re.sub(r"\s*([A-Za-z])\s*", r"\1", path).strip()
+
+
+def _fewer_shades(png: str) -> str:
+    """The same picture with a palette, which makes it a few times smaller."""
+    buffer = io.BytesIO()
+    with Image.open(io.BytesIO(base64.b64decode(png))) as picture:
+        palette = picture.quantize(SHADES, method=Image.Quantize.FASTOCTREE)
+    palette.save(buffer, format="png", optimize=True)
+    return base64.b64encode(buffer.getvalue()).decode("ascii")
+
+
+def prefixed(svg: str, key: str) -> str:
+    """The drawing with ids that are unique on a page."""
+    ids = re.compile(r'( id="|href="#|url\(#)')
+    return TAG.sub(lambda tag: ids.sub(rf"\g<1>{key}-", tag[0]), svg)

@@ -1,0 +1,1 @@
+"""Rows that pictures and tables show: samples and profiles."""

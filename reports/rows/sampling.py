@@ -1,0 +1,64 @@
+"""Rows that a report looks at: all, or an even choice of them where there are too many."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from bayesvb.distributions.student_mixture import StudentMixture
+from bayesvb.results.subsampling import RowSample
+
+from ..cells.numerals import numeral
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bayesvb.results.base import AbstractFit
+
+POINTS_SHOWN = 2000
+"""Points of a scatter."""
+
+ROWS_CHECKED = 5000
+"""Rows whose predictive distributions are compared with what was observed."""
+
+ROWS_LEFT_OUT = 3000
+"""Rows for leave-one-out: a millisecond each, and as much for their log likelihood."""
+
+
+def choice_words(chosen: RowSample) -> str:
+    """What to say of a choice of rows; nothing if it is everything."""
+    if chosen.whole:
+        return ""
+    return f"{numeral(len(chosen.at))} of {numeral(chosen.n_all)} rows, chosen at random"
+
+
+def choice_note(lead: str, chosen: RowSample) -> str:
+    """The same as a sentence of a caption, " Points: 2 000 of ..."; nothing if it is everything."""
+    words = choice_words(chosen)
+    return f" {lead} {words}." if words else ""
+
+
+def regresses(fit: AbstractFit) -> bool:
+    """Whether the fit describes a numeric response given covariates, or could."""
+    return gated(fit) and fit.model.design.levels is None
+
+
+def gated(fit: AbstractFit) -> bool:
+    """Whether the weights of the components may depend on covariates."""
+    return {"mean", "gating"} <= set(fit.model.design.terms)
+
+
+def component_weights(fit: AbstractFit, frame: pd.DataFrame) -> Float[np.ndarray, "experts rows"]:
+    """Weights of the components at rows of new data."""
+    design = fit.model.design
+    response = None if design.levels else design.response_names[0]
+    found = fit.predict(frame, "component", response=response)
+    return np.asarray(found.to_numpy(dtype=float).T)
+
+
+def predictive_at(fit: AbstractFit, at: Int[np.ndarray, " rows"], response: str) -> StudentMixture:
+    """Predictive distributions of one response at rows of the fit."""
+    found: StudentMixture = fit.predictive(fit.model.design.data_at(at), response=response)
+    return found

@@ -1,0 +1,208 @@
+"""Data of any library as pandas, and columns as numbers or levels."""
+
+import datetime
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bayesvb.data.frames import (
+    as_frame,
+    columns_of,
+    kind_of,
+    levels,
+    missing_rows,
+    nearest,
+    numbers,
+)
+from bayesvb.errors import DataError
+
+FRAME = pd.DataFrame({"x": [1.5, np.nan, 3.0], "k": [1, 2, 3], "g": ["a", None, "b"]})
+
+
+def polars_frame():
+    polars = pytest.importorskip("polars")
+    return polars.DataFrame({"x": [1.5, None, 3.0], "k": [1, 2, 3], "g": ["a", None, "b"]})
+
+
+def arrow_table():
+    return pytest.importorskip("pyarrow").Table.from_pandas(FRAME)
+
+
+OTHERS = {
+    "polars": polars_frame,
+    "pyarrow": arrow_table,
+    "mapping of arrays": lambda: {name: FRAME[name].to_numpy() for name in FRAME},
+    "mapping of lists": lambda: {name: FRAME[name].to_list() for name in FRAME},
+    "record array": lambda: FRAME.to_records(index=False),
+    "structured array": lambda: np.asarray(FRAME.to_records(index=False)),
+}
+
+
+@pytest.mark.parametrize("library", OTHERS)
+def test_every_library_gives_the_same_columns(library):
+    frame = as_frame(OTHERS[library]())
+    assert list(frame.columns) == ["x", "k", "g"]
+    np.testing.assert_array_equal(numbers(frame["x"], "x"), FRAME["x"])
+    np.testing.assert_array_equal(numbers(frame["k"], "k"), [1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(missing_rows(frame["g"]), [False, True, False])
+    assert kind_of(frame["g"], "g") == "levels"
+
+
+def test_a_pandas_frame_is_taken_as_it_is():
+    assert as_frame(FRAME) is FRAME
+
+
+def test_column_names_become_text_and_the_frame_of_the_user_keeps_its_own():
+    frame = pd.DataFrame({0: [1.0], ("a", 1): [2.0]})
+    assert list(as_frame(frame).columns) == ["0", "('a', 1)"]
+    assert list(frame.columns) == [0, ("a", 1)]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        3,
+        "x",
+        [1, 2],
+        [{"x": 1}],
+        np.ones((3, 2)),
+        FRAME["x"],
+        None,
+        {"x": 1.0},
+        {"x": [1], "y": []},
+    ],
+    ids=lambda data: type(data).__name__,
+)
+def test_what_is_no_table_is_refused_by_type(data):
+    with pytest.raises(DataError, match=f"cannot read data of type {type(data).__name__}"):
+        as_frame(data)
+
+
+def test_a_lazy_frame_is_refused():
+    polars = pytest.importorskip("polars")
+    with pytest.raises(DataError, match="LazyFrame"):
+        as_frame(polars.LazyFrame({"x": [1.0]}))
+
+
+@pytest.mark.parametrize("data", [pd.DataFrame(), pd.DataFrame(index=[0, 1]), {}])
+def test_no_columns(data):
+    with pytest.raises(DataError, match="no columns"):
+        as_frame(data)
+
+
+NUMBERS = {
+    "float64": ([1.5, 2.0], "float64"),
+    "float32": ([1.5, 2.0], "float32"),
+    "float16": ([1.5, 2.0], "float16"),
+    "int8": ([100, -128], "int8"),
+    "uint64": ([2**64 - 1, 0], "uint64"),
+    "bool": ([True, False], "bool"),
+    "boolean": ([True, None], "boolean"),
+    "Int64": ([1, None], "Int64"),
+    "Float32": ([1.5, None], "Float32"),
+    "int64[pyarrow]": ([1, None], "int64[pyarrow]"),
+    "bool[pyarrow]": ([True, None], "bool[pyarrow]"),
+    "objects": ([1, 2.5, None], object),
+    "decimals": ([Decimal("1.5"), None], object),
+    "truth values": ([True, None], object),
+    "large whole numbers": ([10**30, 1], object),
+    "nothing": ([None, None], object),
+    "Sparse": ([0.0, 1.0], "Sparse[float64]"),
+}
+
+
+@pytest.mark.parametrize("case", NUMBERS)
+def test_numbers_of_every_type_become_doubles(case):
+    values, dtype = NUMBERS[case]
+    if "pyarrow" in str(dtype):
+        pytest.importorskip("pyarrow")
+    column = pd.Series(values, dtype=dtype)
+    expected = [np.nan if value is None else float(value) for value in values]
+    found = numbers(column, "x")
+    assert kind_of(column, "x") == "number"
+    assert found.dtype == np.float64
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(missing_rows(column), np.isnan(expected))
+
+
+def test_doubles_are_not_copied():
+    frame = pd.DataFrame({"x": np.arange(5.0), "z": np.arange(5.0)})
+    column = columns_of(frame, ["x"], whose="the data")["x"]
+    assert np.shares_memory(numbers(column, "x"), frame["x"].to_numpy())
+
+
+LEVELS = {
+    "str": pd.Series(["b", "a", "b"]),
+    "string": pd.Series(["b", "a", "b"], dtype="string"),
+    "object": pd.Series(["b", "a", "b"], dtype=object),
+    "category": pd.Series(pd.Categorical(["b", "a", "b"], categories=["a", "b", "unused"])),
+}
+
+
+@pytest.mark.parametrize("case", LEVELS)
+def test_text_of_every_type_becomes_the_levels_that_occur(case):
+    assert kind_of(LEVELS[case], "g") == "levels"
+    found = levels(LEVELS[case], "g")
+    assert list(found.categories) == ["a", "b"]
+    assert list(found) == ["b", "a", "b"]
+
+
+def test_a_category_keeps_its_order():
+    column = pd.Series(pd.Categorical(["low", "high"], categories=["low", "high"], ordered=True))
+    assert list(levels(column, "g").categories) == ["low", "high"]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "Int64", "float64", "bool", "boolean", object])
+def test_numbers_can_be_levels(dtype):
+    found = levels(pd.Series([1, 0, 1], dtype=dtype), "k")
+    assert [int(level) for level in found.categories] == [0, 1]
+
+
+REFUSED = {
+    "dates": (pd.Series(pd.date_range("2020", periods=2)), "dates or durations"),
+    "dates with a zone": (pd.Series(pd.date_range("2020", periods=2, tz="UTC")), "dates"),
+    "durations": (pd.Series(pd.to_timedelta([1, 2])), "dates or durations"),
+    "periods": (pd.Series(pd.period_range("2020", periods=2)), "dates or durations"),
+    "date objects": (pd.Series([datetime.date(2020, 1, 1), None], dtype=object), "dates"),
+    "complex": (pd.Series([1j, 2.0]), "complex"),
+    "mixed": (pd.Series([1, "a", 2.5, None], dtype=object), r"int \(1\), str \(1\), float \(1\)"),
+    "numbers and truth values": (pd.Series([True, 2], dtype=object), "several types"),
+    "bytes": (pd.Series([b"a", b"b"], dtype=object), "type bytes"),
+    "lists": (pd.Series([[1], [2]]), "type list"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_columns_that_are_neither_numbers_nor_levels_are_refused_by_name(case):
+    column, why = REFUSED[case]
+    with pytest.raises(DataError, match=f"`when` holds .*{why}"):
+        kind_of(column, "when")
+
+
+def test_text_where_numbers_are_needed_shows_the_values_that_are_no_numbers():
+    column = pd.Series(["1.5", "n/a", "2", "?", "n/a"])
+    with pytest.raises(DataError, match=r"`x` holds text .* for example 'n/a', '\?'") as caught:
+        numbers(column, "x")
+    assert "to_numeric(data['x'])" in caught.value.hint
+
+
+def test_a_number_too_large_for_a_double_is_refused():
+    with pytest.raises(DataError, match="`x` cannot be read as numbers"):
+        numbers(pd.Series([10**400, 1], dtype=object), "x")
+
+
+def test_columns_that_are_absent_or_double_are_named():
+    frame = pd.DataFrame([[1.0, 2.0, 3.0]], columns=["speed", "x", "x"])
+    with pytest.raises(DataError, match=r"the data lack `spead`\nhint: did you mean `speed`"):
+        columns_of(frame, ["spead"], whose="the data")
+    with pytest.raises(DataError, match="several columns called `x`"):
+        columns_of(frame, ["x"], whose="the data")
+    assert list(columns_of(frame, ["speed"], whose="the data")) == ["speed"]
+
+
+def test_the_hint_lists_a_few_columns_if_none_is_near():
+    columns = [f"column{i}" for i in range(12)]
+    assert nearest("q", columns).endswith("`column7` ...")
+    assert nearest("colum3", columns).startswith("did you mean `column3`")

@@ -1,0 +1,82 @@
+"""Standardisation of columns, and the exact way back of coefficients."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from bayesvb.data.scaling import Scaling, moments
+
+NAMES = ["Intercept", "a", "b"]
+
+
+def matrix(rng, n_rows=50):
+    columns = rng.normal(size=(n_rows, 2)) * [3.0, 1e-3] + [100.0, 5.0]
+    return np.column_stack([np.ones(n_rows), columns])
+
+
+def test_columns_have_mean_zero_and_deviation_one_and_the_intercept_stays(rng):
+    given = matrix(rng)
+    standard = Scaling.of(given, NAMES).rows_last(given)
+    assert standard.shape == (3, 50)
+    assert standard.flags.c_contiguous
+    assert_array_equal(standard[0], 1.0)
+    assert_allclose(standard[1:].mean(axis=1), 0.0, atol=1e-10)
+    assert_allclose(standard[1:].std(axis=1), 1.0, rtol=1e-12)
+
+
+def test_without_an_intercept_nothing_is_shifted(rng):
+    given = matrix(rng)[:, 1:]
+    scaling = Scaling.of(given, NAMES[1:])
+    assert_array_equal(scaling.centre, 0.0)
+    assert_allclose((scaling.rows_last(given) ** 2).mean(axis=1), 1.0, rtol=1e-12)
+
+
+@pytest.mark.parametrize("names", [NAMES, ["a", "Intercept", "b"], ["a", "b", "c"]])
+@pytest.mark.parametrize("active", [True, False])
+def test_coefficients_of_either_scale_predict_the_same(rng, names, active):
+    given = matrix(rng)
+    if "Intercept" in names:
+        given = given[:, [NAMES.index(name) for name in names]]
+    scaling = Scaling.of(given, names, active=active)
+    standard = rng.normal(size=(4, 5, 3))
+    there = standard @ scaling.rows_last(given)
+    assert_allclose(scaling.coefficients(standard) @ given.T, there, rtol=0, atol=1e-8)
+
+
+def test_coefficients_leave_what_they_are_given_alone(rng):
+    standard = rng.normal(size=(2, 3))
+    before = standard.copy()
+    Scaling.of(matrix(rng), NAMES).coefficients(standard)
+    assert_array_equal(standard, before)
+
+
+def test_inactive_is_the_identity(rng):
+    given = matrix(rng)
+    for scaling in (
+        Scaling.of(given, NAMES, active=False),
+        Scaling.of_response(given, centred=True, active=False),
+    ):
+        assert_array_equal(scaling.rows_last(given), given.T)
+
+
+@pytest.mark.parametrize("value", [0.0, 7.0, -1e150, 1e-150])
+def test_a_constant_column_keeps_its_unit(value):
+    centre, scale = moments(np.full((6, 1), value), centred=True)
+    assert centre[0] == pytest.approx(value, rel=1e-15)
+    assert scale[0] == 1.0
+
+
+@given(exponent=st.integers(-150, 150), shift=st.floats(-100.0, 100.0))
+def test_moments_follow_a_change_of_units(exponent, shift):
+    values = np.array([[0.3], [1.7], [-0.4], [2.2], [0.9]])
+    factor = 10.0**exponent
+    centre, scale = moments((values + shift) * factor, centred=True)
+    assert_allclose(centre, (values.mean() + shift) * factor, rtol=1e-12, atol=1e-14 * factor)
+    assert_allclose(scale, values.std() * factor, rtol=1e-9)
+
+
+def test_a_small_spread_around_a_large_mean_is_seen():
+    values = 1e6 + np.array([[0.0], [1e-3], [2e-3]])
+    assert moments(values, centred=True)[1][0] == pytest.approx(np.std([0, 1e-3, 2e-3]), rel=1e-6)

@@ -1,0 +1,350 @@
+"""Effects of covariates: theory that they must agree with, grids, averages, and bad requests."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bayesvb as bvb
+from bayesvb import effects
+from bayesvb.effects import effect_draws as evaluation
+from bayesvb.errors import ConvergenceWarning, DataError
+
+N = 120
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(5)
+    x, z = rng.uniform(1.0, 3.0, N), rng.normal(size=N)
+    g = rng.choice(["a", "b", "c"], N, p=[0.5, 0.3, 0.2])
+    y = 1.0 + x + np.where(g == "b", 1.0, 0.0) * z + rng.normal(size=N) * np.where(z > 0, 1.0, 0.3)
+    return pd.DataFrame({"y": np.exp(0.3 * y), "v": y - x, "x": x, "z": z, "g": g})
+
+
+def fitted(formula, data, n_components=2, **options):
+    model = bvb.DensityRegression(formula, data, n_components=n_components, **options)
+    return model.fit(seed=2, restarts=1, draws=100, max_iter=300, tol=1e-4)
+
+
+@pytest.fixture(scope="module")
+def fit(data):
+    """Two experts with levels, an interaction, and a logarithm of the response."""
+    return fitted("log(y) ~ x + g*z | gating(z)", data)
+
+
+@pytest.fixture(scope="module")
+def one(data):
+    return fitted("log(y) ~ x + z", data, 1)
+
+
+@pytest.fixture(scope="module")
+def curved(data):
+    return fitted("log(y) ~ bs(x, df=4) | gating(x)", data)
+
+
+@pytest.fixture(scope="module")
+def two(data):
+    return fitted("y + v ~ x + g | gating(x)", data)
+
+
+OPTIONS = {
+    "mean": {},
+    "sd": {},
+    "quantile": {"q": [0.1, 0.5]},
+    "probability": {"above": 0.5},
+    "density": {"at": 0.5},
+    "weights": {},
+}
+
+
+def test_one_component_has_its_coefficients_as_slopes(one):
+    beta = one.posterior["beta"].sel(component=1).values[0]
+    for place, name in enumerate(one.model.design.terms["mean"]):
+        if name != "Intercept":
+            found = effects.slopes(one, name, ["x"]).draws.values
+            expected = np.broadcast_to(beta[:, [place]], found.shape)
+            # rounding of the two means, divided by a step of 1e-4 ranges
+            np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+def test_one_component_has_its_noise_as_sd(one):
+    found = effects.predictions(one, {"x": [1.5]}, target="sd").draws.values[:, 0]
+    np.testing.assert_allclose(found, one.posterior["sigma"].values.ravel(), rtol=1e-12)
+
+
+def test_the_mean_is_close_to_that_of_the_predictive(fit):
+    # the predictive takes gate and experts for independent; the draws know their covariance
+    found = effects.predictions(fit).summary
+    apart = found["estimate"].to_numpy() - fit.predict().to_numpy()
+    assert np.abs(apart).max() < (4.0 / np.sqrt(100) + 0.2) * found["sd"].max()
+
+
+@pytest.mark.parametrize("q", [0.05, 0.5, 0.99])
+def test_probability_and_quantile_are_inverse(fit, q):
+    row = {"x": [2.0], "z": [0.3]}
+    at = effects.predictions(fit, row, target="quantile", q=q).draws.values[:3, 0]
+    for draw, value in enumerate(at):
+        below = effects.predictions(fit, row, target="probability", below=float(value))
+        assert below.draws.values[draw, 0] == pytest.approx(q, rel=1e-7)
+        above = effects.predictions(fit, row, target="probability", above=float(value))
+        assert above.draws.values[draw, 0] == pytest.approx(1.0 - q, rel=1e-7)
+
+
+@pytest.mark.parametrize("target", OPTIONS)
+def test_a_comparison_is_that_of_the_predictions(fit, target):
+    ask = {"target": target, **OPTIONS[target]}
+    a, b = (
+        effects.predictions(fit, {"z": [-0.5, 0.8], "g": g}, **ask).draws.values for g in ("a", "c")
+    )
+    for comparison, expected in (
+        ("difference", b - a),
+        ("ratio", b / a),
+        ("lift", (b - a) / a),
+    ):
+        found = effects.comparisons(
+            fit, {"g": ["a", "c"]}, {"z": [-0.5, 0.8]}, comparison=comparison, **ask
+        )
+        np.testing.assert_allclose(found.draws.values, expected, rtol=1e-12)
+
+
+def test_all_pairs_of_levels_are_compared(fit):
+    found = effects.comparisons(fit, "g", {})
+    assert found.summary["contrast"].tolist() == ["b - a", "c - a", "c - b"]
+    ab, ac, bc = found.draws.values.T
+    np.testing.assert_allclose(ac - ab, bc, atol=1e-12)
+
+
+def test_a_number_changes_by_one_unit_about_its_mean(one):
+    mean = one.model.design.frame["x"].mean()
+    found = effects.comparisons(one, "x", average_by=True)
+    slope = effects.slopes(one, "x", {}).draws.values
+    np.testing.assert_allclose(found.draws.values, slope, atol=1e-9)
+    assert found.summary["contrast"].tolist() == [f"{mean + 0.5:.4g} - {mean - 0.5:.4g}"]
+
+
+def test_slopes_of_the_mean_are_its_derivative(fit):
+    """Sum of w' mu + w mu', with w' by the softmax, on the standardised scale."""
+    rows = fit.model.rows()
+    block, core, draws = fit.model.block(rows), fit.core, fit.draws
+    names = fit.model.design.terms["mean"]
+    frame = fit.model.design.frame
+    moved = np.zeros((N, len(names)))  # d x_mean / d z in the data's units
+    for place, name in enumerate(names):
+        if "z" in name:
+            level = [one for one in "abc" if f"{one}" in name.replace("z", "").replace("g", "")]
+            moved[:, place] = (frame["g"] == level[0]) if level else 1.0
+    scales = fit.model.scales
+    moved /= scales.parts["mean"].scale
+    mu = draws["coefficients"][:, :, 0] @ block.designs["mean"]
+    dmu = draws["coefficients"][:, :, 0] @ moved.T
+    weights = np.exp(core.gate.log_weights(draws["gate"], block))
+    dlogit = draws["gate"][:, :, 1:2] / scales.parts["gating"].scale[1]
+    dweights = weights * (dlogit - (weights * dlogit).sum(axis=1, keepdims=True))
+    expected = (dweights * mu + weights * dmu).sum(axis=1) * scales.response.scale[0]
+    found = effects.slopes(fit, "z")
+    inside = (frame["z"] > frame["z"].min()) & (frame["z"] < frame["z"].max())
+    # the third derivative enters with the square of the step
+    size = np.abs(expected).max()
+    np.testing.assert_allclose(found.draws.values[:, inside], expected[:, inside], atol=1e-6 * size)
+    whole = effects.slopes(fit, "z", average_by=True).draws.values[:, 0]
+    np.testing.assert_allclose(whole, found.draws.values.mean(axis=1), rtol=1e-10)
+
+
+def test_weights_sum_to_one_for_every_draw_and_are_those_of_the_fit(fit):
+    found = effects.predictions(fit, target="weights")
+    draws = found.draws.values.reshape(100, N, 2)
+    np.testing.assert_allclose(draws.sum(axis=2), 1.0, rtol=1e-12)
+    np.testing.assert_allclose(draws, fit.weights_at(), rtol=1e-10)
+    assert found.summary["component"].tolist() == [1, 2] * N
+
+
+def test_elasticities_scale_the_slope(fit):
+    where = {"x": [1.5, 2.5], "z": [0.2]}
+    y = effects.predictions(fit, where).draws.values
+    found = {s: effects.slopes(fit, "x", where, slope=s).draws.values
+             for s in ("dydx", "eyex", "eydx", "dyex")}  # fmt: skip
+    x = np.array([1.5, 2.5])
+    np.testing.assert_allclose(found["dyex"], found["dydx"] * x, rtol=1e-12)
+    np.testing.assert_allclose(found["eydx"], found["dydx"] / y, rtol=1e-12)
+    np.testing.assert_allclose(found["eyex"], found["dydx"] * x / y, rtol=1e-12)
+
+
+def test_splines_have_slopes_up_to_the_ends_of_the_data(curved):
+    x = curved.model.design.frame["x"]
+    ends = [float(x.min()), float(x.max())]
+    near = [ends[0] + 0.01, ends[1] - 0.01]
+    at_ends = effects.slopes(curved, "x", {"x": ends}).summary["estimate"]
+    beside = effects.slopes(curved, "x", {"x": near}).summary["estimate"]
+    np.testing.assert_allclose(at_ends, beside, atol=0.15)
+
+
+def test_several_responses_are_rows_of_their_own(two):
+    found = effects.predictions(two, {"x": [1.5, 2.5]})
+    assert found.summary["response"].tolist() == ["y", "v", "y", "v"]
+    for name in ("y", "v"):
+        alone = effects.predictions(two, {"x": [1.5, 2.5]}, response=name)
+        assert "response" not in alone.summary
+        same = found.summary["response"] == name
+        np.testing.assert_array_equal(alone.draws.values, found.draws.values[:, same])
+    assert len(effects.predictions(two, {"x": [1.5]}, target="weights").summary) == 2
+
+
+@pytest.mark.parametrize("target", ["mean", "quantile"])
+def test_blocks_of_rows_do_not_change_the_answer(fit, target, monkeypatch):
+    ask = {"target": target, **OPTIONS[target]}
+    whole = effects.predictions(fit, average_by="g", **ask).draws.values
+    rows = effects.predictions(fit, **ask).draws.values
+    monkeypatch.setattr(evaluation, "CHUNK_ENTRIES", 100 * 2 * 7)
+    np.testing.assert_allclose(effects.predictions(fit, average_by="g", **ask).draws.values, whole)
+    np.testing.assert_allclose(effects.predictions(fit, **ask).draws.values, rows)
+
+
+@pytest.mark.parametrize("slope", ["dydx", "eyex", "eydx", "dyex"])
+def test_blocks_of_rows_do_not_change_slopes(fit, slope, monkeypatch):
+    """At the ends of the data the step is one-sided, so that the width differs between rows."""
+    order = np.argsort(fit.model.design.frame["z"].to_numpy())
+    rows = fit.model.design.frame.iloc[order]
+    whole = effects.slopes(fit, "z", data=rows, slope=slope).draws.values
+    mean = effects.slopes(fit, "z", data=rows, slope=slope, average_by=True).draws.values
+    monkeypatch.setattr(evaluation, "CHUNK_ENTRIES", 100 * 2 * 7)
+    found = effects.slopes(fit, "z", data=rows, slope=slope).draws.values
+    np.testing.assert_allclose(found, whole, rtol=1e-9, atol=1e-9 * np.abs(whole).max())
+    found = effects.slopes(fit, "z", data=rows, slope=slope, average_by=True).draws.values
+    np.testing.assert_allclose(found, mean, rtol=1e-9, atol=1e-9 * np.abs(mean).max())
+    np.testing.assert_allclose(found[:, 0], whole.mean(axis=1), rtol=1e-9)
+
+
+def test_averages_are_those_of_the_rows_by_case_weight(data):
+    weight = np.random.default_rng(3).uniform(0.5, 2.0, N)
+    weighted = fitted("log(y) ~ x + g", data, weights=weight)
+    rows = effects.predictions(weighted)
+    found = effects.predictions(weighted, average_by="g")
+    assert found.summary["g"].tolist() == ["a", "b", "c"]
+    for place, level in enumerate("abc"):
+        mine = (data["g"] == level).to_numpy()
+        expected = np.average(rows.draws.values[:, mine], axis=1, weights=weight[mine])
+        np.testing.assert_allclose(found.draws.values[:, place], expected, rtol=1e-10)
+
+
+def test_a_grid_has_a_curve_then_three_quantiles_and_levels(fit):
+    table = effects.predictions(fit, ["x", "z", "g"]).summary
+    assert (table["x"].nunique(), table["z"].nunique(), table["g"].nunique()) == (50, 3, 3)
+    assert list(table.columns) == ["x", "z", "g", "estimate", "sd", "lower", "upper"]
+    frame = fit.model.design.frame
+    held = effects.predictions(fit, "x").held
+    assert held == {"z": frame["z"].mean(), "g": "a"}
+    lone = effects.predictions(fit, {})
+    assert len(lone.summary) == 1 and set(lone.held) == {"x", "z", "g"}
+
+
+def test_own_rows_keep_their_index(fit):
+    rows = pd.DataFrame({"x": [1.5, 2.0], "z": [0.0, 1.0], "g": ["b", "a"], "w": 1}, index=[7, 3])
+    found = effects.predictions(fit, data=rows)
+    assert found.summary.index.tolist() == [7, 3]
+    assert effects.predictions(fit, data=rows, average_by="w").summary["w"].tolist() == [1]
+
+
+def test_the_result_says_what_it_is(fit):
+    found = effects.comparisons(fit, "g", {}, target="quantile", q=0.9, prob=0.5)
+    assert (found.covariance, found.prob, found.measure) == (fit.covariance, 0.5, "difference")
+    text = str(found)
+    assert text.startswith("Comparisons: difference of quantile of log(y) at q = 0.9")
+    assert "50 % intervals, 100 draws (linear-response covariance)." in text
+    assert found.draws.dims == ("draw", "row")
+    assert found.draws["contrast"].values.tolist() == found.summary["contrast"].tolist()
+    low, high = np.quantile(found.draws.values, [0.25, 0.75], axis=0)
+    np.testing.assert_array_equal(found.summary[["lower", "upper"]].to_numpy().T, [low, high])
+    spread = found.draws.to_pandas().std()  # of a sample: divided by the draws less one
+    np.testing.assert_allclose(found.summary["sd"], spread, rtol=1e-12)
+    np.testing.assert_allclose(found.summary["estimate"], found.draws.values.mean(axis=0))
+    other = effects.predictions(fit.with_covariance("mean-field"), {})
+    assert other.covariance == "mean-field"
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda f: effects.predictions(f, "w"), "conditional names 'w'"),
+        (lambda f: effects.predictions(f, 3), "not a name, a list"),
+        (lambda f: effects.predictions(f, {"x": []}), "no value is given for `x`"),
+        (lambda f: effects.predictions(f, {"g": ["q"]}), "`g`"),
+        (lambda f: effects.predictions(f, {"x": ["q"]}), "'q' is no value of `x`"),
+        (lambda f: effects.predictions(f, {"x": [1.5, None]}), "1 of the rows asked for lack"),
+        (lambda f: effects.predictions(f, "x", data={"x": [1]}), "both given"),
+        (lambda f: effects.predictions(f, target="median"), "target='median'"),
+        (lambda f: effects.predictions(f, target="quantile"), "needs q="),
+        (lambda f: effects.predictions(f, q=0.5), "does not read q"),
+        (lambda f: effects.predictions(f, target="quantile", q=[0.5, 1.0]), "between 0 and 1"),
+        (lambda f: effects.predictions(f, target="probability", above=1.0, below=2.0), "one of"),
+        (lambda f: effects.predictions(f, target="density", at=np.nan), "finite"),
+        (lambda f: effects.predictions(f, prob=1.5), "prob=1.5"),
+        (lambda f: effects.predictions(f, average_by="w"), "lack `w`"),
+        (lambda f: effects.predictions(f, response="v"), "response='v'"),
+        (lambda f: effects.comparisons(f, "w"), "contrast names 'w'"),
+        (lambda f: effects.comparisons(f, {"x": [1.5]}), "fewer than two"),
+        (lambda f: effects.comparisons(f, {"x": [1, 2], "z": [1, 2]}), "neither the name"),
+        (lambda f: effects.comparisons(f, "g", ["g"]), "in contrast and in conditional"),
+        (lambda f: effects.comparisons(f, "g", comparison="odds"), "comparison='odds'"),
+        (lambda f: effects.slopes(f, "g"), "has levels"),
+        (lambda f: effects.slopes(f, "x", eps=0.0), "eps=0.0"),
+        (lambda f: effects.slopes(f, "x", slope="xdy"), "slope='xdy'"),
+    ],
+)
+def test_a_bad_request_is_explained(fit, ask, message, request):
+    if request.config.getoption("--jaxtyping-packages", None) and message == "not a name, a list":
+        pytest.skip("annotations are checked")
+    with pytest.raises(DataError, match=message):
+        ask(fit)
+
+
+def test_rows_that_lack_a_value_are_counted(fit):
+    rows = pd.DataFrame({"x": [1.5, np.nan], "z": [0.0, 1.0], "g": ["b", "a"]}, index=["u", "v"])
+    with pytest.raises(DataError, match="1 rows of the data lack a value, the first is 'v'"):
+        effects.predictions(fit, data=rows)
+
+
+def test_rows_without_a_group_are_refused(fit):
+    rows = pd.DataFrame({"x": [1.5, 2.0], "z": [0.0, 1.0], "g": ["b", "a"], "w": [1.0, None]})
+    with pytest.raises(DataError, match="1 rows of the data lack a value"):
+        effects.predictions(fit, data=rows, average_by="w")
+
+
+@pytest.mark.parametrize("gate", ["dirichlet", "stick-breaking"])
+def test_every_gate_has_weights_that_sum_to_one(data, gate):
+    found = fitted("v ~ x + g", data.astype({"g": "category"}), gate=gate)
+    weights = effects.predictions(found, {"x": [1.2, 2.8]}, target="weights").draws.values
+    np.testing.assert_allclose(weights.reshape(100, 2, 2).sum(axis=2), 1.0, rtol=1e-12)
+    with pytest.raises(DataError, match="`g`"):
+        effects.predictions(found, {"g": ["q"]})
+
+
+def test_what_does_not_fit_in_memory_is_refused(fit, monkeypatch):
+    monkeypatch.setattr(evaluation, "MEMORY_BUDGET", 8 * 100 * N - 1)
+    with pytest.raises(DataError, match="average_by=True"):
+        effects.predictions(fit)
+    assert len(effects.predictions(fit, average_by=True).summary) == 1
+
+
+def test_the_draws_of_combined_restarts_are_those_of_each(data):
+    model = bvb.DensityRegression("v ~ x + g | gating(z)", data, n_components=2)
+    with pytest.warns(ConvergenceWarning):
+        whole = model.fit(seed=3, restarts=3, combine="average", draws=60, max_iter=6)
+    assert len(whole.members) > 1
+    for target in ("mean", "weights"):
+        found = effects.predictions(whole, {"z": [-1.0, 1.0]}, target=target).draws.values
+        for number, member in enumerate(whole.members):
+            own = effects.predictions(member.fit, {"z": [-1.0, 1.0]}, target=target).draws.values
+            mine = found[whole.draws["member"] == number]
+            assert len(mine) and all((own == row).all(axis=1).any() for row in mine)
+
+
+def test_a_model_without_covariates_has_no_effects(data):
+    joint = bvb.GaussianMixture("~ x + z", data, n_components=1).fit(seed=1, restarts=1, draws=50)
+    with pytest.raises(DataError, match="GaussianMixture has no effects"):
+        effects.predictions(joint)
+
+
+def test_a_model_without_terms_has_one_prediction(data):
+    plain = fitted("v ~ 1", data)
+    found = effects.predictions(plain, {})
+    assert found.summary["estimate"].iloc[0] == pytest.approx(data["v"].mean(), abs=0.1)

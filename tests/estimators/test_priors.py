@@ -1,0 +1,222 @@
+"""Priors: what they say in the units of the data, and that they do not distort."""
+
+from dataclasses import fields
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
+
+import bayesvb as bvb
+from bayesvb.errors import PriorError
+from bayesvb.evaluation.elpd import read_elpd
+from bayesvb.gates import GATES
+
+NUMBERS = [field.name for field in fields(bvb.Priors) if isinstance(field.default, float)]
+
+
+def least_squares(data, formula_columns):
+    """Coefficients and unbiased noise of a regression with intercept."""
+    x = np.column_stack([np.ones(len(data)), data[formula_columns]])
+    beta, *_ = np.linalg.lstsq(x, data["y"], rcond=None)
+    noise = np.sqrt(((data["y"] - x @ beta) ** 2).sum() / (len(data) - x.shape[1]))
+    return beta, noise
+
+
+# -- one component is Bayesian linear regression, which has an exact answer ----------------------
+
+
+@pytest.fixture(scope="module")
+def line():
+    rng = np.random.default_rng(5)
+    x, z = 30.0 + 4.0 * rng.normal(size=60), rng.exponential(size=60)
+    return pd.DataFrame({"x": x, "z": z, "y": 1e3 - 7.0 * x + 20.0 * z + 9.0 * rng.normal(size=60)})
+
+
+def evidence(data, priors):
+    """Density of the responses in their units: a multivariate t."""
+    columns = data[["x", "z"]].to_numpy()
+    standard = (columns - columns.mean(axis=0)) / columns.std(axis=0)
+    x = np.column_stack([np.ones(len(data)), standard])
+    unit = data["y"].std(ddof=0)
+    shape = np.eye(len(data)) + priors.coefficient_sd**2 * x @ x.T
+    shape *= unit**2 * priors.noise_rate / priors.noise_shape
+    return np.full(len(data), data["y"].mean()), shape, 2.0 * priors.noise_shape
+
+
+def log_evidence(data, priors, kept=slice(None)):
+    centre, shape, dof = evidence(data, priors)
+    rows = np.arange(len(data))[kept]
+    return stats.multivariate_t(centre[rows], shape[np.ix_(rows, rows)], dof).logpdf(
+        data["y"].to_numpy()[rows]
+    )
+
+
+@pytest.mark.parametrize("gate", GATES)
+@pytest.mark.parametrize("priors", [bvb.Priors(), bvb.Priors(coefficient_sd=0.5, noise_shape=3.0)])
+def test_one_component_has_the_exact_evidence(line, gate, priors):
+    model = bvb.DensityRegression("y ~ x + z", line, n_components=1, gate=gate, priors=priors)
+    fit = model.fit(seed=1, restarts=1, draws=100)
+    assert fit.elbo == pytest.approx(log_evidence(line, priors), abs=1e-8)
+    if gate == "dirichlet":  # one parameter less: nothing about the gate is unknown
+        assert np.isnan(fit.khat)
+
+
+def test_one_component_has_the_exact_posterior(line):
+    priors = bvb.Priors(coefficient_sd=0.5)
+    fit = bvb.DensityRegression("y ~ x + z", line, n_components=1, priors=priors).fit(
+        seed=1, restarts=1, draws=4000
+    )
+    columns, y = line[["x", "z"]].to_numpy(), line["y"].to_numpy()
+    spread = columns.std(axis=0)
+    x = np.column_stack([np.ones(60), (columns - columns.mean(axis=0)) / spread])
+    standard = np.linalg.solve(x.T @ x + np.eye(3) / 0.25, x.T @ (y - y.mean()))
+    slopes = standard[1:] / spread
+    intercept = y.mean() + standard[0] - slopes @ columns.mean(axis=0)
+    mean = fit.summary().loc["mean"]
+    error = mean["sd"].to_numpy() / np.sqrt(4000)
+    assert (np.abs(mean["mean"].to_numpy() - [intercept, *slopes]) < 4.0 * error).all()
+    new = pd.DataFrame({"x": [10.0, 35.0], "z": [0.0, 9.0]})
+    assert_allclose(fit.predict(new), intercept + new.to_numpy() @ slopes, rtol=1e-10)
+
+
+def test_one_component_has_the_exact_leave_one_out_densities(line):
+    fit = bvb.DensityRegression("y ~ x + z", line, n_components=1).fit(
+        seed=1, restarts=1, draws=4000
+    )
+    whole = log_evidence(line, fit.model.priors)
+    rows = np.arange(len(line))
+    exact = np.array([whole - log_evidence(line, fit.model.priors, rows != i) for i in rows])
+    table = read_elpd(fit.loo()).pointwise
+    assert_allclose(table, exact, atol=0.1)
+    assert table.sum() == pytest.approx(exact.sum(), abs=0.15)
+
+
+# -- they do not distort -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_noise_of_a_twentieth_of_the_response_is_kept(seed):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=100)
+    data = pd.DataFrame({"x": x, "y": x + 0.05 * rng.normal(size=100)})
+    fit = bvb.DensityRegression("y ~ x", data, n_components=1).fit(seed=1, restarts=1)
+    noise = least_squares(data, ["x"])[1]
+    assert noise / data["y"].std() == pytest.approx(0.05, rel=0.2)
+    assert fit.summary().loc[("sigma", 1, ""), "mean"] == pytest.approx(noise, rel=0.1)
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("gate", ["softmax", "stick-breaking"])
+def test_a_noise_of_a_twentieth_is_kept_by_each_of_two_experts(seed, gate):
+    rng = np.random.default_rng(seed)
+    x = np.linspace(-2.0, 2.0, 200)
+    first = np.arange(200) % 2 == 0
+    y = np.where(first, 1.0, -1.0) + np.where(first, 0.4, -0.3) * x
+    y = y / y.std() + 0.05 * rng.normal(size=200)
+    data = pd.DataFrame({"x": x, "y": y})
+    fit = bvb.DensityRegression("y ~ x", data, n_components=2, gate=gate).fit(seed=1, restarts=3)
+    found = fit.summary()["mean"]
+    upper = 1 if found["mean", 1, "Intercept"] > 0 else 2
+    for rows, component in ((first, upper), (~first, 3 - upper)):
+        beta, noise = least_squares(data[rows], ["x"])
+        assert found["sigma", component, ""] == pytest.approx(noise, rel=0.1)
+        assert_allclose(found["mean"].loc[component], beta, atol=0.01)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_slope_of_five_deviations_is_kept(seed):
+    """Two covariates that nearly cancel: only so is such a slope possible."""
+    rng = np.random.default_rng(seed)
+    common, own = rng.normal(size=(2, 200))
+    a, b = common + 0.1 * own, common - 0.1 * own
+    y = (5.0 * (a - b)) / (5.0 * (a - b)).std() + 0.05 * rng.normal(size=200)
+    data = pd.DataFrame({"a": a, "b": b, "y": y})
+    fit = bvb.DensityRegression("y ~ a + b", data, n_components=1).fit(seed=1, restarts=1)
+    beta, _ = least_squares(data, ["a", "b"])
+    assert abs(beta[1] * data["a"].std() / data["y"].std()) > 4.5
+    location = fit.predictive(pd.DataFrame({"a": [0.0, 1.0, 0.0], "b": [0.0, 0.0, 1.0]})).location
+    assert_allclose(location[0, 1:] - location[0, 0], beta[1:], rtol=0.01)
+
+
+# -- what they say in the units of the data ------------------------------------------------------
+
+
+@pytest.mark.parametrize("gate", GATES)
+@pytest.mark.parametrize("formula", ["y ~ x + z", "y ~ 0 + x + z | gating(0 + x)"])
+def test_the_table_is_that_of_draws_from_the_prior(line, gate, formula, rng):
+    model = bvb.DensityRegression(formula, line, n_components=2, gate=gate)
+    table = model.prior_table()
+    assert list(table) == ["prior", "centre", "scale"]
+    prior, n = model.core.experts.prior, 40_000
+    coefficients, precision = prior.draws(n, rng)
+    drawn = {"coefficients": coefficients[:, None], "precision": precision[:, None]}
+    beta, _ = model.core.experts.parameters(drawn, model._units)
+    given = beta.values[:, 0]
+    dof = 2.0 * model.priors.noise_shape
+    for number, term in enumerate(model.design.terms["mean"]):
+        centre, scale = table.loc[("mean", term), ["centre", "scale"]]
+        assert table.loc[("mean", term), "prior"] == f"Student t({dof:g})"
+        for prob in (0.1, 0.25, 0.5, 0.75, 0.9):
+            expected = stats.t.cdf((np.quantile(given[:, number], prob) - centre) / scale, dof)
+            assert expected == pytest.approx(prob, abs=0.012)
+    unit = model.scales.response.scale[0]
+    typical = unit * precision.mean() ** -0.5
+    assert table.loc[("sigma", ""), "centre"] == pytest.approx(typical, rel=0.03)
+    if gate == "dirichlet":
+        assert table.loc[("gating", ""), "prior"] == "Dirichlet(1)"
+
+
+def test_a_model_as_given_is_not_standardised(line):
+    priors = bvb.Priors(standardize=False, coefficient_sd=50.0, noise_rate=10.0)
+    model = bvb.DensityRegression("y ~ x", line, n_components=1, priors=priors)
+    (block,) = model.source.blocks
+    assert_array_equal(block.response[0], line["y"])
+    assert_array_equal(block.designs["mean"][1], line["x"])
+    table = model.prior_table()
+    assert_allclose(table.loc["mean", "centre"], 0.0)
+    assert_allclose(table.loc["mean", "scale"], 50.0 * np.sqrt(10.0 / 0.5))
+    fit = model.fit(seed=1, restarts=1, draws=30)
+    x = np.column_stack([np.ones(60), line["x"]])
+    shape = (np.eye(60) + 50.0**2 * x @ x.T) * 20.0
+    exact = stats.multivariate_t(np.zeros(60), shape, 1.0).logpdf(line["y"])
+    assert fit.elbo == pytest.approx(exact, abs=1e-5)
+
+
+# -- what they cannot be -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.parametrize("value", [0.0, -1.0, np.inf, np.nan])
+def test_a_number_must_be_positive_and_finite(name, value):
+    with pytest.raises(PriorError, match=rf"{name}={value!r} must be a positive.*\nhint: "):
+        bvb.Priors(**{name: value})
+
+
+@pytest.mark.parametrize("value", ["1", None, True, [1.0]])
+def test_a_number_must_be_a_number(value, unchecked):
+    with pytest.raises(PriorError, match=r"gating_sd=.* must be a number"):
+        bvb.Priors(gating_sd=value)
+
+
+@pytest.mark.parametrize("value", [1, None, "yes"])
+def test_standardize_is_a_truth_value(value, unchecked):
+    with pytest.raises(PriorError, match=f"standardize={value!r} must be True or False"):
+        bvb.Priors(standardize=value)
+
+
+def test_priors_are_not_a_dict(line, unchecked):
+    with pytest.raises(PriorError, match=r"priors=\{.*\nhint: .*Priors\(coefficient_sd="):
+        bvb.DensityRegression("y ~ x", line, priors={"gating_sd": 1.0})
+
+
+@pytest.mark.parametrize("value", [np.int64(2), np.float32(2.0), np.float64(2.0)])
+def test_numbers_of_numpy_are_numbers(value, line, unchecked, tmp_path):
+    priors = bvb.Priors(noise_shape=value)
+    assert priors == bvb.Priors(noise_shape=2.0)
+    assert type(vars(priors)["noise_shape"]) in (float, np.float64)
+    fit = bvb.DensityRegression("y ~ x", line, n_components=1, priors=priors).fit(
+        seed=1, restarts=1, draws=25, covariance="mean-field"
+    )
+    assert bvb.load(fit.save(tmp_path / "fit.nc")).model.priors == priors

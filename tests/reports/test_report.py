@@ -1,0 +1,227 @@
+"""The page as a whole: well-formed, self-contained, accessible, the same each time."""
+
+import html as html_module
+import importlib
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bayesvb as bvb
+from bayesvb.errors import DataError
+from bayesvb.reports.cells.plain import numbers_only
+from bayesvb.reports.page import html, page_summary
+from bayesvb.reports.sections import SECTIONS
+
+VOID = {"meta", "link", "br", "hr", "img", "input"}
+BUDGET = 500 * 1024
+OWN = ("pairs", "scores", "exact", "classes", "classification")
+REGRESSION = [name for name in SECTIONS if name not in OWN]
+"""Sections of a density regression, in their order."""
+
+HOSTILE = "<b>x</b> \"&' $a$"
+
+
+class Page(HTMLParser):
+    """Tags, attributes and text of a page; fails where a tag is not closed."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.inside: dict[str, list[str]] = {}
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        for tag in set(self.open):
+            self.inside.setdefault(tag, []).append(data)
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attrs for name, attrs in self.tags if name == tag]
+
+
+def rows(n: int = 60) -> pd.DataFrame:
+    rng = np.random.default_rng(8)
+    x = rng.normal(size=n)
+    jumps = rng.random(n) < 1.0 / (1.0 + np.exp(-2.0 * x))
+    y = np.where(jumps, 2.0 * x, -x) + 0.3 * rng.normal(size=n)
+    return pd.DataFrame({"x": x, HOSTILE: rng.choice(["<i>", "&amp;", "</script>"], n), "y": y})
+
+
+def fitted(formula: str, **options: object) -> bvb.Fit:
+    options = {"n_components": 2, **options}
+    return bvb.DensityRegression(formula, rows(), **options).fit(seed=1, restarts=2, draws=60)
+
+
+@pytest.fixture(scope="module")
+def fit() -> bvb.Fit:
+    return fitted("y ~ x")
+
+
+@pytest.fixture(scope="module")
+def summary(fit):
+    return page_summary({"": fit})
+
+
+@pytest.fixture(scope="module")
+def text(summary) -> str:
+    return html(summary)
+
+
+@pytest.fixture(scope="module")
+def page(text) -> Page:
+    return Page(text)
+
+
+@pytest.fixture(scope="module")
+def pair(fit) -> str:
+    return html(page_summary({"a < b": fit, "one": fitted("y ~ x", n_components=1)}))
+
+
+def test_nothing_is_fetched_and_no_script_runs(page, text):
+    for tag, attrs in page.tags:
+        assert "src" not in attrs and tag not in {"link", "iframe", "object", "img", "base"}
+        assert not any(name.startswith("on") for name in attrs)
+        for name in ("href", "xlink:href"):
+            address = attrs.get(name) or "#"
+            assert address.startswith(("#", "data:")) or (tag == "a" and name == "href")
+    assert [attrs.get("type") for attrs in page.all("script")] == ["application/json"]
+    assert not re.search(r"@import|url\((?!#)", text.replace('url("', "url("))
+
+
+def test_ids_are_unique_and_every_link_on_the_page_has_its_target(page):
+    ids = [attrs["id"] for _, attrs in page.tags if "id" in attrs]
+    assert len(ids) == len(set(ids))
+    targets = {
+        value[1:]
+        for _, attrs in page.tags
+        for name, value in attrs.items()
+        if name in ("href", "xlink:href") and value and value.startswith("#")
+    }
+    named = {v for _, a in page.tags for k, v in a.items() if k == "aria-labelledby"}
+    assert targets | named <= set(ids)
+    clips = set(re.findall(r"url\(#([^)]+)\)", str(page.tags)))
+    assert clips <= set(ids) and clips
+
+
+def test_tables_have_captions_and_scopes_and_figures_have_words(page):
+    tables = page.all("table")
+    assert len(page.all("caption")) == len(tables) > 8
+    assert all(attrs.get("scope") in ("col", "row") for attrs in page.all("th"))
+    assert len(page.all("figure")) == len(page.all("figcaption")) == len(page.all("svg")) > 10
+    pictures = [attrs for tag, attrs in page.tags if attrs.get("role") == "img"]
+    assert len(pictures) == len(page.all("svg"))
+    assert all(len(attrs["aria-label"] or "") > 20 for attrs in pictures)
+    assert all(attrs.get("tabindex") == "0" for t, attrs in page.tags if "scroll" in attrs.get(
+        "class", "") and attrs.get("role") == "region")  # fmt: skip
+
+
+def test_the_page_has_one_title_a_language_and_sections_in_the_order_of_the_table(page):
+    assert len(page.all("h1")) == 1 and page.all("html")[0]["lang"] == "en"
+    sections = [attrs["id"] for attrs in page.all("section")]
+    assert sections == ["verdict", *REGRESSION]
+
+
+def test_the_same_fit_gives_the_same_bytes(fit, text):
+    assert html(page_summary({"": fit})) == text
+
+
+def test_the_page_stays_within_its_budget(text):
+    assert len(text.encode()) < BUDGET
+
+
+def test_the_json_twin_is_the_summary_without_pictures(page, summary):
+    twin = json.loads("".join(page.inside["script"]))
+    assert twin == numbers_only(summary)
+    assert "svg" not in str(twin) and list(twin["fits"][0]["sections"]) == REGRESSION
+
+
+def test_the_twin_holds_no_number_that_json_does_not_know(page):
+    def refuse(name):
+        raise AssertionError(name)
+
+    json.loads("".join(page.inside["script"]), parse_constant=refuse)
+
+
+def test_names_and_levels_from_the_data_are_escaped_wherever_they_occur():
+    text = html(page_summary({"": fitted(f"y ~ `{HOSTILE}`")}))
+    page = Page(text)
+    assert page.all("b") == page.all("i") == [] and text.count("</script") == 1
+    shown = "".join(page.inside["main"])
+    assert HOSTILE in shown and "<i>" in shown and "&amp;" in shown
+    assert html_module.escape("<i>") in text
+    assert HOSTILE in "".join(page.inside["svg"])
+
+
+def test_two_fits_are_compared_first_and_told_apart(pair):
+    page = Page(pair)
+    sections = [attrs["id"] for attrs in page.all("section")]
+    assert sections[0] == "comparison"
+    assert sections[1:] == [f"fit{i}-{name}" for i in (1, 2) for name in ("verdict", *REGRESSION)]
+    ids = [attrs["id"] for _, attrs in page.tags if "id" in attrs]
+    assert len(ids) == len(set(ids))
+    twin = json.loads("".join(page.inside["script"]))
+    assert [one["name"] for one in twin["fits"]] == ["a < b", "one"]
+    assert twin["comparison"]["best"] == "a < b"
+
+
+@pytest.mark.filterwarnings("ignore:Pareto k")
+def test_the_comparison_has_the_numbers_of_compare(fit, pair):
+    fits = {"a < b": fit, "one": fitted("y ~ x", n_components=1)}
+    expected = bvb.compare(fits)
+    table = json.loads("".join(Page(pair).inside["script"]))["comparison"]["table"]
+    assert table["titles"][0] == "elpd"
+    for row in table["rows"]:
+        assert row["cells"][0] == pytest.approx(expected.loc[row["heads"][0], "elpd"], rel=1e-9)
+
+
+def test_fits_to_other_rows_are_reported_with_the_reason_why_they_are_not_compared(fit):
+    fewer = bvb.DensityRegression("y ~ x", rows().iloc[5:], n_components=1)
+    found = page_summary({"all": fit, "fewer": fewer.fit(seed=1, restarts=1, draws=30)})
+    assert "not the same rows" in found["comparison"]["why_not"]
+    assert Page(html(found))
+
+
+def test_the_report_is_written_whole_or_not_at_all(fit, tmp_path, monkeypatch):
+    path = tmp_path / "fit.html"
+    path.write_text("old")
+
+    def fail(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr("os.replace", fail)
+    with pytest.raises(DataError, match="disk full"):
+        fit.report(path)
+    assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
+
+
+def test_the_path_is_checked_before_the_work(fit, tmp_path, monkeypatch):
+    module = importlib.import_module("bayesvb.reports.report")  # the package has the function
+    monkeypatch.setattr(module, "page_summary", None)
+    with pytest.raises(DataError, match="does not exist"):
+        fit.report(tmp_path / "none" / "fit.html")
+    with pytest.raises(DataError, match="no fit"):
+        bvb.report({}, tmp_path / "fit.html")
+
+
+def test_report_returns_its_path_and_prints_the_date_it_is_given(fit, text, tmp_path):
+    path = fit.report(tmp_path / "fit.html")
+    assert path == tmp_path / "fit.html" and path.read_text(encoding="utf-8") == text
+    bvb.report(fit, path, date="3 May 2026")
+    assert "3 May 2026" in path.read_text(encoding="utf-8")

@@ -1,0 +1,398 @@
+"""Every section on every kind of fit: plain values, and a template that shows them."""
+
+import json
+import re
+import warnings
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from matplotlib.figure import Figure
+from scipy.stats import skew
+
+import bayesvb as bvb
+from bayesvb.errors import DesignWarning
+from bayesvb.evaluation.calibration import calibration
+from bayesvb.evaluation.elpd import read_elpd
+from bayesvb.reports.figures.ellipses import ellipse
+from bayesvb.reports.page import html, page_summary
+from bayesvb.reports.rows import sampling
+from bayesvb.reports.sections import SECTIONS, computation, learning
+from bayesvb.reports.sections.exact import drawn_densities
+from bayesvb.reports.sections.replicates import STATISTICS, density, replicated
+from bayesvb.reports.sections.verdict import verdict
+from bayesvb.results import subsampling as affordable
+
+
+def frame(n: int = 80) -> pd.DataFrame:
+    rng = np.random.default_rng(4)
+    x, z = rng.normal(size=(2, n))
+    jumps = rng.random(n) < 1.0 / (1.0 + np.exp(-2.0 * x))
+    group = pd.Categorical(rng.choice(list("abc"), n))
+    y = np.where(jumps, 2.0 * x, -x) + (group == "a") + 0.3 * rng.normal(size=n)
+    columns = {"x": x, "z": z, "g": group, "s": rng.choice(["u", "v"], n), "b": z > 0.5,
+               "k": rng.integers(0, 2, n), "y": y, "y2": y**2 + rng.normal(size=n),
+               "w": rng.integers(1, 4, n).astype(float)}  # fmt: skip
+    return pd.DataFrame(columns)
+
+
+FITS = {
+    "one covariate": ("y ~ x", {}),
+    "no covariate": ("y ~ 1", {"gate": "dirichlet"}),
+    "one component": ("y ~ x", {"n_components": 1}),
+    "many components": ("y ~ x | gating(1)", {"n_components": 20}),
+    "many covariates": ("y ~ g + x + z + s + b + k + C(k):z | gating(x + g)", {}),
+    "transforms": ("log(y2 + 9) ~ bs(x, df=4) + np.exp(z) | gating(0 + z)", {"weights": "w"}),
+    "sticks": ("y ~ x", {"gate": "stick-breaking", "n_components": 3}),
+    "two responses": ("y + y2 ~ x", {}),
+    "few rows": ("y ~ x", {"rows": 30, "index": True, "holes": True}),
+    "three rows": ("y ~ 1", {"rows": 3, "n_components": 1}),
+    "variables": ("~ x + y", {}),
+    "scores": ("~ x + z + y + y2", {"model": "BayesianPCA"}),
+    "scores with holes": ("~ x + z + y", {"model": "BayesianPCA", "holes": True}),
+    "one sample": ("y ~ 1", {"model": "Normal"}),
+}
+
+
+OWN = ("pairs", "scores", "exact", "classes", "classification")
+"""Sections of one kind of model that is no regression."""
+
+SOME_LACK = ("conditional", "calibration", "components", "learning", *OWN)
+"""Sections that some fits do not have."""
+
+PICTURED = ("one covariate", "many covariates")
+"""Kinds of fits whose pictures are rendered, which takes most of the time of a page."""
+
+
+def fitted(formula: str, options: dict[str, object]) -> bvb.Fit:
+    name = options.get("model", "DensityRegression" if formula[0] != "~" else "GaussianMixture")
+    options = {**({} if name == "Normal" else {"n_components": 2}), **options}
+    options.pop("model", None)
+    data = frame().iloc[: options.pop("rows", 80)]
+    if options.pop("holes", False):
+        data = data.assign(x=data["x"].where(data["z"] < 1.0))
+    if options.pop("index", False):
+        data = data.set_index(["s", "k"])
+    make = getattr(bvb, name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DesignWarning)
+        return make(formula, data, **options).fit(seed=1, restarts=2, draws=50)
+
+
+@pytest.fixture(scope="module", params=FITS)
+def kind(request) -> str:
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def summary(kind):
+    fit = fitted(*FITS[kind])
+    if kind in PICTURED:
+        return page_summary({"": fit})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Figure, "savefig", blank)
+        return page_summary({"": fit})
+
+
+def blank(figure, buffer, **_) -> None:
+    """Nothing where a picture would be: its marks have been set, which is what is tested."""
+    buffer.write(f"<svg><text>{len(figure.axes)}</text></svg>")
+
+
+@pytest.fixture(scope="module")
+def text(summary) -> str:
+    return html(summary)
+
+
+@pytest.fixture(scope="module")
+def plain_fit() -> bvb.Fit:
+    return fitted(*FITS["one covariate"])
+
+
+def pieces(value, key):
+    """All dictionaries below a value that have this key."""
+    if isinstance(value, dict):
+        if key in value:
+            yield value
+        for one in value.values():
+            yield from pieces(one, key)
+    elif isinstance(value, list):
+        for one in value:
+            yield from pieces(one, key)
+
+
+@pytest.mark.parametrize("name", SECTIONS)
+def test_a_section_is_plain_and_its_template_shows_it(name, summary, text):
+    found = summary["fits"][0]["sections"].get(name)
+    if found is None:  # does not apply, and the page has no trace of it
+        assert f'id="{name}"' not in text and name in SOME_LACK
+        return
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+    for figure in pieces(found, "svg"):
+        assert figure["svg"] in text and figure["alt"] and figure["caption"].endswith(".")
+    for table in pieces(found, "rows"):
+        if "heads" in table:
+            assert f'id="{table["id"]}-caption"' in text
+            assert {len(row["cells"]) for row in table["rows"]} == {len(table["titles"])}
+
+
+def test_the_page_closes_its_tags_and_keeps_its_ids_apart(text):
+    class Balance(HTMLParser):
+        depth = 0
+        ids: list[str]
+
+        def handle_starttag(self, tag, attrs):
+            self.depth += tag != "meta"
+            self.ids += [value or "" for name, value in attrs if name == "id"]
+
+        def handle_startendtag(self, tag, attrs):
+            self.ids += [value or "" for name, value in attrs if name == "id"]
+
+        def handle_endtag(self, tag):
+            self.depth -= 1
+
+    page = Balance()
+    page.ids = []
+    page.feed(text)
+    assert page.depth == 0 and len(page.ids) == len(set(page.ids))
+    assert len(text.encode()) < 750 * 1024  # two responses have every picture twice
+
+
+def test_no_number_of_a_page_is_written_in_the_style_of_code(text):
+    body = re.sub(r"<(script|svg|pre|code|style).*?</\1>", "", text, flags=re.DOTALL)
+    shown = re.sub(r"<[^>]+>", " ", body)
+    assert not re.search(r"\bnan\b|\binf\b|\bNone\b|\bTrue\b(?! \()|\d[eE][+-]\d", shown)
+
+
+def test_the_verdict_box_holds_every_check_with_its_section(summary):
+    fit = summary["fits"][0]
+    names = [one["name"] for one in fit["verdict"]["checks"]]
+    of_all = {"Converged", "Restarts agree", "Close to the posterior", "Leave-one-out reliable"}
+    assert of_all <= set(names)
+    if "calibration" in fit["sections"]:
+        assert "Better than a linear model" in names
+        assert any(name.startswith("Calibrated") for name in names)
+    for one in fit["verdict"]["checks"]:
+        assert one["verdict"] in ("ok", "look", "problem") and one["threshold"]
+        assert one["section"] in fit["sections"]
+    assert sum(fit["verdict"]["counts"].values()) == len(names)
+
+
+def test_the_worst_check_decides_and_a_doubt_about_parameters_is_said_as_such():
+    def box(*verdicts):
+        checks = [{"verdict": one, "reach": reach} for one, reach in verdicts]
+        return verdict({"section": {"checks": checks}})
+
+    assert box(("ok", "everything"), ("look", "everything"))["worst"] == "look"
+    assert box(("ok", "everything"))["says"] == "All checks passed."
+    assert "predictions" in box(("problem", "parameters"), ("look", "everything"))["says"]
+    assert "Do not use" in box(("problem", "parameters"), ("problem", "everything"))["says"]
+
+
+def test_the_verdict_says_what_intervals_are_made_of_and_how_far_they_carry():
+    def notes(**facts):
+        computation = {
+            "covariance": "linear-response", "failure": None, "khat": 0.3, "n_near": 3,
+            "n_restarts": 8, "combined": None, "checks": [], **facts,
+        }  # fmt: skip
+        return " ".join(verdict({"computation": computation})["notes"])
+
+    good = notes()
+    assert "5 of 8 restarts are combined by weight" in notes(combined=5)
+    assert "linear-response covariance" in good and "k-hat 0.30: the approximation is close" in good
+    assert "are to be had" in good and "3 of 8 restarts agree" in good
+    assert "are not to be had" in notes(khat=0.9) and "differs" in notes(khat=0.9)
+    failed = notes(covariance="mean-field", failure="it was not asked for", n_near=1)
+    assert "too narrow (linear response: it was not asked for)." in failed
+    assert "1 of 8 restarts agrees" in failed
+    assert "exact posterior" in notes(khat=float("nan")) and "not computed" in notes(khat=None)
+
+
+def test_the_caption_of_restarts_says_by_what_they_are_ranked():
+    data = pd.DataFrame({"x": np.linspace(-2, 2, 60)})
+    data["y"] = np.where(data["x"] > 0, 3.0, -3.0) + np.sin(9 * data["x"])
+    fit = bvb.DensityRegression("y ~ x", data, n_components=3, gate="softmax-bouchard").fit(
+        seed=1, restarts=2, draws=50, covariance="mean-field"
+    )
+    assert "largest score" in computation.summary(fit)["restarts"]["caption"]
+    assert (
+        "after components were pruned" in computation.summary(bvb.prune(fit))["restarts"]["caption"]
+    )
+
+
+def test_large_data_are_thinned_and_the_page_says_so(monkeypatch, plain_fit):
+    monkeypatch.setattr(Figure, "savefig", blank)
+    monkeypatch.setattr(sampling, "ROWS_CHECKED", 40)
+    for module in ("calibration", "replicates"):
+        monkeypatch.setattr(f"bayesvb.reports.sections.{module}.ROWS_CHECKED", 40)
+    monkeypatch.setattr("bayesvb.reports.sections.accuracy.ROWS_LEFT_OUT", 35)
+    monkeypatch.setattr("bayesvb.reports.sections.conditional.POINTS_SHOWN", 25)
+    monkeypatch.setattr("bayesvb.reports.sections.data.POINTS_SHOWN", 25)
+    monkeypatch.setattr(computation, "KHAT_BUDGET", 80.0 * 2 * 20)
+    text = html(page_summary({"": plain_fit}))
+    for words in ("40 of 80 rows", "35 of 80 rows", "25 of 80 rows", "k-hat was not computed"):
+        assert words in text
+
+
+@pytest.mark.parametrize("weighted", [True, False])
+def test_where_rows_count_once_the_page_says_so(weighted, monkeypatch):
+    monkeypatch.setattr(Figure, "savefig", blank)
+    data = pd.DataFrame({"x": np.linspace(-2.0, 2.0, 60)})
+    data["y"] = data["x"] + np.sin(9.0 * data["x"])
+    weights = np.arange(60) % 3 + 0.5 if weighted else None
+    options = {"n_components": 1, "weights": weights}
+    ask = {"seed": 1, "restarts": 1, "draws": 50}
+    line = bvb.DensityRegression("y ~ x", data, **options).fit(**ask)
+    joint = bvb.GaussianMixture("~ x + y", data, **options).fit(**ask)
+    text = html(page_summary({"": line})), html(page_summary({"": joint}))
+    places = [page.count("Each row counts once here, whatever its case weight.") for page in text]
+    assert places == ([2, 2] if weighted else [0, 0])
+
+
+def test_a_fit_that_was_saved_has_the_same_page(plain_fit, tmp_path, monkeypatch):
+    monkeypatch.setattr(Figure, "savefig", blank)
+    path = plain_fit.save(tmp_path / "fit.nc")
+    assert html(page_summary({"": bvb.load(path)})) == html(page_summary({"": plain_fit}))
+
+
+def test_a_sample_is_the_same_each_time_and_without_repetition(plain_fit):
+    chosen = affordable.sample(plain_fit, 30)
+    assert np.array_equal(chosen.at, affordable.sample(plain_fit, 30).at)
+    assert len(set(chosen.at)) == 30 and (np.diff(chosen.at) > 0).all() and not chosen.whole
+    assert (
+        affordable.sample(plain_fit, 80).whole
+        and sampling.choice_words(affordable.sample(plain_fit, 80)) == ""
+    )
+
+
+def test_criteria_on_all_rows_are_those_of_the_fit(plain_fit):
+    at = affordable.sample(plain_fit, 10_000).at
+    loo, waic = affordable.criteria_at(plain_fit, at)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        assert loo.pointwise == pytest.approx(read_elpd(plain_fit.loo()).pointwise, rel=1e-10)
+        assert waic.elpd == pytest.approx(read_elpd(plain_fit.waic()).elpd, rel=1e-10)
+
+
+def test_calibration_is_that_of_the_predictive_distributions(plain_fit):
+    found = SECTIONS["calibration"].summary(plain_fit)["responses"][0]
+    observed = plain_fit.model.design.response[:, 0]
+    expected = calibration(plain_fit.predictive(), observed)
+    assert found["p_value"] == expected.p_value
+    assert found["crps"] == pytest.approx(expected.crps.mean())
+    gaps = np.abs(observed[:, None] - observed[None]).mean() / 2.0
+    assert found["crps_without_covariates"] == pytest.approx(gaps)
+
+
+def test_p_values_count_the_replicated_sets_that_reach_the_observed_value(plain_fit):
+    values = plain_fit.model.design.response[:, 0]
+    sets = replicated(plain_fit, np.arange(len(values)))[:, 0]
+    found = SECTIONS["replicates"].summary(plain_fit)["responses"][0]["statistics"]
+    rows = {row["heads"][0]: row["cells"] for row in found["rows"]}
+    assert rows["largest"][-1] == (sets.max(axis=1) >= values.max()).mean()
+    assert rows["sd"][0] == pytest.approx(values.std(ddof=1), rel=1e-12)
+    assert rows["sd"][-1] == (sets.std(axis=1, ddof=1) >= values.std(ddof=1)).mean()
+    assert STATISTICS["skewness"](sets) == pytest.approx(skew(sets, axis=1))
+
+
+def test_a_smoothed_density_is_that_of_the_kernel_estimate():
+    rng = np.random.default_rng(2)
+    values, points = rng.normal(size=(1, 400)), np.linspace(-6.0, 6.0, 400)
+    found = density(values, points, 0.3)[0]
+    exact = np.exp(-0.5 * ((points[:, None] - values) / 0.3) ** 2).mean(axis=1)
+    exact /= 0.3 * np.sqrt(2.0 * np.pi)
+    # binning moves a point by at most half a step, 0.015: 5 % of the width, second order
+    assert found == pytest.approx(exact, abs=2e-3)
+
+
+def test_the_exact_posterior_is_on_the_page_with_the_numbers_of_the_model():
+    fit = fitted(*FITS["one sample"])
+    found = SECTIONS["exact"].summary(fit)
+    table = fit.model.exact(fit)
+    shown = [row["cells"] for row in found["table"]["rows"]]
+    assert shown == pytest.approx(table.to_numpy(), rel=1e-12)
+    kl = found["divergences"]
+    assert kl["log evidence"] - kl["bound"] == pytest.approx(kl["KL(q, exact)"], rel=1e-6)
+    assert found["width_of_mean"] < 1.0
+
+
+def test_the_contours_hold_the_posteriors_that_they_show():
+    fit = fitted(*FITS["one sample"])
+    densities = drawn_densities(fit.model, fit)
+    cell = np.diff(densities.mean[:2]) * np.diff(densities.precision[:2])
+    for log_density in (densities.exact, *densities.steps):
+        assert np.exp(log_density).sum() * cell == pytest.approx(1.0, abs=0.02)
+
+
+def test_a_variable_given_the_others_has_the_predictions_of_the_fit():
+    fit = fitted(*FITS["variables"])
+    found = SECTIONS["pairs"].summary(fit)
+    shown = {row["heads"][0]: row["cells"] for row in found["table"]["rows"]}
+    observed = fit.model.observed()
+    assert list(shown) == list(observed)
+    (check,) = found["checks"]
+    assert (check["verdict"] == "ok") == all(cells[0] for cells in shown.values())
+    for name, values in observed.items():
+        low, high = fit.predict(kind="interval", response=name, prob=0.9).to_numpy().T
+        assert shown[name][3] == pytest.approx(100.0 * ((low <= values) & (values <= high)).mean())
+
+
+@given(arrays(float, (2, 2), elements=st.floats(-3.0, 3.0)), st.floats(0.5, 3.0))
+def test_an_ellipse_is_where_the_distance_is_that_of_its_name(root, deviations):
+    covariance = root @ root.T + np.eye(2)
+    centre = np.array([1.0, -2.0])
+    away = ellipse(centre, covariance, deviations) - centre[:, None]
+    distance = np.sqrt((away * np.linalg.solve(covariance, away)).sum(axis=0))
+    assert distance == pytest.approx(deviations)
+
+
+@pytest.mark.parametrize("name", ["scores", "scores with holes"])
+def test_components_give_back_what_the_table_of_them_says(name):
+    fit = fitted(*FITS[name])
+    found = SECTIONS["scores"].summary(fit)
+    observed = pd.DataFrame(fit.model.observed())
+    given = fit.predict(kind="reconstruction").to_numpy()
+    left = ((observed - given) ** 2).mean() / observed.var(ddof=0)
+    shown = {row["heads"][0]: row["cells"] for row in found["explained"]["rows"]}
+    assert [cells[0] for cells in shown.values()] == pytest.approx(1.0 - left.to_numpy())
+    if "holes" in name:
+        assert [cells[2] for cells in shown.values()] == observed.isna().sum().to_list()
+    assert found["n_effective"] == fit.model.effective(fit)
+    assert (found["n_missing"] > 0) == ("holes" in name)
+
+
+@pytest.mark.parametrize(("name", "number"), [("scores", 2), ("one sample", 1), ("variables", 2)])
+def test_components_are_counted_as_the_user_does(name, number):
+    fit = fitted(*FITS[name])
+    assert SECTIONS["model"].summary(fit)["n_components"] == number
+    assert SECTIONS["computation"].summary(fit)["labelled"] == (number > 1)
+
+
+@pytest.mark.parametrize("gate", ["softmax", "stick-breaking", "dirichlet"])
+def test_priors_are_beside_the_posteriors_that_they_have_a_say_in(gate):
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=200)
+    data = pd.DataFrame({"x": x, "y": np.where(x > 0, 5.0 + x, -5.0) + rng.normal(size=200)})
+    model = bvb.DensityRegression("y ~ x", data, n_components=2, gate=gate)
+    fit = model.fit(seed=1, restarts=1, draws=400)
+    found = learning.summary(fit)
+    assert found["n_shown"] == 6 and found["n_all"] == len(learning.pairs_of(fit))
+    assert len(json.dumps(found)) < 40_000
+    by_name = {pair.name: pair for pair in learning.pairs_of(fit)}
+    assert by_name["mean[1]: x"].ratio < 0.2 and "sigma[2]" in by_name
+    prior = model.prior_table()  # the prior that is drawn is the one that is printed
+    share = by_name["share[1]"].prior
+    assert 0.0 <= share.min() and share.max() <= 1.0 and len(prior)
+    strong = bvb.Priors(coefficient_sd=1e-3)
+    held = bvb.DensityRegression("y ~ x", data, n_components=2, gate=gate, priors=strong)
+    widest = learning.summary(held.fit(seed=1, restarts=1, draws=400))
+    assert widest["n_held"] >= 1
+
+
+def test_a_model_without_prior_draws_has_no_such_section():
+    data = pd.DataFrame({"y": np.arange(20.0) ** 1.5})
+    assert learning.summary(bvb.Normal("y ~ 1", data).fit(seed=1, draws=50)) is None

@@ -1,0 +1,58 @@
+"""Fits side by side."""
+
+import numpy as np
+import pytest
+
+import bayesvb as bvb
+from bayesvb.errors import DataError
+from bayesvb.evaluation.elpd import read_elpd
+
+
+@pytest.fixture(scope="module")
+def one_line(regimes):
+    return fit_of(regimes)
+
+
+def fit_of(data, formula="y ~ x + z | gating(x)", **options):
+    model = bvb.DensityRegression(formula, data, **{"n_components": 1, **options})
+    return model.fit(seed=1, restarts=1, draws=200)
+
+
+@pytest.mark.filterwarnings("ignore:Pareto k")
+def test_the_better_fit_comes_first(regimes_fit, one_line):
+    table = bvb.compare({"one": one_line, "two": regimes_fit})
+    assert table.index.tolist() == ["two", "one"]
+    assert table["rank"].tolist() == [0, 1]
+    assert table["elpd_diff"].iloc[0] == 0.0
+    assert table["elpd_diff"].iloc[1] < -50.0
+    assert table["weight"].sum() == pytest.approx(1.0)
+    for name, fit in {"one": one_line, "two": regimes_fit}.items():
+        loo = read_elpd(fit.loo())
+        assert table.loc[name, "elpd"] == pytest.approx(loo.elpd, rel=1e-12)
+        assert table.loc[name, "p"] == pytest.approx(loo.p, rel=1e-9)
+        assert table.loc[name, "se"] == pytest.approx(loo.se, rel=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:Pareto k")
+def test_the_order_given_does_not_matter(regimes_fit, one_line):
+    here = bvb.compare({"a": one_line, "b": regimes_fit})
+    there = bvb.compare({"b": regimes_fit, "a": one_line})
+    np.testing.assert_allclose(
+        here.drop(columns="warning").to_numpy(), there.drop(columns="warning").to_numpy(), atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_one_fit_is_no_comparison(one_line, number):
+    with pytest.raises(DataError, match=f"needs two fits or more; there are {number}"):
+        bvb.compare(dict([("a", one_line)][:number]))
+
+
+def test_fits_of_different_things_are_refused(regimes, one_line):
+    positive = regimes.assign(y=np.exp(regimes["y"]))
+    with pytest.raises(DataError, match=r"'b' explains log\(y\), 'a' explains y: their densities"):
+        bvb.compare({"a": one_line, "b": fit_of(positive, "log(y) ~ x")})
+    with pytest.raises(DataError, match=r"'b' uses 149 rows and 'a' uses 150.*\nhint: drop"):
+        bvb.compare({"a": one_line, "b": fit_of(regimes.iloc[1:])})
+    with pytest.raises(DataError, match=r"'b' and 'a' were fitted to different values"):
+        bvb.compare({"a": one_line, "b": fit_of(regimes.assign(y=2.0 * regimes["y"]))})

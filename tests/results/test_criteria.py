@@ -1,0 +1,37 @@
+"""Criteria of rows that were really left out: what they say, of all rows and of some."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from bayesvb.results.class_folds import held_out_classes
+from bayesvb.results.criteria import left_out
+
+
+@pytest.fixture(scope="module")
+def one(class_fit):
+    """The heaviest restart alone."""
+    return class_fit.parts[0].fit
+
+
+def test_the_effective_number_of_parameters_is_what_seeing_the_rows_gains(one):
+    found = left_out(one)
+    seen = one.log_density(one.model.design.frame).to_numpy()
+    assert found.p == pytest.approx((seen - found.pointwise).sum(), rel=1e-6)
+    assert found.p > 1.0
+
+
+def test_densities_left_out_are_the_probabilities_left_out_of_the_observed_classes(one):
+    found = left_out(one)
+    classes = held_out_classes(one)
+    at = np.arange(len(classes.codes))
+    assert_allclose(np.exp(found.pointwise), classes.probabilities[at, classes.codes], rtol=1e-6)
+    assert not found.warning and (found.pareto_k == 0.0).all()
+
+
+def test_some_rows_have_the_densities_that_they_have_among_all(one):
+    at = np.array([3, 10, 11, 40])
+    whole, some = left_out(one), left_out(one, at)
+    assert_allclose(some.pointwise, whole.pointwise[at], rtol=1e-12)
+    assert list(some.labels) == list(one.model.design.index[at])
+    assert some.p < whole.p

@@ -1,0 +1,145 @@
+"""What ``print(model)`` and ``print(fit)`` show."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bayesvb as bvb
+from bayesvb.evaluation.elpd import read_elpd
+from bayesvb.gates import GATES
+from bayesvb.results import printing
+from bayesvb.results import subsampling as affordable
+from bayesvb.results.printing import MANY_TERMS, khat_text
+
+
+def test_a_model_shows_formula_data_and_priors(regimes):
+    holes = regimes.assign(x=regimes["x"].where(regimes.index != 3))
+    model = bvb.DensityRegression("y ~ x+z|gating(x)", holes, n_components=3)
+    lines = str(model).splitlines()
+    assert lines[:3] == [
+        "Density regression, 3 components, softmax gate",
+        "Formula:   y ~ x + z | gating(x)",
+        "Data:      149 rows (1 left out: missing values)",
+    ]
+    text = "\n".join(lines)
+    assert "Priors in the units of the data" in text
+    for (part, term), row in model.prior_table().iterrows():
+        assert re.search(rf"{part} +{re.escape(term)} +{re.escape(row['prior'])}", text)
+    assert repr(model) == str(model)
+    assert "nan" not in text.lower()
+
+
+def test_a_gate_that_was_filled_in_is_said(regimes):
+    model = bvb.DensityRegression("y ~ x", regimes, n_components=2)
+    assert "y ~ x | gating(x)   (no gating part: same terms as the mean)" in str(model)
+    assert "no gating part" in str(model.fit(seed=1, restarts=1, draws=30))
+
+
+@pytest.mark.parametrize("gate", GATES)
+def test_a_fit_shows_what_the_tables_hold(regimes, gate):
+    model = bvb.DensityRegression("y ~ x | gating(x)", regimes, n_components=2, gate=gate)
+    fit = model.fit(seed=5, restarts=2, draws=60)
+    text = str(fit)
+    assert repr(fit) == text
+    lines = text.splitlines()
+    assert lines[1:4] == [
+        "Formula:   y ~ x | gating(x)",
+        "Data:      150 rows",
+        "Draws:     60 (linear-response), seed 5",
+    ]
+    close = int((fit.restarts["elbo"] > fit.restarts["elbo"].max() - 0.1).sum())
+    assert lines[4] == (
+        f"Fit:       ELBO {fit.elbo:.1f}, converged after {fit.n_iter} passes, "
+        f"best of 2 restarts ({close} within 0.1)"
+    )
+    assert f"k-hat {khat_text(fit.khat)}, " in lines[5]
+    assert "Components (89% intervals)" in lines
+    table = fit.summary()
+    for component, term in table.loc["mean"].index:
+        estimate = f"{table.loc['mean'].loc[(component, term), 'mean']:.4g}"
+        assert re.search(rf"{component} +{term} +{re.escape(estimate)} ", text)
+    meaning = fit.core.coefficient_meaning()
+    own = bool(fit.core.gate_coefficients(fit.draws))
+    assert (f"gating ({meaning})" in lines) == own
+    notes = [] if own else [f"Weights of the components: {meaning}."]
+    assert text.count(meaning) == 1
+    last = len(lines) - 2 - len(notes)
+    assert re.search(r"LOO elpd -?\d+\.\d \(se \d+\.\d\), p -?\d+\.\d, ", lines[last - 1])
+    assert lines[last] == "Intervals have the linear-response covariance of all parameters."
+    assert lines[last + 1 : -1] == notes
+    narrow = str(fit.with_covariance("mean-field")).splitlines()[last]
+    assert narrow == (
+        "Intervals are those of a mean-field approximation, usually narrower than exact ones."
+    )
+    assert lines[-1] == "Components are sorted by share."
+
+
+def test_a_stack_of_one_restart_says_that_it_predicts_best(regimes):
+    model = bvb.DensityRegression("y ~ x", regimes, n_components=1)
+    fit = model.fit(combine="stack", restarts=2, seed=1, draws=30)
+    assert f"restart {fit.best_restart} of 2, the best at rows left out" in str(fit)
+
+
+def test_one_component_has_no_empty_tables(regimes):
+    fit = bvb.DensityRegression("y ~ x", regimes, n_components=1).fit(seed=1, restarts=1, draws=50)
+    text = str(fit)
+    assert "gating (" not in text
+    assert "sorted by share" not in text
+    assert "Weights of the components" not in text
+
+
+def test_long_tables_are_cut_and_say_so(rng):
+    columns = {f"x{i}": rng.normal(size=120) for i in range(MANY_TERMS + 5)}
+    data = pd.DataFrame({"y": rng.normal(size=120), **columns})
+    model = bvb.DensityRegression("y ~ . | gating(1)", data, n_components=1)
+    assert f"... {len(model.prior_table()) - MANY_TERMS} more: model.prior_table()" in str(model)
+    text = str(model.fit(seed=1, restarts=1, draws=30))
+    assert "... 6 more: fit.summary()" in text
+    assert f"x{MANY_TERMS + 4}" not in text.split("mean\n")[1]
+
+
+@pytest.mark.parametrize(
+    ("khat", "words"),
+    [(np.nan, "exact"), (0.2, "0.20 (good)"), (0.6, "0.60 (usable)"),
+     (0.9, "0.90 (poor: parameters only roughly)")],
+)  # fmt: skip
+def test_k_hat_in_words(khat, words):
+    assert khat_text(khat) == words
+
+
+# -- many rows -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def few_seconds(monkeypatch):
+    """Limits that 150 rows, two components and 200 draws exceed."""
+    monkeypatch.setattr(printing, "ROWS_LEFT_OUT", 100)
+    monkeypatch.setattr(printing, "KHAT_BUDGET", 150.0 * 2 * 120)
+
+
+def test_with_many_rows_loo_and_khat_are_of_some_of_them(regimes_fit, few_seconds):
+    text = str(regimes_fit)
+    chosen = affordable.sample(regimes_fit, 100)
+    with affordable.ignoring_user_warnings():
+        some = read_elpd(regimes_fit.loo()).pointwise[chosen.at]
+    assert f"LOO elpd per row {some.mean():.3f} (se {some.std(ddof=1) / 10.0:.3f}), " in text
+    assert "from 100 rows chosen at random; fit.loo() takes all." in text
+    k, n_draws = affordable.khat_within(regimes_fit, printing.KHAT_BUDGET)
+    assert n_draws == 120 and f"k-hat {khat_text(k)} from 120 draws, " in text
+
+
+def test_with_too_many_rows_khat_is_not_printed(regimes_fit, few_seconds, monkeypatch):
+    monkeypatch.setattr(printing, "KHAT_BUDGET", 150.0 * 2 * 99)
+    assert "k-hat in fit.khat (many rows), " in str(regimes_fit)
+
+
+def test_a_network_of_many_rows_refers_to_its_loo(class_fit, monkeypatch):
+    monkeypatch.setattr(affordable, "FOLDS_BUDGET", 10.0)
+    assert "LOO: fit.loo() leaves rows out, which takes its time with so many." in str(class_fit)
+
+
+def test_khat_of_all_draws_is_that_of_the_fit(regimes_fit, class_fit):
+    for fit in (regimes_fit, class_fit):
+        assert affordable.khat_within(fit, 1e9)[0] == fit.khat

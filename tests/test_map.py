@@ -1,0 +1,207 @@
+"""Which file tests which module: the one that mirrors it, or those of a table that stays true.
+
+``bayesvb/data/frames.py`` is mirrored by ``tests/data/test_frames.py``, ``reports/page.py`` by
+``tests/reports/test_page.py``. A module that is tested elsewhere has a line below.
+"""
+
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+TESTS = ROOT / "tests"
+PACKAGES = {"bayesvb": TESTS, "reports": TESTS / "reports", "datasets": TESTS / "datasets"}
+WITHOUT_CODE = {"__init__.py", "__main__.py"}
+NOT_MIRRORED = {"conformance", "reference", "benchmarks"}
+"""Folders of tests over a table, of values of other software, and of measurements."""
+
+SECTIONS = "reports/test_report_sections.py"
+PARTS = "reports/test_report_parts.py"
+CLASSES = "reports/test_report_classes.py"
+
+TESTED_BY: dict[str, tuple[str, ...]] = {
+    "bayesvb/argument_checks.py": ("estimators/test_bad_input.py",),
+    "bayesvb/cli/main.py": ("cli/test_commands.py", "cli/test_reports.py"),
+    "bayesvb/cli/messages.py": ("cli/test_commands.py",),
+    "bayesvb/cli/options.py": ("cli/test_commands.py",),
+    "bayesvb/cli/tables.py": ("cli/test_commands.py",),
+    "bayesvb/data/standardised_blocks.py": ("conformance/test_model_units.py",),
+    "bayesvb/distributions/base.py": ("distributions/test_prediction.py",),
+    "bayesvb/distributions/drawn_student_mixture.py": ("conformance/test_model_distributions.py",),
+    "bayesvb/distributions/intervals.py": ("results/test_summary.py",),
+    "bayesvb/distributions/location_scale.py": ("distributions/test_student_mixture.py",),
+    "bayesvb/distributions/normal_scale_mixture.py": ("models/test_normal.py",),
+    "bayesvb/drawing/marks.py": ("plots/test_plots.py",),
+    "bayesvb/drawing/palette.py": ("plots/test_plots.py",),
+    "bayesvb/effects/contrasts.py": ("effects/test_effects.py",),
+    "bayesvb/effects/effect_draws.py": ("effects/test_effects.py",),
+    "bayesvb/effects/grid.py": ("effects/test_effects.py",),
+    "bayesvb/effects/marginal_effects.py": ("effects/test_effects.py",),
+    "bayesvb/effects/plotting.py": ("plots/test_plots.py",),
+    "bayesvb/effects/result.py": ("effects/test_effects.py",),
+    "bayesvb/effects/table.py": ("effects/test_effects.py", "plots/test_plots.py"),
+    "bayesvb/engines/base.py": ("conformance/test_engines.py", "engines/test_restarts.py"),
+    "bayesvb/engines/folds.py": ("models/network/test_held_out.py",),
+    "bayesvb/engines/linear_response.py": (
+        "conformance/test_linear_response.py",
+        "engines/test_intervals.py",
+    ),
+    "bayesvb/engines/traces.py": ("engines/test_restarts.py", "engines/test_ranking.py"),
+    "bayesvb/errors.py": ("formula/test_parser.py", "estimators/test_bad_input.py"),
+    "bayesvb/estimators/base.py": ("conformance/test_models.py", "estimators/test_bad_input.py"),
+    "bayesvb/estimators/fitting.py": ("results/test_stacking.py", "conformance/test_models.py"),
+    "bayesvb/estimators/generative.py": ("estimators/test_prior_predictive.py",),
+    "bayesvb/estimators/loading.py": ("results/test_saving.py", "conformance/test_models.py"),
+    "bayesvb/estimators/mixture.py": ("estimators/test_fit.py",),
+    "bayesvb/estimators/network.py": ("estimators/test_network_public.py",),
+    "bayesvb/estimators/network_assembly.py": ("estimators/test_network_public.py",),
+    "bayesvb/estimators/network_checks.py": ("estimators/test_network_public.py",),
+    "bayesvb/estimators/network_prediction.py": (
+        "estimators/test_network_public.py",
+        "estimators/test_probability_intervals.py",
+    ),
+    "bayesvb/estimators/rebuilding.py": ("model_selection/test_selection.py",),
+    "bayesvb/evaluation/crps.py": ("evaluation/test_calibration.py",),
+    "bayesvb/evaluation/elpd.py": ("evaluation/test_information_criteria.py",),
+    "bayesvb/evaluation/psis.py": ("evaluation/test_information_criteria.py",),
+    "bayesvb/evaluation/stacking_weights.py": ("results/test_stacking.py",),
+    "bayesvb/experts/base.py": ("conformance/test_ascent.py",),
+    "bayesvb/experts/gaussian_base.py": ("conformance/test_gaussian_mixture.py",),
+    "bayesvb/experts/gaussian_diagonal.py": ("conformance/test_gaussian_mixture.py",),
+    "bayesvb/experts/gaussian_full.py": ("conformance/test_gaussian_mixture.py",),
+    "bayesvb/experts/linear.py": ("conformance/test_mixture_bound.py",),
+    "bayesvb/experts/linear_semiconjugate.py": ("conformance/test_semiconjugate.py",),
+    "bayesvb/experts/linear_student.py": ("conformance/test_models.py",),
+    "bayesvb/experts/regression.py": ("estimators/test_priors.py",),
+    "bayesvb/factors/dirichlet.py": ("conformance/test_factors.py",),
+    "bayesvb/factors/gamma.py": ("conformance/test_factors.py",),
+    "bayesvb/factors/loadings.py": ("conformance/test_pca.py",),
+    "bayesvb/factors/matrix_normal_gamma.py": ("conformance/test_factors.py",),
+    "bayesvb/factors/normal.py": ("conformance/test_factors.py",),
+    "bayesvb/factors/normal_gamma.py": ("conformance/test_factors.py",),
+    "bayesvb/factors/normal_wishart.py": ("conformance/test_factors.py",),
+    "bayesvb/formula/allowed_functions.py": ("formula/test_expressions.py",),
+    "bayesvb/formula/binding.py": ("formula/test_stages.py",),
+    "bayesvb/formula/checks.py": ("formula/test_bad_data.py",),
+    "bayesvb/formula/columns.py": ("formula/test_design.py",),
+    "bayesvb/formula/encoder.py": ("formula/test_stages.py", "formula/test_design.py"),
+    "bayesvb/formula/matrices.py": ("formula/test_design.py",),
+    "bayesvb/formula/responses.py": ("formula/test_design.py", "formula/test_bad_data.py"),
+    "bayesvb/formula/terms.py": ("formula/test_parser.py",),
+    "bayesvb/formula/tokens.py": ("formula/test_parser.py",),
+    "bayesvb/gates/base.py": ("conformance/test_gates.py",),
+    "bayesvb/gates/gaussian_logits.py": ("conformance/test_gates.py",),
+    "bayesvb/gates/softmax.py": ("conformance/test_gates.py",),
+    "bayesvb/gates/softmax_base.py": ("conformance/test_gates.py",),
+    "bayesvb/gates/softmax_bouchard.py": ("conformance/test_product.py",),
+    "bayesvb/gates/softmax_jensen.py": ("conformance/test_gates.py",),
+    "bayesvb/gates/stick_breaking.py": ("conformance/test_gates.py",),
+    "bayesvb/gates/tilted_bound.py": ("conformance/test_tilted.py",),
+    "bayesvb/models/ensemble.py": ("results/test_stacking.py",),
+    "bayesvb/models/mixture.py": (
+        "conformance/test_mixture_bound.py",
+        "conformance/test_mixture_density.py",
+    ),
+    "bayesvb/models/network/experts.py": ("models/network/test_network_bound.py",),
+    "bayesvb/models/network/latents.py": ("models/network/test_network_bound.py",),
+    "bayesvb/models/network/model.py": ("models/network/test_network_bound.py",),
+    "bayesvb/models/network/output.py": ("models/network/test_network_density.py",),
+    "bayesvb/models/network/output_classes_shared.py": (
+        "models/network/test_shared_covariance.py",
+    ),
+    "bayesvb/models/network/output_gaussian.py": ("models/network/test_network_density.py",),
+    "bayesvb/models/network/random_start.py": ("estimators/test_network_public.py",),
+    "bayesvb/models/network/state.py": ("models/network/test_network_bound.py",),
+    "bayesvb/models/network/stick_labels.py": ("models/network/test_class_probabilities.py",),
+    "bayesvb/models/pca/covariance.py": ("estimators/test_pca_intervals.py",),
+    "bayesvb/models/pca/model.py": ("conformance/test_pca.py",),
+    "bayesvb/models/pca/prior.py": ("conformance/test_pca.py",),
+    "bayesvb/models/pca/scores.py": ("conformance/test_pca.py",),
+    "bayesvb/models/pca/starts.py": ("conformance/test_pca.py",),
+    "bayesvb/numerics/root_finding.py": ("distributions/test_student_mixture.py",),
+    "bayesvb/numerics/runtime.py": ("data/test_blocks.py",),
+    "bayesvb/plots/conditional.py": ("plots/test_plots.py",),
+    "bayesvb/results/base.py": ("conformance/test_models.py",),
+    "bayesvb/results/capabilities.py": ("effects/test_effects.py", SECTIONS),
+    "bayesvb/results/importance.py": ("engines/test_intervals.py",),
+    "bayesvb/results/named_draws.py": ("results/test_summary.py",),
+    "bayesvb/results/subsampling.py": ("results/test_printing.py",),
+    "bayesvb/results/tables.py": ("results/test_printing.py",),
+    "bayesvb/storage/column_codec.py": ("storage/test_netcdf.py",),
+    "bayesvb/variational/descriptions.py": ("estimators/test_priors.py",),
+    "bayesvb/variational/local.py": ("conformance/test_gates.py",),
+    "bayesvb/variational/model.py": ("conformance/test_ascent.py",),
+    "datasets/catalogue.py": ("datasets/test_datasets.py",),
+    "datasets/designs.py": ("datasets/test_simulations.py",),
+    "datasets/laws.py": ("datasets/test_simulations.py",),
+    "datasets/loading.py": ("datasets/test_datasets.py",),
+    "datasets/pinwheel.py": ("datasets/test_simulations.py",),
+    "datasets/waveform.py": ("datasets/test_simulations.py",),
+    "reports/cells/checks.py": ("reports/test_checks.py",),
+    "reports/cells/numerals.py": (PARTS,),
+    "reports/cells/plain.py": (PARTS,),
+    "reports/cells/tables.py": (PARTS,),
+    "reports/figures/class_regions.py": (CLASSES,),
+    "reports/figures/ellipses.py": (SECTIONS,),
+    "reports/figures/label_spacing.py": (CLASSES,),
+    "reports/figures/reliability.py": (CLASSES,),
+    "reports/figures/scatter.py": (SECTIONS,),
+    "reports/figures/svg.py": (PARTS,),
+    "reports/page.py": ("reports/test_report.py",),
+    "reports/rows/profiles.py": (PARTS,),
+    "reports/rows/sampling.py": (SECTIONS,),
+    "reports/sections/accuracy.py": (SECTIONS, "reports/test_checks.py"),
+    "reports/sections/calibration.py": (SECTIONS, "reports/test_checks.py"),
+    "reports/sections/classes.py": (CLASSES,),
+    "reports/sections/classification.py": (CLASSES, "reports/test_checks.py"),
+    "reports/sections/comparison.py": ("reports/test_checks.py",),
+    "reports/sections/components.py": (SECTIONS,),
+    "reports/sections/computation.py": (SECTIONS, "reports/test_checks.py"),
+    "reports/sections/conditional.py": (SECTIONS,),
+    "reports/sections/data.py": (SECTIONS,),
+    "reports/sections/exact.py": (SECTIONS, "reports/test_checks.py"),
+    "reports/sections/learning.py": (SECTIONS,),
+    "reports/sections/limits.py": (SECTIONS,),
+    "reports/sections/model.py": (SECTIONS,),
+    "reports/sections/pairs.py": (SECTIONS, "reports/test_checks.py"),
+    "reports/sections/posterior.py": (SECTIONS,),
+    "reports/sections/replicates.py": (SECTIONS, "reports/test_checks.py"),
+    "reports/sections/reproduce.py": (PARTS,),
+    "reports/sections/scores.py": (SECTIONS,),
+    "reports/sections/verdict.py": (SECTIONS,),
+}
+"""Module -> files below ``tests/`` that test it."""
+
+
+def modules() -> dict[str, Path]:
+    """Every module with the path of the file that would mirror it."""
+    found = {}
+    for package, tests in PACKAGES.items():
+        for path in sorted((ROOT / package).rglob("*.py")):
+            if path.name not in WITHOUT_CODE:
+                folder = path.relative_to(ROOT / package).parent
+                name = path.relative_to(ROOT).as_posix()
+                found[name] = tests / folder / f"test_{path.name}"
+    return found
+
+
+def test_every_module_has_a_test():
+    lost = [name for name, mirror in modules().items() if not mirror.exists()]
+    assert sorted(set(lost) - set(TESTED_BY)) == [], "write its test, or say which file has it"
+
+
+def test_no_line_of_the_table_is_stale():
+    mirrors = modules()
+    assert sorted(set(TESTED_BY) - set(mirrors)) == [], "no such module"
+    assert [name for name in TESTED_BY if mirrors[name].exists()] == [], "mirrored: no line needed"
+    files = {file for row in TESTED_BY.values() for file in row}
+    assert sorted(file for file in files if not (TESTS / file).is_file()) == [], "no such test"
+
+
+def test_folders_of_tests_mirror_those_of_the_packages():
+    with_tests = {path.parent for path in TESTS.rglob("test_*.py")} - {TESTS}
+    mirrored = {mirror.parent for mirror in modules().values()}
+    strange = [
+        folder.relative_to(TESTS).as_posix()
+        for folder in with_tests - mirrored
+        if folder.relative_to(TESTS).parts[0] not in NOT_MIRRORED
+    ]
+    assert strange == []
