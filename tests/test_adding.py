@@ -33,7 +33,7 @@ SAME_BITS = """
 import numpy as np
 from bayesvb.data.sources import InMemorySource
 stored = InMemorySource(tuple(blocks()))
-same = search(model.core, stored, engine, restarts=3, effort=Budget(), streams=Streams(1, 3))
+same = search(model.core, stored, engine, restarts=3, budget=Budget(), streams=Streams(1, 3))
 print(source.n_rows, [block.n_rows for block in source.iterate()])
 print(np.array_equal(same.final.stats.to_vector(), found.final.stats.to_vector()))
 """

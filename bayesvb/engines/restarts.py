@@ -100,20 +100,20 @@ class RestartSearch:
     streams: Streams
     interrupted: bool = False
 
-    def finished(self, number: int, source: AbstractSource, effort: Budget) -> EngineResult[Any]:
+    def finished(self, number: int, source: AbstractSource, budget: Budget) -> EngineResult[Any]:
         """One of the runs, continued on all rows if it went over a sample."""
         run = self.runs[number]
         if number == self.best:
             return self.final
         if run.n_rows == source.n_rows:
             return run.ascent
-        task = _Task(self.engine, source, effort, _branch(self.streams, number))
+        task = _Task(self.engine, source, budget, _branch(self.streams, number))
         return task.on_all_rows(run.model, run.ascent.stats)
 
     def settled(
-        self, numbers: Iterable[int], effort: Budget, progress: ProgressCallback | None = None
+        self, numbers: Iterable[int], budget: Budget, progress: ProgressCallback | None = None
     ) -> RestartSearch:
-        """The search after these runs went on until they meet this effort.
+        """The search after these runs went on until they meet this budget.
 
         Runs over a sample do not: they are finished on all rows.
         """
@@ -123,9 +123,9 @@ class RestartSearch:
         try:
             for number in numbers:
                 before = runs[number].ascent.n_iter
-                budget = replace(effort, progress=_numbered(progress, number, before))
+                watched = replace(budget, progress=_numbered(progress, number, before))
                 streams = _branch(self.streams, number).branch("continued")
-                task = _Task(self.engine, self.screened, budget, streams)
+                task = _Task(self.engine, self.screened, watched, streams)
                 runs[number] = task.continued(runs[number])
                 interrupted = runs[number].ascent.interrupted
                 if interrupted:
@@ -142,7 +142,7 @@ def search(
     engine: AbstractEngine,
     *,
     restarts: int,
-    effort: Budget,
+    budget: Budget,
     streams: Streams,
     rough: bool = False,
     progress: ProgressCallback | None = None,
@@ -163,7 +163,7 @@ def search(
     engine : AbstractEngine
         What runs from every start.
     restarts : int
-    effort : Budget
+    budget : Budget
     streams : Streams
         Of as many restarts.
     rough : bool
@@ -174,14 +174,14 @@ def search(
     if source.n_rows > SCREEN_ROWS:
         sample = source.sample(SCREEN_ROWS // 2, streams.screening())
         screened = InMemorySource.of(sample, workers=source.workers)
-    first = replace(effort, tol=ROUGH * effort.tol) if rough else effort
+    first = replace(budget, tol=ROUGH * budget.tol) if rough else budget
     runs: list[Restart] = []
     initialisations = _initialisations(model, restarts)
     try:
         for number, initialisation in enumerate(initialisations):
             start = initialisation.partition(screened, streams.start(number))
-            budget = replace(first, progress=_numbered(progress, number))
-            task = _Task(engine, screened, budget, _branch(streams, number))
+            watched = replace(first, progress=_numbered(progress, number))
+            task = _Task(engine, screened, watched, _branch(streams, number))
             runs.append(task.run(initialisation, start))
             if runs[-1].ascent.interrupted:
                 break
@@ -192,9 +192,9 @@ def search(
     best = int(np.argmax([run.score for run in runs]))
     final = runs[best].ascent
     if screened is not source:
-        passes = 1 if interrupted else effort.max_iter
-        budget = replace(effort, max_iter=passes, progress=_numbered(progress, restarts))
-        task = _Task(engine, source, budget, _branch(streams, best))
+        passes = 1 if interrupted else budget.max_iter
+        watched = replace(budget, max_iter=passes, progress=_numbered(progress, restarts))
+        task = _Task(engine, source, watched, _branch(streams, best))
         final = task.on_all_rows(runs[best].model, final.stats)
     interrupted = interrupted or final.interrupted
     return RestartSearch(tuple(runs), best, final, screened, engine, streams, interrupted)

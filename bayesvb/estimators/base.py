@@ -110,9 +110,9 @@ class AbstractEstimator(AbstractPublicModel):
         check_positive("tol", tol)
         if n_jobs is not None:
             check_count("n_jobs", n_jobs)
-        seed, effort = fresh_seed(seed), Budget(float(tol), max_iter, n_draws=draws)
+        seed, budget = fresh_seed(seed), Budget(float(tol), max_iter, n_draws=draws)
         began = time.perf_counter()
-        request = FitRequest(combine, draws, covariance, effort, seed, began, progress, method)
+        request = FitRequest(combine, draws, covariance, budget, seed, began, progress, method)
         streams = Streams(seed, restarts)
         source = replace(self.source, workers=n_jobs or processors())
         found = search(
@@ -120,7 +120,7 @@ class AbstractEstimator(AbstractPublicModel):
             source,
             ENGINES[method],
             restarts=restarts,
-            effort=effort,
+            budget=budget,
             streams=streams,
             rough=request.rough,
             progress=progress,

@@ -48,7 +48,7 @@ class FitRequest:
     combine : {"best", "stack", "average"}
     n_draws : int
     covariance : {"linear-response", "mean-field"}
-    effort : Budget
+    budget : Budget
     seed : int
     began : float
         When the work began, by ``time.perf_counter``.
@@ -61,7 +61,7 @@ class FitRequest:
     combine: str
     n_draws: int
     covariance: str
-    effort: Budget
+    budget: Budget
     seed: int
     began: float
     progress: ProgressCallback | None = None
@@ -93,16 +93,16 @@ def fitted(
     if "elpd_per_row" in columns:
         columns["elpd_per_row"] -= model.log_jacobian
     if request.rough:
-        found = found.settled(weights, request.effort, request.progress)
+        found = found.settled(weights, request.budget, request.progress)
     numbers = sorted(weights, key=lambda number: -weights[number])
     members: list[Member] = []
     ascents: list[EngineResult[Any]] = []
     for number in numbers:
-        labelled = _labelled(model, found, number, source, request.effort, members)
+        labelled = _labelled(model, found, number, source, request.budget, members)
         ascents.append(labelled.ascent)
         one = _one(model, found, labelled, request, streams.draws())
         members.append(Member(number + 1, weights[number], one))
-    warn_if_unfinished(ascents, request.effort.max_iter, interrupted=found.interrupted)
+    warn_if_unfinished(ascents, request.budget.max_iter, interrupted=found.interrupted)
     table = members[0].fit.restarts.assign(**columns)
     finished = [
         replace(member, fit=_responding(member.fit, source, request, streams, table))
@@ -175,14 +175,14 @@ def _labelled(
     found: RestartSearch,
     number: int,
     source: AbstractSource,
-    effort: Budget,
+    budget: Budget,
     others: list[Member],
 ) -> _Labelled:
     """Components of the first member by the model's rule, of others by their likeness to it.
 
     Draws of an engine keep the components that they have.
     """
-    ascent = found.finished(number, source, effort)
+    ascent = found.finished(number, source, budget)
     core, stats, order = model.ordered(found.runs[number].model, ascent.stats)
     if ascent.draws is not None:
         whole = tuple(range(len(order)))

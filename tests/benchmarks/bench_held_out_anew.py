@@ -83,7 +83,7 @@ def records(train: pd.DataFrame, test: pd.DataFrame, seed: int, experts: int) ->
         model.source,
         Cavi(),
         restarts=STARTS,
-        effort=Budget(),
+        budget=Budget(),
         streams=streams,
         rough=True,
     )

@@ -121,13 +121,13 @@ def judged(fit: Fit, test: pd.DataFrame) -> dict[str, float]:
 
 def both(model: bvb.ConditionalMixtureNetwork, seed: int) -> tuple[Fit, Fit]:
     """Average and stack of the same ascents, which ``model.fit`` would make twice."""
-    effort, streams = Budget(), Streams(seed, STARTS)
+    budget, streams = Budget(), Streams(seed, STARTS)
     found = search(
         model.core,
         model.source,
         Cavi(),
         restarts=STARTS,
-        effort=effort,
+        budget=budget,
         streams=streams,
         rough=True,
     )
@@ -136,7 +136,7 @@ def both(model: bvb.ConditionalMixtureNetwork, seed: int) -> tuple[Fit, Fit]:
             model,
             found,
             model.source,
-            FitRequest(combine, 250, "mean-field", effort, seed, time.perf_counter()),
+            FitRequest(combine, 250, "mean-field", budget, seed, time.perf_counter()),
             streams,
         )
         for combine in ("average", "stack")

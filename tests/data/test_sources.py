@@ -377,7 +377,7 @@ def test_restarts_screening_and_intervals_have_the_same_bits_over_any_kind_of_so
     monkeypatch.setattr(linear_response, "SCREEN_ROWS", 100)
     core, *sources = density
     found = [
-        search(core, source, Cavi(), restarts=3, effort=Budget(), streams=Streams(4, 3))
+        search(core, source, Cavi(), restarts=3, budget=Budget(), streams=Streams(4, 3))
         for source in sources
     ]
     assert [run.n_rows for run in found[1].runs] == 3 * [50]

@@ -24,13 +24,13 @@ def model(data, **options):
     return bvb.DensityRegression(FORMULA, data, **{"n_components": 2, **options})
 
 
-def searched(fitted, restarts, *, seed=1, progress=None, source=None, rough=False, **effort):
+def searched(fitted, restarts, *, seed=1, progress=None, source=None, rough=False, **budget):
     return search(
         fitted.core,
         source or fitted.source,
         Cavi(),
         restarts=restarts,
-        effort=Budget(**effort),
+        budget=Budget(**budget),
         streams=Streams(seed, restarts),
         rough=rough,
         progress=progress,

@@ -314,7 +314,7 @@ def test_every_run_keeps_the_model_that_it_fitted(wave):
         model.source,
         ENGINES["cavi"],
         restarts=2,
-        effort=Budget(),
+        budget=Budget(),
         streams=Streams(1, 2),
     )
     assert [type(run.model) for run in found.runs] == [type(model.core)] * 2
