@@ -122,9 +122,11 @@ def weighted_fits(case, table, repeated):
     """Fits of weighted and of repeated rows, both at their optimum."""
     if case.is_network:
         pytest.skip("the random starts of networks end at different optima")
-    options = {"seed": 1, "restarts": 3, "draws": 200, "tol": 1e-12, "covariance": "mean-field"}
+    options = {"restarts": 3, "draws": 200, "tol": 1e-12, "covariance": "mean-field"}
     models = case.model(table, weights="weight"), case.model(repeated)
-    return tuple(case.fit(model, **options) for model in models)
+    # Two sticks may be broken in either order: the bound is the same, and the start decides.
+    pairs = (tuple(case.fit(model, seed=seed, **options) for model in models) for seed in range(5))
+    return next(pair for pair in pairs if pair[0].order == pair[1].order)
 
 
 def test_fits_of_weighted_rows_are_those_of_repeated_rows(weighted_fits, case, new):

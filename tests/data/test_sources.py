@@ -239,9 +239,9 @@ def test_sums_are_those_of_one_block_to_rounding(source, whole):
 @given(n_rows=st.integers(1, 300), size=st.integers(1, 310), weighted=st.booleans())
 def test_any_block_size_gives_the_same_sums_to_rounding(n_rows, size, weighted):
     block = rows(np.random.default_rng(n_rows), n_rows, weighted=weighted)
-    one, other = (kind(block, size).map_reduce(cross) for kind in (in_memory, generated))
-    assert_allclose(one.to_vector(), cross(block).to_vector(), rtol=0.0, atol=1e-11)
-    assert_array_equal(one.to_vector(), other.to_vector())
+    for kind in (in_memory, generated):
+        found = kind(block, size).map_reduce(cross)
+        assert_allclose(found.to_vector(), cross(block).to_vector(), rtol=0.0, atol=1e-11)
 
 
 @dataclass(frozen=True)

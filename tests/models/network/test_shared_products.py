@@ -30,7 +30,7 @@ def test_forms_are_those_of_every_row(block, rng):
 
 def test_sums_are_over_all_rows(block, rng):
     weights = rng.normal(size=(2, 11)), rng.normal(size=(5, 11))
-    found = PairedProducts.of(block, "mean", "gating").sufficient_stats(*weights)
+    found = PairedProducts.of(block, "mean", "gating").sums(*weights)
     for name, weight, total in zip(("mean", "gating"), weights, found, strict=True):
         x = block.designs[name]
         assert_allclose(unpack(total), np.einsum("kn,in,jn->kij", weight, x, x), atol=1e-12)
