@@ -1,12 +1,15 @@
 """What all tests share: the import path, a random generator, a quiet plotting backend."""
 
+import inspect
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import CliRunner, Result
 from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -26,6 +29,16 @@ settings.load_profile("ci" if os.environ.get("CI") else "local")
 @pytest.fixture(scope="session")
 def root() -> Path:
     return ROOT
+
+
+@pytest.fixture
+def command() -> Callable[..., Result]:
+    """Runs ``bayesvb`` with these words. Click 8.1 joins errors to output unless told not to."""
+    from bayesvb.cli.main import main
+
+    apart = "mix_stderr" in inspect.signature(CliRunner).parameters
+    runner = CliRunner(mix_stderr=False) if apart else CliRunner()
+    return lambda *words: runner.invoke(main, [str(word) for word in words])
 
 
 @pytest.fixture

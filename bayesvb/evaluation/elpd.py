@@ -175,10 +175,12 @@ def compare(results: Mapping[str, object]) -> pd.DataFrame:
     order = sorted(elpds, key=lambda name: -elpds[name].elpd)
     ranked = {name: elpds[name] for name in order}
     weights = elpds[order[0]].weights
-    if weights is None:
+    if weights is None and len(order) > 1:  # ArviZ below 0.20 refuses a table of one
         table = _az_compare(ranked).loc[order]
     else:
-        table = weighted_table({name: one.pointwise for name, one in ranked.items()}, weights)
+        pointwise = {name: one.pointwise for name, one in ranked.items()}
+        each = np.ones(len(elpds[order[0]].pointwise)) if weights is None else weights
+        table = weighted_table(pointwise, each)
     columns = {
         "rank": range(len(order)),
         "elpd": [elpds[name].elpd for name in order],

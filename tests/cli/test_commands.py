@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
 import bayesvb as bvb
 from bayesvb.cli.main import main
@@ -27,14 +26,10 @@ QUICK = ["--components", "2", "--restarts", "1", "--seed", "1"]
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch):
+def run(tmp_path, monkeypatch, command):
     """Result of a command in an empty folder."""
     monkeypatch.chdir(tmp_path)
-
-    def invoke(*words):
-        return CliRunner().invoke(main, [str(word) for word in words])
-
-    return invoke
+    return command
 
 
 def succeeded(result):
@@ -254,7 +249,7 @@ def test_a_damaged_or_unknown_file_ends_with_one_message(run):
 
 def test_predictions_on_stdout_are_those_of_python(run, saved, fitted, mcycle):
     result = succeeded(run("predict", saved, "mcycle", "--kind", "quantile", "--q", "0.05,0.5"))
-    found = pd.read_csv(StringIO(result.stdout))
+    found = pd.read_csv(StringIO(result.stdout), float_precision="round_trip")
     expected = fitted.predict(mcycle, kind="quantile", q=[0.05, 0.5])
     assert found.columns.tolist() == ["0.05", "0.5"]
     np.testing.assert_array_equal(found.to_numpy(), expected.to_numpy())
@@ -320,9 +315,9 @@ def test_version(run):
     assert succeeded(run("--version")).stdout == f"bayesvb, version {bvb.__version__}\n"
 
 
-@pytest.mark.parametrize("command", [[], *([name] for name in main.commands)])
-def test_every_command_explains_itself(run, command):
-    assert succeeded(run(*command, "--help")).stdout.startswith("Usage: ")
+@pytest.mark.parametrize("words", [[], *([name] for name in main.commands)])
+def test_every_command_explains_itself(run, words):
+    assert succeeded(run(*words, "--help")).stdout.startswith("Usage: ")
 
 
 # As programs

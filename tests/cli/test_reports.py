@@ -3,19 +3,18 @@
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 import bayesvb as bvb
-from bayesvb.cli.main import DEMO_PAGE, main
+from bayesvb.cli.main import DEMO_PAGE
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch):
+def run(tmp_path, monkeypatch, command):
     """Output of a command that succeeds, in an empty folder."""
     monkeypatch.chdir(tmp_path)
 
     def invoke(*words):
-        result = CliRunner().invoke(main, [str(word) for word in words])
+        result = command(*words)
         assert result.exception is None, (result.output, result.exception)
         return result.stdout
 

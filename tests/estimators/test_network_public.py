@@ -6,11 +6,9 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 from numpy.testing import assert_allclose, assert_array_equal
 
 import bayesvb as bvb
-from bayesvb.cli.main import main
 from bayesvb.errors import ConvergenceWarning, DataError, DesignWarning, FormulaError, PriorError
 
 FEW = {"restarts": 2, "draws": 60, "seed": 1, "max_iter": 60}
@@ -248,11 +246,11 @@ def test_every_latent_posterior_is_ordered_and_loaded(flowers, covariance, poste
     assert (np.diff(shares) < 0.01).all()
 
 
-def test_the_command_line_predicts_probabilities(fit, flowers, tmp_path, monkeypatch):
+def test_the_command_line_predicts_probabilities(fit, flowers, tmp_path, monkeypatch, command):
     monkeypatch.chdir(tmp_path)
     fit.save("a.nc")
     flowers.to_csv("new.csv", index=False)
-    done = CliRunner().invoke(main, ["predict", "a.nc", "new.csv", "--kind", "probability"])
+    done = command("predict", "a.nc", "new.csv", "--kind", "probability")
     assert done.exit_code == 0, done.output
     assert done.output.splitlines()[0] == "setosa,versicolor,virginica"
     assert len(done.output.splitlines()) == 51

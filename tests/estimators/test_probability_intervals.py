@@ -5,11 +5,9 @@ import io
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 from numpy.testing import assert_allclose, assert_array_equal
 
 import bayesvb as bvb
-from bayesvb.cli.main import main
 from bayesvb.errors import DataError
 from bayesvb.models.ensemble import MEMBER, thinned
 
@@ -103,12 +101,11 @@ def test_fewer_draws_keep_the_share_of_every_member():
     assert_array_equal(thinned({"a": np.arange(7.0)}, 7)["a"], np.arange(7.0))
 
 
-def test_the_command_line_writes_intervals(found, class_fit, flowers, tmp_path):
+def test_the_command_line_writes_intervals(found, class_fit, flowers, tmp_path, command):
     path, rows = tmp_path / "a.nc", tmp_path / "new.csv"
     class_fit.save(path)
     flowers.to_csv(rows, index=False)
-    command = ["predict", str(path), str(rows), "--kind", "probability", "--prob", "0.9"]
-    done = CliRunner().invoke(main, command)
+    done = command("predict", path, rows, "--kind", "probability", "--prob", "0.9")
     assert done.exit_code == 0, done.output
     written = pd.read_csv(io.StringIO(done.output))
     assert written.columns.tolist()[:4] == [
