@@ -12,8 +12,16 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from bayesvb.numerics.medians import median
+
 INTERCEPT = "Intercept"
 """Name of the intercept's column."""
+
+NORMAL_MAD = 1.482602218505602
+"""Standard deviation of a normal distribution over its median absolute deviation."""
+
+ROUNDING = 1e-12
+"""Spread relative to the size of the values that may be rounding of equal ones."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +70,25 @@ class Scaling:
     ) -> Scaling:
         """Scaling of responses; centred only if an intercept can take the shift."""
         centre, scale = moments(matrix, weight, centred=centred)
+        if not active:
+            centre, scale = np.zeros_like(centre), np.ones_like(scale)
+        return cls(centre, scale, None)
+
+    @classmethod
+    def of_response_by_medians(
+        cls,
+        matrix: Float[np.ndarray, "rows responses"],
+        *,
+        centred: bool,
+        weight: Float[np.ndarray, " rows"] | None = None,
+        active: bool = True,
+    ) -> Scaling:
+        """Scaling of responses that gross errors do not move, as they move ``of_response``.
+
+        Median and median absolute deviation, times 1.4826 so that it is the standard deviation of
+        normal responses; see ``median_moments``.
+        """
+        centre, scale = median_moments(matrix, weight, centred=centred)
         if not active:
             centre, scale = np.zeros_like(centre), np.ones_like(scale)
         return cls(centre, scale, None)
@@ -163,8 +190,38 @@ def moments(
         values -= middle
         centre[column] = middle * largest
         spread[column] = largest * np.sqrt(_weighted(values, weight) @ values / total)
-    flat = spread <= 1e-12 * size
+    flat = spread <= ROUNDING * size
     return centre, np.where(flat, 1.0, spread)
+
+
+def median_moments(
+    matrix: Float[np.ndarray, "rows columns"],
+    weight: Float[np.ndarray, " rows"] | None = None,
+    *,
+    centred: bool,
+) -> tuple[Float[np.ndarray, " columns"], Float[np.ndarray, " columns"]]:
+    """Medians, and median absolute deviations from them times 1.4826; from zero if not ``centred``.
+
+    A row of weight w enters as w rows would. Up to half of the rows may be anything. The price is
+    that more than half of the rows with one value have no median deviation: such a column has
+    the scale of ``moments``, which outliers inflate.
+
+    References
+    ----------
+    Hampel (1974), The influence curve and its role in robust estimation,
+    doi:10.1080/01621459.1974.10482962, section 5.
+    """
+    if weight is not None:
+        matrix, weight = matrix[weight > 0.0], weight[weight > 0.0]
+    spread = moments(matrix, weight, centred=centred)[1]
+    centre = np.zeros(matrix.shape[1])
+    for column, values in enumerate(matrix.T):
+        if centred:
+            centre[column] = median(values, weight)
+        deviation = median(np.abs(values - centre[column]), weight)
+        if deviation > ROUNDING * abs(centre[column]):
+            spread[column] = NORMAL_MAD * deviation
+    return centre, spread
 
 
 def _weighted(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,9 @@ from jaxtyping import Float
 from bayesvb.data.blocks import BLOCK_ROWS, Block
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.sources import InMemorySource
+
+ResponseScaling = Callable[..., Scaling]
+"""What finds the scaling of responses: called as ``Scaling.of_response`` is."""
 
 
 @dataclass(frozen=True)
@@ -29,20 +32,15 @@ class Scales:
         *,
         weight: Float[np.ndarray, " rows"] | None = None,
         active: bool,
-        response_active: bool = True,
+        response_scaling: ResponseScaling = Scaling.of_response,
     ) -> Scales:
-        """Scales of the training data; of the response only if it is to be standardised too."""
+        """Scales of the training data, that of the response as this function finds it."""
         parts = {
             name: Scaling.of(matrix, terms[name], weight=weight, active=active)
             for name, matrix in matrices.items()
         }
         centred = parts["mean"].intercept is not None
-        return cls(
-            parts,
-            Scaling.of_response(
-                response, centred=centred, weight=weight, active=active and response_active
-            ),
-        )
+        return cls(parts, response_scaling(response, centred=centred, weight=weight, active=active))
 
     def block(
         self,

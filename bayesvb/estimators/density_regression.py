@@ -142,7 +142,7 @@ class DensityRegression(AbstractGatedMixture):
             response,
             weight=weight,
             active=priors.standardize,
-            response_active=experts.standardises_response,
+            response_scaling=experts.response_scaling,
         )
         source = source_of(scales, design.matrices, response, weight)
         self._keep(parsed, design, int(n_components), gate, family, priors, weight, scales, source)
@@ -180,6 +180,13 @@ class DensityRegression(AbstractGatedMixture):
     def likelihood_name(self) -> str:
         """Name of the mixture, in the middle of a sentence."""
         return self._experts.words
+
+    @property
+    def scale_words(self) -> str:
+        """As the experts say it; without an intercept, that nothing is shifted."""
+        shifted = self.scales.parts["mean"].intercept is not None
+        own = "" if shifted else " (deviations from zero: without an intercept nothing is shifted)"
+        return self._experts.scale_words + own
 
     @property
     def title(self) -> str:
@@ -321,6 +328,7 @@ def experts_of(family: str, priors: Priors, design: Design) -> AbstractRegressio
         noise_shape=float(priors.noise_shape),
         noise_rate=float(priors.noise_rate),
         dof=priors.dof,
+        standardised=priors.standardize,
     )
     return EXPERTS[family](prior)
 

@@ -16,7 +16,8 @@ class Priors:
     r"""Prior of a mixture of linear experts with a covariate-dependent gate.
 
     All numbers refer to a response and to design columns with mean zero and standard deviation
-    one; ``model.prior_table()`` shows what they mean in the units of the data. The defaults are
+    one (``family="student"`` takes medians of the response for that, which outliers do not move);
+    ``model.prior_table()`` shows what they mean in the units of the data. The defaults are
     weakly informative: an expert whose noise is 20 times smaller than the spread of the response
     keeps it within 10 % with 100 rows, and a slope of 5 standard deviations per standard deviation
     is kept within 1 %.

@@ -6,16 +6,32 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.optimize import brentq
-from scipy.special import digamma, gammaln, polygamma
+from scipy.special import digamma, polygamma
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.scaling import Scaling
-from bayesvb.data.statistics import SufficientStats
 from bayesvb.distributions.drawn_student_mixture import DrawnStudentMixture
 from bayesvb.distributions.student_mixture import StudentMixture
 from bayesvb.errors import PriorError
-from bayesvb.experts.linear import LinearCoordinates, LinearExperts
+from bayesvb.experts.degrees_of_freedom import (
+    DOF_RANGE,
+    FIRST_DOF,
+    PRIOR_RATE,
+    PRIOR_SHAPE,
+    gamma_shape,
+    learned_dof,
+    log_peak,
+    log_prior,
+)
+from bayesvb.experts.linear import LinearExperts
+from bayesvb.experts.linear_student_posterior import (
+    StudentCoordinates,
+    StudentLocalPosterior,
+    StudentPosterior,
+    StudentStats,
+    by_expert,
+    by_regression,
+)
 from bayesvb.experts.regression import (
     SIGMA,
     AbstractRegressionExperts,
@@ -25,153 +41,15 @@ from bayesvb.experts.regression import (
     located,
     noise_parameter,
 )
-from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.numerics.linalg import products, quadratic_weights, unpack
-from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
-from bayesvb.variational.local import AbstractLocalPosterior, Draws
+from bayesvb.variational.local import Draws
 
-PRIOR_SHAPE, PRIOR_RATE = 2.0, 0.1
-"""Gamma prior of learned degrees of freedom, mean 20: Juarez, Steel (2010), section 2."""
-
-FIRST_DOF = 4.0
-"""Learned degrees of freedom set out from here: from large ones they come down slowly."""
-
-DOF_RANGE = (0.05, 1e4)
-"""Learned degrees of freedom stay inside; the prior alone keeps them from both ends. Below the
-lower end draws of a response are beyond the largest float."""
-
+REACH = 4.0
+"""Scales from the middle of the response at which a row begins to count less in first sums."""
 
 FARTHEST = 1e150
 """Drawn noise is at most so many scales: the square of a larger number overflows."""
-
-
-@dataclass(frozen=True)
-class StudentStats(SufficientStats):
-    """Sums over rows, per expert and response, weighted by the expected precision of each row.
-
-    Attributes
-    ----------
-    weight : ndarray, shape (experts,)
-        Sum of the responsibilities.
-    xx : ndarray, shape (experts, responses, pairs)
-        Sum of ``u_i x x'``, packed.
-    xy : ndarray, shape (experts, responses, terms)
-    yy : ndarray, shape (experts, responses)
-    tail : ndarray, shape (experts, responses)
-        Sum of ``E[log u_i] - E[u_i]``: what the degrees of freedom are learned from.
-    """
-
-    weight: Float[np.ndarray, " experts"]
-    xx: Float[np.ndarray, "experts responses pairs"]
-    xy: Float[np.ndarray, "experts responses terms"]
-    yy: Float[np.ndarray, "experts responses"]
-    tail: Float[np.ndarray, "experts responses"]
-
-    @classmethod
-    def of_rows(
-        cls,
-        responsibilities: Float[np.ndarray, "experts rows"],
-        block: Block,
-        scale: Float[np.ndarray, "experts responses rows"] | None,
-        tail: Float[np.ndarray, "experts responses rows"] | float,
-    ) -> StudentStats:
-        """Sums for expected precisions ``scale`` of the rows; ones if there are none yet."""
-        design, response = block.designs["mean"], block.response
-        each = np.broadcast_to(responsibilities[:, None], (len(responsibilities), *response.shape))
-        weighted = each if scale is None else each * scale
-        return cls(
-            weight=responsibilities.sum(axis=1),
-            xx=weighted @ products(design).T,
-            xy=(weighted * response) @ design.T,
-            yy=(weighted * response * response).sum(axis=2),
-            tail=(each * tail).sum(axis=2),
-        )
-
-
-@dataclass(frozen=True)
-class StudentPosterior:
-    """Regressions of every expert and response, and the degrees of freedom of every response.
-
-    Attributes
-    ----------
-    linear : MatrixNormalGamma
-        Batch of experts times responses, each with one response.
-    dof : ndarray, shape (responses,)
-        One value: fixed, or where the bound plus its log prior is largest.
-    """
-
-    linear: MatrixNormalGamma
-    dof: Float[np.ndarray, " responses"]
-
-
-@dataclass(frozen=True)
-class StudentLocalPosterior(AbstractLocalPosterior):
-    """Expected log likelihood of these rows, and the expected precision of each.
-
-    Attributes
-    ----------
-    expected_log_density : ndarray, shape (experts, rows)
-    scale, tail : ndarray, shape (experts, responses, rows)
-        ``E[u]`` and ``E[log u] - E[u]`` given the expert.
-    block : Block
-    """
-
-    expected_log_density: Float[np.ndarray, "experts rows"]
-    scale: Float[np.ndarray, "experts responses rows"]
-    tail: Float[np.ndarray, "experts responses rows"]
-    block: Block
-
-    def sufficient_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> StudentStats:
-        """Sums weighted by the responsibilities and the expected precisions."""
-        return StudentStats.of_rows(responsibilities, self.block, self.scale, self.tail)
-
-
-@dataclass(frozen=True)
-class StudentCoordinates(AbstractCoordinates):
-    """Coordinates of coefficients and precisions; the degrees of freedom answer, and have none.
-
-    They enter the sums' expectations, so that intervals of coefficients and noise hold what is
-    not known of them.
-    """
-
-    posterior: StudentPosterior
-
-    @property
-    def linear(self) -> LinearCoordinates:
-        """Those of every expert and response by itself."""
-        return LinearCoordinates(self.posterior.linear)
-
-    @property
-    def n_experts(self) -> int:
-        """Number of experts."""
-        return len(self.posterior.linear.mean) // len(self.posterior.dof)
-
-    def expectations(self) -> Float[np.ndarray, " entries"]:
-        """Those of ``LinearCoordinates``; ``A(nu)`` joins the weights, ``nu / 2`` is of tails."""
-        dof, each = self.posterior.dof, self.linear.expectations()
-        n_each = len(self.posterior.linear.mean)
-        weight = each[:n_each].reshape(self.n_experts, len(dof)) + _log_partition(dof)
-        tail = np.tile(0.5 * dof, self.n_experts)
-        return np.concatenate([weight.sum(axis=1), each[n_each:], tail])
-
-    def perturbations(self) -> Float[np.ndarray, "coordinates entries"]:
-        """Those of ``LinearCoordinates``; they leave weights and tails as they are."""
-        n_each = len(self.posterior.linear.mean)
-        each = self.linear.perturbations()[:, n_each:]
-        return np.pad(each, [(0, 0), (self.n_experts, n_each)])
-
-    def standard(self, draws: Draws) -> Float[np.ndarray, "draws coordinates"]:
-        """Coordinates of coefficients and precisions."""
-        return self.linear.standard(_each(draws))
-
-    def parameters(self, standard: Float[np.ndarray, "draws coordinates"]) -> Draws:
-        """Coefficients and precisions at these coordinates."""
-        return _named(self.linear.parameters(standard), self.posterior.dof)
-
-    def log_volume(self, draws: Draws) -> Float[np.ndarray, " draws"]:
-        """That of ``LinearCoordinates``."""
-        return self.linear.log_volume(_each(draws))
 
 
 @dataclass(frozen=True)
@@ -201,9 +79,30 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
 
     words = "mixture of Student-t linear experts"
     formula = "student"
+    scale_words = (
+        "columns with mean 0 and standard deviation 1 and a response with median 0 and median "
+        "absolute deviation 0.67, that of a standard normal"
+    )
 
     prior: StudentPosterior
     learns_dof: bool
+    standardised: bool = True
+
+    @staticmethod
+    def response_scaling(
+        response: Float[np.ndarray, "rows responses"],
+        *,
+        centred: bool,
+        weight: Float[np.ndarray, " rows"] | None = None,
+        active: bool = True,
+    ) -> Scaling:
+        """By medians: gross errors would move mean and standard deviation, and with them the prior.
+
+        Where more than half of the rows have one value, the scale is the standard deviation.
+        """
+        return Scaling.of_response_by_medians(
+            response, centred=centred, weight=weight, active=active
+        )
 
     @classmethod
     def from_prior(cls, prior: RegressionPrior) -> StudentExperts:
@@ -227,7 +126,7 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
             )
         linear = LinearExperts.from_prior(replace(prior, n_responses=1)).prior
         dof = np.full(prior.n_responses, float(prior.dof or FIRST_DOF))
-        return cls(StudentPosterior(linear, dof), learns_dof=prior.dof is None)
+        return cls(StudentPosterior(linear, dof), prior.dof is None, prior.standardised)
 
     def local(self, posterior: StudentPosterior, block: Block) -> StudentLocalPosterior:
         """Expected log likelihood, with the precision of every row at its optimum."""
@@ -240,7 +139,7 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
         spread = quadratic_weights(linear.covariance) @ products(design)
         distance += spread.reshape(distance.shape)
         scale = (dof + 1.0) / (dof + distance)
-        constant = 0.5 * linear.expected_log_precision.reshape(-1, n_responses) + _constant(dof.T)
+        constant = 0.5 * linear.expected_log_precision.reshape(-1, n_responses) + log_peak(dof.T)
         kernel = 0.5 * (dof + 1.0) * np.log1p(distance / dof)
         terms = constant.sum(axis=1)[:, None] - kernel.sum(axis=1)
         log_scale = digamma(0.5 * (dof + 1.0)) - np.log(0.5 * (dof + distance))
@@ -249,9 +148,16 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
     def partition_stats(
         self, responsibilities: Float[np.ndarray, "experts rows"], block: Block
     ) -> StudentStats:
-        """Sums of rows that all count alike; their tails are those of ``FIRST_DOF``."""
+        """Sums of rows that count alike, but for gross errors; tails are those of ``FIRST_DOF``.
+
+        A row ``d > REACH`` scales from the middle counts ``REACH / d``, as of Huber's estimate:
+        gross errors would otherwise make the first noise so large that no row is far out, and a
+        fit stays there. If the response is not standardised, nothing tells them from the others.
+        """
         tail = digamma(0.5 * FIRST_DOF) - np.log(0.5 * FIRST_DOF) - 1.0
-        return StudentStats.of_rows(responsibilities, block, None, tail)
+        distance = np.maximum(np.abs(block.response), REACH)
+        near = REACH / distance if self.standardised else np.ones_like(distance)
+        return StudentStats.of_rows(responsibilities, block, near, tail)
 
     def update(self, stats: StudentStats) -> StudentPosterior:
         """Exact coordinate update of every expert, and of the degrees of freedom."""
@@ -271,7 +177,7 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
     def kl(self, posterior: StudentPosterior) -> float:
         """``KL(posterior || prior)`` of the regressions, less the log prior of learned dof."""
         divergence = posterior.linear.kl(self.prior.linear)
-        return divergence - (_log_prior(posterior.dof) if self.learns_dof else 0.0)
+        return divergence - (log_prior(posterior.dof) if self.learns_dof else 0.0)
 
     def coordinates(self, posterior: StudentPosterior) -> StudentCoordinates:
         """Standard coordinates of coefficients and precisions."""
@@ -293,7 +199,7 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
         own = np.arange(response, len(linear.mean), len(posterior.dof))
         design, shape = block.designs["mean"], linear.shape[own]
         spread = quadratic_weights(linear.covariance[own]) @ products(design)
-        joint = _gamma_shape(polygamma(1, 0.5 * dof) + polygamma(1, shape))
+        joint = gamma_shape(polygamma(1, 0.5 * dof) + polygamma(1, shape))
         log_mean = digamma(0.5 * dof) - np.log(0.5 * dof) + linear.expected_log_precision[own, 0]
         square = np.exp(digamma(joint) - log_mean) / joint
         scale = np.sqrt(square[:, None] * (1.0 + dof / (dof + 1.0) * spread))
@@ -302,7 +208,7 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
     def draws(self, posterior: StudentPosterior, n: int, rng: np.random.Generator) -> Draws:
         """``coefficients`` (draws, experts, responses, terms), ``precision`` and ``dof``."""
         coefficients, precision = posterior.linear.draws(n, rng)
-        return _named({"coefficients": coefficients, "precision": precision}, posterior.dof)
+        return by_expert({"coefficients": coefficients, "precision": precision}, posterior.dof)
 
     def prior_draws(self, n: int, n_components: int, rng: np.random.Generator) -> Draws:
         """Experts alike and independent, and degrees of freedom that they share."""
@@ -321,7 +227,7 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
     def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
         """Log likelihood of each row under each drawn expert."""
         precision, dof, design = draws["precision"], draws["dof"], block.designs["mean"]
-        constant = (0.5 * np.log(precision) + _constant(dof)).sum(axis=-1)
+        constant = (0.5 * np.log(precision) + log_peak(dof)).sum(axis=-1)
         total = np.repeat(constant[:, :, None], block.n_rows, axis=2)
         for i, observed in enumerate(block.response):
             residual = draws["coefficients"][:, :, i] @ design
@@ -353,7 +259,7 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
         self, posterior: StudentPosterior | None, draws: Draws
     ) -> Float[np.ndarray, " draws"]:
         """Log density of each draw given the degrees of freedom."""
-        factor, each = (posterior or self.prior).linear, _each(draws)
+        factor, each = (posterior or self.prior).linear, by_regression(draws)
         density = factor.log_density(each["coefficients"], each["precision"])
         return np.asarray(density.sum(axis=(1, 2)))
 
@@ -422,73 +328,3 @@ NU = ParameterText(
     heading="Degrees of freedom",
     caption="Degrees of freedom of the noise, the same for all components",
 )
-
-
-def learned_dof(total: float, tail: float) -> float:
-    """Where ``N A(nu) + nu T / 2 + log p(nu)`` is largest; it is concave.
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        The sums are of no rows: ``E[log u] - E[u]`` is at most -1.
-    """
-    if not (total >= 0.0 and np.isfinite(tail)):
-        raise np.linalg.LinAlgError("tails are of no rows")
-
-    def slope(dof: float) -> float:
-        own = 0.5 * total * (np.log(0.5 * dof) + 1.0 - digamma(0.5 * dof))
-        return float(own + 0.5 * tail + (PRIOR_SHAPE - 1.0) / dof - PRIOR_RATE)
-
-    low, high = DOF_RANGE
-    if slope(low) <= 0.0:
-        return low
-    return high if slope(high) >= 0.0 else float(brentq(slope, low, high, xtol=1e-12, rtol=1e-14))
-
-
-def _log_partition(dof: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
-    """``A(nu) = nu / 2 log(nu / 2) - log Gamma(nu / 2)``, with which every row enters."""
-    return np.asarray(0.5 * dof * np.log(0.5 * dof) - gammaln(0.5 * dof))
-
-
-def _constant(dof: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
-    """Log density of the standard Student t at zero."""
-    return np.asarray(gammaln(0.5 * (dof + 1.0)) - gammaln(0.5 * dof) - 0.5 * np.log(np.pi * dof))
-
-
-def _log_prior(dof: Float[np.ndarray, " responses"]) -> float:
-    """Log density of the gamma prior."""
-    constant = PRIOR_SHAPE * np.log(PRIOR_RATE) - gammaln(PRIOR_SHAPE)
-    return float((constant + (PRIOR_SHAPE - 1.0) * np.log(dof) - PRIOR_RATE * dof).sum())
-
-
-def _gamma_shape(variance: Float[np.ndarray, " experts"]) -> Float[np.ndarray, " experts"]:
-    """Shape of a gamma distribution whose logarithm has this variance (Newton on the trigamma).
-
-    The trigamma function is convex, and above ``1 / a + 1 / (2 a^2)``: Newton's steps from where
-    that is the variance only go up.
-    """
-    shape = (1.0 + np.sqrt(1.0 + 2.0 * variance)) / (2.0 * variance)
-    for _ in range(20):
-        shape = shape - (polygamma(1, shape) - variance) / polygamma(2, shape)
-    return np.asarray(shape)
-
-
-def _each(draws: Draws) -> Draws:
-    """Draws of every expert and response as those of so many experts with one response."""
-    n_draws = len(draws["precision"])
-    n_terms = draws["coefficients"].shape[-1]
-    return {
-        "coefficients": draws["coefficients"].reshape(n_draws, -1, 1, n_terms),
-        "precision": draws["precision"].reshape(n_draws, -1, 1),
-    }
-
-
-def _named(each: Draws, dof: Float[np.ndarray, " responses"]) -> Draws:
-    """Draws by expert and response, with their degrees of freedom."""
-    n_draws, n_terms = len(each["precision"]), each["coefficients"].shape[-1]
-    precision = each["precision"].reshape(n_draws, -1, len(dof))
-    return {
-        "coefficients": each["coefficients"].reshape(*precision.shape, n_terms),
-        "precision": precision,
-        "dof": np.broadcast_to(dof, precision.shape).copy(),
-    }

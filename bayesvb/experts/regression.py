@@ -33,6 +33,8 @@ class RegressionPrior:
         ``1 / sigma^2 ~ Ga(noise_shape, noise_rate)``.
     dof : float or None
         Degrees of freedom of heavy tails; None if they are to be learned.
+    standardised : bool
+        Whether the response has the scale of ``response_scaling``, or that of the data.
     """
 
     n_responses: int
@@ -42,6 +44,7 @@ class RegressionPrior:
     noise_shape: float
     noise_rate: float
     dof: float | None = None
+    standardised: bool = True
 
 
 @dataclass(frozen=True)
@@ -78,8 +81,30 @@ class AbstractRegressionExperts(AbstractExperts[PosteriorT, StatsT]):
     """Template of the page with the density of one component: ``density-<this>.html``; a plain
     ``p`` if there is none."""
 
-    standardises_response: ClassVar[bool] = True
-    """Whether the response enters centred and scaled."""
+    scale_words: ClassVar[str] = "columns and response with mean 0 and standard deviation 1"
+    """What columns and response have once they are standardised, within a sentence."""
+
+    @staticmethod
+    def response_scaling(
+        response: Float[np.ndarray, "rows responses"],
+        *,
+        centred: bool,
+        weight: Float[np.ndarray, " rows"] | None = None,
+        active: bool = True,
+    ) -> Scaling:
+        """How the response enters: the scale on which the prior's numbers are meant.
+
+        Parameters
+        ----------
+        response : ndarray, shape (rows, responses)
+        centred : bool
+            Whether an intercept can take a shift.
+        weight : ndarray, shape (rows,), optional
+            Case weights: a row of weight w is w rows.
+        active : bool
+            Whether anything is to be standardised; the identity if not.
+        """
+        return Scaling.of_response(response, centred=centred, weight=weight, active=active)
 
     @abc.abstractmethod
     def prior_rows(self, units: RegressionUnits) -> list[PriorRow]:

@@ -88,6 +88,11 @@ class AbstractPublicModel(abc.ABC):
     corrected: ClassVar[str] = "Intervals have the linear-response covariance of all parameters."
     """What makes up for the independent factors of the approximation."""
 
+    @property
+    def scale_words(self) -> str:
+        """What columns and response have once they are standardised, within a sentence."""
+        return "columns and response with mean 0 and standard deviation 1"
+
     formula: Formula
     design: Design
     priors: Any

@@ -33,6 +33,7 @@ def summary(fit: AbstractFit) -> Summary:
         "priors": _priors(fit),
         "tried": _tried(fit),
         "standardized": model.priors.standardize,
+        "scale": model.scale_words,
     }
 
 

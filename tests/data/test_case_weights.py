@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from bayesvb.data.case_weights import sum_and_error
-from bayesvb.data.scaling import Scaling, moments
+from bayesvb.data.scaling import Scaling, median_moments, moments
 from bayesvb.errors import DataError
 from bayesvb.evaluation.elpd import Elpd, compare, elpd_data
 from bayesvb.results.comparison import ranked
@@ -21,7 +21,8 @@ def weight(regimes):
     return np.argsort(np.argsort(regimes["y"])).to_numpy() // 4 % 4
 
 
-def test_weighted_moments_are_those_of_repeated_rows(rng):
+@pytest.mark.parametrize("moments", [moments, median_moments])
+def test_weighted_moments_are_those_of_repeated_rows(rng, moments):
     matrix = rng.normal(size=(40, 3)) * [1.0, 1e-3, 1e150] + [3.0, 0.0, 0.0]
     weight = np.arange(40.0) % 3
     matrix[weight == 0.0] *= 7.0

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from bayesvb.data.scaling import Scaling, moments
+from bayesvb.data.scaling import Scaling, median_moments, moments
 
 NAMES = ["Intercept", "a", "b"]
 
@@ -57,6 +57,7 @@ def test_inactive_is_the_identity(rng):
     for scaling in (
         Scaling.of(given, NAMES, active=False),
         Scaling.of_response(given, centred=True, active=False),
+        Scaling.of_response_by_medians(given, centred=True, active=False),
     ):
         assert_array_equal(scaling.rows_last(given), given.T)
 
@@ -80,3 +81,55 @@ def test_moments_follow_a_change_of_units(exponent, shift):
 def test_a_small_spread_around_a_large_mean_is_seen():
     values = 1e6 + np.array([[0.0], [1e-3], [2e-3]])
     assert moments(values, centred=True)[1][0] == pytest.approx(np.std([0, 1e-3, 2e-3]), rel=1e-6)
+
+
+# -- by medians ----------------------------------------------------------------------------------
+
+
+def test_of_a_normal_sample_both_scalings_are_the_same(rng):
+    """To five standard errors; those of a median and of its deviations are larger."""
+    given = 3.0 + 2.0 * rng.normal(size=(100_000, 1))
+    found = Scaling.of_response_by_medians(given, centred=True)
+    assert found.centre[0] == pytest.approx(3.0, abs=5 * 2.0 * 1.2533 / 100_000**0.5)
+    assert found.scale[0] == pytest.approx(2.0, abs=5 * 2.0 * 1.17 / 100_000**0.5)
+    about_zero = Scaling.of_response_by_medians(given - 3.0, centred=False)
+    assert about_zero.centre[0] == 0.0
+    assert about_zero.scale[0] == pytest.approx(2.0, abs=5 * 2.0 * 1.17 / 100_000**0.5)
+
+
+@pytest.mark.parametrize("centred", [True, False])
+def test_how_far_out_gross_errors_are_does_not_matter(rng, centred):
+    given = rng.normal(size=(50, 2)) + 4.0
+    errors = [given.copy() for _ in range(2)]
+    for size, other in zip((1e2, 1e150), errors, strict=True):
+        other[:24, 0] = size
+    near, far = (Scaling.of_response_by_medians(one, centred=centred) for one in errors)
+    assert_array_equal(far.centre, near.centre)
+    assert_array_equal(far.scale, near.scale)
+    assert far.scale[0] < 20.0
+
+
+def test_a_column_with_more_than_half_of_its_rows_alike_has_its_standard_deviation():
+    given = np.array([[0.1 + 0.2], [0.3], [0.3], [0.9], [2.0]])  # 0.1 + 0.2 > 0.3
+    found = Scaling.of_response_by_medians(given, centred=True)
+    assert found.centre[0] == pytest.approx(0.3, rel=1e-15)
+    assert found.scale[0] == pytest.approx(given.std(), rel=1e-15)
+    half = np.array([[0.0], [0.0], [3.0], [1.0]])
+    assert Scaling.of_response_by_medians(half, centred=True).scale[0] == pytest.approx(
+        0.5 * 1.482602218505602
+    )
+
+
+@pytest.mark.parametrize("value", [0.0, 7.0, -1e150, 1e-150])
+def test_a_constant_column_keeps_its_unit_by_medians_too(value):
+    centre, scale = median_moments(np.full((6, 1), value), centred=True)
+    assert (centre[0], scale[0]) == (value, 1.0)
+
+
+@given(exponent=st.integers(-150, 150), shift=st.floats(-100.0, 100.0))
+def test_medians_follow_a_change_of_units(exponent, shift):
+    values = np.array([[0.3], [1.7], [-0.4], [2.2], [0.9]])
+    factor = 10.0**exponent
+    centre, scale = median_moments((values + shift) * factor, centred=True)
+    assert_allclose(centre, (0.9 + shift) * factor, rtol=1e-12, atol=1e-14 * factor)
+    assert_allclose(scale, 0.8 * 1.482602218505602 * factor, rtol=1e-9)
