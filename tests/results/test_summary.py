@@ -3,6 +3,7 @@
 import warnings
 from io import StringIO
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import bayesvb as bvb
 from bayesvb.gates import GATES
+from bayesvb.results.base import AbstractFit, AbstractPublicModel
 from bayesvb.results.named_draws import NamedDraws
 from bayesvb.results.summary import coefficient_table, in_reading_order
 
@@ -127,11 +129,7 @@ def test_what_is_known_has_no_spread():
     values = np.full((33, 2), 1.0 / 3.0)
     known = NamedDraws({"share": values}, {"share": ["component"]}, {"component": [1, 2]},
                        {"share": "share"})  # fmt: skip
-    response = SimpleNamespace(failure=None)
-    fit = SimpleNamespace(
-        model=SimpleNamespace(named_draws=lambda fit: known),
-        covariance="mean-field",
-        response=response,
-    )
+    fit = Mock(spec=AbstractFit, covariance="mean-field", response=SimpleNamespace(failure=None))
+    fit.model = Mock(spec=AbstractPublicModel, named_draws=lambda fit: known)
     assert (values.std(axis=0, ddof=1) > 0.0).all()
     assert coefficient_table(fit)["sd"].tolist() == [0.0, 0.0]
