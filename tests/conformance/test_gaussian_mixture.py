@@ -299,7 +299,7 @@ def test_the_search_finds_separated_components_and_empties_the_others(form, rng)
     model = Mixture(experts, DirichletGate(Dirichlet(np.full(6, 0.01))))
     source = InMemorySource(tuple(Block({"variables": x}, np.zeros((0, 600))).split(256)))
     streams = Streams(1, 6)
-    found = search(model, source, Cavi(), restarts=6, effort=Budget(), streams=streams).final
+    found = search(model, source, Cavi(), restarts=6, budget=Budget(), streams=streams).final
     q = model.update(found.stats)
     assert found.converged
     assert (q.gate.mean > 0.01).sum() == 3
