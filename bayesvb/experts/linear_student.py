@@ -275,8 +275,9 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
 
     def prior_rows(self, units: RegressionUnits) -> list[PriorRow]:
         """Coefficients and noise as of ``LinearExperts``, and the degrees of freedom."""
-        rate = np.full(len(units.responses), float(self.prior.linear.rate[0]))
-        own = LinearExperts(replace(self.prior.linear, rate=rate)).prior_rows(units)
+        linear, n = self.prior.linear, len(units.responses)
+        centre, rate = np.repeat(linear.mean, n, axis=0), np.repeat(linear.rate, n)
+        own = LinearExperts(replace(linear, mean=centre, rate=rate)).prior_rows(units)
         words = f"Gamma({PRIOR_SHAPE:g}, {PRIOR_RATE:g})" if self.learns_dof else "fixed"
         mean, sd = PRIOR_SHAPE / PRIOR_RATE, PRIOR_SHAPE**0.5 / PRIOR_RATE
         return own + [
