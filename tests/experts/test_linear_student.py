@@ -155,7 +155,7 @@ def test_many_degrees_of_freedom_are_gaussian_noise(n_components):
 def test_slopes_stay_within_a_standard_error_of_the_clean_fit(n_components, gate):
     """With 5 % of the rows 10 to 30 noise deviations off, where the Gaussian's slopes do not.
 
-    How often that is so over many data sets is in ``docs/benchmarks/student_errors.csv``.
+    How often that is so over many data sets is in ``docs/benchmarks/student.csv``.
     """
     clean = lines(22, 300, n_components)
     error = {}
