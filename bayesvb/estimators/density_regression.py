@@ -275,11 +275,14 @@ class DensityRegression(AbstractGatedMixture):
         pandas.DataFrame
             Index (part, term); ``prior`` in words, and its ``centre`` and ``scale``: the noise is
             integrated out of a conjugate prior of an expert's coefficients, which leaves a Student
-            t.
+            t. One component has no gate.
         """
+        own = self._experts.prior_rows(self._units)
+        if self.n_components == 1:  # whose weight is one whatever the gate
+            return prior_frame(own)
         scaling, terms = self.scales.parts["gating"], self.design.terms["gating"]
         gate = GATES[self.gate].prior_rows(self.n_components, self._gate_prior, scaling, terms)
-        return prior_frame([*self._experts.prior_rows(self._units), *gate])
+        return prior_frame([*own, *gate])
 
     def formula_names(self) -> dict[str, str]:
         """Gate, and the templates with its weights and with the density of one component."""
@@ -306,8 +309,9 @@ class DensityRegression(AbstractGatedMixture):
 
     def description(self) -> str:
         """First line of what is printed of the model."""
-        plural = "" if self.n_components == 1 else "s"
-        return f"Density regression, {self.n_components} component{plural}, {self.gate} gate"
+        if self.n_components == 1:
+            return "Density regression, 1 component"
+        return f"Density regression, {self.n_components} components, {self.gate} gate"
 
 
 def gating_sds(scaling: Scaling, priors: Priors) -> Float[np.ndarray, " terms"]:

@@ -405,6 +405,8 @@ def _experts(model: ConditionalMixtureNetwork) -> list[PriorRow]:
 
 
 def _gate(model: ConditionalMixtureNetwork) -> list[PriorRow]:
+    if model.size == 1:  # the only weight is one
+        return []
     priors, scaling = model.priors, model.scales.parts["gating"]
     sds = scaling.spread(np.full(len(scaling.scale), np.sqrt(priors.gating_variance)))
     return [

@@ -48,7 +48,8 @@ def model_text(model: AbstractPublicModel) -> str:
 def formula_lines(model: AbstractPublicModel) -> list[str]:
     """Canonical formula, with what was filled in, and the rows used."""
     canonical = model.formula.canonical()
-    filled = "" if model.formula.gating_given else "   (no gating part: same terms as the mean)"
+    told = model.formula.gating_given or model.size == 1
+    filled = "" if told else "   (no gating part: same terms as the mean)"
     rows = f"{model.design.n_rows:,} rows".replace(",", " ")
     left = model.design.n_missing
     if left:

@@ -21,7 +21,7 @@ def summary(fit: AbstractFit) -> Summary:
     model, gate = fit.model, _gate(fit)
     return {
         "formula": model.formula.canonical(),
-        "gating_given": model.formula.gating_given or not gated(fit),
+        "gating_given": model.formula.gating_given or not gated(fit) or model.size == 1,
         "description": model.description(),
         "n_components": fit.model.size,
         "likelihood": model.formula_template,

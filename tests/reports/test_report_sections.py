@@ -125,6 +125,13 @@ def pieces(value, key):
             yield from pieces(one, key)
 
 
+def test_only_several_components_have_a_gate(kind, text):
+    if "DensityRegression" in text:
+        alone = FITS[kind][1].get("n_components") == 1
+        assert ("Gate: " in text) != alone
+        assert ("A linear regression, " in text) == alone
+
+
 @pytest.mark.parametrize("name", SECTIONS)
 def test_a_section_is_plain_and_its_template_shows_it(name, summary, text):
     found = summary["fits"][0]["sections"].get(name)

@@ -13,6 +13,8 @@ from bayesvb.results import printing
 from bayesvb.results import subsampling as affordable
 from bayesvb.results.printing import MANY_TERMS, khat_text
 
+SIZES = {"DensityRegression": "n_components", "ConditionalMixtureNetwork": "n_experts"}
+
 
 def test_a_model_shows_formula_data_and_priors(regimes):
     holes = regimes.assign(x=regimes["x"].where(regimes.index != 3))
@@ -35,6 +37,16 @@ def test_a_gate_that_was_filled_in_is_said(regimes):
     model = bvb.DensityRegression("y ~ x", regimes, n_components=2)
     assert "y ~ x | gating(x)   (no gating part: same terms as the mean)" in str(model)
     assert "no gating part" in str(model.fit(seed=1, restarts=1, draws=30))
+
+
+@pytest.mark.parametrize("kind", ["DensityRegression", "ConditionalMixtureNetwork"])
+def test_one_component_has_no_gate(regimes, kind):
+    models = [getattr(bvb, kind)("y ~ x", regimes, **{SIZES[kind]: n}) for n in (1, 2)]
+    one, two = ({part for part, _ in model.prior_table().index} for model in models)
+    assert two - one == {"gating"}
+    assert "gating part" not in str(models[0])
+    if kind == "DensityRegression":
+        assert str(models[0]).splitlines()[0] == "Density regression, 1 component"
 
 
 @pytest.mark.parametrize("gate", GATES)
