@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.argument_checks import check_choice, check_count
-from bayesvb.data.blocks import BLOCK_ROWS, Block
+from bayesvb.data.blocks import Block
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.standardised_blocks import Scales, source_of
@@ -20,7 +20,6 @@ from bayesvb.distributions.base import (
     joint_log_density,
 )
 from bayesvb.distributions.prediction import PredictionOptions, predict
-from bayesvb.errors import DataError
 from bayesvb.estimators.base import empty_stats, read
 from bayesvb.estimators.component_shares import gate_parameters, share_parameter
 from bayesvb.estimators.mixture import AbstractGatedMixture
@@ -235,14 +234,14 @@ class DensityRegression(AbstractGatedMixture):
         self, fit: AbstractFit, data: object, response: str | None
     ) -> AbstractComponentMixture:
         """Predictive distribution of one response at the complete rows."""
-        return _predictive(self, fit, self.rows(data), response)
+        return self.predictive_at(fit, self.rows(data), response)
 
     def predict(
         self, fit: AbstractFit, data: object, kind: str, options: PredictionOptions
     ) -> pd.Series | pd.DataFrame:
         """Prediction of one kind for every row, NaN where a value is missing."""
         rows = self.rows(data)
-        distribution = _predictive(self, fit, rows, options.response)
+        distribution = self.predictive_at(fit, rows, options.response)
         if kind == "component":
             distribution = distribution.by_label(self.n_components)
         return predict(distribution, rows.index, rows.complete, kind, options)
@@ -254,7 +253,7 @@ class DensityRegression(AbstractGatedMixture):
 
         values = np.full(len(rows.index), np.nan)
         names = self.design.response_names
-        given = [_predictive(self, fit, rows, name) for name in names]
+        given = [self.predictive_at(fit, rows, name) for name in names]
         observed = np.asarray(rows.response, dtype=float).T
         values[rows.complete] = joint_log_density(given, observed)
         return pd.Series(values, rows.index, name="log_density")
@@ -340,25 +339,3 @@ def experts_of(family: str, priors: Priors, design: Design) -> AbstractRegressio
 def capitalised(words: str) -> str:
     """The words as the beginning of a line."""
     return words[:1].upper() + words[1:]
-
-
-def _predictive(
-    model: DensityRegression, fit: AbstractFit, rows: Rows, response: str | None
-) -> AbstractComponentMixture:
-    """Predictive distribution of one response at the complete rows, in the data's units."""
-    names = model.design.response_names
-    if response is None and len(names) > 1:
-        raise DataError("response=None, and there are several", hint=f"name one of {names}")
-    number = 0 if response is None else _number(response, names)
-    scaling, q = model.scales.response, fit.q
-    pieces: list[AbstractComponentMixture] = [
-        fit.core.predictive(q, block, number) for block in model.block(rows).split(BLOCK_ROWS)
-    ]
-    whole = pieces[0].joined(pieces[1:])
-    return whole.affine(float(scaling.centre[number]), float(scaling.scale[number]))
-
-
-def _number(response: str, names: tuple[str, ...]) -> int:
-    if response not in names:
-        raise DataError(f"response={response!r} is not one of {', '.join(names)}")
-    return names.index(response)

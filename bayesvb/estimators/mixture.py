@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
-from bayesvb.data.blocks import Block
+from bayesvb.data.blocks import BLOCK_ROWS, Block
 from bayesvb.data.standardised_blocks import Scales
+from bayesvb.distributions.base import AbstractComponentMixture
+from bayesvb.errors import DataError
 from bayesvb.estimators.component_shares import expected_shares, weights_at
 from bayesvb.estimators.component_tables import component_table, responsibility_table
 from bayesvb.estimators.fitting import COMBINATIONS
@@ -24,6 +26,8 @@ from bayesvb.variational.local import Draws
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from bayesvb.formula.design import Rows
 
 
 class AbstractMixture(AbstractGenerative):
@@ -79,6 +83,23 @@ class AbstractGatedMixture(AbstractMixture):
         drawn = fit.core.responses(draws, block, rng)
         drawn = drawn * response.scale[:, None] + response.centre[:, None]
         return {name: drawn[:, i] for i, name in enumerate(self.design.response_names)}
+
+    def predictive_at(
+        self, fit: AbstractFit, rows: Rows, response: str | None
+    ) -> AbstractComponentMixture:
+        """Predictive distribution of one numeric response at the complete rows, in its units."""
+        names, scaling = self.design.response_names, self.scales.response
+        if response is None and len(names) > 1:
+            raise DataError("response=None, and there are several", hint=f"name one of {names}")
+        if response is not None and response not in names:
+            raise DataError(f"response={response!r} is not one of {', '.join(names)}")
+        number = 0 if response is None else names.index(response)
+        pieces: list[AbstractComponentMixture] = [
+            fit.core.predictive(fit.q, block, number)
+            for block in self.block(rows).split(BLOCK_ROWS)
+        ]
+        whole = pieces[0].joined(pieces[1:])
+        return whole.affine(float(scaling.centre[number]), float(scaling.scale[number]))
 
     def weights_at(
         self, fit: AbstractFit, data: object, draws: int | None

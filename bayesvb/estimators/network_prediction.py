@@ -197,18 +197,7 @@ def predictive(
             "a response of classes has probabilities, not a density",
             hint="fit.predict(data, kind='probability'), or bvb.effects.predictions(fit, 'x')",
         )
-    names = model.design.response_names
-    if response is None and len(names) > 1:
-        raise DataError("response=None, and there are several", hint=f"name one of {names}")
-    if response is not None:
-        check_choice("response", response, names)
-    number = 0 if response is None else names.index(response)
-    pieces: list[AbstractComponentMixture] = [
-        fit.core.predictive(fit.q, block, number) for block in blocks(model, rows)
-    ]
-    whole = pieces[0].joined(pieces[1:])
-    scaling = model.scales.response
-    return whole.affine(float(scaling.centre[number]), float(scaling.scale[number]))
+    return model.predictive_at(fit, rows, response)
 
 
 def log_density(model: AbstractNetwork, fit: AbstractFit, rows: Rows) -> pd.Series:
