@@ -61,7 +61,8 @@ def summary(fit: AbstractFit) -> Summary | None:
     """Densities of the parameters that the data say least about; None without prior draws."""
     if not isinstance(fit.model, HasPriorDraws) or "share" not in fit.model.named_draws(fit).parts:
         return None
-    pairs = sorted(pairs_of(fit), key=lambda pair: -pair.ratio)
+    # Two shares add up to one: what tells them apart is rounding, so their order stays.
+    pairs = sorted(pairs_of(fit), key=lambda pair: -round(pair.ratio, 9))
     shown = pairs[:PANELS]
     if not shown:
         return None
