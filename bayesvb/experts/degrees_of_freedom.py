@@ -39,6 +39,12 @@ def learned_dof(total: float, tail: float) -> float:
     return high if slope(high) >= 0.0 else float(brentq(slope, low, high, xtol=1e-12, rtol=1e-14))
 
 
+def log_dof_sd(total: float, dof: float) -> float:
+    """Standard deviation of ``log nu`` given the sums: the curvature where ``learned_dof`` is."""
+    curvature = total * (0.25 * polygamma(1, 0.5 * dof) - 0.5 / dof)
+    return float(1.0 / np.sqrt(dof * dof * curvature + PRIOR_SHAPE - 1.0))
+
+
 def log_partition(dof: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
     """``A(nu) = nu / 2 log(nu / 2) - log Gamma(nu / 2)``, with which every row enters."""
     return np.asarray(0.5 * dof * np.log(0.5 * dof) - gammaln(0.5 * dof))
@@ -49,10 +55,11 @@ def log_peak(dof: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
     return np.asarray(gammaln(0.5 * (dof + 1.0)) - gammaln(0.5 * dof) - 0.5 * np.log(np.pi * dof))
 
 
-def log_prior(dof: Float[np.ndarray, " responses"]) -> float:
-    """Log density of the gamma prior."""
+def log_prior(dof: Float[np.ndarray, "*_ responses"]) -> Float[np.ndarray, "*_"]:
+    """Log density of the gamma prior, summed over responses."""
     constant = PRIOR_SHAPE * np.log(PRIOR_RATE) - gammaln(PRIOR_SHAPE)
-    return float((constant + (PRIOR_SHAPE - 1.0) * np.log(dof) - PRIOR_RATE * dof).sum())
+    each = constant + (PRIOR_SHAPE - 1.0) * np.log(dof) - PRIOR_RATE * dof
+    return np.asarray(each.sum(axis=-1))
 
 
 def gamma_shape(variance: Float[np.ndarray, " experts"]) -> Float[np.ndarray, " experts"]:

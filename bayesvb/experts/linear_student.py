@@ -20,6 +20,7 @@ from bayesvb.experts.degrees_of_freedom import (
     PRIOR_SHAPE,
     gamma_shape,
     learned_dof,
+    log_dof_sd,
     log_peak,
     log_prior,
 )
@@ -64,9 +65,10 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
 
     Responses are independent given the component, so that one may be far out and the others not.
     The degrees of freedom are one number per response, the same for all experts: fixed, or learned
-    as the point where the bound plus the log density of their gamma prior is largest. Choose these
+    as the point where the bound plus the log density of their gamma prior is largest. Draws have a
+    normal ``log nu`` around that point, by the curvature there and by linear response. Choose these
     experts where a few rows may be wrong or tails are heavy; with many rows of clean data they
-    agree with ``LinearExperts``.
+    agree with ``LinearExperts``. Rows that are far out in a covariate are as powerful as ever.
 
     References
     ----------
@@ -126,7 +128,8 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
             )
         linear = LinearExperts.from_prior(replace(prior, n_responses=1)).prior
         dof = np.full(prior.n_responses, float(prior.dof or FIRST_DOF))
-        return cls(StudentPosterior(linear, dof), prior.dof is None, prior.standardised)
+        law = StudentPosterior(linear, dof, np.empty(0))
+        return cls(law, prior.dof is None, prior.standardised)
 
     def local(self, posterior: StudentPosterior, block: Block) -> StudentLocalPosterior:
         """Expected log likelihood, with the precision of every row at its optimum."""
@@ -168,19 +171,20 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
             stats.xy.reshape(-1, 1, n_terms),
             stats.yy.reshape(-1, 1),
         )
-        dof = self.prior.dof
-        if self.learns_dof:
-            total = float(stats.weight.sum())
-            dof = np.array([learned_dof(total, float(tail)) for tail in stats.tail.sum(axis=0)])
-        return StudentPosterior(linear, dof)
+        if not self.learns_dof:
+            return replace(self.prior, linear=linear)
+        total = float(stats.weight.sum())
+        dof = [learned_dof(total, float(tail)) for tail in stats.tail.sum(axis=0)]
+        spread = [log_dof_sd(total, each) for each in dof]
+        return StudentPosterior(linear, np.array(dof), np.array(spread))
 
     def kl(self, posterior: StudentPosterior) -> float:
         """``KL(posterior || prior)`` of the regressions, less the log prior of learned dof."""
         divergence = posterior.linear.kl(self.prior.linear)
-        return divergence - (log_prior(posterior.dof) if self.learns_dof else 0.0)
+        return divergence - (float(log_prior(posterior.dof)) if self.learns_dof else 0.0)
 
     def coordinates(self, posterior: StudentPosterior) -> StudentCoordinates:
-        """Standard coordinates of coefficients and precisions."""
+        """Standard coordinates of coefficients, precisions and learned degrees of freedom."""
         return StudentCoordinates(posterior)
 
     def predictive(
@@ -208,7 +212,8 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
     def draws(self, posterior: StudentPosterior, n: int, rng: np.random.Generator) -> Draws:
         """``coefficients`` (draws, experts, responses, terms), ``precision`` and ``dof``."""
         coefficients, precision = posterior.linear.draws(n, rng)
-        return by_expert({"coefficients": coefficients, "precision": precision}, posterior.dof)
+        each = {"coefficients": coefficients, "precision": precision}
+        return by_expert(each, posterior.dof_draws(n, rng))
 
     def prior_draws(self, n: int, n_components: int, rng: np.random.Generator) -> Draws:
         """Experts alike and independent, and degrees of freedom that they share."""
@@ -258,10 +263,13 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
     def log_density(
         self, posterior: StudentPosterior | None, draws: Draws
     ) -> Float[np.ndarray, " draws"]:
-        """Log density of each draw given the degrees of freedom."""
+        """Log density of each draw, given the degrees of freedom if they are fixed."""
         factor, each = (posterior or self.prior).linear, by_regression(draws)
-        density = factor.log_density(each["coefficients"], each["precision"])
-        return np.asarray(density.sum(axis=(1, 2)))
+        density = factor.log_density(each["coefficients"], each["precision"]).sum(axis=(1, 2))
+        dof = draws["dof"][:, 0]
+        if posterior is None:
+            return np.asarray(density + (log_prior(dof) if self.learns_dof else 0.0))
+        return np.asarray(density + posterior.log_density_of_dof(dof))
 
     def permuted(self, order: list[int], stats: StudentStats) -> StudentStats:
         """Sums after a new labelling."""
@@ -297,7 +305,7 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
             text=NU,
             part="nu",
             coords={"response": units.responses} if several else {},
-            single="point estimate" if self.learns_dof else "fixed",
+            single="" if self.learns_dof else "fixed",
         )
         return [coefficients_parameter(draws, units), noise_parameter(draws, units, SCALE), nu]
 

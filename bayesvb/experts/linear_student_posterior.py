@@ -13,6 +13,7 @@ from bayesvb.experts.degrees_of_freedom import log_partition
 from bayesvb.experts.linear import LinearCoordinates
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.numerics.linalg import products
+from bayesvb.numerics.special import LOG_2PI
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.local import AbstractLocalPosterior, Draws
 
@@ -69,11 +70,31 @@ class StudentPosterior:
     linear : MatrixNormalGamma
         Batch of experts times responses, each with one response.
     dof : ndarray, shape (responses,)
-        One value: fixed, or where the bound plus its log prior is largest.
+        Fixed, or where the bound plus their log prior is largest.
+    log_dof_sd : ndarray, shape (responses,) or (0,)
+        Standard deviations of the logarithms of learned ones, which are then normal; empty where
+        they are fixed. The bound is that of the point.
     """
 
     linear: MatrixNormalGamma
     dof: Float[np.ndarray, " responses"]
+    log_dof_sd: Float[np.ndarray, " learned"]
+
+    def dof_draws(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "draws responses"]:
+        """Draws of the degrees of freedom."""
+        if not self.log_dof_sd.size:
+            return np.broadcast_to(self.dof, (n, len(self.dof)))
+        return self.dof * np.exp(self.log_dof_sd * rng.standard_normal((n, len(self.dof))))
+
+    def log_density_of_dof(
+        self, dof: Float[np.ndarray, "draws responses"]
+    ) -> Float[np.ndarray, " draws"]:
+        """Log density of draws of learned degrees of freedom; zero of fixed ones."""
+        if not self.log_dof_sd.size:
+            return np.zeros(len(dof))
+        standard = np.log(dof / self.dof) / self.log_dof_sd
+        each = -0.5 * standard**2 - np.log(self.log_dof_sd * dof) - 0.5 * LOG_2PI
+        return np.asarray(each.sum(axis=1))
 
 
 @dataclass(frozen=True)
@@ -100,10 +121,10 @@ class StudentLocalPosterior(AbstractLocalPosterior):
 
 @dataclass(frozen=True)
 class StudentCoordinates(AbstractCoordinates):
-    """Coordinates of coefficients and precisions; the degrees of freedom answer, and have none.
+    """Coordinates of coefficients and precisions, then of learned degrees of freedom.
 
-    They enter the sums' expectations, so that intervals of coefficients and noise hold what is
-    not known of them.
+    The last are standardised logarithms, and their stand-ins ``(nu - E nu) / sd``. Fixed ones enter
+    the sums' expectations all the same.
     """
 
     posterior: StudentPosterior
@@ -118,6 +139,11 @@ class StudentCoordinates(AbstractCoordinates):
         """Number of experts."""
         return len(self.posterior.linear.mean) // len(self.posterior.dof)
 
+    @property
+    def n_learned(self) -> int:
+        """Number of degrees of freedom that are learned: of all responses, or none."""
+        return len(self.posterior.log_dof_sd)
+
     def expectations(self) -> Float[np.ndarray, " entries"]:
         """Those of ``LinearCoordinates``; ``A(nu)`` joins the weights, ``nu / 2`` is of tails."""
         dof, each = self.posterior.dof, self.linear.expectations()
@@ -127,22 +153,37 @@ class StudentCoordinates(AbstractCoordinates):
         return np.concatenate([weight.sum(axis=1), each[n_each:], tail])
 
     def perturbations(self) -> Float[np.ndarray, "coordinates entries"]:
-        """Those of ``LinearCoordinates``; they leave weights and tails as they are."""
+        """Those of ``LinearCoordinates``, and tilts of the tails, the same for every expert."""
         n_each = len(self.posterior.linear.mean)
         each = self.linear.perturbations()[:, n_each:]
-        return np.pad(each, [(0, 0), (self.n_experts, n_each)])
+        of_linear = np.pad(each, [(0, 0), (self.n_experts, n_each)])
+        if not self.n_learned:
+            return of_linear
+        size = 2.0 / (self.n_experts * self.posterior.log_dof_sd * self.posterior.dof)
+        of_dof = np.zeros((self.n_learned, of_linear.shape[1]))
+        of_dof[:, -n_each:] = np.tile(np.diag(size), self.n_experts)
+        return np.concatenate([of_linear, of_dof])
 
     def standard(self, draws: Draws) -> Float[np.ndarray, "draws coordinates"]:
-        """Coordinates of coefficients and precisions."""
-        return self.linear.standard(by_regression(draws))
+        """Coordinates of coefficients and precisions, and of learned degrees of freedom."""
+        standard = self.linear.standard(by_regression(draws))
+        if not self.n_learned:
+            return standard
+        change = np.log(draws["dof"][:, 0] / self.posterior.dof) / self.posterior.log_dof_sd
+        return np.concatenate([standard, change], axis=1)
 
     def parameters(self, standard: Float[np.ndarray, "draws coordinates"]) -> Draws:
-        """Coefficients and precisions at these coordinates."""
-        return by_expert(self.linear.parameters(standard), self.posterior.dof)
+        """Coefficients, precisions and degrees of freedom at these coordinates."""
+        n_linear = standard.shape[1] - self.n_learned
+        dof = self.posterior.dof
+        if self.n_learned:
+            dof = dof * np.exp(self.posterior.log_dof_sd * standard[:, n_linear:])
+        return by_expert(self.linear.parameters(standard[:, :n_linear]), dof)
 
     def log_volume(self, draws: Draws) -> Float[np.ndarray, " draws"]:
-        """That of ``LinearCoordinates``."""
-        return self.linear.log_volume(by_regression(draws))
+        """That of ``LinearCoordinates``, and ``sum log nu`` over those that are learned."""
+        volume = self.linear.log_volume(by_regression(draws))
+        return np.asarray(volume + np.log(draws["dof"][:, 0, : self.n_learned]).sum(axis=1))
 
 
 def by_regression(draws: Draws) -> Draws:
@@ -155,12 +196,12 @@ def by_regression(draws: Draws) -> Draws:
     }
 
 
-def by_expert(each: Draws, dof: Float[np.ndarray, " responses"]) -> Draws:
+def by_expert(each: Draws, dof: Float[np.ndarray, "*draws responses"]) -> Draws:
     """Draws by expert and response, with their degrees of freedom."""
     n_draws, n_terms = len(each["precision"]), each["coefficients"].shape[-1]
-    precision = each["precision"].reshape(n_draws, -1, len(dof))
+    precision = each["precision"].reshape(n_draws, -1, dof.shape[-1])
     return {
         "coefficients": each["coefficients"].reshape(*precision.shape, n_terms),
         "precision": precision,
-        "dof": np.broadcast_to(dof, precision.shape).copy(),
+        "dof": np.broadcast_to(dof[..., None, :], precision.shape).copy(),
     }

@@ -165,9 +165,8 @@ def _components(fit: AbstractFit) -> str:
 
 def _coefficients(table: pd.DataFrame, part: str, title: str) -> str:
     rows = table.loc[[part]].reset_index().drop(columns="part")
-    if rows["sd"].isna().all():  # one number without an interval, perhaps of no component or term
-        rows = rows.drop(columns=["sd", "lower", "upper", "p_positive"])
-        rows = rows.loc[:, (rows != "").any()]
+    # No component or term of what all share, no sign, no interval of what is fixed.
+    rows = rows.loc[:, (rows.notna() & (rows != "")).any()]
     shown = rows.iloc[:MANY_TERMS].rename(
         columns={"mean": "Estimate", "sd": "Est.Error", "p_positive": "P(>0)"}
     )

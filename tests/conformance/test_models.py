@@ -137,9 +137,7 @@ def test_fits_of_weighted_rows_are_those_of_repeated_rows(weighted_fits, case, n
     # The last gains are below 1e-12 per row. Where gains shrink by a tenth, 1e-11 nats per row
     # are left, and expectations are sqrt(2 * gap) = 5e-5 standard deviations from the optimum.
     tables = [fit.summary()[["mean", "sd", "lower", "upper"]] for fit in (one, two)]
-    # Learned degrees of freedom have no spread; for theirs stands their size, and no interval.
-    sd = tables[1]["sd"].where(tables[1]["sd"] > 0.0, tables[1]["mean"].abs())
-    near = 2 * 5e-5 * sd
+    near = 2 * 5e-5 * tables[1]["sd"]
     assert tables[0].isna().equals(tables[1].isna())
     gap = tables[0].sub(tables[1]).abs().fillna(0.0)
     assert gap.lt(near, axis=0).all(axis=None)

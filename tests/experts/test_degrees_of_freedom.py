@@ -13,6 +13,7 @@ from bayesvb.experts.degrees_of_freedom import (
     PRIOR_SHAPE,
     gamma_shape,
     learned_dof,
+    log_dof_sd,
     log_partition,
     log_peak,
     log_prior,
@@ -26,7 +27,7 @@ def test_functions_are_those_of_the_distributions():
     row = stats.gamma(0.5 * DOF, scale=2.0 / DOF)
     assert_allclose(log_partition(DOF) - 0.5 * DOF, row.logpdf(1.0), rtol=1e-9)
     prior = stats.gamma(PRIOR_SHAPE, scale=1.0 / PRIOR_RATE)
-    assert log_prior(DOF) == pytest.approx(prior.logpdf(DOF).sum(), rel=1e-12)
+    assert float(log_prior(DOF)) == pytest.approx(prior.logpdf(DOF).sum(), rel=1e-12)
 
 
 @pytest.mark.parametrize("dof", [0.5, 4.0, 60.0])
@@ -35,10 +36,13 @@ def test_known_precisions_give_the_degrees_of_freedom_of_largest_posterior(rng, 
 
     def loss(log_dof):
         law = stats.gamma(0.5 * np.exp(log_dof), scale=2.0 / np.exp(log_dof))
-        return -law.logpdf(u).sum() - log_prior(np.exp([log_dof]))
+        return -law.logpdf(u).sum() - float(log_prior(np.exp([log_dof])))
 
     expected = np.exp(minimize_scalar(loss, bounds=(-3.0, 9.0), options={"xatol": 1e-10}).x)
     assert learned_dof(500.0, float((np.log(u) - u).sum())) == pytest.approx(expected, rel=1e-5)
+    step, at = 1e-3, np.log(expected)
+    curvature = (loss(at + step) - 2.0 * loss(at) + loss(at - step)) / step**2
+    assert log_dof_sd(500.0, expected) == pytest.approx(curvature**-0.5, rel=1e-4)
 
 
 def test_without_rows_they_are_the_mode_of_the_prior():
