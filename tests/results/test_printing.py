@@ -49,6 +49,23 @@ def test_one_component_has_no_gate(regimes, kind):
         assert str(models[0]).splitlines()[0] == "Density regression, 1 component"
 
 
+@pytest.mark.parametrize(
+    ("dof", "title", "columns"),
+    [
+        (None, "nu (degrees of freedom)", ["Estimate", "Est.Error", "lower", "upper"]),
+        (4.0, "nu (degrees of freedom: fixed, no interval)", ["Estimate"]),
+    ],
+)
+def test_what_components_share_is_shown_without_empty_columns(regimes, dof, title, columns):
+    model = bvb.DensityRegression(
+        "y ~ x", regimes, n_components=2, family="student", priors=bvb.Priors(dof=dof)
+    )
+    lines = str(model.fit(seed=1, restarts=1, draws=60)).splitlines()
+    at = lines.index(title)
+    assert lines[at + 1].split() == columns
+    assert len(lines[at + 2].split()) == len(columns)
+
+
 @pytest.mark.parametrize("gate", GATES)
 def test_a_fit_shows_what_the_tables_hold(regimes, gate):
     model = bvb.DensityRegression("y ~ x | gating(x)", regimes, n_components=2, gate=gate)
