@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from bayesvb.errors import DataError
 from bayesvb.numerics.medians import median
 
 INTERCEPT = "Intercept"
@@ -19,6 +20,9 @@ INTERCEPT = "Intercept"
 
 NORMAL_MAD = 1.482602218505602
 """Standard deviation of a normal distribution over its median absolute deviation."""
+
+FARTHEST = 1e150
+"""Scales from the middle of which the square is still a number."""
 
 ROUNDING = 1e-12
 """Spread relative to the size of the values that may be rounding of equal ones."""
@@ -87,8 +91,19 @@ class Scaling:
 
         Median and median absolute deviation, times 1.4826 so that it is the standard deviation of
         normal responses; see ``median_moments``.
+
+        Raises
+        ------
+        DataError
+            If a response is so many scales away that its square overflows.
         """
         centre, scale = median_moments(matrix, weight, centred=centred)
+        farthest = float((np.abs(matrix).max(axis=0, initial=0.0) / scale).max(initial=0.0))
+        if active and not farthest < FARTHEST:
+            raise DataError(
+                f"a response is {farthest:.3g} times the median deviation of the others",
+                hint="no computation can hold both: correct it, or leave its row out",
+            )
         if not active:
             centre, scale = np.zeros_like(centre), np.ones_like(scale)
         return cls(centre, scale, None)
