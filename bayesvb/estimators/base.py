@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -24,9 +24,6 @@ from bayesvb.numerics.runtime import processors
 from bayesvb.results.base import AbstractPublicModel
 from bayesvb.streams import Streams
 from bayesvb.variational.model import AbstractVariationalModel
-
-if TYPE_CHECKING:
-    pass
 
 INTERVALS = ("linear-response", "mean-field")
 
