@@ -12,6 +12,8 @@ from collections import Counter
 
 import pytest
 
+pytestmark = pytest.mark.heavy
+
 IGNORED = shutil.ignore_patterns("__pycache__", ".*")
 FILE = re.compile(r"```(?:python|html)\n(?:#|<!--) (\S+)(?: -->)?\n(.*?)```", re.S)
 CHANGE = re.compile(r"```diff\n--- (\S+)\n\+(.*?)\n@@ (\w+)\n\+(.*?)\n```")
