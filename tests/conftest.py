@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
 import pandas as pd
@@ -39,6 +40,22 @@ def command() -> Callable[..., Result]:
     apart = "mix_stderr" in inspect.signature(CliRunner).parameters
     runner = CliRunner(mix_stderr=False) if apart else CliRunner()
     return lambda *words: runner.invoke(main, [str(word) for word in words])
+
+
+@pytest.fixture(scope="session")
+def blank() -> Callable[..., None]:
+    """Nothing where a picture would be; to be put in the place of ``Figure.savefig``."""
+
+    def write(figure: Any, buffer: IO[str], **_: object) -> None:
+        buffer.write(f"<svg><text>{len(figure.axes)}</text></svg>")
+
+    return write
+
+
+@pytest.fixture
+def without_pictures(monkeypatch: pytest.MonkeyPatch, blank: Callable[..., None]) -> None:
+    """Figures are composed but not rendered, which takes most of the time of a page."""
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", blank)
 
 
 @pytest.fixture

@@ -191,6 +191,7 @@ def test_the_comparison_has_the_numbers_of_compare(fit, pair):
         assert row["cells"][0] == pytest.approx(expected.loc[row["heads"][0], "elpd"], rel=1e-9)
 
 
+@pytest.mark.usefixtures("without_pictures")
 def test_fits_to_other_rows_are_reported_with_the_reason_why_they_are_not_compared(fit):
     fewer = bvb.DensityRegression("y ~ x", rows().iloc[5:], n_components=1)
     found = page_summary({"all": fit, "fewer": fewer.fit(seed=1, restarts=1, draws=30)})
@@ -198,6 +199,7 @@ def test_fits_to_other_rows_are_reported_with_the_reason_why_they_are_not_compar
     assert Page(html(found))
 
 
+@pytest.mark.usefixtures("without_pictures")
 def test_the_report_is_written_whole_or_not_at_all(fit, tmp_path, monkeypatch):
     path = tmp_path / "fit.html"
     path.write_text("old")

@@ -48,11 +48,6 @@ def left_out(fit):
     return held_out_classes(fit)
 
 
-def blank(figure, buffer, **_) -> None:
-    """Nothing where a picture would be."""
-    buffer.write("<svg></svg>")
-
-
 def cells(table: dict) -> dict[str, list]:
     return {row["heads"][0]: row["cells"] for row in table["rows"]}
 
@@ -75,9 +70,9 @@ KINDS = {
 }
 
 
+@pytest.mark.usefixtures("without_pictures")
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_page_of_every_kind_of_network_builds(kind, monkeypatch):
-    monkeypatch.setattr(Figure, "savefig", blank)
+def test_the_page_of_every_kind_of_network_builds(kind):
     formula, options = KINDS[kind]
     rng = np.random.default_rng(3)
     x, z = rng.normal(size=(2, 40))
@@ -164,9 +159,9 @@ def test_an_ascent_that_goes_on_with_all_rows_stays_where_it_is_and_without_some
     assert np.abs(moved - fitted).max() > 0.02
 
 
+@pytest.mark.usefixtures("without_pictures")
 def test_rows_of_large_data_are_not_left_out_and_the_page_says_so(fit, monkeypatch):
     monkeypatch.setattr("bayesvb.results.subsampling.FOLDS_BUDGET", 1e3)
-    monkeypatch.setattr(Figure, "savefig", blank)
     found = SECTIONS["classification"].summary(fit)
     assert found["folds"] is None and found["baseline_missing"] == "no row was left out"
     assert "this fit, left out" not in cells(found["scores"])
@@ -189,7 +184,7 @@ def test_components_serve_the_rows_that_are_most_likely_theirs(fit, sections):
     assert table["columns"] == list(fit.model.design.levels)
 
 
-def test_classes_that_terms_separate_have_no_regression_beside_them_and_the_page_says_why():
+def test_classes_that_terms_separate_have_no_regression_beside_them_and_the_page_says_why(blank):
     frame = pd.DataFrame({"x": np.r_[np.arange(10.0), np.arange(20.0, 30.0)], "c": list("ab" * 10)})
     frame["c"] = np.repeat(["a", "b"], 10)
     fit = bvb.ConditionalMixtureNetwork("c ~ x", frame, n_experts=1).fit(

@@ -89,18 +89,13 @@ def kind(request) -> str:
 
 
 @pytest.fixture(scope="module")
-def summary(kind):
+def summary(kind, blank):
     fit = fitted(*FITS[kind])
     if kind in PICTURED:
         return page_summary({"": fit})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Figure, "savefig", blank)
         return page_summary({"": fit})
-
-
-def blank(figure, buffer, **_) -> None:
-    """Nothing where a picture would be: its marks have been set, which is what is tested."""
-    buffer.write(f"<svg><text>{len(figure.axes)}</text></svg>")
 
 
 @pytest.fixture(scope="module")
@@ -231,8 +226,8 @@ def test_the_caption_of_restarts_says_by_what_they_are_ranked():
     )
 
 
+@pytest.mark.usefixtures("without_pictures")
 def test_large_data_are_thinned_and_the_page_says_so(monkeypatch, plain_fit):
-    monkeypatch.setattr(Figure, "savefig", blank)
     monkeypatch.setattr(sampling, "ROWS_CHECKED", 40)
     for module in ("calibration", "replicates"):
         monkeypatch.setattr(f"bayesvb.reports.sections.{module}.ROWS_CHECKED", 40)
@@ -245,9 +240,9 @@ def test_large_data_are_thinned_and_the_page_says_so(monkeypatch, plain_fit):
         assert words in text
 
 
+@pytest.mark.usefixtures("without_pictures")
 @pytest.mark.parametrize("weighted", [True, False])
-def test_where_rows_count_once_the_page_says_so(weighted, monkeypatch):
-    monkeypatch.setattr(Figure, "savefig", blank)
+def test_where_rows_count_once_the_page_says_so(weighted):
     data = pd.DataFrame({"x": np.linspace(-2.0, 2.0, 60)})
     data["y"] = data["x"] + np.sin(9.0 * data["x"])
     weights = np.arange(60) % 3 + 0.5 if weighted else None
@@ -260,8 +255,8 @@ def test_where_rows_count_once_the_page_says_so(weighted, monkeypatch):
     assert places == ([2, 2] if weighted else [0, 0])
 
 
-def test_a_fit_that_was_saved_has_the_same_page(plain_fit, tmp_path, monkeypatch):
-    monkeypatch.setattr(Figure, "savefig", blank)
+@pytest.mark.usefixtures("without_pictures")
+def test_a_fit_that_was_saved_has_the_same_page(plain_fit, tmp_path):
     path = plain_fit.save(tmp_path / "fit.nc")
     assert html(page_summary({"": bvb.load(path)})) == html(page_summary({"": plain_fit}))
 

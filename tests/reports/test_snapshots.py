@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.figure import Figure
 
 import bayesvb as bvb
 from bayesvb.reports.cells.plain import numbers_only, plain
@@ -47,20 +46,15 @@ def plain_fit() -> bvb.Fit:
     return model.fit(seed=1, restarts=2, draws=50)
 
 
-def blank(figure, buffer, **_) -> None:
-    """Nothing where a picture would be: its marks have been set, which is what is tested."""
-    buffer.write(f"<svg><text>{len(figure.axes)}</text></svg>")
-
-
+@pytest.mark.usefixtures("without_pictures")
 @pytest.mark.parametrize("name", OF_LINES)
-def test_the_numbers_of_a_section_are_those_of_the_snapshot(name, plain_fit, monkeypatch):
-    monkeypatch.setattr(Figure, "savefig", blank)
+def test_the_numbers_of_a_section_are_those_of_the_snapshot(name, plain_fit):
     like_snapshot(name, SECTIONS[name].summary(plain_fit))
 
 
+@pytest.mark.usefixtures("without_pictures")
 @pytest.mark.parametrize("name", OF_CLASSES)
-def test_the_numbers_of_classes_are_those_of_the_snapshot(name, class_fit, monkeypatch):
-    monkeypatch.setattr(Figure, "savefig", blank)
+def test_the_numbers_of_classes_are_those_of_the_snapshot(name, class_fit):
     like_snapshot(f"{name}_of_classes", SECTIONS[name].summary(class_fit))
 
 
