@@ -331,6 +331,7 @@ def test_as_a_module_it_is_silent_but_for_the_predictions(tmp_path, saved):
     assert done.stdout.startswith("sd\n")
 
 
+@pytest.mark.heavy
 def test_on_a_terminal_it_shows_progress_and_interrupted_it_saves_the_best_state(tmp_path):
     bvb.datasets.load("dpmix2", n=2000, seed=1).to_csv(tmp_path / "data.csv", index=False)
     ours, theirs = pty.openpty()

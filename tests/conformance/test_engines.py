@@ -267,6 +267,7 @@ def model(request):
 OPTIONS = {"seed": 1, "restarts": 2, "draws": 30, "max_iter": 40, "tol": 1e-3, "combine": "best"}
 
 
+@pytest.mark.heavy
 def test_every_model_is_fitted_by_name_saved_and_loaded(name, model, tmp_path):
     fit = model.fit(method=name, **OPTIONS)
     assert (fit.method, fit.engine) == (name, ENGINES[name])

@@ -95,6 +95,7 @@ def test_every_formula_comes_back(data, formula, tmp_path):
     pd.testing.assert_frame_equal(back.model.design.frame, fit.model.design.frame)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("gate", GATES)
 @pytest.mark.parametrize("n_components", [1, 2])
 def test_every_gate_comes_back(regimes, gate, n_components, tmp_path):
