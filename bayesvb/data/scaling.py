@@ -59,9 +59,7 @@ class Scaling:
         centre, scale = moments(matrix, weight, centred=intercept is not None)
         if intercept is not None:
             centre[intercept], scale[intercept] = 0.0, 1.0
-        if not active:
-            centre, scale = np.zeros_like(centre), np.ones_like(scale)
-        return cls(centre, scale, intercept)
+        return cls._if_active(centre, scale, intercept, active=active)
 
     @classmethod
     def of_response(
@@ -74,9 +72,7 @@ class Scaling:
     ) -> Scaling:
         """Scaling of responses; centred only if an intercept can take the shift."""
         centre, scale = moments(matrix, weight, centred=centred)
-        if not active:
-            centre, scale = np.zeros_like(centre), np.ones_like(scale)
-        return cls(centre, scale, None)
+        return cls._if_active(centre, scale, active=active)
 
     @classmethod
     def of_response_by_medians(
@@ -104,9 +100,7 @@ class Scaling:
                 f"a response is {farthest:.3g} times the median deviation of the others",
                 hint="no computation can hold both: correct it, or leave its row out",
             )
-        if not active:
-            centre, scale = np.zeros_like(centre), np.ones_like(scale)
-        return cls(centre, scale, None)
+        return cls._if_active(centre, scale, active=active)
 
     @classmethod
     def of_variables(
@@ -150,9 +144,21 @@ class Scaling:
             flat = np.nanmax(counted, axis=0) == np.nanmin(counted, axis=0)
             spread, largest = np.where(flat, 0.0, scale), float(scale.max())
             scale[:] = largest * np.sqrt(np.mean((spread / largest) ** 2)) or 1.0
+        return cls._if_active(centre, scale, active=active)
+
+    @classmethod
+    def _if_active(
+        cls,
+        centre: Float[np.ndarray, " columns"],
+        scale: Float[np.ndarray, " columns"],
+        intercept: int | None = None,
+        *,
+        active: bool,
+    ) -> Scaling:
+        """Scaling with these numbers, or the identity if nothing is to be standardised."""
         if not active:
             centre, scale = np.zeros_like(centre), np.ones_like(scale)
-        return cls(centre, scale, None)
+        return cls(centre, scale, intercept)
 
     def rows_last(
         self, matrix: Float[np.ndarray, "rows columns"]

@@ -10,6 +10,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import logsumexp
 
+from bayesvb.errors import DataError
+
 # Not `Self`: beartype refuses it in methods that are checked one by one, as jaxtyping does.
 Mixture = TypeVar("Mixture", bound="AbstractComponentMixture")
 
@@ -134,3 +136,19 @@ def joint_log_density(
     for one, values in zip(marginals, observed, strict=True):
         terms = terms + one.component_log_density(values)
     return np.asarray(logsumexp(terms, axis=0))
+
+
+def check_probabilities(q: Float[np.ndarray, " probs"]) -> None:
+    """Raise for a number at which no quantile is.
+
+    Raises
+    ------
+    DataError
+        If one is NaN or outside 0 to 1.
+    """
+    bad = ~((q >= 0.0) & (q <= 1.0))
+    if bad.any():
+        raise DataError(
+            f"q = {q[bad][0]:g} is not a probability",
+            hint="q must lie between 0 and 1; write 0.05 for 5 %",
+        )

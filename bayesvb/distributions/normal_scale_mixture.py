@@ -14,8 +14,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import gammainccinv, gammaincinv, gammaln, log_ndtr, logsumexp, ndtr, ndtri
 
-from bayesvb.distributions.base import AbstractRowDistribution
-from bayesvb.errors import DataError
+from bayesvb.distributions.base import AbstractRowDistribution, check_probabilities
 from bayesvb.factors.normal_gamma import FactorisedNormalGamma, ScalarGamma
 from bayesvb.numerics.root_finding import invert_log_cdf
 from bayesvb.numerics.special import LOG_2PI
@@ -108,12 +107,7 @@ class NormalScaleMixture:
         DataError
             If a probability is NaN or outside 0 to 1.
         """
-        bad = ~((q >= 0.0) & (q <= 1.0))
-        if bad.any():
-            raise DataError(
-                f"q = {q[bad][0]:g} is not a probability",
-                hint="q must lie between 0 and 1; write 0.05 for 5 %",
-            )
+        check_probabilities(q)
         tail = np.where(q > 0.5, 1.0 - q, q)
         below = np.full(len(q), -np.inf)
         inner = tail > 0.0

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.special import logsumexp, poch, stdtr, stdtrit
 
-from bayesvb.distributions.base import AbstractComponentMixture
+from bayesvb.distributions.base import AbstractComponentMixture, check_probabilities
 from bayesvb.errors import DataError
 from bayesvb.numerics.root_finding import invert_log_cdf
 
@@ -141,12 +141,7 @@ class StudentMixture(AbstractComponentMixture):
         DataError
             If a probability is NaN or outside 0 to 1.
         """
-        bad = ~((q >= 0.0) & (q <= 1.0))
-        if bad.any():
-            raise DataError(
-                f"q = {q[bad][0]:g} is not a probability",
-                hint="q must lie between 0 and 1; write 0.05 for 5 %",
-            )
+        check_probabilities(q)
         rows = self.weights.shape[1]
         found = np.where(q > 0.5, np.inf, -np.inf)[:, None].repeat(rows, axis=1)
         (inner,) = np.nonzero((q > 0.0) & (q < 1.0))

@@ -11,7 +11,7 @@ from scipy.special import digamma, polygamma
 from bayesvb.data.blocks import Block
 from bayesvb.data.scaling import Scaling
 from bayesvb.distributions.drawn_student_mixture import DrawnStudentMixture
-from bayesvb.distributions.student_mixture import StudentMixture
+from bayesvb.distributions.student_mixture import FARTHEST, StudentMixture
 from bayesvb.errors import PriorError
 from bayesvb.experts.degrees_of_freedom import (
     DOF_RANGE,
@@ -48,9 +48,6 @@ from bayesvb.variational.local import Draws
 
 REACH = 4.0
 """Scales from the middle of the response at which a row begins to count less in first sums."""
-
-FARTHEST = 1e150
-"""Drawn noise is at most so many scales: the square of a larger number overflows."""
 
 
 @dataclass(frozen=True)
@@ -257,6 +254,7 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
             np.take_along_axis(draws[name][..., None], at, axis=1)[:, 0]
             for name in ("precision", "dof")
         )
+        # The square of a larger number overflows.
         noise = np.clip(rng.standard_t(dof), -FARTHEST, FARTHEST)
         return np.asarray(location + noise / np.sqrt(precision))
 
