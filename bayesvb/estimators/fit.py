@@ -67,6 +67,37 @@ class Fit(AbstractFit):
 
         return loo(self, corrected=corrected)
 
+    def check(self, *, groups: object = None) -> pd.DataFrame:
+        """The verdict on the fit: every check with its grade and what to do, as in the report.
+
+        Whether data are as the fit says (group ``"fit"``): tests on what each row would be
+        predicted without itself, against covariates, predictions, row order and shape, their
+        p-values adjusted for their number (Holm), so that of 100 right fits at most 5 get a
+        ``"problem"``. Whether it was computed well (``"computation"``). Whether least
+        squares, or multinomial regression, would do better (``"accuracy"``).
+
+        Parameters
+        ----------
+        groups : str or sequence, optional
+            Rows that belong together, by a column that the formula reads or a label per row:
+            whether they are alike is tested too.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Index check; columns group, grade (``"ok"``, ``"note"``, ``"problem"``), number,
+            measure (what the number is), p_value (adjusted; NaN of what is no test), threshold
+            and remedy. ``attrs["verdict"]`` is the worst grade.
+
+        Raises
+        ------
+        DataError
+            If the groups are not one label per row.
+        """
+        from bayesvb.results.checks.table import check
+
+        return check(self, groups=groups)
+
     def with_covariance(self, covariance: str) -> Fit:
         """The same fit with other draws, for all that is made of draws.
 

@@ -1,0 +1,87 @@
+"""Responses that are no continuous numbers: counts, coarse rounding, values that rows share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from scipy import stats
+
+Rows = Float[np.ndarray, " rows"]
+
+Cdf = Callable[[Rows], Rows]
+"""Values, one per row, to the predictive probability of a response up to them."""
+
+
+@dataclass(frozen=True)
+class Discreteness:
+    """What is said against a density of the response.
+
+    Attributes
+    ----------
+    step : float
+        Mean predictive probability of the observed value and what is rounded to it, over all rows;
+        rows whose value no other row has count zero.
+    value : float
+        The value that is most in excess of its prediction.
+    excess : float
+        Share of the rows by which it is.
+    p_value : float
+        Of the excess, for the most frequent of all values.
+    """
+
+    step: float
+    value: float
+    excess: float
+    p_value: float
+
+
+def discreteness(response: Rows, cdf: Cdf) -> Discreteness:
+    """How coarse the values of a response are beside what is predicted of them.
+
+    Examples
+    --------
+    >>> from scipy.special import ndtr
+    >>> y = np.random.default_rng(1).normal(size=500)
+    >>> fine, coarse = discreteness(y, ndtr), discreteness(y.round(), ndtr)
+    >>> bool(fine.step < 0.01 < 0.2 < coarse.step)
+    True
+    """
+    values, at, times = np.unique(response, return_inverse=True, return_counts=True)
+    if len(values) < 2:
+        return Discreteness(1.0, float(values[0]), 1.0, 0.0)
+    gaps = np.diff(values)
+    below, above = np.r_[gaps[0], gaps], np.r_[gaps, gaps[-1]]
+    low, high = values - 0.5 * below, values + 0.5 * above
+    mass = cdf(high[at]) - cdf(low[at])
+    most = int(times.argmax())
+    n = len(response)
+    expected = float(np.sum(cdf(np.full(n, high[most])) - cdf(np.full(n, low[most]))))
+    tail = float(stats.poisson.sf(times[most] - 1, max(expected, 0.5)))
+    return Discreteness(
+        step=float(np.where(times[at] > 1, mass, 0.0).mean()),
+        value=float(values[most]),
+        excess=float(times[most] - expected) / n,
+        p_value=min(1.0, len(values) * tail),
+    )
+
+
+def rows_beyond(extreme: float, cdf: Cdf, n_rows: int, *, largest: bool) -> tuple[float, float]:
+    """Rows expected beyond the largest or smallest of all responses, and its two-sided p-value.
+
+    Many: the response ends where its predictions do not. Hardly any: an outlier.
+
+    Examples
+    --------
+    >>> from scipy.special import ndtr
+    >>> rows_beyond(2.3, ndtr, 100, largest=True)[1] > 0.5
+    True
+    >>> rows_beyond(7.0, ndtr, 100, largest=True)[1] < 1e-8
+    True
+    """
+    below = cdf(np.full(n_rows, extreme))
+    beyond = np.clip(1.0 - below if largest else below, 0.0, 1.0 - 1e-15)
+    expected = -float(np.log1p(-beyond).sum())
+    return expected, min(1.0, 2.0 * float(min(np.exp(-expected), -np.expm1(-expected))))

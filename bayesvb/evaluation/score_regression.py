@@ -1,0 +1,89 @@
+"""Do scores depend on covariates? Tests by regression, with what the fit estimated held fixed."""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float
+from numpy.polynomial import legendre
+from scipy import stats
+
+Columns = Float[np.ndarray, "rows _"]
+
+FEWEST_FREE = 10
+"""Degrees of freedom that must remain for a test."""
+
+DEPENDENT = 1e-6
+"""Relative length below which a column counts as a combination of others."""
+
+WAVES = 3
+"""Highest degree of the polynomials in ranks: shapes with up to two bends."""
+
+
+def added_columns(
+    scores: Float[np.ndarray, " rows"], columns: Columns, fitted: Columns
+) -> tuple[float, float] | None:
+    """Share of the variance that columns explain beyond others, and the p-value of the F test.
+
+    What the fit has estimated is orthogonal to the scores of a linear regression, so that these
+    columns are partialled out; with more components the test errs on the cautious side.
+    None if the columns are combinations of those of the fit, or hardly a degree of freedom is left.
+
+    Parameters
+    ----------
+    scores : array, shape (rows,)
+    columns : array, shape (rows, columns)
+        Whose influence is asked for.
+    fitted : array, shape (rows, columns)
+        What the fit has estimated, a column of ones among them.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> x, ones = rng.normal(size=(200, 1)), np.ones((200, 1))
+    >>> share, p = added_columns(0.5 * x[:, 0] + rng.normal(size=200), x, ones)
+    >>> bool(share > 0.1 and p < 1e-4)
+    True
+    """
+    base = _basis(fitted)
+    rest, added = scores - base @ (base.T @ scores), columns - base @ (base.T @ columns)
+    long = np.linalg.norm(added, axis=0) > DEPENDENT * np.linalg.norm(columns, axis=0)
+    added = _basis(added[:, long])
+    n_added = added.shape[1]
+    free = len(scores) - base.shape[1] - n_added
+    whole = float(rest @ rest)
+    if n_added == 0 or free < FEWEST_FREE or whole <= 0.0:
+        return None
+    explained = float(np.sum((added.T @ rest) ** 2))
+    ratio = (explained / n_added) / max((whole - explained) / free, 1e-300)
+    return explained / whole, float(stats.f.sf(ratio, n_added, free))
+
+
+def _basis(columns: Columns) -> Columns:
+    """Orthonormal columns with the same span."""
+    lengths = np.linalg.norm(columns, axis=0)
+    columns = columns[:, lengths > 0.0] / lengths[lengths > 0.0]
+    if columns.shape[1] == 0:
+        return columns
+    left, values, _ = np.linalg.svd(columns, full_matrices=False)
+    found: Columns = left[:, values > DEPENDENT * values[0]]
+    return found
+
+
+def powers(values: Float[np.ndarray, " rows"]) -> Columns:
+    """A number and its square, centred and scaled."""
+    standard = standardised(values)
+    return np.column_stack([standard, standard**2])
+
+
+def waves(values: Float[np.ndarray, " rows"]) -> Columns:
+    """Legendre polynomials of the ranks: bends that no outlying value hides."""
+    ranks = (2.0 * stats.rankdata(values) - 1.0) / len(values) - 1.0
+    return np.asarray(legendre.legvander(ranks, WAVES)[:, 1:])
+
+
+def standardised(values: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+    """Mean zero, standard deviation one; zeros if all values are the same."""
+    spread = float(values.std())
+    centred = values - values.mean()
+    constant = spread <= 1e-12 * max(1.0, float(np.abs(values).max()))
+    return np.asarray(0.0 * centred if constant else centred / spread)

@@ -1,0 +1,1 @@
+"""Verdicts on a fit, with known error rates: of the fit, its computation, its accuracy."""

@@ -1,0 +1,81 @@
+"""Is the fit worth its size? Rows left out, beside least squares or multinomial regression."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float
+from scipy.stats import norm
+
+from bayesvb.data.case_weights import sum_and_error
+from bayesvb.results.checks.base import Misfit
+from bayesvb.results.class_folds import HeldOutClasses
+from bayesvb.results.comparison import MINOR
+from bayesvb.results.linear_baseline import linear_baseline
+from bayesvb.results.multinomial_baseline import multinomial_baseline
+from bayesvb.results.subsampling import criteria_at, sample
+
+if TYPE_CHECKING:
+    from bayesvb.results.base import AbstractFit
+
+MOST_ROWS = 3000
+"""Rows that are left out for the comparison."""
+
+WORST = -1e3
+"""Log probability of a class that was thought impossible, in the comparison."""
+
+
+def against_least_squares(fit: AbstractFit) -> list[Misfit]:
+    """Whether least squares on the same terms predicts rows left out better."""
+    baseline = linear_baseline(fit)
+    if baseline is None:
+        return []
+    at = sample(fit, MOST_ROWS).at
+    loo = criteria_at(fit, at)[0]
+    gain = loo.pointwise - baseline[at]
+    known = np.isfinite(gain)
+    if known.sum() < 2:
+        return []
+    weights = None if loo.weights is None else loo.weights[known]
+    scale = fit.model.design.n_rows / len(at)
+    return [_compared(fit, gain[known], weights, scale, "least squares", "accuracy")]
+
+
+def against_multinomial(fit: AbstractFit, found: HeldOutClasses) -> list[Misfit]:
+    """Whether multinomial regression on the same terms predicts rows left out better."""
+    if found.folds is None:
+        return []
+    linear, _ = multinomial_baseline(fit, found.folds)
+    if linear is None:
+        return []
+    rows = np.arange(len(found.codes))
+    with np.errstate(divide="ignore"):
+        ours = np.log(found.probabilities[rows, found.codes])
+        theirs = np.log(linear[rows, found.codes])
+    gain = np.maximum(ours, WORST) - np.maximum(theirs, WORST)
+    return [_compared(fit, gain, None, 1.0, "multinomial regression", "classification")]
+
+
+def _compared(
+    fit: AbstractFit,
+    gain: Float[np.ndarray, " rows"],
+    weights: Float[np.ndarray, " rows"] | None,
+    scale: float,
+    other: str,
+    section: str,
+) -> Misfit:
+    """The simpler model as a test: that it is better than the fit."""
+    total, error = sum_and_error(gain, weights)
+    total, error = scale * total, scale * error
+    p = float(norm.cdf(total / error)) if error > 0.0 else 1.0
+    larger = fit.core.n_components > 1
+    better = total < -MINOR
+    remedy = (
+        f"{other.capitalize()} predicts rows left out better: use it, or fewer components."
+        if better
+        else f"{other.capitalize()} predicts rows left out about as well: a smaller model may do."
+    )
+    return Misfit(f"Beside {other}", total, f"nats gained, se {error:.2g}", remedy, section, p,
+                  better, f"more than {MINOR:g} nats behind", "accuracy",
+                  noted=larger and total < MINOR)  # fmt: skip

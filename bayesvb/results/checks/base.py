@@ -1,0 +1,136 @@
+"""A check of a fit: what was asked, what was found, its grade, and what to do about it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from bayesvb.evaluation.family_wise import holm
+
+Grade = Literal["ok", "note", "problem"]
+
+Group = Literal["fit", "computation", "accuracy"]
+
+ALARM = 0.03
+"""Adjusted p-value below which a misfit that matters is a problem.
+
+The rest of five false alarms in a hundred right fits is left to the checks that are no tests.
+"""
+
+NOTED = 0.1
+"""Adjusted p-value below which it is worth a note."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One row of the verdict.
+
+    Attributes
+    ----------
+    name : str
+        What is asked.
+    group : {"fit", "computation", "accuracy"}
+    grade : {"ok", "note", "problem"}
+    number : float
+        What was found; NaN if nothing could be.
+    measure : str
+        What the number is.
+    p_value : float
+        Of a test, adjusted for all tests of the fit; NaN of what is no test.
+    threshold : str
+        Where grades begin.
+    remedy : str
+        What to do, one sentence; empty if the grade is ``"ok"``.
+    section : str
+        Section of the report that shows more.
+    weighs : bool
+        Whether the grade counts in the verdict as a whole.
+    """
+
+    name: str
+    group: Group
+    grade: Grade
+    number: float
+    measure: str
+    p_value: float
+    threshold: str
+    remedy: str
+    section: str
+    weighs: bool = True
+
+
+@dataclass(frozen=True)
+class Misfit:
+    """One test, before its p-value is adjusted for all the others.
+
+    Attributes
+    ----------
+    name, number, measure, remedy, section
+        As of the ``Check`` that it becomes.
+    p_value : float
+        Of this test alone.
+    matters : bool
+        Whether the misfit is large enough to be a problem, however sure it is: with many rows the
+        least of them is.
+    limit : str
+        Where it begins to matter.
+    group : {"fit", "accuracy"}
+    noted : bool
+        Whether it is worth a note where the test finds nothing.
+    """
+
+    name: str
+    number: float
+    measure: str
+    remedy: str
+    section: str
+    p_value: float
+    matters: bool
+    limit: str
+    group: Group = "fit"
+    noted: bool = False
+
+
+def judged(tests: Sequence[Misfit]) -> list[Check]:
+    """Tests of one fit as checks, their p-values adjusted for their number by Holm's rule.
+
+    Examples
+    --------
+    >>> one = Misfit("Skew", 0.9, "skewness", "do so", "calibration", 1e-4, True, "above 0.2")
+    >>> [check.grade for check in judged([one, one])]
+    ['problem', 'problem']
+    """
+    adjusted = holm(np.array([one.p_value for one in tests], dtype=float))
+    return [_judged(one, float(p)) for one, p in zip(tests, adjusted, strict=True)]
+
+
+def _judged(one: Misfit, p: float) -> Check:
+    grade: Grade = "note" if p < NOTED or one.noted else "ok"
+    if p < ALARM and one.matters:
+        grade = "problem"
+    threshold = f"note: adjusted p < {NOTED:g}; problem: < {ALARM:g} and {one.limit}"
+    remedy = "" if grade == "ok" else one.remedy
+    return Check(
+        one.name, one.group, grade, one.number, one.measure, p, threshold, remedy, one.section
+    )
+
+
+def decided(
+    name: str,
+    group: Group,
+    grade: Grade,
+    number: float,
+    measure: str,
+    *,
+    threshold: str,
+    remedy: str,
+    section: str,
+    weighs: bool = True,
+) -> Check:
+    """A check that is no test; the remedy is dropped where all is in order."""
+    said = "" if grade == "ok" else remedy
+    return Check(name, group, grade, number, measure, math.nan, threshold, said, section, weighs)

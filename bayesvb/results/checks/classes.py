@@ -1,0 +1,61 @@
+"""Checks of class probabilities: right as often as they say, and whatever the order of rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bayesvb.evaluation.reliability import reliability
+from bayesvb.evaluation.row_order import positive_autocorrelation
+from bayesvb.results.checks.base import Misfit
+from bayesvb.results.checks.dependence import ALIKE, LEAST_CORRELATION
+from bayesvb.results.class_folds import HeldOutClasses
+from bayesvb.streams import Streams
+
+if TYPE_CHECKING:
+    from bayesvb.results.base import AbstractFit
+
+MOST_ROWS = 5000
+"""Rows behind the reliability curves."""
+
+LEAST_OFF = 0.002
+"""Miscalibration, in squared probability, below which it is no problem."""
+
+FEWEST_CHANGES = 4
+"""Changes of the class along the rows, for each class, below which the table counts as sorted."""
+
+RECALIBRATE = (
+    "Probabilities are off: use more experts or rows, or recalibrate them on rows left out; the "
+    "most probable class may still be right."
+)
+
+
+def class_tests(fit: AbstractFit, found: HeldOutClasses) -> list[Misfit]:
+    """Reliability of the probabilities of all classes, and dependence along the rows."""
+    rng = Streams(fit.seed).reliability(len(found.codes))
+    at = np.arange(len(found.codes))
+    if len(at) > MOST_ROWS:
+        at = np.sort(rng.choice(at, MOST_ROWS, replace=False))
+    curves = reliability(found.probabilities[at], found.codes[at], rng)
+    off = float(sum(one.miscalibration for one in curves.curves))
+    tests = [
+        Misfit("Class probabilities", off, "miscalibration", RECALIBRATE, "classification",
+               curves.p_value, off > LEAST_OFF, f"miscalibration above {LEAST_OFF:g}")
+    ]  # fmt: skip
+    return tests + _order(found)
+
+
+def _order(found: HeldOutClasses) -> list[Misfit]:
+    """Autocorrelation of what was not foreseen of each class; none if sorted by the classes."""
+    codes, n_classes = found.codes, found.probabilities.shape[1]
+    if np.count_nonzero(np.diff(codes)) < FEWEST_CHANGES * n_classes:
+        return []
+    surprise = np.eye(n_classes)[codes] - found.probabilities
+    each = [positive_autocorrelation(surprise[:, k]) for k in range(n_classes)]
+    lag, p = min(each, key=lambda one: one[1])
+    return [
+        Misfit("Row order", lag, "autocorrelation at lag 1", ALIKE, "classification",
+               min(1.0, n_classes * p), lag > LEAST_CORRELATION,
+               f"autocorrelation above {LEAST_CORRELATION:g}")
+    ]  # fmt: skip

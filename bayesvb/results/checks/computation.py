@@ -1,0 +1,140 @@
+"""Was the fit computed as it should? Ascent, linear response, restarts, importance ratios."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.evaluation.unseen_optima import SAME, unseen_share
+from bayesvb.results.base import number_before
+from bayesvb.results.capabilities import HasExactPosterior
+from bayesvb.results.checks.base import Check, Grade, decided
+from bayesvb.results.importance import LARGEST_K
+from bayesvb.results.subsampling import khat_within
+
+if TYPE_CHECKING:
+    from bayesvb.results.base import AbstractFit
+
+KHAT_BUDGET = 2e6
+"""Likelihoods (rows x components x draws) that k-hat may cost: less than a second."""
+
+MANY_UNSEEN = 0.5
+"""Share of unseen optima from which more restarts are worth their time."""
+
+NARROW, TOO_NARROW = 0.95, 0.8
+"""Width of an interval as a share of the exact one: below it a note, and a problem."""
+
+
+def computation_checks(fit: AbstractFit) -> list[Check]:
+    """Checks of how the fit was reached; none of them looks at the data."""
+    found = [_ascent(fit), *_linear_response(fit), *_restarts(fit)]
+    if isinstance(fit.model, HasExactPosterior):
+        return [*found, _exact(fit, fit.model)]
+    return [*found, *_importance(fit)]
+
+
+def _ascent(fit: AbstractFit) -> Check:
+    grade: Grade = "ok" if fit.converged else "problem"
+    return decided("Ascent ended", "computation", grade, float(fit.n_iter), "passes",
+                   threshold="problem: cut short while the bound was rising",
+                   remedy="Fit again with a larger max_iter before using the numbers.",
+                   section="computation")  # fmt: skip
+
+
+def _linear_response(fit: AbstractFit) -> list[Check]:
+    """Whether intervals have the covariance that makes up for independent factors."""
+    parts = [member.fit for member in fit.parts]
+    if all(one.core.coordinates(one.q) is None for one in parts) or fit.engine_log_q is not None:
+        return []
+    failures = [one.response.failure for one in parts if one.response.failure is not None]
+    asked = not any("not asked for" in failure for failure in failures)
+    grade: Grade = "ok" if not failures else "problem" if asked else "note"
+    remedy = (
+        f"Intervals are those of the mean-field posterior, which are too narrow ({failures[0]}): "
+        "fit with fewer components or more passes."
+        if failures and asked
+        else "Intervals are too narrow: fit with covariance='linear-response'."
+    )
+    share = len(failures) / len(parts)
+    return [
+        decided("Linear response", "computation", grade, 1.0 - share, "share of restarts with it",
+                threshold="problem: it was asked for and there is none", remedy=remedy,
+                section="computation")
+    ]  # fmt: skip
+
+
+def bounds_of(fit: AbstractFit) -> Float[np.ndarray, " runs"]:
+    """Bounds of the restarts, of the larger model where components were pruned."""
+    bounds = fit.restarts.get("score", fit.restarts["elbo"]).to_numpy(dtype=float)
+    return bounds[:-1] if number_before(fit) else bounds
+
+
+def _restarts(fit: AbstractFit) -> list[Check]:
+    """Whether another restart may find another optimum; not where starts are fixed or one exists.
+
+    Restarts that are weighed by their predictions need not agree.
+    """
+    bounds = bounds_of(fit)
+    if fit.core.n_components == 1 or bool(fit.core.starting_models(2)) or "weight" in fit.restarts:
+        return []
+    share = unseen_share(bounds)
+    best = int((bounds >= bounds.max() - SAME).sum())
+    grade: Grade = "ok" if best >= 2 or share <= 1.0 / len(bounds) else "note"
+    if share > MANY_UNSEEN or len(bounds) == 1:
+        grade = "note"
+    remedy = (
+        f"Another optimum may well be found: fit with restarts={max(20, 3 * len(bounds))}, and "
+        "compare predictions."
+    )
+    threshold = f"note: above {MANY_UNSEEN:g}, or the best was found once"
+    return [
+        decided("Restarts agree", "computation", grade, share, "share of unseen optima",
+                threshold=threshold, remedy=remedy, section="computation")
+    ]  # fmt: skip
+
+
+def _exact(fit: AbstractFit, model: HasExactPosterior) -> Check:
+    frame = model.exact(fit)
+    width = (frame["upper"] - frame["lower"]).unstack("posterior")
+    narrowest = float((width["factorised"] / width["exact"]).min())
+    grade: Grade = "ok" if narrowest >= NARROW else "note" if narrowest >= TOO_NARROW else "problem"
+    return decided("Close to the posterior", "computation", grade, narrowest,
+                   "share of the exact width",
+                   threshold=f"note: below {NARROW:g}; problem: below {TOO_NARROW:g}",
+                   remedy="Use the exact posterior, which is known here: its intervals are wider.",
+                   section="exact")  # fmt: skip
+
+
+def _importance(fit: AbstractFit) -> list[Check]:
+    """k-hat with its Monte Carlo error, for information: it says nothing of coverage."""
+    k, n_draws = khat_within(fit, KHAT_BUDGET)
+    if k is None or math.isnan(k):
+        return []
+    grade: Grade = "note" if k > LARGEST_K else "ok"
+    measure = f"Pareto k, error {khat_error(k, n_draws):.2g}"
+    remedy = (
+        "The draws cannot be weighed into those of the exact posterior; this says nothing against "
+        "predictions, nor against intervals by linear response."
+    )
+    return [
+        decided("Importance ratios", "computation", grade, k, measure,
+                threshold=f"note: above {LARGEST_K:g}; never a problem", remedy=remedy,
+                section="computation", weighs=False)
+    ]  # fmt: skip
+
+
+def khat_error(k: float, n_draws: int) -> float:
+    """Monte Carlo error of k-hat: the standard error of the shape of a generalised Pareto.
+
+    It is that of maximum likelihood, (1 + k) over the root of the number of draws in the tail.
+
+    Examples
+    --------
+    >>> round(khat_error(0.5, 1000), 2)
+    0.15
+    """
+    tail = math.ceil(min(n_draws / 5, 3 * math.sqrt(n_draws)))
+    return (1.0 + max(k, 0.0)) / math.sqrt(tail)

@@ -1,0 +1,145 @@
+"""Does the fit miss something of a covariate? Scores and their squares against each, and products.
+
+Scores that depend on a covariate say that the mean misses a bend, a step or a product; squares
+that do say that the spread changes in a way that the fit does not know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from bayesvb.data.frames import kind_of
+from bayesvb.evaluation.score_regression import (
+    Columns,
+    added_columns,
+    powers,
+    standardised,
+    waves,
+)
+from bayesvb.results.checks.base import Misfit
+from bayesvb.results.checks.pits import Observed
+from bayesvb.results.checks.remedies import Remedies
+
+if TYPE_CHECKING:
+    from bayesvb.results.base import AbstractFit
+
+SHARE = 0.005
+"""Share of the variance of the scores below which a misfit is no problem, however sure it is."""
+
+MOST_COVARIATES = 60
+"""Covariates that are looked at: the first of the formula."""
+
+MOST_CROSSED = 15
+"""Covariates whose products are looked at."""
+
+MOST_LEVELS = 30
+"""Levels of a covariate that are told apart: the most frequent."""
+
+FARTHEST_SQUARE = 9.0
+"""Squared scores are moved to at most this."""
+
+LIMIT = f"share of variance above {SHARE:g}"
+
+
+def covariate_tests(fit: AbstractFit, seen: Observed, whose: str) -> list[Misfit]:
+    """Tests of one response against covariates, their products, and what is predicted.
+
+    Parameters
+    ----------
+    fit : Fit
+        Of a regression.
+    seen : Observed
+    whose : str
+        Ends the names of the checks, where there are several responses.
+    """
+    design = fit.model.design
+    frame = design.data_at(seen.at)
+    numbers, levels = _columns(frame, design.covariates[:MOST_COVARIATES])
+    fitted = np.column_stack([np.ones(len(seen.at)), design.matrices["mean"][seen.at]])
+    remedies = Remedies(fit)
+    squares = np.minimum(seen.scores**2, FARTHEST_SQUARE)
+    found: list[Misfit] = []
+    ones = np.ones((len(seen.at), 1))
+    for name in (*numbers, *levels):
+        sets = _shapes(numbers[name]) if name in numbers else [levels[name]]
+        bends = remedies.mean(name, numeric=name in numbers)
+        found += _test(f"Mean by {name}{whose}", seen.scores, sets, fitted, bends)
+        found += _test(f"Spread by {name}{whose}", squares, sets, ones, remedies.spread(name))
+    if np.isfinite(seen.mean).all() and len(numbers) + len(levels) > 0:
+        sets = [powers(seen.mean)]
+        found += _test(f"Mean by prediction{whose}", seen.scores, sets, fitted, remedies.curved())
+        found += _test(f"Spread by prediction{whose}", squares, sets, ones, remedies.fanned())
+    return found + _products(seen, numbers, levels, fitted, whose)
+
+
+def _columns(
+    frame: pd.DataFrame, names: tuple[str, ...]
+) -> tuple[dict[str, Float[np.ndarray, " rows"]], dict[str, Columns]]:
+    """Numeric covariates, and those with levels as columns of zeros and ones."""
+    numbers: dict[str, Float[np.ndarray, " rows"]] = {}
+    levels: dict[str, Columns] = {}
+    for name in names:
+        column = frame[name]
+        if kind_of(column, name) == "number" and column.dtype.kind != "b":
+            numbers[name] = column.to_numpy(dtype=float)
+            continue
+        codes, different = pd.factorize(column)
+        often = np.argsort(-np.bincount(codes, minlength=len(different)), kind="stable")
+        levels[name] = (codes[:, None] == often[:MOST_LEVELS][None, :]).astype(float)
+    return numbers, levels
+
+
+def _shapes(values: Float[np.ndarray, " rows"]) -> list[Columns]:
+    """What a numeric covariate is tested by: its powers, and polynomials of its ranks."""
+    return [powers(values), waves(values)]
+
+
+def _test(
+    name: str, scores: Float[np.ndarray, " rows"], sets: list[Columns], fitted: Columns, remedy: str
+) -> list[Misfit]:
+    """The most striking of several sets of columns, its p-value times their number."""
+    tried = [added_columns(scores, columns, fitted) for columns in sets]
+    known = [one for one in tried if one is not None]
+    if not known:
+        return []
+    share, p = min(known, key=lambda one: one[1])
+    p = min(1.0, len(known) * p)
+    measure = "share of variance"
+    return [Misfit(name, share, measure, remedy, "calibration", p, share > SHARE, LIMIT)]
+
+
+def _products(
+    seen: Observed,
+    numbers: Mapping[str, Float[np.ndarray, " rows"]],
+    levels: Mapping[str, Columns],
+    fitted: Columns,
+    whose: str,
+) -> list[Misfit]:
+    """One test for all products of two covariates: the most striking, times their number."""
+    single = {name: standardised(values)[:, None] for name, values in numbers.items()}
+    columns = {**single, **levels}
+    found: dict[str, tuple[float, float]] = {}
+    for one, other in combinations(list(columns)[:MOST_CROSSED], 2):
+        left, right = columns[one], columns[other]
+        if left.shape[1] * right.shape[1] > len(left) // 10:
+            continue
+        product = (left[:, :, None] * right[:, None, :]).reshape(len(left), -1)
+        both = np.column_stack([fitted, left, right])
+        answer = added_columns(seen.scores, product, both)
+        if answer is not None:
+            found[f"{one}:{other}"] = answer
+    if not found:
+        return []
+    term = min(found, key=lambda each: found[each][1])
+    share, p = found[term]
+    remedy = f"Add the interaction `{term}` to the formula."
+    return [
+        Misfit(f"Interactions{whose}", share, f"share of variance, {term}", remedy, "calibration",
+               min(1.0, len(found) * p), share > SHARE, LIMIT)
+    ]  # fmt: skip

@@ -1,0 +1,75 @@
+"""Independence of the rows given what is predicted, along their order and within groups."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Int, Shaped
+from scipy import stats
+
+from bayesvb.evaluation.row_order import positive_autocorrelation
+from bayesvb.evaluation.score_regression import added_columns
+from bayesvb.results.checks.base import Misfit
+from bayesvb.results.checks.covariates import FARTHEST_SQUARE, SHARE
+from bayesvb.results.checks.pits import Observed
+
+LEAST_CORRELATION = 0.05
+"""Autocorrelation below which dependence is no problem."""
+
+SORTED = 0.9
+"""Rank correlation of the response with the row number from which the table counts as sorted."""
+
+ALIKE = (
+    "Neighbouring rows are alike: add time, place or the previous response to the formula, or "
+    "judge errors by whole blocks of rows."
+)
+
+IN_RUNS = (
+    "Large deviations come in runs: add time, or the size of the previous deviation, to "
+    "`gating(...)`."
+)
+
+MOST_GROUPS = 400
+"""Groups that are compared: the largest."""
+
+
+def order_tests(seen: Observed, whose: str) -> list[Misfit]:
+    """Autocorrelation of scores and squares along the rows; none if sorted by the response."""
+    rank = stats.spearmanr(np.arange(len(seen.values)), seen.values).statistic
+    if not np.abs(rank) < SORTED:
+        return []
+    squares = np.minimum(seen.scores**2, FARTHEST_SQUARE)
+    tests = []
+    for name, series, remedy in (
+        ("Row order", seen.scores, ALIKE),
+        ("Spread by row order", squares, IN_RUNS),
+    ):
+        lag, p = positive_autocorrelation(series)
+        limit = f"autocorrelation above {LEAST_CORRELATION:g}"
+        tests.append(
+            Misfit(f"{name}{whose}", lag, "autocorrelation at lag 1", remedy, "calibration", p,
+                   lag > LEAST_CORRELATION, limit)
+        )  # fmt: skip
+    return tests
+
+
+def group_tests(
+    seen: Observed, groups: Shaped[np.ndarray, " rows"], name: str, whose: str
+) -> list[Misfit]:
+    """Differences between the mean scores of groups of rows that belong together."""
+    codes: Int[np.ndarray, " rows"] = pd.factorize(groups)[0]
+    often = np.argsort(-np.bincount(codes), kind="stable")[:MOST_GROUPS]
+    inside = np.isin(codes, often)
+    columns = (codes[inside, None] == often[None, :]).astype(float)
+    found = added_columns(seen.scores[inside], columns, np.ones((int(inside.sum()), 1)))
+    if found is None:
+        return []
+    remedy = (
+        f"Rows of one {name} are alike: add `{name}`, or what tells its groups apart, to the "
+        "formula, or judge errors by whole groups."
+    )
+    limit = f"share of variance above {SHARE:g}"
+    return [
+        Misfit(f"Rows by {name}{whose}", found[0], "share of variance", remedy, "calibration",
+               found[1], found[0] > SHARE, limit)
+    ]  # fmt: skip

@@ -1,0 +1,56 @@
+"""Checks of a joint density: each variable given the others, the worst of them counted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from bayesvb.results.capabilities import HasJointDensity
+from bayesvb.results.checks.base import Check, Misfit
+from bayesvb.results.checks.dependence import order_tests
+from bayesvb.results.checks.pits import Observed
+from bayesvb.results.checks.responses import response_checks
+from bayesvb.results.checks.shape import shape_checks
+
+if TYPE_CHECKING:
+    from bayesvb.results.base import AbstractFit
+
+NOT_NORMAL = "Given the others {name} is not normal: transform it, or fit a GaussianMixture."
+
+MORE_COMPONENTS = "Given the others {name} has another shape: fit more components."
+
+
+def joint_checks(
+    fit: AbstractFit, variables: Sequence[Observed]
+) -> tuple[list[Check], list[Misfit]]:
+    """Shape, width, row order and discreteness over all variables."""
+    mixture = isinstance(fit.model, HasJointDensity)
+    words = MORE_COMPONENTS if mixture else NOT_NORMAL
+    section = "pairs" if mixture else "scores"
+    by_variable: dict[str, list[Misfit]] = {}
+    steps = []
+    for seen in variables:
+        shapes = [
+            replace(one, remedy=words.format(name=seen.name)) for one in shape_checks(fit, seen, "")
+        ]
+        by_variable[seen.name] = [*shapes, *order_tests(seen, "")]
+        steps.append((seen.name, response_checks(seen, "")[0][0]))
+    coarse_name, coarse = max(steps, key=lambda one: one[1].number)
+    coarse = replace(coarse, measure=f"{coarse.measure}, {coarse_name}", section=section)
+    return [coarse], [replace(one, section=section) for one in _worst(by_variable)]
+
+
+def _worst(by_variable: dict[str, list[Misfit]]) -> list[Misfit]:
+    """Of each kind of test that of the worst variable, its p-value times their number."""
+    kinds = dict.fromkeys(one.name for tests in by_variable.values() for one in tests)
+    found = []
+    for kind in kinds:
+        each = {
+            name: one for name, tests in by_variable.items() for one in tests if one.name == kind
+        }
+        name = min(each, key=lambda key: each[key].p_value)
+        worst = each[name]
+        p = min(1.0, len(each) * worst.p_value)
+        found.append(replace(worst, p_value=p, measure=f"{worst.measure}, {name}"))
+    return found

@@ -1,0 +1,92 @@
+"""What to do about a misfit, in the terms of the formula that was fitted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bayesvb.results.base import AbstractFit
+
+
+@dataclass(frozen=True)
+class Remedies:
+    """Remedies for one fit.
+
+    Parameters
+    ----------
+    fit : Fit
+    """
+
+    fit: AbstractFit
+
+    def mean(self, name: str, *, numeric: bool) -> str:
+        """The mean misses something of a covariate."""
+        if not self._reads("mean", name):
+            return f"Add `{name}` to the mean part of the formula."
+        if self.fit.core.n_components > 1 and not self._reads("gating", name):
+            return f"Let the weights change with it, `gating({name})`, or {self._bend(name)}."
+        if not numeric:
+            return f"Let the weights change with it: {self._more()} and `gating({name})`."
+        bend = self._bend(name)
+        return f"{bend[0].upper()}{bend[1:]}, or fit {self._more()}."
+
+    def spread(self, name: str) -> str:
+        """The spread changes with a covariate."""
+        if self.fit.core.n_components > 1 and not self._reads("gating", name):
+            return f"Let the weights change with it: add `{name}` to `gating(...)`."
+        return f"Let the spread change with it: {self._more()} and `gating({name})`."
+
+    def curved(self) -> str:
+        """The mean misses something of what is predicted."""
+        return (
+            "The mean bends more than predicted: add terms such as `bs(x, df=4)`, or transform the "
+            "response, as in `log(y)`."
+        )
+
+    def fanned(self) -> str:
+        """The spread changes with what is predicted."""
+        return (
+            f"The spread changes with the level: transform the response, as in `log(y)`, or fit "
+            f"{self._more()}."
+        )
+
+    def skewed(self) -> str:
+        """The noise is skewed."""
+        return f"The noise is skewed: fit {self._more()}, or transform the response (`log(y)`)."
+
+    def tails(self, kurtosis: float) -> str:
+        """The tails of the noise are heavier, or lighter, than predicted."""
+        if kurtosis < 0.0:
+            return f"The noise has two humps or short tails: fit {self._more()}."
+        student = "" if getattr(self.fit.model, "family", "") == "student" else (
+            'family="student", or '
+        )  # fmt: skip
+        return f"The noise has heavy tails: fit {student}{self._more()}."
+
+    def shape(self) -> str:
+        """The noise has another distribution."""
+        return f"The noise has another shape: fit {self._more()}."
+
+    def width(self, sd: float) -> str:
+        """Predictions for rows left out are too narrow or too wide."""
+        if sd > 1.0:
+            return (
+                "Predictions are too narrow for rows left out: use fewer components or fewer terms."
+            )
+        return "Predictions are too wide: use fewer components, or priors that say more."
+
+    def _more(self) -> str:
+        """More components, by the name of the argument."""
+        size = self.fit.model.size
+        return f"{self.fit.model.size_name}={max(size + 1, 3) if size == 1 else size + 1}"
+
+    def _bend(self, name: str) -> str:
+        bends = any("bs(" in one and name in one for one in self.fit.model.design.terms["mean"])
+        return f"give `bs({name}, ...)` more degrees of freedom" if bends else (
+            f"let the mean bend, `bs({name}, df=4)` for `{name}`"
+        )  # fmt: skip
+
+    def _reads(self, part: str, name: str) -> bool:
+        """Whether a part of the formula has a term of this column."""
+        return any(name in term for term in self.fit.model.design.terms.get(part, ()))

@@ -1,0 +1,131 @@
+"""All checks of a fit, and the table of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Shaped
+
+from bayesvb.errors import DataError, ignoring_user_warnings
+from bayesvb.evaluation.normal_scores import FEWEST_ROWS
+from bayesvb.results.checks.accuracy import against_least_squares, against_multinomial
+from bayesvb.results.checks.base import Check, Misfit, decided, judged
+from bayesvb.results.checks.classes import class_tests
+from bayesvb.results.checks.computation import computation_checks
+from bayesvb.results.checks.covariates import covariate_tests
+from bayesvb.results.checks.dependence import group_tests, order_tests
+from bayesvb.results.checks.joint import joint_checks
+from bayesvb.results.checks.pits import observed
+from bayesvb.results.checks.responses import response_checks
+from bayesvb.results.checks.shape import shape_checks
+from bayesvb.results.class_folds import held_out_classes
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bayesvb.results.base import AbstractFit
+
+ORDER = {"fit": 0, "computation": 1, "accuracy": 2}
+"""Place of the groups in the table."""
+
+
+COLUMNS = ("group", "grade", "number", "measure", "p_value", "threshold", "remedy")
+
+
+def check(fit: AbstractFit, *, groups: object = None) -> pd.DataFrame:
+    """Table of all checks; see ``Fit.check``."""
+    import pandas as pd
+
+    found = checks(fit, groups=groups)
+    table = pd.DataFrame([asdict(one) for one in found]).set_index("name").rename_axis("check")
+    shown = table[list(COLUMNS)]
+    shown.attrs["verdict"] = worst(found)
+    return shown
+
+
+def checks(fit: AbstractFit, *, groups: object = None) -> list[Check]:
+    """All checks of a fit, those of the fit first, then computation and accuracy."""
+    given = None if groups is None else group_labels(fit, groups)
+    with ignoring_user_warnings():
+        firm, tests = _fit_checks(fit, given)
+        found = [*judged(tests), *firm, *computation_checks(fit)]
+    return sorted(found, key=lambda one: ORDER[one.group])
+
+
+def _fit_checks(
+    fit: AbstractFit, groups: tuple[str, Shaped[np.ndarray, " rows"]] | None
+) -> tuple[list[Check], list[Misfit]]:
+    """Checks that need no correction for their number, and tests that do."""
+    design = fit.model.design
+    if design.levels:
+        classes = held_out_classes(fit)
+        return [], [*class_tests(fit, classes), *against_multinomial(fit, classes)]
+    seen = observed(fit)
+    if min(len(one.values) for one in seen) < FEWEST_ROWS:
+        return [_too_few(design.n_rows)], []
+    if "mean" not in design.matrices:
+        return joint_checks(fit, seen)
+    firm: list[Check] = []
+    tests: list[Misfit] = []
+    for one in seen:
+        whose = f" of {one.name}" if len(seen) > 1 else ""
+        if "gating" in design.matrices:
+            tests += covariate_tests(fit, one, whose)
+        tests += [*shape_checks(fit, one, whose), *order_tests(one, whose)]
+        if groups is not None:
+            tests += group_tests(one, groups[1][one.at], groups[0], whose)
+        found, more = response_checks(one, whose)
+        firm, tests = firm + found, tests + more
+    if "gating" in design.matrices:
+        tests += against_least_squares(fit)
+    return firm, tests
+
+
+def _too_few(n_rows: int) -> Check:
+    return decided("Enough rows", "fit", "note", float(n_rows), "rows",
+                   threshold=f"note: fewer than {FEWEST_ROWS}",
+                   remedy="Too few rows to test the fit: judge it by what is known otherwise.",
+                   section="data")  # fmt: skip
+
+
+def group_labels(fit: AbstractFit, groups: object) -> tuple[str, Shaped[np.ndarray, " rows"]]:
+    """Name and label of each row of the fit.
+
+    Raises
+    ------
+    DataError
+        If the groups are no column that the formula reads, nor one label per row.
+    """
+    design = fit.model.design
+    if isinstance(groups, str):
+        if groups not in design.frame:
+            raise DataError(
+                f"groups={groups!r} is no column that the formula reads",
+                hint="give the labels themselves: groups=data['id']",
+            )
+        return groups, design.frame[groups].to_numpy()
+    name = str(getattr(groups, "name", None) or "group")
+    labels = np.asarray(groups)
+    if labels.shape == design.complete.shape:
+        return name, labels[design.complete]
+    if labels.shape != (design.n_rows,):
+        raise DataError(
+            f"groups has shape {labels.shape}, the fit has {design.n_rows} rows",
+            hint="give one label per row of the data",
+        )
+    return name, labels
+
+
+def worst(found: Sequence[Check]) -> str:
+    """The worst grade of the checks that weigh.
+
+    Examples
+    --------
+    >>> worst([])
+    'ok'
+    """
+    grades = {one.grade for one in found if one.weighs}
+    return next((grade for grade in ("problem", "note") if grade in grades), "ok")

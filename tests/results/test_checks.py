@@ -1,0 +1,263 @@
+"""The verdict on a fit: its grades, what they depend on, and that no kind of fit is refused."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bayesvb as bvb
+from bayesvb.errors import DataError
+from bayesvb.results.checks import accuracy, computation, dependence
+from bayesvb.results.checks.base import ALARM, NOTED, Misfit, decided, judged
+from bayesvb.results.checks.table import checks, group_labels, worst
+
+
+def test(p: float, *, matters: bool = True, noted: bool = False) -> Misfit:
+    return Misfit("Mean by x", 0.1, "share", "do so", "calibration", p, matters, "any", noted=noted)
+
+
+test.__test__ = False
+
+
+@pytest.fixture(scope="module")
+def rows() -> pd.DataFrame:
+    rng = np.random.default_rng(8)
+    x, z, noise = rng.normal(size=(3, 300))
+    return pd.DataFrame({"x": x, "z": z, "noise": noise, "g": rng.choice(list("abc"), 300)})
+
+
+def table_of(rows: pd.DataFrame, y: np.ndarray, formula: str = "y ~ x + z", **options):
+    model = bvb.DensityRegression(formula, rows.assign(y=y), **({"n_components": 1} | options))
+    return model.fit(seed=1, restarts=2, draws=60).check()
+
+
+def problems(table: pd.DataFrame) -> set[str]:
+    return set(table.index[table["grade"] == "problem"])
+
+
+@pytest.mark.parametrize(
+    ("one", "grade"),
+    [
+        (test(ALARM - 1e-9), "problem"),
+        (test(ALARM), "note"),
+        (test(NOTED), "ok"),
+        (test(1e-9, matters=False), "note"),
+        (test(1.0, noted=True), "note"),
+    ],
+)
+def test_a_test_is_graded_by_its_p_value_and_size(one, grade):
+    (found,) = judged([one])
+    assert found.grade == grade
+    assert (found.remedy == "") == (grade == "ok")
+
+
+def test_p_values_are_adjusted_for_all_tests_of_the_fit():
+    alone, among = judged([test(0.02)])[0], judged([test(0.02), test(0.5)])[0]
+    assert (alone.p_value, alone.grade) == (0.02, "problem")
+    assert (among.p_value, among.grade) == (0.04, "note")
+
+
+def test_a_check_for_information_has_no_part_in_the_verdict():
+    def one(grade, weighs):
+        return decided("a", "computation", grade, 1.0, "number", threshold="t", remedy="r",
+                       section="computation", weighs=weighs)  # fmt: skip
+
+    assert worst([one("note", False), one("ok", True)]) == "ok"
+    assert worst([one("note", True), one("problem", False)]) == "note"
+    assert worst([one("note", True), one("problem", True)]) == "problem"
+
+
+def test_a_right_line_is_in_order(rows):
+    table = table_of(rows, rows["x"] - rows["z"] + rows["noise"])
+    assert table.attrs["verdict"] == "ok" and not problems(table)
+    assert list(dict.fromkeys(table["group"])) == ["fit", "computation", "accuracy"]
+    tested = table["p_value"].notna()
+    assert table.loc[tested, "p_value"].between(0.0, 1.0).all()
+    assert {"Mean by x", "Spread by z", "Interactions", "Tails", "Row order"} <= set(table.index)
+
+
+WRONG = {
+    "bend": (lambda d: d.x + 0.4 * d.x**2 + d.noise, "Mean by x", "bs(x, df=4)"),
+    "wave": (lambda d: d.x + np.sin(2.5 * d.x) + d.noise, "Mean by x", "bs(x, df=4)"),
+    "product": (lambda d: d.x + 0.5 * d.x * d.z + d.noise, "Interactions", "`x:z`"),
+    "growing spread": (lambda d: np.exp(0.6 * d.z) * d.noise, "Spread by z", "gating(z)"),
+    "skewed noise": (lambda d: d.x + np.exp(0.7 * d.noise), "Skewness", "log(y)"),
+    "heavy tails": (lambda d: d.x + np.sinh(1.5 * d.noise), "Tails", 'family="student"'),
+    "two humps": (lambda d: d.x + d.noise + 6.0 * (d.g == "a"), "Shape", "n_components=3"),
+    "neighbours": (lambda d: d.x + d.noise + d.noise.shift(1, fill_value=0.0), "Row order", "time"),
+    "runs": (lambda d: d.noise * (1 + 2.0 * (np.arange(300) // 50 % 2)), "Spread by row order",
+             "runs"),
+    "counts": (lambda d: np.floor(np.exp(0.5 * d.noise + 0.5)), "Discreteness", "count"),
+    "cut off": (lambda d: np.maximum(d.x + d.noise, -1.0), "Shared value", "exactly -1"),
+    "an end": (lambda d: np.abs(d.noise), "Smallest response", "Predictions reach below"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong_is_named_with_its_remedy(name, rows):
+    law, check, words = WRONG[name]
+    table = table_of(rows, np.asarray(law(rows), dtype=float))
+    assert check in problems(table) and words in table.loc[check, "remedy"]
+    assert table.attrs["verdict"] == "problem"
+
+
+def test_an_outlier_is_named(rows):
+    y = (rows["x"] + rows["noise"]).to_numpy(copy=True)
+    y[7] = 30.0
+    table = table_of(rows, y)
+    assert "Largest response" in problems(table)
+    assert "30 is an outlier" in table.loc["Largest response", "remedy"]
+
+
+def test_a_level_that_is_left_out_of_a_part_is_to_be_added(rows):
+    y = rows["x"] + rows["noise"] + 2.0 * (rows["g"] == "a")
+    table = table_of(rows, y, "y ~ x | gating(g)", n_components=2)
+    assert "Mean by g" in table.index
+    given = table_of(rows, y, "y ~ x + g")
+    assert "Mean by g" not in given.index and not problems(given)
+
+
+def test_rows_sorted_by_the_response_say_nothing_of_their_order(rows):
+    y = rows["x"] + rows["noise"]
+    table = table_of(rows.assign(y=y).sort_values("y"), np.sort(y))
+    assert "Row order" not in table.index
+
+
+def test_groups_that_are_alike_are_found_wherever_their_rows_are(rows):
+    of = np.random.default_rng(3).permutation(np.arange(300) % 30)
+    y = rows["x"] + rows["noise"] + np.random.default_rng(4).normal(size=30)[of]
+    frame = rows.assign(y=y, site=of)
+    fit = bvb.DensityRegression("y ~ x", frame, n_components=1).fit(seed=1, restarts=1, draws=60)
+    assert fit.check().attrs["verdict"] == "ok"
+    table = fit.check(groups=frame["site"])
+    assert problems(table) == {"Rows by site"}
+
+
+def test_groups_are_labels_of_the_rows_given_or_used(rows):
+    y = rows["x"].where(rows["x"] < 1.0)
+    fit = bvb.DensityRegression("y ~ g", rows.assign(y=y), n_components=1).fit(seed=1, restarts=1)
+    used = fit.model.design.complete
+    assert group_labels(fit, "g")[0] == "g"
+    for labels in (np.arange(300), np.arange(300)[used]):
+        assert np.array_equal(group_labels(fit, labels)[1], np.arange(300)[used])
+    with pytest.raises(DataError, match="groups='x' is no column that the formula reads"):
+        fit.check(groups="x")
+    with pytest.raises(DataError, match=r"groups has shape \(7,\)"):
+        fit.check(groups=np.arange(7))
+
+
+def test_an_ascent_cut_short_and_a_missing_linear_response_are_problems(regimes_fit):
+    short = computation.computation_checks(replace(regimes_fit, converged=False))
+    assert (short[0].name, short[0].grade) == ("Ascent ended", "problem")
+    gone = replace(regimes_fit.response, failure="no maximum")
+    found = {
+        one.name: one for one in computation.computation_checks(replace(regimes_fit, response=gone))
+    }
+    assert found["Linear response"].grade == "problem"
+    assert "no maximum" in found["Linear response"].remedy
+    unasked = replace(regimes_fit.response, failure="linear response was not asked for")
+    found = {
+        one.name: one
+        for one in computation.computation_checks(replace(regimes_fit, response=unasked))
+    }
+    assert found["Linear response"].grade == "note"
+
+
+@pytest.mark.parametrize(
+    ("gaps", "share", "grade"),
+    [([0.0, 0.05], 0.0, "ok"), ([0.0, 3.0], 1.0, "note"), ([0.0, 0.0, 0.0, 5.0], 0.25, "ok"),
+     ([0.0, 2.0, 2.0, 2.0], 0.25, "ok"), ([0.0, 2.0, 2.0, 3.0], 0.5, "note")],
+)  # fmt: skip
+def test_restarts_are_judged_by_the_optima_that_none_has_seen(gaps, share, grade, regimes_fit):
+    restarts = pd.concat([regimes_fit.restarts.iloc[:1]] * len(gaps))
+    restarts = restarts.assign(elbo=-np.array(gaps), best=np.arange(len(gaps)) == 0)
+    found = {
+        one.name: one
+        for one in computation.computation_checks(replace(regimes_fit, restarts=restarts))
+    }
+    assert found["Restarts agree"].number == share
+    assert found["Restarts agree"].grade == grade
+
+
+@pytest.mark.parametrize(("k", "grade"), [(0.69, "ok"), (0.71, "note"), (3.0, "note")])
+def test_khat_is_at_most_a_note(k, grade, regimes_fit, monkeypatch):
+    monkeypatch.setattr(computation, "khat_within", lambda fit, budget: (k, 1000))
+    *_, found = computation.computation_checks(regimes_fit)
+    assert (found.name, found.grade, found.weighs) == ("Importance ratios", grade, False)
+    assert "error" in found.measure
+
+
+def test_the_error_of_khat_is_that_of_repeated_tails():
+    from scipy.stats import genpareto
+
+    from bayesvb.evaluation.psis import psis
+
+    rng = np.random.default_rng(2)
+    ratios = np.log(genpareto.rvs(0.5, size=(1000, 200), random_state=rng))
+    k = psis(ratios)[1]
+    assert k.std() == pytest.approx(computation.khat_error(0.5, 1000), rel=0.2)
+
+
+@pytest.mark.parametrize(
+    ("gain", "grade"), [(-0.1, "problem"), (-0.005, "note"), (0.0, "note"), (0.1, "ok")]
+)
+def test_the_simpler_model_is_a_problem_only_beyond_doubt(gain, grade, regimes_fit, monkeypatch):
+    rng = np.random.default_rng(1)
+    rows = gain + 0.1 * rng.normal(size=150)
+    loo = accuracy.criteria_at(regimes_fit, np.arange(150))[0]
+    monkeypatch.setattr(
+        accuracy, "linear_baseline", lambda fit: loo.pointwise - rows + rows.mean() - gain
+    )
+    found = judged(accuracy.against_least_squares(regimes_fit))
+    assert [one.grade for one in found] == [grade]
+
+
+OTHERS = {
+    "Normal": ("y ~ 1", {}),
+    "GaussianMixture": ("~ x + z + noise", {"n_components": 2}),
+    "BayesianPCA": ("~ x + z + noise", {}),
+    "ConditionalMixtureNetwork": ("g ~ x + z", {"n_experts": 2}),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_models_have_checks_too(name, rows):
+    formula, options = OTHERS[name]
+    data = rows.assign(y=rows["noise"])
+    fit = getattr(bvb, name)(formula, data, **options).fit(seed=1, restarts=2, draws=60)
+    table = fit.check()
+    assert not problems(table[table["group"] == "fit"])
+    assert {"fit", "computation"} <= set(table["group"])
+
+
+def test_few_rows_are_said_to_be_too_few(rows):
+    table = table_of(rows.iloc[:12], rows["x"].iloc[:12])
+    assert table.loc["Enough rows", "grade"] == "note"
+
+
+def test_the_same_fit_gives_the_same_table(regimes_fit):
+    pd.testing.assert_frame_equal(regimes_fit.check(), regimes_fit.check())
+
+
+def test_rows_of_weight_zero_have_no_say(rows):
+    y = (rows["x"] + rows["noise"]).to_numpy(copy=True)
+    y[::3] += 50.0
+    weights = np.where(np.arange(300) % 3 == 0, 0.0, 1.0)
+    fit = bvb.DensityRegression(
+        "y ~ x", rows.assign(y=y, w=weights), n_components=1, weights="w"
+    ).fit(seed=1, restarts=1, draws=60)
+    assert not problems(fit.check())
+
+
+def test_every_second_response_has_its_checks(rows):
+    data = rows.assign(y=rows["x"] + rows["noise"], y2=rows["x"] ** 2 + 0.3 * rows["noise"])
+    fit = bvb.DensityRegression("y + y2 ~ x", data, n_components=1).fit(seed=1, restarts=1)
+    table = fit.check()
+    assert "Mean by x of y2" in problems(table) and "Mean by x of y" not in problems(table)
+
+
+def test_the_largest_groups_are_compared(monkeypatch, rows):
+    monkeypatch.setattr(dependence, "MOST_GROUPS", 2)
+    fit = bvb.DensityRegression("noise ~ x", rows, n_components=1).fit(seed=1, restarts=1, draws=60)
+    assert any(one.name == "Rows by g" for one in checks(fit, groups=rows["g"]))
