@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from bayesvb.results.checks.table import checks
+
 from .cells.numerals import numeral, percent
 from .cells.plain import Summary, numbers_only, plain
 from .figures.svg import prefixed
@@ -72,7 +74,7 @@ def _fit_summary(fit: AbstractFit, name: str, prefix: str) -> Summary:
             "description": model.description(),
             "seconds": fit.seconds,
         },
-        "verdict": verdict(kept),
+        "verdict": verdict(checks(fit), kept.get("computation")),
         "sections": kept,
     }
 

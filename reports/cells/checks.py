@@ -1,58 +1,66 @@
-"""Checks: a finding, its verdict, and the threshold that decided."""
+"""Checks as the verdict box shows them: what was found, in words and as one table."""
 
 from __future__ import annotations
 
-from typing import Literal
+import math
+from collections.abc import Sequence
 
+import pandas as pd
+
+from bayesvb.results.checks.base import Check
+
+from .numerals import numeral
 from .plain import Summary
-
-Verdict = Literal["ok", "look", "problem"]
-
-Reach = Literal["everything", "parameters", "accuracy"]
-"""What a check is about: the whole fit, its parameters, or estimates of its accuracy."""
+from .tables import Decimals, table
 
 
-def check(
-    name: str,
-    verdict: Verdict,
-    value: str,
-    *,
-    reading: str,
-    threshold: str,
-    reach: Reach = "everything",
-) -> Summary:
-    """One check as the verdict box shows it.
-
-    Parameters
-    ----------
-    name : str
-        What is asked.
-    verdict : {"ok", "look", "problem"}
-    value : str
-        What was found.
-    reading : str
-        What it means, in one sentence.
-    threshold : str
-        Where "ok" and "look" end.
-    reach : {"everything", "parameters", "accuracy"}
-        What is in doubt if the check fails.
-    """
+def shown(one: Check) -> Summary:
+    """One check as its card."""
     return {
-        "name": name,
-        "verdict": verdict,
-        "value": value,
-        "reading": reading,
-        "threshold": threshold,
-        "reach": reach,
+        "name": one.name,
+        "group": one.group,
+        "grade": one.grade,
+        "value": value(one),
+        "remedy": one.remedy,
+        "threshold": one.threshold,
+        "section": one.section,
     }
 
 
-def graded(value: float, *, ok: float, look: float) -> Verdict:
-    """Verdict of a number of which less is better.
+def value(one: Check) -> str:
+    """What was found, in words.
 
     Examples
     --------
-    >>> graded(0.4, ok=0.5, look=0.7), graded(0.9, ok=0.5, look=0.7)
-    ('ok', 'problem')
+    >>> value(Check("Tails", "fit", "ok", 0.1, "excess kurtosis", 0.4, "", "", "calibration"))
+    'excess kurtosis 0.100, adjusted p 0.400'
     """
-    return "ok" if value <= ok else "look" if value <= look else "problem"
+    found = f"{one.measure} {numeral(one.number)}"
+    return found if math.isnan(one.p_value) else f"{found}, adjusted p {numeral(one.p_value, 3)}"
+
+
+def checks_table(found: Sequence[Check]) -> Summary:
+    """All checks as the table that ``fit.check()`` returns."""
+    frame = pd.DataFrame(
+        {
+            "group": [one.group for one in found],
+            "grade": [one.grade for one in found],
+            "number": [one.number for one in found],
+            "measure": [one.measure for one in found],
+            "p_value": [one.p_value for one in found],
+            "threshold": [one.threshold for one in found],
+            "remedy": [one.remedy for one in found],
+        },
+        index=pd.Index([one.name for one in found], name="check"),
+    )
+    caption = (
+        "What fit.check() returns. The number is what the measure says; p is adjusted for how many "
+        "tests there are (Holm)."
+    )
+    each: Decimals = {"number": [_decimals(one.number) for one in found], "p_value": 3}
+    made = table(frame, caption, titles={"p_value": "p"}, decimals=each)
+    return {**made, "folded": True}
+
+
+def _decimals(number: float) -> int:
+    return 0 if number == round(number) or abs(number) >= 100.0 else 3

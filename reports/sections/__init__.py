@@ -41,8 +41,7 @@ class Section:
     ----------
     title : str
     summary : callable
-        Fit -> JSON-able values and SVG strings, or None if the section does not apply. Its list
-        ``"checks"`` goes to the verdict box.
+        Fit -> JSON-able values and SVG strings, or None if the section does not apply.
     """
 
     title: str

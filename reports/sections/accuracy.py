@@ -14,8 +14,6 @@ from bayesvb.evaluation.elpd import Elpd
 from bayesvb.results.linear_baseline import linear_baseline
 from bayesvb.results.subsampling import RowSample, criteria_at, sample
 
-from ..cells.checks import Verdict, check
-from ..cells.numerals import counted, numeral, percent
 from ..cells.plain import Summary
 from ..cells.tables import table
 from ..figures.svg import BAD, BAND, LINE, MOST_MARKS, POINT, axes_of, drawn
@@ -23,9 +21,6 @@ from ..rows.sampling import ROWS_LEFT_OUT, choice_words, regresses
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
-
-MANY = 0.05
-"""Share of rows with a high Pareto k from which it is a problem."""
 
 MOST_COLUMNS = 6
 
@@ -46,9 +41,6 @@ def summary(fit: AbstractFit) -> Summary | None:
     straight = None if linear is None else linear[chosen.at]
     k = np.nan_to_num(np.asarray(loo.pareto_k, dtype=float), nan=-np.inf)
     narrow = fit.covariance == "mean-field"
-    checks = [_left_out() if loo.by_folds else trusted(k, loo.good_k, narrow=narrow)]
-    if regresses(fit):
-        checks.append(better_than_linear(loo, straight, fit.core.n_components))
     return {
         "n_rows": len(chosen.at),
         "rows_note": choice_words(chosen),
@@ -61,7 +53,6 @@ def summary(fit: AbstractFit) -> Summary | None:
         "k": None if loo.by_folds else _figure(k, loo.good_k, chosen),
         "high": _high(fit, chosen, loo, k),
         "baseline_missing": regresses(fit) and straight is None,
-        "checks": checks,
     }
 
 
@@ -100,55 +91,6 @@ def _table(
 
 def _weights(loo: Elpd) -> Float[np.ndarray, " rows"]:
     return np.ones_like(loo.pointwise) if loo.weights is None else loo.weights
-
-
-def _left_out() -> Summary:
-    reading = "Rows were really left out, a fifth of them at a time: no draws were reweighted."
-    return check("Leave-one-out reliable", "ok", "a fifth at a time", reading=reading,
-                 threshold="ok: the ascent went on without the rows", reach="accuracy")  # fmt: skip
-
-
-def trusted(k: Float[np.ndarray, " rows"], good: float, *, narrow: bool) -> Summary:
-    """The check whether leave-one-out densities can be trusted, from the Pareto k of the rows."""
-    high = int((k > good).sum())
-    verdict: Verdict = "ok" if not high else "look"
-    if high / len(k) > MANY or (k > 1.0).any():
-        verdict = "problem"
-    reading = {
-        "ok": "Leave-one-out densities can be trusted for every row.",
-        "look": "Leave-one-out is unreliable for a few rows, which are listed below.",
-        "problem": "Leave-one-out is unreliable: single rows have a strong pull on the fit.",
-    }[verdict]
-    if narrow and verdict == "ok":
-        reading = "The draws can be reweighted for every row, but are too alike: see below."
-    threshold = f"ok: all k up to {good:.2f}; problem: any above 1, or more than {percent(MANY)}"
-    value = f"{high} of {counted(len(k), 'row')} high"
-    return check("Leave-one-out reliable", verdict, value, reading=reading, threshold=threshold,
-                 reach="accuracy")  # fmt: skip
-
-
-def better_than_linear(
-    loo: Elpd, straight: Float[np.ndarray, " rows"] | None, n_components: int
-) -> Summary:
-    """The check whether rows left out are predicted better than by least squares."""
-    name = "Better than a linear model"
-    threshold = "ok: LOO elpd higher by more than 2 se; problem: lower by more than 2 se"
-    if straight is None or np.isfinite(straight).sum() < 2:
-        reading = "Least squares cannot be left out row by row with so few rows or such terms."
-        return check(name, "look", "–", reading=reading, threshold=threshold)
-    known = np.isfinite(straight)
-    gain, se = sum_and_error((loo.pointwise - straight)[known], _weights(loo)[known])
-    verdict: Verdict = "ok" if gain > 2 * se else "problem" if gain < -2 * se else "look"
-    reading = {
-        "ok": "The mixture predicts better than a straight regression with the same terms.",
-        "look": "The mixture does not predict clearly better than a straight regression: the "
-        "simpler model may do.",
-        "problem": "A straight regression with the same terms predicts better.",
-    }[verdict]
-    if n_components == 1 and verdict == "look":
-        verdict, reading = "ok", "With one component the fit is a linear model: no difference."
-    value = f"{numeral(gain, 1)} (se {numeral(se, 1)})"
-    return check(name, verdict, value, reading=reading, threshold=threshold)
 
 
 def _figure(k: Float[np.ndarray, " rows"], good: float, chosen: RowSample) -> Summary:

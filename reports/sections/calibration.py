@@ -13,7 +13,6 @@ from matplotlib.figure import Figure
 from bayesvb.evaluation.calibration import Calibration, PitEcdf, calibration
 from bayesvb.results.subsampling import sample
 
-from ..cells.checks import Verdict, check
 from ..cells.numerals import numeral, percent
 from ..cells.plain import Summary
 from ..cells.tables import table
@@ -30,12 +29,9 @@ BINS = 6
 
 FEWEST_IN_BIN = 10
 
-CLEARLY = 1e-3
-"""p-value of uniform PIT values below which it is a problem."""
-
 
 def summary(fit: AbstractFit) -> Summary | None:
-    """PIT, coverage and CRPS of each response, with a check."""
+    """PIT, coverage and CRPS of each response."""
     if not regresses(fit):
         return None
     chosen = sample(fit, ROWS_CHECKED)
@@ -44,7 +40,6 @@ def summary(fit: AbstractFit) -> Summary | None:
         name: calibration(predictive_at(fit, chosen.at, name), values)
         for name, values in given.items()
     }
-    several = len(found) > 1
     return {
         "n_rows": len(chosen.at),
         "rows_note": choice_words(chosen),
@@ -52,9 +47,6 @@ def summary(fit: AbstractFit) -> Summary | None:
         "responses": [
             {"name": name, **_of(one, given[name]), "bins": _bins(fit, chosen.at, name, one.pit)}
             for name, one in found.items()
-        ],
-        "checks": [
-            calibrated(one, f" of {name}" if several else "") for name, one in found.items()
         ],
     }
 
@@ -80,37 +72,6 @@ def _unconditional_crps(values: Float[np.ndarray, " rows"]) -> float:
     n = len(values)
     ranks = 2.0 * np.arange(1, n + 1) - n - 1.0
     return float((ranks @ np.sort(values)) / n**2)
-
-
-def calibrated(one: Calibration, whose: str) -> Summary:
-    """The check whether predicted probabilities are right; ``whose`` ends its name."""
-    cover = one.coverage
-    off = np.abs(cover.observed - cover.prob) / cover.standard_error
-    verdict: Verdict = "ok" if one.ecdf.inside and off.max() <= 2.0 else "look"
-    if one.p_value < CLEARLY or off.max() > 4.0:
-        verdict = "problem"
-    wide = percent(float(cover.observed[-1]))
-    reading = {
-        "ok": "Predicted probabilities agree with how often things happened.",
-        "look": f"Predicted probabilities are somewhat off: {_direction(one)}.",
-        "problem": f"Predicted probabilities are clearly off: {_direction(one)}.",
-    }[verdict]
-    threshold = (
-        f"ok: PIT inside its {percent(one.ecdf.prob)} band and coverage within 2 se; problem: "
-        f"p < {CLEARLY:g} or 4 se"
-    )
-    value = f"90{chr(0x202F)}% intervals hold {wide}"
-    return check(f"Calibrated{whose}", verdict, value, reading=reading, threshold=threshold)
-
-
-def _direction(one: Calibration) -> str:
-    """How the intervals err, in words."""
-    off = (one.coverage.observed - one.coverage.prob) / one.coverage.standard_error
-    if off.min() < -2.0:
-        return "intervals hold fewer rows than they should"
-    if off.max() > 2.0:
-        return "intervals hold more rows than they should, which is the cautious side"
-    return "intervals hold as many rows as they should, but the curve leaves its band"
 
 
 def _ecdf(ecdf: PitEcdf) -> Summary:

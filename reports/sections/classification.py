@@ -15,8 +15,6 @@ from bayesvb.results.class_folds import HeldOutClasses, held_out_classes
 from bayesvb.results.multinomial_baseline import multinomial_baseline
 from bayesvb.streams import Streams
 
-from ..cells.checks import Verdict, check
-from ..cells.numerals import numeral
 from ..cells.plain import Summary
 from ..cells.tables import shaded, table
 from ..figures.reliability import panels
@@ -32,9 +30,6 @@ BINS = 20
 MOST_CLASSES = 15
 """Classes of the table of what is taken for what."""
 
-LIKELY, CLEARLY = 0.05, 0.005
-"""p-values of calibrated probabilities below which it is worth a look, or a problem."""
-
 MOST_ROWS = 5000
 """Rows behind the curves; more make them no clearer."""
 
@@ -49,9 +44,6 @@ def summary(fit: AbstractFit) -> Summary | None:
     if found.folds is not None:
         linear, why = multinomial_baseline(fit, found.folds)
     curves = _reliability(fit, found)
-    checks = [calibrated(curves)]
-    if linear is not None:
-        checks.append(better_than_linear(found, linear))
     return {
         "n_rows": len(found.codes),
         "folds": FOLDS if found.folds is not None else None,
@@ -64,7 +56,6 @@ def summary(fit: AbstractFit) -> Summary | None:
         "reliability": panels(levels, curves, found),
         "parts": _parts(levels, curves, found.codes),
         "confusion": _confusion(levels, found),
-        "checks": checks,
     }
 
 
@@ -105,42 +96,6 @@ def _line(p: Probabilities, codes: Int[np.ndarray, " rows"]) -> dict[str, float]
     mean, off = scores(p, codes), calibration_error(p, codes, n_bins=BINS)
     return {"accuracy": 100.0 * mean.accuracy, "log_density": mean.log_density,
             "brier": mean.brier, "error": off.error, "debiased": off.debiased}  # fmt: skip
-
-
-def calibrated(curves: Reliability) -> Summary:
-    """The check whether class probabilities are right."""
-    p = curves.p_value
-    verdict: Verdict = "ok" if p >= LIKELY else "look" if p >= CLEARLY else "problem"
-    reading = {
-        "ok": "Rows that are given a probability belong to the class about that often.",
-        "look": "Probabilities are somewhat off: see the reliability curves.",
-        "problem": "Probabilities are clearly off: see the reliability curves before using them "
-        "as such. The most probable class may still be right.",
-    }[verdict]
-    threshold = f"ok: p at least {LIKELY:g}; problem: p < {CLEARLY:g}"
-    return check("Class probabilities calibrated", verdict, f"p = {numeral(p, 3)}",
-                 reading=reading, threshold=threshold)  # fmt: skip
-
-
-def better_than_linear(found: HeldOutClasses, linear: Probabilities) -> Summary:
-    """The check whether rows left out are predicted better than by multinomial regression."""
-    at = np.arange(len(found.codes))
-    with np.errstate(divide="ignore"):
-        ours = np.log(found.probabilities[at, found.codes])
-        difference = ours - np.log(linear[at, found.codes])
-    gain = float(difference.sum())
-    se = float(np.sqrt(len(at)) * difference.std(ddof=1)) if np.isfinite(gain) else 0.0
-    verdict: Verdict = "ok" if gain > 2 * se else "problem" if gain < -2 * se else "look"
-    reading = {
-        "ok": "The network predicts rows left out better than multinomial regression.",
-        "look": "The network does not predict clearly better than multinomial regression: the "
-        "simpler model may do.",
-        "problem": "Multinomial regression with the same terms predicts rows left out better.",
-    }[verdict]
-    threshold = "ok: log density of rows left out higher by more than 2 se; problem: lower by 2 se"
-    value = f"{numeral(gain, 1)} nats (se {numeral(se, 1)})"
-    return check("Better than a linear classifier", verdict, value, reading=reading,
-                 threshold=threshold)  # fmt: skip
 
 
 def _parts(

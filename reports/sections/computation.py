@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from bayesvb.results.base import number_before
-from bayesvb.results.capabilities import HasExactPosterior
+from bayesvb.results.checks.computation import KHAT_BUDGET, bounds_of
 from bayesvb.results.named_draws import count
 from bayesvb.results.subsampling import khat_within
 
-from ..cells.checks import Verdict, check, graded
-from ..cells.numerals import counted, numeral
 from ..cells.plain import Summary
 from ..cells.tables import table
 from ..figures.svg import BAND, MUTE, axes_of, drawn
@@ -28,19 +25,13 @@ NEAR = 1.0
 LEAST = 1e-3
 """Nats below the best bound at which a curve ends."""
 
-KHAT_BUDGET = 3e7
-"""Likelihoods (rows x components x draws) that k-hat may cost: about ten seconds."""
-
 
 def summary(fit: AbstractFit) -> Summary:
-    """Engine, restarts, trace and k-hat, with three checks."""
-    bounds = fit.restarts.get("score", fit.restarts["elbo"]).to_numpy(dtype=float)
-    bounds = bounds[:-1] if number_before(fit) else bounds  # those of the larger model agree or not
+    """Engine, restarts, trace and k-hat."""
+    bounds = bounds_of(fit)
     near = int((bounds >= bounds.max() - NEAR).sum())
     k, n_draws = khat_within(fit, KHAT_BUDGET)
     fixed = bool(fit.core.starting_models(2))
-    agree = _combined(fit) if combines(fit) else agreeing(near, bounds, fixed=fixed)
-    checks = [_converged(fit), agree]
     return {
         "factors": fit.model.factor_words,
         "approach": fit.engine.description(fit.model.factor_words),
@@ -63,7 +54,6 @@ def summary(fit: AbstractFit) -> Summary:
         "khat_draws": n_draws,
         "restarts": _restarts(fit, fixed=fixed),
         "trace": _trace(fit) if _climbed(fit) else None,
-        "checks": checks if isinstance(fit.model, HasExactPosterior) else [*checks, close(k)],
     }
 
 
@@ -72,73 +62,9 @@ def _last_gain(fit: AbstractFit) -> float | None:
     return float(trace[-1] - trace[-2]) / fit.model.source.total_weight if len(trace) > 1 else None
 
 
-def _converged(fit: AbstractFit) -> Summary:
-    name, threshold = "Converged", "the bound stops rising before the passes run out"
-    value = counted(fit.n_iter, "pass", "passes")
-    if fit.converged:
-        reading = "The lower bound had stopped rising when the ascent ended."
-        return check(name, "ok", value, reading=reading, threshold=threshold)
-    reading = "The ascent was cut short: fit again with a larger max_iter before using the numbers."
-    return check(name, "problem", value, reading=reading, threshold=threshold)
-
-
-def agreeing(near: int, bounds: np.ndarray, *, fixed: bool) -> Summary:
-    """The check whether more than one restart led to the best optimum."""
-    verdict: Verdict = "ok" if near >= 2 or fixed else "look"
-    if fixed:
-        reading = "The starts of this model do not depend on chance, and the best end is kept."
-    elif len(bounds) == 1:
-        reading = "Only one start was tried, so nothing is known about other optima."
-    elif near == 1:
-        second = np.sort(bounds)[-2]
-        reading = (
-            f"No other restart comes near: the next is {numeral(float(bounds.max() - second))} "
-            "nats lower, and more restarts may find a better optimum."
-        )
-    else:
-        reading = "More than one start led to the best optimum."
-    value = f"{near} of {len(bounds)} restarts"
-    threshold = f"at least 2 within {NEAR:g} nat of the best bound, if starts are random"
-    return check("Restarts agree", verdict, value, reading=reading, threshold=threshold)
-
-
 def combines(fit: AbstractFit) -> bool:
     """Whether restarts were weighed by their predictions, rather than chosen by their bounds."""
     return "weight" in fit.restarts
-
-
-def _combined(fit: AbstractFit) -> Summary:
-    n, n_all = len(fit.parts), len(fit.restarts)
-    share = numeral(float(fit.restarts["weight"].max()), 2)
-    reading = "They are weighed by what they predict: the bound does not rank their predictions."
-    if n_all == 1:
-        reading = "Only one start was tried, so nothing is known about other optima."
-    elif n == 1:
-        reading = f"{reading} Beside the one that is kept the others add nothing."
-    else:
-        reading = f"{reading} The heaviest has weight {share}."
-    return check("Restarts combined", "ok" if n_all > 1 else "look", f"{n} of {n_all} restarts",
-                 reading=reading, threshold="at least 2 are tried")  # fmt: skip
-
-
-def close(k: float | None) -> Summary:
-    """The check whether the approximation is close to the posterior, by k-hat."""
-    name, threshold = "Close to the posterior", "k-hat: ok up to 0.5, look up to 0.7"
-    if k is None:
-        reading = "Not computed: there are too many rows for it."
-        return check(name, "look", "–", reading=reading, threshold=threshold)
-    if math.isnan(k):
-        reading = "The approximation is the exact posterior."
-        return check(name, "ok", "exact", reading=reading, threshold=threshold)
-    verdict = graded(k, ok=0.5, look=0.7)
-    reading = {
-        "ok": "The approximation is close enough for its means and intervals to be used.",
-        "look": "Means are usable; intervals are narrower than they should be.",
-        "problem": "The approximation differs from the posterior: trust its predictions as far as "
-        "the checks below carry them, and its intervals of parameters little.",
-    }[verdict]
-    return check(name, verdict, f"k-hat {k:.2f}", reading=reading, threshold=threshold,
-                 reach="parameters")  # fmt: skip
 
 
 def _restarts(fit: AbstractFit, *, fixed: bool) -> Summary:

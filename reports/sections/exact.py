@@ -15,7 +15,6 @@ from bayesvb.factors.normal_gamma import FactorisedNormalGamma, NormalGamma, Sca
 from bayesvb.models.normal import Contours, contours
 from bayesvb.results.capabilities import HasExactPosterior
 
-from ..cells.checks import check, graded
 from ..cells.numerals import numeral, percent, significant
 from ..cells.plain import Summary
 from ..cells.tables import table
@@ -64,23 +63,7 @@ def summary(fit: AbstractFit) -> Summary | None:
         "width_of_sd": float(share["sigma"]),
         "steps": _steps(fit, model),
         "table": _table(frame),
-        "checks": [close(share)],
     }
-
-
-def close(share: pd.Series) -> Summary:
-    """The check that k-hat makes for models without an exact answer, from shares of widths."""
-    narrowest = float(share.min())
-    verdict = graded(1.0 - narrowest, ok=0.05, look=0.2)
-    reading = {
-        "ok": "The exact posterior is known here, and its intervals are hardly wider.",
-        "look": "The exact posterior is known here: use its intervals, which are wider.",
-        "problem": "The exact posterior is known here, and far wider: use it.",
-    }[verdict]
-    threshold = "narrower interval, as a share of the exact one: ok from 95 %, look from 80 %"
-    value = f"{percent(narrowest, 1)} of the exact width"
-    return check("Close to the posterior", verdict, value, reading=reading, threshold=threshold,
-                 reach="parameters")  # fmt: skip
 
 
 def _table(frame: pd.DataFrame) -> Summary:

@@ -15,7 +15,6 @@ from bayesvb.evaluation.calibration import PitEcdf, pit_ecdf, uniformity_p_value
 from bayesvb.results.capabilities import HasJointDensity
 from bayesvb.results.subsampling import RowSample, sample
 
-from ..cells.checks import Verdict, check
 from ..cells.numerals import counted, percent
 from ..cells.plain import Summary
 from ..cells.tables import table
@@ -34,9 +33,6 @@ MOST_CURVES = 8
 
 OCCUPIED = 0.01
 """Share from which a component is drawn."""
-
-CLEARLY = 1e-3
-"""p-value of uniform PIT values, times their number, below which it is a problem."""
 
 CERTAIN = 0.9
 """Largest responsibility from which a row counts as certain."""
@@ -72,24 +68,7 @@ def summary(fit: AbstractFit) -> Summary | None:
         "certainty": _certainty(largest) if len(mean) > 1 else None,
         "pit": _pit({name: pit_ecdf(pit) for name, pit in found.items()}),
         "table": _table(found, chosen),
-        "checks": [calibrated(found)],
     }
-
-
-def calibrated(found: dict[str, Float[np.ndarray, " rows"]]) -> Summary:
-    """The check whether each variable is as the others predict it, from PIT values."""
-    outside = [name for name, pit in found.items() if not pit_ecdf(pit).inside]
-    least = min(uniformity_p_value(pit) for pit in found.values()) * len(found)
-    verdict: Verdict = "problem" if least < CLEARLY else "look" if outside else "ok"
-    reading = {
-        "ok": "Each variable is distributed given the others as the fit says.",
-        "look": f"Given the others, somewhat off: {', '.join(outside[:4])}.",
-        "problem": "Given the others, at least one variable is clearly not distributed as the fit "
-        "says: more components, or other shapes, may be needed.",
-    }[verdict]
-    threshold = f"ok: every PIT curve inside its band; problem: p < {CLEARLY:g}, over all variables"
-    value = f"{len(found) - len(outside)} of {counted(len(found), 'variable')} in the band"
-    return check("Calibrated", verdict, value, reading=reading, threshold=threshold)
 
 
 def _pairs(

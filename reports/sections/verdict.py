@@ -1,18 +1,18 @@
-"""Verdict box: the checks of all sections in one place."""
+"""Verdict box: the table of ``fit.check()``, what is wrong first, with what to do about it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Sequence
 
+from bayesvb.results.checks.base import Check
+from bayesvb.results.checks.computation import khat_error
+from bayesvb.results.checks.table import worst
 from bayesvb.results.importance import LARGEST_K
 
+from ..cells.checks import checks_table, shown
 from ..cells.numerals import counted, numeral
 from ..cells.plain import Summary
-
-PARAMETERS_ONLY = (
-    "Judge this fit by its predictions: the intervals of its parameters are not to be trusted."
-)
 
 COVARIANCES = {
     "linear-response": "Intervals have the linear-response covariance.",
@@ -20,9 +20,6 @@ COVARIANCES = {
     "importance": "Intervals are those of draws by importance weights.",
     "engine": "Intervals are those of the draws that the engine returned.",
 }
-
-CLOSE_K = 0.5
-"""Pareto k up to which the approximation is good."""
 
 RESAMPLED = (
     "Draws corrected by importance weights are to be had: fit.with_covariance('importance')."
@@ -32,32 +29,64 @@ NOT_RESAMPLED = "Draws corrected by importance weights are not to be had: k-hat 
 
 SAYS = {
     "ok": "All checks passed.",
-    "look": "Usable, with something to look at.",
-    "problem": "Do not use the numbers before reading what is marked as a problem.",
+    "note": "Usable, with something to look at.",
+    "problem": "Read what is marked as a problem before using the numbers.",
 }
 
+GROUPS = {
+    "fit": {
+        "ok": "The data are as the fit says.",
+        "note": "The data are nearly as the fit says.",
+        "problem": "The data are not as the fit says.",
+    },
+    "computation": {
+        "ok": "The fit was computed as it should be.",
+        "note": "The fit can be used; see what is noted.",
+        "problem": "The fit was not computed as it should be.",
+    },
+    "accuracy": {
+        "ok": "No simpler model predicts rows left out as well.",
+        "note": "A simpler model predicts rows left out about as well.",
+        "problem": "A simpler model predicts rows left out better.",
+    },
+}
+"""What each grade of a group means."""
 
-def verdict(summaries: Mapping[str, Summary]) -> Summary:
-    """Checks of the sections, each with the section that explains it.
+
+def verdict(found: Sequence[Check], computation: Summary | None = None) -> Summary:
+    """Checks by group, those that are not in order on cards, and all of them as a table.
 
     Parameters
     ----------
-    summaries : mapping
-        Name of a section to its summary.
+    found : sequence of Check
+        As ``fit.check()`` has them.
+    computation : mapping, optional
+        Summary of the section on the computation.
     """
-    checks = [
-        {**one, "section": name}
-        for name, summary in summaries.items()
-        for one in summary.get("checks", [])
-    ]
-    found = {one["verdict"] for one in checks}
-    worst = next((each for each in ("problem", "look") if each in found), "ok")
-    counts = {each: sum(one["verdict"] == each for one in checks) for each in SAYS}
-    doubted = {one["reach"] for one in checks if one["verdict"] == "problem"}
-    says = PARAMETERS_ONLY if doubted == {"parameters"} else SAYS[worst]
-    computation = summaries.get("computation")
-    notes = [] if computation is None else _notes(computation)
-    return {"checks": checks, "worst": worst, "says": says, "counts": counts, "notes": notes}
+    groups = []
+    for name, says in GROUPS.items():
+        own = [one for one in found if one.group == name]
+        if own:
+            grade = worst(own)
+            passed = sum(one.grade == "ok" for one in own)
+            groups.append({"name": name, "grade": grade, "says": says[grade], "passed": passed,
+                           "n": len(own)})  # fmt: skip
+    overall = worst(found)
+    return {
+        "worst": overall,
+        "says": SAYS[overall],
+        "groups": groups,
+        "checks": [shown(one) for one in _by_grade(found) if one.grade != "ok"],
+        "n_passed": sum(one.grade == "ok" for one in found),
+        "n_checks": len(found),
+        "table": checks_table(found),
+        "notes": [] if computation is None else _notes(computation),
+    }
+
+
+def _by_grade(found: Sequence[Check]) -> list[Check]:
+    """Problems first, and what has no part in the verdict last."""
+    return sorted(found, key=lambda one: (one.grade != "problem", not one.weighs))
 
 
 def _notes(computation: Summary) -> list[str]:
@@ -71,7 +100,8 @@ def _notes(computation: Summary) -> list[str]:
     elif math.isnan(k):
         notes.append("The approximation is the exact posterior.")
     else:
-        notes.append(f"k-hat {numeral(k, 2)}: {_meaning(k)}")
+        error = khat_error(k, computation["khat_draws"])
+        notes.append(f"k-hat {numeral(k, 2)} (Monte Carlo error {numeral(error, 2)}).")
         if covariance != "importance":
             notes.append(RESAMPLED if k <= LARGEST_K else NOT_RESAMPLED)
     near, n_restarts = computation["n_near"], computation["n_restarts"]
@@ -83,11 +113,3 @@ def _notes(computation: Summary) -> list[str]:
         agree = "agrees" if near == 1 else "agree"
         notes.append(f"{near} of {counted(n_restarts, 'restart')} {agree} on the best bound.")
     return notes
-
-
-def _meaning(k: float) -> str:
-    if k <= CLOSE_K:
-        return "the approximation is close to the posterior."
-    if k <= LARGEST_K:
-        return "the approximation is usable, its intervals are rough."
-    return "the approximation differs from the posterior in its tails or correlations."

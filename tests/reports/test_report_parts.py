@@ -229,10 +229,10 @@ def contrast(one: str, other: str) -> float:
 def test_text_and_lines_stand_out_from_what_is_behind_them(scheme):
     colours = schemes()[scheme]
     for behind in (colours["bg"], colours["panel"]):
-        for name in ("fg", "mute", "accent", "ok", "look", "problem"):
+        for name in ("fg", "mute", "accent", "ok", "note", "problem"):
             assert contrast(colours[name], behind) >= 4.5, name
         for name in (one for one in colours if one.startswith("series")):
             assert contrast(colours[name], behind) >= 3.0, name
         assert contrast(POINT, behind) >= 3.0
-    for name in ("ok", "look", "problem"):
+    for name in ("ok", "note", "problem"):
         assert contrast(colours[name], colours[f"{name}-bg"]) >= 4.5

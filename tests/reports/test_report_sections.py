@@ -26,6 +26,7 @@ from bayesvb.reports.sections.exact import drawn_densities
 from bayesvb.reports.sections.replicates import STATISTICS, density, replicated
 from bayesvb.reports.sections.verdict import verdict
 from bayesvb.results import subsampling as affordable
+from bayesvb.results.checks.base import Check
 
 
 def frame(n: int = 80) -> pd.DataFrame:
@@ -172,42 +173,54 @@ def test_no_number_of_a_page_is_written_in_the_style_of_code(text):
 
 def test_the_verdict_box_holds_every_check_with_its_section(summary):
     fit = summary["fits"][0]
-    names = [one["name"] for one in fit["verdict"]["checks"]]
-    of_all = {"Converged", "Restarts agree", "Close to the posterior", "Leave-one-out reliable"}
-    assert of_all <= set(names)
-    if "calibration" in fit["sections"]:
-        assert "Better than a linear model" in names
-        assert any(name.startswith("Calibrated") for name in names)
-    for one in fit["verdict"]["checks"]:
-        assert one["verdict"] in ("ok", "look", "problem") and one["threshold"]
+    box = fit["verdict"]
+    rows = box["table"]["rows"]
+    names = [row["heads"][0] for row in rows]
+    grades = [row["cells"][1] for row in rows]
+    assert "Ascent ended" in names
+    if "calibration" in fit["sections"] and "Enough rows" not in names:
+        assert any(name.startswith("Tails") for name in names)
+        assert "Beside least squares" in names
+    assert {one["name"] for one in box["checks"]} == {
+        name for name, grade in zip(names, grades, strict=True) if grade != "ok"
+    }
+    for one in box["checks"]:
+        assert one["grade"] in ("note", "problem") and one["threshold"] and one["remedy"]
         assert one["section"] in fit["sections"]
-    assert sum(fit["verdict"]["counts"].values()) == len(names)
+    assert sum(group["n"] for group in box["groups"]) == len(names)
+    assert sum(group["passed"] for group in box["groups"]) == grades.count("ok")
 
 
-def test_the_worst_check_decides_and_a_doubt_about_parameters_is_said_as_such():
-    def box(*verdicts):
-        checks = [{"verdict": one, "reach": reach} for one, reach in verdicts]
-        return verdict({"section": {"checks": checks}})
+def one_check(grade, group="fit", *, weighs=True):
+    return Check("Tails", group, grade, 0.2, "excess kurtosis", 0.5, "note: p < 0.1", "Do so.",
+                 "calibration", weighs)  # fmt: skip
 
-    assert box(("ok", "everything"), ("look", "everything"))["worst"] == "look"
-    assert box(("ok", "everything"))["says"] == "All checks passed."
-    assert "predictions" in box(("problem", "parameters"), ("look", "everything"))["says"]
-    assert "Do not use" in box(("problem", "parameters"), ("problem", "everything"))["says"]
+
+def test_the_worst_check_decides_and_groups_are_judged_apart():
+    both = verdict([one_check("note"), one_check("problem", "accuracy")])
+    assert both["worst"] == "problem"
+    assert {one["name"]: one["grade"] for one in both["groups"]} == {
+        "fit": "note", "accuracy": "problem",
+    }  # fmt: skip
+    assert verdict([one_check("ok")])["says"] == "All checks passed."
+    assert verdict([one_check("ok"), one_check("note", weighs=False)])["worst"] == "ok"
+    assert [one["grade"] for one in both["checks"]] == ["problem", "note"]
 
 
 def test_the_verdict_says_what_intervals_are_made_of_and_how_far_they_carry():
     def notes(**facts):
         computation = {
             "covariance": "linear-response", "failure": None, "khat": 0.3, "n_near": 3,
-            "n_restarts": 8, "combined": None, "checks": [], **facts,
+            "n_restarts": 8, "combined": None, "khat_draws": 1000, **facts,
         }  # fmt: skip
-        return " ".join(verdict({"computation": computation})["notes"])
+        return " ".join(verdict([one_check("ok")], computation)["notes"])
 
     good = notes()
     assert "5 of 8 restarts are combined by weight" in notes(combined=5)
-    assert "linear-response covariance" in good and "k-hat 0.30: the approximation is close" in good
+    assert "linear-response covariance" in good
+    assert "k-hat 0.30 (Monte Carlo error 0.13)" in good
     assert "are to be had" in good and "3 of 8 restarts agree" in good
-    assert "are not to be had" in notes(khat=0.9) and "differs" in notes(khat=0.9)
+    assert "are not to be had" in notes(khat=0.9)
     failed = notes(covariance="mean-field", failure="it was not asked for", n_near=1)
     assert "too narrow (linear response: it was not asked for)." in failed
     assert "1 of 8 restarts agrees" in failed
@@ -336,8 +349,6 @@ def test_a_variable_given_the_others_has_the_predictions_of_the_fit():
     shown = {row["heads"][0]: row["cells"] for row in found["table"]["rows"]}
     observed = fit.model.observed()
     assert list(shown) == list(observed)
-    (check,) = found["checks"]
-    assert (check["verdict"] == "ok") == all(cells[0] for cells in shown.values())
     for name, values in observed.items():
         low, high = fit.predict(kind="interval", response=name, prob=0.9).to_numpy().T
         assert shown[name][3] == pytest.approx(100.0 * ((low <= values) & (values <= high)).mean())

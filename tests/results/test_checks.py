@@ -8,9 +8,10 @@ import pytest
 
 import bayesvb as bvb
 from bayesvb.errors import DataError
-from bayesvb.results.checks import accuracy, computation, dependence
+from bayesvb.results.checks import accuracy, classes, computation, dependence
 from bayesvb.results.checks.base import ALARM, NOTED, Misfit, decided, judged
 from bayesvb.results.checks.table import checks, group_labels, worst
+from bayesvb.results.class_folds import HeldOutClasses
 
 
 def test(p: float, *, matters: bool = True, noted: bool = False) -> Misfit:
@@ -261,3 +262,50 @@ def test_the_largest_groups_are_compared(monkeypatch, rows):
     monkeypatch.setattr(dependence, "MOST_GROUPS", 2)
     fit = bvb.DensityRegression("noise ~ x", rows, n_components=1).fit(seed=1, restarts=1, draws=60)
     assert any(one.name == "Rows by g" for one in checks(fit, groups=rows["g"]))
+
+
+@pytest.mark.parametrize(
+    ("narrowest", "grade"),
+    [(1.0, "ok"), (0.951, "ok"), (0.949, "note"), (0.801, "note"), (0.799, "problem")],
+)
+def test_an_exact_posterior_is_graded_by_the_narrowest_interval(narrowest, grade, rows):
+    fit = bvb.Normal("noise ~ 1", rows).fit(seed=1)
+    index = pd.MultiIndex.from_product(
+        [["mu", "sigma"], ["exact", "factorised"]], names=["parameter", "posterior"]
+    )
+    table = pd.DataFrame({"lower": 0.0, "upper": [1.0, narrowest, 1.0, 1.0]}, index=index)
+    model = type("Known", (), {"exact": lambda self, fit: table})()
+    assert computation._exact(fit, model).grade == grade
+
+
+def test_an_observed_class_of_no_probability_is_far_worse(class_fit, monkeypatch):
+    codes, even = np.arange(60) % 2, np.full((60, 2), 0.5)
+    certain = np.tile([1.0, 0.0], (60, 1))
+    for ours, theirs, grade in ((certain, even, "problem"), (even, certain, "ok")):
+        monkeypatch.setattr(accuracy, "multinomial_baseline", lambda *_, p=theirs: (p, ""))
+        found = HeldOutClasses(codes, ours, ours, codes)
+        (one,) = judged(accuracy.against_multinomial(class_fit, found))
+        assert one.grade == grade
+
+
+def test_probabilities_that_are_off_are_a_problem(class_fit):
+    rng = np.random.default_rng(4)
+    p = rng.uniform(0.05, 0.95, 400)
+    truth = np.stack([p, 1.0 - p], axis=1)
+    bold = truth**3 / (truth**3).sum(axis=1, keepdims=True)
+    codes = (rng.random(400) > p).astype(int)
+    for given, grade in ((truth, "ok"), (bold, "problem")):
+        tests = classes.class_tests(class_fit, HeldOutClasses(codes, given, given, None))
+        found = {one.name: one.grade for one in judged(tests)}
+        assert found == {"Class probabilities": grade, "Row order": "ok"}
+
+
+def test_classes_that_come_in_runs_are_found_unless_the_table_is_sorted(class_fit):
+    even = np.full((400, 2), 0.5)
+    for codes, names in (
+        (np.arange(400) // 20 % 2, {"Row order"}),
+        (np.arange(400) // 200, set()),
+    ):
+        tests = classes.class_tests(class_fit, HeldOutClasses(codes, even, even, None))
+        found = {one.name for one in judged(tests) if one.grade == "problem"}
+        assert found == names

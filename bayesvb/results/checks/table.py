@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -80,8 +80,8 @@ def _fit_checks(
         found, more = response_checks(one, whose)
         firm, tests = firm + found, tests + more
     if "gating" in design.matrices:
-        tests += against_least_squares(fit)
-    return firm, tests
+        return firm, [*tests, *against_least_squares(fit)]
+    return firm, [replace(one, section="replicates") for one in tests]
 
 
 def _too_few(n_rows: int) -> Check:
