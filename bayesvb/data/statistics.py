@@ -54,18 +54,23 @@ class SufficientStats:
         """Every number of the record, in one row."""
         return np.concatenate([np.empty(0), *(np.ravel(leaf) for _, leaf in self.leaves())])
 
-    def with_vector(self: StatsT, vector: Float[np.ndarray, " entries"]) -> StatsT:
-        """Record of the same shapes with the numbers of ``vector``."""
+    def with_vector(self: StatsT, vector: Float[np.ndarray, "*many entries"]) -> StatsT:
+        """Record of the same shapes with the numbers of ``vector``.
+
+        Of many vectors at once a record of many, which their axes lead.
+        """
         changes: dict[str, object] = {}
         at = 0
         for field in fields(self):
             value = getattr(self, field.name)
             if isinstance(value, SufficientStats):
                 size = value.to_vector().size
-                changes[field.name] = value.with_vector(vector[at : at + size])
+                changes[field.name] = value.with_vector(vector[..., at : at + size])
             else:
                 size = value.size
-                changes[field.name] = vector[at : at + size].reshape(value.shape)
+                changes[field.name] = vector[..., at : at + size].reshape(
+                    *vector.shape[:-1], *value.shape
+                )
             at += size
         return replace(self, **changes)
 

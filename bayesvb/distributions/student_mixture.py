@@ -39,8 +39,8 @@ class StudentMixture(AbstractComponentMixture):
         Non-negative, summing to one over the experts.
     location, scale : array, shape (experts, rows)
         In the units of the response; the scale is positive and is not the standard deviation.
-    dof : array, shape (experts,)
-        Degrees of freedom, positive.
+    dof : array, shape (experts,) or (experts, rows)
+        Degrees of freedom, positive; the same for all rows in the first case.
 
     Raises
     ------
@@ -65,7 +65,7 @@ class StudentMixture(AbstractComponentMixture):
     weights: Float[np.ndarray, "experts rows"]
     location: Float[np.ndarray, "experts rows"]
     scale: Float[np.ndarray, "experts rows"]
-    dof: Float[np.ndarray, " experts"]
+    dof: Float[np.ndarray, "experts ..."]
 
     def __post_init__(self) -> None:
         """Refuse parameters that are no mixture."""
@@ -82,6 +82,11 @@ class StudentMixture(AbstractComponentMixture):
             raise _bad_parameter(
                 "weights", totals, lambda x: np.abs(x - 1.0) <= 1e-6, "one in sum over the experts"
             )
+
+    @property
+    def _tails(self) -> Float[np.ndarray, "experts _"]:
+        """Degrees of freedom, on two axes."""
+        return self.dof.reshape(len(self.dof), -1)
 
     def mean(self) -> Float[np.ndarray, " rows"]:
         """Mean of each row, Σ w μ.
@@ -100,17 +105,18 @@ class StudentMixture(AbstractComponentMixture):
         A component with positive weight, however small, and ``dof <= 2`` makes it infinite:
         quantiles and intervals are then the description to use.
         """
-        heavy = self.dof <= 2.0
-        excess = np.sqrt(self.dof / np.where(heavy, np.inf, self.dof - 2.0))[:, None]
+        dof = self._tails
+        heavy = dof <= 2.0
+        excess = np.sqrt(dof / np.where(heavy, np.inf, dof - 2.0))
         spread = np.hypot(self.scale * excess, self.location - self.mean())
         sd = np.linalg.norm(np.sqrt(self.weights) * spread, axis=0)
-        return np.where((self.weights[heavy] > 0.0).any(axis=0), np.inf, sd)
+        return np.where((heavy & (self.weights > 0.0)).any(axis=0), np.inf, sd)
 
     def log_density(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
         """Log density of each row at its own point; NaN where the point is NaN."""
         with np.errstate(divide="ignore"):
             terms = np.log(self.weights) - np.log(self.scale)
-        terms += _log_student((y - self.location) / self.scale, self.dof[:, None])
+        terms += _log_student((y - self.location) / self.scale, self._tails)
         return np.asarray(logsumexp(terms, axis=0))
 
     def density_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
@@ -121,7 +127,7 @@ class StudentMixture(AbstractComponentMixture):
 
     def cdf(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
         """Probability of a value up to ``y``, each row at its own point."""
-        below = stdtr(self.dof[:, None], (y - self.location) / self.scale)
+        below = stdtr(self._tails, (y - self.location) / self.scale)
         return np.asarray(np.minimum((self.weights * below).sum(axis=0), 1.0))
 
     def cdf_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
@@ -160,8 +166,8 @@ class StudentMixture(AbstractComponentMixture):
         uniform = rng.random((n, rows)) * cumulative[-1]
         expert = sum((uniform >= edge).astype(np.intp) for edge in cumulative[:-1])
         expert = np.broadcast_to(expert, (n, rows))
-        student = rng.standard_t(self.dof[expert])
         row = np.arange(rows)
+        student = rng.standard_t(np.broadcast_to(self._tails, self.scale.shape)[expert, row])
         return np.asarray(self.location[expert, row] + self.scale[expert, row] * student)
 
     def affine(self, shift: float, factor: float) -> StudentMixture:
@@ -176,7 +182,7 @@ class StudentMixture(AbstractComponentMixture):
         self, y: Float[np.ndarray, " rows"]
     ) -> Float[np.ndarray, "experts rows"]:
         """Log density of one value per row under each component."""
-        dof = self.dof[:, None]
+        dof = self._tails
         size = np.hypot(1.0, (y - self.location) / (self.scale * np.sqrt(dof)))
         constant = np.log(poch(0.5 * dof, 0.5)) - 0.5 * np.log(np.pi * dof)
         return np.asarray(constant - np.log(self.scale) - (dof + 1.0) * np.log(size))
@@ -188,8 +194,14 @@ class StudentMixture(AbstractComponentMixture):
             weights=np.concatenate([piece.weights for piece in pieces], axis=1),
             location=np.concatenate([piece.location for piece in pieces], axis=1),
             scale=np.concatenate([piece.scale for piece in pieces], axis=1),
-            dof=self.dof,
+            dof=self._joined_dof(others),
         )
+
+    def _joined_dof(self, others: Sequence[StudentMixture]) -> Float[np.ndarray, "experts ..."]:
+        """Those of all rows; the first ones where they are the same for all."""
+        if self.dof.ndim == 1:
+            return self.dof
+        return np.concatenate([self.dof, *(piece.dof for piece in others)], axis=1)
 
     def stacked(
         self, others: Sequence[StudentMixture], weights: Float[np.ndarray, " members"]
@@ -212,7 +224,7 @@ class StudentMixture(AbstractComponentMixture):
 
 
 def _log_student(
-    z: Float[np.ndarray, "experts rows"], dof: Float[np.ndarray, "experts 1"]
+    z: Float[np.ndarray, "experts rows"], dof: Float[np.ndarray, "experts _"]
 ) -> Float[np.ndarray, "experts rows"]:
     """Log density of the standard Student t, without overflow for any double."""
     # the ratio of gamma functions as one: their logarithms cancel for a large dof
@@ -241,25 +253,29 @@ def _quantiles(
     location = side[prob] * (location - centre) / unit
     scale = scale / unit
     tail = np.where(q > 0.5, 1.0 - q, q)
-    dof = mixture.dof[:, None]
+    dof = mixture.dof[:, None] if mixture.dof.ndim == 1 else mixture.dof[:, row]
+    own = np.broadcast_to(dof, weights.shape)
 
     def log_cdf(
         x: Float[np.ndarray, " some"], which: Int[np.ndarray, " some"]
     ) -> tuple[Float[np.ndarray, " some"], Float[np.ndarray, " some"]]:
         share, width = weights[:, which], scale[:, which]
         z = (x - location[:, which]) / width
-        below = (share * stdtr(dof, z)).sum(axis=0)
-        density = (share / width * np.exp(_log_student(z, dof))).sum(axis=0)
+        tails = own[:, which]
+        below = (share * stdtr(tails, z)).sum(axis=0)
+        density = (share / width * np.exp(_log_student(z, tails))).sum(axis=0)
         return np.log(below), density / below
 
-    lower, upper, start, width = _bracket(weights, location, scale, _ends(dof, tail)[:, :, prob])
+    one_each = mixture.dof.ndim == 1
+    ends = _ends(dof, tail)[:, :, prob] if one_each else _ends(dof, tail[prob])
+    lower, upper, start, width = _bracket(weights, location, scale, ends)
     log_tail = np.log(tail[prob])
     root = invert_log_cdf(log_cdf, log_tail, bracket=(lower, upper), start=start, width=width)
     return np.asarray(centre + side[prob] * unit * root)
 
 
 def _ends(
-    dof: Float[np.ndarray, "experts 1"], tail: Float[np.ndarray, " probs"]
+    dof: Float[np.ndarray, "experts _"], tail: Float[np.ndarray, " probs"]
 ) -> Float[np.ndarray, "2 experts probs"]:
     """Points below and above each component's quantile, standardised, for tails up to a half."""
     quantile = stdtrit(dof, tail)

@@ -37,20 +37,13 @@ def held_out_density(
     much narrower than the exact one: no draw has forgotten the row. None for models whose draws
     may tell.
     """
-    if not needs_refits(model, source, stats):
+    if not model.follows_rows:
         return None
 
     def density(own: Any, rows: Int[np.ndarray, " fold"]) -> Any:
         return model.log_predictive(model.update(own), source.take(rows))
 
     return by_fold(source, without_folds(model, source, stats, engine, streams), density)
-
-
-def needs_refits(
-    model: AbstractVariationalModel[Any, Any], source: AbstractSource, stats: Any
-) -> bool:
-    """Whether draws say little of rows left out: then the model has a predictive density."""
-    return model.log_predictive(model.update(stats), source.take(np.arange(1))) is not None
 
 
 def without_folds(

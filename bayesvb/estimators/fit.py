@@ -51,21 +51,66 @@ class Fit(AbstractFit):
 
         return waic(self)
 
-    def loo(self, *, corrected: bool = False) -> Any:
-        """PSIS leave-one-out cross-validation, as ArviZ's result object.
-
-        Networks go on without a fifth of the rows at a time instead: their draws flatter.
+    def loo(
+        self, method: str | None = None, *, groups: object = None, corrected: bool = False
+    ) -> Any:
+        """Leave-one-out cross-validation, as ArviZ's result object.
 
         Parameters
         ----------
+        method : {"linear-response", "exact", "psis", "folds"}, optional
+            ``"linear-response"``: the posterior without each row, to first order in what the other
+            rows answer, without draws; the few rows that change more are refitted. ``"exact"``
+            refits without every row. ``"psis"``: ratios of likelihoods over draws, as ArviZ makes
+            of ``idata``, which are nats off where components are superfluous. ``"folds"``: an
+            ascent goes on without a fifth of the rows at a time, the default of networks, in which
+            a row decides where others belong.
+        groups : str or array of shape (rows,), optional
+            Leave out all rows of a subject, a site or a block together: a column that the formula
+            reads, or one label per row.
         corrected : bool
-            Weigh draws by the ratio of the exact to the approximate posterior as well: the Pareto k
-            of a row then judges both. Without, the result is that of ArviZ on ``idata``,
-            which does not know case weights.
+            With ``"psis"``, weigh draws by the ratio of the exact to the approximate posterior as
+            well: the Pareto k of a row then judges both.
+
+        Returns
+        -------
+        ELPDData
+            Of more than 20 000 rows, 5 000 chosen at random are left out; the others lose what
+            these lose on average.
+
+        Raises
+        ------
+        DataError
+            For a method that the model does not have, or groups that are none.
+
+        References
+        ----------
+        Giordano, Stephenson, Liu, Jordan, Broderick (2019), A Swiss army infinitesimal jackknife,
+        AISTATS. Vehtari, Gelman, Gabry (2017), arXiv:1507.04544, for ``"psis"``.
         """
         from bayesvb.results.criteria import loo
 
-        return loo(self, corrected=corrected)
+        return loo(self, method=method, groups=groups, corrected=corrected)
+
+    def pit(self) -> Any:
+        """Leave-one-out probability integral transform of each row's response.
+
+        The predictive distribution function of the response, without the row, at its value:
+        uniform where the model is right.
+
+        Returns
+        -------
+        pandas.Series
+            Index of the rows used; of several responses a DataFrame.
+
+        Raises
+        ------
+        DataError
+            If the model has no numeric response.
+        """
+        from bayesvb.results.pit import pit
+
+        return pit(self)
 
     def check(self, *, groups: object = None) -> pd.DataFrame:
         """The verdict on the fit: every check with its grade and what to do, as in the report.

@@ -20,6 +20,7 @@ from bayesvb.estimators.fit import Fit
 from bayesvb.evaluation.stacking_weights import stacking_weights
 from bayesvb.results.base import Member
 from bayesvb.results.importance import of_one_restart
+from bayesvb.results.leave_one_out import Fitted, has_log_predictive, leave_one_out
 from bayesvb.results.named_draws import log_joint
 from bayesvb.results.stacking import distinct, held_out, kept, stacked
 from bayesvb.streams import Streams
@@ -145,11 +146,14 @@ def weighed(
 def _held_out(
     run: Restart, number: int, source: AbstractSource, request: FitRequest, streams: Streams
 ) -> Float[np.ndarray, " rows"]:
-    """Held-out density of every row under one run: from folds, or from draws."""
+    """Held-out density of every row under one run: from folds, linear response, or draws."""
     stats, place = run.ascent.stats, streams.branch("restart", number)
     own = held_out_density(run.model, source, stats, request.engine, place)
     if own is not None:
         return own
+    if request.engine.maximises_bound and has_log_predictive(run.model, source, stats):
+        one = Fitted(run.model, source, stats, request.engine, place, 0.0)
+        return leave_one_out(one, np.arange(source.n_rows)).log_density
     n_draws = min(request.n_draws, WEIGHING_DRAWS)
     if run.ascent.draws is not None:
         few = {name: values[:n_draws] for name, values in run.ascent.draws.items()}

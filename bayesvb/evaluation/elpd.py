@@ -25,6 +25,10 @@ WEIGHT = "case_weight"
 """Coordinate of the rows' weights in ArviZ's results."""
 
 
+METHOD = "left_out_by"
+"""Attribute of the pointwise values that says how rows were left out."""
+
+
 @dataclass(frozen=True)
 class Elpd:
     """Expected log pointwise predictive density of one fit, in either line of ArviZ.
@@ -47,6 +51,9 @@ class Elpd:
         Names of the rows.
     weights : array, optional
         Case weights: as many rows a row stands for.
+    method : {"linear-response", "exact", "folds", "psis"}
+        How rows were left out. Only ratios of draws (``"psis"``) have a Pareto k: it is zero
+        otherwise, and ``n_draws`` too.
     """
 
     kind: str
@@ -57,6 +64,7 @@ class Elpd:
     pareto_k: Float[np.ndarray, " rows"] | None = None
     labels: pd.Index | None = None
     weights: Float[np.ndarray, " rows"] | None = None
+    method: str = "psis"
 
     @property
     def elpd(self) -> float:
@@ -75,13 +83,13 @@ class Elpd:
 
     @property
     def by_folds(self) -> bool:
-        """Whether rows were left out a fold at a time: no ratios, so that every k is zero."""
-        return self.pareto_k is not None and not np.any(self.pareto_k)
+        """Whether rows were left out a fold at a time."""
+        return self.method == "folds"
 
     @property
     def good_k(self) -> float:
         """Pareto k up to which this many draws suffice, min(1 − 1/log₁₀ S, 0.7)."""
-        return min(1 - 1 / math.log10(self.n_draws), 0.7)
+        return min(1 - 1 / math.log10(self.n_draws), 0.7) if self.n_draws else 0.7
 
 
 def elpd_data(result: Elpd) -> object:
@@ -102,6 +110,7 @@ def elpd_data(result: Elpd) -> object:
         None if values is None else xr.DataArray(values, coords, "obs_id", name)
         for values, name in ((total, f"{result.kind}_i"), (result.pareto_k, "pareto_k"))
     )
+    cast(Any, pointwise).attrs[METHOD] = result.method
     make = _elpd_data_0 if arviz_line() == 0 else _elpd_data_1
     return make(result, pointwise, pareto_k)
 
@@ -141,6 +150,7 @@ def read_elpd(obj: object, name: str = "result") -> Elpd:
         warning=bool(data.warning),
         pareto_k=None if pareto_k is None else np.asarray(pareto_k, dtype=float).ravel(),
         weights=weights,
+        method=getattr(pointwise, "attrs", {}).get(METHOD, "psis"),
     )
 
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import abc
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.statistics import SufficientStats
-from bayesvb.distributions.base import AbstractComponentMixture
+from bayesvb.distributions.base import AbstractComponentMixture, joint_log_density
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.local import AbstractLocalPosterior, Draws
+from bayesvb.variational.row_derivatives import RowScalars
 
 PosteriorT = TypeVar("PosteriorT")
 
@@ -28,6 +29,9 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, StatsT]):
 
     prior: PosteriorT
     """Law of one expert's parameters before any data are seen, the same for all."""
+
+    posterior_by_row: ClassVar[bool] = False
+    """Whether ``update`` takes statistics of many rows, on a leading axis, and predictions do."""
 
     @abc.abstractmethod
     def local(self, posterior: PosteriorT, block: Block) -> AbstractLocalPosterior:
@@ -60,6 +64,33 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, StatsT]):
     def coordinates(self, posterior: PosteriorT) -> AbstractCoordinates | None:
         """Standard coordinates of the parameters; None if intervals are to stay mean-field."""
         return None
+
+    def row_scalars(self, block: Block, n_experts: int) -> RowScalars | None:
+        """Features in which the expected log likelihood is linear, one scalar per expert.
+
+        They are what the statistics are sums of, weighted by responsibility, and their
+        coefficients ``expectations``. None where the expected log likelihood is not linear in
+        expectations; leaving rows out then takes differences of whole passes.
+        """
+        return None
+
+    def expectations(self, posterior: PosteriorT) -> Float[np.ndarray, " entries"]:
+        """Expected sufficient statistics, in the order of the statistics of a pass."""
+        found = self.coordinates(posterior)
+        if found is None:
+            raise NotImplementedError(f"{type(self).__name__} has row_scalars, no expectations")
+        return found.expectations()
+
+    def log_predictive(
+        self, posterior: PosteriorT, weights: Float[np.ndarray, "experts rows"], block: Block
+    ) -> Float[np.ndarray, " rows"]:
+        """Log predictive density of each row, all responses together, for these weights.
+
+        The posterior is the same for all rows or, of experts with ``row_scalars``, has one for
+        each row on a leading axis. The same holds of ``predictive``.
+        """
+        each = [self.predictive(posterior, weights, block, i) for i in range(len(block.response))]
+        return joint_log_density(each, block.response)
 
     @abc.abstractmethod
     def kl(self, posterior: PosteriorT) -> float:

@@ -8,8 +8,9 @@ a pass leaves behind are the same two products the other way round.
 from __future__ import annotations
 
 import abc
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -19,8 +20,10 @@ from bayesvb.data.statistics import SufficientStats
 from bayesvb.distributions.multivariate_student import AbstractJointStudent
 from bayesvb.distributions.student_mixture import StudentMixture
 from bayesvb.experts.base import AbstractExperts
-from bayesvb.numerics.special import LOG_2PI
+from bayesvb.numerics.special import LOG_2PI, log_sum_exp
+from bayesvb.variational.coordinates import entries
 from bayesvb.variational.local import AbstractLocalPosterior, Draws
+from bayesvb.variational.row_derivatives import RowScalars, consecutive
 
 PosteriorT = TypeVar("PosteriorT")
 
@@ -39,9 +42,9 @@ class GaussianStats(SufficientStats):
         Sum of the products that the form of the covariance needs: ``x x'`` packed, or squares.
     """
 
-    weight: Float[np.ndarray, " experts"]
-    x: Float[np.ndarray, "experts dims"]
-    xx: Float[np.ndarray, "experts products"]
+    weight: Float[np.ndarray, "*many experts"]
+    x: Float[np.ndarray, "*many experts dims"]
+    xx: Float[np.ndarray, "*many experts products"]
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,11 @@ class AbstractGaussianExperts(AbstractExperts[PosteriorT, GaussianStats], Generi
     ----------
     Bishop (2006), Pattern Recognition and Machine Learning, section 10.2.
     """
+
+    posterior_by_row = True
+
+    joint: ClassVar[Callable[..., AbstractJointStudent]]
+    """Mixture of the predictive distributions of the experts."""
 
     @abc.abstractmethod
     def products(self, x: Float[np.ndarray, "dims rows"]) -> Float[np.ndarray, "products rows"]:
@@ -107,10 +115,20 @@ class AbstractGaussianExperts(AbstractExperts[PosteriorT, GaussianStats], Generi
         """Covariance matrices of drawn experts."""
 
     @abc.abstractmethod
+    def student(
+        self, posterior: PosteriorT
+    ) -> tuple[
+        Float[np.ndarray, "*batch dims"],
+        Float[np.ndarray, "*batch dims *form"],
+        Float[np.ndarray, "*batch"],
+    ]:
+        """Location, scale and degrees of freedom of the predictive Student t of each expert."""
+
     def joint_predictive(
         self, posterior: PosteriorT, weights: Float[np.ndarray, " experts"]
     ) -> AbstractJointStudent:
-        """Predictive distribution of a row, for these expected weights."""
+        """Predictive distribution of a row, for these expected weights (Bishop 2006, eq. 10.81)."""
+        return self.joint(weights, *self.student(posterior))
 
     def local(self, posterior: PosteriorT, block: Block) -> GaussianLocalPosterior:
         r"""``E log N(x | mu_k, Lambda_k^-1)`` (Bishop 2006, eqs 10.46, 10.64 and 10.65)."""
@@ -119,6 +137,44 @@ class AbstractGaussianExperts(AbstractExperts[PosteriorT, GaussianStats], Generi
         return GaussianLocalPosterior(
             self._terms(*self.expected(posterior), x, products), x, products
         )
+
+    def row_scalars(self, block: Block, n_experts: int) -> RowScalars:
+        """``1``, ``x`` and its products, in the order of ``GaussianStats``."""
+        x = block.designs["variables"]
+        parts = [np.ones((1, block.n_rows)), x, self.products(x)]
+        places = consecutive(n_experts, [len(part) for part in parts])
+        return RowScalars(np.concatenate(parts), np.concatenate(places, axis=1))
+
+    def expectations(self, posterior: PosteriorT) -> Float[np.ndarray, " entries"]:
+        """Coefficients of the expected log density as a polynomial of the row."""
+        mean, precision, log_det = self.expected(posterior)
+        linear, square = self.slopes(mean, precision)
+        constant = 0.5 * (log_det - (mean * linear).sum(axis=-1))
+        return entries(constant, linear, square)
+
+    def log_predictive(
+        self, posterior: PosteriorT, weights: Float[np.ndarray, "experts rows"], block: Block
+    ) -> Float[np.ndarray, " rows"]:
+        """Log predictive density of each row, all variables together, for these weights."""
+        x = block.designs["variables"]
+        with np.errstate(divide="ignore"):  # a weight may vanish
+            return log_sum_exp(np.log(weights) + self.log_student(posterior, x))[0]
+
+    def log_student(
+        self, posterior: PosteriorT, x: Float[np.ndarray, "dims rows"]
+    ) -> Float[np.ndarray, "experts rows"]:
+        """Log predictive density of each row under each expert.
+
+        The posterior is the same for all rows, or has one for each on a leading axis.
+        """
+        location, scale, dof = self.student(posterior)
+        if dof.ndim == 1:
+            return self.joint(dof, location, scale, dof).component_log_density(x)
+        # Every row has experts of its own: seen from the row, which is then the origin.
+        seen = (location - x.T[:, None]).reshape(-1, len(x))
+        scale, every = scale.reshape(-1, *scale.shape[2:]), dof.ravel()
+        found = self.joint(every, seen, scale, every).component_log_density(np.zeros((len(x), 1)))
+        return np.asarray(found.reshape(dof.shape).T)
 
     def _terms(
         self,

@@ -25,6 +25,8 @@ class DiagonalGaussianExperts(AbstractGaussianExperts[MatrixNormalGamma]):
     Bishop (2006), sections 2.3.6 and 10.2.
     """
 
+    joint = IndependentStudents
+
     prior: MatrixNormalGamma
 
     @classmethod
@@ -79,8 +81,8 @@ class DiagonalGaussianExperts(AbstractGaussianExperts[MatrixNormalGamma]):
 
     def update(self, stats: GaussianStats) -> MatrixNormalGamma:
         """Exact coordinate update of every expert."""
-        ones = stats.weight[:, None, None]
-        return self.prior.posterior(stats.weight, ones, stats.x[:, :, None], stats.xx)
+        ones = stats.weight[..., None, None]
+        return self.prior.posterior(stats.weight, ones, stats.x[..., None], stats.xx)
 
     def kl(self, posterior: MatrixNormalGamma) -> float:
         """``KL(posterior || prior)``, summed over experts."""
@@ -104,11 +106,14 @@ class DiagonalGaussianExperts(AbstractGaussianExperts[MatrixNormalGamma]):
         density = factor.log_density(draws["mean"][..., None], draws["precision"])
         return np.asarray(density.sum(axis=(1, 2)))
 
-    def joint_predictive(
-        self, posterior: MatrixNormalGamma, weights: Float[np.ndarray, " experts"]
-    ) -> IndependentStudents:
-        """Mixture of products of Student t."""
-        variance = posterior.rate / posterior.shape[:, None] * (1.0 + posterior.covariance[:, 0])
-        return IndependentStudents(
-            weights, posterior.mean[..., 0], np.sqrt(variance), 2.0 * posterior.shape
-        )
+    def student(
+        self, posterior: MatrixNormalGamma
+    ) -> tuple[
+        Float[np.ndarray, "*batch dims"],
+        Float[np.ndarray, "*batch dims"],
+        Float[np.ndarray, "*batch"],
+    ]:
+        """Means, scales and degrees of freedom of independent variables."""
+        variance = posterior.rate / posterior.shape[..., None]
+        variance = variance * (1.0 + posterior.covariance[..., 0])
+        return posterior.mean[..., 0], np.sqrt(variance), 2.0 * posterior.shape

@@ -23,6 +23,8 @@ class FullGaussianExperts(AbstractGaussianExperts[NormalWishart]):
     Bishop (2006), section 10.2, eqs 10.59 to 10.65; the degrees of freedom are ``nu_0 + N_k``.
     """
 
+    joint = JointStudent
+
     prior: NormalWishart
 
     @classmethod
@@ -89,8 +91,12 @@ class FullGaussianExperts(AbstractGaussianExperts[NormalWishart]):
         density = (posterior or self.prior).log_density(draws["mean"], draws["precision"])
         return np.asarray(density.sum(axis=1))
 
-    def joint_predictive(
-        self, posterior: NormalWishart, weights: Float[np.ndarray, " experts"]
-    ) -> JointStudent:
-        """Mixture of multivariate Student t (Bishop 2006, eq. 10.81)."""
-        return JointStudent(weights, posterior.mean, *posterior.student)
+    def student(
+        self, posterior: NormalWishart
+    ) -> tuple[
+        Float[np.ndarray, "*batch dims"],
+        Float[np.ndarray, "*batch dims dims"],
+        Float[np.ndarray, "*batch"],
+    ]:
+        """Means, squared scales and degrees of freedom (Bishop 2006, eq. 10.81)."""
+        return posterior.mean, *posterior.student

@@ -25,11 +25,20 @@ from bayesvb.experts.regression import (
     noise_rows,
 )
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
-from bayesvb.numerics.linalg import products, quadratic_weights, times, unpack
+from bayesvb.numerics.linalg import (
+    by_row,
+    linear_at,
+    products,
+    quadratic_at,
+    quadratic_weights,
+    times,
+    unpack,
+)
 from bayesvb.numerics.special import LOG_2PI
 from bayesvb.variational.coordinates import AbstractCoordinates, entries, perturbation_rows
 from bayesvb.variational.descriptions import NamedParameter, PriorRow
 from bayesvb.variational.local import AbstractLocalPosterior, Draws
+from bayesvb.variational.row_derivatives import RowScalars, consecutive
 
 
 @dataclass(frozen=True)
@@ -48,10 +57,10 @@ class LinearStats(SufficientStats):
         Sum of ``y_i^2``.
     """
 
-    weight: Float[np.ndarray, " experts"]
-    xx: Float[np.ndarray, "experts pairs"]
-    xy: Float[np.ndarray, "experts responses terms"]
-    yy: Float[np.ndarray, "experts responses"]
+    weight: Float[np.ndarray, "*many experts"]
+    xx: Float[np.ndarray, "*many experts pairs"]
+    xy: Float[np.ndarray, "*many experts responses terms"]
+    yy: Float[np.ndarray, "*many experts responses"]
 
     @classmethod
     def of_rows(
@@ -132,6 +141,8 @@ class LinearExperts(AbstractLinearExperts[MatrixNormalGamma, LinearStats]):
     arXiv:2408.16429, appendix B.
     """
 
+    posterior_by_row = True
+
     prior: MatrixNormalGamma
 
     @classmethod
@@ -172,6 +183,15 @@ class LinearExperts(AbstractLinearExperts[MatrixNormalGamma, LinearStats]):
         """``KL(posterior || prior)``, summed over experts."""
         return posterior.kl(self.prior)
 
+    def row_scalars(self, block: Block, n_experts: int) -> RowScalars:
+        """``1``, ``x x'``, ``y_i x`` and ``y_i^2``, in the order of ``LinearStats``."""
+        design, response = block.designs["mean"], block.response
+        cross = (response[:, None] * design).reshape(-1, block.n_rows)
+        ones = np.ones((1, block.n_rows))
+        parts = [ones, products(design), cross, response * response]
+        places = consecutive(n_experts, [len(part) for part in parts])
+        return RowScalars(np.concatenate(parts), np.concatenate(places, axis=1))
+
     def coordinates(self, posterior: MatrixNormalGamma) -> LinearCoordinates:
         """Standard coordinates of coefficients and precisions."""
         return LinearCoordinates(posterior)
@@ -185,11 +205,11 @@ class LinearExperts(AbstractLinearExperts[MatrixNormalGamma, LinearStats]):
     ) -> StudentMixture:
         """Mixture of Student t distributions, exact given the weights."""
         design = block.designs["mean"]
-        spread = quadratic_weights(posterior.covariance) @ products(design)
-        rate = posterior.rate[:, response] / posterior.shape
-        scale = np.sqrt(rate[:, None] * (1.0 + spread))
-        location = posterior.mean[:, response] @ design
-        return StudentMixture(weights, location, scale, 2.0 * posterior.shape)
+        spread = quadratic_at(posterior.covariance, design)
+        rate = by_row(posterior.rate[..., response] / posterior.shape)
+        scale = np.sqrt(rate * (1.0 + spread))
+        location = linear_at(posterior.mean[..., response, :], design)
+        return StudentMixture(weights, location, scale, 2.0 * posterior.shape.T)
 
     def draws(self, posterior: MatrixNormalGamma, n: int, rng: np.random.Generator) -> Draws:
         """``coefficients`` (draws, experts, responses, terms) and ``precision``."""

@@ -17,20 +17,21 @@ class Dirichlet:
 
     Attributes
     ----------
-    concentration : ndarray, shape (experts,)
+    concentration : ndarray, shape (..., experts)
     """
 
-    concentration: Float[np.ndarray, " experts"]
+    concentration: Float[np.ndarray, "*batch experts"]
 
     @property
-    def mean(self) -> Float[np.ndarray, " experts"]:
+    def mean(self) -> Float[np.ndarray, "*batch experts"]:
         """Expected probabilities."""
-        return np.asarray(self.concentration / self.concentration.sum())
+        return np.asarray(self.concentration / self.concentration.sum(axis=-1, keepdims=True))
 
     @property
-    def expected_log(self) -> Float[np.ndarray, " experts"]:
+    def expected_log(self) -> Float[np.ndarray, "*batch experts"]:
         """``E[log pi_k] = digamma(alpha_k) - digamma(sum alpha)``."""
-        return np.asarray(digamma(self.concentration) - digamma(self.concentration.sum()))
+        total = self.concentration.sum(axis=-1, keepdims=True)
+        return np.asarray(digamma(self.concentration) - digamma(total))
 
     def kl(self, prior: Dirichlet) -> float:
         """``KL(self || prior)``."""

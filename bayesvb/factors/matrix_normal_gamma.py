@@ -60,10 +60,10 @@ class MatrixNormalGamma:
 
     def posterior(
         self,
-        weight: Float[np.ndarray, " experts"],
-        xx: Float[np.ndarray, "experts terms terms"],
-        xy: Float[np.ndarray, "experts responses terms"],
-        yy: Float[np.ndarray, "experts responses"],
+        weight: Float[np.ndarray, "*batch"],
+        xx: Float[np.ndarray, "*batch terms terms"],
+        xy: Float[np.ndarray, "*batch responses terms"],
+        yy: Float[np.ndarray, "*batch responses"],
     ) -> MatrixNormalGamma:
         """Posterior given weighted sums of ``1``, ``x x'``, ``y_i x`` and ``y_i^2``.
 

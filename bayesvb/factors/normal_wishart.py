@@ -88,9 +88,9 @@ class NormalWishart:
 
     def posterior(
         self,
-        weight: Float[np.ndarray, " experts"],
-        x: Float[np.ndarray, "experts dims"],
-        xx: Float[np.ndarray, "experts dims dims"],
+        weight: Float[np.ndarray, "*batch"],
+        x: Float[np.ndarray, "*batch dims"],
+        xx: Float[np.ndarray, "*batch dims dims"],
     ) -> NormalWishart:
         """Posterior given weighted sums of ``1``, ``x`` and ``x x'``.
 
@@ -108,10 +108,10 @@ class NormalWishart:
         Bishop (2006), eqs 10.60 to 10.63.
         """
         mean_precision = self.mean_precision + weight
-        mean = (self.mean_precision * self.mean + x) / mean_precision[:, None]
-        cross = mean[:, :, None] * x[:, None, :]
-        about = xx - cross - np.swapaxes(cross, 1, 2)
-        about += weight[:, None, None] * _square(mean)
+        mean = (self.mean_precision * self.mean + x) / mean_precision[..., None]
+        cross = mean[..., :, None] * x[..., None, :]
+        about = xx - cross - np.swapaxes(cross, -1, -2)
+        about += weight[..., None, None] * _square(mean)
         pull = self.mean_precision * _square(mean - self.mean)
         dof = self.dof + weight
         return self._from_scatter(mean, mean_precision, dof, self.scatter + about + pull)
@@ -196,6 +196,6 @@ class NormalWishart:
         return np.asarray(0.5 * (normal + wishart) + self.log_normaliser)
 
 
-def _square(vector: Float[np.ndarray, "experts dims"]) -> Float[np.ndarray, "experts dims dims"]:
+def _square(vector: Float[np.ndarray, "*batch dims"]) -> Float[np.ndarray, "*batch dims dims"]:
     """Outer product of each vector with itself."""
-    return np.asarray(vector[:, :, None] * vector[:, None, :])
+    return np.asarray(vector[..., :, None] * vector[..., None, :])

@@ -17,6 +17,7 @@ from bayesvb.factors.normal import Normal
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.descriptions import ParameterText, PriorRow
 from bayesvb.variational.local import AbstractLocalPosterior
+from bayesvb.variational.row_derivatives import GateDerivatives
 
 PosteriorT = TypeVar("PosteriorT")
 
@@ -69,6 +70,9 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, StatsT]):
     prior: PosteriorT
     """Law of the gate's parameters before any data are seen."""
 
+    posterior_by_row: ClassVar[bool] = False
+    """Whether ``update`` takes statistics of many rows, on a leading axis, and weights do."""
+
     @classmethod
     @abc.abstractmethod
     def from_prior(cls, n_components: int, prior: GatePrior) -> AbstractGate[PosteriorT, StatsT]:
@@ -116,6 +120,25 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, StatsT]):
     def coordinates(self, posterior: PosteriorT) -> AbstractCoordinates | None:
         """Standard coordinates of the parameters; None if intervals are to stay mean-field."""
         return None
+
+    def row_derivatives(
+        self,
+        posterior: PosteriorT,
+        block: Block,
+        responsibilities: Float[np.ndarray, "experts rows"],
+    ) -> GateDerivatives | None:
+        """Derivatives of the expected log weights of these rows, in scalars of ``expectations``.
+
+        None where they are not at hand: leaving rows out then takes differences of whole passes.
+        """
+        return None
+
+    def expectations(self, posterior: PosteriorT) -> Float[np.ndarray, " entries"]:
+        """Expected sufficient statistics, in the order of the statistics of a pass."""
+        found = self.coordinates(posterior)
+        if found is None:
+            raise NotImplementedError(f"{type(self).__name__} has derivatives, no expectations")
+        return found.expectations()
 
     @abc.abstractmethod
     def kl(self, posterior: PosteriorT) -> float:

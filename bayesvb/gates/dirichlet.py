@@ -15,16 +15,18 @@ from bayesvb.data.scaling import Scaling
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.factors.dirichlet import Dirichlet
 from bayesvb.gates.base import AbstractGate, GatePrior
+from bayesvb.numerics.linalg import by_row
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.descriptions import PriorRow
 from bayesvb.variational.local import AbstractLocalPosterior
+from bayesvb.variational.row_derivatives import GateDerivatives, RowScalars
 
 
 @dataclass(frozen=True)
 class WeightStats(SufficientStats):
     """Expected number of rows of each component."""
 
-    weight: Float[np.ndarray, " experts"]
+    weight: Float[np.ndarray, "*many experts"]
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,7 @@ class DirichletGate(AbstractGate[Dirichlet, WeightStats]):
     """
 
     formula = "dirichlet"
+    posterior_by_row = True
 
     prior: Dirichlet
 
@@ -127,13 +130,26 @@ class DirichletGate(AbstractGate[Dirichlet, WeightStats]):
             raise np.linalg.LinAlgError("concentrations must be positive")
         return Dirichlet(concentration)
 
+    def row_derivatives(
+        self,
+        posterior: Dirichlet,
+        block: Block,
+        responsibilities: Float[np.ndarray, "experts rows"],
+    ) -> GateDerivatives:
+        """The log weights are the expectations themselves."""
+        n_experts, n_rows = responsibilities.shape
+        scalars = RowScalars(np.ones((1, n_rows)), np.arange(n_experts)[:, None])
+        slopes = np.broadcast_to(np.eye(n_experts)[:, :, None], (n_experts, n_experts, n_rows))
+        factor = np.arange(n_experts)[None]
+        return GateDerivatives((scalars,), factor, slopes, np.zeros_like(slopes))
+
     def kl(self, posterior: Dirichlet) -> float:
         """``KL(posterior || prior)``."""
         return posterior.kl(self.prior)
 
     def mean_weights(self, posterior: Dirichlet, block: Block) -> Float[np.ndarray, "experts rows"]:
         """``alpha_k / sum alpha``, exact."""
-        return np.repeat(posterior.mean[:, None], block.n_rows, axis=1)
+        return np.array(np.broadcast_to(by_row(posterior.mean), (self.n_components, block.n_rows)))
 
     def draws(
         self, posterior: Dirichlet, n: int, rng: np.random.Generator

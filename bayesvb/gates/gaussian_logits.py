@@ -8,12 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from bayesvb.data.blocks import Block
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.factors.normal import Normal
 from bayesvb.numerics.linalg import products, quadratic_weights, times, unpack
 from bayesvb.variational.coordinates import AbstractCoordinates, entries, perturbation_rows
 from bayesvb.variational.descriptions import PriorRow
+from bayesvb.variational.row_derivatives import GateDerivatives, RowScalars, consecutive
 
 
 @dataclass(frozen=True)
@@ -28,8 +30,8 @@ class LogitStats(SufficientStats):
         What the rows add to each precision times mean.
     """
 
-    curvature: Float[np.ndarray, "logits pairs"]
-    linear: Float[np.ndarray, "logits terms"]
+    curvature: Float[np.ndarray, "*many logits pairs"]
+    linear: Float[np.ndarray, "*many logits terms"]
 
     @classmethod
     def of_rows(
@@ -102,6 +104,19 @@ class LogitCoordinates(AbstractCoordinates):
     ) -> Float[np.ndarray, " draws"]:
         """Constant."""
         return np.zeros(len(draws))
+
+
+def logit_derivatives(
+    block: Block,
+    slopes: Float[np.ndarray, "experts scalars rows"],
+    bends: Float[np.ndarray, "scalars scalars rows"],
+) -> GateDerivatives:
+    """Derivatives in ``-E u^2 / 2`` of all logits, then in ``E u``: the order of ``LogitStats``."""
+    design, features = block.designs["gating"], block.products("gating")
+    curvature, linear = consecutive(len(bends) // 2, [len(features), len(design)])
+    scalars = RowScalars(features, curvature), RowScalars(design, linear)
+    factors = np.concatenate([curvature, linear], axis=1)
+    return GateDerivatives(scalars, factors, slopes, bends)
 
 
 def logit_prior_rows(prior: Normal, scaling: Scaling, terms: Sequence[str]) -> list[PriorRow]:

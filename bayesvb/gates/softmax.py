@@ -12,6 +12,7 @@ from bayesvb.factors.normal import Normal
 from bayesvb.gates.gaussian_logits import LogitStats
 from bayesvb.gates.softmax_base import (
     AbstractSoftmaxGate,
+    NormaliserDerivatives,
     SlopeStats,
     damped_step,
     full_step,
@@ -19,6 +20,7 @@ from bayesvb.gates.softmax_base import (
 )
 from bayesvb.gates.tilted_bound import tilted_bound
 from bayesvb.numerics.linalg import products
+from bayesvb.numerics.special import softmax_spread
 from bayesvb.variational.local import AbstractLocalPosterior
 
 
@@ -79,6 +81,28 @@ class SoftmaxGate(AbstractSoftmaxGate):
         logit, variance = logit_moments(posterior, block)
         bound, share, tilt = tilted_bound(logit, variance)
         return SoftmaxLocalPosterior(logit - bound, variance, share, tilt, block)
+
+    def normaliser_derivatives(
+        self, logit: Float[np.ndarray, "experts rows"], variance: Float[np.ndarray, "experts rows"]
+    ) -> NormaliserDerivatives:
+        r"""With ``p`` the normalised exponentials at the best tilt, ``w = p (1 - p)``.
+
+        The tilt follows: ``(I + M diag(s)) dp = M (dt + (1/2 - p) ds)``, ``M = diag(p) - p p'``.
+        """
+        _, share, _ = tilted_bound(logit, variance)
+        spread = softmax_spread(share)
+        system = np.moveaxis(spread * variance, -1, 0) + np.eye(len(share))
+        by_logit = np.moveaxis(np.linalg.solve(system, np.moveaxis(spread, -1, 0)), 0, -1)
+        by_variance = by_logit * (0.5 - share)
+        falling = (1.0 - 2.0 * share)[:, None]
+        return NormaliserDerivatives(
+            share,
+            share * (1.0 - share),
+            by_logit,
+            by_variance,
+            falling * by_logit,
+            falling * by_variance,
+        )
 
     def global_step(self, posterior: Normal, stats: SlopeStats) -> LogitStats:
         """Quasi-Newton step for the mean (Newton's for two components), damped for the spread."""

@@ -19,18 +19,20 @@ from bayesvb.gates.gaussian_logits import (
     LogitCoordinates,
     LogitStats,
     gaussian_logits,
+    logit_derivatives,
     logit_prior_rows,
 )
 from bayesvb.numerics.linalg import (
     inverse_and_log_det,
+    linear_at,
     pack,
-    products,
-    quadratic_weights,
+    quadratic_at,
     times,
     unpack,
 )
 from bayesvb.numerics.special import expected_softmax
 from bayesvb.variational.descriptions import PriorRow
+from bayesvb.variational.row_derivatives import GateDerivatives
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,51 @@ def centred_sums(
 
 
 @dataclass(frozen=True)
+class NormaliserDerivatives:
+    """Derivatives of a bound ``T(t, s)`` on the log normaliser, ``t`` the logits, ``s`` variances.
+
+    Attributes
+    ----------
+    share, weight : ndarray, shape (experts, rows)
+        ``dT/dt`` and ``2 dT/ds``.
+    share_by_logit, share_by_variance : ndarray, shape (experts, experts, rows)
+        Derivatives of ``share``.
+    weight_by_logit, weight_by_variance : ndarray, shape (experts, experts, rows)
+        Derivatives of ``weight``.
+    """
+
+    share: Float[np.ndarray, "experts rows"]
+    weight: Float[np.ndarray, "experts rows"]
+    share_by_logit: Float[np.ndarray, "experts experts rows"]
+    share_by_variance: Float[np.ndarray, "experts experts rows"]
+    weight_by_logit: Float[np.ndarray, "experts experts rows"]
+    weight_by_variance: Float[np.ndarray, "experts experts rows"]
+
+    def of_gate(self, logit: Float[np.ndarray, "experts rows"], block: Block) -> GateDerivatives:
+        """Derivatives of ``t_k - T`` in ``-E u^2 / 2`` and in ``E u = t``.
+
+        The variance is the square less ``t^2``, so that it falls with ``t`` where the square stays.
+        """
+        n_experts, n_rows = logit.shape
+        share, weight = self.share, self.weight
+        by_square = (-2.0 * self.share_by_variance, -2.0 * self.weight_by_variance)
+        share_by_mean = self.share_by_logit + by_square[0] * logit
+        weight_by_mean = self.weight_by_logit + by_square[1] * logit
+        own = np.arange(n_experts)
+        linear = share_by_mean - logit[:, None] * weight_by_mean
+        linear[own, own] -= weight
+        mixed = by_square[0] - logit[:, None] * by_square[1]
+        top = np.concatenate([by_square[1], weight_by_mean], axis=1)
+        bottom = np.concatenate([-mixed, -linear], axis=1)
+        of_linear = np.broadcast_to(logit * weight - share, (n_experts, n_experts, n_rows)).copy()
+        of_linear[own, own] += 1.0
+        of_square = np.broadcast_to(weight, (n_experts, n_experts, n_rows))
+        slopes = np.concatenate([of_square, of_linear], axis=1)
+        bends = np.concatenate([top, bottom])
+        return logit_derivatives(block, slopes, bends)
+
+
+@dataclass(frozen=True)
 class AbstractSoftmaxGate(AbstractGate[Normal, LogitStats], abc.ABC):
     r"""``pi_k(x) = exp(x' g_k) / sum_j exp(x' g_j)``, ``g_k ~ N(m_0, S_0)``.
 
@@ -111,6 +158,7 @@ class AbstractSoftmaxGate(AbstractGate[Normal, LogitStats], abc.ABC):
     """
 
     formula = "softmax"
+    posterior_by_row = True
 
     prior: Normal
 
@@ -182,6 +230,23 @@ class AbstractSoftmaxGate(AbstractGate[Normal, LogitStats], abc.ABC):
         """Standard coordinates of the coefficients."""
         return LogitCoordinates(posterior)
 
+    def normaliser_derivatives(
+        self, logit: Float[np.ndarray, "experts rows"], variance: Float[np.ndarray, "experts rows"]
+    ) -> NormaliserDerivatives | None:
+        """Derivatives of the bound on the log normaliser; None if they are not at hand."""
+        return None
+
+    def row_derivatives(
+        self,
+        posterior: Normal,
+        block: Block,
+        responsibilities: Float[np.ndarray, "experts rows"],
+    ) -> GateDerivatives | None:
+        """Derivatives of ``t_k - T``, ``T`` the bound on the log normaliser."""
+        logit, variance = logit_moments(posterior, block)
+        found = self.normaliser_derivatives(logit, variance)
+        return None if found is None else found.of_gate(logit, block)
+
     def coefficients(
         self, draws: Float[np.ndarray, "draws experts terms"]
     ) -> Mapping[int, Float[np.ndarray, "draws terms"]]:
@@ -196,7 +261,10 @@ class AbstractSoftmaxGate(AbstractGate[Normal, LogitStats], abc.ABC):
 def logit_moments(
     posterior: Normal, block: Block
 ) -> tuple[Float[np.ndarray, "logits rows"], Float[np.ndarray, "logits rows"]]:
-    """Means and variances of the logits of every row."""
+    """Means and variances of the logits of every row.
+
+    The posterior is the same for all rows, or has one for each on a leading axis.
+    """
     design = block.designs["gating"]
-    variance = quadratic_weights(posterior.covariance) @ products(design)
-    return posterior.mean @ design, variance
+    variance = quadratic_at(posterior.covariance, design)
+    return linear_at(posterior.mean, design), variance

@@ -12,13 +12,14 @@ from bayesvb.factors.normal import Normal
 from bayesvb.gates.gaussian_logits import LogitStats
 from bayesvb.gates.softmax_base import (
     AbstractSoftmaxGate,
+    NormaliserDerivatives,
     SlopeStats,
     damped_step,
     full_step,
     logit_moments,
 )
 from bayesvb.numerics.linalg import products
-from bayesvb.numerics.special import log_sum_exp
+from bayesvb.numerics.special import log_sum_exp, softmax_spread
 from bayesvb.variational.local import AbstractLocalPosterior
 
 
@@ -72,6 +73,18 @@ class JensenGate(AbstractSoftmaxGate):
             return JensenLocalPosterior(zeros, variance, np.ones_like(logit), zeros, block)
         bound, share = log_sum_exp(logit + 0.5 * variance)
         return JensenLocalPosterior(logit - bound, variance, share, share, block)
+
+    def normaliser_derivatives(
+        self, logit: Float[np.ndarray, "experts rows"], variance: Float[np.ndarray, "experts rows"]
+    ) -> NormaliserDerivatives:
+        """Normalised exponentials of ``t + s / 2`` are both ``p`` and ``w``."""
+        _, share = log_sum_exp(logit + 0.5 * variance)
+        spread = softmax_spread(share)
+        if self.n_components == 1:
+            zeros = np.zeros_like(spread)
+            return NormaliserDerivatives(share, 0.0 * share, zeros, zeros, zeros, zeros)
+        half = 0.5 * spread
+        return NormaliserDerivatives(share, share, spread, half, spread, half)
 
     def global_step(self, posterior: Normal, stats: SlopeStats) -> LogitStats:
         """Natural-gradient step of all components at once: what ``alpha`` is never shows."""

@@ -17,12 +17,14 @@ from bayesvb.gates.gaussian_logits import (
     LogitCoordinates,
     LogitStats,
     gaussian_logits,
+    logit_derivatives,
     logit_prior_rows,
 )
-from bayesvb.numerics.linalg import products, quadratic_weights
-from bayesvb.numerics.special import expected_expit, jaakkola
+from bayesvb.numerics.linalg import linear_at, quadratic_at, quadratic_weights
+from bayesvb.numerics.special import expected_expit, jaakkola, omega_slope
 from bayesvb.variational.descriptions import PriorRow
 from bayesvb.variational.local import AbstractLocalPosterior
+from bayesvb.variational.row_derivatives import GateDerivatives
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,7 @@ class StickBreakingGate(AbstractGate[Normal, LogitStats]):
     """
 
     formula = "stick-breaking"
+    posterior_by_row = True
 
     prior: Normal
     order: tuple[int, ...] | None = None
@@ -141,9 +144,35 @@ class StickBreakingGate(AbstractGate[Normal, LogitStats]):
         terms[:-1] += logit
         return StickLocalPosterior(self._by_component(terms), omega, design, features, self.order)
 
+    def row_derivatives(
+        self,
+        posterior: Normal,
+        block: Block,
+        responsibilities: Float[np.ndarray, "experts rows"],
+    ) -> GateDerivatives:
+        """Log weights are linear in the logits; the bound bends in their squares, stick by stick.
+
+        With ``v = E u^2`` it is ``u / 2 + log(2 cosh(sqrt(v) / 2))``, whose first derivative in
+        ``v`` is ``omega / 2``.
+        """
+        local = self.local(posterior, block)
+        reached, n_rows = _up_to_own(self.n_components), block.n_rows
+        linear = np.eye(*reached.shape) - 0.5 * reached
+        linear = np.repeat(linear[:, :, None], n_rows, axis=2)
+        slopes = np.concatenate([reached[:, :, None] * local.omega, linear], axis=1)
+        design = block.designs["gating"]
+        square = linear_at(posterior.mean, design) ** 2
+        square += quadratic_at(posterior.covariance, design)
+        n_sticks = self.n_components - 1
+        bends = np.zeros((2 * n_sticks, 2 * n_sticks, n_rows))
+        stops = responsibilities if self.order is None else responsibilities[list(self.order)]
+        own = np.arange(n_sticks)
+        bends[own, own] = -2.0 * (reached.T @ stops) * omega_slope(square, local.omega)
+        return logit_derivatives(block, self._by_component(slopes), bends)
+
     def _by_component(
-        self, by_stick: Float[np.ndarray, "experts _"]
-    ) -> Float[np.ndarray, "experts _"]:
+        self, by_stick: Float[np.ndarray, "experts ..."]
+    ) -> Float[np.ndarray, "experts ..."]:
         return by_stick if self.order is None else np.asarray(by_stick[np.argsort(self.order)])
 
     def update(self, stats: LogitStats) -> Normal:
@@ -157,9 +186,8 @@ class StickBreakingGate(AbstractGate[Normal, LogitStats]):
     def mean_weights(self, posterior: Normal, block: Block) -> Float[np.ndarray, "experts rows"]:
         """Exact up to one-dimensional quadrature: the sticks are independent under q."""
         design = block.designs["gating"]
-        logit = posterior.mean @ design
-        variance = quadratic_weights(posterior.covariance) @ products(design)
-        stop = expected_expit(logit, variance)
+        logit = linear_at(posterior.mean, design)
+        stop = expected_expit(logit, quadratic_at(posterior.covariance, design))
         ones = np.ones((1, block.n_rows))
         left = np.concatenate([ones, np.cumprod(1.0 - stop, axis=0)])
         return self._by_component(np.concatenate([stop, ones]) * left)

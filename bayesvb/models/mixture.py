@@ -20,6 +20,7 @@ from bayesvb.numerics.special import log_sum_exp
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.local import Draws
 from bayesvb.variational.model import AbstractVariationalModel
+from bayesvb.variational.row_derivatives import RowDerivatives
 
 
 @dataclass(frozen=True)
@@ -128,14 +129,54 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
         return BoundGap(float(block.weighted(per_row[None]).sum()))
 
     def gradient_stats(self, posterior: MixturePosterior, stats: MixtureStats) -> MixtureStats:
-        """Sums of the experts as they are, those of the gate as derivatives of its bound."""
-        return MixtureStats(stats.experts, self.gate.gradient_stats(posterior.gate, stats.gate))
+        """Sums of the experts after their step, those of the gate as derivatives of its bound."""
+        experts = self.experts.global_step(posterior.experts, stats.experts)
+        return MixtureStats(experts, self.gate.gradient_stats(posterior.gate, stats.gate))
 
     def coordinates(self, posterior: MixturePosterior) -> MixtureCoordinates | None:
         """Standard coordinates of all parameters, if both parts have them."""
         experts = self.experts.coordinates(posterior.experts)
         gate = self.gate.coordinates(posterior.gate)
         return None if experts is None or gate is None else MixtureCoordinates(experts, gate)
+
+    def row_derivatives(self, posterior: MixturePosterior, block: Block) -> RowDerivatives | None:
+        """Those of ``log sum_k exp(E_nk + l_nk)``, if both parts know theirs."""
+        experts = self.experts.row_scalars(block, self.n_components)
+        if experts is None:
+            return None
+        responsibilities = self.responsibilities(posterior, block)
+        gate = self.gate.row_derivatives(posterior.gate, block, responsibilities)
+        return None if gate is None else RowDerivatives.of_mixture(experts, gate, responsibilities)
+
+    def expectations(self, posterior: MixturePosterior) -> Float[np.ndarray, " entries"]:
+        """Those of the experts, then those of the gate."""
+        experts = self.experts.expectations(posterior.experts)
+        return np.concatenate([experts, self.gate.expectations(posterior.gate)])
+
+    @property
+    def posterior_by_row(self) -> bool:
+        """Whether both parts take many statistics at once."""
+        return self.experts.posterior_by_row and self.gate.posterior_by_row
+
+    def log_predictive(
+        self, posterior: MixturePosterior, block: Block
+    ) -> Float[np.ndarray, " rows"]:
+        """Log density of all responses of each row, the weights those that are expected."""
+        weights = self.mean_weights(posterior, block)
+        return self.experts.log_predictive(posterior.experts, weights, block)
+
+    def predictive_cdf(
+        self, posterior: MixturePosterior, block: Block
+    ) -> Float[np.ndarray, "responses rows"] | None:
+        """Distribution function of each response at what was observed; None without responses."""
+        if not len(block.response):
+            return None
+        weights = self.mean_weights(posterior, block)
+        each = (
+            self.experts.predictive(posterior.experts, weights, block, i).cdf(observed)
+            for i, observed in enumerate(block.response)
+        )
+        return np.stack(list(each))
 
     def kl(self, posterior: MixturePosterior) -> float:
         """Sum of both divergences."""

@@ -176,6 +176,18 @@ class UnivariateGaussian(AbstractVariationalModel[FactorisedNormalGamma, SampleS
         """Distribution of one more value under q."""
         return NormalScaleMixture.predictive(posterior)
 
+    def log_predictive(
+        self, posterior: FactorisedNormalGamma, block: Block
+    ) -> Float[np.ndarray, " rows"]:
+        """Log density of each value under q."""
+        return self.predictive(posterior).log_density(block.response[0])
+
+    def predictive_cdf(
+        self, posterior: FactorisedNormalGamma, block: Block
+    ) -> Float[np.ndarray, "responses rows"]:
+        """Distribution function at each value under q."""
+        return self.predictive(posterior).cdf(block.response[0])[None]
+
     def exact_predictive(self, exact: NormalGamma) -> StudentMixture:
         """Distribution of one more value under the exact posterior: one Student t, one row."""
         one = np.ones((1, 1))

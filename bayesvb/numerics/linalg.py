@@ -116,3 +116,42 @@ def trace_of_product(
     size = first.shape[-1] ** 2
     flat = (matrix.reshape(*matrix.shape[:-2], size) for matrix in (first, second))
     return np.asarray(np.vecdot(*flat))
+
+
+def linear_at(
+    coefficients: Float[np.ndarray, "... experts terms"], x: Float[np.ndarray, "terms rows"]
+) -> Float[np.ndarray, "experts rows"]:
+    """``b_k' x_n`` for coefficients of shape (experts, terms), or (rows, experts, terms).
+
+    In the second case every row has coefficients of its own.
+
+    Examples
+    --------
+    >>> x = np.array([[1.0, 1.0], [3.0, 5.0]])
+    >>> linear_at(np.array([[1.0, 2.0]]), x), linear_at(np.array([[[1.0, 2.0]], [[0.0, 1.0]]]), x)
+    (array([[ 7., 11.]]), array([[7., 5.]]))
+    """
+    if coefficients.ndim == 2:
+        return np.asarray(coefficients @ x)
+    return np.asarray(np.matmul(coefficients, x.T[:, :, None])[:, :, 0].T)
+
+
+def quadratic_at(
+    matrix: Float[np.ndarray, "... terms terms"],
+    x: Float[np.ndarray, "terms rows"],
+) -> Float[np.ndarray, "experts rows"]:
+    """``x_n' S_k x_n`` for matrices of shape (experts, terms, terms), or with rows before it.
+
+    Examples
+    --------
+    >>> x = np.array([[1.0, 2.0], [3.0, 0.0]])
+    >>> each = np.array([[[2.0, 0.5], [0.5, 1.0]]])
+    >>> quadratic_at(each, x), quadratic_at(np.stack([each, 2.0 * each]), x)
+    (array([[14.,  8.]]), array([[14., 16.]]))
+    """
+    return linear_at(quadratic_weights(matrix), products(x))
+
+
+def by_row(values: Float[np.ndarray, "..."]) -> Float[np.ndarray, "experts _"]:
+    """Numbers of shape (experts,) as (experts, 1), or of shape (rows, experts) as its transpose."""
+    return values[:, None] if values.ndim == 1 else values.T

@@ -13,6 +13,9 @@ LOG_2PI = float(np.log(2.0 * np.pi))
 SMALLEST_XI = 1e-5
 """Below this ``tanh(xi / 2) / (2 xi)`` is 1/4 to ten digits and the quotient loses accuracy."""
 
+SMALL_SQUARE = 1e-4
+"""Below this two terms of the series of ``omega`` in ``xi^2`` are right to ten digits."""
+
 SMALLEST_SQUARE = 1e-300
 """Added to squares whose roots are divided by; without effect on those that are not zero."""
 
@@ -30,6 +33,16 @@ def log_sum_exp(
     total = shares.sum(axis=0)
     shares /= total
     return top + np.log(total), shares
+
+
+def softmax_spread(
+    share: Float[np.ndarray, "experts rows"],
+) -> Float[np.ndarray, "experts experts rows"]:
+    """``diag(p) - p p'`` of every row: the derivative of a softmax in its logits."""
+    spread = -share[:, None] * share
+    own = np.arange(len(share))
+    spread[own, own] += share
+    return np.asarray(spread)
 
 
 def jaakkola(
@@ -57,6 +70,24 @@ def jaakkola(
     xi *= 0.5
     log_cosh += xi
     return log_cosh, omega
+
+
+def omega_slope(
+    second_moment: Float[np.ndarray, "*shape"], omega: Float[np.ndarray, "*shape"]
+) -> Float[np.ndarray, "*shape"]:
+    """Derivative of ``omega``, the second value of ``jaakkola``, in ``xi^2``.
+
+    Examples
+    --------
+    >>> square = np.array([1.0, 1.0 + 1e-6])
+    >>> omega = jaakkola(np.sqrt(square))[1]
+    >>> np.isclose(omega_slope(square, omega)[0], (omega[1] - omega[0]) / 1e-6)
+    np.True_
+    """
+    large = np.maximum(second_moment, SMALL_SQUARE)
+    slope = (0.25 - omega * omega * large - omega) / (2.0 * large)
+    near = second_moment / 240.0 - 1.0 / 48.0
+    return np.asarray(np.where(second_moment < SMALL_SQUARE, near, slope))
 
 
 def polya_gamma_mean(

@@ -128,15 +128,15 @@ def log_likelihood(fit: AbstractFit) -> Float[np.ndarray, "draws rows"]:
 
 
 def log_lik_blocks_of(fit: AbstractFit) -> Iterator[Float[np.ndarray, "draws rows"]]:
-    """Log likelihood in the data's units, block by block."""
-    return log_lik_blocks(fit.core, fit.model.source, fit.draws, fit.model.log_jacobian)
+    """Log likelihood in the data's units, block by block, under the draws of the predictive."""
+    return log_lik_blocks(fit.core, fit.model.source, fit.q_draws, fit.model.log_jacobian)
 
 
 def replicated(fit: AbstractFit) -> dict[str, np.ndarray]:
     """Replicated data by name; the same ones each time."""
     rng = Streams(fit.seed).rng("replicates")
     pieces = [
-        fit.model.replicates(fit, fit.draws, block, rng)
+        fit.model.replicates(fit, fit.q_draws, block, rng)
         for block in chunks(fit.core, fit.model.source, count(fit.draws))
     ]
     return {name: np.concatenate([piece[name] for piece in pieces], axis=1) for name in pieces[0]}

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from bayesvb.distributions.prediction import Values
+    from bayesvb.results.leave_one_out import RowsLeftOut
 
 
 class AbstractPublicModel(abc.ABC):
@@ -329,6 +330,13 @@ class AbstractFit:
         """Statistics of runs that went on without each fifth of the rows; for one restart."""
         streams = Streams(self.seed).branch("restart", self.best_restart)
         return without_folds(self.core, self.model.source, self.stats, self.engine, streams)
+
+    @cached_property
+    def rows_left_out(self) -> RowsLeftOut:
+        """Predictions of every row without it (of a choice of very many); for one restart."""
+        from bayesvb.results.leave_one_out import Fitted, every_row, leave_one_out
+
+        return leave_one_out(Fitted.of(self), every_row(self.model.source.n_rows, self.seed))
 
     def components(self, prob: float = PROB) -> pd.DataFrame:
         """One row per component.

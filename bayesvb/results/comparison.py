@@ -33,7 +33,7 @@ def compare(fits: Mapping[str, AbstractFit]) -> pd.DataFrame:
     fits : mapping of str to Fit
         If one is a network, the rows of all are left out a fifth at a time, in ascents that go on
         without them: draws of a network flatter it, and estimates of different kinds are nats
-        apart for the same predictions. Otherwise one at a time (PSIS), as in ``fit.loo()``.
+        apart for the same predictions. Otherwise one at a time, as in ``fit.loo()``.
 
     Returns
     -------
@@ -52,7 +52,8 @@ def compare(fits: Mapping[str, AbstractFit]) -> pd.DataFrame:
 
     check_comparable(fits)
     folds = folds_for_all(fits)
-    table = compare_elpd({name: loo(fit, folds=folds) for name, fit in fits.items()})
+    method = "folds" if folds else None
+    table = compare_elpd({name: loo(fit, method=method) for name, fit in fits.items()})
     table.attrs["left out"] = "a fifth at a time" if folds else "one at a time"
     return table
 

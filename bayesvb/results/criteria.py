@@ -5,48 +5,139 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float, Int
 
+from bayesvb.argument_checks import check_choice
 from bayesvb.data.case_weights import sum_and_error
-from bayesvb.engines.folds import by_fold, needs_refits
+from bayesvb.engines.folds import by_fold
+from bayesvb.errors import DataError
 from bayesvb.evaluation.elpd import Elpd, elpd_data, read_elpd
 from bayesvb.evaluation.information_criteria import loo as loo_of
 from bayesvb.evaluation.information_criteria import waic as waic_of
 from bayesvb.results.arviz_groups import log_lik_blocks_of
 from bayesvb.results.importance import log_ratio
-from bayesvb.results.named_draws import count
+from bayesvb.results.leave_one_out import Fitted, RowsLeftOut, has_log_predictive, leave_one_out
+from bayesvb.results.named_draws import log_lik_blocks
+from bayesvb.results.row_groups import group_numbers
 from bayesvb.results.stacking import combined
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
 
 
-def loo(fit: AbstractFit, *, corrected: bool = False, folds: bool | None = None) -> object:
-    """Leave-one-out criterion of the fit; see ``Fit.loo``. Importance draws are corrected.
+METHODS = ("linear-response", "psis", "folds", "exact")
+"""How rows may be left out."""
 
-    With ``folds`` rows are left out a fifth at a time, as they are of networks unless told.
+
+def loo(
+    fit: AbstractFit,
+    *,
+    method: str | None = None,
+    groups: object = None,
+    corrected: bool = False,
+) -> object:
+    """Leave-one-out criterion of the fit; see ``Fit.loo``."""
+    method = own_method(fit) if method is None else method
+    check_choice("method", method, METHODS)
+    if groups is not None and method not in ("linear-response", "exact"):
+        raise DataError(
+            f"method={method!r} leaves no groups of rows out",
+            hint="method='linear-response' and method='exact' do",
+        )
+    estimates: dict[str, Callable[[AbstractFit], Elpd]] = {
+        "linear-response": partial(_by_response, groups=groups, exact=False),
+        "exact": partial(_by_response, groups=groups, exact=True),
+        "folds": left_out,
+        "psis": partial(_by_draws, corrected=corrected),
+    }
+    estimate = estimates[method]
+    return _criterion(fit, lambda member: elpd_data(estimate(member)))
+
+
+def own_method(fit: AbstractFit) -> str:
+    """How rows of this fit are left out unless told otherwise."""
+    first = fit.parts[0].fit
+    if first.core.follows_rows:
+        return "folds"
+    return "linear-response" if answers(first) else "psis"
+
+
+def answers(fit: AbstractFit) -> bool:
+    """Whether linear response tells what one restart predicts without a row."""
+    if not fit.engine.maximises_bound or fit.core.follows_rows:
+        return False
+    return has_log_predictive(fit.core, fit.model.source, fit.stats)
+
+
+def _by_draws(fit: AbstractFit, *, corrected: bool) -> Elpd:
+    """From ratios of the likelihoods of draws; corrected ones are those that intervals go by."""
+    labels, weights = fit.model.design.index, fit.model.weights
+    ratio, blocks = None, log_lik_blocks_of(fit)
+    if corrected:
+        source, unit = fit.model.source, fit.model.log_jacobian
+        blocks = log_lik_blocks(fit.core, source, fit.draws, unit)
+        ratio = log_ratio(fit) if fit.covariance != "importance" else None
+    return read_elpd(loo_of(blocks, labels=labels, log_ratio=ratio, weights=weights))
+
+
+def _by_response(fit: AbstractFit, *, groups: object, exact: bool) -> Elpd:
+    """From the posterior without each row, or group of rows."""
+    if not answers(fit):
+        raise DataError(
+            f"{type(fit.model).__name__} fitted by {fit.engine.title} has no leave-one-out by "
+            f"{'refits' if exact else 'linear response'}",
+            hint=f"method={own_method(fit)!r} is to be had",
+        )
+    if groups is None and not exact:
+        found = fit.rows_left_out
+    else:
+        every, design = np.arange(fit.model.source.n_rows), fit.model.design
+        numbers = None if groups is None else group_numbers(groups, design, name="groups")
+        found = leave_one_out(Fitted.of(fit), every, groups=numbers, exact=exact)
+    if found.doubtful.any():
+        warnings.warn(
+            f"{found.doubtful.sum()} of {len(found.at)} rows change the fit so much that they "
+            "would have to be refitted, which takes longer than the fit took: "
+            "fit.loo(method='exact') does it",
+            stacklevel=2,
+        )
+    method = "exact" if exact else "linear-response"
+    labels, weights = fit.model.design.index, fit.model.weights
+    pointwise, p = of_all_rows(fit, found)
+    zero = np.zeros(len(pointwise))
+    doubtful = bool(found.doubtful.any())
+    return Elpd("loo", pointwise, p, 0, doubtful, zero, labels, weights, method)
+
+
+def of_all_rows(fit: AbstractFit, found: RowsLeftOut) -> tuple[Float[np.ndarray, " rows"], float]:
+    """Log densities in the data's units, and how much the rows lose together.
+
+    Rows that were not chosen lose what the chosen ones lose on average, a difference estimator:
+    its error is that of the losses alone, which are small where rows are many.
+
+    References
+    ----------
+    Magnusson, Andersen, Jonasson, Vehtari (2020), Leave-one-out cross-validation for model
+    comparison in large data, AISTATS, section 2.2.
     """
-    if folds is None:
-        folds = leaves_folds_out(fit) and not corrected
-
-    def one(member: AbstractFit) -> object:
-        if folds:
-            return elpd_data(left_out(member))
-        ratio = log_ratio(member) if corrected and fit.covariance != "importance" else None
-        labels, weights = member.model.design.index, member.model.weights
-        blocks = log_lik_blocks_of(member)
-        return loo_of(blocks, labels=labels, log_ratio=ratio, weights=weights)
-
-    return _criterion(fit, one)
+    source, weights = fit.model.source, fit.model.weights
+    lost = found.seen - found.log_density
+    if len(found.at) == source.n_rows:
+        pointwise = found.log_density - fit.model.log_jacobian
+        return pointwise, sum_and_error(lost, weights)[0]
+    mean = float(np.average(lost, weights=None if weights is None else weights[found.at]))
+    pointwise = source.map_rows(partial(fit.core.log_predictive, fit.q)) - mean
+    pointwise[found.at] = found.log_density
+    return pointwise - fit.model.log_jacobian, mean * source.total_weight
 
 
 def leaves_folds_out(fit: AbstractFit) -> bool:
     """Whether draws of this fit would flatter, so that rows are really left out."""
-    first = fit.parts[0].fit
-    return needs_refits(first.core, first.model.source, first.stats)
+    return bool(fit.parts[0].fit.core.follows_rows)
 
 
 def left_out(fit: AbstractFit, at: Int[np.ndarray, " chosen"] | None = None) -> Elpd:
@@ -71,7 +162,7 @@ def left_out(fit: AbstractFit, at: Int[np.ndarray, " chosen"] | None = None) -> 
     weights = None if weights is None else weights[chosen]
     p = sum_and_error(seen - found, weights)[0]
     no_ratios = np.zeros(len(found))
-    return Elpd("loo", found, p, count(fit.draws), False, no_ratios, labels, weights)
+    return Elpd("loo", found, p, 0, False, no_ratios, labels, weights, "folds")
 
 
 def waic(fit: AbstractFit) -> object:

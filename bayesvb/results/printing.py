@@ -142,15 +142,22 @@ def accuracy_line(fit: AbstractFit) -> str:
         loo = (
             read_elpd(loo_of(fit)) if chosen.whole else criteria_at(fit, chosen.at, folds=False)[0]
         )
-    high = int((np.asarray(loo.pareto_k) > 0.7).sum())
-    worst = "all Pareto k <= 0.7" if not high else f"{high} Pareto k > 0.7: see fit.loo()"
+    worst = _doubt(fit, loo)
     if chosen.whole:
-        return f"{_total(loo)}, {worst}."
+        return f"{_total(loo)}{worst}."
     n = float(len(loo.pointwise) if loo.weights is None else loo.weights.sum())
     return (
-        f"LOO elpd per row {loo.elpd / n:.3f} (se {loo.se / n:.3f}), {worst}: from "
+        f"LOO elpd per row {loo.elpd / n:.3f} (se {loo.se / n:.3f}){worst}: from "
         f"{len(chosen.at)} rows chosen at random; fit.loo() takes all."
     )
+
+
+def _doubt(fit: AbstractFit, loo: Elpd) -> str:
+    """Rows whose leave-one-out density is not to be relied on."""
+    if loo.method == "psis":
+        high = int((np.asarray(loo.pareto_k) > 0.7).sum())
+        return ", all Pareto k <= 0.7" if not high else f", {high} Pareto k > 0.7: see fit.loo()"
+    return ", some rows in doubt: see fit.loo(method='exact')" if loo.warning else ""
 
 
 def _total(loo: Elpd) -> str:

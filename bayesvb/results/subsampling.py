@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float, Int
 
+from bayesvb.data.case_weights import sum_and_error
 from bayesvb.data.sources import InMemorySource
 from bayesvb.engines.folds import FOLDS, PASSES
 from bayesvb.errors import ignoring_user_warnings
 from bayesvb.evaluation.elpd import Elpd, read_elpd
 from bayesvb.evaluation.information_criteria import loo, waic
-from bayesvb.results.criteria import leaves_folds_out, left_out
+from bayesvb.results.criteria import answers, leaves_folds_out, left_out
 from bayesvb.results.importance import pareto_k
+from bayesvb.results.leave_one_out import without_rows
 from bayesvb.results.named_draws import count, log_lik_blocks
 from bayesvb.results.stacking import combined
 from bayesvb.streams import Streams
@@ -67,8 +69,8 @@ def source_at(fit: AbstractFit, at: Int[np.ndarray, " rows"]) -> InMemorySource:
 def log_likelihood(
     fit: AbstractFit, at: Int[np.ndarray, " rows"]
 ) -> Float[np.ndarray, "draws rows"]:
-    """Log likelihood of rows of the fit under every draw, in the data's units."""
-    blocks = log_lik_blocks(fit.core, source_at(fit, at), fit.draws, fit.model.log_jacobian)
+    """Log likelihood of rows of the fit under every draw of q, in the data's units."""
+    blocks = log_lik_blocks(fit.core, source_at(fit, at), fit.q_draws, fit.model.log_jacobian)
     return np.concatenate(list(blocks), axis=1)
 
 
@@ -82,17 +84,32 @@ def criteria_at(
     """
     folds = leaves_folds_out(fit) and folds_affordable(fit) if folds is None else folds
     weights = np.array([member.weight for member in fit.parts])
-    each = [log_likelihood(member.fit, at) for member in fit.parts]
     labels, cases = fit.model.design.index[at], fit.model.weights
     options: dict[str, Any] = {"labels": labels, "weights": None if cases is None else cases[at]}
     with ignoring_user_warnings():
-        if folds:
-            without = [left_out(member.fit, at) for member in fit.parts]
-        else:
-            without = [read_elpd(loo([values], **options)) for values in each]
+        each = [log_likelihood(member.fit, at) for member in fit.parts]
         widely = [read_elpd(waic([values], **options)) for values in each]
+        without = [
+            left_out(member.fit, at) if folds else loo_at(member.fit, at, values)
+            for member, values in zip(fit.parts, each, strict=True)
+        ]
     alone, wide = combined(weights, without), combined(weights, widely)
     return replace(alone, labels=labels), replace(wide, labels=labels)
+
+
+def loo_at(
+    fit: AbstractFit, at: Int[np.ndarray, " rows"], values: Float[np.ndarray, "draws rows"]
+) -> Elpd:
+    """LOO of rows of one restart by linear response, or by its draws' log likelihoods."""
+    cases = fit.model.weights
+    labels, weights = fit.model.design.index[at], None if cases is None else cases[at]
+    if not answers(fit):
+        return read_elpd(loo([values], labels=labels, weights=weights))
+    found = without_rows(fit, at)
+    lost = sum_and_error(found.seen - found.log_density, weights)[0]
+    pointwise, zero = found.log_density - fit.model.log_jacobian, np.zeros(len(at))
+    doubtful = bool(found.doubtful.any())
+    return Elpd("loo", pointwise, lost, 0, doubtful, zero, labels, weights, "linear-response")
 
 
 def folds_affordable(fit: AbstractFit) -> bool:

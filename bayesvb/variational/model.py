@@ -14,6 +14,7 @@ from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import BoundGap, LocalStep, SufficientStats
 from bayesvb.variational.coordinates import AbstractCoordinates, AbstractStandardCoordinates
 from bayesvb.variational.local import Draws
+from bayesvb.variational.row_derivatives import RowDerivatives
 
 PosteriorT = TypeVar("PosteriorT")
 
@@ -26,6 +27,13 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
     The state of a fit is the expected sufficient statistics: ``update`` makes the posterior of
     them, and one pass of ``e_step`` over the rows makes the next statistics. The lower bound of a
     posterior is the sum of the rows' bounds less ``kl``.
+    """
+
+    follows_rows: ClassVar[bool] = False
+    """Whether one row decides where others belong, as with labels that are learned of latents.
+
+    Rows are then really left out, and an ascent goes on without them: to first order too little
+    changes.
     """
 
     without_response: ClassVar[str] = "no correction of them is made for this model"
@@ -124,11 +132,37 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
     def log_predictive(
         self, posterior: PosteriorT, block: Block
     ) -> Float[np.ndarray, " rows"] | None:
-        """Log predictive density of each row, for a model whose draws say little of rows left out.
+        """Log predictive density of each row, all that is observed of it together.
 
-        None if draws are to tell, which they do where the posterior is close to the exact one.
+        The posterior is the same for all rows, or has one for each on a leading axis if
+        ``posterior_by_row``. None where it has no closed form.
         """
         return None
+
+    def predictive_cdf(
+        self, posterior: PosteriorT, block: Block
+    ) -> Float[np.ndarray, "responses rows"] | None:
+        """Predictive distribution function of each response at what was observed.
+
+        Posterior as for ``log_predictive``; None for a model without numeric response.
+        """
+        return None
+
+    @property
+    def posterior_by_row(self) -> bool:
+        """Whether ``update`` takes statistics of many rows at once, and predictions these."""
+        return False
+
+    def row_derivatives(self, posterior: PosteriorT, block: Block) -> RowDerivatives | None:
+        """Derivatives of each row's part of the bound in the expected sufficient statistics.
+
+        None where they are not at hand; differences of whole passes then take their place.
+        """
+        return None
+
+    def expectations(self, posterior: PosteriorT) -> Float[np.ndarray, " entries"]:
+        """Expected sufficient statistics, for a model with ``row_derivatives``."""
+        raise NotImplementedError(f"{type(self).__name__} has no expectations")
 
     @abc.abstractmethod
     def log_prior(self, draws: Draws) -> Float[np.ndarray, " draws"]:

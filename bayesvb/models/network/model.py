@@ -171,6 +171,8 @@ class Network(AbstractVariationalModel[NetworkPosterior, NetworkStats]):
             dof=2.0 * experts.shape,
         )
 
+    follows_rows = True
+
     def log_predictive(
         self, posterior: NetworkPosterior, block: Block
     ) -> Float[np.ndarray, " rows"]:

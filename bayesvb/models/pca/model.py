@@ -189,6 +189,10 @@ class PrincipalComponents(AbstractVariationalModel[PcaPosterior, PcaStats]):
         moments = np.diagonal(posterior.loadings.second_moments, axis1=1, axis2=2)
         return PcaStats(stats, self.prior.relevance_rate + 0.5 * moments.sum(axis=0)[:-1])
 
+    def gradient_stats(self, posterior: PcaPosterior, stats: ScoreStats) -> PcaStats:
+        """The next statistics: every update is exact."""
+        return self.global_step(posterior, stats)
+
     def response_coordinates(self, posterior: PcaPosterior) -> CentreAndNoise:
         """Centre and noise, which know of the scores only if these are integrated out."""
         return CentreAndNoise(posterior.loadings)

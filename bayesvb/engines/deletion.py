@@ -1,0 +1,203 @@
+"""What a fit would be without some of its rows, by the derivative of a pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from scipy.linalg import lu_factor, lu_solve
+
+from bayesvb.data.blocks import Block
+from bayesvb.data.sources import AbstractSource, InMemorySource
+from bayesvb.data.statistics import SufficientStats
+from bayesvb.engines.base import AbstractEngine, Budget
+from bayesvb.engines.sweep_derivative import full_step, sweep_derivative
+from bayesvb.numerics.runtime import single_threaded_blas
+from bayesvb.streams import EngineStreams
+from bayesvb.variational.model import AbstractVariationalModel
+
+MANY_ROWS = 20_000
+"""With more rows the derivative is that of a sample of half as many."""
+
+SHARES = (1.0, 0.5, 0.25, 0.0)
+"""Parts of the first-order answer of the other rows that are tried until statistics are of data."""
+
+EXACT = Budget(tol=1e-6, max_iter=500)
+"""Budget of an ascent without the rows, which sets out close to its end."""
+
+Model = AbstractVariationalModel[Any, Any]
+
+Evaluate = Callable[[Any, Block], Float[np.ndarray, "*axes rows"]]
+"""Values of rows, on the last axis, under a posterior: one for all or one for each."""
+
+
+@dataclass(frozen=True)
+class Deletion:
+    r"""Statistics of the optimum without some rows, to first order in what the others answer.
+
+    At the optimum ``s = F(s)``, ``F`` the sum of what the rows add in one undamped pass. Without
+    the rows ``G``
+
+    .. math:: s_{-G} \approx s + \delta_G, \qquad
+              \delta_G = -(I - F'(s))^{-1} \sum_{n \in G} w_n f_n.
+
+    What the rows themselves added is taken away exactly; only the answer of the other rows, whose
+    responsibilities change, is of first order. With one component nothing answers, and it is exact.
+
+    Attributes
+    ----------
+    model : AbstractVariationalModel
+    source : AbstractSource
+    stats : SufficientStats
+        State of a converged fit.
+    derivative : ndarray, shape (entries, entries)
+        ``F'``.
+
+    References
+    ----------
+    Giordano, Stephenson, Liu, Jordan, Broderick (2019), A Swiss army infinitesimal jackknife,
+    AISTATS, section 2. Giordano, Broderick, Jordan (2018), JMLR 19(51), section 3, for ``F'``.
+    """
+
+    model: Model
+    source: AbstractSource
+    stats: SufficientStats
+    derivative: Float[np.ndarray, "entries entries"]
+
+    @classmethod
+    def of(
+        cls,
+        model: Model,
+        source: AbstractSource,
+        stats: SufficientStats,
+        rng: np.random.Generator,
+    ) -> Deletion:
+        """Deletion from a fit, the derivative that of a sample where there are very many rows."""
+        seen = source
+        if source.n_rows > MANY_ROWS:
+            sample = source.sample(MANY_ROWS // 2, rng)
+            weight = np.ones(sample.n_rows) if sample.weight is None else sample.weight
+            weight = weight * (source.total_weight / weight.sum())
+            seen = InMemorySource.of(replace(sample, weight=weight), workers=source.workers)
+        with single_threaded_blas(), np.errstate(all="ignore"):
+            return cls(model, source, stats, sweep_derivative(model, seen, stats))
+
+    @cached_property
+    def posterior(self) -> Any:
+        """Posterior with all rows."""
+        return self.model.update(self.stats)
+
+    @cached_property
+    def _factor(self) -> Any:
+        """Triangular factors of ``I - F'``."""
+        return lu_factor(np.eye(len(self.derivative)) - self.derivative)
+
+    @cached_property
+    def _sums(self) -> Any:
+        """Sums of a pass over all rows."""
+        return self.source.map_reduce(partial(self.model.e_step, self.posterior)).stats
+
+    def answered(
+        self, added: Float[np.ndarray, "groups entries"]
+    ) -> Float[np.ndarray, "groups entries"]:
+        """``(I - F')^-1`` times what is added to the statistics from outside."""
+        return np.asarray(lu_solve(self._factor, added.T).T)
+
+    def near(self, change: Float[np.ndarray, " entries"]) -> Any:
+        """Posterior of changed statistics, or that of the fit where they are of no data."""
+        try:
+            return self.model.update(self.stats.with_vector(self.stats.to_vector() + change))
+        except np.linalg.LinAlgError:
+            return self.posterior
+
+    def of_rows(self, block: Block) -> Float[np.ndarray, "rows entries"]:
+        """What each row adds to the statistics, counted once.
+
+        Of statistics that are no sums, what they lose without the row.
+        """
+        known = self.model.row_derivatives(self.posterior, block)
+        if known is not None:
+            return np.asarray(known.statistics())
+        whole = full_step(self.model, self.posterior, self._sums)
+        single = (block.part(n, n + 1) for n in range(block.n_rows))
+        steps = [self._step_without(replace(one, weight=None)) for one in single]
+        return np.asarray(whole - np.array(steps).reshape(block.n_rows, whole.size))
+
+    def _step_without(self, row: Block) -> Float[np.ndarray, " entries"]:
+        """Statistics of the next posterior from the sums without a row."""
+        own = self.model.e_step(self.posterior, row).stats
+        return full_step(self.model, self.posterior, self._sums + (-1.0) * own)
+
+    def under(
+        self,
+        direct: Float[np.ndarray, "rows entries"],
+        change: Float[np.ndarray, "rows entries"],
+        block: Block,
+        evaluate: Evaluate,
+    ) -> Float[np.ndarray, "*axes rows"]:
+        """Values of rows under the posteriors of changed statistics, one change for each row.
+
+        Where the first-order change leads to statistics of no data, the part of it that is the
+        answer of the other rows, ``change - direct``, is shortened.
+        """
+        if self.model.posterior_by_row:
+            try:
+                moved = self.stats.with_vector(self.stats.to_vector() + change)
+                return evaluate(self.model.update(moved), block)
+            except np.linalg.LinAlgError:
+                pass
+        single = (block.part(n, n + 1) for n in range(block.n_rows))
+        found = [
+            self._one(one, other, row, evaluate)
+            for one, other, row in zip(direct, change, single, strict=True)
+        ]
+        return np.concatenate(found, axis=-1)
+
+    def _one(
+        self,
+        direct: Float[np.ndarray, " entries"],
+        change: Float[np.ndarray, " entries"],
+        row: Block,
+        evaluate: Evaluate,
+    ) -> Float[np.ndarray, "*axes 1"]:
+        """Values of one row; NaN where not even the row itself can be taken away."""
+        centre = self.stats.to_vector()
+        for share in SHARES:
+            vector = centre + direct + share * (change - direct)
+            try:
+                return evaluate(self.model.update(self.stats.with_vector(vector)), row)
+            except np.linalg.LinAlgError:
+                continue
+        return np.full_like(evaluate(self.posterior, row), np.nan)
+
+
+def refitted(
+    deletion: Deletion,
+    change: Float[np.ndarray, " entries"],
+    rest: AbstractSource,
+    block: Block,
+    evaluate: Evaluate,
+    engine: AbstractEngine,
+    streams: EngineStreams,
+) -> tuple[Float[np.ndarray, "*axes rows"], int]:
+    """Values of rows under the posterior of an ascent with the rest only, and its passes."""
+    model, posterior = deletion.model, deletion.near(change)
+    sums = rest.map_reduce(partial(model.e_step, posterior)).stats
+    start = model.global_step(posterior, sums)
+    ascent = engine.run(model, rest, start, EXACT, streams)
+    return evaluate(model.update(ascent.stats), block), ascent.n_iter
+
+
+def without_one(source: AbstractSource, number: int) -> AbstractSource:
+    """All rows but one copy of this one."""
+    weight = source.take(np.array([number])).weight
+    if weight is None or weight[0] <= 1.0:
+        return source.without(np.array([number]))
+    whole = source.take(np.arange(source.n_rows))
+    fewer = np.array(whole.weight)
+    fewer[number] -= 1.0
+    return InMemorySource.of(replace(whole, weight=fewer), workers=source.workers)

@@ -1,0 +1,264 @@
+"""What a fit predicts of each of its rows without that row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from bayesvb.data.blocks import Block
+from bayesvb.data.sources import AbstractSource
+from bayesvb.engines.base import AbstractEngine
+from bayesvb.engines.deletion import Deletion, refitted, without_one
+from bayesvb.numerics.runtime import single_threaded_blas
+from bayesvb.streams import EngineStreams, Streams
+
+if TYPE_CHECKING:
+    from bayesvb.results.base import AbstractFit
+
+MOST_ROWS = 20_000
+"""With more rows than this a choice of them stands for all."""
+
+CHOSEN_ROWS = 5_000
+"""Rows of that choice."""
+
+ROWS_AT_ONCE = 512
+"""Rows whose posteriors are in memory together."""
+
+FEW = 1e6
+"""Rows times passes that take less than a second."""
+
+ANSWER = 0.03
+"""Nats by which the answer of the other rows may change a row's density to be of first order."""
+
+SURPRISE = 0.5
+"""Nats that a row may lose without itself: one that holds a component in place loses more."""
+
+
+@dataclass(frozen=True)
+class RowsLeftOut:
+    """Predictions of rows without them, in units of the standardised response.
+
+    Attributes
+    ----------
+    at : ndarray, shape (chosen,)
+        Positions of the rows; all of them where there are not very many.
+    log_density : ndarray, shape (chosen,)
+        Log predictive density of each row, all responses together.
+    seen : ndarray, shape (chosen,)
+        The same from the posterior with all rows.
+    cdf : ndarray, shape (responses, chosen)
+        Predictive distribution function at each response: leave-one-out PIT values. Empty for a
+        model without numeric response.
+    refitted : ndarray, shape (chosen,)
+        Rows that an ascent was made without, as the first-order answer might have been off.
+    doubtful : ndarray, shape (chosen,)
+        Rows that one would have been made without, had that not taken longer than the fit.
+    """
+
+    at: Int[np.ndarray, " chosen"]
+    log_density: Float[np.ndarray, " chosen"]
+    seen: Float[np.ndarray, " chosen"]
+    cdf: Float[np.ndarray, "responses chosen"]
+    refitted: Bool[np.ndarray, " chosen"]
+    doubtful: Bool[np.ndarray, " chosen"]
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What leaving rows out needs of one restart.
+
+    Attributes
+    ----------
+    core : AbstractVariationalModel
+        With a closed predictive density.
+    source : AbstractSource
+    stats : SufficientStats
+    engine : AbstractEngine
+        What goes on without rows.
+    streams : EngineStreams
+        Its randomness.
+    row_passes : float
+        Rows times passes that refits may take: those of the fit, or ``FEW`` if that is more.
+    """
+
+    core: Any
+    source: AbstractSource
+    stats: Any
+    engine: AbstractEngine
+    streams: EngineStreams
+    row_passes: float
+
+    @classmethod
+    def of(cls, fit: AbstractFit) -> Fitted:
+        """That of a fit of one restart."""
+        streams = Streams(fit.seed).branch("restart", fit.best_restart, "left out")
+        passes = float((fit.restarts["n_iter"] * fit.restarts["rows"]).sum())
+        return cls(fit.core, fit.model.source, fit.stats, fit.engine, streams, max(passes, FEW))
+
+
+def leave_one_out(
+    fitted: Fitted,
+    at: Int[np.ndarray, " chosen"],
+    *,
+    groups: Int[np.ndarray, " rows"] | None = None,
+    exact: bool = False,
+) -> RowsLeftOut:
+    """Predictions of rows of one restart without them, by linear response.
+
+    Rows are left out to first order in what the others answer. Rows that this might not do for
+    are refitted: those that lose more than ``SURPRISE`` nats, and those of whose density the
+    answer of the others makes more than ``ANSWER``; the most doubtful first, as many as take no
+    more passes than the fit took. No row is drawn at random, and no parameter.
+
+    Parameters
+    ----------
+    fitted : Fitted
+    at : ndarray, shape (chosen,)
+        Positions of the rows.
+    groups : ndarray, shape (rows,), optional
+        Number of each row's group; a row is predicted without its whole group.
+    exact : bool
+        Make an ascent without every row, or group.
+
+    References
+    ----------
+    See ``Deletion``.
+    """
+    rng = fitted.streams.rng("rows")
+    deletion = Deletion.of(fitted.core, fitted.source, fitted.stats, rng)
+    with single_threaded_blas(), np.errstate(all="ignore"):
+        parts = list(_first_order(deletion, at, groups))
+        values, alone, seen = (np.concatenate(each, axis=1) for each in zip(*parts, strict=True))
+        doubt = np.maximum(np.abs(values[0] - alone[0]) / ANSWER, (seen[0] - values[0]) / SURPRISE)
+        doubt = np.where(np.isfinite(values[0]), doubt, np.inf)
+        doubtful = np.ones(len(at), dtype=bool) if exact else doubt > 1.0
+        order = np.argsort(-doubt, kind="stable")[: int(doubtful.sum())]
+        limit = np.inf if exact else fitted.row_passes
+        done = _refits(fitted, deletion, at, order, groups, limit, values)
+    return RowsLeftOut(at, values[0], seen[0], values[1:], done, doubtful & ~done)
+
+
+def without_rows(fit: AbstractFit, at: Int[np.ndarray, " chosen"]) -> RowsLeftOut:
+    """Predictions of some rows of a fit of one restart, those it has made already if it has all."""
+    if fit.model.source.n_rows > MOST_ROWS:
+        return leave_one_out(Fitted.of(fit), at)
+    every = fit.rows_left_out
+    return RowsLeftOut(
+        at,
+        every.log_density[at],
+        every.seen[at],
+        every.cdf[:, at],
+        every.refitted[at],
+        every.doubtful[at],
+    )
+
+
+def has_log_predictive(core: Any, source: AbstractSource, stats: Any) -> bool:
+    """Whether a model has a closed predictive density."""
+    return core.log_predictive(core.update(stats), source.take(np.arange(1))) is not None
+
+
+def every_row(n_rows: int, seed: int) -> Int[np.ndarray, " chosen"]:
+    """Positions of all rows, or of a random choice where there are very many."""
+    if n_rows <= MOST_ROWS:
+        return np.arange(n_rows)
+    rng = Streams(seed).rows(CHOSEN_ROWS, n_rows)
+    return np.sort(rng.choice(n_rows, size=CHOSEN_ROWS, replace=False))
+
+
+def predictions(core: Any, posterior: Any, block: Block) -> Float[np.ndarray, "values rows"]:
+    """Log predictive density of each row, then the distribution function of each response."""
+    density = core.log_predictive(posterior, block)[None]
+    cdf = core.predictive_cdf(posterior, block)
+    return density if cdf is None else np.concatenate([density, cdf])
+
+
+def _first_order(
+    deletion: Deletion, at: Int[np.ndarray, " chosen"], groups: Int[np.ndarray, " rows"] | None
+) -> Iterator[tuple[Any, Any, Any]]:
+    """Predictions without each row, without its own part alone, and with it; a few rows a time."""
+    evaluate = partial(predictions, deletion.model)
+    whole = None if groups is None else _by_group(deletion, groups)
+    for start in range(0, len(at), ROWS_AT_ONCE):
+        rows = at[start : start + ROWS_AT_ONCE]
+        block = deletion.source.take(rows)
+        if whole is None or groups is None:
+            direct = -deletion.of_rows(block) * copies(block)[:, None]
+            change = deletion.answered(direct)
+        else:
+            direct, change = whole[0][groups[rows]], whole[1][groups[rows]]
+        yield (
+            deletion.under(direct, change, block, evaluate),
+            deletion.under(direct, direct, block, evaluate),
+            evaluate(deletion.posterior, block),
+        )
+
+
+def copies(block: Block) -> Float[np.ndarray, " rows"]:
+    """How much of a row is left out: one copy of it, or its case weight if that is less."""
+    return np.ones(block.n_rows) if block.weight is None else np.minimum(block.weight, 1.0)
+
+
+def _by_group(
+    deletion: Deletion, groups: Int[np.ndarray, " rows"]
+) -> tuple[Float[np.ndarray, "groups entries"], Float[np.ndarray, "groups entries"]]:
+    """Minus what each group adds, and the answered change of the statistics without it."""
+    direct = group_sums(deletion, groups)
+    return -direct, -deletion.answered(direct)
+
+
+def group_sums(
+    deletion: Deletion, groups: Int[np.ndarray, " rows"]
+) -> Float[np.ndarray, "groups entries"]:
+    """What the rows of each group add to the statistics, by case weight."""
+    sums = np.zeros((int(groups.max()) + 1, len(deletion.derivative)))
+    for start in range(0, len(groups), ROWS_AT_ONCE):
+        rows = np.arange(start, min(start + ROWS_AT_ONCE, len(groups)))
+        block = deletion.source.take(rows)
+        weight = np.ones(len(rows)) if block.weight is None else block.weight
+        np.add.at(sums, groups[rows], deletion.of_rows(block) * weight[:, None])
+    return sums
+
+
+def _refits(
+    fitted: Fitted,
+    deletion: Deletion,
+    at: Int[np.ndarray, " chosen"],
+    order: Int[np.ndarray, " doubtful"],
+    groups: Int[np.ndarray, " rows"] | None,
+    limit: float,
+    values: Float[np.ndarray, "values chosen"],
+) -> Bool[np.ndarray, " chosen"]:
+    """Fill in the values of doubtful rows by ascents without them, in this order."""
+    evaluate, source = partial(predictions, deletion.model), deletion.source
+    done, spent = np.zeros(len(at), dtype=bool), 0.0
+    for place in order:
+        if spent >= limit:
+            break
+        if done[place]:
+            continue
+        left, together = at[[place]], np.array([place])
+        if groups is not None:
+            left = np.flatnonzero(groups == groups[at[place]])
+            together = np.flatnonzero(np.isin(at, left))
+        rest = without_one(source, int(left[0])) if groups is None else source.without(left)
+        block, own = source.take(at[together]), fitted.streams.branch(int(left[0]))
+        change = -deletion.answered(_together(deletion, source.take(left), groups)[None])[0]
+        found, passes = refitted(deletion, change, rest, block, evaluate, fitted.engine, own)
+        values[:, together], done[together] = found, True
+        spent += passes * rest.n_rows
+    return done
+
+
+def _together(
+    deletion: Deletion, block: Block, groups: Int[np.ndarray, " rows"] | None
+) -> Float[np.ndarray, " entries"]:
+    """What the rows that are left out together add to the statistics."""
+    weight = np.ones(block.n_rows) if block.weight is None else block.weight
+    share = copies(block) if groups is None else weight
+    return np.asarray(share @ deletion.of_rows(block))

@@ -1,0 +1,79 @@
+"""Leave-one-out probability integral transforms of the responses of a fit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from bayesvb.engines.folds import fold_rows
+from bayesvb.errors import DataError
+from bayesvb.results.criteria import answers
+from bayesvb.results.leave_one_out import without_rows
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bayesvb.results.base import AbstractFit
+
+
+def pit(fit: AbstractFit) -> pd.Series | pd.DataFrame:
+    """Leave-one-out PIT of each row of the fit; see ``Fit.pit``."""
+    import pandas as pd
+
+    check_numeric(fit)
+    names, index = fit.model.design.response_names, fit.model.design.index
+    values = pit_values(fit, np.arange(fit.model.design.n_rows))
+    table = pd.DataFrame(values.T, index=index, columns=list(names))
+    return table[names[0]].rename("pit") if len(names) == 1 else table
+
+
+def check_numeric(fit: AbstractFit) -> None:
+    """Raise unless a numeric response is explained."""
+    design = fit.model.design
+    if design.response is None or design.levels:
+        what = "classes" if design.levels else "no response"
+        raise DataError(
+            f"{type(fit.model).__name__} has {what}, so that no row has a PIT value",
+            hint="it is the distribution function at a numeric response",
+        )
+
+
+def pit_values(
+    fit: AbstractFit, at: Int[np.ndarray, " chosen"]
+) -> Float[np.ndarray, "responses chosen"]:
+    """PIT values of rows of a fit, combined restarts by weight."""
+    return np.asarray(sum(part.weight * _of_one(part.fit, at) for part in fit.parts))
+
+
+def _of_one(
+    fit: AbstractFit, at: Int[np.ndarray, " chosen"]
+) -> Float[np.ndarray, "responses chosen"]:
+    """PIT values from one restart: without the row, its fold, or not at all."""
+    if not answers(fit):
+        return _by_folds(fit)[:, at] if fit.core.follows_rows else _seen(fit, at)
+    return without_rows(fit, at).cdf
+
+
+def _by_folds(fit: AbstractFit) -> Float[np.ndarray, "responses rows"]:
+    """Each row by the ascent that went on without its fold."""
+    found = np.empty((len(fit.model.design.response_names), fit.model.source.n_rows))
+    places = fold_rows(fit.model.source)
+    for rows, stats in zip(places, fit.without_folds, strict=True):
+        found[:, rows] = _seen(replace(fit, stats=stats), rows)
+    return found
+
+
+def _seen(fit: AbstractFit, at: Int[np.ndarray, " chosen"]) -> Float[np.ndarray, "responses _"]:
+    """Distribution functions at the responses from the posterior of the fit."""
+    design = fit.model.design
+    data = design.data_at(at)
+    response = np.asarray(design.response, dtype=float).reshape(design.n_rows, -1)
+    return np.stack(
+        [
+            fit.model.predictive(fit, data, name).cdf(response[at, i])
+            for i, name in enumerate(design.response_names)
+        ]
+    )

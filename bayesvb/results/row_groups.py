@@ -1,0 +1,63 @@
+"""Groups of the rows of a fit: subjects, sites, blocks, clusters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Int
+
+from bayesvb.errors import DataError
+
+if TYPE_CHECKING:
+    from bayesvb.formula.design import Design
+
+
+def group_numbers(groups: object, design: Design, *, name: str) -> Int[np.ndarray, " rows"]:
+    """Number of the group of each row used, from 0.
+
+    Parameters
+    ----------
+    groups : str or array of shape (rows,)
+        A column that the formula reads, or one label per row: of the rows used, or of all rows
+        that were given, in their order.
+    design : Design
+    name : str
+        What messages call the argument.
+
+    Raises
+    ------
+    DataError
+        If the column is not kept, the number of labels is that of no rows, a label is missing, or
+        there is one group only.
+    """
+    import pandas as pd
+
+    if isinstance(groups, str):
+        if groups not in design.frame.columns:
+            raise DataError(
+                f"{name}={groups!r} is no column that the formula reads, and no other is kept",
+                hint=f"give the labels themselves: {name}=data[{groups!r}]",
+            )
+        groups = design.frame[groups]
+    labels = pd.Series(np.asarray(groups).ravel())
+    if len(labels) == len(design.complete) != design.n_rows:
+        labels = labels[design.complete]
+    if len(labels) != design.n_rows:
+        raise DataError(
+            f"{name} has {len(labels)} labels; the fit has {design.n_rows} rows, of "
+            f"{len(design.complete)} that were given",
+            hint="give one label per row of the data",
+        )
+    if labels.isna().any():
+        raise DataError(
+            f"{name} has {int(labels.isna().sum())} missing labels",
+            hint="give these rows a label of their own",
+        )
+    numbers, found = pd.factorize(labels)
+    if len(found) < 2:
+        raise DataError(
+            f"{name} has one label for all rows: {found[0]!r}",
+            hint="nothing is left without this group; two groups are needed",
+        )
+    return np.asarray(numbers, dtype=np.intp)

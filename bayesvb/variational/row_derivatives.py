@@ -1,0 +1,171 @@
+"""Derivatives of each row's part of the lower bound, where it is a function of few scalars."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from bayesvb.numerics.special import softmax_spread
+
+
+@dataclass(frozen=True)
+class RowScalars:
+    """Scalars of a row that are linear in the expectations, all with the same features.
+
+    Scalar ``c`` of a row is ``sum_f features[f] * expectations[entries[c, f]]``: the expected log
+    density of the row under expert ``c``, say, or its expected logit.
+
+    Attributes
+    ----------
+    features : ndarray, shape (features, rows)
+    entries : ndarray, shape (scalars, features)
+        Positions in the vectors of expectations and of statistics.
+    """
+
+    features: Float[np.ndarray, "features rows"]
+    entries: Int[np.ndarray, "scalars features"]
+
+    def moved(self, offset: int) -> RowScalars:
+        """The same scalars in longer vectors in which others come first."""
+        return RowScalars(self.features, self.entries + offset)
+
+
+@dataclass(frozen=True)
+class GateDerivatives:
+    """Derivatives of the expected log weights of the rows in the scalars of a gate.
+
+    Attributes
+    ----------
+    scalars : tuple of RowScalars
+    factors : ndarray, shape (factors, entries)
+        Positions of the statistics of each independent factor of the gate's posterior.
+    slopes : ndarray, shape (experts, scalars, rows)
+        First derivative of the log weight of each expert; what is the same for all experts counts.
+    bends : ndarray, shape (scalars, scalars, rows)
+        Second derivatives, averaged over experts by responsibility.
+    """
+
+    scalars: tuple[RowScalars, ...]
+    factors: Int[np.ndarray, "factors entries"]
+    slopes: Float[np.ndarray, "experts scalars rows"]
+    bends: Float[np.ndarray, "scalars scalars rows"]
+
+
+@dataclass(frozen=True)
+class RowDerivatives:
+    """First and second derivatives of each row's part of the bound, in its scalars.
+
+    Attributes
+    ----------
+    scalars : tuple of RowScalars
+    gradient : ndarray, shape (scalars, rows)
+        Of all scalars, in order.
+    hessian : ndarray, shape (scalars, scalars, rows)
+    factors : tuple of ndarray, shape (factors, entries)
+        Positions of the statistics of each independent factor of the posterior, by kind.
+    """
+
+    scalars: tuple[RowScalars, ...]
+    gradient: Float[np.ndarray, "scalars rows"]
+    hessian: Float[np.ndarray, "scalars scalars rows"]
+    factors: tuple[Int[np.ndarray, "factors entries"], ...]
+
+    @classmethod
+    def of_mixture(
+        cls,
+        experts: RowScalars,
+        gate: GateDerivatives,
+        responsibilities: Float[np.ndarray, "experts rows"],
+    ) -> RowDerivatives:
+        r"""Those of ``log sum_k exp(E_k + l_k)``, ``E`` scalars and ``l`` functions of scalars.
+
+        With ``M = diag(r) - r r'`` the second derivatives are ``M`` in ``E``, ``M l'`` in both and
+        ``l'' M l'`` plus the average of the second derivatives of ``l``.
+        """
+        spread = softmax_spread(responsibilities)
+        mixed = np.einsum("ijn,jsn->isn", spread, gate.slopes)
+        gates = np.einsum("isn,itn->stn", gate.slopes, mixed) + gate.bends
+        top = np.concatenate([spread, mixed], axis=1)
+        bottom = np.concatenate([np.swapaxes(mixed, 0, 1), gates], axis=1)
+        gradient = np.einsum("kn,ksn->sn", responsibilities, gate.slopes)
+        first = experts.entries.size
+        scalars = (experts, *(one.moved(first) for one in gate.scalars))
+        return cls(
+            scalars,
+            np.concatenate([responsibilities, gradient]),
+            np.concatenate([top, bottom]),
+            (experts.entries, gate.factors + first),
+        )
+
+    @property
+    def n_entries(self) -> int:
+        """Length of the vectors of expectations and of statistics."""
+        return sum(one.entries.size for one in self.scalars)
+
+    @property
+    def _places(self) -> list[slice]:
+        """Where the scalars of each group are among all."""
+        ends = list(accumulate((len(one.entries) for one in self.scalars), initial=0))
+        return [slice(start, stop) for start, stop in pairwise(ends)]
+
+    def statistics(self) -> Float[np.ndarray, "rows entries"]:
+        """What each row adds to the statistics: the derivative of its part in the expectations."""
+        n_rows = self.gradient.shape[1]
+        found = np.zeros((n_rows, self.n_entries))
+        for one, place in zip(self.scalars, self._places, strict=True):
+            own = self.gradient[place].T[:, :, None] * one.features.T[:, None, :]
+            found[:, one.entries.ravel()] = own.reshape(n_rows, -1)
+        return found
+
+    def curvature(
+        self, weight: Float[np.ndarray, " rows"] | None
+    ) -> Float[np.ndarray, "entries entries"]:
+        """Second derivative, in the expectations, of the sum over the rows by case weight."""
+        hessian = self.hessian if weight is None else self.hessian * weight
+        found = np.zeros((self.n_entries, self.n_entries))
+        groups = list(zip(self.scalars, self._places, strict=True))
+        for number, (one, rows) in enumerate(groups):
+            for other, columns in groups[number:]:
+                part = _product(one, other, hessian[rows, columns], same=one is other)
+                at = np.ix_(one.entries.ravel(), other.entries.ravel())
+                found[at] = part
+                found[at[1].T, at[0].T] = part.T
+        return found
+
+
+def _product(
+    one: RowScalars,
+    other: RowScalars,
+    hessian: Float[np.ndarray, "left right rows"],
+    *,
+    same: bool,
+) -> Float[np.ndarray, "left_entries right_entries"]:
+    """Sum over the rows of second derivatives times the features of both groups."""
+    left, right = one.entries.shape, other.entries.shape
+    found = np.empty((left[0], left[1], right[0], right[1]))
+    columns = other.features.T
+    for i in range(left[0]):
+        for j in range(i if same else 0, right[0]):
+            found[i, :, j] = (one.features * hessian[i, j]) @ columns
+            if same and j > i:
+                found[j, :, i] = found[i, :, j].T
+    return found.reshape(left[0] * left[1], right[0] * right[1])
+
+
+def consecutive(n_parts: int, widths: Sequence[int]) -> list[Int[np.ndarray, "parts width"]]:
+    """Positions in a vector of leaves of shape (parts, width), one leaf after the other.
+
+    Examples
+    --------
+    >>> [leaf.tolist() for leaf in consecutive(2, [1, 2])]
+    [[[0], [1]], [[2, 3], [4, 5]]]
+    """
+    starts = accumulate((n_parts * width for width in widths), initial=0)
+    return [
+        start + np.arange(n_parts * width).reshape(n_parts, width)
+        for start, width in zip(starts, widths, strict=False)
+    ]
