@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from bayesvb.results.checks.table import checks
 
+from .cells.markup import code
 from .cells.numerals import numeral, percent
 from .cells.plain import Summary, numbers_only, plain
 from .figures.svg import prefixed
@@ -142,5 +143,5 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"numeral": numeral, "percent": percent}
+    environment.filters |= {"numeral": numeral, "percent": percent, "code": code}
     return environment

@@ -148,6 +148,7 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "datasets/pinwheel.py": ("datasets/test_simulations.py",),
     "datasets/waveform.py": ("datasets/test_simulations.py",),
     "reports/cells/checks.py": ("reports/test_checks.py",),
+    "reports/cells/markup.py": ("reports/test_checks.py",),
     "reports/cells/numerals.py": (PARTS,),
     "reports/cells/plain.py": (PARTS,),
     "reports/cells/tables.py": (PARTS,),

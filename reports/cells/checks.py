@@ -13,6 +13,9 @@ from .numerals import numeral
 from .plain import Summary
 from .tables import Decimals, table
 
+SMALLEST = 0.001
+"""p-value below which only that is said."""
+
 
 def shown(one: Check) -> Summary:
     """One check as its card."""
@@ -33,10 +36,13 @@ def value(one: Check) -> str:
     Examples
     --------
     >>> value(Check("Tails", "fit", "ok", 0.1, "excess kurtosis", 0.4, "", "", "calibration"))
-    'excess kurtosis 0.100, adjusted p 0.400'
+    'excess kurtosis: 0.100; adjusted p = 0.400'
     """
-    found = f"{one.measure} {numeral(one.number)}"
-    return found if math.isnan(one.p_value) else f"{found}, adjusted p {numeral(one.p_value, 3)}"
+    found = f"{one.measure}: {numeral(one.number)}"
+    if math.isnan(one.p_value):
+        return found
+    tiny = one.p_value < SMALLEST
+    return f"{found}; adjusted p {'<' if tiny else '='} {numeral(max(one.p_value, SMALLEST), 3)}"
 
 
 def checks_table(found: Sequence[Check]) -> Summary:

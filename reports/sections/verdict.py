@@ -45,7 +45,7 @@ GROUPS = {
         "problem": "The fit was not computed as it should be.",
     },
     "accuracy": {
-        "ok": "No simpler model predicts rows left out as well.",
+        "ok": "No simpler model predicts rows left out better.",
         "note": "A simpler model predicts rows left out about as well.",
         "problem": "A simpler model predicts rows left out better.",
     },

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 import bayesvb as bvb
 from bayesvb.reports.cells.checks import checks_table, shown
+from bayesvb.reports.cells.markup import code
 from bayesvb.reports.sections import calibration, comparison, computation, replicates
 from bayesvb.results.checks.base import Check
 from bayesvb.results.checks.table import checks
@@ -22,9 +23,14 @@ def check(grade="ok", *, group="fit", p=0.5, weighs=True):
 
 def test_a_card_says_what_was_found_and_what_to_do():
     card = shown(check("problem", p=0.002))
-    assert card["value"] == "excess kurtosis 0.250, adjusted p 0.002"
+    assert card["value"] == "excess kurtosis: 0.250; adjusted p = 0.002"
     assert (card["remedy"], card["grade"], card["section"]) == ("Do so.", "problem", "calibration")
-    assert shown(check(p=np.nan))["value"] == "excess kurtosis 0.250"
+    assert shown(check(p=np.nan))["value"] == "excess kurtosis: 0.250"
+    assert shown(check("problem", p=1e-9))["value"].endswith("adjusted p < 0.001")
+
+
+def test_only_backticks_make_code_of_a_text():
+    assert str(code("a < b: `x:z` & `y`")) == "a &lt; b: <code>x:z</code> &amp; <code>y</code>"
 
 
 def test_the_table_of_the_page_is_that_of_the_fit(regimes_fit):

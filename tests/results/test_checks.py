@@ -82,7 +82,7 @@ WRONG = {
     "bend": (lambda d: d.x + 0.4 * d.x**2 + d.noise, "Mean by x", "bs(x, df=4)"),
     "wave": (lambda d: d.x + np.sin(2.5 * d.x) + d.noise, "Mean by x", "bs(x, df=4)"),
     "product": (lambda d: d.x + 0.5 * d.x * d.z + d.noise, "Interactions", "`x:z`"),
-    "growing spread": (lambda d: np.exp(0.6 * d.z) * d.noise, "Spread by z", "gating(z)"),
+    "growing spread": (lambda d: np.exp(0.6 * d.z) * d.noise, "Spread by z", "n_components=3"),
     "skewed noise": (lambda d: d.x + np.exp(0.7 * d.noise), "Skewness", "log(y)"),
     "heavy tails": (lambda d: d.x + np.sinh(1.5 * d.noise), "Tails", 'family="student"'),
     "two humps": (lambda d: d.x + d.noise + 6.0 * (d.g == "a"), "Shape", "n_components=3"),

@@ -77,7 +77,7 @@ class Misfit:
         Whether the misfit is large enough to be a problem, however sure it is: with many rows the
         least of them is.
     limit : str
-        Where it begins to matter.
+        Where it begins to matter, in words; empty if it always does.
     group : {"fit", "accuracy"}
     noted : bool
         Whether it is worth a note where the test finds nothing.
@@ -112,7 +112,8 @@ def _judged(one: Misfit, p: float) -> Check:
     grade: Grade = "note" if p < NOTED or one.noted else "ok"
     if p < ALARM and one.matters:
         grade = "problem"
-    threshold = f"note: adjusted p < {NOTED:g}; problem: < {ALARM:g} and {one.limit}"
+    limit = f" and {one.limit}" if one.limit else ""
+    threshold = f"note: adjusted p < {NOTED:g}; problem: < {ALARM:g}{limit}"
     remedy = "" if grade == "ok" else one.remedy
     return Check(
         one.name, one.group, grade, one.number, one.measure, p, threshold, remedy, one.section

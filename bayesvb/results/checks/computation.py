@@ -114,7 +114,7 @@ def _importance(fit: AbstractFit) -> list[Check]:
     if k is None or math.isnan(k):
         return []
     grade: Grade = "note" if k > LARGEST_K else "ok"
-    measure = f"Pareto k, error {khat_error(k, n_draws):.2g}"
+    measure = f"Pareto k, Monte Carlo error {khat_error(k, n_draws):.2g}"
     remedy = (
         "The draws cannot be weighed into those of the exact posterior; this says nothing against "
         "predictions, nor against intervals by linear response."

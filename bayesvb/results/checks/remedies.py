@@ -27,7 +27,7 @@ class Remedies:
         if self.fit.core.n_components > 1 and not self._reads("gating", name):
             return f"Let the weights change with it, `gating({name})`, or {self._bend(name)}."
         if not numeric:
-            return f"Let the weights change with it: {self._more()} and `gating({name})`."
+            return f"Let the weights change with it: fit {self._more()} and `gating({name})`."
         bend = self._bend(name)
         return f"{bend[0].upper()}{bend[1:]}, or fit {self._more()}."
 
@@ -35,7 +35,8 @@ class Remedies:
         """The spread changes with a covariate."""
         if self.fit.core.n_components > 1 and not self._reads("gating", name):
             return f"Let the weights change with it: add `{name}` to `gating(...)`."
-        return f"Let the spread change with it: {self._more()} and `gating({name})`."
+        gate = "" if self._reads("gating", name) else f" and `gating({name})`"
+        return f"Let the spread change with it: fit {self._more()}{gate}."
 
     def curved(self) -> str:
         """The mean misses something of what is predicted."""
@@ -53,14 +54,15 @@ class Remedies:
 
     def skewed(self) -> str:
         """The noise is skewed."""
-        return f"The noise is skewed: fit {self._more()}, or transform the response (`log(y)`)."
+        more = self._more()
+        return f"The noise is skewed: fit {more}, or transform the response (`log(y)` if positive)."
 
     def tails(self, kurtosis: float) -> str:
         """The tails of the noise are heavier, or lighter, than predicted."""
         if kurtosis < 0.0:
             return f"The noise has two humps or short tails: fit {self._more()}."
         student = "" if getattr(self.fit.model, "family", "") == "student" else (
-            'family="student", or '
+            '`family="student"`, or '
         )  # fmt: skip
         return f"The noise has heavy tails: fit {student}{self._more()}."
 
@@ -78,8 +80,10 @@ class Remedies:
 
     def _more(self) -> str:
         """More components, by the name of the argument."""
-        size = self.fit.model.size
-        return f"{self.fit.model.size_name}={max(size + 1, 3) if size == 1 else size + 1}"
+        model = self.fit.model
+        if not hasattr(model, model.size_name):
+            return "a mixture, as DensityRegression"
+        return f"`{model.size_name}={max(model.size + 1, 3)}`"
 
     def _bend(self, name: str) -> str:
         bends = any("bs(" in one and name in one for one in self.fit.model.design.terms["mean"])

@@ -67,7 +67,7 @@ def _end(seen: Observed, name: str, end: float, *, largest: bool) -> Misfit:
     else:
         remedy = (
             f"The row with {end:.4g} is an outlier: see whether it is right; "
-            'family="student" gives such rows less weight.'
+            '`family="student"` gives such rows less weight.'
         )
     return Misfit(name, expected, f"rows expected {side} it", remedy, "replicates", p, True,
-                  "any number")  # fmt: skip
+                  "")  # fmt: skip

@@ -51,7 +51,7 @@ def checks(fit: AbstractFit, *, groups: object = None) -> list[Check]:
     given = None if groups is None else group_labels(fit, groups)
     with ignoring_user_warnings():
         firm, tests = _fit_checks(fit, given)
-        found = [*judged(tests), *firm, *computation_checks(fit)]
+        found = [*firm, *judged(tests), *computation_checks(fit)]
     return sorted(found, key=lambda one: ORDER[one.group])
 
 
@@ -72,13 +72,13 @@ def _fit_checks(
     tests: list[Misfit] = []
     for one in seen:
         whose = f" of {one.name}" if len(seen) > 1 else ""
+        found, more = response_checks(one, whose)
+        firm, tests = firm + found, tests + more
         if "gating" in design.matrices:
             tests += covariate_tests(fit, one, whose)
         tests += [*shape_checks(fit, one, whose), *order_tests(one, whose)]
         if groups is not None:
             tests += group_tests(one, groups[1][one.at], groups[0], whose)
-        found, more = response_checks(one, whose)
-        firm, tests = firm + found, tests + more
     if "gating" in design.matrices:
         return firm, [*tests, *against_least_squares(fit)]
     return firm, [replace(one, section="replicates") for one in tests]
