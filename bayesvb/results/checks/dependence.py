@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
-from jaxtyping import Int, Shaped
+from jaxtyping import Int
 from scipy import stats
 
 from bayesvb.evaluation.row_order import positive_autocorrelation
@@ -54,13 +53,12 @@ def order_tests(seen: Observed, whose: str) -> list[Misfit]:
 
 
 def group_tests(
-    seen: Observed, groups: Shaped[np.ndarray, " rows"], name: str, whose: str
+    seen: Observed, groups: Int[np.ndarray, " rows"], name: str, whose: str
 ) -> list[Misfit]:
     """Differences between the mean scores of groups of rows that belong together."""
-    codes: Int[np.ndarray, " rows"] = pd.factorize(groups)[0]
-    often = np.argsort(-np.bincount(codes), kind="stable")[:MOST_GROUPS]
-    inside = np.isin(codes, often)
-    columns = (codes[inside, None] == often[None, :]).astype(float)
+    often = np.argsort(-np.bincount(groups), kind="stable")[:MOST_GROUPS]
+    inside = np.isin(groups, often)
+    columns = (groups[inside, None] == often[None, :]).astype(float)
     found = added_columns(seen.scores[inside], columns, np.ones((int(inside.sum()), 1)))
     if found is None:
         return []

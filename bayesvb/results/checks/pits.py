@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from bayesvb.evaluation.normal_scores import Scores, normal_scores
+from bayesvb.results.leave_one_out import CHOSEN_ROWS, MOST_ROWS
+from bayesvb.results.pit import pit_values
 from bayesvb.streams import Streams
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
-
-MOST_ROWS = 20_000
-"""Rows that are looked at."""
 
 RUN = 400
 """Consecutive rows of one run, where not all rows are looked at: neighbours stay together."""
@@ -50,25 +49,40 @@ class Observed:
 
 
 def observed(fit: AbstractFit) -> list[Observed]:
-    """Every numeric response, or variable given the others, at rows where it is known."""
-    if fit.model.design.levels:
+    """Every numeric response without its row, or variable given the others, where it is known."""
+    design = fit.model.design
+    if design.levels:
         return []
     at = _rows(fit)
-    return [_one(fit, name, values, at) for name, values in fit.model.observed().items()]
+    given = fit.model.observed().items()
+    if design.response is None:
+        return [_given_others(fit, name, values, at) for name, values in given]
+    pits = pit_values(fit, at)
+    return [
+        _one(fit, name, values, at, pit) for (name, values), pit in zip(given, pits, strict=True)
+    ]
+
+
+def _given_others(
+    fit: AbstractFit, name: str, values: Float[np.ndarray, " all"], at: Int[np.ndarray, " rows"]
+) -> Observed:
+    """A variable given the others of its row, which the fit has seen."""
+    at = at[np.isfinite(values[at])]
+    law = fit.predictive(fit.model.design.data_at(at), response=name)
+    return _one(fit, name, values, at, np.asarray(law.cdf(values[at])))
 
 
 def _one(
-    fit: AbstractFit, name: str, values: Float[np.ndarray, " all"], at: Int[np.ndarray, " rows"]
+    fit: AbstractFit,
+    name: str,
+    values: Float[np.ndarray, " all"],
+    at: Int[np.ndarray, " rows"],
+    pit: Float[np.ndarray, " rows"],
 ) -> Observed:
-    at = at[np.isfinite(values[at])]
+    """One response with its scores; a PIT value that is not to be had is that of the fit."""
     law = fit.predictive(fit.model.design.data_at(at), response=name)
-    scores = normal_scores(_pit(law, values[at]))
-    return Observed(name, values[at], scores, np.asarray(law.mean()), law.cdf, at)
-
-
-def _pit(law: Any, values: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
-    """PIT values of the rows."""
-    return np.asarray(law.cdf(values))
+    pit = np.where(np.isfinite(pit), pit, law.cdf(values[at]))
+    return Observed(name, values[at], normal_scores(pit), np.asarray(law.mean()), law.cdf, at)
 
 
 def _rows(fit: AbstractFit) -> Int[np.ndarray, " rows"]:
@@ -77,7 +91,7 @@ def _rows(fit: AbstractFit) -> Int[np.ndarray, " rows"]:
     at = np.arange(n) if weights is None else np.flatnonzero(weights > 0.0)
     if len(at) <= MOST_ROWS:
         return at
-    rng = Streams(fit.seed).rows(MOST_ROWS, n)
     runs = np.array_split(at, len(at) // RUN)
-    chosen = np.sort(rng.choice(len(runs), MOST_ROWS // RUN, replace=False))
+    rng = Streams(fit.seed).rows(CHOSEN_ROWS, n)
+    chosen = np.sort(rng.choice(len(runs), CHOSEN_ROWS // RUN, replace=False))
     return np.concatenate([runs[i] for i in chosen])

@@ -7,9 +7,9 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Shaped
+from jaxtyping import Int
 
-from bayesvb.errors import DataError, ignoring_user_warnings
+from bayesvb.errors import ignoring_user_warnings
 from bayesvb.evaluation.normal_scores import FEWEST_ROWS
 from bayesvb.results.checks.accuracy import against_least_squares, against_multinomial
 from bayesvb.results.checks.base import Check, Misfit, decided, judged
@@ -22,6 +22,7 @@ from bayesvb.results.checks.pits import observed
 from bayesvb.results.checks.responses import response_checks
 from bayesvb.results.checks.shape import shape_checks
 from bayesvb.results.class_folds import held_out_classes
+from bayesvb.results.row_groups import group_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,7 +49,9 @@ def check(fit: AbstractFit, *, groups: object = None) -> pd.DataFrame:
 
 def checks(fit: AbstractFit, *, groups: object = None) -> list[Check]:
     """All checks of a fit, those of the fit first, then computation and accuracy."""
-    given = None if groups is None else group_labels(fit, groups)
+    given = None
+    if groups is not None:
+        given = _named(groups), group_numbers(groups, fit.model.design, name="groups")
     with ignoring_user_warnings():
         firm, tests = _fit_checks(fit, given)
         found = [*firm, *judged(tests), *computation_checks(fit)]
@@ -56,7 +59,7 @@ def checks(fit: AbstractFit, *, groups: object = None) -> list[Check]:
 
 
 def _fit_checks(
-    fit: AbstractFit, groups: tuple[str, Shaped[np.ndarray, " rows"]] | None
+    fit: AbstractFit, groups: tuple[str, Int[np.ndarray, " rows"]] | None
 ) -> tuple[list[Check], list[Misfit]]:
     """Checks that need no correction for their number, and tests that do."""
     design = fit.model.design
@@ -91,32 +94,9 @@ def _too_few(n_rows: int) -> Check:
                    section="data")  # fmt: skip
 
 
-def group_labels(fit: AbstractFit, groups: object) -> tuple[str, Shaped[np.ndarray, " rows"]]:
-    """Name and label of each row of the fit.
-
-    Raises
-    ------
-    DataError
-        If the groups are no column that the formula reads, nor one label per row.
-    """
-    design = fit.model.design
-    if isinstance(groups, str):
-        if groups not in design.frame:
-            raise DataError(
-                f"groups={groups!r} is no column that the formula reads",
-                hint="give the labels themselves: groups=data['id']",
-            )
-        return groups, design.frame[groups].to_numpy()
-    name = str(getattr(groups, "name", None) or "group")
-    labels = np.asarray(groups)
-    if labels.shape == design.complete.shape:
-        return name, labels[design.complete]
-    if labels.shape != (design.n_rows,):
-        raise DataError(
-            f"groups has shape {labels.shape}, the fit has {design.n_rows} rows",
-            hint="give one label per row of the data",
-        )
-    return name, labels
+def _named(groups: object) -> str:
+    """What groups are called."""
+    return groups if isinstance(groups, str) else str(getattr(groups, "name", None) or "group")
 
 
 def worst(found: Sequence[Check]) -> str:
