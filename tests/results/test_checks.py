@@ -202,7 +202,7 @@ def test_the_error_of_khat_is_that_of_repeated_tails():
 def test_the_simpler_model_is_a_problem_only_beyond_doubt(gain, grade, regimes_fit, monkeypatch):
     rng = np.random.default_rng(1)
     rows = gain + 0.1 * rng.normal(size=150)
-    loo = accuracy.criteria_at(regimes_fit, np.arange(150))[0]
+    loo = accuracy.left_out_densities(regimes_fit, np.arange(150))
     monkeypatch.setattr(
         accuracy, "linear_baseline", lambda fit: loo.pointwise - rows + rows.mean() - gain
     )

@@ -5,22 +5,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from scipy.stats import norm
 
 from bayesvb.data.case_weights import sum_and_error
+from bayesvb.evaluation.elpd import Elpd
 from bayesvb.results.checks.base import Misfit
 from bayesvb.results.class_folds import HeldOutClasses
 from bayesvb.results.comparison import MINOR
+from bayesvb.results.criteria import answers
+from bayesvb.results.leave_one_out import CHOSEN_ROWS, MOST_ROWS
 from bayesvb.results.linear_baseline import linear_baseline
 from bayesvb.results.multinomial_baseline import multinomial_baseline
-from bayesvb.results.subsampling import criteria_at, sample
+from bayesvb.results.stacking import combined
+from bayesvb.results.subsampling import criteria_at, loo_at, sample
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
-
-MOST_ROWS = 3000
-"""Rows that are left out for the comparison."""
 
 WORST = -1e3
 """Log probability of a class that was thought impossible, in the comparison."""
@@ -31,8 +32,9 @@ def against_least_squares(fit: AbstractFit) -> list[Misfit]:
     baseline = linear_baseline(fit)
     if baseline is None:
         return []
-    at = sample(fit, MOST_ROWS).at
-    loo = criteria_at(fit, at)[0]
+    every = fit.model.source.n_rows <= MOST_ROWS
+    at = sample(fit, MOST_ROWS if every else CHOSEN_ROWS).at
+    loo = left_out_densities(fit, at)
     gain = loo.pointwise - baseline[at]
     known = np.isfinite(gain)
     if known.sum() < 2:
@@ -40,6 +42,18 @@ def against_least_squares(fit: AbstractFit) -> list[Misfit]:
     weights = None if loo.weights is None else loo.weights[known]
     scale = fit.model.design.n_rows / len(at)
     return [_compared(fit, gain[known], weights, scale, "least squares", "accuracy")]
+
+
+def left_out_densities(fit: AbstractFit, at: Int[np.ndarray, " rows"]) -> Elpd:
+    """Log predictive density of rows without them, restarts combined by weight."""
+    parts = [member.fit for member in fit.parts]
+    if not all(answers(part) for part in parts):
+        return criteria_at(fit, at)[0]
+    none = np.empty((0, len(at)))
+    return combined(
+        np.array([member.weight for member in fit.parts]),
+        [loo_at(part, at, none) for part in parts],
+    )
 
 
 def against_multinomial(fit: AbstractFit, found: HeldOutClasses) -> list[Misfit]:
