@@ -17,6 +17,7 @@ from bayesvb.engines.linear_response import sampled_response, withheld
 from bayesvb.engines.restarts import Restart, RestartSearch, warn_if_unfinished
 from bayesvb.engines.traces import restart_table, traces
 from bayesvb.estimators.fit import Fit
+from bayesvb.estimators.near_restarts import apart
 from bayesvb.evaluation.stacking_weights import stacking_weights
 from bayesvb.results.base import Member
 from bayesvb.results.importance import of_one_restart
@@ -124,7 +125,7 @@ def weighed(
     """
     n_runs = len(found.runs)
     if request.combine == "best":
-        return {found.best: 1.0}, {}
+        return {found.best: 1.0}, apart(found)
     log_density = np.stack(
         [
             _held_out(run, number, found.screened, request, streams)

@@ -39,6 +39,13 @@ if TYPE_CHECKING:
     from bayesvb.results.leave_one_out import RowsLeftOut
 
 
+NEAR_BEST = 2.0
+"""Nats below the best bound up to which a restart is a rival: its optimum might be right."""
+
+PREDICTS_APART = "apart"
+"""Column of the table of restarts with the distance of their predictions from those of the best."""
+
+
 class AbstractPublicModel(abc.ABC):
     """A public model as fits know it: what a fit of it means in the data's units.
 
@@ -250,8 +257,10 @@ class AbstractFit:
         Covariance of all parameters beyond mean-field, or why there is none.
     restarts : pandas.DataFrame
         One row per restart: start, elbo, n_iter, converged, rows, seconds, best; ``elpd_per_row``
-        and ``weight`` if they are combined. The largest elbo is kept; with ``softmax-bouchard`` the
-        largest ``score``, a tighter bound of the same q.
+        and ``weight`` if they are combined; ``apart`` if one is kept of several: mean absolute
+        difference of the log density of rows from that of the best, for those within 2 nats of
+        it. The largest elbo is kept; with ``softmax-bouchard`` the largest ``score``, a tighter
+        bound of the same q.
     traces : Mapping of int to ndarray
         Lower bound after every accepted sweep, by restart; ``"final"`` of a fit whose restarts
         went over a sample of the rows.

@@ -93,10 +93,10 @@ def _restarts(fit: AbstractFit, *, fixed: bool) -> Summary:
         first = [name for name in ("start", "prior", "weight", "elpd_per_row") if name in frame]
         frame = frame[first + [name for name in frame if name not in first]]
     titles = {"elbo": "ELBO", "below": "below the best", "n_iter": "passes", "rows": "rows used",
-              "best": "kept", "elpd_per_row": "LOO"}  # fmt: skip
+              "best": "kept", "elpd_per_row": "LOO", "apart": "predicts apart"}  # fmt: skip
     if combines(fit):
         titles["best"] = "heaviest"
-    digits = {"elbo": 1, "below": 1, "seconds": 2, "elpd_per_row": 3, "weight": 3}
+    digits = {"elbo": 1, "below": 1, "seconds": 2, "elpd_per_row": 3, "weight": 3, "apart": 3}
     return table(frame, caption, titles=titles, decimals=digits)
 
 

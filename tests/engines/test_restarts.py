@@ -71,7 +71,8 @@ def test_the_table_has_a_row_per_restart(regimes_fit):
     table = regimes_fit.restarts
     assert table.index.name == "restart"
     assert table.index.tolist() == [1, 2]
-    assert list(table) == ["start", "elbo", "n_iter", "converged", "rows", "seconds", "best"]
+    assert list(table) == ["start", "elbo", "n_iter", "converged", "rows", "seconds", "best",
+                           "apart"]  # fmt: skip
     assert table["best"].sum() == 1
     assert table["elbo"].idxmax() == table.index[table["best"]][0] == regimes_fit.best_restart
     assert (table["rows"] == 150).all()

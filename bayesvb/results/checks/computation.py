@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.evaluation.unseen_optima import SAME, unseen_share
-from bayesvb.results.base import number_before
+from bayesvb.results.base import NEAR_BEST, PREDICTS_APART, number_before
 from bayesvb.results.capabilities import HasExactPosterior
 from bayesvb.results.checks.base import Check, Grade, decided
 from bayesvb.results.importance import LARGEST_K
@@ -24,13 +24,16 @@ KHAT_BUDGET = 2e6
 MANY_UNSEEN = 0.5
 """Share of unseen optima from which more restarts are worth their time."""
 
+SOMEWHAT, OTHERS = 0.05, 0.25
+"""Nats per row between the predictions of rival restarts: from which a note, and a problem."""
+
 NARROW, TOO_NARROW = 0.95, 0.8
 """Width of an interval as a share of the exact one: below it a note, and a problem."""
 
 
 def computation_checks(fit: AbstractFit) -> list[Check]:
     """Checks of how the fit was reached; none of them looks at the data."""
-    found = [_ascent(fit), *_linear_response(fit), *_restarts(fit)]
+    found = [_ascent(fit), *_linear_response(fit), *_restarts(fit), *_rivals(fit)]
     if isinstance(fit.model, HasExactPosterior):
         return [*found, _exact(fit, fit.model)]
     return [*found, *_importance(fit)]
@@ -93,6 +96,25 @@ def _restarts(fit: AbstractFit) -> list[Check]:
     return [
         decided("Restarts agree", "computation", grade, share, "share of unseen optima",
                 threshold=threshold, remedy=remedy, section="computation")
+    ]  # fmt: skip
+
+
+def _rivals(fit: AbstractFit) -> list[Check]:
+    """Whether restarts with nearly the best bound predict as the one that is kept does."""
+    if PREDICTS_APART not in fit.restarts:
+        return []
+    distance = fit.restarts[PREDICTS_APART].to_numpy(dtype=float)
+    largest = float(np.nanmax(distance, initial=0.0))
+    grade: Grade = "problem" if largest > OTHERS else "note" if largest > SOMEWHAT else "ok"
+    remedy = (
+        "Restarts with nearly the same bound predict otherwise: combine them, "
+        '`combine="stack"`, or use fewer components.'
+    )
+    return [
+        decided("Restarts predict alike", "computation", grade, largest,
+                f"nats per row between restarts within {NEAR_BEST:g} nats",
+                threshold=f"note: above {SOMEWHAT:g}; problem: above {OTHERS:g}", remedy=remedy,
+                section="computation")
     ]  # fmt: skip
 
 
