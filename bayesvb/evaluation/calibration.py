@@ -93,17 +93,30 @@ def calibration(
     distribution: StudentMixture,
     observed: Float[np.ndarray, " rows"],
     *,
+    pit: Float[np.ndarray, " rows"] | None = None,
     probs: Sequence[float] = (0.5, 0.8, 0.9),
     band: float = 0.95,
 ) -> Calibration:
     """Every measure of calibration of the distributions against the observed responses.
+
+    Parameters
+    ----------
+    distribution : StudentMixture
+        Predictive distributions of the rows, which CRPS are of.
+    observed : array, shape (rows,)
+    pit : array, shape (rows,), optional
+        PIT values of each row without itself; those of the distributions if left out.
+    probs : sequence of float
+        Probabilities of the central intervals.
+    band : float
+        Probability of the band of the ECDF.
 
     Raises
     ------
     DataError
         If there is no row, or an observation is not finite.
     """
-    pit = pit_values(distribution, observed)
+    pit = pit_values(distribution, observed) if pit is None else pit
     return Calibration(
         pit=pit,
         crps=crps(distribution, observed),

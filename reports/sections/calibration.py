@@ -11,6 +11,8 @@ from jaxtyping import Float, Int
 from matplotlib.figure import Figure
 
 from bayesvb.evaluation.calibration import Calibration, PitEcdf, calibration
+from bayesvb.results.criteria import answers
+from bayesvb.results.pit import pit_values
 from bayesvb.results.subsampling import sample
 
 from ..cells.numerals import numeral, percent
@@ -36,19 +38,29 @@ def summary(fit: AbstractFit) -> Summary | None:
         return None
     chosen = sample(fit, ROWS_CHECKED)
     given = {name: values[chosen.at] for name, values in fit.model.observed().items()}
+    pits = pit_values(fit, chosen.at)
     found = {
-        name: calibration(predictive_at(fit, chosen.at, name), values)
-        for name, values in given.items()
+        name: calibration(predictive_at(fit, chosen.at, name), values, pit=pit)
+        for (name, values), pit in zip(given.items(), pits, strict=True)
     }
     return {
         "n_rows": len(chosen.at),
         "rows_note": choice_words(chosen),
+        "left_out": _left_out(fit),
         "weighted": fit.model.weights is not None,
         "responses": [
             {"name": name, **_of(one, given[name]), "bins": _bins(fit, chosen.at, name, one.pit)}
             for name, one in found.items()
         ],
     }
+
+
+def _left_out(fit: AbstractFit) -> str:
+    """How rows are left out of their PIT values: alone, by folds, or not at all (empty)."""
+    parts = [member.fit for member in fit.parts]
+    if all(answers(part) for part in parts):
+        return "row"
+    return "fold" if all(part.core.follows_rows for part in parts) else ""
 
 
 def _of(one: Calibration, values: Float[np.ndarray, " rows"]) -> Summary:

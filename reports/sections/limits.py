@@ -34,8 +34,8 @@ NOT_DONE = (
 
 NEW_DATA = {
     "what": "New data",
-    "how": "PIT values, coverage and CRPS are of the rows to which the model was fitted, which "
-    "flatters it a little; the elpd is not.",
+    "how": "CRPS is of the rows to which the model was fitted, which flatters it a little; PIT "
+    "values, coverage and elpd are of rows left out.",
 }
 
 NEW_ROWS = {

@@ -293,10 +293,10 @@ def test_criteria_on_all_rows_are_those_of_the_fit(plain_fit):
         assert waic.elpd == pytest.approx(read_elpd(plain_fit.waic()).elpd, rel=1e-10)
 
 
-def test_calibration_is_that_of_the_predictive_distributions(plain_fit):
+def test_calibration_is_that_of_rows_left_out_and_crps_that_of_the_predictions(plain_fit):
     found = SECTIONS["calibration"].summary(plain_fit)["responses"][0]
     observed = plain_fit.model.design.response[:, 0]
-    expected = calibration(plain_fit.predictive(), observed)
+    expected = calibration(plain_fit.predictive(), observed, pit=plain_fit.pit().to_numpy())
     assert found["p_value"] == expected.p_value
     assert found["crps"] == pytest.approx(expected.crps.mean())
     gaps = np.abs(observed[:, None] - observed[None]).mean() / 2.0
