@@ -214,7 +214,7 @@ OTHERS = {
     "Normal": ("y ~ 1", {}),
     "GaussianMixture": ("~ x + z + noise", {"n_components": 2}),
     "BayesianPCA": ("~ x + z + noise", {}),
-    "ConditionalMixtureNetwork": ("g ~ x + z", {"n_experts": 2}),
+    "ConditionalMixtureNetwork": ("g ~ x", {"n_experts": 1}),
 }
 
 
@@ -222,7 +222,7 @@ OTHERS = {
 def test_other_models_have_checks_too(name, rows):
     formula, options = OTHERS[name]
     data = rows.assign(y=rows["noise"])
-    fit = getattr(bvb, name)(formula, data, **options).fit(seed=1, restarts=2, draws=60)
+    fit = getattr(bvb, name)(formula, data.iloc[:150], **options).fit(seed=1, restarts=2, draws=60)
     table = fit.check()
     assert not problems(table[table["group"] == "fit"])
     assert {"fit", "computation"} <= set(table["group"])
