@@ -68,9 +68,8 @@ class SufficientStats:
                 changes[field.name] = value.with_vector(vector[..., at : at + size])
             else:
                 size = value.size
-                changes[field.name] = vector[..., at : at + size].reshape(
-                    *vector.shape[:-1], *value.shape
-                )
+                shape = (*vector.shape[:-1], *value.shape)
+                changes[field.name] = vector[..., at : at + size].reshape(shape)
             at += size
         return replace(self, **changes)
 

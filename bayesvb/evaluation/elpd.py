@@ -25,8 +25,8 @@ WEIGHT = "case_weight"
 """Coordinate of the rows' weights in ArviZ's results."""
 
 
-METHOD = "left_out_by"
-"""Attribute of the pointwise values that says how rows were left out."""
+METHOD, REFITTED = "left_out_by", "n_refitted"
+"""Attributes of the pointwise values that say how rows were left out."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,8 @@ class Elpd:
     method : {"linear-response", "exact", "folds", "psis"}
         How rows were left out. Only ratios of draws (``"psis"``) have a Pareto k: it is zero
         otherwise, and ``n_draws`` too.
+    n_refitted : int
+        Rows that linear response was not relied on for: an ascent was made without each.
     """
 
     kind: str
@@ -65,6 +67,7 @@ class Elpd:
     labels: pd.Index | None = None
     weights: Float[np.ndarray, " rows"] | None = None
     method: str = "psis"
+    n_refitted: int = 0
 
     @property
     def elpd(self) -> float:
@@ -110,7 +113,7 @@ def elpd_data(result: Elpd) -> object:
         None if values is None else xr.DataArray(values, coords, "obs_id", name)
         for values, name in ((total, f"{result.kind}_i"), (result.pareto_k, "pareto_k"))
     )
-    cast(Any, pointwise).attrs[METHOD] = result.method
+    cast(Any, pointwise).attrs.update({METHOD: result.method, REFITTED: result.n_refitted})
     make = _elpd_data_0 if arviz_line() == 0 else _elpd_data_1
     return make(result, pointwise, pareto_k)
 
@@ -139,6 +142,7 @@ def read_elpd(obj: object, name: str = "result") -> Elpd:
         )
     pareto_k = data.get("pareto_k") if old else data.pareto_k
     values, weights = np.asarray(pointwise, dtype=float).ravel(), None
+    said = getattr(pointwise, "attrs", {})
     if WEIGHT in getattr(pointwise, "coords", ()):
         weights = np.asarray(pointwise[WEIGHT], dtype=float)
         values = np.divide(values, weights, out=np.zeros_like(values), where=weights > 0.0)
@@ -150,7 +154,8 @@ def read_elpd(obj: object, name: str = "result") -> Elpd:
         warning=bool(data.warning),
         pareto_k=None if pareto_k is None else np.asarray(pareto_k, dtype=float).ravel(),
         weights=weights,
-        method=getattr(pointwise, "attrs", {}).get(METHOD, "psis"),
+        method=said.get(METHOD, "psis"),
+        n_refitted=int(said.get(REFITTED, 0)),
     )
 
 

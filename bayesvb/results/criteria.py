@@ -41,8 +41,14 @@ def loo(
     corrected: bool = False,
 ) -> object:
     """Leave-one-out criterion of the fit; see ``Fit.loo``."""
-    method = own_method(fit) if method is None else method
+    if method is None:
+        method = "psis" if corrected else own_method(fit)
     check_choice("method", method, METHODS)
+    if corrected and method != "psis":
+        raise DataError(
+            f"corrected=True with method={method!r}: there are no draws to correct",
+            hint="method='psis' weighs draws",
+        )
     if groups is not None and method not in ("linear-response", "exact"):
         raise DataError(
             f"method={method!r} leaves no groups of rows out",
@@ -108,9 +114,14 @@ def _by_response(fit: AbstractFit, *, groups: object, exact: bool) -> Elpd:
     method = "exact" if exact else "linear-response"
     labels, weights = fit.model.design.index, fit.model.weights
     pointwise, p = of_all_rows(fit, found)
-    zero = np.zeros(len(pointwise))
-    doubtful = bool(found.doubtful.any())
-    return Elpd("loo", pointwise, p, 0, doubtful, zero, labels, weights, method)
+    zero = no_ratios(len(pointwise), weights)
+    doubtful, n_refitted = bool(found.doubtful.any()), int(found.refitted.sum())
+    return Elpd("loo", pointwise, p, 0, doubtful, zero, labels, weights, method, n_refitted)
+
+
+def no_ratios(n_rows: int, weights: Float[np.ndarray, " rows"] | None) -> Float[np.ndarray, " _"]:
+    """Pareto k of rows that were left out without ratios: zero, and NaN where a row counts not."""
+    return np.zeros(n_rows) if weights is None else np.where(weights > 0.0, 0.0, np.nan)
 
 
 def of_all_rows(fit: AbstractFit, found: RowsLeftOut) -> tuple[Float[np.ndarray, " rows"], float]:
@@ -161,8 +172,7 @@ def left_out(fit: AbstractFit, at: Int[np.ndarray, " chosen"] | None = None) -> 
     labels, weights = model.design.index[chosen], model.weights
     weights = None if weights is None else weights[chosen]
     p = sum_and_error(seen - found, weights)[0]
-    no_ratios = np.zeros(len(found))
-    return Elpd("loo", found, p, 0, False, no_ratios, labels, weights, "folds")
+    return Elpd("loo", found, p, 0, False, np.zeros(len(found)), labels, weights, "folds")
 
 
 def waic(fit: AbstractFit) -> object:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -16,9 +16,6 @@ from bayesvb.engines.base import AbstractEngine
 from bayesvb.engines.deletion import Deletion, refitted, without_one
 from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.streams import EngineStreams, Streams
-
-if TYPE_CHECKING:
-    from bayesvb.results.base import AbstractFit
 
 MOST_ROWS = 20_000
 """With more rows than this a choice of them stands for all."""
@@ -68,6 +65,42 @@ class RowsLeftOut:
     doubtful: Bool[np.ndarray, " chosen"]
 
 
+class OneRestart(Protocol):
+    """A fit of one restart, as far as leaving rows out asks."""
+
+    @property
+    def model(self) -> Any:
+        """What was fitted."""
+
+    @property
+    def core(self) -> Any:
+        """The model on the standardised scale."""
+
+    @property
+    def stats(self) -> Any:
+        """Statistics at the end."""
+
+    @property
+    def restarts(self) -> Any:
+        """One row per restart, with its passes and rows."""
+
+    @property
+    def seed(self) -> int:
+        """Makes the same fit again."""
+
+    @property
+    def engine(self) -> AbstractEngine:
+        """What made it."""
+
+    @property
+    def best_restart(self) -> int:
+        """Its number."""
+
+    @property
+    def rows_left_out(self) -> RowsLeftOut:
+        """Predictions of all rows, once they are made."""
+
+
 @dataclass(frozen=True)
 class Fitted:
     """What leaving rows out needs of one restart.
@@ -94,7 +127,7 @@ class Fitted:
     row_passes: float
 
     @classmethod
-    def of(cls, fit: AbstractFit) -> Fitted:
+    def of(cls, fit: OneRestart) -> Fitted:
         """That of a fit of one restart."""
         streams = Streams(fit.seed).branch("restart", fit.best_restart, "left out")
         passes = float((fit.restarts["n_iter"] * fit.restarts["rows"]).sum())
@@ -143,7 +176,7 @@ def leave_one_out(
     return RowsLeftOut(at, values[0], seen[0], values[1:], done, doubtful & ~done)
 
 
-def without_rows(fit: AbstractFit, at: Int[np.ndarray, " chosen"]) -> RowsLeftOut:
+def without_rows(fit: OneRestart, at: Int[np.ndarray, " chosen"]) -> RowsLeftOut:
     """Predictions of some rows of a fit of one restart, those it has made already if it has all."""
     if fit.model.source.n_rows > MOST_ROWS:
         return leave_one_out(Fitted.of(fit), at)

@@ -157,7 +157,9 @@ def _doubt(fit: AbstractFit, loo: Elpd) -> str:
     if loo.method == "psis":
         high = int((np.asarray(loo.pareto_k) > 0.7).sum())
         return ", all Pareto k <= 0.7" if not high else f", {high} Pareto k > 0.7: see fit.loo()"
-    return ", some rows in doubt: see fit.loo(method='exact')" if loo.warning else ""
+    rows = "row" if loo.n_refitted == 1 else "rows"
+    again = f", {loo.n_refitted} {rows} refitted" if loo.n_refitted else ""
+    return again + (", some in doubt: see fit.loo('exact')" if loo.warning else "")
 
 
 def _total(loo: Elpd) -> str:

@@ -106,6 +106,7 @@ def combined(weights: Float[np.ndarray, " members"], each: Sequence[Elpd]) -> El
         p=float(weights @ [one.p for one in each]),
         warning=any(one.warning for one in each),
         pareto_k=np.fmax.reduce(ks) if ks else None,
+        n_refitted=sum(one.n_refitted for one in each),
     )
 
 

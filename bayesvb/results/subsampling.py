@@ -14,7 +14,7 @@ from bayesvb.engines.folds import FOLDS, PASSES
 from bayesvb.errors import ignoring_user_warnings
 from bayesvb.evaluation.elpd import Elpd, read_elpd
 from bayesvb.evaluation.information_criteria import loo, waic
-from bayesvb.results.criteria import answers, leaves_folds_out, left_out
+from bayesvb.results.criteria import answers, leaves_folds_out, left_out, no_ratios
 from bayesvb.results.importance import pareto_k
 from bayesvb.results.leave_one_out import without_rows
 from bayesvb.results.named_draws import count, log_lik_blocks
@@ -107,9 +107,19 @@ def loo_at(
         return read_elpd(loo([values], labels=labels, weights=weights))
     found = without_rows(fit, at)
     lost = sum_and_error(found.seen - found.log_density, weights)[0]
-    pointwise, zero = found.log_density - fit.model.log_jacobian, np.zeros(len(at))
-    doubtful = bool(found.doubtful.any())
-    return Elpd("loo", pointwise, lost, 0, doubtful, zero, labels, weights, "linear-response")
+    pointwise, zero = found.log_density - fit.model.log_jacobian, no_ratios(len(at), weights)
+    return Elpd(
+        "loo",
+        pointwise,
+        lost,
+        0,
+        bool(found.doubtful.any()),
+        zero,
+        labels,
+        weights,
+        "linear-response",
+        int(found.refitted.sum()),
+    )
 
 
 def folds_affordable(fit: AbstractFit) -> bool:

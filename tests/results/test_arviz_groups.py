@@ -81,12 +81,31 @@ def test_groups_dims_and_coordinates(obj, regimes):
     assert constant["elbo"].dims == ("iteration",)
 
 
-def test_statistics_are_those_of_the_draws(obj, regimes_fit):
+@pytest.fixture(scope="module")
+def plain(regimes_fit):
+    """With draws of q itself, those by which predictions go."""
+    return regimes_fit.with_covariance("mean-field").idata
+
+
+def test_predictive_groups_are_those_of_the_predictive_whatever_the_intervals(obj, plain):
+    for name in ("log_likelihood", "posterior_predictive"):
+        assert_array_equal(group(obj, name)["y"], group(plain, name)["y"])
+
+
+def test_the_mean_likelihood_is_the_predictive_density(obj, regimes_fit):
+    log_lik = group(obj, "log_likelihood")["y"].to_numpy()[0]
+    found = logsumexp(log_lik, axis=0) - np.log(len(log_lik))
+    assert_allclose(found, regimes_fit.log_density(), atol=0.1)
+    assert found.mean() == pytest.approx(regimes_fit.log_density().mean(), abs=0.003)
+
+
+def test_statistics_are_those_of_the_draws(obj, plain, regimes_fit):
+    log_lik = group(plain, "log_likelihood")["y"].to_numpy()[0]
+    prior = regimes_fit.core.log_prior(regimes_fit.q_draws)
+    lp = group(plain, "sample_stats")["lp"].to_numpy()[0]
+    assert_allclose(lp, log_lik.sum(axis=1) + prior, rtol=1e-10)
     statistics = group(obj, "sample_stats")
     assert set(statistics.data_vars) == {"lp", "log_q"}
-    log_lik = group(obj, "log_likelihood")["y"].to_numpy()[0]
-    prior = regimes_fit.core.log_prior(regimes_fit.draws)
-    assert_allclose(statistics["lp"].to_numpy()[0], log_lik.sum(axis=1) + prior, rtol=1e-10)
     ratio = (statistics["lp"] - statistics["log_q"]).to_numpy()[0]
     # mean of log p(y, theta) - log q(theta) over q: a bound on the log evidence, above ours
     assert regimes_fit.elbo < ratio.mean() + 3.0 * ratio.std() / np.sqrt(200)
@@ -94,16 +113,16 @@ def test_statistics_are_those_of_the_draws(obj, regimes_fit):
     assert regimes_fit.khat == khat(ratio)
 
 
-def test_the_log_likelihood_is_that_of_the_named_draws(obj, regimes):
+def test_the_log_likelihood_is_that_of_the_named_draws(plain, regimes):
     """Computed again from beta, gamma and sigma in the data's units."""
-    posterior = group(obj, "posterior").isel(chain=0, draw=slice(0, 7))
+    posterior = group(plain, "posterior").isel(chain=0, draw=slice(0, 7))
     x = np.column_stack([np.ones(150), regimes[["x", "z"]]])
     location = posterior["beta"].to_numpy() @ x.T
     logits = np.zeros((7, 2, 150))
     logits[:, 1:] = posterior["gamma"].to_numpy() @ x[:, :2].T
     each = norm.logpdf(regimes["y"].to_numpy(), location, posterior["sigma"].to_numpy()[..., None])
     expected = logsumexp(log_softmax(logits, axis=1) + each, axis=1)
-    found = group(obj, "log_likelihood")["y"].to_numpy()[0, :7]
+    found = group(plain, "log_likelihood")["y"].to_numpy()[0, :7]
     assert_allclose(found, expected, rtol=0, atol=1e-8)
 
 
@@ -197,8 +216,9 @@ def _quiet(function, *arguments, **options):
 # -- ArviZ at work -------------------------------------------------------------------------------
 
 
-def test_loo_is_that_of_arviz(az, obj, regimes_fit):
-    mine, theirs = (read_elpd(_quiet(f, *a)) for f, a in ((regimes_fit.loo, ()), (az.loo, (obj,))))
+def test_loo_of_draws_is_that_of_arviz(az, obj, regimes_fit):
+    mine = read_elpd(_quiet(regimes_fit.loo, "psis"))
+    theirs = read_elpd(_quiet(az.loo, obj))
     assert mine.elpd == pytest.approx(theirs.elpd, abs=1e-8)
     assert mine.p == pytest.approx(theirs.p, abs=1e-8)
     pointwise = _quiet(az.loo, obj, pointwise=True)
@@ -209,7 +229,7 @@ def test_loo_is_that_of_arviz(az, obj, regimes_fit):
 def test_waic_is_near_loo(az, obj, regimes_fit):
     waic, loo = read_elpd(_quiet(regimes_fit.waic)), read_elpd(_quiet(regimes_fit.loo))
     assert waic.kind == "waic"
-    assert waic.elpd == pytest.approx(loo.elpd, abs=1.0)
+    assert waic.elpd == pytest.approx(loo.elpd, abs=2.0)
     if arviz_line() == 0:
         assert waic.elpd == pytest.approx(read_elpd(_quiet(az.waic, obj)).elpd, abs=1e-8)
 

@@ -1,0 +1,164 @@
+"""Derivatives of rows and of passes, and posteriors without rows, for every gate."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from bayesvb.data.sources import InMemorySource
+from bayesvb.engines.cavi import cavi
+from bayesvb.engines.deletion import Deletion, without_one
+from bayesvb.engines.sweep_derivative import _by_differences, full_step, sweep_derivative
+from bayesvb.results.leave_one_out import predictions
+
+DERIVED = "softmax-bouchard"
+"""The gate without derivatives of its own: differences take their place."""
+
+
+def moved(problem, sweeps=3):
+    """Statistics on the way, far from any optimum."""
+    stats = problem.start()
+    for _ in range(sweeps):
+        posterior = problem.model.update(stats)
+        found = problem.model.e_step(posterior, problem.block).stats
+        stats = problem.model.global_step(posterior, found)
+    return stats
+
+
+def rows_of(problem, stats, block=None):
+    return problem.model.row_derivatives(problem.model.update(stats), block or problem.block)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("experts", [1, 3])
+def test_the_derivative_of_a_pass_is_that_of_differences(
+    make_problem, gate_name, experts, weighted
+):
+    problem = make_problem(gate_name, seed=1, experts=experts, responses=2, weighted=weighted)
+    source, stats = problem.source(30), moved(problem)
+    found = sweep_derivative(problem.model, source, stats)
+    expected = _by_differences(problem.model, source, stats)
+    assert_allclose(found, expected, rtol=1e-4, atol=1e-6 * np.abs(expected).max() + 1e-9)
+
+
+def test_what_the_rows_add_is_what_a_pass_adds(make_problem, gate_name):
+    problem = make_problem(gate_name, seed=2, weighted=False)
+    stats = moved(problem)
+    rows = rows_of(problem, stats)
+    if rows is None:
+        assert gate_name == DERIVED
+        return
+    posterior = problem.model.update(stats)
+    sums = problem.model.e_step(posterior, problem.block).stats
+    whole = full_step(problem.model, posterior, sums)
+    each = rows.statistics()
+    assert_allclose(each.sum(axis=0), whole, rtol=1e-9, atol=1e-9)
+    parts = [rows_of(problem, stats, part) for part in problem.block.split(17)]
+    assert_allclose(np.concatenate([part.statistics() for part in parts]), each, atol=1e-12)
+
+
+def test_curvatures_add_over_any_split_and_are_symmetric(make_problem, gate_name):
+    problem = make_problem(gate_name, seed=3, weighted=True)
+    stats = moved(problem)
+    whole = rows_of(problem, stats)
+    if whole is None:
+        return
+    curvature = whole.curvature(problem.block.weight)
+    assert_allclose(curvature, curvature.T, rtol=0, atol=1e-9 * np.abs(curvature).max())
+    parts = [
+        rows_of(problem, stats, part).curvature(part.weight) for part in problem.block.split(23)
+    ]
+    assert_allclose(sum(parts), curvature, rtol=1e-9, atol=1e-9)
+
+
+def without(problem, stats, number):
+    """Posterior of an ascent that goes on without one copy of a row."""
+    rest = without_one(problem.source(), number)
+    ended = cavi(problem.model, rest, stats, tol=1e-13, max_iter=3000)
+    return problem.model.update(ended.stats)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_with_one_component_leaving_out_is_exact(make_problem, gate_name, weighted):
+    problem = make_problem(gate_name, seed=4, experts=1, weighted=weighted)
+    found, expected = both(problem, 1e-13, range(0, 80, 9))
+    assert_allclose(found, expected, atol=1e-7)
+
+
+def test_leaving_out_is_near_the_ascent_without_the_row(make_problem, gate_name):
+    problem = make_problem(gate_name, seed=7, experts=2, rows=120)
+    found, expected = both(problem, 1e-13, range(0, 120, 10))
+    alone = lost(problem, range(0, 120, 10))
+    error = np.sqrt(np.mean((found - expected) ** 2))
+    assert error < 0.02
+    assert error < 0.5 * np.sqrt(np.mean((alone - expected) ** 2))
+
+
+def both(problem, tol, rows):
+    """Log densities of rows without them, by linear response and by ascents."""
+    model, source = problem.model, problem.source()
+    stats = cavi(model, source, problem.start(), tol=tol, max_iter=5000).stats
+    rows = np.array([n for n in rows if weight_of(problem, n) > 0.0])
+    deletion = Deletion.of(model, source, stats, np.random.default_rng(1))
+    found = []
+    for n in rows:
+        block = source.take(np.array([n]))
+        direct = -deletion.of_rows(block) * min(weight_of(problem, n), 1.0)
+        change = deletion.answered(direct)
+        found.append(deletion.under(direct, change, block, partial(predictions, model))[0, 0])
+    expected = [
+        predictions(model, without(problem, stats, n), source.take(np.array([n])))[0, 0]
+        for n in rows
+    ]
+    return np.array(found), np.array(expected)
+
+
+def lost(problem, rows):
+    """The same with the row taken out of the statistics and nothing answering."""
+    model, source = problem.model, problem.source()
+    stats = cavi(model, source, problem.start(), tol=1e-13, max_iter=5000).stats
+    deletion = Deletion.of(model, source, stats, np.random.default_rng(1))
+    block = source.take(np.array(list(rows)))
+    direct = -deletion.of_rows(block)
+    return deletion.under(direct, direct, block, partial(predictions, model))[0]
+
+
+def weight_of(problem, number):
+    return 1.0 if problem.block.weight is None else float(problem.block.weight[number])
+
+
+def test_one_posterior_for_each_row_is_each_posterior_for_its_row(make_problem, gate_name):
+    problem = make_problem(gate_name, seed=6, responses=2)
+    model, stats = problem.model, moved(problem)
+    assert model.posterior_by_row
+    few = problem.block.take(np.arange(5))
+    centre = stats.to_vector()
+    vectors = centre * (1.0 + 0.01 * np.random.default_rng(2).random((5, centre.size)))
+    together = predictions(model, model.update(stats.with_vector(vectors)), few)
+    for n in range(5):
+        own = model.update(stats.with_vector(vectors[n]))
+        assert_allclose(together[:, [n]], predictions(model, own, few.part(n, n + 1)), rtol=1e-9)
+
+
+def test_statistics_of_no_data_shorten_the_answer(make_problem, gate_name):
+    problem = make_problem(gate_name, seed=7, experts=2)
+    stats, block = moved(problem), problem.block.take(np.arange(3))
+    deletion = Deletion.of(problem.model, problem.source(), stats, np.random.default_rng(1))
+    direct = -deletion.of_rows(block)
+    evaluate = partial(predictions, problem.model)
+    far = direct - 1e9 * np.abs(direct)  # far outside the domain
+    found = deletion.under(direct, far, block, evaluate)
+    assert_allclose(found, deletion.under(direct, direct, block, evaluate))
+    assert np.isnan(deletion.under(far, far, block, evaluate)).all()
+
+
+def test_one_copy_of_a_row_is_left_out(make_problem):
+    problem = make_problem("softmax", seed=8, weighted=True)
+    weight = problem.block.weight
+    number = int(np.flatnonzero(weight == 3.0)[0])
+    rest = without_one(problem.source(), number)
+    assert isinstance(rest, InMemorySource)
+    assert rest.total_weight == weight.sum() - 1.0
+    single = int(np.flatnonzero(weight == 1.0)[0])
+    assert without_one(problem.source(), single).n_rows == len(weight) - 1

@@ -1,0 +1,168 @@
+"""What a fit predicts of rows without them: against refits, and what public calls make of it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import bayesvb as bvb
+from bayesvb.errors import DataError
+from bayesvb.evaluation.elpd import read_elpd
+from bayesvb.results import leave_one_out as module
+from bayesvb.results.leave_one_out import Fitted, every_row, leave_one_out
+from bayesvb.results.pit import pit_values
+
+
+@pytest.fixture(scope="module")
+def fit(regimes):
+    return bvb.DensityRegression("y ~ x + z", regimes, n_components=2).fit(seed=1, tol=1e-9)
+
+
+@pytest.fixture(scope="module")
+def line(regimes):
+    return bvb.DensityRegression("y ~ x + z", regimes, n_components=1).fit(seed=1)
+
+
+def test_the_criterion_is_near_refits_of_every_row(fit):
+    near, exact = (read_elpd(fit.loo(method)) for method in ("linear-response", "exact"))
+    assert np.sqrt(np.mean((near.pointwise - exact.pointwise) ** 2)) < 0.005
+    assert near.elpd == pytest.approx(exact.elpd, abs=0.3)
+    assert near.p == pytest.approx(exact.p, abs=0.3)
+    assert (near.method, exact.method) == ("linear-response", "exact")
+    assert exact.n_refitted == len(exact.pointwise) > near.n_refitted
+
+
+def test_one_component_is_left_out_exactly(line):
+    near, exact = (read_elpd(line.loo(method)) for method in ("linear-response", "exact"))
+    assert_allclose(near.pointwise, exact.pointwise, atol=1e-6)
+
+
+def test_superfluous_components_do_not_change_the_criterion(regimes, fit):
+    more = bvb.DensityRegression("y ~ x + z", regimes, n_components=6).fit(seed=1, tol=1e-9)
+    assert read_elpd(more.loo()).elpd == pytest.approx(read_elpd(fit.loo()).elpd, abs=3.0)
+
+
+def test_the_density_with_the_row_is_that_of_the_fit(fit):
+    found = fit.rows_left_out
+    unit = fit.model.log_jacobian
+    assert_allclose(found.seen - unit, fit.log_density(), rtol=1e-9)
+    assert (found.seen - found.log_density > -0.02).all()  # a row hardly hurts itself
+    p = read_elpd(fit.loo()).p
+    assert p == pytest.approx((found.seen - found.log_density).sum())
+
+
+def test_doubtful_rows_are_refitted_and_others_are_not(fit, monkeypatch):
+    every = np.arange(fit.model.source.n_rows)
+    monkeypatch.setattr(module, "ANSWER", 0.0)
+    all_again = leave_one_out(Fitted.of(fit), every)
+    assert all_again.refitted.all() and not all_again.doubtful.any()
+    exact = leave_one_out(Fitted.of(fit), every, exact=True)
+    assert_allclose(all_again.log_density, exact.log_density, atol=1e-12)
+
+
+def test_refits_stop_when_they_have_taken_longer_than_the_fit(fit, monkeypatch):
+    monkeypatch.setattr(module, "ANSWER", 0.0)
+    every = np.arange(fit.model.source.n_rows)
+    some = leave_one_out(replace(Fitted.of(fit), row_passes=1.0), every)
+    assert some.refitted.sum() == 1
+    assert some.doubtful.sum() == len(every) - 1
+
+
+def test_groups_are_left_out_together(line, regimes):
+    groups = np.arange(len(regimes)) // 10
+    found = read_elpd(line.loo(groups=groups))
+    exact = read_elpd(line.loo("exact", groups=groups))
+    assert_allclose(found.pointwise, exact.pointwise, atol=1e-6)
+    alone = read_elpd(line.loo(groups=np.arange(len(regimes))))
+    assert_allclose(alone.pointwise, read_elpd(line.loo()).pointwise, atol=1e-9)
+    assert not np.allclose(found.pointwise, alone.pointwise)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"method": "linear"}, "is not known; it is one of"),
+        ({"groups": "site"}, "no column that the formula reads"),
+        ({"groups": [1, 2]}, "has 2 labels"),
+        ({"groups": np.zeros(150)}, "one label for all rows"),
+        ({"groups": np.full(150, np.nan)}, "150 missing labels"),
+        ({"groups": np.arange(150), "method": "psis"}, "leaves no groups"),
+        ({"corrected": True, "method": "exact"}, "no draws to correct"),
+    ],
+)
+def test_what_cannot_be_left_out_is_refused(fit, arguments, message):
+    with pytest.raises(DataError, match=message):
+        fit.loo(**arguments)
+
+
+def test_labels_of_rows_that_were_dropped_are_dropped(regimes):
+    gaps = regimes.copy()
+    gaps.loc[gaps.index[:5], "x"] = np.nan
+    fit = bvb.DensityRegression("y ~ x", gaps, n_components=1).fit(seed=1)
+    groups = np.arange(len(gaps)) // 7
+    whole = read_elpd(fit.loo(groups=groups)).pointwise
+    assert_array_equal(whole, read_elpd(fit.loo(groups=groups[5:])).pointwise)
+
+
+def test_many_rows_are_judged_by_some(regimes, fit, monkeypatch):
+    whole = read_elpd(fit.loo())
+    monkeypatch.setattr(module, "MOST_ROWS", 100)
+    monkeypatch.setattr(module, "CHOSEN_ROWS", 60)
+    again = bvb.DensityRegression("y ~ x + z", regimes, n_components=2).fit(seed=1, tol=1e-9)
+    assert len(every_row(150, 1)) == 60
+    some = read_elpd(again.loo())
+    assert len(some.pointwise) == 150
+    assert some.elpd == pytest.approx(whole.elpd, abs=2.0)
+    at = again.rows_left_out.at
+    assert_allclose(some.pointwise[at], whole.pointwise[at], atol=0.01)
+
+
+def test_pit_values_are_those_without_the_row(fit, line):
+    pit = fit.pit()
+    assert pit.index.equals(fit.model.design.index)
+    assert ((pit > 0.0) & (pit < 1.0)).all()
+    seen = fit.predictive().cdf(fit.model.design.response[:, 0])
+    assert np.mean(np.abs(pit - 0.5)) > np.mean(np.abs(seen - 0.5))  # further out without it
+    exact = leave_one_out(Fitted.of(line), np.arange(150), exact=True)
+    assert_allclose(line.pit(), exact.cdf[0], atol=1e-6)
+
+
+def test_pit_values_of_several_responses_and_of_a_stack(regimes):
+    data = regimes.assign(v=regimes["y"] ** 2)
+    both = bvb.DensityRegression("y + v ~ x", data, n_components=2).fit(seed=1)
+    assert list(both.pit().columns) == ["y", "v"]
+    stack = bvb.DensityRegression("y ~ x", data, n_components=2).fit(
+        seed=1, restarts=3, combine="average"
+    )
+    parts = [part.weight * part.fit.rows_left_out.cdf for part in stack.parts]
+    assert_allclose(stack.pit(), sum(parts)[0])
+    assert_allclose(pit_values(stack, np.arange(4)), sum(parts)[:, :4])
+
+
+def test_classes_have_no_pit(iris_fit):
+    with pytest.raises(DataError, match="has classes"):
+        iris_fit.pit()
+
+
+@pytest.fixture(scope="module")
+def iris_fit():
+    data = bvb.datasets.load("iris")
+    model = bvb.ConditionalMixtureNetwork("label ~ petal_width", data, n_experts=1)
+    return model.fit(seed=1, restarts=1, draws=50)
+
+
+def test_a_gaussian_mixture_is_left_out_by_linear_response():
+    data = bvb.datasets.load("faithful").iloc[:90]
+    fit = bvb.GaussianMixture("~ eruptions + waiting", data, n_components=2).fit(seed=1, tol=1e-9)
+    near, exact = (read_elpd(fit.loo(method)) for method in (None, "exact"))
+    assert near.method == "linear-response"
+    assert_allclose(near.pointwise, exact.pointwise, atol=0.02)
+
+
+def test_a_normal_sample_is_left_out_exactly():
+    data = pd.DataFrame({"y": np.random.default_rng(3).normal(2.0, 3.0, size=25)})
+    fit = bvb.Normal("y ~ 1", data).fit(seed=1)
+    near, exact = (read_elpd(fit.loo(method)) for method in (None, "exact"))
+    assert_allclose(near.pointwise, exact.pointwise, atol=1e-8)
