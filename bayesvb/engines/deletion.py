@@ -144,30 +144,33 @@ class Deletion:
         Where the first-order change leads to statistics of no data, the part of it that is the
         answer of the other rows, ``change - direct``, is shortened.
         """
-        if self.model.posterior_by_row:
+        n_rows = block.n_rows
+        if n_rows == 1 or not self.model.posterior_by_row:
+            parts = [(slice(n, n + 1), self._one) for n in range(n_rows)]
+        else:
             try:
                 moved = self.stats.with_vector(self.stats.to_vector() + change)
                 return evaluate(self.model.update(moved), block)
-            except np.linalg.LinAlgError:
-                pass
-        single = (block.part(n, n + 1) for n in range(block.n_rows))
+            except np.linalg.LinAlgError:  # of one row or more: which they are, halves show
+                half = n_rows // 2
+                parts = [(slice(0, half), self.under), (slice(half, n_rows), self.under)]
         found = [
-            self._one(one, other, row, evaluate)
-            for one, other, row in zip(direct, change, single, strict=True)
+            values(direct[at], change[at], block.part(at.start, at.stop), evaluate)
+            for at, values in parts
         ]
         return np.concatenate(found, axis=-1)
 
     def _one(
         self,
-        direct: Float[np.ndarray, " entries"],
-        change: Float[np.ndarray, " entries"],
+        direct: Float[np.ndarray, "1 entries"],
+        change: Float[np.ndarray, "1 entries"],
         row: Block,
         evaluate: Evaluate,
     ) -> Float[np.ndarray, "*axes 1"]:
         """Values of one row; NaN where not even the row itself can be taken away."""
         centre = self.stats.to_vector()
         for share in SHARES:
-            vector = centre + direct + share * (change - direct)
+            vector = centre + direct[0] + share * (change - direct)[0]
             try:
                 return evaluate(self.model.update(self.stats.with_vector(vector)), row)
             except np.linalg.LinAlgError:

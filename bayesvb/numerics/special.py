@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import digamma, gammaln, log_softmax, ndtr, ndtri
+from scipy.special import digamma, gammaln, ndtr, ndtri
 
 LOG_2PI = float(np.log(2.0 * np.pi))
 
@@ -152,6 +152,10 @@ def digamma_excess(a: float | Float[np.ndarray, "..."]) -> Float[np.ndarray, "..
     return np.asarray(np.where(a < LARGE_SHAPE, exact, series))
 
 
+POINT_ENTRIES = 1 << 15
+"""Entries of the integrand that are evaluated together: few rows at all points, many at one."""
+
+
 @lru_cache(maxsize=16)
 def normal_points(n_dims: int, n_points: int = 256) -> Float[np.ndarray, "points dims"]:
     """Low-discrepancy points of the standard normal in ``n_dims`` dimensions, always the same."""
@@ -177,6 +181,9 @@ def expected_softmax(
     spread = np.sqrt(variance)
     total = np.zeros_like(mean)
     points = normal_points(len(mean))
-    for point in points:
-        total += np.exp(log_softmax(mean + spread * point[:, None], axis=0))
+    together = max(POINT_ENTRIES // max(mean.size, 1), 1)
+    for start in range(0, len(points), together):
+        logits = mean + spread * points[start : start + together, :, None]
+        terms = np.exp(logits - logits.max(axis=1, keepdims=True))
+        total += (terms / terms.sum(axis=1, keepdims=True)).sum(axis=0)
     return np.asarray(total / len(points))
