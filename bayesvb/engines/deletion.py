@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -145,18 +146,17 @@ class Deletion:
         answer of the other rows, ``change - direct``, is shortened.
         """
         n_rows = block.n_rows
-        if n_rows == 1 or not self.model.posterior_by_row:
-            parts = [(slice(n, n + 1), self._one) for n in range(n_rows)]
-        else:
+        values: Callable[..., Float[np.ndarray, "*axes rows"]] = self._one
+        ends: Iterable[int] = range(n_rows + 1)
+        if n_rows > 1 and self.model.posterior_by_row:
             try:
                 moved = self.stats.with_vector(self.stats.to_vector() + change)
                 return evaluate(self.model.update(moved), block)
             except np.linalg.LinAlgError:  # of one row or more: which they are, halves show
-                half = n_rows // 2
-                parts = [(slice(0, half), self.under), (slice(half, n_rows), self.under)]
+                values, ends = self.under, (0, n_rows // 2, n_rows)
         found = [
-            values(direct[at], change[at], block.part(at.start, at.stop), evaluate)
-            for at, values in parts
+            values(direct[start:end], change[start:end], block.part(start, end), evaluate)
+            for start, end in pairwise(ends)
         ]
         return np.concatenate(found, axis=-1)
 
