@@ -114,6 +114,7 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/models/network/state.py": ("models/network/test_network_bound.py",),
     "bayesvb/models/network/stick_labels.py": ("models/network/test_class_probabilities.py",),
     "bayesvb/models/pca/covariance.py": ("estimators/test_pca_intervals.py",),
+    "bayesvb/models/pca/information.py": ("estimators/test_pca_intervals.py",),
     "bayesvb/models/pca/model.py": ("conformance/test_pca.py",),
     "bayesvb/models/pca/prior.py": ("conformance/test_pca.py",),
     "bayesvb/models/pca/scores.py": ("conformance/test_pca.py",),

@@ -65,7 +65,12 @@ def demo(output: str | None) -> None:
 )
 @METHOD
 @click.option("--restarts", default=8, show_default=True, help="Ascents from different starts.")
-@click.option("--max-iter", default=2000, show_default=True, help="Passes of one ascent.")
+@click.option(
+    "--max-iter",
+    default=2000,
+    show_default=True,
+    help="Passes of one ascent, which ends when the bound would rise by less than 0.001 nats.",
+)
 @click.option("--seed", type=int, help="Same seed, same numbers.  [default: a fresh one]")
 @click.option("--report", help="HTML page to write.")
 @click.option("--save", help="File for the fit, to be read by predict, report and compare.")

@@ -33,7 +33,7 @@ class Budget:
     Attributes
     ----------
     tol : float
-        Stop when two gains of the bound in a row are smaller than this per row.
+        Stop when the bound would rise by less than this in all further passes together, in nats.
     max_iter : int
         Passes over the rows.
     accelerate : bool
@@ -44,7 +44,7 @@ class Budget:
         Called after every gain with the number of passes and the bound.
     """
 
-    tol: float = 1e-6
+    tol: float = 1e-3
     max_iter: int = 2000
     accelerate: bool = True
     n_draws: int = 1000

@@ -18,6 +18,7 @@ from bayesvb.engines.base import (
     StatsT,
     one_pass,
 )
+from bayesvb.engines.stopping import SMALL_ENTRY, RemainingGain, sweeps_to_go
 from bayesvb.numerics.runtime import keep_freed_memory, single_threaded_blas
 from bayesvb.streams import EngineStreams
 from bayesvb.variational.model import AbstractVariationalModel
@@ -32,8 +33,11 @@ FIRST_LENGTH = 4.0
 """Longest extrapolation at first; grows by this factor when it is used up and accepted."""
 
 
+Vector = Float[np.ndarray, " entries"]
+
+
 class _CaviState(Generic[StatsT]):
-    """Running state of one ascent: the point reached, passes so far, longest extrapolation."""
+    """Running state of one ascent: the point reached, passes so far, what is left to gain."""
 
     def __init__(
         self,
@@ -47,6 +51,7 @@ class _CaviState(Generic[StatsT]):
         self.max_iter = max_iter
         self.n_iter = 0
         self.longest = FIRST_LENGTH
+        self.remaining = RemainingGain()
         self.point = self.evaluate(stats)
 
     @property
@@ -86,21 +91,33 @@ class _CaviState(Generic[StatsT]):
         self.sweep()
         if self.point is before and not self.has_passes:
             return
-        yield self.point.bound - before.bound
-        if not (accelerate and self.has_passes):
+        gain = self.point.bound - before.bound
+        yield gain
+        if accelerate and not self.has_passes:
             return
-        ahead, length = squared_extrapolation(
-            before.stats.to_vector(),
-            self.point.stats.to_vector(),
-            self.point.following.to_vector(),
-            longest=self.longest,
+        ways = (before.stats, self.point.stats, self.point.following)
+        start, once, twice = (stats.to_vector() for stats in ways)
+        if accelerate:
+            yield from self.extrapolation(before.stats, (start, once, twice))
+        self.remaining.record(
+            sweep=gain,
+            cycle=self.point.bound - before.bound,
+            to_go=sweeps_to_go(start, once, twice),
         )
+
+    def extrapolation(self, stats: StatsT, ways: tuple[Vector, Vector, Vector]) -> Iterator[float]:
+        """Gain of a step ahead of two sweeps, if it is accepted."""
         bound = self.point.bound
-        if self.moves_to(before.stats.with_vector(ahead)):
+        ahead, length = squared_extrapolation(*ways, longest=self.longest)
+        if self.moves_to(stats.with_vector(ahead)):
             self.longest *= FIRST_LENGTH if length == self.longest else 1.0
             yield self.point.bound - bound
         else:
             self.longest = max(0.5 * length, 2.0)
+
+    def gains_at_most(self, nats: float) -> bool:
+        """Whether all further sweeps together would gain no more."""
+        return self.remaining.nats(self.point.bound) <= nats
 
 
 class Cavi(AbstractEngine):
@@ -142,7 +159,7 @@ def cavi(
     source: AbstractSource,
     stats: StatsT,
     *,
-    tol: float = 1e-6,
+    tol: float = 1e-3,
     max_iter: int = 2000,
     accelerate: bool = True,
     progress: RunProgress | None = None,
@@ -159,7 +176,8 @@ def cavi(
     stats : SufficientStats
         Where to start; ``model.first_stats`` makes them of a partition.
     tol : float
-        Stop when two gains in a row are smaller than this per row.
+        Stop when all further sweeps together would raise the bound by no more than this, in nats;
+        see ``RemainingGain``. Zero: when only rounding is left.
     max_iter : int
         Passes over the rows.
     accelerate : bool
@@ -171,30 +189,25 @@ def cavi(
     ----------
     Varadhan, Roland (2008), doi:10.1111/j.1467-9469.2007.00585.x, section 5 for the safeguard.
     """
-    least = tol * source.total_weight
     trace: list[float] = []
-    small_gains, interrupted = 0, False
+    converged, interrupted = False, False
     keep_freed_memory()
     with single_threaded_blas():
         climb = _CaviState(model, source, stats, max_iter)
         trace.append(climb.point.bound)
         try:
-            while climb.has_passes and small_gains < 2:
-                for gain in climb.cycle(accelerate=accelerate):
-                    small_gains = small_gains + 1 if gain < least else 0
+            while climb.has_passes and not converged:
+                for _ in climb.cycle(accelerate=accelerate):
                     trace.append(climb.point.bound)
                     if progress is not None:
                         progress(climb.n_iter, climb.point.bound)
+                converged = climb.gains_at_most(tol)
         except KeyboardInterrupt:
             interrupted = True
     point = climb.point
     if point.bound != trace[-1]:  # interrupted between the step and its record
         trace.append(point.bound)
-    return EngineResult(point.stats, np.array(trace), climb.n_iter, small_gains >= 2, interrupted)
-
-
-SMALL_ENTRY = 1e-3
-"""Entries much smaller than this count alike in the step length."""
+    return EngineResult(point.stats, np.array(trace), climb.n_iter, converged, interrupted)
 
 
 def squared_extrapolation(

@@ -21,7 +21,7 @@ PASSES = 50
 prior is; fifty find nearly all that hundreds would."""
 
 TOLERANCE = 1e-5
-"""Gain of the bound per row at which a fold is finished."""
+"""Remaining gain of the bound per row at which a fold is finished."""
 
 
 def held_out_density(
@@ -103,4 +103,5 @@ def continued(
     """Statistics of a run that goes on with these rows alone."""
     posterior = model.update(stats)
     first = model.global_step(posterior, rest.map_reduce(partial(model.e_step, posterior)).stats)
-    return engine.run(model, rest, first, Budget(TOLERANCE, PASSES), streams).stats
+    budget = Budget(TOLERANCE * rest.total_weight, PASSES)
+    return engine.run(model, rest, first, budget, streams).stats

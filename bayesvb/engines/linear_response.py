@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from bayesvb.data.sources import AbstractSource, InMemorySource
+from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import SufficientStats
-from bayesvb.engines.base import AbstractEngine, Budget
-from bayesvb.engines.restarts import SCREEN_ROWS
 from bayesvb.numerics.runtime import single_threaded_blas
-from bayesvb.streams import EngineStreams
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.local import Draws
 from bayesvb.variational.model import AbstractVariationalModel
@@ -29,9 +26,6 @@ SMALLEST_NORM = 1e-3
 
 SETTLED = 1e-3
 """Relative change of every variance after which no further directions are tried."""
-
-SAMPLE_PASSES = 200
-"""Passes over a sample after which a fit has settled on it."""
 
 FLATTEST = 1e-10
 """Smallest curvature of the bound, relative to that of the posterior, that is not rounding."""
@@ -124,49 +118,41 @@ def linear_response(model: Model, source: AbstractSource, stats: SufficientStats
     19(51), the linear-response covariance of section 3. Giordano, Broderick (2015),
     arXiv:1502.07685, for the form ``(I - V H)^-1 V`` with conjugate factors.
     """
+    return response_or_direction(model, source, stats)[0]
+
+
+def response_or_direction(
+    model: Model, source: AbstractSource, stats: SufficientStats
+) -> tuple[LinearResponse, Float[np.ndarray, " entries"] | None]:
+    """Linear response; and where there is none, as the bound is not concave, the way it bends up.
+
+    The way is a change of the statistics, one standard deviation of the posterior long.
+    """
     posterior = model.update(stats)
     known = model.known_response(posterior, source)
     if known is not None:
-        return LinearResponse(known, 1)
+        return LinearResponse(known, 1), None
     coordinates = model.coordinates(posterior)
     if coordinates is None:
-        return withheld(model.without_response)
+        return withheld(model.without_response), None
     perturbations = coordinates.perturbations()
     differences = _Differences(model, source, stats)
     try:
         with single_threaded_blas(), np.errstate(all="ignore"):
             covariance = _settled(_Lanczos(differences, perturbations))
+    except _ConvexBound as error:
+        return withheld(str(error), differences.passes), error.direction
     except np.linalg.LinAlgError as error:
-        return withheld(str(error), differences.passes)
-    return LinearResponse(covariance, differences.passes)
+        return withheld(str(error), differences.passes), None
+    return LinearResponse(covariance, differences.passes), None
 
 
-def sampled_response(
-    model: Model,
-    source: AbstractSource,
-    stats: Any,
-    rng: np.random.Generator,
-    engine: AbstractEngine,
-    streams: EngineStreams,
-) -> LinearResponse:
-    """Linear response of a fit, from a sample of the rows where there are many.
+class _ConvexBound(np.linalg.LinAlgError):
+    """The bound bends upwards along a direction: no maximum is here."""
 
-    The sample stands for all rows by its weights, and the fit settles on it first, as the
-    curvature of the bound and the posterior must belong to the same rows. The covariance is in
-    units of the posterior, so that what the sample leaves out is of the order of the inverse root
-    of its size. There is none where the engine stopped short of a maximum of the bound.
-    """
-    if not engine.maximises_bound:
-        return withheld(f"{engine.title} does not end at a maximum of the bound")
-    differentiated = model.coordinates(model.update(stats)) is not None
-    if differentiated and source.n_rows > SCREEN_ROWS:
-        sample = source.sample(SCREEN_ROWS // 2, rng)
-        weight = np.ones(sample.n_rows) if sample.weight is None else sample.weight
-        weight = weight * (source.total_weight / weight.sum())
-        source = InMemorySource.of(replace(sample, weight=weight), workers=source.workers)
-        budget = Budget(max_iter=SAMPLE_PASSES)
-        stats = engine.run(model, source, stats, budget, streams).stats
-    return linear_response(model, source, stats)
+    def __init__(self, slope: float, direction: Float[np.ndarray, " entries"]) -> None:
+        super().__init__(f"the fit is not at a maximum of its bound (slope of a sweep {slope:.4g})")
+        self.direction = direction
 
 
 def _settled(space: _Lanczos) -> Float[np.ndarray, "tilts tilts"]:
@@ -243,14 +229,12 @@ class _Lanczos:
         Raises
         ------
         numpy.linalg.LinAlgError
-            The bound is not concave here.
+            The bound is not concave here; with the direction.
         """
         sweep = self.metric @ self.answers.T
         values, axes = np.linalg.eigh(np.eye(len(sweep)) - 0.5 * (sweep + sweep.T))
         if not values[0] > FLATTEST:
-            raise np.linalg.LinAlgError(
-                f"the fit is not at a maximum of its bound (slope of a sweep {1.0 - values[0]:.4g})"
-            )
+            raise _ConvexBound(1.0 - float(values[0]), axes[:, 0] @ self.basis)
         seen = axes[: self.n_tilts]
         return np.asarray(seen / values @ seen.T)
 

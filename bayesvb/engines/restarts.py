@@ -31,8 +31,8 @@ from bayesvb.errors import ConvergenceWarning
 from bayesvb.streams import EngineStreams, Streams
 from bayesvb.variational.model import AbstractVariationalModel
 
-ROUGH = 10.0
-"""Multiple of ``tol`` at which runs stop first if only some of them will count."""
+ROUGH = 100.0
+"""Multiple of ``tol`` at which runs stop first, as only some of them will count."""
 
 SCREEN_ROWS = 20_000
 """With more rows than this, starts are compared on a sample and only the best sees all rows."""
@@ -110,6 +110,20 @@ class RestartSearch:
         task = _Task(self.engine, source, budget, _branch(self.streams, number))
         return task.on_all_rows(run.model, run.ascent.stats)
 
+    def advanced(self, number: int, ascent: EngineResult[Any]) -> RestartSearch:
+        """The search after the ascent of this run on all rows went on to this one."""
+        run = self.runs[number]
+        known = self.final if number == self.best else run.ascent
+        if ascent.n_iter == known.n_iter:
+            return self
+        final = ascent if number == self.best else self.final
+        if known is not run.ascent:
+            return replace(self, final=final)
+        score = run.score + ascent.bound - run.ascent.bound
+        runs = list(self.runs)
+        runs[number] = replace(run, ascent=ascent, score=score)
+        return replace(self, runs=tuple(runs), final=final)
+
     def settled(
         self, numbers: Iterable[int], budget: Budget, progress: ProgressCallback | None = None
     ) -> RestartSearch:
@@ -152,8 +166,10 @@ def search(
     Starts take turns: k-means++ on response and covariates, slices of least-squares residuals,
     rows at random; and so do priors, if the model has alternatives. A model that brings its own
     starts is run from these, once each. The largest score wins: the bound, plus the model's
-    ``bound_gap``. Ctrl-C ends the search; what was reached so far is kept. It goes through before
-    the first run has a bound, when there is nothing to keep.
+    ``bound_gap``. Where the engine climbs the bound, runs stop at ``ROUGH`` times the tolerance at
+    first, and the winner goes on until it meets the tolerance itself. Ctrl-C ends the search; what
+    was reached so far is kept. It goes through before the first run has a bound, when there is
+    nothing to keep.
 
     Parameters
     ----------
@@ -167,14 +183,15 @@ def search(
     streams : Streams
         Of as many restarts.
     rough : bool
-        Runs stop at ``ROUGH`` times the tolerance, for those that count to be ``settled``.
+        Leave it to the caller which runs count and are to be ``settled``.
     progress : callable, optional
     """
     screened = source
     if source.n_rows > SCREEN_ROWS:
         sample = source.sample(SCREEN_ROWS // 2, streams.screening())
         screened = InMemorySource.of(sample, workers=source.workers)
-    first = replace(budget, tol=ROUGH * budget.tol) if rough else budget
+    coarse = rough or engine.maximises_bound
+    first = replace(budget, tol=ROUGH * budget.tol) if coarse else budget
     runs: list[Restart] = []
     initialisations = _initialisations(model, restarts)
     try:
@@ -191,13 +208,17 @@ def search(
     interrupted = len(runs) < len(initialisations) or runs[-1].ascent.interrupted
     best = int(np.argmax([run.score for run in runs]))
     final = runs[best].ascent
-    if screened is not source:
-        passes = 1 if interrupted else budget.max_iter
-        watched = replace(budget, max_iter=passes, progress=_numbered(progress, restarts))
-        task = _Task(engine, source, watched, _branch(streams, best))
-        final = task.on_all_rows(runs[best].model, final.stats)
-    interrupted = interrupted or final.interrupted
-    return RestartSearch(tuple(runs), best, final, screened, engine, streams, interrupted)
+    found = RestartSearch(tuple(runs), best, final, screened, engine, streams, interrupted)
+    if coarse and not (rough and screened is source):
+        found = found.settled([best], budget, progress)
+    if screened is source:
+        return found
+    passes = 1 if found.interrupted else budget.max_iter
+    watched = replace(budget, max_iter=passes, progress=_numbered(progress, restarts))
+    task = _Task(engine, source, watched, _branch(streams, best))
+    final = task.on_all_rows(runs[best].model, found.runs[best].ascent.stats)
+    interrupted = found.interrupted or final.interrupted
+    return replace(found, final=final, interrupted=interrupted)
 
 
 @dataclass(frozen=True)

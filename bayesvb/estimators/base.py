@@ -55,7 +55,7 @@ class AbstractEstimator(AbstractPublicModel):
         combine: str | None = None,
         draws: int = 1000,
         seed: int | None = None,
-        tol: float = 1e-6,
+        tol: float = 1e-3,
         max_iter: int = 2000,
         covariance: str = "linear-response",
         n_jobs: int | None = None,
@@ -80,8 +80,9 @@ class AbstractEstimator(AbstractPublicModel):
         seed : int, optional
             Same seed, same bits. A fresh one is drawn, and kept in the fit, if left out.
         tol : float
-            Stop when the bound gains less than this per row and sweep, twice in a row; at ten
-            times this in restarts to which stacking gives no weight.
+            Stop when all further sweeps together would raise the bound by less than this, in
+            nats, extrapolated from the last ones; for any number of rows. Restarts that are not
+            kept stop at a hundred times this.
         max_iter : int
             Passes over the rows of one ascent.
         covariance : {"linear-response", "mean-field"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -13,8 +13,9 @@ from bayesvb.data.sources import AbstractSource
 from bayesvb.engines import DEFAULT_METHOD, ENGINES
 from bayesvb.engines.base import AbstractEngine, Budget, EngineResult, ProgressCallback
 from bayesvb.engines.folds import held_out_density
-from bayesvb.engines.linear_response import sampled_response, withheld
+from bayesvb.engines.linear_response import LinearResponse, linear_response, withheld
 from bayesvb.engines.restarts import Restart, RestartSearch, warn_if_unfinished
+from bayesvb.engines.settled_response import joined, settled_response, warn_if_uphill
 from bayesvb.engines.traces import restart_table, traces
 from bayesvb.estimators.fit import Fit
 from bayesvb.estimators.near_restarts import apart
@@ -76,8 +77,8 @@ class FitRequest:
 
     @property
     def rough(self) -> bool:
-        """Whether only some of the restarts will count, and need to converge."""
-        return self.combine == "stack"
+        """Whether it is not the best restart alone that counts, and needs to converge."""
+        return self.combine != "best"
 
 
 def fitted(
@@ -98,18 +99,20 @@ def fitted(
         found = found.settled(weights, request.budget, request.progress)
     numbers = sorted(weights, key=lambda number: -weights[number])
     members: list[Member] = []
-    ascents: list[EngineResult[Any]] = []
+    labelled: list[_Labelled] = []
     for number in numbers:
-        labelled = _labelled(model, found, number, source, request.budget, members)
-        ascents.append(labelled.ascent)
-        one = _one(model, found, labelled, request, streams.draws())
+        run = _labelled(model, found, number, source, request.budget, members)
+        if not found.interrupted:
+            run = _responding(model, run, source, request, streams, members)
+            found = found.advanced(number, run.ascent)
+        labelled.append(run)
+        one = _one(model, found, run, request, streams.draws())
         members.append(Member(number + 1, weights[number], one))
+    ascents = [run.ascent for run in labelled]
     warn_if_unfinished(ascents, request.budget.max_iter, interrupted=found.interrupted)
-    table = members[0].fit.restarts.assign(**columns)
-    finished = [
-        replace(member, fit=_responding(member.fit, source, request, streams, table))
-        for member in members
-    ]
+    warn_if_uphill([run.uphill for run in labelled if run.ascent.converged])
+    table = members[-1].fit.restarts.assign(**columns)
+    finished = [replace(member, fit=_finished(member.fit, table)) for member in members]
     if len(finished) == 1:
         return cast("Fit", finished[0].fit)
     fit = stacked(finished)
@@ -166,13 +169,29 @@ def _held_out(
 
 @dataclass(frozen=True)
 class _Labelled:
-    """One run with its components in the order of their labels."""
+    """One run with its components in the order of their labels, and its linear response."""
 
     number: int
     ascent: EngineResult[Any]
     core: AbstractVariationalModel[Any, Any]
     stats: Any
     order: tuple[int, ...]
+    response: LinearResponse = field(default_factory=lambda: withheld(INTERRUPTED))
+    uphill: bool = False
+
+    def climbed(
+        self, model: AbstractPublicModel, further: EngineResult[Any], others: list[Member]
+    ) -> _Labelled:
+        """The run after it went on, its components in the order of their labels again."""
+        core, stats, again = (
+            model.aligned(others[0].fit, self.core, further.stats)
+            if others
+            else model.ordered(self.core, further.stats)
+        )
+        order = tuple(self.order[k] for k in again)
+        return replace(
+            self, ascent=joined(self.ascent, further), core=core, stats=stats, order=order
+        )
 
 
 def _labelled(
@@ -207,14 +226,12 @@ def _one(
     rng: np.random.Generator,
 ) -> Fit:
     """The fit of one run, by its own posterior."""
-    why = INTERRUPTED if found.interrupted else "linear response was not asked for"
     draws, own = run.ascent.draws, None
     if draws is None:
         q = run.core.update(run.stats)
         draws = run.core.draws(q, request.n_draws, rng)
         log_q = run.core.log_posterior(q, draws)
     else:
-        why = f"the draws are those of the engine, {request.engine.title}"
         log_q = own = _engine_log_q(model, run)
     weight = model.source.total_weight
     return Fit(
@@ -226,7 +243,7 @@ def _one(
         log_q=log_q,
         covariance="mean-field" if own is None else "engine",
         q_draws=draws,
-        response=withheld(why),
+        response=run.response,
         restarts=restart_table(found, model.log_jacobian, best=run.number),
         traces=traces(found, model.log_jacobian, weight, best=run.number, final=run.ascent),
         converged=run.ascent.converged and not found.interrupted,
@@ -247,29 +264,40 @@ def _engine_log_q(model: AbstractPublicModel, run: _Labelled) -> Float[np.ndarra
 
 
 def _responding(
-    fit: AbstractFit,
+    model: AbstractPublicModel,
+    run: _Labelled,
     source: AbstractSource,
     request: FitRequest,
     streams: Streams,
-    table: pd.DataFrame,
-) -> AbstractFit:
-    """The fit with its linear response, unless the user does not want to wait for it."""
-    fit = replace(fit, restarts=table.assign(best=fit.restarts["best"]))
-    wanted = request.covariance != "mean-field" and fit.engine_log_q is None
-    if not wanted or fit.response.failure == INTERRUPTED:
-        return fit
-    began = time.perf_counter()
+    others: list[Member],
+) -> _Labelled:
+    """The run with its linear response, unless the user does not want to wait for it.
+
+    It is higher up if there was none where it ended.
+    """
+    if run.ascent.draws is not None:
+        why = f"the draws are those of the engine, {request.engine.title}"
+        return replace(run, response=withheld(why))
+    if request.covariance == "mean-field":
+        return replace(run, response=withheld("linear response was not asked for"))
+    place = streams.branch("restart", run.number + 1, "response")
+    rows = streams.response_rows()
     try:
-        response = sampled_response(
-            fit.core,
-            source,
-            fit.stats,
-            streams.response_rows(),
-            request.engine,
-            streams.branch("restart", fit.best_restart, "response"),
+        found = settled_response(
+            run.core, source, run.stats, rows, request.engine, place, request.budget
         )
+        run = replace(run, response=found.response, uphill=found.uphill)
+        if found.further is None:
+            return run
+        before, run = run.order, run.climbed(model, found.further, others)
+        if run.order != before and not found.uphill:
+            run = replace(run, response=linear_response(run.core, source, run.stats))
     except KeyboardInterrupt:
-        response = withheld(INTERRUPTED)
-    seconds = fit.seconds + time.perf_counter() - began
-    fit = replace(fit, response=response, seconds=seconds)
-    return of_one_restart(fit, response.label)
+        return replace(run, response=withheld(INTERRUPTED))
+    return run
+
+
+def _finished(fit: AbstractFit, table: pd.DataFrame) -> AbstractFit:
+    """The fit with the table of all restarts, and draws that have its linear response."""
+    fit = replace(fit, restarts=table.assign(best=fit.restarts["best"]))
+    return fit if fit.engine_log_q is not None else of_one_restart(fit, fit.response.label)

@@ -129,8 +129,8 @@ class BayesianPCA(AbstractGenerative):
     reference = "Agarwal, Bishop (2003), Improved Variational Approximation for Bayesian PCA."
     own_kinds = ROW_KINDS
     corrected = (
-        "Intervals of centre and noise have the scores integrated out; those of loadings take the "
-        "scores as given: much narrower."
+        "Intervals of centre, noise and loadings of effective components have the scores "
+        "integrated out."
     )
     order_rule = (
         "Components are sorted by the norm of their loadings, the largest of which is positive."

@@ -15,7 +15,7 @@ from bayesvb.argument_checks import check_count, check_positive
 from bayesvb.data.blocks import Block
 from bayesvb.data.sources import AbstractSource
 from bayesvb.engines.base import AbstractEngine, Budget, EngineResult
-from bayesvb.engines.linear_response import sampled_response
+from bayesvb.engines.settled_response import joined, settled_response, warn_if_uphill
 from bayesvb.errors import DataError
 from bayesvb.estimators.rebuilding import rebuilt
 from bayesvb.models.mixture import Mixture
@@ -54,7 +54,7 @@ class _Climb:
     streams: EngineStreams
 
 
-def prune(fit: Fit, *, tol: float = 1e-6, max_iter: int = 2000, n_jobs: int | None = None) -> Fit:
+def prune(fit: Fit, *, tol: float = 1e-3, max_iter: int = 2000, n_jobs: int | None = None) -> Fit:
     """The fit without the components that it does not need, by the lower bound.
 
     One component is taken out at a time, the smallest first, and the others ascend again from
@@ -160,13 +160,18 @@ def _bound_gap(core: Any, source: AbstractSource, stats: Any) -> float:
 
 def _fitted(fit: Fit, state: _State, source: AbstractSource, began: float) -> Fit:
     """The fit of the model that is left, with the covariance of the first one."""
-    q, ascent = state.core.update(state.stats), state.ascent
     rng = Streams(fit.seed).rng("pruning")
-    draws = state.core.draws(q, count(fit.q_draws), rng)
     response = fit.response
     if response.failure is None or response.n_iter:  # it was tried, and may go better or worse now
         place = Streams(fit.seed).branch("pruning", "response")
-        response = sampled_response(state.core, source, state.stats, rng, fit.engine, place)
+        found = settled_response(state.core, source, state.stats, rng, fit.engine, place)
+        warn_if_uphill([found.uphill])
+        response = found.response
+        if found.further is not None:
+            ascent = joined(state.ascent, found.further)
+            state = replace(state, stats=ascent.stats, ascent=ascent)
+    q, ascent = state.core.update(state.stats), state.ascent
+    draws = state.core.draws(q, count(fit.q_draws), rng)
     seconds = time.perf_counter() - began
     restarts = _with_row(fit, state, seconds)
     trace = ascent.trace - state.model.log_jacobian * source.total_weight

@@ -54,7 +54,8 @@ def anew(
         stats = rest.map_reduce(
             lambda block: core.partition_stats(block, start.responsibilities(block))
         )
-        each.append(cavi(core, rest, core.first_stats(stats), tol=TOLERANCE, max_iter=PASSES).stats)
+        tol = TOLERANCE * rest.total_weight
+        each.append(cavi(core, rest, core.first_stats(stats), tol=tol, max_iter=PASSES).stats)
     return each
 
 

@@ -18,11 +18,12 @@ import bayesvb as bvb
 from bayesvb.data.blocks import BLOCK_ROWS, Block
 from bayesvb.data.sources import AbstractSource, InMemorySource, RemainingRows
 from bayesvb.data.statistics import SufficientStats
-from bayesvb.engines import linear_response, restarts
+from bayesvb.engines import restarts
+from bayesvb.engines import settled_response as settled_module
 from bayesvb.engines.cavi import Cavi, cavi
 from bayesvb.engines.folds import FOLDS, assigned, folds, held_out_density
-from bayesvb.engines.linear_response import sampled_response
 from bayesvb.engines.restarts import Budget, search
+from bayesvb.engines.settled_response import settled_response
 from bayesvb.streams import Streams
 
 N_ROWS = 200
@@ -374,7 +375,7 @@ def test_restarts_screening_and_intervals_have_the_same_bits_over_any_kind_of_so
     density, monkeypatch
 ):
     monkeypatch.setattr(restarts, "SCREEN_ROWS", 100)
-    monkeypatch.setattr(linear_response, "SCREEN_ROWS", 100)
+    monkeypatch.setattr(settled_module, "SCREEN_ROWS", 100)
     core, *sources = density
     found = [
         search(core, source, Cavi(), restarts=3, budget=Budget(), streams=Streams(4, 3))
@@ -383,14 +384,14 @@ def test_restarts_screening_and_intervals_have_the_same_bits_over_any_kind_of_so
     assert [run.n_rows for run in found[1].runs] == 3 * [50]
     assert_array_equal(found[0].final.stats.to_vector(), found[1].final.stats.to_vector())
     one, other = (
-        sampled_response(
+        settled_response(
             core,
             source,
             search.final.stats,
             np.random.default_rng(1),
             Cavi(),
             Streams(1).branch("response"),
-        )
+        ).response
         for source, search in zip(sources, found, strict=True)
     )
     assert one.failure is None

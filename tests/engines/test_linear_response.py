@@ -11,7 +11,8 @@ import scipy.stats
 from numpy.testing import assert_allclose
 
 import bayesvb as bvb
-from bayesvb.engines.linear_response import sampled_response, withheld
+from bayesvb.engines.linear_response import withheld
+from bayesvb.engines.settled_response import settled_response
 from bayesvb.errors import DataError
 from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.evaluation.information_criteria import loo
@@ -232,9 +233,10 @@ def test_a_sample_of_the_rows_has_the_response_of_all(monkeypatch, weighted):
     weights = "w" if weighted else None
     model = bvb.DensityRegression("y ~ x", rows, weights=weights, n_components=2)
     fit = model.fit(seed=1, restarts=1)
-    monkeypatch.setattr("bayesvb.engines.linear_response.SCREEN_ROWS", 6000)
+    monkeypatch.setattr("bayesvb.engines.settled_response.SCREEN_ROWS", 6000)
     streams, draw = Streams(1).branch("response"), np.random.default_rng(1)
-    sampled = sampled_response(fit.core, fit.model.source, fit.stats, draw, fit.engine, streams)
+    settled = settled_response(fit.core, fit.model.source, fit.stats, draw, fit.engine, streams)
+    sampled = settled.response
     other = replace(fit, response=sampled).with_covariance("mean-field")
     ratio = other.summary(covariance="linear-response")["sd"] / fit.summary()["sd"]
     # 3000 rows: a component's information is known to some per cent.

@@ -10,7 +10,7 @@ import bayesvb as bvb
 from bayesvb.data.sources import InMemorySource
 from bayesvb.engines import restarts as engine
 from bayesvb.engines.base import Budget
-from bayesvb.engines.cavi import ROUNDING, Cavi
+from bayesvb.engines.cavi import ROUNDING, Cavi, cavi
 from bayesvb.engines.partitions import STARTS
 from bayesvb.engines.restarts import search
 from bayesvb.errors import ConvergenceWarning
@@ -110,9 +110,37 @@ def test_the_bound_is_that_of_the_state_that_is_kept(regimes_fit):
 
 
 def test_more_restarts_leave_the_first_ones_as_they_are(regimes):
-    few, many = (searched(model(regimes), n) for n in (2, 3))
+    few, many = (searched(model(regimes), n, rough=True) for n in (2, 3))
     for mine, other in zip(few.runs, many.runs, strict=False):
         assert_array_equal(mine.ascent.trace, other.ascent.trace)
+
+
+def test_the_best_run_alone_meets_the_tolerance_and_stays_the_best(regimes):
+    fitted = model(regimes, n_components=4)
+    rough, found = (searched(fitted, 4, rough=one) for one in (True, False))
+    assert found.best == rough.best
+    for number, (mine, other) in enumerate(zip(found.runs, rough.runs, strict=True)):
+        length = len(other.ascent.trace)
+        assert_array_equal(mine.ascent.trace[:length], other.ascent.trace)
+        assert (mine.ascent.n_iter > other.ascent.n_iter) == (number == found.best)
+    assert found.final.converged and found.final is found.runs[found.best].ascent
+    rest = cavi(fitted.core, fitted.source, found.final.stats, tol=1e-9, max_iter=5000)
+    assert rest.bound - found.final.bound < 0.01
+
+
+def test_an_engine_that_does_not_climb_runs_once(regimes):
+    calls = []
+
+    class Wanders(Cavi):
+        maximises_bound = False
+
+        def run(self, model, source, start, budget, streams):
+            calls.append(budget.tol)
+            return super().run(model, source, start, budget, streams)
+
+    fitted, streams = model(regimes), Streams(1, 2)
+    search(fitted.core, fitted.source, Wanders(), restarts=2, budget=Budget(), streams=streams)
+    assert calls == [Budget().tol] * 2
 
 
 # -- more rows than restarts go over -------------------------------------------------------------
@@ -165,7 +193,8 @@ def test_bounds_on_a_sample_are_in_the_units_of_the_data(regimes, small_screen):
 
 def test_only_the_runs_that_count_go_on_until_they_converge(regimes):
     fitted = model(regimes, n_components=3)
-    rough, whole = (searched(fitted, 4, rough=one) for one in (True, False))
+    rough = searched(fitted, 4, rough=True)
+    whole = searched(fitted, 4, rough=True, tol=Budget().tol / engine.ROUGH)
     seen = []
     found = rough.settled([2, 0], Budget(), lambda *state: seen.append(state))
     for number in (2, 0):

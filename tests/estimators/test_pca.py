@@ -163,6 +163,7 @@ def test_missing_values_enter_no_density(gapped_fit, gapped):
     assert gapped_fit.log_density(one).item() != gapped_fit.log_density(other).item()
 
 
+@pytest.mark.filterwarnings("ignore:Pareto k of")
 def test_the_arviz_object_has_gaps_where_the_data_have(gapped_fit, gapped):
     idata = gapped_fit.idata
     used = gapped[gapped.notna().any(axis=1)]

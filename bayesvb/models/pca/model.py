@@ -15,7 +15,7 @@ from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import LocalStep, SufficientStats
 from bayesvb.factors.gamma import gamma_kl, gamma_log_density
 from bayesvb.factors.loadings import Loadings
-from bayesvb.models.pca.covariance import CentreAndNoise
+from bayesvb.models.pca.covariance import MOST_LOADINGS, LoadingsAndNoise
 from bayesvb.models.pca.prior import PcaPrior
 from bayesvb.models.pca.scores import LatentPosterior, marginal_log_lik
 from bayesvb.models.pca.starts import PrincipalAxes
@@ -193,15 +193,24 @@ class PrincipalComponents(AbstractVariationalModel[PcaPosterior, PcaStats]):
         """The next statistics: every update is exact."""
         return self.global_step(posterior, stats)
 
-    def response_coordinates(self, posterior: PcaPosterior) -> CentreAndNoise:
-        """Centre and noise, which know of the scores only if these are integrated out."""
-        return CentreAndNoise(posterior.loadings)
+    def response_coordinates(self, posterior: PcaPosterior) -> LoadingsAndNoise:
+        """Centre, noise and loadings of the first components, as far as they are effective.
+
+        They know of the scores only if these are integrated out.
+        """
+        idle = np.flatnonzero(posterior.effective <= 1.0)
+        n_effective = int(idle[0]) if len(idle) else self.n_scores
+        n_moved = min(n_effective, MOST_LOADINGS // len(self.log_jacobian))
+        return LoadingsAndNoise(posterior.loadings, n_moved)
 
     def known_response(
         self, posterior: PcaPosterior, source: AbstractSource
     ) -> Float[np.ndarray, "coordinates coordinates"]:
-        """Covariance of centre and noise with the scores integrated out."""
-        return self.response_coordinates(posterior).covariance(source, self.prior.centre_precision)
+        """Covariance of these with the scores integrated out."""
+        coordinates = self.response_coordinates(posterior)
+        return coordinates.covariance(
+            source, self.prior.centre_precision, posterior.expected_relevance
+        )
 
     def permuted(
         self, order: Sequence[int], sign: Float[np.ndarray, " components"], stats: PcaStats

@@ -1,0 +1,171 @@
+"""Linear response of a fit that goes on climbing where it turns out to be at no maximum."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.data.sources import AbstractSource, InMemorySource
+from bayesvb.engines.base import AbstractEngine, Budget, EngineResult, one_pass
+from bayesvb.engines.linear_response import (
+    LinearResponse,
+    Model,
+    response_or_direction,
+    withheld,
+)
+from bayesvb.engines.restarts import SCREEN_ROWS
+from bayesvb.errors import ConvergenceWarning
+from bayesvb.streams import EngineStreams
+
+ATTEMPTS = 6
+"""Times that linear response is tried."""
+
+STRICTER = 0.1
+"""Share of the tolerance that is left each time that an ascent goes on."""
+
+DOUBLINGS = 12
+"""Longest step from a saddle point, in powers of two of a standard deviation."""
+
+
+@dataclass(frozen=True)
+class SettledResponse:
+    """Linear response, and where it is that of.
+
+    Attributes
+    ----------
+    response : LinearResponse
+    further : EngineResult, optional
+        What the fit climbed in addition, over all rows; None if it stayed where it was.
+    uphill : bool
+        Whether there is no response because the bound still rises.
+    """
+
+    response: LinearResponse
+    further: EngineResult[Any] | None = None
+    uphill: bool = False
+
+
+def settled_response(
+    model: Model,
+    source: AbstractSource,
+    stats: Any,
+    rng: np.random.Generator,
+    engine: AbstractEngine,
+    streams: EngineStreams,
+    budget: Budget | None = None,
+) -> SettledResponse:
+    """Linear response at a maximum of the bound, if need be one that lies further up.
+
+    Where the bound bends upwards the fit steps along the direction in which it does so most, goes
+    on from there to a stricter tolerance, and linear response is tried again, ``ATTEMPTS`` times
+    in all. There is none where the engine does not end at a maximum of the bound.
+
+    Where there are many rows a sample stands for them by its weights. The fit settles on it
+    first, by the same rule, as the curvature of the bound and the posterior must belong to the
+    same rows. The covariance is in units of the posterior, so that what the sample leaves out is
+    of the order of the inverse root of its size.
+
+    Parameters
+    ----------
+    model : AbstractVariationalModel
+    source : AbstractSource
+    stats : SufficientStats
+        State of a converged fit.
+    rng : numpy.random.Generator
+        Chooses the sample.
+    engine : AbstractEngine
+        What climbs.
+    streams : EngineStreams
+    budget : Budget, optional
+        Of each further ascent.
+    """
+    if not engine.maximises_bound:
+        return SettledResponse(withheld(f"{engine.title} does not end at a maximum of the bound"))
+    climb = _Climb(model, engine, streams, replace(budget or Budget(), progress=None))
+    if model.coordinates(model.update(stats)) is None or source.n_rows <= SCREEN_ROWS:
+        return climb.settled(source, stats)
+    sample = source.sample(SCREEN_ROWS // 2, rng)
+    weight = np.ones(sample.n_rows) if sample.weight is None else sample.weight
+    weight = weight * (source.total_weight / weight.sum())
+    rows = InMemorySource.of(replace(sample, weight=weight), workers=source.workers)
+    there = climb.on(rows, stats, stricter=0).stats
+    return replace(climb.settled(rows, there), further=None)
+
+
+@dataclass(frozen=True)
+class _Climb:
+    """What climbs, and what it may use up each time."""
+
+    model: Model
+    engine: AbstractEngine
+    streams: EngineStreams
+    budget: Budget
+
+    def on(self, source: AbstractSource, stats: Any, *, stricter: int) -> EngineResult[Any]:
+        """The ascent from here, at a tolerance made stricter so many times."""
+        budget = replace(self.budget, tol=self.budget.tol * STRICTER**stricter)
+        return self.engine.run(self.model, source, stats, budget, self.streams)
+
+    def settled(self, source: AbstractSource, stats: Any) -> SettledResponse:
+        """Linear response of the rows, after as many further ascents as it needs."""
+        further: EngineResult[Any] | None = None
+        passes = 0
+        for attempt in range(1, ATTEMPTS + 1):
+            response, uphill = response_or_direction(self.model, source, stats)
+            passes += response.n_iter
+            response = replace(response, n_iter=passes)
+            if uphill is None or attempt == ATTEMPTS:
+                return SettledResponse(response, further, uphill is not None)
+            start = stepped(self.model, source, stats, uphill)
+            found = self.on(source, start, stricter=attempt)
+            stats, further = found.stats, found if further is None else joined(further, found)
+        raise AssertionError("unreachable")
+
+
+def joined(before: EngineResult[Any], after: EngineResult[Any]) -> EngineResult[Any]:
+    """Two ascents, the second from where the first ended or from higher up, as one."""
+    known = after.trace[0] <= before.trace[-1]
+    trace = np.concatenate([before.trace, after.trace[1:] if known else after.trace])
+    return replace(after, trace=trace, n_iter=before.n_iter + after.n_iter)
+
+
+def stepped(
+    model: Model, source: AbstractSource, stats: Any, direction: Float[np.ndarray, " entries"]
+) -> Any:
+    """Statistics with the largest bound along a direction: steps double while the bound rises."""
+    centre = stats.to_vector()
+    best, highest = stats, _bound(model, source, stats)
+    for sign in (1.0, -1.0):
+        size = 1.0
+        for _ in range(DOUBLINGS):
+            ahead = stats.with_vector(centre + sign * size * direction)
+            bound = _bound(model, source, ahead)
+            if not bound > highest:
+                break
+            best, highest, size = ahead, bound, 2.0 * size
+    return best
+
+
+def warn_if_uphill(uphill: Sequence[bool]) -> None:
+    """Warn of runs without linear response because the bound still rises."""
+    if any(uphill):
+        warnings.warn(
+            "linear response found no maximum of the bound, so that intervals are those of the "
+            "variational posterior, which are too narrow; fit with fewer components, another "
+            "seed, or a smaller tol and a larger max_iter",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+
+
+def _bound(model: Model, source: AbstractSource, stats: Any) -> float:
+    """Bound of these statistics; lower than any outside the domain."""
+    try:
+        return one_pass(model, source, stats).bound
+    except np.linalg.LinAlgError:
+        return -np.inf

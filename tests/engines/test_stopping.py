@@ -1,0 +1,65 @@
+"""What an ascent would still gain, told from gains that are geometric, irregular or nothing."""
+
+import numpy as np
+import pytest
+
+from bayesvb.engines.stopping import CYCLES, RemainingGain, sweeps_to_go
+
+
+def recorded(gains, to_go):
+    """What is left after cycles with these gains, each of one plain sweep."""
+    remaining = RemainingGain()
+    for gain, length in zip(gains, np.broadcast_to(to_go, len(gains)), strict=True):
+        remaining.record(sweep=gain, cycle=gain, to_go=length)
+    return remaining.nats(bound=0.0)
+
+
+@pytest.mark.parametrize("rate", [0.3, 0.9, 0.99])
+@pytest.mark.parametrize("first", [1e-6, 1.0, 1e3])
+def test_a_geometric_series_is_not_underestimated(rate, first):
+    """Ways shorten by the rate, gains by its square; at most the last sums are ahead of it."""
+    gains = first * rate ** (2.0 * np.arange(12))
+    left = gains[-1] * rate**2 / (1.0 - rate**2)
+    found = recorded(gains, 1.0 / (1.0 - rate))
+    assert left <= found < left * (1.0 + 1.0 / rate ** (2.0 * CYCLES)) * CYCLES / rate**2
+
+
+def test_one_slow_cycle_among_many_is_remembered():
+    gains = 0.5 ** np.arange(14)
+    slow = np.where(np.arange(14) == 5, 100.0, 2.0)
+    assert recorded(gains, slow) == pytest.approx(50.0 * gains[-2])
+    assert recorded(gains, 2.0) < 3.0 * gains[-2]
+
+
+def test_gains_that_grow_are_no_end():
+    assert recorded(1e-9 * 1.2 ** np.arange(12), 3.0) == np.inf
+
+
+@pytest.mark.parametrize("n_cycles", range(2 * CYCLES))
+def test_too_few_cycles_tell_nothing(n_cycles):
+    assert recorded(0.1 ** np.arange(n_cycles), 1.1) == np.inf
+
+
+def test_two_cycles_without_a_gain_are_the_end():
+    assert recorded([3.0, 0.0, 0.0], 50.0) == 0.0
+    assert recorded([3.0, 0.0, -1.0], 50.0) == 0.0
+    assert recorded([3.0, 0.0, 1e-12], 50.0) == np.inf
+    remaining = RemainingGain()
+    for gain in (3.0, 0.0, 1e-12):
+        remaining.record(sweep=gain, cycle=gain, to_go=50.0)
+    assert remaining.nats(bound=-1e4) == 0.0
+
+
+def test_a_cycle_that_gained_by_its_extrapolation_is_not_the_end():
+    remaining = RemainingGain()
+    for _ in range(3):
+        remaining.record(sweep=0.0, cycle=1.0, to_go=2.0)
+    assert remaining.nats(bound=0.0) == np.inf
+
+
+def test_sweeps_to_go_of_no_change_and_of_a_straight_way(rng):
+    start, change = rng.normal(size=(2, 4))
+    assert sweeps_to_go(start, start, start) == 0.0
+    assert sweeps_to_go(np.zeros(4), np.ones(4), 2.0 * np.ones(4)) == np.inf
+    ahead = [start + (1.0 - 0.8**n) * change for n in (0, 1, 2)]
+    assert sweeps_to_go(*ahead) == pytest.approx(5.0)
