@@ -31,8 +31,11 @@ from bayesvb.errors import ConvergenceWarning
 from bayesvb.streams import EngineStreams, Streams
 from bayesvb.variational.model import AbstractVariationalModel
 
-ROUGH = 100.0
+ROUGH = 10.0
 """Multiple of ``tol`` at which runs stop first, as only some of them will count."""
+
+ROUGH_PER_ROW = 1e-5
+"""The same per row, if that is more: optima of more rows are further apart."""
 
 SCREEN_ROWS = 20_000
 """With more rows than this, starts are compared on a sample and only the best sees all rows."""
@@ -166,10 +169,10 @@ def search(
     Starts take turns: k-means++ on response and covariates, slices of least-squares residuals,
     rows at random; and so do priors, if the model has alternatives. A model that brings its own
     starts is run from these, once each. The largest score wins: the bound, plus the model's
-    ``bound_gap``. Where the engine climbs the bound, runs stop at ``ROUGH`` times the tolerance at
-    first, and the winner goes on until it meets the tolerance itself. Ctrl-C ends the search; what
-    was reached so far is kept. It goes through before the first run has a bound, when there is
-    nothing to keep.
+    ``bound_gap``. Where the engine climbs the bound, runs stop early, at ``ROUGH`` times the
+    tolerance or ``ROUGH_PER_ROW``, and the winner goes on until it meets the tolerance itself.
+    Ctrl-C ends the search; what was reached so far is kept. It goes through before the first run
+    has a bound, when there is nothing to keep.
 
     Parameters
     ----------
@@ -191,7 +194,8 @@ def search(
         sample = source.sample(SCREEN_ROWS // 2, streams.screening())
         screened = InMemorySource.of(sample, workers=source.workers)
     coarse = rough or engine.maximises_bound
-    first = replace(budget, tol=ROUGH * budget.tol) if coarse else budget
+    tol = max(ROUGH * budget.tol, ROUGH_PER_ROW * screened.total_weight)
+    first = replace(budget, tol=tol) if coarse else budget
     runs: list[Restart] = []
     initialisations = _initialisations(model, restarts)
     try:

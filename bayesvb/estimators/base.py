@@ -82,7 +82,7 @@ class AbstractEstimator(AbstractPublicModel):
         tol : float
             Stop when all further sweeps together would raise the bound by less than this, in
             nats, extrapolated from the last ones; for any number of rows. Restarts that are not
-            kept stop at a hundred times this.
+            kept stop at ten times this, or at 1e-5 nats per row if that is more.
         max_iter : int
             Passes over the rows of one ascent.
         covariance : {"linear-response", "mean-field"}
