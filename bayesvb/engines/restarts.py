@@ -194,8 +194,7 @@ def search(
         sample = source.sample(SCREEN_ROWS // 2, streams.screening())
         screened = InMemorySource.of(sample, workers=source.workers)
     coarse = rough or engine.maximises_bound
-    tol = max(ROUGH * budget.tol, ROUGH_PER_ROW * screened.total_weight)
-    first = replace(budget, tol=tol) if coarse else budget
+    first = replace(budget, tol=_rough(budget.tol, screened)) if coarse else budget
     runs: list[Restart] = []
     initialisations = _initialisations(model, restarts)
     try:
@@ -211,18 +210,33 @@ def search(
             raise
     interrupted = len(runs) < len(initialisations) or runs[-1].ascent.interrupted
     best = int(np.argmax([run.score for run in runs]))
-    final = runs[best].ascent
-    found = RestartSearch(tuple(runs), best, final, screened, engine, streams, interrupted)
+    found = RestartSearch(
+        tuple(runs), best, runs[best].ascent, screened, engine, streams, interrupted
+    )
     if coarse and not (rough and screened is source):
         found = found.settled([best], budget, progress)
-    if screened is source:
-        return found
+    return found if screened is source else _on_all_rows(found, source, budget, progress, restarts)
+
+
+def _rough(tol: float, source: AbstractSource) -> float:
+    """Tolerance by which runs can be ranked."""
+    return max(ROUGH * tol, ROUGH_PER_ROW * source.total_weight)
+
+
+def _on_all_rows(
+    found: RestartSearch,
+    source: AbstractSource,
+    budget: Budget,
+    progress: ProgressCallback | None,
+    number: int,
+) -> RestartSearch:
+    """The search over a sample after its best run went on over all rows."""
+    run = found.runs[found.best]
     passes = 1 if found.interrupted else budget.max_iter
-    watched = replace(budget, max_iter=passes, progress=_numbered(progress, restarts))
-    task = _Task(engine, source, watched, _branch(streams, best))
-    final = task.on_all_rows(runs[best].model, found.runs[best].ascent.stats)
-    interrupted = found.interrupted or final.interrupted
-    return replace(found, final=final, interrupted=interrupted)
+    watched = replace(budget, max_iter=passes, progress=_numbered(progress, number))
+    task = _Task(found.engine, source, watched, _branch(found.streams, found.best))
+    final = task.on_all_rows(run.model, run.ascent.stats)
+    return replace(found, final=final, interrupted=found.interrupted or final.interrupted)
 
 
 @dataclass(frozen=True)
