@@ -52,7 +52,7 @@ def component_table(model: AbstractEstimator, fit: AbstractFit, prob: float) -> 
     import pandas as pd
 
     low, high = tails(prob)
-    named = model.named_draws(fit)
+    named = fit.named
     members = model.source.map_reduce(
         lambda block: Membership.of(fit.core.responsibilities(fit.q, block))
     )

@@ -13,7 +13,7 @@ from scipy.special import logsumexp
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.statistics import BoundGap, LocalStep, SufficientStats
-from bayesvb.distributions.base import AbstractComponentMixture
+from bayesvb.distributions.base import AbstractComponentMixture, joint_log_density
 from bayesvb.experts.base import AbstractExperts
 from bayesvb.gates.base import AbstractGate
 from bayesvb.numerics.special import log_sum_exp
@@ -165,18 +165,20 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
         weights = self.mean_weights(posterior, block)
         return self.experts.log_predictive(posterior.experts, weights, block)
 
-    def predictive_cdf(
+    def row_predictions(
         self, posterior: MixturePosterior, block: Block
-    ) -> Float[np.ndarray, "responses rows"] | None:
-        """Distribution function of each response at what was observed; None without responses."""
+    ) -> Float[np.ndarray, "values rows"]:
+        """Log density of all responses of each row, then the distribution function of each."""
         if not len(block.response):
-            return None
+            return self.log_predictive(posterior, block)[None]
         weights = self.mean_weights(posterior, block)
-        each = (
-            self.experts.predictive(posterior.experts, weights, block, i).cdf(observed)
-            for i, observed in enumerate(block.response)
-        )
-        return np.stack(list(each))
+        each = [
+            self.experts.predictive(posterior.experts, weights, block, i)
+            for i in range(len(block.response))
+        ]
+        density = joint_log_density(each, block.response)
+        pairs = zip(each, block.response, strict=True)
+        return np.stack([density, *(one.cdf(observed) for one, observed in pairs)])
 
     def kl(self, posterior: MixturePosterior) -> float:
         """Sum of both divergences."""

@@ -182,11 +182,12 @@ class UnivariateGaussian(AbstractVariationalModel[FactorisedNormalGamma, SampleS
         """Log density of each value under q."""
         return self.predictive(posterior).log_density(block.response[0])
 
-    def predictive_cdf(
+    def row_predictions(
         self, posterior: FactorisedNormalGamma, block: Block
-    ) -> Float[np.ndarray, "responses rows"]:
-        """Distribution function at each value under q."""
-        return self.predictive(posterior).cdf(block.response[0])[None]
+    ) -> Float[np.ndarray, "values rows"]:
+        """Log density and distribution function of each value under q."""
+        law, value = self.predictive(posterior), block.response[0]
+        return np.stack([law.log_density(value), law.cdf(value)])
 
     def exact_predictive(self, exact: NormalGamma) -> StudentMixture:
         """Distribution of one more value under the exact posterior: one Student t, one row."""

@@ -152,10 +152,6 @@ def digamma_excess(a: float | Float[np.ndarray, "..."]) -> Float[np.ndarray, "..
     return np.asarray(np.where(a < LARGE_SHAPE, exact, series))
 
 
-POINT_ENTRIES = 1 << 15
-"""Entries of the integrand that are evaluated together: few rows at all points, many at one."""
-
-
 @lru_cache(maxsize=16)
 def normal_points(n_dims: int, n_points: int = 256) -> Float[np.ndarray, "points dims"]:
     """Low-discrepancy points of the standard normal in ``n_dims`` dimensions, always the same."""
@@ -163,6 +159,10 @@ def normal_points(n_dims: int, n_points: int = 256) -> Float[np.ndarray, "points
 
     uniform = qmc.Sobol(n_dims, seed=np.random.default_rng(0)).random(n_points)
     return np.asarray(ndtri(np.clip(uniform, 1e-12, 1.0 - 1e-12)))
+
+
+QUADRATURE_ENTRIES = 1 << 15
+"""Exponentials (experts x points x rows) that are in cache together."""
 
 
 def expected_softmax(
@@ -178,12 +178,15 @@ def expected_softmax(
     if len(mean) == 2:
         first = expected_expit(mean[0] - mean[1], variance[0] + variance[1])
         return np.stack([first, 1.0 - first])
-    spread = np.sqrt(variance)
+    spread = np.sqrt(variance)[:, None]
     total = np.zeros_like(mean)
     points = normal_points(len(mean))
-    together = max(POINT_ENTRIES // max(mean.size, 1), 1)
-    for start in range(0, len(points), together):
-        logits = mean + spread * points[start : start + together, :, None]
-        terms = np.exp(logits - logits.max(axis=1, keepdims=True))
-        total += (terms / terms.sum(axis=1, keepdims=True)).sum(axis=0)
+    step = max(QUADRATURE_ENTRIES // max(mean.size, 1), 1)
+    for start in range(0, len(points), step):
+        shares = points[start : start + step].T[:, :, None] * spread
+        shares += mean[:, None]
+        shares -= shares.max(axis=0)
+        np.exp(shares, out=shares)
+        shares /= shares.sum(axis=0)
+        total += shares.sum(axis=1)
     return np.asarray(total / len(points))

@@ -52,14 +52,14 @@ def posterior_of(fit: AbstractFit) -> xr.Dataset:
     """Draws in the data's units; see ``Fit.posterior``."""
     from bayesvb.storage.arviz_objects import group, to_arviz
 
-    named = fit.model.named_draws(fit)
+    named = fit.named
     tree = to_arviz({"posterior": named.values}, dims=named.dims, coords=named.coords)
     return group(tree, "posterior")
 
 
 def fixed_groups(fit: AbstractFit) -> tuple[dict[str, Any], NamedDraws]:
     """Groups whose size does not grow with rows times draws."""
-    named = fit.model.named_draws(fit)
+    named = fit.named
     statistics = {
         "lp": log_joint(fit.core, fit.model.source, fit.draws, fit.model.log_jacobian),
         "log_q": fit.log_q,

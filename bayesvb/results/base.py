@@ -341,6 +341,11 @@ class AbstractFit:
         return without_folds(self.core, self.model.source, self.stats, self.engine, streams)
 
     @cached_property
+    def named(self) -> NamedDraws:
+        """Draws in the data's units, made once."""
+        return self.model.named_draws(self)
+
+    @cached_property
     def rows_left_out(self) -> RowsLeftOut:
         """Predictions of every row without it (of a choice of very many); for one restart."""
         from bayesvb.results.leave_one_out import Fitted, every_row, leave_one_out

@@ -204,18 +204,11 @@ def every_row(n_rows: int, seed: int) -> Int[np.ndarray, " chosen"]:
     return np.sort(rng.choice(n_rows, size=CHOSEN_ROWS, replace=False))
 
 
-def predictions(core: Any, posterior: Any, block: Block) -> Float[np.ndarray, "values rows"]:
-    """Log predictive density of each row, then the distribution function of each response."""
-    density = core.log_predictive(posterior, block)[None]
-    cdf = core.predictive_cdf(posterior, block)
-    return density if cdf is None else np.concatenate([density, cdf])
-
-
 def _first_order(
     deletion: Deletion, at: Int[np.ndarray, " chosen"], groups: Int[np.ndarray, " rows"] | None
 ) -> Iterator[tuple[Any, Any, Any]]:
     """Predictions without each row, without its own part alone, and with it; a few rows a time."""
-    evaluate = partial(predictions, deletion.model)
+    model, log_predictive = deletion.model, partial(_log_predictive, deletion.model)
     whole = None if groups is None else _by_group(deletion, groups)
     for start in range(0, len(at), ROWS_AT_ONCE):
         rows = at[start : start + ROWS_AT_ONCE]
@@ -226,10 +219,15 @@ def _first_order(
         else:
             direct, change = whole[0][groups[rows]], whole[1][groups[rows]]
         yield (
-            deletion.under(direct, change, block, evaluate),
-            deletion.under(direct, direct, block, evaluate),
-            evaluate(deletion.posterior, block),
+            deletion.under(direct, change, block, model.row_predictions),
+            deletion.under(direct, direct, block, log_predictive),
+            log_predictive(deletion.posterior, block),
         )
+
+
+def _log_predictive(core: Any, posterior: Any, block: Block) -> Float[np.ndarray, "1 rows"]:
+    """Log predictive density of each row."""
+    return np.asarray(core.log_predictive(posterior, block))[None]
 
 
 def copies(block: Block) -> Float[np.ndarray, " rows"]:
@@ -268,7 +266,7 @@ def _refits(
     values: Float[np.ndarray, "values chosen"],
 ) -> Bool[np.ndarray, " chosen"]:
     """Fill in the values of doubtful rows by ascents without them, in this order."""
-    evaluate, source = partial(predictions, deletion.model), deletion.source
+    evaluate, source = deletion.model.row_predictions, deletion.source
     done, spent = np.zeros(len(at), dtype=bool), 0.0
     for place in order:
         if spent >= limit:

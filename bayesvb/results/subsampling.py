@@ -16,7 +16,7 @@ from bayesvb.evaluation.elpd import Elpd, read_elpd
 from bayesvb.evaluation.information_criteria import loo, waic
 from bayesvb.results.criteria import answers, leaves_folds_out, left_out, no_ratios
 from bayesvb.results.importance import pareto_k
-from bayesvb.results.leave_one_out import without_rows
+from bayesvb.results.leave_one_out import Fitted, RowsLeftOut, leave_one_out, without_rows
 from bayesvb.results.named_draws import count, log_lik_blocks
 from bayesvb.results.stacking import combined
 from bayesvb.streams import Streams
@@ -97,6 +97,21 @@ def criteria_at(
     return replace(alone, labels=labels), replace(wide, labels=labels)
 
 
+def loo_of_some(fit: AbstractFit, at: Int[np.ndarray, " rows"]) -> Elpd:
+    """LOO of a choice of many rows; none is refitted, as none of so many moves the fit."""
+    weights = np.array([member.weight for member in fit.parts])
+    each = [_of_some(member.fit, at) for member in fit.parts]
+    return replace(combined(weights, each), labels=fit.model.design.index[at])
+
+
+def _of_some(fit: AbstractFit, at: Int[np.ndarray, " rows"]) -> Elpd:
+    """That of one restart."""
+    if not answers(fit):
+        return loo_at(fit, at, log_likelihood(fit, at))
+    found = leave_one_out(replace(Fitted.of(fit), row_passes=0.0), at)
+    return replace(of_rows(fit, found), warning=False)
+
+
 def loo_at(
     fit: AbstractFit, at: Int[np.ndarray, " rows"], values: Float[np.ndarray, "draws rows"]
 ) -> Elpd:
@@ -105,17 +120,21 @@ def loo_at(
     labels, weights = fit.model.design.index[at], None if cases is None else cases[at]
     if not answers(fit):
         return read_elpd(loo([values], labels=labels, weights=weights))
-    found = without_rows(fit, at)
-    lost = sum_and_error(found.seen - found.log_density, weights)[0]
-    pointwise, zero = found.log_density - fit.model.log_jacobian, no_ratios(len(at), weights)
+    return of_rows(fit, without_rows(fit, at))
+
+
+def of_rows(fit: AbstractFit, found: RowsLeftOut) -> Elpd:
+    """Criterion of the rows that were left out of a fit of one restart."""
+    cases = fit.model.weights
+    weights = None if cases is None else cases[found.at]
     return Elpd(
         "loo",
-        pointwise,
-        lost,
+        found.log_density - fit.model.log_jacobian,
+        sum_and_error(found.seen - found.log_density, weights)[0],
         0,
         bool(found.doubtful.any()),
-        zero,
-        labels,
+        no_ratios(len(found.at), weights),
+        fit.model.design.index[found.at],
         weights,
         "linear-response",
         int(found.refitted.sum()),

@@ -26,7 +26,7 @@ def coefficient_table(fit: AbstractFit, prob: float = PROB) -> pd.DataFrame:
     import pandas as pd
 
     low, high = tails(prob)
-    named = fit.model.named_draws(fit)
+    named = fit.named
     tables = []
     for name, part in named.parts.items():
         flat = named.values[name].reshape(len(named.values[name]), -1)

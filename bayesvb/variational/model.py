@@ -139,14 +139,18 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
         """
         return None
 
-    def predictive_cdf(
+    def row_predictions(
         self, posterior: PosteriorT, block: Block
-    ) -> Float[np.ndarray, "responses rows"] | None:
-        """Predictive distribution function of each response at what was observed.
+    ) -> Float[np.ndarray, "values rows"]:
+        """Log predictive density of each row, then the distribution function of each response.
 
-        Posterior as for ``log_predictive``; None for a model without numeric response.
+        Distribution functions are those of numeric responses at what was observed. Posterior as
+        for ``log_predictive``, which must have a closed form.
         """
-        return None
+        density = self.log_predictive(posterior, block)
+        if density is None:
+            raise NotImplementedError(f"{type(self).__name__} has no closed predictive density")
+        return density[None]
 
     @property
     def posterior_by_row(self) -> bool:

@@ -1,7 +1,5 @@
 """Derivatives of rows and of passes, and posteriors without rows, for every gate."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -10,7 +8,6 @@ from bayesvb.data.sources import InMemorySource
 from bayesvb.engines.cavi import cavi
 from bayesvb.engines.deletion import Deletion, without_one
 from bayesvb.engines.sweep_derivative import _by_differences, full_step, sweep_derivative
-from bayesvb.results.leave_one_out import predictions
 
 DERIVED = "softmax-bouchard"
 """The gate without derivatives of its own: differences take their place."""
@@ -106,9 +103,9 @@ def both(problem, tol, rows):
         block = source.take(np.array([n]))
         direct = -deletion.of_rows(block) * min(weight_of(problem, n), 1.0)
         change = deletion.answered(direct)
-        found.append(deletion.under(direct, change, block, partial(predictions, model))[0, 0])
+        found.append(deletion.under(direct, change, block, model.row_predictions)[0, 0])
     expected = [
-        predictions(model, without(problem, stats, n), source.take(np.array([n])))[0, 0]
+        model.row_predictions(without(problem, stats, n), source.take(np.array([n])))[0, 0]
         for n in rows
     ]
     return np.array(found), np.array(expected)
@@ -121,7 +118,7 @@ def lost(problem, rows):
     deletion = Deletion.of(model, source, stats, np.random.default_rng(1))
     block = source.take(np.array(list(rows)))
     direct = -deletion.of_rows(block)
-    return deletion.under(direct, direct, block, partial(predictions, model))[0]
+    return deletion.under(direct, direct, block, model.row_predictions)[0]
 
 
 def weight_of(problem, number):
@@ -135,10 +132,10 @@ def test_one_posterior_for_each_row_is_each_posterior_for_its_row(make_problem, 
     few = problem.block.take(np.arange(5))
     centre = stats.to_vector()
     vectors = centre * (1.0 + 0.01 * np.random.default_rng(2).random((5, centre.size)))
-    together = predictions(model, model.update(stats.with_vector(vectors)), few)
+    together = model.row_predictions(model.update(stats.with_vector(vectors)), few)
     for n in range(5):
         own = model.update(stats.with_vector(vectors[n]))
-        assert_allclose(together[:, [n]], predictions(model, own, few.part(n, n + 1)), rtol=1e-9)
+        assert_allclose(together[:, [n]], model.row_predictions(own, few.part(n, n + 1)), rtol=1e-9)
 
 
 def test_statistics_of_no_data_shorten_the_answer(make_problem, gate_name):
@@ -146,7 +143,7 @@ def test_statistics_of_no_data_shorten_the_answer(make_problem, gate_name):
     stats, block = moved(problem), problem.block.take(np.arange(3))
     deletion = Deletion.of(problem.model, problem.source(), stats, np.random.default_rng(1))
     direct = -deletion.of_rows(block)
-    evaluate = partial(predictions, problem.model)
+    evaluate = problem.model.row_predictions
     far = direct - 1e9 * np.abs(direct)  # far outside the domain
     found = deletion.under(direct, far, block, evaluate)
     assert_allclose(found, deletion.under(direct, direct, block, evaluate))
