@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from bayesvb.data.case_weights import MEANINGS
 from bayesvb.engines import DEFAULT_METHOD, ENGINES
 from bayesvb.errors import DataError
 from bayesvb.estimators import COMMAND_NAMES, MODELS, AbstractEstimator
@@ -43,6 +44,11 @@ OPTIONS = (
         "--scale", is_flag=True, default=None, help="Divide each variable by its own sd (pca)."
     ),
     click.option("--weights", help="Column of case weights."),
+    click.option(
+        "--weights-are",
+        type=click.Choice(MEANINGS),
+        help="Rows counted more than once, or a survey's weights.  [default: frequency]",
+    ),
 )
 """Of every command that fits a model, in the order of its help."""
 

@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
+from bayesvb.argument_checks import check_choice
 from bayesvb.data.frames import as_frame
 from bayesvb.errors import DataError
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+MEANINGS = ("frequency", "sampling")
+"""What case weights may be: how often a row was seen, or how much of a population it stands for."""
+
+SAME_SUM = 1e-12
+"""Relative difference of two sums that is rounding."""
+
+
+class CaseWeights(NamedTuple):
+    """Weights of the rows used, and what they are."""
+
+    values: Float[np.ndarray, " rows"] | None
+    meaning: str
 
 
 def weights_and_frame(
@@ -72,6 +87,38 @@ def sum_and_error(
         return whole, math.nan
     squares = float(weights @ (values - whole / total) ** 2)
     return whole, math.sqrt(total / (total - ddof) * squares)
+
+
+def check_meaning(weights_are: str, weights: object) -> None:
+    """Raise unless weights have a known meaning, and are there if they have one of their own.
+
+    Raises
+    ------
+    DataError
+        If they do not.
+    """
+    check_choice("weights_are", weights_are, MEANINGS)
+    if weights_are == "sampling" and weights is None:
+        raise DataError(
+            "weights_are='sampling', and there are no weights",
+            hint="name their column: weights='w'",
+        )
+
+
+def scaled(
+    weights: Float[np.ndarray, " rows"] | None,
+) -> Float[np.ndarray, " rows"] | None:
+    """Sampling weights that sum to the number of rows with any; as they are if they do already.
+
+    Examples
+    --------
+    >>> scaled(np.array([10.0, 0.0, 30.0])).tolist()
+    [0.5, 0.0, 1.5]
+    """
+    if weights is None or not weights.any():
+        return weights
+    factor = np.count_nonzero(weights) / weights.sum()
+    return weights if abs(factor - 1.0) < SAME_SUM else weights * factor
 
 
 def _checked(weights: object, n_rows: int) -> Float[np.ndarray, " given"]:

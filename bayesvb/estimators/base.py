@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool
 
 from bayesvb.argument_checks import check_choice, check_count, check_positive, fresh_seed
-from bayesvb.data.case_weights import weights_and_frame
+from bayesvb.data.case_weights import CaseWeights, check_meaning, scaled, weights_and_frame
 from bayesvb.data.sources import AbstractSource
 from bayesvb.engines import DEFAULT_METHOD, ENGINES
 from bayesvb.engines.base import Budget, ProgressCallback
@@ -40,6 +40,11 @@ class AbstractEstimator(AbstractPublicModel):
         """Set the fields of the frozen record, in their order."""
         for name, value in zip(self.__dataclass_fields__, values, strict=True):
             object.__setattr__(self, name, value)
+
+    def weight_options(self) -> dict[str, object]:
+        """What case weights mean, as an argument, unless they mean what they usually do."""
+        usual = self.weights_are == "frequency"
+        return {} if usual else {"weights_are": self.weights_are}
 
     def recalling(self, complete: Bool[np.ndarray, " given"]) -> AbstractEstimator:
         """The same model, told which rows of the data it was first given it had to leave out."""
@@ -87,7 +92,8 @@ class AbstractEstimator(AbstractPublicModel):
             Passes over the rows of one ascent.
         covariance : {"linear-response", "mean-field"}
             What draws and intervals are made with. Mean-field saves some tens to hundreds of
-            passes; its intervals are too narrow.
+            passes; its intervals are too narrow. With sampling weights the covariance is robust
+            in place of linear response, where the model has it; see ``Fit.with_covariance``.
         n_jobs : int, optional
             Threads that go over the rows, all processors if left out. It changes nothing else.
         progress : callable, optional
@@ -139,16 +145,22 @@ def empty_stats(core: AbstractVariationalModel[Any, Any], source: AbstractSource
 
 
 def read(
-    formula: Formula, data: object, weights: object, *, missing: str, **options: Any
-) -> tuple[Design, Float[np.ndarray, " rows"] | None]:
+    formula: Formula,
+    data: object,
+    weights: tuple[object, str],
+    *,
+    missing: str,
+    **options: Any,
+) -> tuple[Design, CaseWeights]:
     """Design of the complete rows, and their case weights.
 
     Parameters
     ----------
     formula : Formula
     data : table
-    weights : str or sequence of float, optional
-        A column's name, or one number per row of the data.
+    weights : tuple of (str or sequence of float or None) and str
+        A column's name, or one number per row of the data, and what they are: sampling weights
+        are scaled to sum to the number of rows that have any.
     missing : str
         What to do with rows that lack a value; of ``build_design``, as the ``options`` are.
 
@@ -157,6 +169,9 @@ def read(
     FormulaError, DataError
         The message shows what is wrong and what to write.
     """
-    weight, frame = weights_and_frame(weights, data, missing=missing)
+    given, meaning = weights
+    check_meaning(meaning, given)
+    weight, frame = weights_and_frame(given, data, missing=missing)
     design = build_design(formula, frame, missing=missing, **options)
-    return design, None if weight is None else weight[design.complete]
+    kept = None if weight is None else weight[design.complete]
+    return design, CaseWeights(scaled(kept) if meaning == "sampling" else kept, meaning)

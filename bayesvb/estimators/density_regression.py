@@ -70,6 +70,10 @@ class DensityRegression(AbstractGatedMixture):
         Weakly informative on the standardised scale if left out; see ``prior_table``.
     weights : str or sequence of float, optional
         Case weights: a column's name, or one number per row. A row of weight two counts as two.
+    weights_are : {"frequency", "sampling"}
+        ``"frequency"``: a row of weight two counts as two rows. ``"sampling"``: it stands for twice
+        as much of the population, as in surveys; weights are scaled to sum to the number of rows,
+        and intervals have the robust covariance.
     missing : {"drop", "raise"}
         What to do with rows that lack a value; dropped rows are counted.
     context : mapping, optional
@@ -109,6 +113,7 @@ class DensityRegression(AbstractGatedMixture):
     family: str
     priors: Priors
     weights: Float[np.ndarray, " rows"] | None
+    weights_are: str
     scales: Scales
     source: AbstractSource
 
@@ -122,6 +127,7 @@ class DensityRegression(AbstractGatedMixture):
         family: str = "gaussian",
         priors: Priors | None = None,
         weights: object = None,
+        weights_are: str = "frequency",
         missing: str = "drop",
         context: Mapping[str, object] | None = None,
     ) -> None:
@@ -129,7 +135,7 @@ class DensityRegression(AbstractGatedMixture):
         check_choice("family", family, tuple(EXPERTS))
         check_priors(priors, Priors)
         parsed = parse_formula(formula)
-        design, weight = read(parsed, data, weights, context=context, missing=missing)
+        design, given = read(parsed, data, (weights, weights_are), context=context, missing=missing)
         n_rows = design.n_rows
         check_count("n_components", n_components, most=n_rows, what="rows that are complete")
         priors = priors or Priors()
@@ -139,12 +145,12 @@ class DensityRegression(AbstractGatedMixture):
             design.matrices,
             design.terms,
             response,
-            weight=weight,
+            weight=given.values,
             active=priors.standardize,
             response_scaling=experts.response_scaling,
         )
-        source = source_of(scales, design.matrices, response, weight)
-        self._keep(parsed, design, int(n_components), gate, family, priors, weight, scales, source)
+        source = source_of(scales, design.matrices, response, given.values)
+        self._keep(parsed, design, int(n_components), gate, family, priors, *given, scales, source)
 
     @property
     def core(self) -> Mixture:
@@ -203,6 +209,7 @@ class DensityRegression(AbstractGatedMixture):
             "gate": self.gate,
             "family": self.family,
             "priors": vars(self.priors),
+            **self.weight_options(),
         }
 
     def relabelled(self, core: Mixture, order: Sequence[int]) -> Mixture:

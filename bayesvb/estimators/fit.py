@@ -143,20 +143,39 @@ class Fit(AbstractFit):
 
         return check(self, groups=groups)
 
-    def with_covariance(self, covariance: str) -> Fit:
+    def with_covariance(self, covariance: str, *, cluster: object = None) -> Fit:
         """The same fit with other draws, for all that is made of draws.
 
         Parameters
         ----------
-        covariance : {"linear-response", "mean-field", "importance"}
+        covariance : {"linear-response", "mean-field", "importance", "robust"}
             ``"importance"``: drawn again by smoothed importance weights, which makes up for what
-            the approximation lacks; a DataError where their Pareto k is above 0.7.
+            the approximation lacks; a DataError where their Pareto k is above 0.7. ``"robust"``:
+            by how the fit changes without each row or cluster (infinitesimal jackknife), right
+            also where the model is wrong or rows of a cluster are alike; intervals are those of a
+            Student t with one degree of freedom less than there are clusters.
+        cluster : str or array of shape (rows,), optional
+            With ``"robust"``, rows that are alike, a subject's or a site's: a column that the
+            formula reads, or one label per row. Every row is its own cluster if left out.
+
+        Raises
+        ------
+        DataError
+            If the covariance is not to be had, or the labels are none of clusters.
+
+        References
+        ----------
+        Giordano, Broderick (2024), The Bayesian infinitesimal jackknife for variance,
+        arXiv:2305.06466. Cameron, Miller (2015), A practitioner's guide to cluster-robust
+        inference, Journal of Human Resources 50(2), for the degrees of freedom.
         """
         from bayesvb.results.stacking import with_covariance
 
-        return cast(Fit, with_covariance(self, covariance))
+        return cast(Fit, with_covariance(self, covariance, cluster=cluster))
 
-    def summary(self, prob: float = PROB, *, covariance: str | None = None) -> pd.DataFrame:
+    def summary(
+        self, prob: float = PROB, *, covariance: str | None = None, cluster: object = None
+    ) -> pd.DataFrame:
         """One row per coefficient, noise and share.
 
         Parameters
@@ -165,6 +184,8 @@ class Fit(AbstractFit):
             Probability of the equal-tailed intervals.
         covariance : str, optional
             As in ``with_covariance``; the fit's own if left out. ``attrs`` of the table say it.
+        cluster : str or array of shape (rows,), optional
+            As in ``with_covariance``, for ``covariance="robust"``.
 
         Returns
         -------
@@ -174,7 +195,8 @@ class Fit(AbstractFit):
         """
         from bayesvb.results.summary import coefficient_table
 
-        fit = self if covariance is None else self.with_covariance(covariance)
+        own = covariance is None and cluster is None
+        fit = self if own else self.with_covariance(covariance or self.covariance, cluster=cluster)
         return coefficient_table(fit, prob)
 
     def save(self, path: str | Path) -> Path:

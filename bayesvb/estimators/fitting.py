@@ -24,6 +24,7 @@ from bayesvb.results.base import Member
 from bayesvb.results.importance import of_one_restart
 from bayesvb.results.leave_one_out import Fitted, has_log_predictive, leave_one_out
 from bayesvb.results.named_draws import log_joint
+from bayesvb.results.robust import default_covariance
 from bayesvb.results.stacking import distinct, held_out, kept, stacked
 from bayesvb.streams import Streams
 from bayesvb.variational.model import AbstractVariationalModel
@@ -300,4 +301,4 @@ def _responding(
 def _finished(fit: AbstractFit, table: pd.DataFrame) -> AbstractFit:
     """The fit with the table of all restarts, and draws that have its linear response."""
     fit = replace(fit, restarts=table.assign(best=fit.restarts["best"]))
-    return fit if fit.engine_log_q is not None else of_one_restart(fit, fit.response.label)
+    return fit if fit.engine_log_q is not None else of_one_restart(fit, default_covariance(fit))

@@ -88,6 +88,10 @@ class GaussianMixture(AbstractMixture):
     priors : GaussianPriors, optional
     weights : str or sequence of float, optional
         Case weights: a column's name, or one number per row.
+    weights_are : {"frequency", "sampling"}
+        ``"frequency"``: a row of weight two counts as two rows. ``"sampling"``: it stands for twice
+        as much of the population, as in surveys; weights are scaled to sum to the number of rows;
+        intervals do not heed that they differ.
     missing : {"drop", "raise"}
         What to do with rows that lack a value; dropped rows are counted.
     context : mapping, optional
@@ -128,6 +132,7 @@ class GaussianMixture(AbstractMixture):
     covariance: str
     priors: GaussianPriors
     weights: Float[np.ndarray, " rows"] | None
+    weights_are: str
     scaling: Scaling
     source: AbstractSource
 
@@ -140,22 +145,23 @@ class GaussianMixture(AbstractMixture):
         covariance: str = "full",
         priors: GaussianPriors | None = None,
         weights: object = None,
+        weights_are: str = "frequency",
         missing: str = "drop",
         context: Mapping[str, object] | None = None,
     ) -> None:
         check_priors(priors, GaussianPriors)
         check_choice("covariance", covariance, tuple(GAUSSIAN_EXPERTS))
         parsed = parse_formula(formula, parts=("variables",), one_sided=True)
-        design, weight = read(
-            parsed, data, weights, response="none", context=context, missing=missing
+        design, given = read(
+            parsed, data, (weights, weights_are), response="none", context=context, missing=missing
         )
         n_rows = design.n_rows
         check_count("n_components", n_components, most=n_rows, what="rows that are complete")
         priors = priors or GaussianPriors()
         matrix = design.matrices["variables"]
-        scaling = Scaling.of_variables(matrix, weight=weight, active=priors.standardize)
-        source = variables_source(scaling, matrix, weight)
-        self._keep(parsed, design, int(n_components), covariance, priors, weight, scaling, source)
+        scaling = Scaling.of_variables(matrix, weight=given.values, active=priors.standardize)
+        source = variables_source(scaling, matrix, given.values)
+        self._keep(parsed, design, int(n_components), covariance, priors, *given, scaling, source)
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -183,6 +189,7 @@ class GaussianMixture(AbstractMixture):
             "n_components": self.n_components,
             "covariance": self.covariance,
             "priors": vars(self.priors),
+            **self.weight_options(),
         }
 
     def block(self, rows: Rows) -> Block:

@@ -17,10 +17,12 @@ import numpy as np
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.engines import DEFAULT_METHOD, ENGINES
 from bayesvb.engines.linear_response import LinearResponse
+from bayesvb.engines.robust_covariance import RobustCovariance
 from bayesvb.errors import DataError, FormulaError
 from bayesvb.estimators.base import empty_stats
 from bayesvb.estimators.fit import Fit
 from bayesvb.results.base import Member
+from bayesvb.results.importance import of_one_restart
 from bayesvb.results.saving import FRAME, STATE
 from bayesvb.results.stacking import stacked
 from bayesvb.storage.netcdf import dataset_to_frame, read_tree
@@ -173,7 +175,9 @@ def _one(
         method=told.get("method", DEFAULT_METHOD),
         engine_log_q=own,
     )
-    return fit.with_covariance(told["covariance"])
+    if part.get("robust") is not None:
+        fit = replace(fit, robust=RobustCovariance(state[f"{prefix}robust"], **part["robust"]))
+    return cast(Fit, of_one_restart(fit, told["covariance"]))
 
 
 def _core(model: AbstractEstimator, restart: pd.Series, n_restarts: int) -> Any:

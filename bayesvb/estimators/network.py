@@ -78,6 +78,10 @@ class ConditionalMixtureNetwork(network_prediction.AbstractNetwork):
         also a hundred times it.
     weights : str or sequence of float, optional
         Case weights: a column's name, or one number per row. A row of weight two counts as two.
+    weights_are : {"frequency", "sampling"}
+        ``"frequency"``: a row of weight two counts as two rows. ``"sampling"``: it stands for twice
+        as much of the population, as in surveys; weights are scaled to sum to the number of rows;
+        intervals do not heed that they differ.
     missing : {"drop", "raise"}
         What to do with rows that lack a value; dropped rows are counted.
     context : mapping, optional
@@ -130,6 +134,7 @@ class ConditionalMixtureNetwork(network_prediction.AbstractNetwork):
     latent_posterior: str
     priors: NetworkPriors
     weights: Float[np.ndarray, " rows"] | None
+    weights_are: str
     scales: Scales
     source: AbstractSource
 
@@ -144,14 +149,15 @@ class ConditionalMixtureNetwork(network_prediction.AbstractNetwork):
         latent_posterior: str = "conditional",
         priors: NetworkPriors | None = None,
         weights: object = None,
+        weights_are: str = "frequency",
         missing: str = "drop",
         context: Mapping[str, object] | None = None,
     ) -> None:
         check_priors(priors, NetworkPriors)
         check_family(latent_covariance, latent_posterior)
         parsed = parse_formula(formula)
-        design, weight = read(
-            parsed, data, weights, response="any", context=context, missing=missing
+        design, given = read(
+            parsed, data, (weights, weights_are), response="any", context=context, missing=missing
         )
         check_count("n_experts", n_experts, most=design.n_rows, what="rows that are complete")
         response = check_response(design, latent_covariance)
@@ -161,13 +167,13 @@ class ConditionalMixtureNetwork(network_prediction.AbstractNetwork):
             design.matrices,
             design.terms,
             response,
-            weight,
+            given.values,
             classes=design.levels is not None,
             active=priors.standardize,
         )
-        source = network_source(scales, design.matrices, response, weight)
+        source = network_source(scales, design.matrices, response, given.values)
         kind = (latents, latent_covariance, latent_posterior)
-        self._keep(parsed, design, int(n_experts), *kind, priors, weight, scales, source)
+        self._keep(parsed, design, int(n_experts), *kind, priors, *given, scales, source)
 
     @property
     def n_experts(self) -> int:
@@ -209,6 +215,7 @@ class ConditionalMixtureNetwork(network_prediction.AbstractNetwork):
             "latent_covariance": self.latent_covariance,
             "latent_posterior": self.latent_posterior,
             "priors": vars(self.priors),
+            **self.weight_options(),
         }
 
     def relabelled(self, core: Network, order: Sequence[int]) -> Network:

@@ -71,6 +71,10 @@ class Normal(AbstractGenerative):
     priors : NormalPriors, optional
     weights : str or sequence of float, optional
         Case weights: a column's name, or one number per row.
+    weights_are : {"frequency", "sampling"}
+        ``"frequency"``: a row of weight two counts as two rows. ``"sampling"``: it stands for twice
+        as much of the population, as in surveys; weights are scaled to sum to the number of rows;
+        intervals do not heed that they differ.
     missing : {"drop", "raise"}
         What to do with rows that lack a value; dropped rows are counted.
     context : mapping, optional
@@ -105,6 +109,7 @@ class Normal(AbstractGenerative):
     design: Design
     priors: NormalPriors
     weights: Float[np.ndarray, " rows"] | None
+    weights_are: str
     scaling: Scaling
     source: AbstractSource
 
@@ -115,6 +120,7 @@ class Normal(AbstractGenerative):
         *,
         priors: NormalPriors | None = None,
         weights: object = None,
+        weights_are: str = "frequency",
         missing: str = "drop",
         context: Mapping[str, object] | None = None,
     ) -> None:
@@ -123,18 +129,18 @@ class Normal(AbstractGenerative):
         if parsed.parts["mean"] != "1":
             hint = "write y ~ 1; DensityRegression takes covariates"
             raise FormulaError(parsed.text, "one sample has no covariates", hint=hint)
-        design, weight = read(parsed, data, weights, context=context, missing=missing)
+        design, given = read(parsed, data, (weights, weights_are), context=context, missing=missing)
         if len(design.response_names) > 1:
             hint = "GaussianMixture('~ a + b', n_components=1) takes several variables"
             raise FormulaError(parsed.text, "one sample has one response", hint=hint)
         priors = priors or NormalPriors()
         response = np.asarray(design.response, dtype=float)
         scaling = Scaling.of_response(
-            response, centred=True, weight=weight, active=priors.standardize
+            response, centred=True, weight=given.values, active=priors.standardize
         )
-        whole = Block({}, scaling.rows_last(response), weight)
+        whole = Block({}, scaling.rows_last(response), given.values)
         source = InMemorySource.of(whole)
-        self._keep(parsed, design, priors, weight, scaling, source)
+        self._keep(parsed, design, priors, *given, scaling, source)
 
     @property
     def core(self) -> UnivariateGaussian:
@@ -148,7 +154,7 @@ class Normal(AbstractGenerative):
 
     def options(self) -> dict[str, object]:
         """Arguments that make this model again."""
-        return {"priors": vars(self.priors)}
+        return {"priors": vars(self.priors), **self.weight_options()}
 
     def block(self, rows: Rows) -> Block:
         """Complete rows on the standardised scale; zeros for a response that is not known."""

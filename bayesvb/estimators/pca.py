@@ -91,6 +91,10 @@ class BayesianPCA(AbstractGenerative):
     priors : PcaPriors, optional
     weights : str or sequence of float, optional
         Case weights: a column's name, or one number per row.
+    weights_are : {"frequency", "sampling"}
+        ``"frequency"``: a row of weight two counts as two rows. ``"sampling"``: it stands for twice
+        as much of the population, as in surveys; weights are scaled to sum to the number of rows;
+        intervals do not heed that they differ.
     missing : {"keep", "drop", "raise"}
         What to do with rows that lack a value: use what they have, leave them out and count them,
         or refuse. A row without any value is always left out.
@@ -143,6 +147,7 @@ class BayesianPCA(AbstractGenerative):
     missing: str
     priors: PcaPriors
     weights: Float[np.ndarray, " rows"] | None
+    weights_are: str
     scaling: Scaling
     source: AbstractSource
     axes: PrincipalAxes
@@ -156,6 +161,7 @@ class BayesianPCA(AbstractGenerative):
         scale: bool = False,
         priors: PcaPriors | None = None,
         weights: object = None,
+        weights_are: str = "frequency",
         missing: str = "keep",
         context: Mapping[str, object] | None = None,
     ) -> None:
@@ -164,19 +170,25 @@ class BayesianPCA(AbstractGenerative):
         if not isinstance(scale, bool):
             raise DataError(f"scale={scale!r} must be True or False")
         parsed = parse_formula(formula, parts=("variables",), one_sided=True)
-        design, weight = read(
-            parsed, data, weights, response="none", context=context, missing=missing, warn=False
+        design, given = read(
+            parsed,
+            data,
+            (weights, weights_are),
+            response="none",
+            context=context,
+            missing=missing,
+            warn=False,
         )
         matrix = design.matrices["variables"]
         warn_of_constants(matrix, design.terms["variables"])
         number = _number_of_components(n_components, matrix)
         priors = priors or PcaPriors()
         scaling = Scaling.of_gapped(
-            matrix, common=not scale, weight=weight, active=priors.standardize
+            matrix, common=not scale, weight=given.values, active=priors.standardize
         )
-        source = gapped_source(scaling, matrix, weight)
+        source = gapped_source(scaling, matrix, given.values)
         axes = PrincipalAxes.of(source)
-        self._keep(parsed, design, number, scale, missing, priors, weight, scaling, source, axes)
+        self._keep(parsed, design, number, scale, missing, priors, *given, scaling, source, axes)
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -205,6 +217,7 @@ class BayesianPCA(AbstractGenerative):
             "scale": self.scale,
             "missing": self.missing,
             "priors": vars(self.priors),
+            **self.weight_options(),
         }
 
     def block(self, rows: Rows) -> Block:

@@ -22,6 +22,7 @@ from bayesvb.models.mixture import Mixture
 from bayesvb.numerics.runtime import processors
 from bayesvb.results.base import number_before
 from bayesvb.results.named_draws import count
+from bayesvb.results.robust import default_covariance
 from bayesvb.streams import EngineStreams, Streams
 
 if TYPE_CHECKING:
@@ -175,7 +176,7 @@ def _fitted(fit: Fit, state: _State, source: AbstractSource, began: float) -> Fi
     seconds = time.perf_counter() - began
     restarts = _with_row(fit, state, seconds)
     trace = ascent.trace - state.model.log_jacobian * source.total_weight
-    return replace(
+    pruned = replace(
         fit,
         model=state.model,
         core=state.core,
@@ -192,7 +193,9 @@ def _fitted(fit: Fit, state: _State, source: AbstractSource, began: float) -> Fi
         converged=ascent.converged,
         n_iter=ascent.n_iter,
         seconds=fit.seconds + seconds,
-    ).with_covariance(response.label)
+        robust=None,
+    )
+    return pruned.with_covariance(default_covariance(pruned))
 
 
 def _with_row(fit: Fit, state: _State, seconds: float) -> pd.DataFrame:

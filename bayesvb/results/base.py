@@ -23,6 +23,7 @@ from bayesvb.engines import DEFAULT_METHOD, ENGINES
 from bayesvb.engines.base import AbstractEngine
 from bayesvb.engines.folds import without_folds
 from bayesvb.engines.linear_response import LinearResponse
+from bayesvb.engines.robust_covariance import RobustCovariance
 from bayesvb.engines.traces import trace_series
 from bayesvb.errors import DataError
 from bayesvb.formula.design import Design, Rows
@@ -106,6 +107,7 @@ class AbstractPublicModel(abc.ABC):
     priors: Any
     source: AbstractSource
     weights: Float[np.ndarray, " rows"] | None
+    weights_are: str
 
     @property
     @abc.abstractmethod
@@ -249,7 +251,7 @@ class AbstractFit:
         Draws that intervals go by, on the standardised scale.
     log_q : ndarray, shape (draws,)
         Log density of the draws under the approximation that they are from.
-    covariance : {"linear-response", "mean-field", "importance", "engine"}
+    covariance : {"linear-response", "mean-field", "importance", "robust", "engine"}
         What the draws were made with; ``"engine"`` if the engine returned them.
     q_draws : Mapping of str to ndarray
         Draws from the variational posterior itself, or those that the engine returned.
@@ -278,6 +280,9 @@ class AbstractFit:
         Key of the engine in ``ENGINES``.
     engine_log_q : ndarray, shape (draws,), or None
         Log density of ``q_draws`` under what the engine drew them from; None if they are from q.
+    robust : RobustCovariance or None
+        What the draws have if ``covariance`` is ``"robust"``; of combined restarts that of the
+        heaviest.
     """
 
     model: AbstractPublicModel
@@ -298,6 +303,7 @@ class AbstractFit:
     members: tuple[Member, ...] = ()
     method: str = DEFAULT_METHOD
     engine_log_q: Float[np.ndarray, " draws"] | None = None
+    robust: RobustCovariance | None = None
 
     @property
     def parts(self) -> tuple[Member, ...]:

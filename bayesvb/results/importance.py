@@ -12,6 +12,7 @@ from bayesvb.evaluation.information_criteria import khat
 from bayesvb.evaluation.psis import psis
 from bayesvb.results.base import AbstractFit
 from bayesvb.results.named_draws import count, log_joint
+from bayesvb.results.robust import moved, robust_covariance
 from bayesvb.streams import Streams
 
 LARGEST_K = 0.7
@@ -37,7 +38,8 @@ def pareto_k(fit: AbstractFit, n_draws: int | None = None) -> float:
     """
     if fit.members:
         return float(np.fmax.reduce([pareto_k(member.fit, n_draws) for member in fit.members]))
-    given = of_one_restart(fit, fit.own_covariance) if fit.covariance == "importance" else fit
+    other = fit.covariance in ("importance", "robust")
+    given = of_one_restart(fit, fit.own_covariance) if other else fit
     return khat(log_ratio(given, n_draws))
 
 
@@ -45,6 +47,8 @@ def of_one_restart(fit: AbstractFit, covariance: str) -> AbstractFit:
     """The fit of one restart with draws that have this covariance; see ``with_covariance``."""
     if covariance == fit.covariance:
         return fit
+    if covariance == "robust":
+        return moved(fit, fit.robust or robust_covariance(fit, None))
     if covariance == "importance":
         return _resampled(of_one_restart(fit, fit.own_covariance))
     if covariance in ("mean-field", "engine"):

@@ -55,7 +55,8 @@ def formula_lines(model: AbstractPublicModel) -> list[str]:
     if left:
         rows += f" ({left:,} left out: missing values)".replace(",", " ")
     if model.weights is not None:
-        rows += f", total weight {model.weights.sum():g}"
+        sampling = model.weights_are == "sampling"
+        rows += ", sampling weights" if sampling else f", total weight {model.weights.sum():g}"
     return [f"Formula:   {canonical}{filled}", f"Data:      {rows}"]
 
 
@@ -113,12 +114,24 @@ def _khat(fit: AbstractFit) -> str:
 
 def interval_line(fit: AbstractFit) -> str:
     """What intervals are made with."""
+    unheeded = fit.model.weights_are == "sampling" and fit.robust is None
+    rest = " They do not heed that sampling weights differ." if unheeded else ""
+    return _made_with(fit) + rest
+
+
+def _made_with(fit: AbstractFit) -> str:
+    """The covariance, in a sentence."""
     if fit.covariance == "mean-field":
         return f"{NARROW}{'' if fit.response.failure is None else f': {fit.response.failure}'}."
     if fit.covariance == "engine":
         return f"Intervals are those of the {fit.engine.posterior} ({fit.engine.title})."
     if fit.covariance == "importance":
         return "Intervals are those of draws by importance weights."
+    if fit.robust is not None:
+        return (
+            f"Intervals have the robust covariance (infinitesimal jackknife) of {fit.robust.words},"
+            f" Student t with {fit.robust.dof:g} degrees of freedom."
+        )
     return str(fit.model.corrected)
 
 

@@ -59,6 +59,7 @@ def _part(member: Member) -> dict[str, object]:
         "weight": member.weight,
         "order": list(fit.order),
         "response": {"n_iter": fit.response.n_iter, "failure": fit.response.failure},
+        "robust": None if fit.robust is None else fit.robust.described(),
         "converged": fit.converged,
         "n_iter": fit.n_iter,
     }
@@ -74,6 +75,8 @@ def _state(fit: AbstractFit) -> xr.Dataset:
         arrays |= {f"{prefix}sums.{name}": leaf for name, leaf in one.stats.leaves()}
         arrays |= {f"{prefix}draws.{name}": values for name, values in one.q_draws.items()}
         arrays[f"{prefix}response"] = one.response.covariance
+        if one.robust is not None:
+            arrays[f"{prefix}robust"] = one.robust.covariance
         if one.engine_log_q is not None:
             arrays[f"{prefix}engine_log_q"] = one.engine_log_q
     arrays |= {f"trace.{key}": trace for key, trace in fit.traces.items()}

@@ -13,16 +13,18 @@ from scipy.special import logsumexp
 from bayesvb.argument_checks import check_choice
 from bayesvb.data.sources import AbstractSource
 from bayesvb.engines.linear_response import LinearResponse, withheld
+from bayesvb.errors import DataError
 from bayesvb.evaluation.elpd import Elpd
 from bayesvb.evaluation.psis import psis
 from bayesvb.models.ensemble import Ensemble, joined
 from bayesvb.results.base import AbstractFit, Member
 from bayesvb.results.importance import of_one_restart
 from bayesvb.results.named_draws import count, log_lik_blocks
+from bayesvb.results.robust import cluster_numbers, moved, robust_covariance
 from bayesvb.streams import Streams
 from bayesvb.variational.local import Draws
 
-COVARIANCES = ("linear-response", "mean-field", "importance")
+COVARIANCES = ("linear-response", "mean-field", "importance", "robust")
 """What the draws of a fit may be made with."""
 
 ENGINE_COVARIANCES = ("engine", "importance")
@@ -35,16 +37,26 @@ SAME_BOUND, SAME_DENSITY = 0.1, 0.02
 """Nats in total and, on average, per row by which two restarts may differ and be one optimum."""
 
 
-def with_covariance(fit: AbstractFit, covariance: str) -> AbstractFit:
+def with_covariance(fit: AbstractFit, covariance: str, *, cluster: object = None) -> AbstractFit:
     """The same fit with other draws; see ``Fit.with_covariance``."""
     allowed = COVARIANCES if fit.engine_log_q is None else ENGINE_COVARIANCES
     check_choice("covariance", covariance, allowed)
-    if covariance == fit.covariance:
+    if cluster is not None and covariance != "robust":
+        raise DataError(
+            f"covariance={covariance!r} has no clusters", hint="covariance='robust' goes by them"
+        )
+    if covariance == fit.covariance != "robust":
         return fit
+    clusters = cluster_numbers(fit, cluster)
+
+    def one(member: AbstractFit) -> AbstractFit:
+        if covariance == "robust":
+            return moved(member, robust_covariance(member, clusters))
+        return of_one_restart(replace(member, robust=None), covariance)
+
     if not fit.members:
-        return of_one_restart(fit, covariance)
-    each = [replace(m, fit=of_one_restart(m.fit, covariance)) for m in fit.members]
-    return stacked(each)
+        return one(fit)
+    return stacked([replace(member, fit=one(member.fit)) for member in fit.members])
 
 
 def stacked(members: Sequence[Member]) -> AbstractFit:

@@ -77,6 +77,8 @@ def in_reading_order(index: Any) -> pd.MultiIndex:
 def intervals(fit: AbstractFit) -> dict[Hashable | None, str]:
     """What a table says of its intervals: their covariance, and why it is only mean-field."""
     label: dict[Hashable | None, str] = {"covariance": fit.covariance}
+    if fit.robust is not None:
+        label["clusters"] = fit.robust.words
     failure = fit.response.failure
     return label if failure is None else label | {"failure": failure}
 

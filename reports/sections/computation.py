@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from bayesvb.results.base import number_before
 from bayesvb.results.checks.computation import KHAT_BUDGET, bounds_of
 from bayesvb.results.named_draws import count
+from bayesvb.results.printing import interval_line
 from bayesvb.results.subsampling import khat_within
 
 from ..cells.plain import Summary
@@ -41,7 +42,7 @@ def summary(fit: AbstractFit) -> Summary:
         "n_iter": fit.n_iter,
         "n_draws": count(fit.draws),
         "covariance": fit.covariance,
-        "corrected": fit.model.corrected,
+        "corrected": interval_line(fit) if fit.robust else fit.model.corrected,
         "failure": fit.response.failure,
         "converged": fit.converged,
         "elbo": fit.elbo,

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bayesvb.distributions.intervals import PROB
+from bayesvb.results.printing import interval_line
 from bayesvb.results.summary import coefficient_table
 
 from ..cells.numerals import percent, significant
@@ -45,7 +46,7 @@ def summary(fit: AbstractFit) -> Summary:
     return {
         "prob": PROB,
         "covariance": fit.covariance,
-        "corrected": fit.model.corrected,
+        "corrected": interval_line(fit) if fit.robust else fit.model.corrected,
         "parts": parts,
         "n_not_drawn": len(shares) - len(occupied),
         "smallest_share_drawn": OCCUPIED,

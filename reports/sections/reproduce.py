@@ -100,7 +100,18 @@ def code(fit: AbstractFit) -> str:
         + f")\nfit = model.fit(restarts={restarts}, draws={count(fit.draws)}, "
         f"{_method(fit)}{_combine(fit)}seed={fit.seed})\n"
         + ("fit = bvb.prune(fit)\n" if before else "")
+        + _robust(fit)
     )
+
+
+def _robust(fit: AbstractFit) -> str:
+    """Call that makes the covariance robust, unless the fit was made with it."""
+    if fit.robust is None:
+        return ""
+    if fit.model.weights_are == "sampling" and not fit.robust.clustered:
+        return ""
+    clusters = ", cluster=cluster" if fit.robust.clustered else ""
+    return f'fit = fit.with_covariance("robust"{clusters})\n'
 
 
 def _method(fit: AbstractFit) -> str:

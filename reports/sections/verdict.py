@@ -18,6 +18,7 @@ COVARIANCES = {
     "linear-response": "Intervals have the linear-response covariance.",
     "mean-field": "Intervals are those of the mean-field posterior, usually too narrow.",
     "importance": "Intervals are those of draws by importance weights.",
+    "robust": "Intervals have the robust covariance.",
     "engine": "Intervals are those of the draws that the engine returned.",
 }
 

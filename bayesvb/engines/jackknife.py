@@ -1,0 +1,179 @@
+"""Infinitesimal jackknife: how the centre of a posterior moves without some of the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.engines.deletion import SHARES, Deletion
+from bayesvb.engines.linear_response import STEP as TILT
+from bayesvb.engines.linear_response import coordinates_of
+from bayesvb.engines.sweep_derivative import STEP
+from bayesvb.numerics.runtime import single_threaded_blas
+from bayesvb.variational.coordinates import AbstractCoordinates
+from bayesvb.variational.local import Draws
+
+CURVED = 2_000
+"""Changes that are made in full, the largest; of more than these the others are linear."""
+
+PRIOR_STEP = 0.05
+"""Step of second differences of log densities, in standard deviations of the posterior."""
+
+FLATTEST = 1e-6
+"""Smallest curvature of a posterior in its own coordinates; it is one where it is normal."""
+
+
+@dataclass(frozen=True)
+class Jackknife:
+    """Changes of the centre of a posterior with its statistics, in standard coordinates.
+
+    The centre is where all standard coordinates of a posterior are zero: means of coefficients,
+    exponentials of mean log precisions.
+
+    Attributes
+    ----------
+    deletion : Deletion
+        Of a model with standard coordinates.
+
+    References
+    ----------
+    Jaeckel (1972), The infinitesimal jackknife, Bell Laboratories. Giordano, Broderick (2024),
+    The Bayesian infinitesimal jackknife for variance, arXiv:2305.06466.
+    """
+
+    deletion: Deletion
+
+    @cached_property
+    def coordinates(self) -> AbstractCoordinates:
+        """Standard coordinates of the posterior with all rows."""
+        return coordinates_of(self.deletion.model, self.deletion.posterior)
+
+    @cached_property
+    def _perturbations(self) -> Float[np.ndarray, "coordinates entries"]:
+        """What a unit tilt of each coordinate adds to the statistics."""
+        return np.asarray(self.coordinates.perturbations())
+
+    @property
+    def size(self) -> int:
+        """Number of coordinates."""
+        return len(self._perturbations)
+
+    def draws(self, standard: Float[np.ndarray, "points coordinates"]) -> Draws:
+        """Parameters at these coordinates."""
+        draws: Draws = self.coordinates.parameters(standard)
+        return draws
+
+    def centre(self, posterior: Any) -> Float[np.ndarray, " coordinates"]:
+        """Where the centre of another posterior is."""
+        other = coordinates_of(self.deletion.model, posterior)
+        place = self.coordinates.standard(other.parameters(np.zeros((1, self.size))))
+        return np.asarray(place[0])
+
+    @cached_property
+    def derivative(self) -> Float[np.ndarray, "coordinates entries"]:
+        """Of the centre in the statistics, by central differences of updates."""
+        stats = self.deletion.stats
+        at = stats.to_vector()
+        size = STEP * np.maximum(np.abs(at), 1.0)
+        found = np.empty((self.size, at.size))
+        for entry, step in enumerate(size):
+            ahead, behind = at.copy(), at.copy()
+            ahead[entry] += step
+            behind[entry] -= step
+            ends = [
+                self.centre(self.deletion.model.update(stats.with_vector(vector)))
+                for vector in (ahead, behind)
+            ]
+            found[:, entry] = (ends[0] - ends[1]) / (2.0 * step)
+        return found
+
+    @cached_property
+    def covariance(self) -> Float[np.ndarray, "coordinates coordinates"]:
+        """Linear-response covariance: the answer of expectations to a tilt of each coordinate."""
+        model, stats = self.deletion.model, self.deletion.stats
+        at, tilts = stats.to_vector(), self._perturbations
+        metric = np.empty_like(tilts)
+        for row, tilt in enumerate(tilts):
+            ends = [
+                coordinates_of(model, model.update(stats.with_vector(at + step * tilt)))
+                for step in (TILT, -TILT)
+            ]
+            metric[row] = (ends[0].expectations() - ends[1].expectations()) / (2.0 * TILT)
+        with single_threaded_blas():
+            found = metric @ self.deletion.answered(tilts).T
+        return np.asarray(0.5 * (found + found.T))
+
+    @cached_property
+    def prior_information(self) -> Float[np.ndarray, "coordinates coordinates"]:
+        """What the prior knows of the coordinates, as part of what the posterior knows of them.
+
+        Curvature of the log prior at the centre, where that of the posterior is the identity: so it
+        is the identity where nothing is known from data, whatever the shape of the prior.
+        """
+        model = self.deletion.model
+        own = self._curvature(partial(model.log_posterior, self.deletion.posterior))
+        values, axes = np.linalg.eigh(own)
+        root = axes / np.sqrt(np.maximum(values, FLATTEST)) @ axes.T
+        values, axes = np.linalg.eigh(root @ self._curvature(model.log_prior) @ root)
+        return np.asarray(axes * np.clip(values, 0.0, 1.0) @ axes.T)
+
+    def _curvature(
+        self, log_density: Callable[[Draws], Float[np.ndarray, " points"]]
+    ) -> Float[np.ndarray, "coordinates coordinates"]:
+        """Minus the second derivative of a log density of the coordinates, at the centre."""
+        found = np.empty((self.size, self.size))
+        for i in range(self.size):
+            draws = self.draws(self._corners(i))
+            ends = (log_density(draws) + self.coordinates.log_volume(draws)).reshape(4, -1)
+            second = (ends[0] - ends[1] - ends[2] + ends[3]) / (4.0 * PRIOR_STEP**2)
+            found[i, i:] = found[i:, i] = -second
+        return found
+
+    def _corners(self, i: int) -> Float[np.ndarray, "points coordinates"]:
+        """Four points about the centre for coordinate ``i`` with each of those from it on."""
+        signs = ((1.0, 1.0), (1.0, -1.0), (-1.0, 1.0), (-1.0, -1.0))
+        rest = np.arange(self.size - i)
+        points = np.zeros((4, len(rest), self.size))
+        for number, (first, second) in enumerate(signs):
+            points[number, :, i] += first * PRIOR_STEP
+            points[number, rest, i + rest] += second * PRIOR_STEP
+        return points.reshape(-1, self.size)
+
+    def changes(
+        self, direct: Float[np.ndarray, "groups entries"]
+    ) -> Float[np.ndarray, "groups coordinates"]:
+        """Changes of the centre where each of these is added to the statistics, and answered.
+
+        The ``CURVED`` largest are differences of centres; others, each small, are linear.
+        """
+        with single_threaded_blas(), np.errstate(all="ignore"):
+            change = self.deletion.answered(direct)
+            found = change @ self.derivative.T
+            for place in np.argsort(-(found**2).sum(axis=1), kind="stable")[:CURVED]:
+                curved = self._curved(direct[place], change[place], self.centre)
+                found[place] = found[place] if curved is None else curved
+        return np.asarray(found)
+
+    def _curved(
+        self,
+        direct: Float[np.ndarray, " entries"],
+        change: Float[np.ndarray, " entries"],
+        evaluate: Callable[[Any], Float[np.ndarray, " coordinates"]],
+    ) -> Float[np.ndarray, " coordinates"] | None:
+        """Difference of centres, the answer of the other rows shortened until it is of data."""
+        model, stats = self.deletion.model, self.deletion.stats
+        at = stats.to_vector()
+        for share in SHARES:
+            moved = at + direct + share * (change - direct)
+            try:
+                found = evaluate(model.update(stats.with_vector(moved)))
+            except np.linalg.LinAlgError:
+                continue
+            if np.isfinite(found).all():
+                return found
+        return None

@@ -1,0 +1,95 @@
+"""A covariance of all parameters over samples of the rows, and draws that have it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import logsumexp
+from scipy.stats import chi2
+
+from bayesvb.variational.coordinates import AbstractCoordinates
+from bayesvb.variational.local import Draws
+
+NEARLY_NORMAL = 500.0
+"""Degrees of freedom from which a Student t is a normal."""
+
+NODES = 32
+"""Values of the common scale of a multivariate t over which its density is averaged."""
+
+FLATTEST = 1e-10
+"""Smallest variance of a coordinate, which draws need to have a density."""
+
+
+@dataclass(frozen=True)
+class RobustCovariance:
+    """Covariance of the standard coordinates of a posterior by the infinitesimal jackknife.
+
+    Attributes
+    ----------
+    covariance : ndarray, shape (coordinates, coordinates)
+    n_clusters : float
+        What was left out one at a time: clusters, or rows (their case weight counts them where
+        weights are frequencies).
+    clustered : bool
+        Whether clusters were named; otherwise rows are their own.
+    """
+
+    covariance: Float[np.ndarray, "coordinates coordinates"]
+    n_clusters: float
+    clustered: bool
+
+    @property
+    def dof(self) -> float:
+        """Degrees of freedom of intervals."""
+        return self.n_clusters - 1.0
+
+    @property
+    def words(self) -> str:
+        """What varies, in a few words."""
+        what = "clusters" if self.clustered else "rows, each a cluster of its own"
+        return f"{self.n_clusters:g} {what}"
+
+    def described(self) -> dict[str, object]:
+        """All but the covariance, as arguments by name."""
+        return {"n_clusters": self.n_clusters, "clustered": self.clustered}
+
+    def move(
+        self, model: Any, posterior: Any, draws: Draws, rng: np.random.Generator
+    ) -> tuple[Draws, Float[np.ndarray, " draws"]]:
+        """Draws of the posterior given this covariance, with their log density.
+
+        They are multivariate t: the symmetric root of the covariance times the standard
+        coordinates, and a scale that all coordinates of a draw share.
+        """
+        own = model.coordinates(posterior)
+        values, axes = np.linalg.eigh(self.covariance)
+        values = np.maximum(values, FLATTEST)
+        root, inverse = axes * np.sqrt(values) @ axes.T, axes / np.sqrt(values) @ axes.T
+        standard = own.standard(draws) @ root
+        scales = np.ones(1)
+        if self.dof < NEARLY_NORMAL:
+            standard *= np.sqrt(self.dof / rng.chisquare(self.dof, len(standard)))[:, None]
+            probs = (np.arange(NODES) + 0.5) / NODES
+            scales = np.sqrt(self.dof / chi2.ppf(probs, self.dof))
+        moved: Draws = own.parameters(standard)
+        each = [
+            _log_density(model, posterior, own, standard @ inverse / scale)
+            - standard.shape[1] * np.log(scale)
+            for scale in scales
+        ]
+        whole = logsumexp(each, axis=0) - np.log(len(each)) - 0.5 * np.log(values).sum()
+        return moved, np.asarray(whole - own.log_volume(moved))
+
+
+def _log_density(
+    model: Any,
+    posterior: Any,
+    own: AbstractCoordinates,
+    standard: Float[np.ndarray, "draws coordinates"],
+) -> Float[np.ndarray, " draws"]:
+    """Log density of the posterior in its standard coordinates."""
+    draws = own.parameters(standard)
+    return np.asarray(model.log_posterior(posterior, draws) + own.log_volume(draws))

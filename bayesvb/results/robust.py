@@ -1,0 +1,115 @@
+"""Robust covariance of a fit: right where the model is not, or where rows come in clusters."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from bayesvb.engines.deletion import Deletion
+from bayesvb.engines.jackknife import Jackknife
+from bayesvb.engines.robust_covariance import RobustCovariance
+from bayesvb.errors import DataError
+from bayesvb.results.leave_one_out import Fitted, group_sums, has_log_predictive
+from bayesvb.results.row_groups import group_numbers
+from bayesvb.streams import Streams
+
+if TYPE_CHECKING:
+    from bayesvb.results.base import AbstractFit
+
+
+def has_jackknife(fit: AbstractFit) -> bool:
+    """Whether the centre of one restart's posterior answers to its rows."""
+    if not fit.engine.maximises_bound or fit.core.follows_rows:
+        return False
+    known = has_log_predictive(fit.core, fit.model.source, fit.stats)
+    return known and fit.core.coordinates(fit.q) is not None
+
+
+def default_covariance(fit: AbstractFit) -> str:
+    """What draws of one restart are made with unless told: robust under sampling weights."""
+    corrected = fit.engine_log_q is None and fit.response.failure is None
+    sampling = fit.model.weights_are == "sampling" and corrected
+    return "robust" if sampling and has_jackknife(fit) else fit.own_covariance
+
+
+def jackknife(fit: AbstractFit, what: str) -> Jackknife:
+    """The jackknife of one restart.
+
+    Raises
+    ------
+    DataError
+        If there is none, naming what was asked for.
+    """
+    if not has_jackknife(fit):
+        raise DataError(
+            f"{type(fit.model).__name__} fitted by {fit.engine.title} with these priors has no "
+            f"{what}",
+            hint="fits of DensityRegression whose intervals are by linear response do",
+        )
+    fitted = Fitted.of(fit)
+    rng = fitted.streams.rng("rows")
+    return Jackknife(Deletion.of(fit.core, fit.model.source, fit.stats, rng))
+
+
+def robust_covariance(
+    fit: AbstractFit, clusters: Int[np.ndarray, " rows"] | None
+) -> RobustCovariance:
+    r"""Covariance of the centre of one restart's posterior over samples of rows, or of clusters.
+
+    .. math:: \frac{C}{C-1} \sum_c \Delta_c \Delta_c' + \Sigma P_0 \Sigma
+
+    with ``Delta_c`` the change of the centre without cluster ``c``, ``Sigma`` the linear-response
+    covariance and ``P_0`` the curvature of the log prior. The second term is what the prior
+    leaves open; it keeps parameters on which there are no data from seeming to be known. Where the
+    model is right the sum is ``Sigma`` again, on average.
+    """
+    own = jackknife(fit, "robust covariance")
+    rows = np.arange(fit.model.source.n_rows)
+    weights, sums = fit.model.weights, group_sums(own.deletion, rows)
+    n_clusters, copies = float(len(rows)), np.ones(len(rows))
+    if clusters is not None:
+        sums = _by_cluster(sums, clusters, weights)
+        n_clusters, copies = float(len(sums)), np.ones(len(sums))
+    elif weights is not None:
+        kept = weights > 0.0
+        sums, n_clusters, copies = sums[kept], float(kept.sum()), np.ones(int(kept.sum()))
+        if fit.model.weights_are == "frequency":
+            copies, n_clusters = weights[kept], float(weights.sum())
+            sums = sums / copies[:, None]
+    change = own.changes(-sums) * np.sqrt(copies)[:, None]
+    spread = change.T @ change * (n_clusters / (n_clusters - 1.0))
+    prior = own.covariance @ own.prior_information @ own.covariance
+    return RobustCovariance(spread + prior, n_clusters, clusters is not None)
+
+
+def _by_cluster(
+    sums: Float[np.ndarray, "rows entries"],
+    clusters: Int[np.ndarray, " rows"],
+    weights: Float[np.ndarray, " rows"] | None,
+) -> Float[np.ndarray, "clusters entries"]:
+    """Sums of the rows of each cluster that has any weight."""
+    found = np.zeros((int(clusters.max()) + 1, sums.shape[1]))
+    np.add.at(found, clusters, sums)
+    weight = np.ones(len(clusters)) if weights is None else weights
+    found = found[np.bincount(clusters, weight) > 0.0]
+    if len(found) < 2:
+        raise DataError(
+            "cluster has one cluster whose rows have any weight",
+            hint="nothing can be said of how clusters differ; two are needed",
+        )
+    return found
+
+
+def cluster_numbers(fit: AbstractFit, cluster: object) -> Int[np.ndarray, " rows"] | None:
+    """Number of each row's cluster; None where rows are their own."""
+    return None if cluster is None else group_numbers(cluster, fit.model.design, name="cluster")
+
+
+def moved(fit: AbstractFit, robust: RobustCovariance) -> AbstractFit:
+    """The fit of one restart with draws that have this covariance; the same ones each time."""
+    rng = Streams(fit.seed).branch("robust").rng("scales")
+    draws, log_q = robust.move(fit.core, fit.q, fit.q_draws, rng)
+    return replace(fit, draws=draws, log_q=log_q, covariance="robust", robust=robust)

@@ -1,0 +1,104 @@
+"""How the centre of a posterior moves without rows: against least squares and against refits."""
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.api as sm
+from numpy.testing import assert_allclose
+
+import bayesvb as bvb
+from bayesvb.engines import jackknife as module
+from bayesvb.engines.base import Budget
+from bayesvb.engines.deletion import Deletion
+from bayesvb.engines.jackknife import Jackknife
+from bayesvb.results.leave_one_out import group_sums
+from bayesvb.streams import Streams
+
+FLAT = bvb.Priors(coefficient_sd=1e4)
+
+
+def rows(n, seed=0):
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(-2.0, 2.0, n)
+    first = rng.uniform(size=n) < 1.0 / (1.0 + np.exp(-x))
+    y = np.where(first, 1.5 + 1.5 * x, -1.5 - x) + 0.5 * rng.standard_normal(n)
+    return pd.DataFrame({"x": x, "y": y})
+
+
+def fit_of(data, n_components, **options):
+    model = bvb.DensityRegression("y ~ x", data, n_components=n_components, **options)
+    return model.fit(seed=1, restarts=3, draws=50, tol=1e-11, max_iter=5000)
+
+
+def jackknife_of(fit):
+    rng = np.random.default_rng(0)
+    return Jackknife(Deletion.of(fit.core, fit.model.source, fit.stats, rng))
+
+
+def test_one_component_loses_rows_as_least_squares_does():
+    data = rows(40)
+    fit = fit_of(data, 1, priors=FLAT)
+    own = jackknife_of(fit)
+    changes = own.changes(-group_sums(own.deletion, np.arange(40)))
+    draws = own.draws(np.concatenate([np.zeros((1, own.size)), changes]))["coefficients"]
+    design = fit.model.source.take(np.arange(40))
+    ols = sm.OLS(design.response[0], design.designs["mean"].T).fit()
+    found = draws[1:, 0, 0] - draws[0, 0, 0]
+    assert_allclose(found, -ols.get_influence().dfbeta, atol=1e-6)
+
+
+@pytest.mark.parametrize("gate", ["softmax", "stick-breaking", "dirichlet"])
+def test_changes_are_those_of_refits_without_the_row(gate):
+    data = rows(150)
+    fit = fit_of(data, 2, gate=gate)
+    own, at = jackknife_of(fit), np.array([3, 70, 141])
+    changes = own.changes(-group_sums(own.deletion, np.arange(150)))
+    for row in at:
+        rest = fit.model.source.without(np.array([row]))
+        sums = rest.map_reduce(partial(fit.core.e_step, fit.q)).stats
+        start = fit.core.global_step(fit.q, sums)
+        budget, streams = Budget(tol=1e-12, max_iter=3000), Streams(1).branch("test")
+        ascent = fit.engine.run(fit.core, rest, start, budget, streams)
+        exact = own.centre(fit.core.update(ascent.stats))
+        assert np.linalg.norm(changes[row] - exact) < 0.12 * np.linalg.norm(exact) + 2e-3
+
+
+def test_many_small_changes_are_linear_and_nearly_the_same(monkeypatch):
+    own = jackknife_of(fit_of(rows(150), 2))
+    direct = -group_sums(own.deletion, np.arange(150))
+    whole = own.changes(direct)
+    monkeypatch.setattr(module, "CURVED", 5)
+    some = own.changes(direct)
+    assert (np.abs(some - whole).max(axis=1) < 1e-12).sum() >= 5
+    off = np.linalg.norm(some - whole, axis=1)
+    assert 0.0 < off.max() < 0.1 * np.linalg.norm(whole, axis=1).max()
+
+
+@pytest.mark.parametrize("n_components", [1, 2])
+def test_the_covariance_is_that_of_linear_response(n_components):
+    fit = fit_of(rows(200), n_components)
+    own = jackknife_of(fit)
+    sds = np.sqrt(np.diag(fit.response.covariance))
+    assert_allclose(own.covariance / np.outer(sds, sds),
+                    fit.response.covariance / np.outer(sds, sds), atol=1e-3)  # fmt: skip
+
+
+def test_of_what_no_row_informs_the_prior_is_all_that_is_known():
+    fit = fit_of(rows(60), 1)
+    information = jackknife_of(fit).prior_information
+    assert_allclose(information[3:, 3:], np.eye(2), atol=1e-6)  # the gate of one component
+    assert np.diag(information)[:2].max() < 1e-3  # coefficients of the line
+    values = np.linalg.eigvalsh(information)
+    assert values[0] > -1e-12
+
+
+def test_changes_that_leave_no_data_are_shortened():
+    fit = fit_of(rows(60), 2)
+    own = jackknife_of(fit)
+    far = own.changes(-0.999 * own.deletion.stats.to_vector()[None])
+    assert np.isfinite(far).all()
+    wide = replace(own.deletion, derivative=0.99999 * np.eye(len(own.deletion.derivative)))
+    assert np.isfinite(Jackknife(wide).changes(-group_sums(wide, np.arange(60)))).all()
