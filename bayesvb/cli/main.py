@@ -180,6 +180,8 @@ def _fitted(
 @click.option("--response", help="Which variable, if there are several.")
 @click.option("--n", type=int, help="Number of draws.")
 @click.option("--seed", type=int, help="Seed of the draws.")
+@click.option("--calibrated", is_flag=True,
+              help="Recalibrate by rows left out (quantile, interval, cdf, density).")  # fmt: skip
 @click.option("-o", "--output", help="CSV file to write.  [default: stdout]")
 def predict(
     saved: str,
@@ -192,6 +194,7 @@ def predict(
     response: str | None,
     n: int | None,
     seed: int | None,
+    calibrated: bool,
     output: str | None,
 ) -> None:
     """Predictions of the fit SAVED, one line for each row of DATA.
@@ -202,7 +205,15 @@ def predict(
 
     check_outputs([output], inputs=[saved, data])
     fitted, rows = load(saved), read_table(data)
-    table = fitted.predict(rows, kind, q=q, at=at, prob=prob, response=response, n=n, seed=seed)
+    own: dict[str, Any] = {
+        "q": q,
+        "at": at,
+        "prob": prob,
+        "response": response,
+        "n": n,
+        "seed": seed,
+    }
+    table = fitted.predict(rows, kind, calibrated=calibrated, **own)
     write_csv(table, output)
     missing = int((~fitted.model.rows(rows).complete).sum())
     if missing:

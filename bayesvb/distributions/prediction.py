@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float
 
 from bayesvb.distributions.base import AbstractRowDistribution
 from bayesvb.distributions.intervals import tails
+from bayesvb.distributions.recalibration import Recalibrated, Recalibration
 from bayesvb.errors import DataError
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ class PredictionOptions:
         Source of the draws; fresh for each call if left out.
     response : str, optional
         Which response the distribution is of: the model reads it, not the kinds below.
+    recalibration : Recalibration, optional
+        Applied to the distribution before any kind reads it.
     """
 
     prob: float | None = None
@@ -49,6 +52,7 @@ class PredictionOptions:
     n: int | None = None
     seed: int | np.random.Generator | None = None
     response: str | None = None
+    recalibration: Recalibration | None = None
 
     def given(self) -> dict[str, object]:
         """Options that were not left out, by name."""
@@ -136,7 +140,7 @@ def predict(
     """
     if kind not in KINDS:
         raise _unknown_kind(kind)
-    used = _used(kind, replace(options, response=None).given())
+    used = _used(kind, replace(options, response=None, recalibration=None).given())
     checked = CheckedOptions(
         prob=interval_probability(used.get("prob", 0.5)),
         q=_points("q", used.get("q", 0.5)),
@@ -144,6 +148,8 @@ def predict(
         n=_count(used.get("n", 1)),
         seed=options.seed,
     )
+    if options.recalibration is not None:
+        distribution = Recalibrated(distribution, options.recalibration)
     return _labelled(KINDS[kind].table(distribution, checked), index, complete, kind)
 
 

@@ -159,6 +159,19 @@ class StudentMixture(AbstractComponentMixture):
         found[order] = np.maximum.accumulate(found[order], axis=0)
         return found
 
+    def quantile_by_row(self, q: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+        """Quantile of each row at its own probability, strictly between 0 and 1.
+
+        Raises
+        ------
+        DataError
+            If a probability is NaN or outside 0 to 1.
+        """
+        check_probabilities(q)
+        inner = q.clip(np.finfo(float).tiny, 1.0 - np.finfo(float).epsneg)
+        each = np.arange(len(q))
+        return _quantiles(self, inner, each, each)
+
     def draws(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "draws rows"]:
         """Independent draws of every row, shape (n, rows)."""
         rows = self.weights.shape[1]

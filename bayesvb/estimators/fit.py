@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from bayesvb.distributions.intervals import PROB
+from bayesvb.distributions.prediction import PredictionOptions
 from bayesvb.results.base import AbstractFit
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from bayesvb.distributions.prediction import Values
+    from bayesvb.distributions.recalibration import Recalibration
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +49,74 @@ class Fit(AbstractFit):
         from bayesvb.results.importance import pareto_k
 
         return pareto_k(self)
+
+    @cached_property
+    def recalibrations(self) -> tuple[Recalibration, ...]:
+        """Map of each response that puts predictions right on average over rows."""
+        from bayesvb.results.recalibration import recalibrations
+
+        return recalibrations(self)
+
+    def predict(
+        self,
+        data: object = None,
+        kind: str = "mean",
+        *,
+        prob: float | None = None,
+        q: Values | None = None,
+        at: Values | None = None,
+        n: int | None = None,
+        seed: int | None = None,
+        response: str | None = None,
+        calibrated: bool | str = False,
+    ) -> pd.Series | pd.DataFrame:
+        """Prediction for every row of the data, with the data's index.
+
+        Parameters
+        ----------
+        data : table, optional
+            The rows used in the fit if left out. A row that lacks a value is NaN in the result.
+        kind : str
+            ``"mean"``, ``"sd"``, ``"interval"`` (``prob``), ``"quantile"`` (``q``), ``"cdf"``
+            (``at``), ``"density"`` (``at``), ``"component"`` or ``"draws"`` (``n``, ``seed``);
+            of classes ``"probability"`` (``prob``, ``n``), ``"class"`` or ``"component"``.
+        prob : float, optional
+            Probability of the central interval, 0.89 if left out; for classes only if given.
+        q : float or sequence of float, optional
+            Probabilities of the quantiles; 0.05, 0.5 and 0.95 if left out.
+        at : float, sequence of float or Series, optional
+            Values of the response; a Series gives every row its own.
+        n, seed : int, optional
+            Number of draws and their seed.
+        response : str, optional
+            Which response, if there are several.
+        calibrated : bool or {"jackknife+"}
+            True: quantiles, intervals, cdf and density put right on average over rows by the
+            leave-one-out PIT values (``Recalibration``). ``"jackknife+"``: intervals from the fit
+            without each row, which cover with at least ``2 prob - 1`` whatever the truth.
+
+        Returns
+        -------
+        pandas.Series or pandas.DataFrame
+            In the units of the formula's response: of ``log(y)`` if the formula says so.
+
+        Raises
+        ------
+        DataError
+            For an unknown kind or option, or levels that the fit never saw.
+        """
+        from bayesvb.results.jackknife_plus import JACKKNIFE, jackknife_plus
+        from bayesvb.results.recalibration import check_recalibrated
+
+        options = PredictionOptions(prob, q, at, n, seed, response)
+        if calibrated == JACKKNIFE:
+            return jackknife_plus(self, data, kind, options)
+        if calibrated is not False:
+            check_recalibrated(self, calibrated, kind)
+            names = self.model.design.response_names
+            number = names.index(response) if response in names else 0
+            options = replace(options, recalibration=self.recalibrations[number])
+        return self.model.predict(self, data, kind, options)
 
     def waic(self) -> Any:
         """Widely applicable information criterion, as ArviZ's result object."""

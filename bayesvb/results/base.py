@@ -390,37 +390,7 @@ class AbstractFit:
         seed: int | None = None,
         response: str | None = None,
     ) -> pd.Series | pd.DataFrame:
-        """Prediction for every row of the data, with the data's index.
-
-        Parameters
-        ----------
-        data : table, optional
-            The rows used in the fit if left out. A row that lacks a value is NaN in the result.
-        kind : str
-            ``"mean"``, ``"sd"``, ``"interval"`` (``prob``), ``"quantile"`` (``q``), ``"cdf"``
-            (``at``), ``"density"`` (``at``), ``"component"`` or ``"draws"`` (``n``, ``seed``);
-            of classes ``"probability"`` (``prob``, ``n``), ``"class"`` or ``"component"``.
-        prob : float, optional
-            Probability of the central interval, 0.89 if left out; for classes only if given.
-        q : float or sequence of float, optional
-            Probabilities of the quantiles; 0.05, 0.5 and 0.95 if left out.
-        at : float, sequence of float or Series, optional
-            Values of the response; a Series gives every row its own.
-        n, seed : int, optional
-            Number of draws and their seed.
-        response : str, optional
-            Which response, if there are several.
-
-        Returns
-        -------
-        pandas.Series or pandas.DataFrame
-            In the units of the formula's response: of ``log(y)`` if the formula says so.
-
-        Raises
-        ------
-        DataError
-            For an unknown kind or option, or levels that the fit never saw.
-        """
+        """Prediction by the fit as it is for every row of the data; see ``Fit.predict``."""
         options = PredictionOptions(prob, q, at, n, seed, response)
         return self.model.predict(self, data, kind, options)
 

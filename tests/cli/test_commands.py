@@ -180,6 +180,13 @@ def test_one_path_for_two_outputs_is_refused(run):
     refused(run("fit", FORMULA, "mcycle", "--save", "a", "--report", "./a"), "written over './a'")
 
 
+def test_predictions_are_recalibrated_on_request(run, saved):
+    words = ["predict", saved, "mcycle", "--kind", "quantile", "--q", "0.1,0.9"]
+    plain, own = (succeeded(run(*words, *more)).stdout for more in ([], ["--calibrated"]))
+    assert plain.splitlines()[0] == own.splitlines()[0] == "0.1,0.9" and plain != own
+    refused(run("predict", saved, "mcycle", "--calibrated"), "kind='mean' is not recalibrated")
+
+
 def test_data_are_not_overwritten_by_their_predictions(run, saved, mcycle):
     mcycle.to_csv("new.csv", index=False)
     before = Path("new.csv").read_bytes()
