@@ -224,6 +224,7 @@ def test_the_verdict_says_what_intervals_are_made_of_and_how_far_they_carry():
     failed = notes(covariance="mean-field", failure="it was not asked for", n_near=1)
     assert "too narrow (linear response: it was not asked for)." in failed
     assert "1 of 8 restarts agrees" in failed
+    assert "robust covariance" in notes(covariance="robust")
     assert "exact posterior" in notes(khat=float("nan")) and "not computed" in notes(khat=None)
 
 

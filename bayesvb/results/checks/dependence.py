@@ -19,8 +19,8 @@ SORTED = 0.9
 """Rank correlation of the response with the row number from which the table counts as sorted."""
 
 ALIKE = (
-    "Neighbouring rows are alike: add time, place or the previous response to the formula, or "
-    "judge errors by whole blocks of rows."
+    "Neighbouring rows are alike: add time, place or the previous response to the formula; for "
+    'intervals, `fit.with_covariance("robust", cluster=blocks)`.'
 )
 
 IN_RUNS = (
@@ -65,8 +65,8 @@ def group_tests(
     if found is None:
         return []
     remedy = (
-        f"Rows of one {name} are alike: add `{name}`, or what tells its groups apart, to the "
-        "formula, or judge errors by whole groups."
+        f"Rows of one {name} are alike: add what tells its groups apart to the formula; for "
+        f'intervals, `fit.with_covariance("robust", cluster={name})`.'
     )
     limit = f"share of variance above {SHARE:g}"
     return [
