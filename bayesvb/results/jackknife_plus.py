@@ -124,7 +124,7 @@ def _at_new(
     core: Any, new: Block, number: int, posterior: Any, block: Block
 ) -> Float[np.ndarray, "new rows"]:
     """Values at new rows that have the shares of these rows below them, by row's posterior."""
-    share = core.predictive_cdf(posterior, block)[number]
+    share = core.predictive(posterior, block, number).cdf(block.response[number])
     each = (new.take(np.full(block.n_rows, m)) for m in range(new.n_rows))
     found = [core.predictive(posterior, one, number).quantile_by_row(share) for one in each]
     return np.reshape(found, (new.n_rows, block.n_rows))
