@@ -91,9 +91,10 @@ def fitted(
 ) -> Fit:
     """The fit of a search, its components in the order of their labels."""
     try:
-        weights, columns = weighed(found, request, streams)
+        weights, columns, held = weighed(found, request, streams, source.n_rows)
     except KeyboardInterrupt:
-        weights, columns, found = {found.best: 1.0}, {}, replace(found, interrupted=True)
+        weights, columns, held = {found.best: 1.0}, {}, {}
+        found = replace(found, interrupted=True)
     if "elpd_per_row" in columns:
         columns["elpd_per_row"] -= model.log_jacobian
     if request.rough:
@@ -108,6 +109,7 @@ def fitted(
             found = found.advanced(number, run.ascent)
         labelled.append(run)
         one = _one(model, found, run, request, streams.draws())
+        one = replace(one, held_out=held.get(number))
         members.append(Member(number + 1, weights[number], one))
     ascents = [run.ascent for run in labelled]
     warn_if_unfinished(ascents, request.budget.max_iter, interrupted=found.interrupted)
@@ -121,15 +123,18 @@ def fitted(
 
 
 def weighed(
-    found: RestartSearch, request: FitRequest, streams: Streams
-) -> tuple[dict[int, float], dict[str, Float[np.ndarray, " runs"]]]:
+    found: RestartSearch, request: FitRequest, streams: Streams, n_rows: int
+) -> tuple[
+    dict[int, float], dict[str, Float[np.ndarray, " runs"]], dict[int, Float[np.ndarray, " rows"]]
+]:
     """Weight of every run that counts, by its number from 0, and columns for the table.
 
-    Held-out densities are those of the standardised scale.
+    Then the densities of rows without their folds by the number of the run, if they are of all
+    rows. Held-out densities are those of the standardised scale.
     """
     n_runs = len(found.runs)
     if request.combine == "best":
-        return {found.best: 1.0}, apart(found)
+        return {found.best: 1.0}, apart(found), {}
     log_density = np.stack(
         [
             _held_out(run, number, found.screened, request, streams)
@@ -142,9 +147,11 @@ def weighed(
         numbers = distinct([run.score for run in found.runs], log_density)
         whole = np.zeros(n_runs)
         whole[numbers] = kept(stacking_weights(log_density[numbers], row_weights))
+    by_folds = found.runs[0].model.follows_rows and found.screened.n_rows == n_rows
     return (
         {number: float(weight) for number, weight in enumerate(whole) if weight > 0.0},
         {"elpd_per_row": np.average(log_density, axis=1, weights=row_weights), "weight": whole},
+        dict(enumerate(log_density)) if by_folds else {},
     )
 
 

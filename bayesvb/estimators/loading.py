@@ -23,6 +23,7 @@ from bayesvb.estimators.base import empty_stats
 from bayesvb.estimators.fit import Fit
 from bayesvb.results.base import Member
 from bayesvb.results.importance import of_one_restart
+from bayesvb.results.leave_one_out import RowsLeftOut
 from bayesvb.results.saving import FRAME, STATE
 from bayesvb.results.stacking import stacked
 from bayesvb.storage.netcdf import dataset_to_frame, read_tree
@@ -174,10 +175,21 @@ def _one(
         seed=told["seed"],
         method=told.get("method", DEFAULT_METHOD),
         engine_log_q=own,
+        held_out=state.get(f"{prefix}held_out"),
     )
     if part.get("robust") is not None:
         fit = replace(fit, robust=RobustCovariance(state[f"{prefix}robust"], **part["robust"]))
-    return cast(Fit, of_one_restart(fit, told["covariance"]))
+    moved = cast(Fit, of_one_restart(fit, told["covariance"]))
+    left_out = _named(state, f"{prefix}left_out.")
+    if left_out:  # what was found out of the fit is not asked again
+        vars(moved)["rows_left_out"] = rows_left_out(left_out)
+    return moved
+
+
+def rows_left_out(state: Mapping[str, np.ndarray]) -> RowsLeftOut:
+    """Predictions of rows without them, from their stored arrays."""
+    flags = {name: state[name].astype(bool) for name in ("refitted", "doubtful")}
+    return RowsLeftOut(**{**state, **flags})
 
 
 def _core(model: AbstractEstimator, restart: pd.Series, n_restarts: int) -> Any:

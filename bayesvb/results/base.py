@@ -283,6 +283,9 @@ class AbstractFit:
     robust : RobustCovariance or None
         What the draws have if ``covariance`` is ``"robust"``; of combined restarts that of the
         heaviest.
+    held_out : ndarray, shape (rows,), or None
+        Log predictive density of every row without its fold, standardised, of a restart that was
+        weighed by it; None if no folds were left out of all rows.
     """
 
     model: AbstractPublicModel
@@ -304,6 +307,7 @@ class AbstractFit:
     method: str = DEFAULT_METHOD
     engine_log_q: Float[np.ndarray, " draws"] | None = None
     robust: RobustCovariance | None = None
+    held_out: Float[np.ndarray, " rows"] | None = None
 
     @property
     def parts(self) -> tuple[Member, ...]:

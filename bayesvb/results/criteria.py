@@ -151,6 +151,12 @@ def leaves_folds_out(fit: AbstractFit) -> bool:
     return bool(fit.parts[0].fit.core.follows_rows)
 
 
+def folds_known(fit: AbstractFit) -> bool:
+    """Whether rows have been left out a fold at a time already."""
+    each = [member.fit for member in fit.parts]
+    return all(one.held_out is not None or "without_folds" in vars(one) for one in each)
+
+
 def left_out(fit: AbstractFit, at: Int[np.ndarray, " chosen"] | None = None) -> Elpd:
     """Criterion of one restart from rows left out a fold at a time: no ratios, all Pareto k zero.
 
@@ -167,7 +173,10 @@ def left_out(fit: AbstractFit, at: Int[np.ndarray, " chosen"] | None = None) -> 
             return np.asarray(own - model.log_jacobian)
         return np.asarray(one.log_density(model.design.data_at(rows)), dtype=float)
 
-    found = by_fold(source, fit.without_folds, density)[chosen]
+    if fit.held_out is not None:
+        found = fit.held_out[chosen] - model.log_jacobian
+    else:
+        found = by_fold(source, fit.without_folds, density)[chosen]
     seen = density(fit.stats, chosen)
     labels, weights = model.design.index[chosen], model.weights
     weights = None if weights is None else weights[chosen]

@@ -10,10 +10,10 @@ import numpy as np
 from bayesvb.distributions.intervals import PROB
 from bayesvb.errors import ignoring_user_warnings
 from bayesvb.evaluation.elpd import Elpd, read_elpd
-from bayesvb.results.criteria import leaves_folds_out
+from bayesvb.results.criteria import folds_known, leaves_folds_out
 from bayesvb.results.criteria import loo as loo_of
 from bayesvb.results.named_draws import count
-from bayesvb.results.subsampling import folds_affordable, khat_within, loo_of_some, sample
+from bayesvb.results.subsampling import khat_within, loo_of_some, sample
 from bayesvb.results.summary import coefficient_table
 
 if TYPE_CHECKING:
@@ -146,10 +146,9 @@ def khat_text(khat: float) -> str:
 def accuracy_line(fit: AbstractFit) -> str:
     """LOO in one line; of some rows if all would take longer than a few seconds."""
     if leaves_folds_out(fit):
-        if not folds_affordable(fit):
-            return "LOO: fit.loo() leaves rows out, which takes its time with so many."
-        loo = read_elpd(loo_of(fit))
-        return f"{_total(loo)}, rows left out a fifth at a time."
+        if not folds_known(fit):
+            return "LOO: fit.loo() leaves rows out, a fifth at a time."
+        return f"{_total(read_elpd(loo_of(fit)))}, rows left out a fifth at a time."
     chosen = sample(fit, ROWS_LEFT_OUT)
     with ignoring_user_warnings():  # said here in words
         loo = read_elpd(loo_of(fit)) if chosen.whole else loo_of_some(fit, chosen.at)

@@ -65,6 +65,18 @@ def _part(member: Member) -> dict[str, object]:
     }
 
 
+def _found_out(fit: AbstractFit) -> dict[str, np.ndarray]:
+    """What one restart predicts of rows that were left out, as far as it was asked."""
+    found = {} if fit.held_out is None else {"held_out": fit.held_out}
+    rows = vars(fit).get("rows_left_out")
+    if rows is not None:
+        found |= {f"left_out.{name}": np.asarray(values) for name, values in vars(rows).items()}
+    return {
+        name: values.astype(np.int8) if values.dtype == bool else values
+        for name, values in found.items()
+    }
+
+
 def _state(fit: AbstractFit) -> xr.Dataset:
     """Statistics, standardised draws, traces and case weights."""
     import xarray as xr
@@ -79,6 +91,7 @@ def _state(fit: AbstractFit) -> xr.Dataset:
             arrays[f"{prefix}robust"] = one.robust.covariance
         if one.engine_log_q is not None:
             arrays[f"{prefix}engine_log_q"] = one.engine_log_q
+        arrays |= {f"{prefix}{name}": values for name, values in _found_out(one).items()}
     arrays |= {f"trace.{key}": trace for key, trace in fit.traces.items()}
     arrays["complete"] = fit.model.design.complete.astype(np.int8)
     if fit.model.weights is not None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 import bayesvb as bvb
 from bayesvb.engines.folds import folds
@@ -67,7 +67,7 @@ def test_a_density_regression_beside_a_network_is_judged_by_the_same_folds(
         expected[rows] = without.log_density(regimes.iloc[rows])
     assert found.loc["density", "elpd"] == pytest.approx(expected.sum())
     assert found.loc["network", "elpd"] == pytest.approx(read_elpd(of_numbers.loo()).elpd)
-    both = [read_elpd(loo(fit, folds=True)).pointwise for fit in (of_numbers, regimes_fit)]
+    both = [read_elpd(loo(fit, method="folds")).pointwise for fit in (of_numbers, regimes_fit)]
     assert abs(found["elpd_diff"].iloc[1]) == pytest.approx(abs(np.sum(both[0] - both[1])))
 
 
@@ -81,7 +81,7 @@ def test_without_a_network_rows_are_left_out_one_at_a_time(regimes_fit):
 
 def test_the_ascents_of_a_fit_are_continued_once(class_fit, monkeypatch):
     fresh = replace(class_fit, members=tuple(
-        replace(member, fit=replace(member.fit)) for member in class_fit.members
+        replace(member, fit=replace(member.fit, held_out=None)) for member in class_fit.members
     ))  # fmt: skip
     first = read_elpd(fresh.loo()).pointwise
     monkeypatch.setattr("bayesvb.results.base.without_folds", None)
@@ -90,6 +90,15 @@ def test_the_ascents_of_a_fit_are_continued_once(class_fit, monkeypatch):
     moved = replace(fresh.members[0].fit)
     with pytest.raises(TypeError):
         left_out(moved)
+
+
+def test_rows_that_were_left_out_to_weigh_restarts_are_not_left_out_again(class_fit, monkeypatch):
+    fresh = replace(class_fit)
+    monkeypatch.setattr("bayesvb.results.base.without_folds", None)
+    weights = np.array([member.weight for member in fresh.members])
+    held = np.stack([member.fit.held_out for member in fresh.members])
+    assert_allclose(read_elpd(fresh.loo()).pointwise, np.log(weights @ np.exp(held)))
+    assert "a fifth at a time" in str(fresh)
 
 
 def test_a_report_compares_networks_as_compare_does(table, class_fit, one_expert):
