@@ -27,7 +27,7 @@ MANY_ROWS = 20_000
 SHARES = (1.0, 0.5, 0.25, 0.0)
 """Parts of the first-order answer of the other rows that are tried until statistics are of data."""
 
-EXACT = Budget(tol=1e-6, max_iter=500)
+EXACT = Budget(tol=1e-4, max_iter=500)
 """Budget of an ascent without the rows, which sets out close to its end."""
 
 Model = AbstractVariationalModel[Any, Any]

@@ -180,16 +180,15 @@ def _one(
     if part.get("robust") is not None:
         fit = replace(fit, robust=RobustCovariance(state[f"{prefix}robust"], **part["robust"]))
     moved = cast(Fit, of_one_restart(fit, told["covariance"]))
-    left_out = _named(state, f"{prefix}left_out.")
-    if left_out:  # what was found out of the fit is not asked again
-        vars(moved)["rows_left_out"] = rows_left_out(left_out)
-    return moved
+    return _with_findings(moved, _named(state, f"{prefix}left_out."))
 
 
-def rows_left_out(state: Mapping[str, np.ndarray]) -> RowsLeftOut:
-    """Predictions of rows without them, from their stored arrays."""
-    flags = {name: state[name].astype(bool) for name in ("refitted", "doubtful")}
-    return RowsLeftOut(**{**state, **flags})
+def _with_findings(fit: Fit, left_out: Mapping[str, np.ndarray]) -> Fit:
+    """The fit with the predictions of rows without them that it had when it was saved."""
+    if left_out:
+        flags = {name: left_out[name].astype(bool) for name in ("refitted", "doubtful")}
+        vars(fit)["rows_left_out"] = RowsLeftOut(**{**left_out, **flags})
+    return fit
 
 
 def _core(model: AbstractEstimator, restart: pd.Series, n_restarts: int) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -65,6 +65,7 @@ class RowsLeftOut:
     doubtful: Bool[np.ndarray, " chosen"]
 
 
+@runtime_checkable
 class OneRestart(Protocol):
     """A fit of one restart, as far as leaving rows out asks."""
 
