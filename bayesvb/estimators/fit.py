@@ -272,6 +272,60 @@ class Fit(AbstractFit):
         fit = self if own else self.with_covariance(covariance or self.covariance, cluster=cluster)
         return coefficient_table(fit, prob)
 
+    def influence(self) -> pd.DataFrame:
+        """How the fit would change without each row, the others answering to first order.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Index of the rows used. ``cooks_distance``: squared change of all coefficients together,
+            by their covariance and per coefficient. ``leverage``: derivative of the row's
+            predictive mean in its own response; their sum is how many parameters the fit spends.
+            ``prediction``: largest change of a conditional mean, in its standard deviations. Then,
+            for every parameter of ``summary``, its change in its standard deviations; the row is
+            left out with its whole case weight. Of combined restarts those of the heaviest.
+
+        Raises
+        ------
+        DataError
+            If the model has no linear response.
+
+        References
+        ----------
+        Cook (1977), Detection of influential observation in linear regression, Technometrics
+        19(1). Wei, Hu, Fung (1998), Generalized leverage and its applications, Scandinavian
+        Journal of Statistics 25(1). Giordano, Stephenson, Liu, Jordan, Broderick (2019), A Swiss
+        army infinitesimal jackknife, AISTATS.
+        """
+        from bayesvb.results.influence import influence
+
+        return influence(self)
+
+    def prior_sensitivity(self) -> pd.DataFrame:
+        """How every parameter would change with every number of the prior, without a new fit.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Index number (of the prior), part, component and term; ``value`` of the number, changes
+            of the parameter where it is ``halved`` or ``doubled``, and the ``derivative`` per
+            doubling, all in standard deviations of the parameter. Numbers that the fit does not
+            depend on are left out. Of combined restarts those of the heaviest.
+
+        Raises
+        ------
+        DataError
+            If the model has no linear response.
+
+        References
+        ----------
+        Giordano, Broderick, Jordan (2018), Covariances, robustness, and variational Bayes, JMLR
+        19(51), section 4.
+        """
+        from bayesvb.results.prior_sensitivity import prior_sensitivity
+
+        return prior_sensitivity(self)
+
     def save(self, path: str | Path) -> Path:
         """Write all to one netCDF file, the data included; ``bayesvb.load`` reads it back."""
         from bayesvb.results.saving import save

@@ -41,7 +41,7 @@ def coefficient_table(fit: AbstractFit, prob: float = PROB) -> pd.DataFrame:
         }
         if name in named.single:
             columns |= dict.fromkeys(("sd", "lower", "upper", "p_positive"), np.nan)
-        tables.append(pd.DataFrame(columns, index=_labels(named, name, part)))
+        tables.append(pd.DataFrame(columns, index=labels(named, name, part)))
     whole = pd.concat(tables)
     whole.index = in_reading_order(whole.index)
     whole.attrs = intervals(fit)
@@ -83,7 +83,7 @@ def intervals(fit: AbstractFit) -> dict[Hashable | None, str]:
     return label if failure is None else label | {"failure": failure}
 
 
-def _labels(named: NamedDraws, name: str, part: str) -> pd.MultiIndex:
+def labels(named: NamedDraws, name: str, part: str) -> pd.MultiIndex:
     """(part, component, term) of every entry; axes other than components join into the term."""
     import pandas as pd
 

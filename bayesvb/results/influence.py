@@ -1,0 +1,112 @@
+"""How a fit would change without each of its rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.data.blocks import Block
+from bayesvb.engines.jackknife import Jackknife
+from bayesvb.numerics.runtime import single_threaded_blas
+from bayesvb.results.leave_one_out import ROWS_AT_ONCE, group_sums
+from bayesvb.results.named_changes import NamedChanges
+from bayesvb.results.robust import jackknife
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bayesvb.results.base import AbstractFit
+
+STEP = 1e-4
+"""Step of a response, in its standard deviations, of which the statistics are differences."""
+
+ANSWER = 1e-2
+"""Part of the answer to a unit change of a response by which predictions are moved."""
+
+MEASURES = ("cooks_distance", "leverage", "prediction")
+"""Columns that are of the whole row; the others are of one parameter each."""
+
+
+def influence(fit: AbstractFit) -> pd.DataFrame:
+    """Influence of each row used; see ``Fit.influence``."""
+    import pandas as pd
+
+    one = fit.parts[0].fit
+    own = jackknife(one, "influence of rows")
+    named = NamedChanges(one, own)
+    sums = group_sums(own.deletion, np.arange(one.model.source.n_rows))
+    points = own.changes(-sums)
+    changes, means = named.parameters(points), named.means(points)
+    relative = named.in_sds(means, named.sd_of_means)
+    columns: dict[str, Any] = {
+        "cooks_distance": named.distances(changes),
+        "leverage": leverages(own),
+        "prediction": np.abs(relative).max(axis=1, initial=0.0),
+    }
+    each = named.in_sds(changes, named.sd)
+    names = [label_of(label) for label in named.index]
+    table = pd.DataFrame({**columns, **dict(zip(names, each.T, strict=True))})
+    table.index = pd.Index(fit.model.design.index)
+    return table
+
+
+def label_of(label: tuple[object, ...]) -> str:
+    """Part, component and term of a parameter as one name.
+
+    Examples
+    --------
+    >>> label_of(("mean", 1, "x")), label_of(("sigma", 2, ""))
+    ('mean 1, x', 'sigma 2')
+    """
+    part, component, term = (str(one) for one in label)
+    first = f"{part} {component}" if component else part
+    return f"{first}, {term}" if term else first
+
+
+def leverages(own: Jackknife) -> Float[np.ndarray, " rows"]:
+    """Derivative of the predictive mean of each row in its own response, averaged over responses.
+
+    What the row itself adds, and what the others answer; with one component it is the diagonal of
+    the hat matrix. NaN for a model without response.
+
+    References
+    ----------
+    Wei, Hu, Fung (1998), Generalized leverage and its applications, Scandinavian Journal of
+    Statistics 25(1).
+    """
+    deletion = own.deletion
+    found = []
+    with single_threaded_blas(), np.errstate(all="ignore"):
+        for start in range(0, deletion.source.n_rows, ROWS_AT_ONCE):
+            stop = min(start + ROWS_AT_ONCE, deletion.source.n_rows)
+            block = deletion.source.take(np.arange(start, stop))
+            each = [_leverage(own, block, i) for i in range(len(block.response))]
+            found.append(np.mean(each, axis=0) if each else np.full(block.n_rows, np.nan))
+    return np.concatenate(found)
+
+
+def _leverage(own: Jackknife, block: Block, response: int) -> Float[np.ndarray, " rows"]:
+    """Leverage of one response."""
+    deletion = own.deletion
+    ends = []
+    for step in (STEP, -STEP):
+        moved = np.array(block.response)
+        moved[response] += step
+        ends.append(deletion.of_rows(replace(block, response=moved)))
+    weight = np.ones(block.n_rows) if block.weight is None else block.weight
+    direct = weight[:, None] * (ends[0] - ends[1]) / (2.0 * STEP)
+    answer = ANSWER * deletion.answered(direct)
+    evaluate = partial(_mean, deletion.model, response)
+    ahead, behind = (
+        deletion.under(side * answer, side * answer, block, evaluate) for side in (1.0, -1.0)
+    )
+    return np.asarray((ahead - behind) / (2.0 * ANSWER))
+
+
+def _mean(model: Any, response: int, posterior: Any, block: Block) -> Float[np.ndarray, " rows"]:
+    """Predictive means of rows."""
+    return np.asarray(model.predictive(posterior, block, response).mean())

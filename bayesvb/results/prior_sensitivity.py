@@ -1,0 +1,95 @@
+"""How a fit would change with other numbers in its prior."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import fields, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.engines.deletion import SHARES
+from bayesvb.engines.jackknife import Jackknife
+from bayesvb.engines.sweep_derivative import full_step
+from bayesvb.numerics.runtime import single_threaded_blas
+from bayesvb.results.named_changes import NamedChanges
+from bayesvb.results.robust import jackknife
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bayesvb.results.base import AbstractFit
+
+SMALL = 0.05
+"""Change of the binary logarithm of a number of which derivatives are differences."""
+
+NO_CHANGE = 1e-9
+"""Largest change, in standard deviations, of what a number has no part in."""
+
+
+def prior_sensitivity(fit: AbstractFit) -> pd.DataFrame:
+    """Changes of every parameter with every number of the prior; see ``Fit.prior_sensitivity``."""
+    import pandas as pd
+
+    one = fit.parts[0].fit
+    own = jackknife(one, "sensitivity to its prior")
+    named = NamedChanges(one, own)
+    parts = {}
+    for name, value in numbers(one.model.priors).items():
+        points = np.stack([_moved(one, own, name, step) for step in (-1.0, 1.0, -SMALL, SMALL)])
+        changes = named.in_sds(named.parameters(points), named.sd)
+        if np.abs(changes).max() < NO_CHANGE:
+            continue
+        columns = {
+            "value": value,
+            "halved": changes[0],
+            "doubled": changes[1],
+            "derivative": (changes[3] - changes[2]) / (2.0 * SMALL),
+        }
+        parts[name] = pd.DataFrame(columns, index=named.index)
+    return pd.concat(parts, names=["number"])
+
+
+def numbers(priors: Any) -> dict[str, float]:
+    """Numbers of a prior by name: neither switches nor what is left to be learned."""
+    values = {field.name: getattr(priors, field.name) for field in fields(priors)}
+    return {
+        name: float(value)
+        for name, value in values.items()
+        if isinstance(value, int | float) and not isinstance(value, bool)
+    }
+
+
+def _moved(
+    fit: AbstractFit, own: Jackknife, name: str, doublings: float
+) -> Float[np.ndarray, " coordinates"]:
+    """Centre where a number is multiplied by a power of two, the rows answering to first order."""
+    other, deletion = _with_number(fit, name, 2.0**doublings), own.deletion
+    at = deletion.stats.to_vector()
+    with single_threaded_blas(), np.errstate(all="ignore"):
+        direct = _pass(fit, other) - _pass(fit, fit.core)
+        answer = deletion.answered(direct[None])[0]
+        for share in SHARES:
+            moved = deletion.stats.with_vector(at + share * answer)
+            try:
+                return own.centre(other.update(moved))
+            except np.linalg.LinAlgError:
+                continue
+    return np.zeros(own.size)
+
+
+def _with_number(fit: AbstractFit, name: str, factor: float) -> Any:
+    """The model on the standardised scale, its components as in the fit, with another prior."""
+    model = copy(fit.model)
+    changed = {name: factor * getattr(model.priors, name)}
+    object.__setattr__(model, "priors", replace(model.priors, **changed))
+    return model.relabelled(model.core, fit.order)
+
+
+def _pass(fit: AbstractFit, core: Any) -> Float[np.ndarray, " entries"]:
+    """Statistics after one undamped pass from those of the fit."""
+    posterior = core.update(fit.stats)
+    sums = fit.model.source.map_reduce(partial(core.e_step, posterior)).stats
+    return full_step(core, posterior, sums)

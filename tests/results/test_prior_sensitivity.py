@@ -1,0 +1,80 @@
+"""Sensitivity to the prior: against refits with other numbers."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+
+import bayesvb as bvb
+from bayesvb.errors import DataError
+from bayesvb.results.prior_sensitivity import numbers
+
+
+def rows(n=150):
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-2.0, 2.0, n)
+    first = rng.uniform(size=n) < 1.0 / (1.0 + np.exp(-1.0 - x))
+    y = np.where(first, 1.5 + 1.5 * x, -1.5 - x) + 0.5 * rng.standard_normal(n)
+    return pd.DataFrame({"x": x, "y": y})
+
+
+def fit_of(priors, n_components=2, gate="softmax"):
+    model = bvb.DensityRegression(
+        "y ~ x", rows(), n_components=n_components, gate=gate, priors=priors
+    )
+    return model.fit(seed=1, restarts=3, draws=400, tol=1e-11, max_iter=5000)
+
+
+CASES = [
+    (1, "coefficient_sd", "softmax"),
+    (1, "noise_rate", "softmax"),
+    (2, "coefficient_sd", "softmax"),
+    (2, "noise_shape", "softmax"),
+    (2, "gating_sd", "softmax"),
+    (2, "gating_intercept_sd", "stick-breaking"),
+    (2, "concentration", "dirichlet"),
+]
+
+
+@pytest.mark.parametrize(("n_components", "number", "gate"), CASES)
+def test_changes_are_those_of_refits(n_components, number, gate):
+    priors = bvb.Priors(coefficient_sd=3.0, gating_sd=2.0, gating_intercept_sd=2.0)
+    fit = fit_of(priors, n_components, gate)
+    found = fit.prior_sensitivity().loc[number]
+    table = fit.summary()
+    for side, factor in (("halved", 0.5), ("doubled", 2.0)):
+        value = factor * getattr(priors, number)
+        other = fit_of(replace(priors, **{number: value}), n_components, gate).summary()
+        moved = (other["mean"] - table["mean"]).divide(table["sd"].replace(0.0, np.inf))
+        off = (found[side] - moved)[table["p_positive"].notna()]
+        assert np.abs(off).max() < 0.05 + 0.25 * np.abs(moved).max()
+    assert (found["value"] == getattr(priors, number)).all()
+
+
+def test_the_derivative_is_that_of_small_changes():
+    fit = fit_of(bvb.Priors(coefficient_sd=3.0), 1)
+    near = fit_of(bvb.Priors(coefficient_sd=3.0 * 2**0.1), 1)
+    found = fit.prior_sensitivity().loc["coefficient_sd"].loc["mean", "derivative"]
+    own, other = fit.q.experts, near.q.experts
+    unit = np.sqrt(np.diag(own.covariance[0]) * own.rate[0, 0] / own.shape[0])
+    change = (other.mean[0, 0] - own.mean[0, 0]) / unit / 0.1
+    assert np.sign(found.to_numpy()[-1]) == np.sign(change[-1])
+    assert_allclose(found.to_numpy()[-1], change[-1], rtol=0.1)
+
+
+def test_numbers_without_part_in_the_fit_are_left_out():
+    found = fit_of(bvb.Priors(), 2).prior_sensitivity()
+    assert found.index.names == ["number", "part", "component", "term"]
+    assert list(dict.fromkeys(found.index.get_level_values("number"))) == [
+        "coefficient_sd", "noise_shape", "noise_rate", "gating_sd", "gating_intercept_sd"
+    ]  # fmt: skip
+    assert "dof" not in numbers(bvb.Priors())
+    assert "standardize" not in numbers(bvb.Priors())
+
+
+def test_models_without_linear_response_say_so():
+    fit = bvb.GaussianMixture("~ x + y", rows(), n_components=2).fit(seed=1, restarts=1)
+    with pytest.raises(DataError, match="has no sensitivity to its prior"):
+        fit.prior_sensitivity()
