@@ -197,11 +197,20 @@ def test_the_error_of_khat_is_that_of_repeated_tails():
 
 
 @pytest.mark.parametrize(
-    ("gain", "grade"), [(-0.1, "problem"), (-0.005, "note"), (0.0, "note"), (0.1, "ok")]
+    ("gain", "sd", "grade"),
+    [
+        (-0.1, 0.1, "problem"),
+        (-0.01, 0.001, "note"),
+        (-0.005, 0.1, "note"),
+        (0.0, 0.1, "note"),
+        (0.1, 0.1, "ok"),
+    ],
 )
-def test_the_simpler_model_is_a_problem_only_beyond_doubt(gain, grade, regimes_fit, monkeypatch):
+def test_the_simpler_model_is_a_problem_only_beyond_doubt(
+    gain, sd, grade, regimes_fit, monkeypatch
+):
     rng = np.random.default_rng(1)
-    rows = gain + 0.1 * rng.normal(size=150)
+    rows = gain + sd * rng.normal(size=150)
     loo = accuracy.left_out_densities(regimes_fit, np.arange(150))
     monkeypatch.setattr(
         accuracy, "linear_baseline", lambda fit: loo.pointwise - rows + rows.mean() - gain
