@@ -18,7 +18,6 @@ from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.results.named_draws import log_lik_blocks
 
 
-
 def two_experts(n_rows: int, seed: int = 0) -> pd.DataFrame:
     """Two lines with even weights."""
     rng = np.random.default_rng(seed)
