@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterable, Mapping
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextvars import copy_context
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
@@ -19,13 +19,15 @@ from bayesvb.estimators.fitting import INTERRUPTED
 from bayesvb.estimators.rebuilding import rebuilt
 from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.numerics.runtime import processors, single_threaded_blas
-from bayesvb.results.comparison import MINOR, ranked
+from bayesvb.results.comparison import MINOR, doubtful_nats, ranked
+from bayesvb.results.criteria import own_method
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
     from bayesvb.estimators.fit import Fit
+    from bayesvb.evaluation.elpd import Elpd
 
 CRITERIA = ("loo", "waic")
 
@@ -48,9 +50,12 @@ class Selection:
         error of the difference (n in the denominator, as in ``compare``); ``p``, the effective
         number of parameters; ``occupied``, components with a share above 1 %; ``seconds``;
         ``warning`` of a criterion that is unreliable; ``best``, the largest elpd; ``chosen``, the
-        smallest number whose elpd is within one ``dse``, or within 4 nats, of the largest. A fit
-        whose linear response failed while others have theirs can be neither: its elpd is that of
-        draws that are too narrow, and too large.
+        smallest number whose elpd is within one ``dse``, or within 4 nats, of the largest. Where
+        the criterion is made of draws (WAIC; LOO of a model without linear response), a fit whose
+        linear response failed while others have theirs can be neither: its draws are too narrow,
+        its elpd too large.
+    doubts : mapping of int to str
+        How much the elpd of a number may be off, where that is more than 4 nats.
     fits : mapping of int to Fit
     criterion : {"loo", "waic"}
     seed : int
@@ -58,6 +63,7 @@ class Selection:
     """
 
     table: pd.DataFrame
+    doubts: Mapping[int, str]
     fits: Mapping[int, Fit]
     criterion: str
     seed: int
@@ -99,10 +105,11 @@ class Selection:
             "Chosen: the fewest components within one standard error (dse) of the largest elpd, or "
             f"within {MINOR:g}.",
         ]
-        doubtful = [str(number) for number in self.table.index[self.table["warning"]]]
+        doubtful = [str(k) for k in self.table.index[self.table["warning"]] if k not in self.doubts]
         if doubtful:
             lines.append(f"The criterion is unreliable for n_components = {', '.join(doubtful)}.")
-        left_out = ", ".join(map(str, _hopeful(self.fits)))
+        lines += [f"In doubt, n_components = {k}: {why}." for k, why in self.doubts.items()]
+        left_out = ", ".join(map(str, _hopeful(self.fits, self.criterion)))
         if left_out:
             lines.append(f"Left out of the choice, for want of a linear response: {left_out}.")
         return "\n".join(lines)
@@ -138,8 +145,8 @@ def select(
         Fits at the same time, as many as processors if left out. It changes nothing else.
     **options
         Further arguments of ``model.fit``: ``draws``, ``tol``, ``max_iter``, ``covariance``,
-        ``progress``. Mean-field draws are quicker to be had and too narrow: the criterion is then
-        too hopeful, the more so the more components there are.
+        ``progress``. WAIC is made of the draws: mean-field ones are too narrow, and it is then too
+        hopeful, the more so the more components there are.
 
     Returns
     -------
@@ -154,6 +161,8 @@ def select(
     -----
     ConvergenceWarning
         If Ctrl-C ended it: fits that were finished are kept, if there are any.
+    UserWarning
+        If the LOO of a number is in doubt by more than 4 nats, with how much it may be off.
 
     References
     ----------
@@ -185,7 +194,16 @@ def select(
             ConvergenceWarning,
             stacklevel=2,
         )
-    return Selection(_table(fits, criterion), fits, criterion, seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # what follows says it
+        results = {k: read_elpd(getattr(fit, criterion)(), str(k)) for k, fit in fits.items()}
+    doubts = _doubts(fits, results)
+    for number, why in doubts.items():
+        warnings.warn(f"n_components = {number} is in doubt: {why}", stacklevel=2)
+    settled = {k: replace(one, warning=False) for k, one in results.items() if _by_response(one)}
+    marked = {k: replace(settled[k], warning=True) for k in doubts}
+    results = results | settled | marked
+    return Selection(_table(fits, results, criterion), doubts, fits, criterion, seed)
 
 
 def _numbers(model: object, n_components: Iterable[int]) -> list[int]:
@@ -261,24 +279,40 @@ def _fit(model: AbstractEstimator, stop: Event, options: Mapping[str, Any]) -> F
     return fit
 
 
-def _table(fits: Mapping[int, Fit], criterion: str) -> pd.DataFrame:
+def _by_response(result: Elpd) -> bool:
+    """Whether rows were left out by linear response, so that doubts can be measured."""
+    return result.method == "linear-response"
+
+
+def _doubts(fits: Mapping[int, Fit], results: Mapping[int, Elpd]) -> dict[int, str]:
+    """How much elpds may be off, where that is more than makes no difference."""
+    found = {}
+    for number, result in results.items():
+        rows, nats = doubtful_nats(fits[number]) if _by_response(result) else (0, 0.0)
+        if nats > MINOR:
+            found[number] = (
+                f"{rows} rows change the fit by more than first order and would take longer to be "
+                f"refitted than the fit took; their part of its elpd, {nats:.1f} nats, is rough"
+            )
+    return found
+
+
+def _table(fits: Mapping[int, Fit], results: Mapping[int, Elpd], criterion: str) -> pd.DataFrame:
     """Criterion, size and time of each fit."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # the column says it
-        results = {k: read_elpd(getattr(fit, criterion)(), str(k)) for k, fit in fits.items()}
-    table = ranked(results, _hopeful(fits))
+    table = ranked(results, _hopeful(fits, criterion))
     table.insert(0, "elbo", [fit.elbo for fit in fits.values()])
     table.insert(6, "occupied", [_occupied(fit) for fit in fits.values()])
     table.insert(7, "seconds", [fit.seconds for fit in fits.values()])
     return table
 
 
-def _hopeful(fits: Mapping[int, Fit]) -> list[int]:
-    """Numbers whose draws are narrower than those of others: they have no linear response."""
+def _hopeful(fits: Mapping[int, Fit], criterion: str) -> list[int]:
+    """Numbers whose criterion is of draws narrower than others': without linear response."""
     narrow = [
         number
         for number, fit in fits.items()
-        if any(part.fit.response.failure is not None for part in fit.parts)
+        if (criterion == "waic" or own_method(fit) == "psis")
+        and any(part.fit.response.failure is not None for part in fit.parts)
     ]
     return narrow if len(narrow) < len(fits) else []
 

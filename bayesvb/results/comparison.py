@@ -104,7 +104,7 @@ def _check_same(first: str, reference: AbstractFit, name: str, fit: AbstractFit)
 def ranked(results: Mapping[int, Elpd], hopeful: Collection[int] = ()) -> pd.DataFrame:
     """Criteria by number of components, with the best and the chosen one marked.
 
-    Neither is one of the ``hopeful`` numbers, whose elpd is too large beside the others.
+    Neither is one of the ``hopeful`` numbers, whose elpd is of draws narrower than the others'.
     """
     import pandas as pd
 
@@ -137,3 +137,15 @@ def simplest(table: pd.DataFrame) -> int:
     """
     near = -table["elpd_diff"] <= table["dse"].clip(lower=MINOR)
     return int(table.index[near].min())
+
+
+def doubtful_nats(fit: AbstractFit) -> tuple[int, float]:
+    """Rows that would have to be refitted without themselves, and what they lose as they are."""
+    rows, nats = 0, 0.0
+    for part in fit.parts:
+        found, weights = part.fit.rows_left_out, fit.model.weights
+        lost = found.seen - found.log_density
+        lost = lost if weights is None else lost * weights[found.at]
+        rows = max(rows, int(found.doubtful.sum()))
+        nats += part.weight * float(np.abs(lost[found.doubtful]).sum())
+    return rows, nats

@@ -17,7 +17,7 @@ from tables import keep
 
 import bayesvb as bvb
 
-FIRST_SEED, DATA_SETS = 1000, 30
+FIRST_SEED, DATA_SETS = 1000, 20
 SIZES = (100, 400)
 NEW_ROWS, JACKKNIFE_ROWS = 2000, 200
 PROBS = (0.5, 0.8, 0.9)

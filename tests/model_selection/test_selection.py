@@ -1,6 +1,7 @@
 """How many components a model needs."""
 
 import time
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +14,8 @@ from bayesvb.engines.settled_response import SettledResponse, settled_response
 from bayesvb.errors import ConvergenceWarning, DataError
 from bayesvb.estimators.rebuilding import rebuilt
 from bayesvb.evaluation.elpd import read_elpd
-from bayesvb.results.comparison import ranked, simplest
+from bayesvb.results.comparison import MINOR, ranked, simplest
+from bayesvb.results.leave_one_out import Fitted, leave_one_out
 
 QUICK = {"restarts": 2, "draws": 100, "covariance": "mean-field"}
 
@@ -121,13 +123,42 @@ def test_a_fit_whose_linear_response_failed_is_not_chosen(monkeypatch):
 
     monkeypatch.setattr("bayesvb.estimators.fitting.settled_response", of_few_only)
     model = bvb.DensityRegression("y ~ 1", two_humps(1, 200))
-    found = bvb.select(model, [1, 2], seed=1, restarts=2, draws=100)
+    found = bvb.select(model, [1, 2], "waic", seed=1, restarts=2, draws=100)
     assert found.chosen == 1 and found.table["elpd_diff"][2] > 50.0
     assert found.table["warning"][2]
     assert str(found).endswith("for want of a linear response: 2.")
-    alone = bvb.select(model, [2], seed=1, restarts=2, draws=100)
+    alone = bvb.select(model, [2], "waic", seed=1, restarts=2, draws=100)
     assert alone.chosen == 2
     assert "linear response" not in str(alone)
+    without_draws = bvb.select(model, [1, 2], seed=1, restarts=2, draws=100)
+    assert without_draws.chosen == 2 and not without_draws.table["warning"].any()
+    assert "linear response" not in str(without_draws)
+
+
+@pytest.mark.parametrize("n_doubtful", [0, 1, 150])
+def test_a_number_in_doubt_is_named_with_how_much(humps, monkeypatch, n_doubtful):
+    def of_two(fit):
+        found = leave_one_out(Fitted.of(fit), np.arange(200))
+        doubtful = found.at < n_doubtful * (fit.model.size == 2)
+        return replace(found, seen=found.log_density + 0.05, doubtful=doubtful)
+
+    monkeypatch.setattr("bayesvb.results.base.AbstractFit.rows_left_out", property(of_two))
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        found = bvb.select(humps.best.model, [1, 2], seed=1, n_jobs=1, **QUICK)
+    lost = found.best.rows_left_out
+    nats = np.abs(lost.seen - lost.log_density)[:n_doubtful].sum()
+    assert (nats > MINOR) == (n_doubtful == 150)
+    assert found.table["warning"].tolist() == [False, nats > MINOR]
+    if nats > MINOR:
+        (one,) = said
+        assert str(one.message).startswith(
+            f"n_components = 2 is in doubt: {n_doubtful} rows change"
+        )
+        assert f"{nats:.1f} nats" in found.doubts[2]
+        assert str(found).endswith(f"In doubt, n_components = 2: {found.doubts[2]}.")
+    else:
+        assert not said and not found.doubts and "oubt" not in str(found)
 
 
 def test_it_can_be_read_and_seen(humps):
