@@ -50,7 +50,7 @@ class Selection:
         error of the difference (n in the denominator, as in ``compare``); ``p``, the effective
         number of parameters; ``occupied``, components with a share above 1 %; ``seconds``;
         ``warning`` of a criterion that is unreliable; ``best``, the largest elpd; ``chosen``, the
-        smallest number whose elpd is within one ``dse``, or within 4 nats, of the largest. Where
+        smallest number whose elpd is within two ``dse``, or within 4 nats, of the largest. Where
         the criterion is made of draws (WAIC; LOO of a model without linear response), a fit whose
         linear response failed while others have theirs can be neither: its draws are too narrow,
         its elpd too large.
@@ -102,8 +102,8 @@ class Selection:
             *shown.reset_index()
             .to_string(index=False, float_format=lambda x: f"{x:.1f}")
             .splitlines(),
-            "Chosen: the fewest components within one standard error (dse) of the largest elpd, or "
-            f"within {MINOR:g}.",
+            "Chosen: the fewest components within two standard errors (dse) of the largest elpd, "
+            f"or within {MINOR:g}.",
         ]
         doubtful = [str(k) for k in self.table.index[self.table["warning"]] if k not in self.doubts]
         if doubtful:

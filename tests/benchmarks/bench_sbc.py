@@ -22,7 +22,7 @@ from tables import keep
 
 import bayesvb as bvb
 
-N_ROWS, DATA_SETS, DRAWS = 200, 200, 400
+N_ROWS, DATA_SETS, DRAWS = 200, 150, 400
 AT = (-1.5, -0.75, 0.0, 0.75, 1.5)
 DESIGNS = {
     "one component (exact)": {"n_components": 1},
