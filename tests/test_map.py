@@ -177,6 +177,7 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "reports/sections/conditional.py": (SECTIONS,),
     "reports/sections/data.py": (SECTIONS,),
     "reports/sections/exact.py": (SECTIONS, "reports/test_checks.py"),
+    "reports/sections/influence.py": ("reports/test_influence.py",),
     "reports/sections/learning.py": (SECTIONS,),
     "reports/sections/limits.py": (SECTIONS,),
     "reports/sections/model.py": (SECTIONS,),
@@ -185,6 +186,7 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "reports/sections/replicates.py": (SECTIONS, "reports/test_checks.py"),
     "reports/sections/reproduce.py": (PARTS,),
     "reports/sections/scores.py": (SECTIONS,),
+    "reports/sections/sensitivity.py": ("reports/test_influence.py",),
     "reports/sections/verdict.py": (SECTIONS,),
 }
 """Module -> files below ``tests/`` that test it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -76,6 +76,19 @@ def barred_points(
     middle, low, high = lines
     axes.vlines(x, low, high, color=colour, linewidth=1.4)
     axes.plot(x, middle, marker(number), color=colour, markersize=5, label=label)
+
+
+def labelled_points(
+    axes: Any, x: Curve, y: Curve, words: Mapping[int, str], *, colour: str, ink: str
+) -> None:
+    """Points, and words beside some of them, by position."""
+    axes.plot(x, y, "o", color=colour, markersize=4, alpha=0.7, markeredgewidth=0)
+    middle = 0.5 * (np.min(x) + np.max(x))
+    for place, text in words.items():
+        left = x[place] > middle
+        axes.annotate(text, (float(x[place]), float(y[place])), xytext=(-5 if left else 5, 0),
+                      textcoords="offset points", ha="right" if left else "left", va="center",
+                      color=ink, fontsize="small")  # fmt: skip
 
 
 def dodged(place: int, number: int) -> float:

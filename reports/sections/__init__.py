@@ -17,6 +17,7 @@ from . import (
     conditional,
     data,
     exact,
+    influence,
     learning,
     limits,
     model,
@@ -25,6 +26,7 @@ from . import (
     replicates,
     reproduce,
     scores,
+    sensitivity,
 )
 
 if TYPE_CHECKING:
@@ -54,6 +56,7 @@ SECTIONS = {
     "computation": Section("Computation", computation.summary),
     "posterior": Section("Posterior", posterior.summary),
     "learning": Section("Prior and posterior", learning.summary),
+    "sensitivity": Section("Prior sensitivity", sensitivity.summary),
     "components": Section("Components", components.summary),
     "pairs": Section("Joint density", pairs.summary),
     "scores": Section("Principal components", scores.summary),
@@ -64,6 +67,7 @@ SECTIONS = {
     "replicates": Section("Predictive check", replicates.summary),
     "calibration": Section("Calibration", calibration.summary),
     "accuracy": Section("Accuracy", accuracy.summary),
+    "influence": Section("Influence", influence.summary),
     "limits": Section("Not checked", limits.summary),
     "reproduce": Section("Reproduce", reproduce.summary),
 }

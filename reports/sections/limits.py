@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bayesvb.results.robust import has_jackknife
+
 from ..cells.plain import Summary
 from ..rows.sampling import regresses
 
@@ -15,15 +17,17 @@ COMPONENTS = {
     "how": "Fit with one more and one fewer and report them side by side.",
 }
 
+PRIORS = {
+    "what": "Sensitivity to the priors",
+    "how": "Fit again with other Priors(...) and report both fits side by side.",
+}
+
 NOT_DONE = (
     {
         "what": "Prior predictive check",
         "how": "No data were drawn from the priors; the prior table shows their widths.",
     },
-    {
-        "what": "Sensitivity to the priors",
-        "how": "Fit again with other Priors(...) and report both fits side by side.",
-    },
+    PRIORS,
     COMPONENTS,
     {
         "what": "Sensitivity to the tolerance",
@@ -47,7 +51,10 @@ NEW_ROWS = {
 
 def summary(fit: AbstractFit) -> Summary:
     """What was not done, and how to do it."""
-    found = [one for one in NOT_DONE if one is not COMPONENTS or hasattr(fit.model, "n_components")]
+    done = [] if hasattr(fit.model, "n_components") else [COMPONENTS]
+    if has_jackknife(fit.parts[0].fit):
+        done.append(PRIORS)
+    found = [one for one in NOT_DONE if one not in done]
     if fit.model.design.levels:
         found.append(NEW_ROWS)
     return {"not_done": [*found, NEW_DATA] if regresses(fit) else found}

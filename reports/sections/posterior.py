@@ -53,6 +53,13 @@ def summary(fit: AbstractFit) -> Summary:
     }
 
 
+def is_empty(fit: AbstractFit, component: object) -> bool:
+    """Whether a component has hardly any rows, so that its parameters are its prior's."""
+    if component == "" or not fit.model.order_rule:
+        return False
+    return bool(fit.components()["share"].get(component, 1.0) < OCCUPIED)
+
+
 def _table(frame: pd.DataFrame, words: str, single: str | None = None) -> Summary:
     frame = _without_blank_levels(frame)
     if single is not None:

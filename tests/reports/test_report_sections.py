@@ -62,7 +62,9 @@ FITS = {
 OWN = ("pairs", "scores", "exact", "classes", "classification")
 """Sections of one kind of model that is no regression."""
 
-SOME_LACK = ("conditional", "calibration", "components", "learning", *OWN)
+SOME_LACK = (
+    "conditional", "calibration", "components", "learning", "influence", "sensitivity", *OWN
+)  # fmt: skip
 """Sections that some fits do not have."""
 
 PICTURED = ("one covariate", "many covariates")

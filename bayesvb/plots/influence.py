@@ -1,0 +1,44 @@
+"""Influence of rows, drawn: Cook's distance against leverage."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bayesvb.argument_checks import check_count
+from bayesvb.drawing import marks
+from bayesvb.drawing.palette import palette_of
+from bayesvb.results.influence import influence as influence_of
+
+if TYPE_CHECKING:
+    from bayesvb.results.base import AbstractFit
+
+
+def influence(fit: AbstractFit, *, n: int = 5, ax: Any = None) -> Any:
+    """Cook's distance of every row against its leverage, the most influential ones named.
+
+    Parameters
+    ----------
+    fit : Fit
+    n : int
+        Rows to name, by their labels in the data.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; a new figure if left out.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    DataError
+        If the model has no linear response; see ``Fit.influence``.
+    """
+    check_count("n", n)
+    table = influence_of(fit)
+    leverage, distance = table["leverage"].to_numpy(), table["cooks_distance"].to_numpy()
+    words = {int(place): str(table.index[place]) for place in (-distance).argsort()[:n]}
+    axes = marks.new_axes((6.4, 4.0)) if ax is None else ax
+    palette = palette_of(axes)
+    marks.dress(axes, palette, x="leverage", y="Cook's distance")
+    marks.labelled_points(axes, leverage, distance, words, colour=palette.accent, ink=palette.ink)
+    return axes

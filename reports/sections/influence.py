@@ -1,0 +1,98 @@
+"""Influence: the rows without which the fit would change most."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from bayesvb.drawing import marks
+from bayesvb.results.influence import MEASURES, influence, label_of
+from bayesvb.results.robust import has_jackknife
+from bayesvb.results.summary import coefficient_table
+
+from ..cells.plain import Summary
+from ..cells.tables import table
+from ..figures.svg import BAND, INK, axes_of, drawn
+from .posterior import is_empty
+
+if TYPE_CHECKING:
+    from bayesvb.results.base import AbstractFit
+
+SHOWN = 8
+"""Rows in the table."""
+
+NAMED = 5
+"""Rows that are named in the picture."""
+
+MUCH = 1.0
+"""Standard deviations of a parameter or prediction that one row should not move it by."""
+
+MOST_ROWS = 20_000
+"""Rows beyond which the page leaves this to ``fit.influence()``: each then moves little."""
+
+TITLES = {"cooks_distance": "Cook's distance", "prediction": "largest change of a mean (sd)",
+          "parameter": "parameter moved most", "change": "by (sd)"}  # fmt: skip
+
+
+def summary(fit: AbstractFit) -> Summary | None:
+    """The most influential rows; None for a model without linear response."""
+    if not has_jackknife(fit.parts[0].fit) or fit.model.source.n_rows > MOST_ROWS:
+        return None
+    found = influence(fit)
+    labels = coefficient_table(fit.parts[0].fit).index
+    kept = [label_of(one) for one in labels if not is_empty(fit, one[1])]
+    each = found[[name for name in kept if name in found]]
+    sizes = each.abs().to_numpy()
+    largest = np.maximum(sizes.max(axis=1), found["prediction"].to_numpy())
+    order = np.argsort(-found["cooks_distance"].to_numpy(), kind="stable")[:SHOWN]
+    moved = sizes[order].argmax(axis=1)
+    shown = found.iloc[order][list(MEASURES)].assign(
+        parameter=[str(each.columns[k]) for k in moved],
+        change=[float(each.iloc[row, k]) for row, k in zip(order, moved, strict=True)],
+    )
+    shown.index = pd.Index([str(label) for label in shown.index], name="row")
+    return {
+        "n_rows": len(found),
+        "n_much": int((largest > MUCH).sum()),
+        "much": MUCH,
+        "spent": float(found["leverage"].sum()),
+        "first": shown.index[0],
+        "parameter": shown["parameter"].iloc[0],
+        "change": float(shown["change"].iloc[0]),
+        "table": _table(shown),
+        "figure": _figure(found),
+    }
+
+
+def _table(shown: pd.DataFrame) -> Summary:
+    caption = (
+        "The most influential rows, by Cook's distance: the squared change of all coefficients "
+        "together when the row is left out, by their covariance and per coefficient. Leverage: how "
+        "much the predicted mean of the row follows its own response, from 0 to 1 as a rule. "
+        "Changes are in posterior standard deviations of what changes."
+    )
+    decimals: dict[str, int] = {"cooks_distance": 3, "leverage": 3, "prediction": 2, "change": 2}
+    return table(shown, caption, titles=TITLES, decimals=decimals, rest="fit.influence()")
+
+
+def _figure(found: pd.DataFrame) -> Summary:
+    leverage = found["leverage"].to_numpy(dtype=float)
+    distance = found["cooks_distance"].to_numpy(dtype=float)
+    named = np.argsort(-distance, kind="stable")[:NAMED]
+    words = {int(place): str(found.index[place]) for place in named}
+
+    def draw(figure: Figure) -> None:
+        axes = axes_of(figure, x="leverage", y="Cook's distance", grid="y")
+        marks.labelled_points(axes, leverage, distance, words, colour=BAND, ink=INK)
+
+    caption = (
+        f"Cook's distance of every row against its leverage; the {len(words)} largest are named. "
+        "A row far to the right could move the fit, one far up does."
+    )
+    alt = "Cook's distance against leverage; the largest are those of rows " + ", ".join(
+        words.values()
+    )
+    return drawn(draw, alt=alt, caption=caption)

@@ -1,0 +1,61 @@
+"""Sections on influential rows and on the prior say what the tables of the fit say."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bayesvb as bvb
+from bayesvb.reports.sections import influence, limits, sensitivity
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal(60)
+    frame = pd.DataFrame({"x": x, "y": 1.0 + x + 0.3 * rng.standard_normal(60)})
+    frame.loc[7] = [3.5, -6.0]
+    return frame
+
+
+@pytest.fixture(scope="module")
+def fit(data):
+    return bvb.DensityRegression("y ~ x", data, n_components=1).fit(seed=1, restarts=1, draws=50)
+
+
+@pytest.mark.usefixtures("without_pictures")
+def test_the_rows_named_are_those_of_the_table(fit):
+    found, table = influence.summary(fit), fit.influence()
+    assert found["first"] == "7"
+    assert found["n_much"] >= 1
+    assert found["n_rows"] == 60
+    assert [row["heads"][0] for row in found["table"]["rows"]] == [
+        str(row) for row in table["cooks_distance"].nlargest(influence.SHOWN).index
+    ]
+    assert found["change"] == pytest.approx(table.loc[7, found["parameter"]])
+    assert found["spent"] == pytest.approx(2.0, abs=0.01)
+
+
+@pytest.mark.usefixtures("without_pictures")
+def test_rows_that_move_nothing_are_left_in_peace(data):
+    model = bvb.DensityRegression("y ~ x", data.drop(index=7), n_components=1)
+    assert influence.summary(model.fit(seed=1, restarts=1, draws=50))["n_much"] == 0
+
+
+def test_the_largest_change_is_that_of_the_table(data):
+    priors = bvb.Priors(coefficient_sd=0.3)
+    model = bvb.DensityRegression("y ~ x", data, n_components=1, priors=priors)
+    held = model.fit(seed=1, restarts=1, draws=50)
+    found, table = sensitivity.summary(held), held.prior_sensitivity()
+    assert (found["first"], found["side"]) == ("coefficient_sd", "halved")
+    assert abs(found["change"]) == pytest.approx(table[["halved", "doubled"]].abs().max().max())
+    assert found["n_much"] == 1
+    assert len(found["table"]["rows"]) == 3  # one component has no gate
+
+
+def test_models_without_linear_response_have_neither_section(data, fit):
+    other = bvb.GaussianMixture("~ x + y", data, n_components=1).fit(seed=1, draws=50)
+    assert influence.summary(other) is None
+    assert sensitivity.summary(other) is None
+    named = [{one["what"] for one in limits.summary(each)["not_done"]} for each in (fit, other)]
+    assert "Sensitivity to the priors" not in named[0]
+    assert "Sensitivity to the priors" in named[1]
