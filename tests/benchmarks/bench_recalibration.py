@@ -2,10 +2,10 @@
 
 Fits of one component with 100 and 400 rows; coverage of 50, 80 and 90 % intervals on 1000 new
 rows, pinball loss over five quantiles and log density, each averaged over data sets; 90 %
-intervals of jackknife+ on 50 of the new rows. A second table follows one component where the spread grows with x, which
-recalibration cannot mend, and three components, which do: coverage of 90 % by terciles of x.
-The degree of the map was chosen on seeds below 60, with least squares in place of the fits; the
-tables are of the seeds from 1000 on.
+intervals of jackknife+ on 50 of the new rows. A second table follows one component where the
+spread grows with x, which recalibration cannot mend, and three components, which do: coverage of
+90 % by terciles of x. The degree of the map was chosen on seeds below 60, with least squares in
+place of the fits; the tables are of the seeds from 1000 on.
 """
 
 import argparse

@@ -22,7 +22,7 @@ from tables import keep
 
 import bayesvb as bvb
 
-N_ROWS, DATA_SETS, DRAWS = 200, 150, 400
+N_ROWS, DATA_SETS, DRAWS = 200, 100, 400
 AT = (-1.5, -0.75, 0.0, 0.75, 1.5)
 DESIGNS = {
     "one component (exact)": {"n_components": 1},
@@ -52,7 +52,7 @@ def ranks(options: dict[str, object], seed: int) -> dict[str, np.ndarray]:
     model = model_of(pd.DataFrame({"x": x, "y": y}), options)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        fit = model.fit(seed=seed, restarts=4, draws=DRAWS)
+        fit = model.fit(seed=seed, restarts=3, draws=DRAWS)
         each = {name: fit.with_covariance(name) for name in COVARIANCES if has(fit, name)}
     true = conditional_sds(blank, SimpleNamespace(core=blank.core, draws=truth))
     return {
