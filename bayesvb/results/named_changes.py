@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Bool, Float
 
-from bayesvb.engines.jackknife import Jackknife
+from bayesvb.engines.jackknife import CURVED, Jackknife
 from bayesvb.results.capabilities import HasDrawnDistributions
 from bayesvb.results.named_draws import NamedDraws, PriorDraws
 from bayesvb.results.summary import in_reading_order, labels
@@ -77,7 +77,7 @@ class NamedChanges:
     @cached_property
     def covariance(self) -> Float[np.ndarray, "parameters parameters"]:
         """Linear-response covariance of the parameters, to first order."""
-        slopes = self._slopes(self.parameters)
+        slopes = self._slopes(self._parameters)
         return np.asarray(slopes.T @ self.jackknife.covariance @ slopes)
 
     @cached_property
@@ -88,17 +88,20 @@ class NamedChanges:
     @cached_property
     def sd_of_means(self) -> Float[np.ndarray, " means"]:
         """Standard deviations of the conditional means."""
-        slopes = self._slopes(self.means)
+        slopes = self._slopes(self._means)
         variances = np.einsum("im,ij,jm->m", slopes, self.jackknife.covariance, slopes)
         return np.asarray(np.sqrt(np.maximum(variances, 0.0)))
 
     def parameters(self, points: Points) -> Float[np.ndarray, "points parameters"]:
-        """Changes of the parameters from the centre to each point."""
-        return self._changes(points, self._parameters)
+        """Changes of the parameters from the centre to each point.
+
+        Of very many points those of the ``CURVED`` farthest are made in full, others are linear.
+        """
+        return self._of_many(points, self._parameters)
 
     def means(self, points: Points) -> Float[np.ndarray, "points means"]:
         """Changes of the conditional means of thinned rows, all responses; none without such."""
-        return self._changes(points, self._means)
+        return self._of_many(points, self._means)
 
     def in_sds(
         self, changes: Float[np.ndarray, "points values"], sd: Float[np.ndarray, " values"]
@@ -142,6 +145,17 @@ class NamedChanges:
         each = [model.drawn_mixture(given, block, i).mean() for i in range(len(block.response))]
         return np.concatenate(each, axis=1)
 
+    def _of_many(
+        self, points: Points, function: Callable[[Points], Float[np.ndarray, "points values"]]
+    ) -> Float[np.ndarray, "points values"]:
+        """Differences to the centre, linear where points are many and near."""
+        if len(points) <= CURVED:
+            return self._changes(points, function)
+        found = points @ self._slopes(function)
+        far = np.argsort(-(points**2).sum(axis=1), kind="stable")[:CURVED]
+        found[far] = self._changes(points[far], function)
+        return np.asarray(found)
+
     def _changes(
         self, points: Points, function: Callable[[Points], Float[np.ndarray, "points values"]]
     ) -> Float[np.ndarray, "points values"]:
@@ -160,4 +174,5 @@ class NamedChanges:
     ) -> Float[np.ndarray, "coordinates values"]:
         """Derivatives in the coordinates at the centre."""
         steps = STEP * np.eye(self.jackknife.size)
-        return np.asarray((function(steps) - function(-steps)) / (2.0 * STEP))
+        ahead, behind = (self._changes(side * steps, function) for side in (1.0, -1.0))
+        return np.asarray((ahead - behind) / (2.0 * STEP))

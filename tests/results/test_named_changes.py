@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import bayesvb as bvb
+from bayesvb.results import named_changes as module
 from bayesvb.results.named_changes import POINTS_AT_ONCE, NamedChanges
 from bayesvb.results.robust import jackknife
 
@@ -31,6 +32,18 @@ def test_changes_do_not_depend_on_what_is_asked_beside(named):
     assert_allclose(named.parameters(points[-2:]), whole[-2:], atol=1e-12)
     assert_allclose(named.parameters(0.0 * points[:1]), 0.0, atol=1e-12)
     assert named.means(points).shape == (len(points), len(named.sd_of_means))
+
+
+def test_of_many_points_near_ones_are_linear(named, monkeypatch):
+    rng = np.random.default_rng(2)
+    points = 0.02 * rng.standard_normal((40, named.jackknife.size))
+    points[3] *= 50.0
+    whole = named.parameters(points)
+    monkeypatch.setattr(module, "CURVED", 1)
+    some = named.parameters(points)
+    assert_allclose(some[3], whole[3])
+    off = np.abs(named.in_sds(some - whole, named.sd)).max(axis=1)
+    assert 0.0 < off.max() < 0.05
 
 
 def test_a_change_of_one_deviation_has_distance_one_over_their_number(named):
