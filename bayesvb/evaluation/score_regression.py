@@ -44,10 +44,14 @@ def added_columns(
     >>> bool(share > 0.1 and p < 1e-4)
     True
     """
-    base = _basis(fitted)
-    rest, added = scores - base @ (base.T @ scores), columns - base @ (base.T @ columns)
-    long = np.linalg.norm(added, axis=0) > DEPENDENT * np.linalg.norm(columns, axis=0)
-    added = _basis(added[:, long])
+    return added_beyond(scores, columns, span(fitted))
+
+
+def added_beyond(
+    scores: Float[np.ndarray, " rows"], columns: Columns, base: Columns
+) -> tuple[float, float] | None:
+    """The same for orthonormal columns ``base``, which serve many tests; see ``span``."""
+    rest, added = scores - base @ (base.T @ scores), span(_beyond(columns, base))
     n_added = added.shape[1]
     free = len(scores) - base.shape[1] - n_added
     whole = float(rest @ rest)
@@ -58,8 +62,10 @@ def added_columns(
     return explained / whole, float(stats.f.sf(ratio, n_added, free))
 
 
-def _basis(columns: Columns) -> Columns:
-    """Orthonormal columns with the same span."""
+def span(columns: Columns, base: Columns | None = None) -> Columns:
+    """Orthonormal columns with the same span, together with that of others if given."""
+    if base is not None:
+        return np.column_stack([base, span(_beyond(columns, base))])
     lengths = np.linalg.norm(columns, axis=0)
     columns = columns[:, lengths > 0.0] / lengths[lengths > 0.0]
     if columns.shape[1] == 0:
@@ -67,6 +73,13 @@ def _basis(columns: Columns) -> Columns:
     left, values, _ = np.linalg.svd(columns, full_matrices=False)
     found: Columns = left[:, values > DEPENDENT * values[0]]
     return found
+
+
+def _beyond(columns: Columns, base: Columns) -> Columns:
+    """What orthonormal columns leave of others; none of those that they explain."""
+    rest = columns - base @ (base.T @ columns)
+    left = np.linalg.norm(rest, axis=0) > DEPENDENT * np.linalg.norm(columns, axis=0)
+    return np.asarray(rest[:, left])
 
 
 def powers(values: Float[np.ndarray, " rows"]) -> Columns:

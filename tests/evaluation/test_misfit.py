@@ -12,7 +12,14 @@ from bayesvb.evaluation.discreteness import discreteness, rows_beyond
 from bayesvb.evaluation.family_wise import holm
 from bayesvb.evaluation.normal_scores import FARTHEST, normal_scores, shape_tests, width_test
 from bayesvb.evaluation.row_order import positive_autocorrelation
-from bayesvb.evaluation.score_regression import added_columns, powers, standardised, waves
+from bayesvb.evaluation.score_regression import (
+    added_beyond,
+    added_columns,
+    powers,
+    span,
+    standardised,
+    waves,
+)
 from bayesvb.evaluation.unseen_optima import unseen_share
 
 REPEATS = 300
@@ -72,6 +79,17 @@ def test_combinations_of_what_was_fitted_are_no_question():
     assert added_columns(rng.normal(size=50), np.zeros((50, 1)), fitted) is None
     assert added_columns(np.zeros(50), (x**2)[:, None], fitted) is None
     assert added_columns(rng.normal(size=12), rng.normal(size=(12, 1)), fitted[:12]) is None
+
+
+def test_columns_that_serve_many_tests_give_the_same_answer():
+    rng = np.random.default_rng(4)
+    y, x, z = rng.normal(size=(3, 50))
+    ones = np.ones((50, 1))
+    base = span(np.column_stack([x, 3.0 * x + 2.0, z]), span(ones))
+    assert base.shape == (50, 3) and np.allclose(base.T @ base, np.eye(3))
+    whole = np.column_stack([ones, x, z])
+    product = (x * z)[:, None]
+    assert added_beyond(y, product, base) == pytest.approx(added_columns(y, product, whole))
 
 
 def test_polynomials_of_ranks_are_blind_to_outliers_and_monotone_scales():

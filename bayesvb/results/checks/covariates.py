@@ -17,8 +17,9 @@ from jaxtyping import Float
 from bayesvb.data.frames import kind_of
 from bayesvb.evaluation.score_regression import (
     Columns,
-    added_columns,
+    added_beyond,
     powers,
+    span,
     standardised,
     waves,
 )
@@ -61,11 +62,11 @@ def covariate_tests(fit: AbstractFit, seen: Observed, whose: str) -> list[Misfit
     design = fit.model.design
     frame = design.data_at(seen.at)
     numbers, levels = _columns(frame, design.covariates[:MOST_COVARIATES])
-    fitted = np.column_stack([np.ones(len(seen.at)), design.matrices["mean"][seen.at]])
+    ones = span(np.ones((len(seen.at), 1)))
+    fitted = span(design.matrices["mean"][seen.at], ones)
     remedies = Remedies(fit)
     squares = np.minimum(seen.scores**2, FARTHEST_SQUARE)
     found: list[Misfit] = []
-    ones = np.ones((len(seen.at), 1))
     for name in (*numbers, *levels):
         sets = _shapes(numbers[name]) if name in numbers else [levels[name]]
         bends = remedies.mean(name, numeric=name in numbers)
@@ -104,7 +105,7 @@ def _test(
     name: str, scores: Float[np.ndarray, " rows"], sets: list[Columns], fitted: Columns, remedy: str
 ) -> list[Misfit]:
     """The most striking of several sets of columns, its p-value times their number."""
-    tried = [added_columns(scores, columns, fitted) for columns in sets]
+    tried = [added_beyond(scores, columns, fitted) for columns in sets]
     known = [one for one in tried if one is not None]
     if not known:
         return []
@@ -130,8 +131,8 @@ def _products(
         if left.shape[1] * right.shape[1] > len(left) // 10:
             continue
         product = (left[:, :, None] * right[:, None, :]).reshape(len(left), -1)
-        both = np.column_stack([fitted, left, right])
-        answer = added_columns(seen.scores, product, both)
+        both = span(np.column_stack([left, right]), fitted)
+        answer = added_beyond(seen.scores, product, both)
         if answer is not None:
             found[f"{one}:{other}"] = answer
     if not found:
