@@ -97,10 +97,6 @@ class OneRestart(Protocol):
     def best_restart(self) -> int:
         """Its number."""
 
-    @property
-    def rows_left_out(self) -> RowsLeftOut:
-        """Predictions of all rows, once they are made."""
-
 
 @dataclass(frozen=True)
 class Fitted:
@@ -177,11 +173,11 @@ def leave_one_out(
     return RowsLeftOut(at, values[0], seen[0], values[1:], done, doubtful & ~done)
 
 
-def without_rows(fit: OneRestart, at: Int[np.ndarray, " chosen"]) -> RowsLeftOut:
+def without_rows(fit: Any, at: Int[np.ndarray, " chosen"]) -> RowsLeftOut:
     """Predictions of some rows of a fit of one restart, those it has made already if it has all."""
     if fit.model.source.n_rows > MOST_ROWS:
         return leave_one_out(Fitted.of(fit), at)
-    every = fit.rows_left_out
+    every: RowsLeftOut = fit.rows_left_out
     return RowsLeftOut(
         at,
         every.log_density[at],

@@ -72,7 +72,7 @@ class RowDerivatives:
     scalars: tuple[RowScalars, ...]
     gradient: Float[np.ndarray, "scalars rows"]
     hessian: Float[np.ndarray, "scalars scalars rows"]
-    factors: tuple[Int[np.ndarray, "factors entries"], ...]
+    factors: tuple[Int[np.ndarray, "_ _"], ...]
 
     @classmethod
     def of_mixture(
