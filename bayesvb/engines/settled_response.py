@@ -58,11 +58,12 @@ def settled_response(
     engine: AbstractEngine,
     streams: EngineStreams,
     budget: Budget | None = None,
+    attempts: int = ATTEMPTS,
 ) -> SettledResponse:
     """Linear response at a maximum of the bound, if need be one that lies further up.
 
     Where the bound bends upwards the fit steps along the direction in which it does so most, goes
-    on from there to a stricter tolerance, and linear response is tried again, ``ATTEMPTS`` times
+    on from there to a stricter tolerance, and linear response is tried again, ``attempts`` times
     in all. There is none where the engine does not end at a maximum of the bound.
 
     Where there are many rows a sample stands for them by its weights. The fit settles on it
@@ -83,10 +84,12 @@ def settled_response(
     streams : EngineStreams
     budget : Budget, optional
         Of each further ascent.
+    attempts : int
+        One for a fit that has used up its passes: it is not to climb any further.
     """
     if not engine.maximises_bound:
         return SettledResponse(withheld(f"{engine.title} does not end at a maximum of the bound"))
-    climb = _Climb(model, engine, streams, replace(budget or Budget(), progress=None))
+    climb = _Climb(model, engine, streams, replace(budget or Budget(), progress=None), attempts)
     if model.coordinates(model.update(stats)) is None or source.n_rows <= SCREEN_ROWS:
         return climb.settled(source, stats)
     sample = source.sample(SCREEN_ROWS // 2, rng)
@@ -105,6 +108,7 @@ class _Climb:
     engine: AbstractEngine
     streams: EngineStreams
     budget: Budget
+    attempts: int
 
     def on(self, source: AbstractSource, stats: Any, *, stricter: int) -> EngineResult[Any]:
         """The ascent from here, at a tolerance made stricter so many times."""
@@ -115,11 +119,11 @@ class _Climb:
         """Linear response of the rows, after as many further ascents as it needs."""
         further: EngineResult[Any] | None = None
         passes = 0
-        for attempt in range(1, ATTEMPTS + 1):
+        for attempt in range(1, self.attempts + 1):
             response, uphill = response_or_direction(self.model, source, stats)
             passes += response.n_iter
             response = replace(response, n_iter=passes)
-            if uphill is None or attempt == ATTEMPTS:
+            if uphill is None or attempt == self.attempts:
                 return SettledResponse(response, further, uphill is not None)
             start = stepped(self.model, source, stats, uphill)
             found = self.on(source, start, stricter=attempt)

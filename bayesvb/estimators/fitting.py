@@ -15,7 +15,7 @@ from bayesvb.engines.base import AbstractEngine, Budget, EngineResult, ProgressC
 from bayesvb.engines.folds import held_out_density
 from bayesvb.engines.linear_response import LinearResponse, linear_response, withheld
 from bayesvb.engines.restarts import Restart, RestartSearch, warn_if_unfinished
-from bayesvb.engines.settled_response import joined, settled_response, warn_if_uphill
+from bayesvb.engines.settled_response import ATTEMPTS, joined, settled_response, warn_if_uphill
 from bayesvb.engines.traces import restart_table, traces
 from bayesvb.estimators.fit import Fit
 from bayesvb.estimators.near_restarts import apart
@@ -292,7 +292,14 @@ def _responding(
     rows = streams.response_rows()
     try:
         found = settled_response(
-            run.core, source, run.stats, rows, request.engine, place, request.budget
+            run.core,
+            source,
+            run.stats,
+            rows,
+            request.engine,
+            place,
+            request.budget,
+            ATTEMPTS if run.ascent.converged else 1,
         )
         run = replace(run, response=found.response, uphill=found.uphill)
         if found.further is None:

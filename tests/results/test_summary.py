@@ -130,6 +130,6 @@ def test_what_is_known_has_no_spread():
     known = NamedDraws({"share": values}, {"share": ["component"]}, {"component": [1, 2]},
                        {"share": "share"})  # fmt: skip
     fit = Mock(spec=AbstractFit, covariance="mean-field", response=SimpleNamespace(failure=None))
-    fit.model = Mock(spec=AbstractPublicModel, named_draws=lambda fit: known)
+    fit.model, fit.named = Mock(spec=AbstractPublicModel), known
     assert (values.std(axis=0, ddof=1) > 0.0).all()
     assert coefficient_table(fit)["sd"].tolist() == [0.0, 0.0]
