@@ -86,7 +86,7 @@ def _known(model: Model, posterior: Any, block: Block) -> Any:
 
 
 def _covariance(
-    model: Model, stats: SufficientStats, factors: Sequence[Int[np.ndarray, "factors entries"]]
+    model: Model, stats: SufficientStats, factors: Sequence[Int[np.ndarray, "_ _"]]
 ) -> Float[np.ndarray, "entries entries"]:
     """Derivative of the expectations in the statistics, of all factors of a kind at once.
 

@@ -114,6 +114,8 @@ class Fitted:
         Its randomness.
     row_passes : float
         Rows times passes that refits may take: those of the fit, or ``FEW`` if that is more.
+    whole : bool
+        Whether a row of weight w is one row, as of a survey, and not w rows.
     """
 
     core: Any
@@ -122,13 +124,17 @@ class Fitted:
     engine: AbstractEngine
     streams: EngineStreams
     row_passes: float
+    whole: bool = False
 
     @classmethod
     def of(cls, fit: OneRestart) -> Fitted:
         """That of a fit of one restart."""
         streams = Streams(fit.seed).branch("restart", fit.best_restart, "left out")
         passes = float((fit.restarts["n_iter"] * fit.restarts["rows"]).sum())
-        return cls(fit.core, fit.model.source, fit.stats, fit.engine, streams, max(passes, FEW))
+        whole = fit.model.weights_are == "sampling"
+        return cls(
+            fit.core, fit.model.source, fit.stats, fit.engine, streams, max(passes, FEW), whole
+        )
 
 
 def leave_one_out(
@@ -160,6 +166,8 @@ def leave_one_out(
     See ``Deletion``.
     """
     rng = fitted.streams.rng("rows")
+    if groups is None and fitted.whole and fitted.source.n_rows <= MOST_ROWS:
+        groups = np.arange(fitted.source.n_rows)
     deletion = Deletion.of(fitted.core, fitted.source, fitted.stats, rng)
     with single_threaded_blas(), np.errstate(all="ignore"):
         parts = list(_first_order(deletion, at, groups))

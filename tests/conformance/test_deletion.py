@@ -71,7 +71,7 @@ def test_curvatures_add_over_any_split_and_are_symmetric(make_problem, gate_name
 
 def without(problem, stats, number):
     """Posterior of an ascent that goes on without one copy of a row."""
-    rest = without_one(problem.source(), number)
+    rest = without_one(problem.source(), int(number))
     ended = cavi(problem.model, rest, stats, tol=1e-13, max_iter=3000)
     return problem.model.update(ended.stats)
 
@@ -154,7 +154,7 @@ def test_one_copy_of_a_row_is_left_out(make_problem):
     problem = make_problem("softmax", seed=8, weighted=True)
     weight = problem.block.weight
     number = int(np.flatnonzero(weight == 3.0)[0])
-    rest = without_one(problem.source(), number)
+    rest = without_one(problem.source(), int(number))
     assert isinstance(rest, InMemorySource)
     assert rest.total_weight == weight.sum() - 1.0
     single = int(np.flatnonzero(weight == 1.0)[0])

@@ -194,7 +194,9 @@ def test_bounds_on_a_sample_are_in_the_units_of_the_data(regimes, small_screen):
 def test_only_the_runs_that_count_go_on_until_they_converge(regimes):
     fitted = model(regimes, n_components=3)
     rough = searched(fitted, 4, rough=True)
-    task = engine._Task(rough.engine, fitted.source, Budget(tol=1e-5), rough.streams)
+    task = engine._Task(
+        rough.engine, fitted.source, Budget(tol=1e-5), rough.streams.branch("whole")
+    )
     whole = replace(rough, runs=tuple(task.continued(run) for run in rough.runs))
     seen = []
     found = rough.settled([2, 0], Budget(), lambda *state: seen.append(state))

@@ -15,6 +15,7 @@ from bayesvb.engines.cavi import Cavi, cavi
 from bayesvb.engines.linear_response import linear_response, response_or_direction
 from bayesvb.engines.settled_response import joined, settled_response, stepped
 from bayesvb.errors import ConvergenceWarning
+from bayesvb.gates.gaussian_logits import LogitStats
 from bayesvb.streams import Streams
 
 FORMULA = "y ~ x + z | gating(x)"
@@ -159,8 +160,9 @@ def test_no_maximum_at_all_is_warned_of_once_with_the_remedy(regimes, monkeypatc
 
 
 def test_ascents_are_joined_without_saying_a_bound_twice():
-    first = EngineResult(None, np.array([1.0, 2.0]), 4, True)
-    on, jump = (EngineResult(None, np.array(t), 3, False) for t in ([2.0, 2.5], [2.2, 2.5]))
+    stats = LogitStats(np.ones((1, 1)), np.ones((1, 1)))
+    first = EngineResult(stats, np.array([1.0, 2.0]), 4, True)
+    on, jump = (EngineResult(stats, np.array(t), 3, False) for t in ([2.0, 2.5], [2.2, 2.5]))
     assert joined(first, on).trace.tolist() == [1.0, 2.0, 2.5]
     assert joined(first, jump).trace.tolist() == [1.0, 2.0, 2.2, 2.5]
     assert joined(first, on).n_iter == 7 and not joined(first, on).converged

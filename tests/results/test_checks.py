@@ -273,7 +273,7 @@ def test_the_largest_groups_are_compared(monkeypatch, rows):
     ("narrowest", "grade"),
     [(1.0, "ok"), (0.951, "ok"), (0.949, "note"), (0.801, "note"), (0.799, "problem")],
 )
-def test_an_exact_posterior_is_graded_by_the_narrowest_interval(narrowest, grade, rows):
+def test_an_exact_posterior_is_graded_by_the_narrowest_interval(narrowest, grade, rows, unchecked):
     fit = bvb.Normal("noise ~ 1", rows).fit(seed=1)
     index = pd.MultiIndex.from_product(
         [["mu", "sigma"], ["exact", "factorised"]], names=["parameter", "posterior"]

@@ -97,6 +97,20 @@ def test_what_cannot_be_left_out_is_refused(fit, arguments, message):
         fit.loo(**arguments)
 
 
+def test_a_row_of_a_survey_is_left_out_whole(regimes):
+    weights = np.where(np.arange(150) < 20, 4.0, 1.0)
+    model = bvb.DensityRegression(
+        "y ~ x", regimes, n_components=1, weights=weights, weights_are="sampling"
+    )
+    fit = model.fit(seed=1)
+    found = read_elpd(fit.loo()).pointwise
+    rest = fit.model.source.without(np.array([3]))
+    sums = rest.map_reduce(lambda block: fit.core.e_step(fit.q, block)).stats
+    alone = fit.core.update(fit.core.global_step(fit.q, sums))
+    expected = fit.core.log_predictive(alone, fit.model.source.take(np.array([3])))
+    assert found[3] == pytest.approx(expected[0] - fit.model.log_jacobian, abs=1e-6)
+
+
 def test_labels_of_rows_that_were_dropped_are_dropped(regimes):
     gaps = regimes.copy()
     gaps.loc[gaps.index[:5], "x"] = np.nan

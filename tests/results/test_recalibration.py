@@ -82,9 +82,12 @@ def test_other_kinds_are_refused(fit, kind):
         fit.predict(kind=kind, calibrated=True)
 
 
-def test_what_cannot_be_recalibrated_is_said(fit, class_fit):
+def test_an_unknown_way_to_calibrate_is_refused(fit, unchecked):
     with pytest.raises(DataError, match="calibrated=2 is not known"):
         fit.predict(kind="interval", calibrated=2)
+
+
+def test_what_cannot_be_recalibrated_is_said(fit, class_fit):
     with pytest.raises(DataError, match="has classes, so that no row has a PIT value"):
         class_fit.predict(calibrated=True)
     mixture = bvb.GaussianMixture("~ x + y", skewed(40), n_components=1).fit(seed=1, restarts=1)
