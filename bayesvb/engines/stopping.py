@@ -67,7 +67,7 @@ class RemainingGain:
     >>> remaining = RemainingGain()
     >>> for sweep in range(8):
     ...     remaining.record(sweep=4.0**-sweep, cycle=4.0**-sweep, to_go=2.0)
-    >>> bool(4.0**-8 < remaining.nats(bound=0.0) < 4.0**-6)
+    >>> bool(4.0**-8 < remaining.nats(bound=0.0) <= 4.0**-6)
     True
     """
 
