@@ -264,7 +264,7 @@ def model(request):
     return MODELS[request.param](frame())
 
 
-OPTIONS = {"seed": 1, "restarts": 2, "draws": 30, "max_iter": 40, "tol": 1e-3, "combine": "best"}
+OPTIONS = {"seed": 1, "restarts": 2, "draws": 30, "max_iter": 40, "tol": 0.1, "combine": "best"}
 
 
 @pytest.mark.heavy
