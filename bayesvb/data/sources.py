@@ -11,7 +11,7 @@ import abc
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import chain, islice
 from operator import add
@@ -81,6 +81,13 @@ class AbstractSource(abc.ABC):
         if len(chosen) > n_rows:
             chosen = np.sort(rng.choice(len(chosen), n_rows, replace=False))
         return self.take(chosen)
+
+    def standing_for_all(self, n_rows: int, rng: np.random.Generator) -> InMemorySource:
+        """A sample of so many rows whose weights have the sum of those of all rows."""
+        sample = self.sample(n_rows, rng)
+        weight = np.ones(sample.n_rows) if sample.weight is None else sample.weight
+        weight = weight * (self.total_weight / weight.sum())
+        return InMemorySource.of(replace(sample, weight=weight), workers=self.workers)
 
     def thinned(self, n_rows: int) -> Block:
         """About this many rows, at even distances within each block."""

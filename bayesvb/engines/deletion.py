@@ -80,10 +80,7 @@ class Deletion:
         """Deletion from a fit, the derivative that of a sample where there are very many rows."""
         seen = source
         if source.n_rows > MANY_ROWS:
-            sample = source.sample(MANY_ROWS // 2, rng)
-            weight = np.ones(sample.n_rows) if sample.weight is None else sample.weight
-            weight = weight * (source.total_weight / weight.sum())
-            seen = InMemorySource.of(replace(sample, weight=weight), workers=source.workers)
+            seen = source.standing_for_all(MANY_ROWS // 2, rng)
         with single_threaded_blas(), np.errstate(all="ignore"):
             return cls(model, source, stats, sweep_derivative(model, seen, stats))
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from bayesvb.data.sources import AbstractSource, InMemorySource
+from bayesvb.data.sources import AbstractSource
 from bayesvb.engines.base import AbstractEngine, Budget, EngineResult, one_pass
 from bayesvb.engines.linear_response import (
     LinearResponse,
@@ -92,10 +92,7 @@ def settled_response(
     climb = _Climb(model, engine, streams, replace(budget or Budget(), progress=None), attempts)
     if model.coordinates(model.update(stats)) is None or source.n_rows <= SCREEN_ROWS:
         return climb.settled(source, stats)
-    sample = source.sample(SCREEN_ROWS // 2, rng)
-    weight = np.ones(sample.n_rows) if sample.weight is None else sample.weight
-    weight = weight * (source.total_weight / weight.sum())
-    rows = InMemorySource.of(replace(sample, weight=weight), workers=source.workers)
+    rows = source.standing_for_all(SCREEN_ROWS // 2, rng)
     there = climb.on(rows, stats, stricter=0).stats
     return replace(climb.settled(rows, there), further=None)
 

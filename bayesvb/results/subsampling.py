@@ -107,18 +107,24 @@ def loo_of_some(fit: AbstractFit, at: Int[np.ndarray, " rows"]) -> Elpd:
 def _of_some(fit: AbstractFit, at: Int[np.ndarray, " rows"]) -> Elpd:
     """That of one restart."""
     if not answers(fit):
-        return loo_at(fit, at, log_likelihood(fit, at))
+        return loo_at(fit, at)
     found = leave_one_out(replace(Fitted.of(fit), row_passes=0.0), at)
     return replace(of_rows(fit, found), warning=False)
 
 
 def loo_at(
-    fit: AbstractFit, at: Int[np.ndarray, " rows"], values: Float[np.ndarray, "draws rows"]
+    fit: AbstractFit,
+    at: Int[np.ndarray, " rows"],
+    values: Float[np.ndarray, "draws rows"] | None = None,
 ) -> Elpd:
-    """LOO of rows of one restart by linear response, or by its draws' log likelihoods."""
+    """LOO of rows of one restart by linear response, or by its draws' log likelihoods.
+
+    These are ``values``, if they are at hand.
+    """
     cases = fit.model.weights
     labels, weights = fit.model.design.index[at], None if cases is None else cases[at]
     if not answers(fit):
+        values = log_likelihood(fit, at) if values is None else values
         return read_elpd(loo([values], labels=labels, weights=weights))
     return of_rows(fit, without_rows(fit, at))
 

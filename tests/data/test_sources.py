@@ -458,3 +458,19 @@ def test_no_code_outside_the_folder_of_data_indexes_or_joins_blocks(root):
 )
 def test_the_rule_catches_each_way_to_know_of_blocks(text, found):
     assert bool(places(text)) == found
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_sample_that_stands_for_all_weighs_as_much(weighted):
+    rng = np.random.default_rng(4)
+    weight = rng.uniform(0.5, 3.0, size=90) if weighted else None
+    block = Block({"mean": np.ones((1, 90))}, rng.normal(size=(1, 90)), weight)
+    source = InMemorySource.of(block, workers=2)
+    some = source.standing_for_all(30, np.random.default_rng(1))
+    alike = source.sample(30, np.random.default_rng(1))
+    assert (some.n_rows, some.workers) == (30, 2)
+    assert some.total_weight == pytest.approx(source.total_weight)
+    found = some.take(np.arange(30))
+    assert_array_equal(found.response, alike.response)
+    before = np.ones(30) if alike.weight is None else alike.weight
+    assert_allclose(found.weight / before, source.total_weight / before.sum())

@@ -49,10 +49,9 @@ def left_out_densities(fit: AbstractFit, at: Int[np.ndarray, " rows"]) -> Elpd:
     parts = [member.fit for member in fit.parts]
     if not all(answers(part) for part in parts):
         return criteria_at(fit, at)[0]
-    none = np.empty((0, len(at)))
     return combined(
         np.array([member.weight for member in fit.parts]),
-        [loo_at(part, at, none) for part in parts],
+        [loo_at(part, at) for part in parts],
     )
 
 
