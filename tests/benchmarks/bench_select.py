@@ -1,6 +1,6 @@
 """How often LOO finds the number of components: ``bvb.select`` on data simulated from two.
 
-Beside the rule (the fewest within one standard error of the best, or within 4 nats) stand what
+Beside the rule (the fewest within two standard errors of the best, or within 4 nats) stand what
 either half of it alone would choose, the largest elpd, and the rule with mean-field draws: they
 are too narrow, and leave-one-out too hopeful about many components.
 """
