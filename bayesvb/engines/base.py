@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 import numpy as np
 from jaxtyping import Float
 
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import SufficientStats
+from bayesvb.errors import DataError
 from bayesvb.streams import EngineStreams
 from bayesvb.variational.local import Draws
 from bayesvb.variational.model import AbstractVariationalModel
 
 StatsT = TypeVar("StatsT", bound=SufficientStats)
+
+Engine = TypeVar("Engine", bound="AbstractEngine")
 
 RunProgress = Callable[[int, float], None]
 """Called with the passes so far and the bound."""
@@ -74,6 +77,10 @@ class EngineResult(Generic[StatsT]):
     log_q : ndarray, shape (draws,), optional
         Log density of ``draws``, up to a constant, under what they were drawn from; None if that
         is the exact posterior.
+    n_chains : int
+        Chains of a Markov chain sampler; the draws of one stand before those of the next.
+    findings : Mapping of str to float
+        What else the engine has to say of the run, by name: divergent transitions, say.
     """
 
     stats: StatsT
@@ -83,6 +90,8 @@ class EngineResult(Generic[StatsT]):
     interrupted: bool = False
     draws: Draws | None = None
     log_q: Float[np.ndarray, " draws"] | None = None
+    n_chains: int = 1
+    findings: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def bound(self) -> float:
@@ -94,7 +103,8 @@ class AbstractEngine(abc.ABC):
     """An algorithm that fits any model, which it knows through ``AbstractVariationalModel`` only.
 
     Restarts, folds, pruning and linear response run the engine that they are given, and ask it
-    what it says of itself; nothing asks which one it is. Engines hold no state of a run.
+    what it says of itself; nothing asks which one it is. Engines hold no state of a run: they are
+    frozen dataclasses, whose fields are the options of ``model.fit(method, **options)``.
     """
 
     title: ClassVar[str]
@@ -108,6 +118,31 @@ class AbstractEngine(abc.ABC):
 
     Then linear response applies, and bounds of different models can be compared.
     """
+
+    def with_options(self: Engine, **options: Any) -> Engine:
+        """The same engine with some of its options changed.
+
+        Raises
+        ------
+        DataError
+            If it has no such option, or the value is none for it.
+        """
+        record: Any = self
+        known: list[str] = [one.name for one in fields(record)] if is_dataclass(self) else []
+        unknown = [name for name in options if name not in known]
+        if unknown:
+            name = unknown[0]
+            own = f"its options are {', '.join(known)}" if known else "it has no options"
+            raise DataError(
+                f"{name}={options[name]!r} is no option of {self.title}, nor of every fit; {own}"
+            )
+        return cast(Engine, replace(record, **options)) if options else self
+
+    def model_for(
+        self, core: AbstractVariationalModel[Any, Any]
+    ) -> AbstractVariationalModel[Any, Any]:
+        """The model as this engine fits it, known by it before any run; the same as a rule."""
+        return core
 
     @abc.abstractmethod
     def run(
@@ -136,6 +171,21 @@ class AbstractEngine(abc.ABC):
         streams : EngineStreams
             Randomness, for engines that need it: ``streams.rng("any name")``.
         """
+
+    def completed(
+        self,
+        model: AbstractVariationalModel[Any, StatsT],
+        source: AbstractSource,
+        result: EngineResult[StatsT],
+        budget: Budget,
+        streams: EngineStreams,
+    ) -> EngineResult[StatsT]:
+        """What becomes of a run that is kept: a sampler that set out from others' optima samples.
+
+        Called once for every run that the fit is made of, its components in the order of their
+        labels; runs that are only ranked are spared it. The result as it is, as a rule.
+        """
+        return result
 
     def description(self, factors: str) -> str:
         """A sentence for the report on how the posterior was found.

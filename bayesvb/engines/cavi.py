@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Generic
 
 import numpy as np
@@ -120,6 +121,7 @@ class _CaviState(Generic[StatsT]):
         return self.remaining.nats(self.point.bound) <= nats
 
 
+@dataclass(frozen=True)
 class Cavi(AbstractEngine):
     """Coordinate ascent of the lower bound; see ``cavi``."""
 

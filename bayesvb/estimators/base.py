@@ -65,6 +65,7 @@ class AbstractEstimator(AbstractPublicModel):
         covariance: str = "linear-response",
         n_jobs: int | None = None,
         progress: ProgressCallback | None = None,
+        **options: Any,
     ) -> Fit:
         """Fit by variational inference: coordinate ascent unless another ``method`` is chosen.
 
@@ -98,6 +99,13 @@ class AbstractEstimator(AbstractPublicModel):
             Threads that go over the rows, all processors if left out. It changes nothing else.
         progress : callable, optional
             Called with the number of the restart, the passes so far and the bound.
+        **options
+            Options of the engine that ``method`` names, its fields; ``"cavi"`` has none.
+
+        Raises
+        ------
+        DataError
+            For an argument out of range, or an option that the engine does not have.
 
         Warns
         -----
@@ -108,26 +116,31 @@ class AbstractEstimator(AbstractPublicModel):
         check_choice("method", method, tuple(ENGINES))
         check_choice("combine", combine, self.combinations)
         check_choice("covariance", covariance, INTERVALS)
-        check_count("restarts", restarts)
+        workers = processors() if n_jobs is None else n_jobs
+        for name, value in {"restarts": restarts, "max_iter": max_iter, "n_jobs": workers}.items():
+            check_count(name, value)
         check_count("draws", draws, least=25)
-        check_count("max_iter", max_iter)
         check_positive("tol", tol)
-        if n_jobs is not None:
-            check_count("n_jobs", n_jobs)
         seed, budget = fresh_seed(seed), Budget(float(tol), max_iter, n_draws=draws)
         began = time.perf_counter()
-        request = FitRequest(combine, draws, covariance, budget, seed, began, progress, method)
-        streams = Streams(seed, restarts)
-        source = replace(self.source, workers=n_jobs or processors())
+        request = FitRequest(
+            combine, draws, covariance, budget, seed, began, progress, method, options
+        )
+        return self._fitted(request, Streams(seed, restarts), workers)
+
+    def _fitted(self, request: FitRequest, streams: Streams, workers: int) -> Fit:
+        """The fit of a search over as many restarts as there are streams."""
+        engine = request.engine
+        source = replace(self.source, workers=workers)
         found = search(
-            self.core,
+            engine.model_for(self.core),
             source,
-            ENGINES[method],
-            restarts=restarts,
-            budget=budget,
+            engine,
+            restarts=streams.restarts,
+            budget=request.budget,
             streams=streams,
             rough=request.rough,
-            progress=progress,
+            progress=request.progress,
         )
         return fitted(self, found, source, request, streams)
 

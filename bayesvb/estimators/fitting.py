@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -60,6 +61,8 @@ class FitRequest:
         Called as ``search`` does.
     method : str
         Key of the engine in ``ENGINES``.
+    options : Mapping of str to value
+        Options of the engine.
     """
 
     combine: str
@@ -70,11 +73,12 @@ class FitRequest:
     began: float
     progress: ProgressCallback | None = None
     method: str = DEFAULT_METHOD
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def engine(self) -> AbstractEngine:
         """What runs."""
-        return ENGINES[self.method]
+        return ENGINES[self.method].with_options(**self.options)
 
     @property
     def rough(self) -> bool:
@@ -105,6 +109,7 @@ def fitted(
     for number in numbers:
         run = _labelled(model, found, number, source, request.budget, members)
         if not found.interrupted:
+            run = _completed(run, source, request, streams)
             run = _responding(model, run, source, request, streams, members)
             found = found.advanced(number, run.ascent)
         labelled.append(run)
@@ -112,7 +117,8 @@ def fitted(
         one = replace(one, held_out=held.get(number))
         members.append(Member(number + 1, weights[number], one))
     ascents = [run.ascent for run in labelled]
-    warn_if_unfinished(ascents, request.budget.max_iter, interrupted=found.interrupted)
+    interrupted = found.interrupted or any(ascent.interrupted for ascent in ascents)
+    warn_if_unfinished(ascents, request.budget.max_iter, interrupted=interrupted)
     warn_if_uphill([run.uphill for run in labelled if run.ascent.converged])
     table = members[-1].fit.restarts.assign(**columns)
     finished = [replace(member, fit=_finished(member.fit, table)) for member in members]
@@ -226,6 +232,19 @@ def _labelled(
     return _Labelled(number, ascent, core, stats, order)
 
 
+def _completed(
+    run: _Labelled, source: AbstractSource, request: FitRequest, streams: Streams
+) -> _Labelled:
+    """The run after what its engine does once only; after Ctrl-C as it was."""
+    place = streams.branch("restart", run.number + 1, "completed")
+    ascent = replace(run.ascent, stats=run.stats)
+    try:
+        found = request.engine.completed(run.core, source, ascent, request.budget, place)
+    except KeyboardInterrupt:
+        found = replace(ascent, interrupted=True, converged=False)
+    return replace(run, ascent=found)
+
+
 def _one(
     model: AbstractPublicModel,
     found: RestartSearch,
@@ -259,7 +278,10 @@ def _one(
         seconds=time.perf_counter() - request.began,
         seed=request.seed,
         method=request.method,
+        method_options=request.options,
         engine_log_q=own,
+        n_chains=run.ascent.n_chains,
+        findings=run.ascent.findings,
     )
 
 
@@ -315,4 +337,4 @@ def _responding(
 def _finished(fit: AbstractFit, table: pd.DataFrame) -> AbstractFit:
     """The fit with the table of all restarts, and draws that have its linear response."""
     fit = replace(fit, restarts=table.assign(best=fit.restarts["best"]))
-    return fit if fit.engine_log_q is not None else of_one_restart(fit, default_covariance(fit))
+    return fit if fit.sampled else of_one_restart(fit, default_covariance(fit))

@@ -149,11 +149,9 @@ def _one(
     model: AbstractEstimator,
 ) -> Fit:
     """Fit of one restart."""
-    restarts = _table(told["restarts"], part["number"])
-    core = model.relabelled(
-        _core(model, restarts.loc[part["number"]], len(restarts)), part["order"]
-    )
-    prefix = f"part{part['number']}."
+    restarts, prefix = _table(told["restarts"], part["number"]), f"part{part['number']}."
+    method, options = told.get("method", DEFAULT_METHOD), told.get("method_options", {})
+    core = model.relabelled(_core(model, method, options, restarts), part["order"])
     stats = filled(core.first_stats(empty_stats(core, model.source)), state, f"{prefix}sums.")
     q, q_draws = core.update(stats), _named(state, f"{prefix}draws.")
     own = state.get(f"{prefix}engine_log_q")
@@ -173,8 +171,11 @@ def _one(
         n_iter=part["n_iter"],
         seconds=told["seconds"],
         seed=told["seed"],
-        method=told.get("method", DEFAULT_METHOD),
+        method=method,
+        method_options=options,
         engine_log_q=own,
+        n_chains=part.get("n_chains", 1),
+        findings=part.get("findings", {}),
         held_out=state.get(f"{prefix}held_out"),
     )
     if part.get("robust") is not None:
@@ -191,10 +192,14 @@ def _with_findings(fit: Fit, left_out: Mapping[str, np.ndarray]) -> Fit:
     return fit
 
 
-def _core(model: AbstractEstimator, restart: pd.Series, n_restarts: int) -> Any:
-    """What a restart fitted."""
-    own = {**model.core.starting_models(n_restarts), **model.core.alternatives()}
-    return own.get(restart.get("prior") or restart["start"], model.core)
+def _core(
+    model: AbstractEstimator, method: str, options: Mapping[str, Any], restarts: pd.DataFrame
+) -> Any:
+    """What the restart that is marked fitted."""
+    core = ENGINES[method].with_options(**options).model_for(model.core)
+    best = restarts[restarts["best"]].iloc[0]
+    own = {**core.starting_models(len(restarts)), **core.alternatives()}
+    return own.get(best.get("prior") or best["start"], core)
 
 
 def _table(columns: Mapping[str, Any], best: int) -> pd.DataFrame:

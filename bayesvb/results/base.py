@@ -8,7 +8,7 @@ from __future__ import annotations
 import abc
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -278,8 +278,14 @@ class AbstractFit:
         ``stats`` and ``draws`` are then of all of them together, bound and trace of the heaviest.
     method : str
         Key of the engine in ``ENGINES``.
+    method_options : Mapping of str to value
+        Options of the engine, where they are not its usual ones.
     engine_log_q : ndarray, shape (draws,), or None
         Log density of ``q_draws`` under what the engine drew them from; None if they are from q.
+    n_chains : int
+        Chains that the engine's draws come from, one after the other.
+    findings : Mapping of str to float
+        What else the engine had to say of the run that was kept.
     robust : RobustCovariance or None
         What the draws have if ``covariance`` is ``"robust"``; of combined restarts that of the
         heaviest.
@@ -305,7 +311,10 @@ class AbstractFit:
     seed: int
     members: tuple[Member, ...] = ()
     method: str = DEFAULT_METHOD
+    method_options: Mapping[str, Any] = field(default_factory=dict)
     engine_log_q: Float[np.ndarray, " draws"] | None = None
+    n_chains: int = 1
+    findings: Mapping[str, float] = field(default_factory=dict)
     robust: RobustCovariance | None = None
     held_out: Float[np.ndarray, " rows"] | None = None
 
@@ -317,12 +326,17 @@ class AbstractFit:
     @property
     def engine(self) -> AbstractEngine:
         """What made the fit."""
-        return ENGINES[self.method]
+        return ENGINES[self.method].with_options(**self.method_options)
+
+    @property
+    def sampled(self) -> bool:
+        """Whether the engine returned draws: predictions are then averages over these."""
+        return self.engine_log_q is not None
 
     @property
     def own_covariance(self) -> str:
         """What the draws have that the fit was made with."""
-        return self.response.label if self.engine_log_q is None else "engine"
+        return "engine" if self.sampled else self.response.label
 
     @property
     def q(self) -> Any:

@@ -84,7 +84,7 @@ def fit_text(fit: AbstractFit) -> str:
         if part in table.index.get_level_values("part"):
             lines += ["", _coefficients(table, part, title)]
     lines += ["", accuracy_line(fit), interval_line(fit), *fit.model.notes(fit)]
-    if fit.model.order_rule and fit.engine_log_q is None and len(fit.components()) > 1:
+    if fit.model.order_rule and not fit.sampled and len(fit.components()) > 1:
         lines.append(fit.model.order_rule)
     return "\n".join(lines)
 

@@ -30,7 +30,7 @@ def has_jackknife(fit: AbstractFit) -> bool:
 
 def default_covariance(fit: AbstractFit) -> str:
     """What draws of one restart are made with unless told: robust under sampling weights."""
-    corrected = fit.engine_log_q is None and fit.response.failure is None
+    corrected = not fit.sampled and fit.response.failure is None
     sampling = fit.model.weights_are == "sampling" and corrected
     return "robust" if sampling and has_jackknife(fit) else fit.own_covariance
 

@@ -48,6 +48,7 @@ def _description(fit: AbstractFit) -> dict[str, object]:
         "seconds": fit.seconds,
         "seed": fit.seed,
         "method": fit.method,
+        "method_options": dict(fit.method_options),
     }
 
 
@@ -62,6 +63,8 @@ def _part(member: Member) -> dict[str, object]:
         "robust": None if fit.robust is None else fit.robust.described(),
         "converged": fit.converged,
         "n_iter": fit.n_iter,
+        "n_chains": fit.n_chains,
+        "findings": dict(fit.findings),
     }
 
 

@@ -39,7 +39,7 @@ SAME_BOUND, SAME_DENSITY = 0.1, 0.02
 
 def with_covariance(fit: AbstractFit, covariance: str, *, cluster: object = None) -> AbstractFit:
     """The same fit with other draws; see ``Fit.with_covariance``."""
-    allowed = COVARIANCES if fit.engine_log_q is None else ENGINE_COVARIANCES
+    allowed = ENGINE_COVARIANCES if fit.sampled else COVARIANCES
     check_choice("covariance", covariance, allowed)
     if cluster is not None and covariance != "robust":
         raise DataError(
@@ -90,6 +90,7 @@ def stacked(members: Sequence[Member]) -> AbstractFit:
         converged=all(one.converged for one in fits),
         members=tuple(members),
         engine_log_q=np.concatenate(own)[order] if own else None,
+        n_chains=1,
     )
 
 

@@ -1,6 +1,6 @@
 """What every engine promises, for every kind of model, and what fits by any engine have."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
@@ -55,7 +55,27 @@ class Sampler(AbstractEngine):
         )
 
 
+@dataclass(frozen=True)
+class LateSampler(AbstractEngine):
+    """Coordinate ascent from every start, and draws in chains once, for what is kept."""
+
+    title = "late sampler"
+    posterior = "draws of the posterior"
+    n_chains: int = 2
+    calls: list = field(default_factory=list, compare=False)
+
+    def run(self, model, source, start, budget, streams):
+        return ENGINES["cavi"].run(model, source, start, budget, streams)
+
+    def completed(self, model, source, result, budget, streams):
+        self.calls.append(model)
+        posterior = model.update(result.stats)
+        draws = model.draws(posterior, budget.n_draws, streams.rng("draws"))
+        return replace(result, draws=draws, n_chains=self.n_chains, findings={"divergent": 3.0})
+
+
 TESTED = {**ENGINES, "one-sweep": OneSweep(), "sampler": Sampler()}
+TESTED["late-sampler"] = LateSampler()
 MAXIMISERS = [name for name, engine in TESTED.items() if engine.maximises_bound]
 
 
@@ -328,6 +348,35 @@ def test_rows_are_left_out_by_the_engine_of_the_fit(monkeypatch):
     fit = MODELS["network"](frame()).fit(method="one-sweep", **OPTIONS)
     assert len(fit.without_folds) == 5
     assert np.isfinite(read_elpd(fit.loo()).elpd)
+
+
+# Options, and what is done once
+
+
+def test_options_of_an_engine_are_arguments_of_the_fit_and_go_with_it_into_files(tmp_path):
+    fit = gated("softmax")(frame()).fit("late-sampler", n_chains=3, **OPTIONS)
+    assert (fit.engine.n_chains, fit.n_chains, fit.findings) == (3, 3, {"divergent": 3.0})
+    loaded = bvb.load(fit.save(tmp_path / "fit.nc"))
+    assert loaded.method_options == {"n_chains": 3}
+    assert (loaded.engine, loaded.n_chains, loaded.findings) == (fit.engine, 3, fit.findings)
+    assert ENGINES["late-sampler"].n_chains == 2
+
+
+def test_an_option_that_the_engine_does_not_have_is_refused_with_those_it_has():
+    model = gated("softmax")(frame())
+    with pytest.raises(DataError, match=r"max_itr=5 is no option of CAVI.*it has no options"):
+        model.fit(max_itr=5)
+    with pytest.raises(DataError, match=r"chains=5 is no option.*its options are n_chains"):
+        model.fit("late-sampler", chains=5)
+
+
+def test_what_is_done_once_is_done_for_the_run_that_is_kept_and_its_labels(monkeypatch):
+    engine = LateSampler()
+    monkeypatch.setitem(ENGINES, "late-sampler", engine)
+    fit = gated("softmax")(frame()).fit("late-sampler", **OPTIONS)
+    assert len(engine.calls) == 1 and len(fit.restarts) == 2
+    share = fit.components()["share"].to_numpy()
+    assert (np.diff(share) <= 0.0).all() and fit.sampled
 
 
 # Draws of an engine
