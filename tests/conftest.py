@@ -1,9 +1,10 @@
 """What all tests share: the import path, a random generator, a quiet plotting backend."""
 
+import importlib.util
 import inspect
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -25,6 +26,23 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 settings.register_profile("local", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of engines that differentiate by JAX are skipped where the extra is not installed."""
+    if importlib.util.find_spec("numpyro") is None:
+        for item in items:
+            if item.get_closest_marker("mcmc"):
+                item.add_marker(pytest.mark.skip('needs pip install "bayesvb[mcmc]"'))
+
+
+@pytest.fixture
+def x64() -> Iterator[None]:
+    """Double precision in JAX during a test."""
+    import jax
+
+    with jax.enable_x64(True):
+        yield
 
 
 @pytest.fixture(scope="session")

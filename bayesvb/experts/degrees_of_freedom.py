@@ -7,6 +7,8 @@ from jaxtyping import Float
 from scipy.optimize import brentq
 from scipy.special import digamma, gammaln, polygamma
 
+from bayesvb.numerics.array_library import namespace, special
+
 PRIOR_SHAPE, PRIOR_RATE = 2.0, 0.1
 """Gamma prior of learned degrees of freedom, mean 20: Juarez, Steel (2010), section 2."""
 
@@ -52,14 +54,19 @@ def log_partition(dof: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape
 
 def log_peak(dof: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
     """Log density of the standard Student t at zero."""
-    return np.asarray(gammaln(0.5 * (dof + 1.0)) - gammaln(0.5 * dof) - 0.5 * np.log(np.pi * dof))
+    log_gamma = special(dof).gammaln
+    peak: Float[np.ndarray, "*shape"]
+    peak = log_gamma(0.5 * (dof + 1.0)) - log_gamma(0.5 * dof)
+    peak = peak - 0.5 * namespace(dof).log(np.pi * dof)
+    return peak
 
 
 def log_prior(dof: Float[np.ndarray, "*_ responses"]) -> Float[np.ndarray, "*_"]:
     """Log density of the gamma prior, summed over responses."""
     constant = PRIOR_SHAPE * np.log(PRIOR_RATE) - gammaln(PRIOR_SHAPE)
-    each = constant + (PRIOR_SHAPE - 1.0) * np.log(dof) - PRIOR_RATE * dof
-    return np.asarray(each.sum(axis=-1))
+    each = constant + (PRIOR_SHAPE - 1.0) * namespace(dof).log(dof) - PRIOR_RATE * dof
+    total: Float[np.ndarray, "*_"] = each.sum(axis=-1)
+    return total
 
 
 def gamma_shape(variance: Float[np.ndarray, " experts"]) -> Float[np.ndarray, " experts"]:

@@ -10,6 +10,7 @@ from jaxtyping import Float
 from bayesvb.distributions.multivariate_student import IndependentStudents
 from bayesvb.experts.gaussian_base import AbstractGaussianExperts, GaussianStats
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
+from bayesvb.numerics.array_library import namespace
 from bayesvb.variational.local import Draws
 
 
@@ -77,7 +78,8 @@ class DiagonalGaussianExperts(AbstractGaussianExperts[MatrixNormalGamma]):
         self, precision: Float[np.ndarray, "draws experts dims"]
     ) -> Float[np.ndarray, "draws experts"]:
         """Log-determinants of drawn precisions."""
-        return np.asarray(np.log(precision).sum(axis=-1))
+        found: Float[np.ndarray, "draws experts"] = namespace(precision).log(precision).sum(axis=-1)
+        return found
 
     def update(self, stats: GaussianStats) -> MatrixNormalGamma:
         """Exact coordinate update of every expert."""
@@ -104,7 +106,8 @@ class DiagonalGaussianExperts(AbstractGaussianExperts[MatrixNormalGamma]):
         """Log density of each draw under the posterior, or under the prior (None)."""
         factor = posterior or self.prior
         density = factor.log_density(draws["mean"][..., None], draws["precision"])
-        return np.asarray(density.sum(axis=(1, 2)))
+        total: Float[np.ndarray, " draws"] = density.sum(axis=(1, 2))
+        return total
 
     def student(
         self, posterior: MatrixNormalGamma

@@ -10,6 +10,7 @@ from jaxtyping import Float
 from bayesvb.distributions.multivariate_student import JointStudent
 from bayesvb.experts.gaussian_base import AbstractGaussianExperts, GaussianStats
 from bayesvb.factors.normal_wishart import NormalWishart
+from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.linalg import inverse_and_log_det, products, quadratic_weights, times, unpack
 from bayesvb.variational.local import Draws
 
@@ -65,7 +66,9 @@ class FullGaussianExperts(AbstractGaussianExperts[NormalWishart]):
         self, precision: Float[np.ndarray, "draws experts dims dims"]
     ) -> Float[np.ndarray, "draws experts"]:
         """Log-determinants of drawn precisions."""
-        return np.asarray(np.linalg.slogdet(precision).logabsdet)
+        found: Float[np.ndarray, "draws experts"]
+        found = namespace(precision).linalg.slogdet(precision).logabsdet
+        return found
 
     def update(self, stats: GaussianStats) -> NormalWishart:
         """Exact coordinate update of every expert."""
@@ -89,7 +92,8 @@ class FullGaussianExperts(AbstractGaussianExperts[NormalWishart]):
     ) -> Float[np.ndarray, " draws"]:
         """Log density of each draw under the posterior, or under the prior (None)."""
         density = (posterior or self.prior).log_density(draws["mean"], draws["precision"])
-        return np.asarray(density.sum(axis=1))
+        total: Float[np.ndarray, " draws"] = density.sum(axis=1)
+        return total
 
     def student(
         self, posterior: NormalWishart

@@ -25,6 +25,7 @@ from bayesvb.experts.regression import (
     noise_rows,
 )
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
+from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.linalg import (
     by_row,
     linear_at,
@@ -222,7 +223,8 @@ class LinearExperts(AbstractLinearExperts[MatrixNormalGamma, LinearStats]):
         """Log density of each draw under the posterior, or under the prior (None)."""
         factor = posterior or self.prior
         density = factor.log_density(draws["coefficients"], draws["precision"])
-        return np.asarray(density.sum(axis=(1, 2)))
+        total: Float[np.ndarray, " draws"] = density.sum(axis=(1, 2))
+        return total
 
     def permuted(self, order: list[int], stats: LinearStats) -> LinearStats:
         """Statistics after a new labelling."""
@@ -240,8 +242,10 @@ def linear_log_lik(draws: Draws, block: Block) -> Float[np.ndarray, "draws exper
     """Log likelihood of each row under each drawn regression."""
     coefficients, precision = draws["coefficients"], draws["precision"]
     design, response = block.designs["mean"], block.response
-    constant = 0.5 * (np.log(precision) - LOG_2PI).sum(axis=-1)
-    total = np.repeat(constant[:, :, None], block.n_rows, axis=2)
+    xp = namespace(precision)
+    constant = 0.5 * (xp.log(precision) - LOG_2PI).sum(axis=-1)
+    total: Float[np.ndarray, "draws experts rows"]
+    total = xp.repeat(constant[:, :, None], block.n_rows, axis=2)
     for i, observed in enumerate(response):
         residual = coefficients[:, :, i] @ design
         residual -= observed

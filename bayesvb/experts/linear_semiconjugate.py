@@ -196,7 +196,8 @@ class SemiConjugateExperts(AbstractLinearExperts[NormalAndGamma, SemiConjugateSt
         factor = posterior or self.prior
         density = factor.coefficients.log_density(draws["coefficients"])
         density = density + factor.noise.log_density(draws["precision"])
-        return np.asarray(density.sum(axis=(1, 2)))
+        total: Float[np.ndarray, " draws"] = density.sum(axis=(1, 2))
+        return total
 
     def permuted(self, order: list[int], stats: SemiConjugateStats) -> SemiConjugateStats:
         """Statistics after a new labelling."""

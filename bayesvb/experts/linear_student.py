@@ -42,6 +42,7 @@ from bayesvb.experts.regression import (
     located,
     noise_parameter,
 )
+from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.linalg import products, quadratic_weights, unpack
 from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
 from bayesvb.variational.local import Draws
@@ -229,14 +230,16 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
     def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
         """Log likelihood of each row under each drawn expert."""
         precision, dof, design = draws["precision"], draws["dof"], block.designs["mean"]
-        constant = (0.5 * np.log(precision) + log_peak(dof)).sum(axis=-1)
-        total = np.repeat(constant[:, :, None], block.n_rows, axis=2)
+        xp = namespace(precision)
+        constant = (0.5 * xp.log(precision) + log_peak(dof)).sum(axis=-1)
+        total: Float[np.ndarray, "draws experts rows"]
+        total = xp.repeat(constant[:, :, None], block.n_rows, axis=2)
         for i, observed in enumerate(block.response):
             residual = draws["coefficients"][:, :, i] @ design
             residual -= observed
             residual *= residual
             residual *= (precision[:, :, i] / dof[:, :, i])[..., None]
-            total -= 0.5 * (dof[:, :, i, None] + 1.0) * np.log1p(residual)
+            total -= 0.5 * (dof[:, :, i, None] + 1.0) * xp.log1p(residual)
         return total
 
     def responses(
@@ -263,11 +266,14 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
     ) -> Float[np.ndarray, " draws"]:
         """Log density of each draw, given the degrees of freedom if they are fixed."""
         factor, each = (posterior or self.prior).linear, by_regression(draws)
+        density: Float[np.ndarray, " draws"]
         density = factor.log_density(each["coefficients"], each["precision"]).sum(axis=(1, 2))
         dof = draws["dof"][:, 0]
-        if posterior is None:
-            return np.asarray(density + (log_prior(dof) if self.learns_dof else 0.0))
-        return np.asarray(density + posterior.log_density_of_dof(dof))
+        if posterior is not None:
+            density = density + posterior.log_density_of_dof(dof)
+        elif self.learns_dof:
+            density = density + log_prior(dof)
+        return density
 
     def permuted(self, order: list[int], stats: StudentStats) -> StudentStats:
         """Sums after a new labelling."""

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import digamma, gammaln
 
+from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.special import digamma_excess
 
 
@@ -52,4 +53,6 @@ class Dirichlet:
         """Log density of each vector of probabilities."""
         alpha = self.concentration
         constant = gammaln(alpha.sum()) - gammaln(alpha).sum()
-        return np.asarray(constant + ((alpha - 1.0) * np.log(value)).sum(axis=-1))
+        logs = namespace(value).log(value)
+        density: Float[np.ndarray, " draws"] = constant + ((alpha - 1.0) * logs).sum(axis=-1)
+        return density

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import digamma, gammaln, poch
 
+from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.special import digamma_excess
 
 Numbers = float | Float[np.ndarray, "..."]
@@ -93,4 +94,7 @@ def gamma_log_density(
 ) -> Float[np.ndarray, "..."]:
     """Log density of each value under a gamma distribution."""
     constant = shape * np.log(rate) - gammaln(shape)
-    return np.asarray(constant + (shape - 1.0) * np.log(value) - rate * value)
+    xp = namespace(value)
+    density: Float[np.ndarray, "..."]
+    density = xp.asarray(constant + (shape - 1.0) * xp.log(value) - rate * value)
+    return density

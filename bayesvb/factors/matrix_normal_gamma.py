@@ -13,6 +13,7 @@ from jaxtyping import Float
 from scipy.special import digamma
 
 from bayesvb.factors.gamma import gamma_kl, gamma_log_density
+from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.linalg import inverse_and_log_det, times, trace_of_product
 from bayesvb.numerics.special import LOG_2PI
 
@@ -135,9 +136,11 @@ class MatrixNormalGamma:
         shift = coefficients - self.mean
         pull = (shift @ self.precision * shift).sum(axis=-1)
         n_terms = shift.shape[-1]
-        log_precision = np.log(precision)
+        log_precision = namespace(precision).log(precision)
         shape = self.shape[..., None]
         normal = 0.5 * (
             self.log_det[..., None] + n_terms * (log_precision - LOG_2PI) - precision * pull
         )
-        return np.asarray(normal + gamma_log_density(precision, shape, self.rate))
+        density: Float[np.ndarray, "draws *batch responses"]
+        density = normal + gamma_log_density(precision, shape, self.rate)
+        return density

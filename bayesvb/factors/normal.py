@@ -76,4 +76,6 @@ class Normal:
         """Log density of each vector."""
         shift = value - self.mean
         quadratic = (times(self.precision, shift) * shift).sum(axis=-1)
-        return np.asarray(0.5 * (self.log_det - shift.shape[-1] * LOG_2PI - quadratic))
+        density: Float[np.ndarray, " draws *batch"]
+        density = 0.5 * (self.log_det - shift.shape[-1] * LOG_2PI - quadratic)
+        return density

@@ -15,6 +15,7 @@ from jaxtyping import Float
 from scipy.special import digamma
 
 from bayesvb.factors.gamma import gamma_kl, gamma_log_density
+from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.special import LOG_2PI
 
 
@@ -96,8 +97,10 @@ class AbstractNormalGamma(abc.ABC):
     ) -> Float[np.ndarray, "*grid"]:
         """Log density of each pair."""
         narrow = self.normal(precision)
-        normal = np.log(narrow) - LOG_2PI - narrow * (mean - self.mean) ** 2
-        return np.asarray(0.5 * normal + self.precision.log_density(precision))
+        normal = namespace(narrow).log(narrow) - LOG_2PI - narrow * (mean - self.mean) ** 2
+        density: Float[np.ndarray, "*grid"]
+        density = 0.5 * normal + self.precision.log_density(precision)
+        return density
 
 
 @dataclass(frozen=True)
@@ -123,7 +126,8 @@ class NormalGamma(AbstractNormalGamma):
 
     def normal(self, precision: Float[np.ndarray, "*grid"]) -> Float[np.ndarray, "*grid"]:
         """Precision of the mean given each value of the precision."""
-        return np.asarray(self.strength * precision)
+        narrow: Float[np.ndarray, "*grid"] = self.strength * precision
+        return narrow
 
     def expected_square(self, about: float) -> float:
         """``E[(mu - about)^2]``."""

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import digamma, multigammaln
 
+from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.linalg import inverse_and_log_det, times
 from bayesvb.numerics.special import LOG_2PI
 
@@ -187,13 +188,15 @@ class NormalWishart:
         precision: Float[np.ndarray, "draws *batch dims dims"],
     ) -> Float[np.ndarray, " draws *batch"]:
         """Log density of each mean and precision matrix."""
-        log_det = np.linalg.slogdet(precision).logabsdet
+        log_det = namespace(precision).linalg.slogdet(precision).logabsdet
         shift = mean - self.mean
         pull = self.mean_precision * (times(precision, shift) * shift).sum(axis=-1)
         normal = self.n_dims * (np.log(self.mean_precision) - LOG_2PI) + log_det - pull
         trace = (self.scatter * precision).sum(axis=(-2, -1))
         wishart = (self.dof - self.n_dims - 1.0) * log_det - trace
-        return np.asarray(0.5 * (normal + wishart) + self.log_normaliser)
+        density: Float[np.ndarray, " draws *batch"]
+        density = 0.5 * (normal + wishart) + self.log_normaliser
+        return density
 
 
 def _square(vector: Float[np.ndarray, "*batch dims"]) -> Float[np.ndarray, "*batch dims dims"]:

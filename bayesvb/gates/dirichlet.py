@@ -15,6 +15,7 @@ from bayesvb.data.scaling import Scaling
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.factors.dirichlet import Dirichlet
 from bayesvb.gates.base import AbstractGate, GatePrior
+from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.linalg import by_row
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.descriptions import PriorRow
@@ -161,13 +162,17 @@ class DirichletGate(AbstractGate[Dirichlet, WeightStats]):
         self, draws: Float[np.ndarray, "draws experts"], block: Block
     ) -> Float[np.ndarray, "draws experts 1"]:
         """Log of the drawn weights; a weight that underflowed is taken at the smallest float."""
-        return np.asarray(np.log(np.maximum(draws, np.finfo(float).tiny))[:, :, None])
+        xp = namespace(draws)
+        found: Float[np.ndarray, "draws experts 1"]
+        found = xp.log(xp.maximum(draws, np.finfo(float).tiny))[:, :, None]
+        return found
 
     def log_density(
         self, posterior: Dirichlet | None, draws: Float[np.ndarray, "draws experts"]
     ) -> Float[np.ndarray, " draws"]:
         """Log density of each draw."""
-        return (posterior or self.prior).log_density(np.maximum(draws, np.finfo(float).tiny))
+        positive = namespace(draws).maximum(draws, np.finfo(float).tiny)
+        return (posterior or self.prior).log_density(positive)
 
     def permuted(
         self, order: Sequence[int], stats: WeightStats

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import log_softmax
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.scaling import Scaling
@@ -22,6 +21,7 @@ from bayesvb.gates.gaussian_logits import (
     logit_derivatives,
     logit_prior_rows,
 )
+from bayesvb.numerics.array_library import special
 from bayesvb.numerics.linalg import (
     inverse_and_log_det,
     linear_at,
@@ -210,13 +210,17 @@ class AbstractSoftmaxGate(AbstractGate[Normal, LogitStats], abc.ABC):
         self, draws: Float[np.ndarray, "draws experts terms"], block: Block
     ) -> Float[np.ndarray, "draws experts rows"]:
         """Exact log weights for each draw."""
-        return np.asarray(log_softmax(draws @ block.designs["gating"], axis=1))
+        found: Float[np.ndarray, "draws experts rows"]
+        found = special(draws).log_softmax(draws @ block.designs["gating"], axis=1)
+        return found
 
     def log_density(
         self, posterior: Normal | None, draws: Float[np.ndarray, "draws experts terms"]
     ) -> Float[np.ndarray, " draws"]:
         """Log density of each draw."""
-        return np.asarray((posterior or self.prior).log_density(draws).sum(axis=-1))
+        density: Float[np.ndarray, " draws"]
+        density = (posterior or self.prior).log_density(draws).sum(axis=-1)
+        return density
 
     def permuted(
         self, order: Sequence[int], stats: LogitStats

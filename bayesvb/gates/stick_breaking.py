@@ -20,6 +20,7 @@ from bayesvb.gates.gaussian_logits import (
     logit_derivatives,
     logit_prior_rows,
 )
+from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.linalg import linear_at, quadratic_at, quadratic_weights
 from bayesvb.numerics.special import expected_expit, jaakkola, omega_slope
 from bayesvb.variational.descriptions import PriorRow
@@ -203,17 +204,21 @@ class StickBreakingGate(AbstractGate[Normal, LogitStats]):
     ) -> Float[np.ndarray, "draws experts rows"]:
         """Exact log weights for each draw."""
         logit = draws @ block.designs["gating"]
-        pass_on = -np.logaddexp(0.0, logit)
-        ends = np.zeros((len(draws), 1, block.n_rows))
-        left = np.concatenate([ends, np.cumsum(pass_on, axis=1)], axis=1)
-        by_stick = np.concatenate([pass_on + logit, ends], axis=1) + left
-        return np.asarray(by_stick if self.order is None else by_stick[:, np.argsort(self.order)])
+        xp = namespace(logit)
+        pass_on = -xp.logaddexp(0.0, logit)
+        ends = xp.zeros((len(draws), 1, block.n_rows))
+        left = xp.concatenate([ends, xp.cumsum(pass_on, axis=1)], axis=1)
+        by_stick: Float[np.ndarray, "draws experts rows"]
+        by_stick = xp.concatenate([pass_on + logit, ends], axis=1) + left
+        return by_stick if self.order is None else by_stick[:, np.argsort(self.order)]
 
     def log_density(
         self, posterior: Normal | None, draws: Float[np.ndarray, "draws sticks terms"]
     ) -> Float[np.ndarray, " draws"]:
         """Log density of each draw."""
-        return np.asarray((posterior or self.prior).log_density(draws).sum(axis=-1))
+        density: Float[np.ndarray, " draws"]
+        density = (posterior or self.prior).log_density(draws).sum(axis=-1)
+        return density
 
     def permuted(
         self, order: Sequence[int], stats: LogitStats

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 from scipy.linalg import block_diag
-from scipy.special import logsumexp
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.statistics import BoundGap, LocalStep, SufficientStats
 from bayesvb.distributions.base import AbstractComponentMixture, joint_log_density
 from bayesvb.experts.base import AbstractExperts
 from bayesvb.gates.base import AbstractGate
+from bayesvb.numerics.array_library import special
 from bayesvb.numerics.special import log_sum_exp
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.local import Draws
@@ -250,11 +250,19 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
         experts = self.experts.prior_draws(n, self.n_components, rng)
         return {**experts, "gate": self.gate.draws(self.gate.prior, n, rng)}
 
-    def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws rows"]:
-        """``log sum_k pi_k(x) p_k(y | x)``."""
+    def component_log_lik(
+        self, draws: Draws, block: Block
+    ) -> Float[np.ndarray, "draws experts rows"]:
+        """``log pi_k(x) p_k(y | x)``."""
         terms = self.experts.log_lik(draws, block)
         terms += self.gate.log_weights(draws["gate"], block)
-        return np.asarray(logsumexp(terms, axis=1))
+        return terms
+
+    def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws rows"]:
+        """``log sum_k pi_k(x) p_k(y | x)``."""
+        found: Float[np.ndarray, "draws rows"]
+        found = special(draws["gate"]).logsumexp(self.component_log_lik(draws, block), axis=1)
+        return found
 
     def responses(
         self, draws: Draws, block: Block, rng: np.random.Generator
@@ -265,8 +273,9 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
 
     def log_prior(self, draws: Draws) -> Float[np.ndarray, " draws"]:
         """Log prior density of each draw."""
-        gate = self.gate.log_density(None, draws["gate"])
-        return np.asarray(self.experts.log_density(None, draws) + gate)
+        density: Float[np.ndarray, " draws"] = self.experts.log_density(None, draws)
+        density = density + self.gate.log_density(None, draws["gate"])
+        return density
 
     def log_posterior(
         self, posterior: MixturePosterior, draws: Draws

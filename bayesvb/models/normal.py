@@ -22,6 +22,7 @@ from bayesvb.factors.normal_gamma import (
     NormalGamma,
     ScalarGamma,
 )
+from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.special import LOG_2PI
 from bayesvb.variational.local import Draws
 from bayesvb.variational.model import AbstractVariationalModel
@@ -221,7 +222,9 @@ class UnivariateGaussian(AbstractVariationalModel[FactorisedNormalGamma, SampleS
         """Log density of each row under each draw."""
         precision = draws["precision"][:, None]
         squares = (block.response[0] - draws["mean"][:, None]) ** 2
-        return np.asarray(0.5 * (np.log(precision) - LOG_2PI - precision * squares))
+        found: Float[np.ndarray, "draws rows"]
+        found = 0.5 * (namespace(precision).log(precision) - LOG_2PI - precision * squares)
+        return found
 
     def log_prior(self, draws: Draws) -> Float[np.ndarray, " draws"]:
         """Log prior density of each draw."""

@@ -13,6 +13,8 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.linalg.lapack import dtrtri
 
+from bayesvb.numerics.array_library import namespace
+
 
 @lru_cache(maxsize=64)
 def lower_pairs(n_terms: int) -> tuple[Int[np.ndarray, " pairs"], Int[np.ndarray, " pairs"]]:
@@ -51,7 +53,9 @@ def products(x: Float[np.ndarray, "terms rows"]) -> Float[np.ndarray, "pairs row
 def pack(matrix: Float[np.ndarray, "*batch terms terms"]) -> Float[np.ndarray, "*batch pairs"]:
     """Lower triangles of symmetric matrices, packed."""
     flat = matrix.reshape(*matrix.shape[:-2], matrix.shape[-1] ** 2)
-    return np.take(flat, _positions(matrix.shape[-1])[0], axis=-1)
+    packed: Float[np.ndarray, "*batch pairs"]
+    packed = namespace(flat).take(flat, _positions(matrix.shape[-1])[0], axis=-1)
+    return packed
 
 
 def unpack(packed: Float[np.ndarray, "*batch pairs"]) -> Float[np.ndarray, "*batch terms terms"]:
@@ -87,6 +91,9 @@ def inverse_and_log_det(
     numpy.linalg.LinAlgError
         A matrix is not positive definite.
     """
+    xp = namespace(matrix)
+    if xp is not np:
+        return xp.linalg.inv(matrix), xp.linalg.slogdet(matrix).logabsdet
     half = np.ascontiguousarray(np.linalg.cholesky(matrix))
     log_det = 2.0 * np.log(np.diagonal(half, axis1=-2, axis2=-1)).sum(axis=-1)
     for factor in half.reshape(-1, *half.shape[-2:]):
@@ -99,7 +106,8 @@ def times(
     vector: Float[np.ndarray, "*vectors terms"],
 ) -> Float[np.ndarray, "*batch terms"]:
     """Matrix times vector; leading axes broadcast."""
-    return np.asarray((matrix @ vector[..., None])[..., 0])
+    product: Float[np.ndarray, "*batch terms"] = (matrix @ vector[..., None])[..., 0]
+    return product
 
 
 def trace_of_product(

@@ -127,7 +127,17 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
 
     @abc.abstractmethod
     def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws rows"]:
-        """Log likelihood of each row for each draw, latent classes summed out."""
+        """Log likelihood of each row for each draw, latent classes summed out.
+
+        Draws are arrays of NumPy or of JAX, which differentiates this and ``log_prior``; see
+        ``bayesvb.numerics.array_library``.
+        """
+
+    def component_log_lik(
+        self, draws: Draws, block: Block
+    ) -> Float[np.ndarray, "draws experts rows"]:
+        """Log of each component's weight times its density: ``log_lik`` is their log sum."""
+        return self.log_lik(draws, block)[:, None]
 
     def log_predictive(
         self, posterior: PosteriorT, block: Block

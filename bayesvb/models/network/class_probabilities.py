@@ -10,11 +10,12 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.special import log_expit, ndtr, stdtrit
+from scipy.special import ndtr, stdtrit
 
 from bayesvb.factors.normal import Normal
 from bayesvb.models.network.output import LatentDraws, LatentPredictive
 from bayesvb.models.network.stick_labels import StickLabels
+from bayesvb.numerics.array_library import log_expit, namespace, special
 from bayesvb.numerics.linalg import products, quadratic_weights
 from bayesvb.numerics.special import normal_points
 
@@ -151,6 +152,10 @@ def label_log_lik(
     fixed points, the same for all draws, so that differences between draws are not noise. Leaving
     out components of negligible weight changes a result by at most ``NEGLIGIBLE_SHARE``.
     """
+    if namespace(coefficients) is not np:
+        terms = label_log_terms(coefficients, latents, labels)
+        found: Float[np.ndarray, "draws rows"] = special(terms).logsumexp(terms, axis=1)
+        return found
     n_latents = coefficients.shape[2] - 1
     points = normal_points(n_latents, LIKELIHOOD_POINTS)
     sign, reach = 2.0 * labels.kappa, labels.reach > 0.0
@@ -170,15 +175,30 @@ def label_log_lik(
         least = np.maximum(SMALLEST_PROBABILITY, left_out / NEGLIGIBLE_SHARE)
         lost = np.flatnonzero(far | ~(probability > least))
         if len(lost):
-            parts = (
-                latents.log_weights[s][:, lost],
-                centre[..., lost],
-                spread,
-                sign[:, lost],
-                reach[:, lost],
-            )
-            result[s, lost] = _one_draw(*parts)
+            alike = _alike(sign[:, lost], reach[:, lost])
+            terms = _log_terms(latents.log_weights[s][:, lost], centre[..., lost], spread, alike)
+            result[s, lost] = special(terms).logsumexp(terms, axis=0)
     return result
+
+
+def label_log_terms(
+    coefficients: Float[np.ndarray, "draws sticks terms"],
+    latents: LatentDraws,
+    labels: StickLabels,
+) -> Float[np.ndarray, "draws experts rows"]:
+    """Log of each component's weight times the probability of the label under it.
+
+    All in logarithms and nothing left out, for arrays of NumPy or of JAX; ``label_log_lik`` is the
+    log sum of these.
+    """
+    points = normal_points(coefficients.shape[2] - 1, LIKELIHOOD_POINTS)
+    groups = _alike(2.0 * labels.kappa, labels.reach > 0.0)
+    each = []
+    for s, stick in enumerate(coefficients):
+        centre, spread = _logits(stick, latents.location[s], latents.variance[s], points)
+        each.append(_log_terms(latents.log_weights[s], centre, spread, groups))
+    found: Float[np.ndarray, "draws experts rows"] = namespace(coefficients).stack(each)
+    return found
 
 
 def _logits(
@@ -189,7 +209,7 @@ def _logits(
 ) -> tuple[Float[np.ndarray, "experts sticks rows"], Float[np.ndarray, "experts sticks points"]]:
     """Parts of the logits of one draw: of the rows, and of the points of the latent noise."""
     slope, intercept = stick[:, :-1], stick[:, -1:]
-    random_start = (np.sqrt(variance)[:, None] * points).swapaxes(-1, -2)
+    random_start = (namespace(variance).sqrt(variance)[:, None] * points).swapaxes(-1, -2)
     return slope @ location + intercept, slope @ random_start
 
 
@@ -243,24 +263,25 @@ def _alike(sign: Float[np.ndarray, "sticks rows"], reach: Bool[np.ndarray, "stic
     return [(np.flatnonzero(label == number), signs) for number, signs in enumerate(patterns.T)]
 
 
-def _one_draw(
+def _log_terms(
     log_weights: Float[np.ndarray, "experts rows"],
     centre: Float[np.ndarray, "experts sticks rows"],
     spread: Float[np.ndarray, "experts sticks points"],
-    sign: Float[np.ndarray, "sticks rows"],
-    reach: Bool[np.ndarray, "sticks rows"],
-) -> Float[np.ndarray, " rows"]:
-    """``log sum_k pi_k mean_s prod_l sigma(+-psi_kls)`` over the sticks that a row reaches."""
-    n_sticks = len(sign)
-    log_lik = np.zeros((*log_weights.shape, spread.shape[-1]))
-    for stick in range(n_sticks):
-        rows = np.flatnonzero(reach[stick])
-        logit = centre[:, stick, rows, None] + spread[:, stick, None]
-        log_lik[:, rows] += log_expit(sign[stick, rows, None] * logit)
-    log_lik += log_weights[:, :, None]
-    top = log_lik.max(axis=(0, 2))
-    mean = np.exp(log_lik - top[:, None]).sum(axis=(0, 2)) / spread.shape[-1]
-    return np.asarray(top + np.log(mean))
+    groups: Alike,
+) -> Float[np.ndarray, "experts rows"]:
+    """``log pi_k mean_s prod_l sigma(+-psi_kls)`` over the sticks that a row reaches."""
+    found = []
+    for alike, signs in groups:
+        sticks = np.flatnonzero(signs)
+        logits = (centre[:, stick][:, alike, None] + spread[:, stick, None] for stick in sticks)
+        total = sum(
+            log_expit(signs[stick] * logit) for stick, logit in zip(sticks, logits, strict=True)
+        )
+        found.append(special(total).logsumexp(total, axis=-1))
+    order = np.argsort(np.concatenate([alike for alike, _ in groups]))
+    by_row = namespace(log_weights).concatenate(found, axis=1)[:, order]
+    terms: Float[np.ndarray, "experts rows"] = log_weights + by_row - np.log(spread.shape[-1])
+    return terms
 
 
 def drawn_probabilities(

@@ -259,6 +259,12 @@ class Network(AbstractVariationalModel[NetworkPosterior, NetworkStats]):
             latents[:, i] += np.take_along_axis(location, chosen, axis=1)[:, 0]
         return self.output.responses(draws, latents, rng)
 
+    def component_log_lik(
+        self, draws: Draws, block: Block
+    ) -> Float[np.ndarray, "draws experts rows"]:
+        """Log of each component's weight times the density of the response under it."""
+        return self.output.component_log_lik(draws, self.drawn_latents(draws, block), block)
+
     def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws rows"]:
         """Log likelihood of each row for each draw, latent vector and component summed out."""
         return self.output.log_lik(draws, self.drawn_latents(draws, block), block)
@@ -277,8 +283,7 @@ class Network(AbstractVariationalModel[NetworkPosterior, NetworkStats]):
         self, experts: MatrixNormalGamma, gate: Any, output: Any, draws: Draws
     ) -> Float[np.ndarray, " draws"]:
         coefficients = experts.log_density(draws["coefficients"], draws["precision"])
-        return np.asarray(
-            coefficients.sum(axis=(1, 2))
-            + self.gate.log_density(gate, draws["gate"])
-            + self.output.log_density(output, draws)
-        )
+        density: Float[np.ndarray, " draws"] = coefficients.sum(axis=(1, 2))
+        density = density + self.gate.log_density(gate, draws["gate"])
+        density = density + self.output.log_density(output, draws)
+        return density

@@ -157,6 +157,12 @@ class AbstractOutput(abc.ABC, Generic[PosteriorT, StatsT]):
         """Log predictive density of each row's response, latent vectors and parameters out."""
 
     @abc.abstractmethod
+    def component_log_lik(
+        self, draws: OutputDraws, latents: LatentDraws, block: Block
+    ) -> Float[np.ndarray, "draws experts rows"]:
+        """Log of each component's weight times the density of the row's response under it."""
+
+    @abc.abstractmethod
     def log_lik(
         self, draws: OutputDraws, latents: LatentDraws, block: Block
     ) -> Float[np.ndarray, "draws rows"]:

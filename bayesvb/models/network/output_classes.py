@@ -14,6 +14,7 @@ from bayesvb.models.network.class_probabilities import (
     class_probabilities,
     drawn_probabilities,
     label_log_lik,
+    label_log_terms,
 )
 from bayesvb.models.network.experts import LatentPrior
 from bayesvb.models.network.latents import (
@@ -214,7 +215,9 @@ class ClassOutput(AbstractOutput[Normal, LogitStats]):
         self, posterior: Normal | None, draws: OutputDraws
     ) -> Float[np.ndarray, " draws"]:
         """Log density of each draw."""
-        return np.asarray((posterior or self.prior).log_density(draws["output"]).sum(axis=-1))
+        density: Float[np.ndarray, " draws"]
+        density = (posterior or self.prior).log_density(draws["output"]).sum(axis=-1)
+        return density
 
     def latent_guess(self, block: Block) -> Float[np.ndarray, "latents rows"]:
         """Sticks of the labels: ``EMBEDDED`` where a row stops, minus that where it passes."""
@@ -234,6 +237,13 @@ class ClassOutput(AbstractOutput[Normal, LogitStats]):
             moments, np.zeros(block.n_rows), responsibilities, omega, labels.kappa, self.n_latents
         )
         return rows.sufficient_stats(responsibilities)
+
+    def component_log_lik(
+        self, draws: OutputDraws, latents: LatentDraws, block: Block
+    ) -> Float[np.ndarray, "draws experts rows"]:
+        """Log probability of each component and row's label; see ``label_log_terms``."""
+        labels = StickLabels.of(block.response[0], self.n_classes)
+        return label_log_terms(draws["output"], latents, labels)
 
     def log_lik(
         self, draws: OutputDraws, latents: LatentDraws, block: Block

@@ -172,6 +172,12 @@ class SharedClassOutput(AbstractOutput[SharedPosterior, SharedStats]):
         coefficients = None if posterior is None else posterior.coefficients
         return self.classes.log_density(coefficients, draws)
 
+    def component_log_lik(
+        self, draws: OutputDraws, latents: LatentDraws, block: Block
+    ) -> Float[np.ndarray, "draws experts rows"]:
+        """As in ``ClassOutput``."""
+        return self.classes.component_log_lik(draws, latents, block)
+
     def log_lik(
         self, draws: OutputDraws, latents: LatentDraws, block: Block
     ) -> Float[np.ndarray, "draws rows"]:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import logsumexp
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.statistics import SufficientStats
@@ -31,6 +30,7 @@ from bayesvb.models.network.output import (
     LatentPredictive,
     OutputDraws,
 )
+from bayesvb.numerics.array_library import namespace, special
 from bayesvb.numerics.linalg import inverse_and_log_det, pack, products, quadratic_weights, unpack
 from bayesvb.numerics.packed_matrices import row_of
 from bayesvb.numerics.special import LOG_2PI, log_sum_exp
@@ -238,7 +238,8 @@ class GaussianOutput(AbstractOutput[MatrixNormalGamma, GaussianStats]):
         if posterior is not None:
             coefficients, precision = coefficients[:, None], precision[:, None]
         density = (posterior or self.prior).log_density(coefficients, precision)
-        return np.asarray(density.reshape(len(density), -1).sum(axis=1))
+        total: Float[np.ndarray, " draws"] = density.reshape(len(density), -1).sum(axis=1)
+        return total
 
     def latent_guess(self, block: Block) -> Float[np.ndarray, "latents rows"]:
         """Cosines of different frequencies of the responses."""
@@ -262,22 +263,31 @@ class GaussianOutput(AbstractOutput[MatrixNormalGamma, GaussianStats]):
         """Log density of each row's responses, which an expert makes independently."""
         return log_density_of(posterior, latents, block.response)
 
-    def log_lik(
+    def component_log_lik(
         self, draws: OutputDraws, latents: LatentDraws, block: Block
-    ) -> Float[np.ndarray, "draws rows"]:
-        """Log density of each row's responses, exact: given the parameters they are Gaussian."""
+    ) -> Float[np.ndarray, "draws experts rows"]:
+        """Log density of component and responses, which are Gaussian given the parameters."""
         slope, intercept = draws["output"][..., :-1], draws["output"][..., -1]
-        result = np.empty((len(slope), block.n_rows))
+        xp, constant = namespace(slope), len(block.response) * LOG_2PI
+        each = []
         for s, variance in enumerate(latents.variance):
             location = slope[s] @ latents.location[s] + intercept[s][:, None]
             scatter = (slope[s] * variance[:, None]) @ slope[s].T
-            scatter += np.diag(1.0 / draws["output_precision"][s])
+            scatter += xp.diag(1.0 / draws["output_precision"][s])
             inverse, log_det = inverse_and_log_det(scatter)
             residual = block.response - location
             distance = (residual * (inverse @ residual)).sum(axis=1)
-            density = -0.5 * (distance + log_det[:, None] + len(block.response) * LOG_2PI)
-            result[s] = logsumexp(density + latents.log_weights[s], axis=0)
-        return result
+            each.append(latents.log_weights[s] - 0.5 * (distance + log_det[:, None] + constant))
+        found: Float[np.ndarray, "draws experts rows"] = xp.stack(each)
+        return found
+
+    def log_lik(
+        self, draws: OutputDraws, latents: LatentDraws, block: Block
+    ) -> Float[np.ndarray, "draws rows"]:
+        """Log density of each row's responses, latent vector and component summed out."""
+        terms = self.component_log_lik(draws, latents, block)
+        found: Float[np.ndarray, "draws rows"] = special(terms).logsumexp(terms, axis=1)
+        return found
 
 
 def matched(

@@ -269,7 +269,9 @@ class PrincipalComponents(AbstractVariationalModel[PcaPosterior, PcaStats]):
 
     def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws rows"]:
         """Log density of the observed entries of each row, scores integrated out."""
-        return np.asarray(marginal_log_lik(draws, block) - self.units(block))
+        found: Float[np.ndarray, "draws rows"]
+        found = marginal_log_lik(draws, block) - self.units(block)
+        return found
 
     def prior_draws(self, n: int, rng: np.random.Generator) -> Draws:
         """Parameters by name before any data are seen."""

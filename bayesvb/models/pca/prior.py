@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.factors.gamma import gamma_log_density, precision_draws
+from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.special import LOG_2PI
 from bayesvb.variational.local import Draws
 
@@ -49,13 +50,14 @@ class PcaPrior:
     def log_density(self, draws: Draws) -> Float[np.ndarray, " draws"]:
         """Log density of each draw."""
         precision, relevance = draws["precision"], draws["relevance"]
-        n_dims = draws["centre"].shape[1]
+        n_dims, xp = draws["centre"].shape[1], namespace(precision)
         weight = relevance * precision[:, None]
         norms = (draws["loadings"] ** 2).sum(axis=1)
-        loadings = 0.5 * (n_dims * (np.log(weight) - LOG_2PI) - weight * norms).sum(axis=1)
+        loadings = 0.5 * (n_dims * (xp.log(weight) - LOG_2PI) - weight * norms).sum(axis=1)
         flat = self.centre_precision * precision
         square = (draws["centre"] ** 2).sum(axis=1)
-        centre = 0.5 * (n_dims * (np.log(flat) - LOG_2PI) - flat * square)
+        centre = 0.5 * (n_dims * (xp.log(flat) - LOG_2PI) - flat * square)
         own = gamma_log_density(relevance, self.relevance_shape, self.relevance_rate).sum(axis=1)
         own = own + gamma_log_density(precision, self.noise_shape, self.noise_rate)
-        return np.asarray(loadings + centre + own)
+        density: Float[np.ndarray, " draws"] = loadings + centre + own
+        return density

@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float, Int
 
 from bayesvb.data.blocks import Block
 from bayesvb.factors.loadings import Loadings
+from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.linalg import (
     inverse_and_log_det,
     pack,
@@ -154,10 +155,16 @@ class LatentPosterior:
 def marginal_log_lik(draws: Draws, block: Block) -> Float[np.ndarray, "draws rows"]:
     """``log N(t | mu, W W' + I / tau)`` of the observed entries of every row, for every draw."""
     t, patterns = block.designs["variables"], Patterns.of(block)
-    result = np.empty((len(draws["precision"]), block.n_rows))
-    for index, pattern in enumerate(patterns.seen.T > 0.0):
-        rows = np.flatnonzero(patterns.number == index)
-        result[:, rows] = _of_pattern(draws, t[:, rows], pattern)
+    xp, order = namespace(draws["precision"]), np.argsort(patterns.number, kind="stable")
+    result: Float[np.ndarray, "draws rows"] = xp.concatenate(
+        [
+            _of_pattern(draws, t[:, patterns.number == index], pattern)
+            for index, pattern in enumerate(patterns.seen.T > 0.0)
+        ],
+        axis=1,
+    )
+    if patterns.seen.shape[1] > 1:
+        result = result[:, np.argsort(order)]
     return result
 
 
@@ -165,19 +172,20 @@ def _of_pattern(
     draws: Draws, t: Float[np.ndarray, "dims rows"], pattern: Bool[np.ndarray, " dims"]
 ) -> Float[np.ndarray, "draws rows"]:
     """The same for rows that share their observed variables (Woodbury's identity)."""
-    t = t[pattern]
+    xp, t = namespace(draws["precision"]), t[pattern]
     square = (t * t).sum(axis=0)
     pieces = []
     for first in range(0, len(draws["precision"]), DRAWS_AT_ONCE):
         some = slice(first, first + DRAWS_AT_ONCE)
         loadings, centre = draws["loadings"][some][:, pattern], draws["centre"][some][:, pattern]
         tau = draws["precision"][some][:, None]
-        turned = np.swapaxes(loadings, 1, 2)
-        inner = np.eye(loadings.shape[2]) + tau[..., None] * (turned @ loadings)
+        turned = xp.swapaxes(loadings, 1, 2)
+        inner = xp.eye(loadings.shape[2]) + tau[..., None] * (turned @ loadings)
         inverse, log_det = inverse_and_log_det(inner)
         pull = tau[..., None] * (turned @ t - turned @ centre[:, :, None])
         distance = square - 2.0 * (centre @ t) + (centre * centre).sum(axis=1, keepdims=True)
         explained = ((inverse @ pull) * pull).sum(axis=1)
-        constant = len(t) * (np.log(tau) - LOG_2PI) - log_det[:, None]
+        constant = len(t) * (xp.log(tau) - LOG_2PI) - log_det[:, None]
         pieces.append(0.5 * (constant - tau * distance + explained))
-    return np.concatenate(pieces)
+    found: Float[np.ndarray, "draws rows"] = xp.concatenate(pieces)
+    return found

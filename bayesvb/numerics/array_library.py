@@ -1,0 +1,58 @@
+"""The library of an array: what is written once for NumPy also runs, and is differentiated, in JAX.
+
+Code that is to run in both takes its functions from ``namespace(x)`` and ``special(x)``, writes no
+entry of an array in place, and makes no NumPy array of one that it is given. Operators such as
+``+=`` are fine: an array of JAX is then replaced by a new one. Annotations name NumPy's arrays.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.special
+
+
+def namespace(array: Any) -> Any:
+    """Functions of the array's library: ``numpy`` or ``jax.numpy``.
+
+    References
+    ----------
+    Python array API standard, https://data-apis.org/array-api/latest, ``__array_namespace__``.
+
+    Examples
+    --------
+    >>> namespace(np.ones(2)) is np
+    True
+    """
+    found = getattr(array, "__array_namespace__", None)
+    return np if found is None else found()
+
+
+def special(array: Any) -> Any:
+    """Special functions of the array's library: ``scipy.special`` or ``jax.scipy.special``.
+
+    Examples
+    --------
+    >>> float(special(np.ones(2)).gammaln(3.0))
+    0.6931471805599453
+    """
+    if namespace(array) is np:
+        return scipy.special
+    import jax.scipy.special
+
+    return jax.scipy.special
+
+
+def log_expit(logit: Any) -> Any:
+    """``-log(1 + exp(-logit))``, for arrays of either library.
+
+    Examples
+    --------
+    >>> log_expit(np.array([-800.0, 0.0]))
+    array([-800.        ,   -0.69314718])
+    """
+    found = special(logit)
+    if found is scipy.special:
+        return found.log_expit(logit)
+    return -namespace(logit).logaddexp(0.0, -logit)

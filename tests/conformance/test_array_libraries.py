@@ -1,0 +1,57 @@
+"""Densities of draws, written once: JAX finds the values of NumPy, and differentiates them."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.special import logsumexp
+
+STEP = 1e-5
+"""Of differences, whose rounding is about 1e-16 of the log joint over this."""
+
+
+@pytest.fixture
+def problem(case, table):
+    """A model, its rows, and draws from its prior."""
+    model = case.model(table, weights="weight")
+    core, rows = model.core, model.source.take(np.arange(model.source.n_rows))
+    return core, rows, core.prior_draws(3, np.random.default_rng(1))
+
+
+def log_joint(core, rows, draws):
+    return core.log_prior(draws) + (core.log_lik(draws, rows) * rows.weight).sum(axis=1)
+
+
+def test_the_likelihood_is_the_sum_over_components(problem):
+    core, rows, draws = problem
+    terms = core.component_log_lik(draws, rows)
+    assert terms.shape == (3, core.n_components, rows.n_rows)
+    assert_allclose(logsumexp(terms, axis=1), core.log_lik(draws, rows), rtol=1e-9)
+
+
+@pytest.mark.mcmc
+def test_jax_finds_the_values_of_numpy(problem, x64):
+    import jax
+
+    core, rows, draws = problem
+    traced = jax.jit(lambda given: log_joint(core, rows, given))(dict(draws))
+    assert_allclose(traced, log_joint(core, rows, draws), rtol=1e-12)
+
+
+@pytest.mark.mcmc
+def test_the_derivative_by_jax_is_the_limit_of_differences(problem, x64, rng):
+    import jax
+
+    core, rows, draws = problem
+    size = {name: STEP * np.abs(values) for name, values in draws.items()}
+    way = {name: size[name] * rng.uniform(-1.0, 1.0, draws[name].shape) for name in draws}
+    if "precision" in way and way["precision"].ndim == 4:  # matrices stay symmetric
+        way["precision"] = way["precision"] + np.swapaxes(way["precision"], -1, -2)
+
+    def total(given):
+        return log_joint(core, rows, given).sum()
+
+    ahead, behind = ({name: draws[name] + sign * way[name] for name in draws} for sign in (1, -1))
+    slope = jax.jit(jax.grad(total))(dict(draws))
+    along = sum(float((slope[name] * way[name]).sum()) for name in draws)
+    change = 0.5 * (total(ahead) - total(behind))
+    assert_allclose(along, change, rtol=1e-4, atol=1e-9 * abs(total(draws)))
