@@ -112,7 +112,7 @@ class AbstractDrawnMixture(abc.ABC):
         """Probabilities of more than a value."""
 
     @abc.abstractmethod
-    def below(self, value: float) -> Float[np.ndarray, "..."]:
+    def below(self, value: float | Float[np.ndarray, " rows"]) -> Float[np.ndarray, "..."]:
         """Probabilities of less than a value."""
 
     @abc.abstractmethod

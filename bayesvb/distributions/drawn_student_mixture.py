@@ -46,12 +46,16 @@ class DrawnStudentMixture(AbstractLocationScaleMixture):
         """Distribution function of the standard Student t."""
         return np.asarray(stdtr(self.dof, z))
 
-    def standard_density(
+    def standard_log_density(
         self, z: Float[np.ndarray, "experts ..."]
     ) -> Float[np.ndarray, "experts ..."]:
-        """Density of the standard Student t."""
-        constant = poch(0.5 * self.dof, 0.5) / np.sqrt(np.pi * self.dof)
-        return np.asarray(constant * np.exp(-0.5 * (self.dof + 1.0) * np.log1p(z * z / self.dof)))
+        """Log density of the standard Student t."""
+        constant = np.log(poch(0.5 * self.dof, 0.5) / np.sqrt(np.pi * self.dof))
+        return np.asarray(constant - 0.5 * (self.dof + 1.0) * np.log1p(z * z / self.dof))
+
+    def standard_draws(self, rng: np.random.Generator) -> Float[np.ndarray, "experts ..."]:
+        """Draws of the standard Student t."""
+        return rng.standard_t(self.dof)
 
     def standard_quantile(self, q: float) -> Float[np.ndarray, "..."]:
         """Quantile of the standard Student t."""

@@ -44,10 +44,20 @@ class AbstractLocationScaleMixture(AbstractDrawnMixture):
         """Distribution function of the standard distribution."""
 
     @abc.abstractmethod
+    def standard_log_density(
+        self, z: Float[np.ndarray, "experts ..."]
+    ) -> Float[np.ndarray, "experts ..."]:
+        """Log density of the standard distribution."""
+
     def standard_density(
         self, z: Float[np.ndarray, "experts ..."]
     ) -> Float[np.ndarray, "experts ..."]:
         """Density of the standard distribution."""
+        return np.asarray(np.exp(self.standard_log_density(z)))
+
+    @abc.abstractmethod
+    def standard_draws(self, rng: np.random.Generator) -> Float[np.ndarray, "experts ..."]:
+        """One independent draw of the standard distribution per component."""
 
     @abc.abstractmethod
     def standard_quantile(self, q: float) -> Float[np.ndarray, "..."]:
@@ -68,7 +78,7 @@ class AbstractLocationScaleMixture(AbstractDrawnMixture):
         """Probabilities of more than a value."""
         return self._tail((self.location - value) / self.scale)
 
-    def below(self, value: float) -> Float[np.ndarray, "..."]:
+    def below(self, value: float | Float[np.ndarray, " rows"]) -> Float[np.ndarray, "..."]:
         """Probabilities of less than a value."""
         return self._tail((value - self.location) / self.scale)
 

@@ -13,6 +13,9 @@ from scipy.special import poch
 from bayesvb.distributions.student_mixture import StudentMixture
 from bayesvb.numerics.special import log_sum_exp
 
+NORMAL_DOF = 1e8
+"""Degrees of freedom at which a Student t is normal to eight digits."""
+
 
 class AbstractJointStudent(abc.ABC):
     """Mixture of distributions of a vector, the same mixture for every row.

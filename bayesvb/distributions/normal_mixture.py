@@ -52,11 +52,15 @@ class NormalMixture(AbstractLocationScaleMixture):
         """Distribution function of the standard normal."""
         return np.asarray(ndtr(z))
 
-    def standard_density(
+    def standard_log_density(
         self, z: Float[np.ndarray, "experts ..."]
     ) -> Float[np.ndarray, "experts ..."]:
-        """Density of the standard normal."""
-        return np.asarray(np.exp(-0.5 * (z * z + LOG_2PI)))
+        """Log density of the standard normal."""
+        return np.asarray(-0.5 * (z * z + LOG_2PI))
+
+    def standard_draws(self, rng: np.random.Generator) -> Float[np.ndarray, "experts ..."]:
+        """Draws of the standard normal."""
+        return rng.standard_normal(self.location.shape)
 
     def standard_quantile(self, q: float) -> Float[np.ndarray, "..."]:
         """Quantile of the standard normal."""

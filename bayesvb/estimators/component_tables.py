@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -9,8 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float, Int
 
+from bayesvb.data.blocks import Block
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.distributions.intervals import tails
+from bayesvb.models.ensemble import thinned
+from bayesvb.results.named_draws import count
 from bayesvb.results.summary import intervals
 
 if TYPE_CHECKING:
@@ -18,6 +22,10 @@ if TYPE_CHECKING:
 
     from bayesvb.estimators.base import AbstractEstimator
     from bayesvb.results.base import AbstractFit
+
+
+MEMBERSHIP_DRAWS = 100
+"""Draws over which memberships of the rows are averaged."""
 
 
 @dataclass(frozen=True)
@@ -53,9 +61,8 @@ def component_table(model: AbstractEstimator, fit: AbstractFit, prob: float) -> 
 
     low, high = tails(prob)
     named = fit.named
-    members = model.source.map_reduce(
-        lambda block: Membership.of(fit.core.responsibilities(fit.q, block))
-    )
+    memberships = responsibilities_of(fit)
+    members = model.source.map_reduce(lambda block: Membership.of(memberships(block)))
     with np.errstate(invalid="ignore"):
         separation = members.certainty / members.rows
     columns: dict[str, object] = {}
@@ -75,11 +82,24 @@ def component_table(model: AbstractEstimator, fit: AbstractFit, prob: float) -> 
     return table
 
 
+def responsibilities_of(
+    fit: AbstractFit,
+) -> Callable[[Block], Float[np.ndarray, "experts rows"]]:
+    """Probability of each component given the row, as a function of some rows.
+
+    Averaged over the engine's draws where it returned some, and the model knows it for each.
+    """
+    if not (fit.sampled and hasattr(fit.parts[0].fit.core, "drawn_responsibilities")):
+        return partial(fit.core.responsibilities, fit.q)
+    every = fit.predictive_draws
+    draws = thinned(every, min(count(every), MEMBERSHIP_DRAWS))
+    return lambda block: fit.core.drawn_responsibilities(draws, block).mean(axis=0)
+
+
 def responsibility_table(model: AbstractEstimator, fit: AbstractFit) -> pd.DataFrame:
     """Probability of each component for the rows used in the fit."""
     import pandas as pd
 
-    q = fit.q
-    values = model.source.map_rows(partial(fit.core.responsibilities, q))
+    values = model.source.map_rows(responsibilities_of(fit))
     labels = pd.RangeIndex(1, fit.core.n_components + 1, name="component")
     return pd.DataFrame(values.T, model.design.index, labels)

@@ -14,7 +14,11 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.standardised_blocks import variables_block, variables_source
-from bayesvb.distributions.multivariate_student import AbstractJointStudent
+from bayesvb.distributions.multivariate_student import (
+    NORMAL_DOF,
+    AbstractJointStudent,
+    JointStudent,
+)
 from bayesvb.distributions.prediction import KINDS, PredictionOptions, predict
 from bayesvb.distributions.student_mixture import StudentMixture
 from bayesvb.errors import DataError
@@ -256,9 +260,14 @@ class GaussianMixture(AbstractMixture):
         return {name: drawn[:, i] for i, name in enumerate(self.variables)}
 
     def joint(self, fit: AbstractFit) -> AbstractJointStudent:
-        """Predictive distribution of a row, in the data's units."""
-        posterior = fit.q
-        joint = fit.core.experts.joint_predictive(posterior.experts, posterior.gate.mean)
+        """Predictive distribution of a row, in the data's units.
+
+        Components of the engine's draws, those of the first one first, where it returned some.
+        """
+        if fit.sampled:
+            joint = _joint_of_draws(fit)
+        else:
+            joint = fit.core.experts.joint_predictive(fit.q.experts, fit.q.gate.mean)
         result: AbstractJointStudent = joint.affine(self.scaling.centre, self.scaling.scale)
         return result
 
@@ -298,7 +307,8 @@ class GaussianMixture(AbstractMixture):
             return filled(np.exp(joint.log_density(x)), rows, "density")
         labels = pd.RangeIndex(1, self.n_components + 1, name="component")
         table = np.full((len(rows.index), self.n_components), np.nan)
-        table[rows.complete] = joint.responsibilities(x).T
+        found = joint.responsibilities(x)
+        table[rows.complete] = found.reshape(-1, self.n_components, x.shape[1]).sum(axis=0).T
         if kind == "component":
             return pd.DataFrame(table, rows.index, labels)
         likely = filled(table[rows.complete].argmax(axis=1) + 1.0, rows, "class")
@@ -342,6 +352,20 @@ class GaussianMixture(AbstractMixture):
         """First line of what is printed of the model."""
         plural = "" if self.n_components == 1 else "s"
         return f"Mixture of {self.n_components} Gaussian{plural}, {self.covariance} covariances"
+
+
+def _joint_of_draws(fit: AbstractFit) -> JointStudent:
+    """Average over draws of their mixtures of Gaussians, on the standardised scale."""
+    draws = fit.predictive_draws
+    covariance = fit.core.experts.covariances(draws)
+    n_dims = covariance.shape[-1]
+    weights = (draws["gate"] / len(covariance)).ravel()
+    return JointStudent(
+        weights=weights,
+        location=draws["mean"].reshape(-1, n_dims),
+        scale=covariance.reshape(-1, n_dims, n_dims),
+        dof=np.full(len(weights), NORMAL_DOF),
+    )
 
 
 def gaussians_of(

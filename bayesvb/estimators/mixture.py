@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,8 @@ from jaxtyping import Float
 
 from bayesvb.data.blocks import BLOCK_ROWS, Block
 from bayesvb.data.standardised_blocks import Scales
-from bayesvb.distributions.base import AbstractComponentMixture
+from bayesvb.distributions.base import AbstractComponentMixture, AbstractDrawnMixture
+from bayesvb.distributions.pooled_draws import PooledDraws
 from bayesvb.errors import DataError
 from bayesvb.estimators.component_shares import expected_shares, weights_at
 from bayesvb.estimators.component_tables import component_table, responsibility_table
@@ -94,12 +96,27 @@ class AbstractGatedMixture(AbstractMixture):
         if response is not None and response not in names:
             raise DataError(f"response={response!r} is not one of {', '.join(names)}")
         number = 0 if response is None else names.index(response)
+        if fit.sampled:
+            return self._averaged_over_draws(fit, rows, number)
         pieces: list[AbstractComponentMixture] = [
             fit.core.predictive(fit.q, block, number)
             for block in self.block(rows).split(BLOCK_ROWS)
         ]
         whole = pieces[0].joined(pieces[1:])
         return whole.affine(float(scaling.centre[number]), float(scaling.scale[number]))
+
+    def _averaged_over_draws(self, fit: AbstractFit, rows: Rows, response: int) -> PooledDraws:
+        """Average over the engine's draws of the distribution of one response."""
+        some = replace(fit, draws=fit.predictive_draws)
+        pieces = [
+            PooledDraws.of(self.drawn_mixture(some, block, response))
+            for block in self.block(rows).split(BLOCK_ROWS)
+        ]
+        return pieces[0].joined(pieces[1:])
+
+    @abc.abstractmethod
+    def drawn_mixture(self, fit: HasDraws, block: Block, response: int) -> AbstractDrawnMixture:
+        """Mixture of one numeric response for every draw and row, in the data's units."""
 
     def weights_at(
         self, fit: AbstractFit, data: object, draws: int | None

@@ -121,7 +121,13 @@ def gate_weights(
     model: AbstractNetwork, fit: AbstractFit, rows: Rows
 ) -> Float[np.ndarray, "experts complete"]:
     """Posterior mean of the gate's weights, averaged over combined restarts."""
-    found = [fit.core.mean_weights(fit.q, block) for block in blocks(model, rows)]
+    draws = fit.predictive_draws if fit.sampled else None
+    found = [
+        fit.core.mean_weights(fit.q, block)
+        if draws is None
+        else np.exp(fit.core.log_weights(draws, block)).mean(axis=0)
+        for block in blocks(model, rows)
+    ]
     return np.concatenate(found, axis=1)
 
 
@@ -131,7 +137,13 @@ def class_probabilities(
     """Predictive probabilities, averaged over combined restarts by their weights."""
     none = np.empty((len(model.design.class_labels), 0))
     given = [block for block in blocks(model, rows) if block.n_rows]
-    found = [fit.core.probabilities(fit.q, block) for block in given]
+    draws = fit.predictive_draws if fit.sampled else None
+    found = [
+        fit.core.probabilities(fit.q, block)
+        if draws is None
+        else fit.core.drawn_probabilities(draws, block).mean(axis=0)
+        for block in given
+    ]
     return np.concatenate([none, *found], axis=1)
 
 

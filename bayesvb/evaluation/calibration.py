@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from scipy.signal import fftconvolve
 from scipy.stats import binom, poisson
 
-from bayesvb.distributions.student_mixture import StudentMixture
+from bayesvb.distributions.base import AbstractRowDistribution
 from bayesvb.errors import DataError
 from bayesvb.evaluation.crps import crps
 
@@ -90,7 +90,7 @@ class Calibration:
 
 
 def calibration(
-    distribution: StudentMixture,
+    distribution: AbstractRowDistribution,
     observed: Float[np.ndarray, " rows"],
     *,
     pit: Float[np.ndarray, " rows"] | None = None,
@@ -101,7 +101,7 @@ def calibration(
 
     Parameters
     ----------
-    distribution : StudentMixture
+    distribution : AbstractRowDistribution
         Predictive distributions of the rows, which CRPS are of.
     observed : array, shape (rows,)
     pit : array, shape (rows,), optional
@@ -127,7 +127,7 @@ def calibration(
 
 
 def pit_values(
-    distribution: StudentMixture, observed: Float[np.ndarray, " rows"]
+    distribution: AbstractRowDistribution, observed: Float[np.ndarray, " rows"]
 ) -> Float[np.ndarray, " rows"]:
     """Predictive probabilities of a value up to the observed one; uniform if calibrated."""
     _check_finite("observed", observed)

@@ -63,9 +63,10 @@ def log_peak(dof: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
 
 def log_prior(dof: Float[np.ndarray, "*_ responses"]) -> Float[np.ndarray, "*_"]:
     """Log density of the gamma prior, summed over responses."""
+    xp = namespace(dof)
     constant = PRIOR_SHAPE * np.log(PRIOR_RATE) - gammaln(PRIOR_SHAPE)
-    each = constant + (PRIOR_SHAPE - 1.0) * namespace(dof).log(dof) - PRIOR_RATE * dof
-    total: Float[np.ndarray, "*_"] = each.sum(axis=-1)
+    each = constant + (PRIOR_SHAPE - 1.0) * xp.log(dof) - PRIOR_RATE * dof
+    total: Float[np.ndarray, "*_"] = xp.asarray(each.sum(axis=-1))
     return total
 
 

@@ -95,6 +95,14 @@ class Ensemble:
         found = np.stack([core.responsibilities(own, block) for core, own in each])
         return np.asarray(np.tensordot(self.weights, found, 1))
 
+    def drawn_responsibilities(
+        self, draws: Draws, block: Block
+    ) -> Float[np.ndarray, "draws experts rows"]:
+        """Probability of each component given each draw and the row's response."""
+        return np.asarray(
+            self._evaluated(draws, lambda core, own: core.drawn_responsibilities(own, block))
+        )
+
     def predictive(
         self, posterior: Sequence[Any], block: Block, response: int = 0
     ) -> AbstractComponentMixture:

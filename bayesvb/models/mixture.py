@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 from scipy.linalg import block_diag
+from scipy.special import softmax
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.statistics import BoundGap, LocalStep, SufficientStats
@@ -263,6 +264,13 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
         found: Float[np.ndarray, "draws rows"]
         found = special(draws["gate"]).logsumexp(self.component_log_lik(draws, block), axis=1)
         return found
+
+    def drawn_responsibilities(
+        self, draws: Draws, block: Block
+    ) -> Float[np.ndarray, "draws experts rows"]:
+        """Probability of each component given each draw and the row's response."""
+        terms = self.experts.log_lik(draws, block) + self.gate.log_weights(draws["gate"], block)
+        return np.asarray(softmax(terms, axis=1))
 
     def responses(
         self, draws: Draws, block: Block, rng: np.random.Generator

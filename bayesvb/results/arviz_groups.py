@@ -45,7 +45,9 @@ def arviz_object(fit: AbstractFit) -> object:
             "fit.loo() and fit.waic() go over the rows in blocks; fit(draws=...) makes fewer draws",
             stacklevel=3,
         )
-    return to_arviz(groups, dims=named.dims, coords=named.coords, attrs=attributes(fit))
+    return to_arviz(
+        groups, dims=named.dims, coords=named.coords, attrs=attributes(fit), n_chains=fit.chains
+    )
 
 
 def posterior_of(fit: AbstractFit) -> xr.Dataset:
@@ -53,7 +55,9 @@ def posterior_of(fit: AbstractFit) -> xr.Dataset:
     from bayesvb.storage.arviz_objects import group, to_arviz
 
     named = fit.named
-    tree = to_arviz({"posterior": named.values}, dims=named.dims, coords=named.coords)
+    tree = to_arviz(
+        {"posterior": named.values}, dims=named.dims, coords=named.coords, n_chains=fit.chains
+    )
     return group(tree, "posterior")
 
 
@@ -90,15 +94,18 @@ def by_row(
     """
     import xarray as xr
 
-    from bayesvb.storage.arviz_objects import coordinate
+    from bayesvb.storage.arviz_objects import coordinate, in_chains
 
     check_names(values)
     coords = {"obs_id": coordinate(fit.model.design.index)}
     if not sampled:
         return xr.Dataset({name: ("obs_id", array) for name, array in values.items()}, coords)
-    coords |= {"chain": np.arange(1), "draw": np.arange(count(fit.draws))}
+    n_chains = fit.chains
+    each = count(fit.draws) // n_chains
+    coords |= {"chain": np.arange(n_chains), "draw": np.arange(each)}
     dims = ("chain", "draw", "obs_id")
-    return xr.Dataset({name: (dims, array[None]) for name, array in values.items()}, coords)
+    chains = {name: (dims, in_chains(array, n_chains)) for name, array in values.items()}
+    return xr.Dataset(chains, coords)
 
 
 def check_names(values: Mapping[str, np.ndarray]) -> None:

@@ -28,6 +28,7 @@ from bayesvb.engines.traces import trace_series
 from bayesvb.errors import DataError
 from bayesvb.formula.design import Design, Rows
 from bayesvb.formula.parser import Formula
+from bayesvb.models.ensemble import thinned
 from bayesvb.results.named_draws import HasDraws, NamedDraws
 from bayesvb.streams import Streams
 from bayesvb.variational.local import Draws
@@ -39,6 +40,10 @@ if TYPE_CHECKING:
     from bayesvb.distributions.prediction import Values
     from bayesvb.results.leave_one_out import RowsLeftOut
 
+
+PREDICTIVE_DRAWS = 400
+"""Draws over which predictions are averaged: their Monte Carlo error is a twentieth of a posterior
+standard deviation."""
 
 NEAR_BEST = 2.0
 """Nats below the best bound up to which a restart is a rival: its optimum might be right."""
@@ -332,6 +337,17 @@ class AbstractFit:
     def sampled(self) -> bool:
         """Whether the engine returned draws: predictions are then averages over these."""
         return self.engine_log_q is not None
+
+    @property
+    def chains(self) -> int:
+        """Chains that ``draws`` are from, one after the other."""
+        return self.n_chains if self.covariance == "engine" else 1
+
+    @property
+    def predictive_draws(self) -> Draws:
+        """Draws over which predictions are averaged where they go by draws: evenly, some of all."""
+        n_draws = len(next(iter(self.q_draws.values())))
+        return thinned(self.q_draws, min(n_draws, PREDICTIVE_DRAWS))
 
     @property
     def own_covariance(self) -> str:

@@ -10,8 +10,11 @@ from jaxtyping import Float, Int
 
 from bayesvb.engines.folds import fold_rows
 from bayesvb.errors import DataError
+from bayesvb.evaluation.psis import psis
+from bayesvb.results.capabilities import HasDrawnDistributions
 from bayesvb.results.criteria import answers
 from bayesvb.results.leave_one_out import without_rows
+from bayesvb.results.named_draws import CHUNK_ENTRIES, count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,9 +55,14 @@ def _of_one(
     fit: AbstractFit, at: Int[np.ndarray, " chosen"]
 ) -> Float[np.ndarray, "responses chosen"]:
     """PIT values from one restart: without the row, its fold, or not at all."""
-    if not answers(fit):
-        return _by_folds(fit)[:, at] if fit.core.follows_rows else _seen(fit, at)
-    return without_rows(fit, at).cdf
+    if answers(fit):
+        return without_rows(fit, at).cdf
+    if fit.core.follows_rows:
+        return _by_folds(fit)[:, at]
+    model: object = fit.model
+    if fit.sampled and isinstance(model, HasDrawnDistributions):
+        return _by_draws(fit, model, at)
+    return _seen(fit, at)
 
 
 def _by_folds(fit: AbstractFit) -> Float[np.ndarray, "responses rows"]:
@@ -63,6 +71,25 @@ def _by_folds(fit: AbstractFit) -> Float[np.ndarray, "responses rows"]:
     places = fold_rows(fit.model.source)
     for rows, stats in zip(places, fit.without_folds, strict=True):
         found[:, rows] = _seen(replace(fit, stats=stats), rows)
+    return found
+
+
+def _by_draws(
+    fit: AbstractFit, model: HasDrawnDistributions, at: Int[np.ndarray, " chosen"]
+) -> Float[np.ndarray, "responses chosen"]:
+    """Distribution functions of draws, weighed as if the row had not been seen (PSIS)."""
+    source, design = fit.model.source, fit.model.design
+    some = replace(fit, draws=fit.q_draws)
+    observed = np.asarray(design.response, dtype=float).reshape(design.n_rows, -1)
+    found = np.empty((observed.shape[1], len(at)))
+    step = max(CHUNK_ENTRIES // (count(some.draws) * fit.core.n_components), 1)
+    for start in range(0, len(at), step):
+        rows = at[start : start + step]
+        block = source.take(rows)
+        log_weights, _ = psis(-fit.core.log_lik(some.draws, block))
+        for i, values in enumerate(observed[rows].T):
+            below = model.drawn_mixture(some, block, i).below(values)
+            found[i, start : start + step] = (np.exp(log_weights) * below).sum(axis=0)
     return found
 
 

@@ -27,7 +27,8 @@ def save(fit: AbstractFit, path: str | os.PathLike[str]) -> Path:
 
     groups, named = fixed_groups(fit)
     attrs = attributes(fit) | {"fit": json.dumps(_description(fit))}
-    tree = as_tree(to_arviz(groups, dims=named.dims, coords=named.coords, attrs=attrs))
+    whole = to_arviz(groups, dims=named.dims, coords=named.coords, attrs=attrs, n_chains=fit.chains)
+    tree = as_tree(whole)
     tree[FRAME] = xr.DataTree(frame_to_dataset(fit.model.design.frame))
     tree[STATE] = xr.DataTree(_state(fit))
     return write_tree(tree, path)

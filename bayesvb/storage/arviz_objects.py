@@ -14,6 +14,7 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 import xarray as xr
+from jaxtyping import Float
 
 from bayesvb.errors import DataError
 
@@ -27,6 +28,7 @@ __all__ = [
     "group",
     "group_names",
     "import_arviz",
+    "in_chains",
     "to_arviz",
 ]
 
@@ -79,14 +81,15 @@ def to_arviz(
     coords: Mapping[str, Sequence[Any] | np.ndarray | pd.Index | range] | None = None,
     attrs: Mapping[str, Any] | None = None,
     kind: str = "auto",
+    n_chains: int = 1,
 ) -> object:
-    """InferenceData (ArviZ 0.x) or DataTree (ArviZ 1.x) of variational draws.
+    """InferenceData (ArviZ 0.x) or DataTree (ArviZ 1.x) of draws.
 
     Parameters
     ----------
     groups : mapping
         ArviZ group to its variables. Arrays of sampled groups start with the draws,
-        ``(draw, ...)``; a chain axis of length one is put in front. A Dataset is taken as it is.
+        ``(draw, ...)``; a chain axis is put in front. A Dataset is taken as it is.
     dims : mapping, optional
         Names of a variable's axes after the draws; none for a scalar per draw.
     coords : mapping, optional
@@ -95,6 +98,8 @@ def to_arviz(
         Attributes of the root; see `encode_attributes`.
     kind : {"auto", "inferencedata", "datatree"}
         ``"auto"`` is what the functions of the installed ArviZ take.
+    n_chains : int
+        Chains that the draws are from, one after the other; it divides their number.
 
     Raises
     ------
@@ -117,7 +122,8 @@ def to_arviz(
     for name in (name for name in GROUPS if name in groups and len(groups[name])):
         data = groups[name]
         if not isinstance(data, xr.Dataset):
-            data = _dataset(data, dims or {}, labels, sampled=name not in UNSAMPLED)
+            chains = None if name in UNSAMPLED else n_chains
+            data = _dataset(data, dims or {}, labels, chains)
         sample_dims = {} if name in UNSAMPLED else {"sample_dims": ["chain", "draw"]}
         datasets[name] = data.assign_attrs(stamp | sample_dims)
     return _wrap(datasets, stamp | encode_attributes(attrs or {}), kind)
@@ -213,23 +219,32 @@ def _dataset(
     arrays: Mapping[str, Any],
     dims: Mapping[str, Sequence[str]],
     labels: Mapping[str, np.ndarray],
-    *,
-    sampled: bool,
+    n_chains: int | None,
 ) -> xr.Dataset:
-    """One group; every dim gets an index, because ArviZ wants one."""
+    """One group, of draws in chains or of no draws; every dim gets an index: ArviZ wants one."""
     variables = {}
     for name, values in arrays.items():
-        names = (*(("draw",) if sampled else ()), *dims.get(name, ()))
+        names = (*(() if n_chains is None else ("draw",)), *dims.get(name, ()))
         array = np.asarray(values)
         if len(names) != array.ndim:
             raise DataError(
                 f"{name!r} has shape {array.shape}, but its dims are {names}",
                 hint=f"give the names of its other axes: dims={{{name!r}: ...}}",
             )
-        variables[name] = (("chain", *names), array[None]) if sampled else (names, array)
+        if n_chains is None:
+            variables[name] = names, array
+        else:
+            variables[name] = ("chain", *names), in_chains(array, n_chains)
     used = {dim for names, _ in variables.values() for dim in names}
     data = xr.Dataset(variables, {dim: label for dim, label in labels.items() if dim in used})
     return data.assign_coords({dim: np.arange(data.sizes[dim]) for dim in used - set(data.coords)})
+
+
+def in_chains(
+    draws: Float[np.ndarray, "draws ..."], n_chains: int
+) -> Float[np.ndarray, "chains each ..."]:
+    """Draws that stand chain after chain, with an axis of chains in front."""
+    return draws.reshape(n_chains, -1, *draws.shape[1:])
 
 
 def _wrap(datasets: Mapping[str, xr.Dataset], attrs: Mapping[Any, Any], kind: str) -> object:

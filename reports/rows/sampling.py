@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float, Int
 
-from bayesvb.distributions.student_mixture import StudentMixture
+from bayesvb.distributions.base import AbstractRowDistribution
 from bayesvb.results.subsampling import RowSample
 
 from ..cells.numerals import numeral
@@ -58,7 +58,9 @@ def component_weights(fit: AbstractFit, frame: pd.DataFrame) -> Float[np.ndarray
     return np.asarray(found.to_numpy(dtype=float).T)
 
 
-def predictive_at(fit: AbstractFit, at: Int[np.ndarray, " rows"], response: str) -> StudentMixture:
+def predictive_at(
+    fit: AbstractFit, at: Int[np.ndarray, " rows"], response: str
+) -> AbstractRowDistribution:
     """Predictive distributions of one response at rows of the fit."""
-    found: StudentMixture = fit.predictive(fit.model.design.data_at(at), response=response)
+    found: AbstractRowDistribution = fit.predictive(fit.model.design.data_at(at), response=response)
     return found

@@ -9,7 +9,7 @@ import pandas as pd
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from bayesvb.distributions.student_mixture import StudentMixture
+from bayesvb.distributions.base import AbstractRowDistribution
 from bayesvb.drawing import marks
 from bayesvb.results.subsampling import sample
 
@@ -131,7 +131,7 @@ def _bands(
 
 def _densities(
     words: list[str],
-    distribution: StudentMixture,
+    distribution: AbstractRowDistribution,
     name: str,
     values: Float[np.ndarray, " rows"],
     fixed: str,
@@ -163,7 +163,9 @@ def _short(word: str, most: int = 22) -> str:
     return word if len(word) <= most else "…" + word[-most + 1 :]
 
 
-def _table(index: pd.Index, distribution: StudentMixture, name: str, fixed: str) -> Summary:
+def _table(
+    index: pd.Index, distribution: AbstractRowDistribution, name: str, fixed: str
+) -> Summary:
     quantiles = distribution.quantile(PROBS)
     columns = {"mean": distribution.mean(), "sd": distribution.sd()}
     columns |= {f"{100 * p:g} %": row for p, row in zip(PROBS, quantiles, strict=True)}

@@ -1,0 +1,196 @@
+"""Predictive distribution of one response from draws of the parameters: their mixture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, cast
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.special import logsumexp
+
+from bayesvb.distributions.base import (
+    AbstractComponentMixture,
+    AbstractDrawnMixture,
+    check_probabilities,
+)
+from bayesvb.distributions.location_scale import AbstractLocationScaleMixture
+from bayesvb.errors import DataError
+
+
+@dataclass(frozen=True)
+class PooledDraws(AbstractComponentMixture):
+    r"""Average over draws of what the mixture of each draw says of a row.
+
+    .. math:: p(y) = \frac1S \sum_s \sum_k w_{sk}\, p(y \mid \mu_{sk}, \sigma_{sk})
+
+    Attributes
+    ----------
+    mixture : AbstractLocationScaleMixture
+        Arrays of shape (draws x experts, rows): the components of the first draw, then those of
+        the next; weights sum to one over all of them.
+
+    Examples
+    --------
+    >>> from bayesvb.distributions.normal_mixture import NormalMixture
+    >>> one = np.ones((1, 2, 1))  # one component, two draws, one row
+    >>> y = PooledDraws.of(NormalMixture(one, np.array([[[-1.0], [1.0]]]), one))
+    >>> y.mean(), y.sd().round(3), y.cdf(np.zeros(1))
+    (array([0.]), array([1.414]), array([0.5]))
+    """
+
+    mixture: AbstractLocationScaleMixture
+
+    @classmethod
+    def of(cls, drawn: AbstractDrawnMixture) -> PooledDraws:
+        """Average of mixtures whose arrays have axes (experts, draws, rows).
+
+        Raises
+        ------
+        DataError
+            If the components are no location-scale family.
+        """
+        if not isinstance(drawn, AbstractLocationScaleMixture):
+            raise DataError(
+                f"predictions cannot be averaged over draws of a {type(drawn).__name__}",
+                hint="method='cavi' predicts in closed form",
+            )
+        n_draws = drawn.weights.shape[1]
+
+        def flat(values: np.ndarray) -> np.ndarray:
+            return np.moveaxis(values, 1, 0).reshape(-1, values.shape[-1])
+
+        pooled = _each(drawn, flat)
+        return cls(_with(pooled, weights=pooled.weights / n_draws))
+
+    @property
+    def weights(self) -> Float[np.ndarray, "experts rows"]:  # type: ignore[override]
+        """Probability of each component of each draw."""
+        return np.asarray(self.mixture.weights)
+
+    def mean(self) -> Float[np.ndarray, " rows"]:
+        """Mean of each row."""
+        return self.mixture.mean()
+
+    def sd(self) -> Float[np.ndarray, " rows"]:
+        """Standard deviation of each row, infinite where there is none."""
+        return self.mixture.sd()
+
+    def component_log_density(
+        self, y: Float[np.ndarray, " rows"]
+    ) -> Float[np.ndarray, "experts rows"]:
+        """Log density of one value per row under each component of each draw."""
+        z = (y - self.mixture.location) / self.mixture.scale
+        log_scale: Float[np.ndarray, "experts rows"] = np.log(self.mixture.scale)
+        return np.asarray(self.mixture.standard_log_density(z) - log_scale)
+
+    def log_density(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+        """Log density of one value per row."""
+        return np.asarray(logsumexp(self.component_log_density(y), b=self.weights, axis=0))
+
+    def density_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
+        """Density of every row at every point."""
+        return self._at(points, self.mixture.density)
+
+    def cdf(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+        """Distribution function at one value per row."""
+        return np.asarray(np.minimum(self.mixture.below(y), 1.0))
+
+    def cdf_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
+        """Distribution function of every row at every point."""
+        return np.asarray(np.minimum(self._at(points, self.mixture.below), 1.0))
+
+    def _at(
+        self, points: Float[np.ndarray, " points"], function: Callable[[float], np.ndarray]
+    ) -> Float[np.ndarray, "points rows"]:
+        found = [function(float(point)) for point in points]
+        return np.array(found).reshape(len(points), self.weights.shape[1])
+
+    def quantile(self, q: Float[np.ndarray, " probs"]) -> Float[np.ndarray, "probs rows"]:
+        """Quantiles of every row; minus and plus infinity for probabilities 0 and 1.
+
+        Raises
+        ------
+        DataError
+            If a probability is NaN or outside 0 to 1.
+        """
+        check_probabilities(q)
+        ends = {0.0: -np.inf, 1.0: np.inf}
+        n_rows = self.weights.shape[1]
+        found = [
+            np.full(n_rows, ends[p]) if p in ends else self.mixture.quantile(p) for p in q.tolist()
+        ]
+        return np.array(found).reshape(len(q), n_rows)
+
+    def draws(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "draws rows"]:
+        """Independent draws of every row: of a component of a draw, then of its noise."""
+        chosen = _chosen(self.weights, n, rng)
+        rows = np.arange(self.weights.shape[1])
+        one = _each(self.mixture, lambda values: values[chosen, rows][None])
+        return np.asarray(one.location[0] + one.scale[0] * one.standard_draws(rng)[0])
+
+    def affine(self, shift: float, factor: float) -> PooledDraws:
+        """Distribution of ``shift + factor * y``: a change of units."""
+        mixture = self.mixture
+        moved = _with(
+            mixture,
+            location=shift + factor * mixture.location,
+            scale=abs(factor) * mixture.scale,
+        )
+        return PooledDraws(moved)
+
+    def joined(self, others: Sequence[PooledDraws]) -> PooledDraws:
+        """The same components at these rows, then at the rows of the others."""
+        return self._concatenated(others, axis=1)
+
+    def stacked(
+        self, others: Sequence[PooledDraws], weights: Float[np.ndarray, " members"]
+    ) -> PooledDraws:
+        """Mixture of these distributions: components of this one, then of the others."""
+        each = [
+            PooledDraws(_with(one.mixture, weights=weight * one.weights))
+            for weight, one in zip(weights, (self, *others), strict=True)
+        ]
+        return each[0]._concatenated(each[1:], axis=0)
+
+    def by_label(self, n_components: int) -> PooledDraws:
+        """Weights of components that share a label, added over draws; the rest is of the first."""
+        n_rows = self.weights.shape[1]
+        weights = self.weights.reshape(-1, n_components, n_rows).sum(axis=0)
+        first = _each(self.mixture, lambda values: values[:n_components])
+        return PooledDraws(_with(first, weights=weights))
+
+    def _concatenated(self, others: Sequence[PooledDraws], *, axis: int) -> PooledDraws:
+        whole = {
+            one.name: np.concatenate(
+                [getattr(part.mixture, one.name) for part in (self, *others)], axis=axis
+            )
+            for one in fields(cast(Any, self.mixture))
+        }
+        return PooledDraws(_with(self.mixture, **whole))
+
+
+def _chosen(
+    weights: Float[np.ndarray, "experts rows"], n: int, rng: np.random.Generator
+) -> Int[np.ndarray, "draws rows"]:
+    """Components drawn by their weights, independently for every row."""
+    edges = np.cumsum(weights, axis=0)
+    uniform = rng.random((weights.shape[1], n)) * edges[-1][:, None]
+    found = [np.searchsorted(*pair, side="right") for pair in zip(edges.T, uniform, strict=True)]
+    return np.array(found, dtype=np.intp).reshape(uniform.shape).T
+
+
+def _each(
+    mixture: AbstractLocationScaleMixture, change: Callable[[np.ndarray], np.ndarray]
+) -> AbstractLocationScaleMixture:
+    """Every array of the mixture, changed in the same way."""
+    record: Any = mixture
+    return _with(mixture, **{one.name: change(getattr(record, one.name)) for one in fields(record)})
+
+
+def _with(
+    mixture: AbstractLocationScaleMixture, **changes: np.ndarray
+) -> AbstractLocationScaleMixture:
+    """The mixture with some of its arrays replaced."""
+    return cast(AbstractLocationScaleMixture, replace(cast(Any, mixture), **changes))
