@@ -146,6 +146,7 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/variational/descriptions.py": ("estimators/test_priors.py",),
     "bayesvb/variational/local.py": ("conformance/test_gates.py",),
     "bayesvb/variational/model.py": ("conformance/test_ascent.py",),
+    "bayesvb/variational/parameter_space.py": ("conformance/test_parameter_spaces.py",),
     "bayesvb/variational/row_derivatives.py": ("conformance/test_deletion.py",),
     "datasets/catalogue.py": ("datasets/test_datasets.py",),
     "datasets/designs.py": ("datasets/test_simulations.py",),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+from collections.abc import Mapping
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
 import numpy as np
@@ -14,6 +15,7 @@ from bayesvb.distributions.base import AbstractComponentMixture, joint_log_densi
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.local import AbstractLocalPosterior, Draws
 from bayesvb.variational.row_derivatives import RowScalars
+from bayesvb.variational.supports import AbstractSupport
 
 PosteriorT = TypeVar("PosteriorT")
 
@@ -117,6 +119,14 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, StatsT]):
             name: values.reshape(n, n_components, *values.shape[1:])
             for name, values in drawn.items()
         }
+
+    def supports(self, n_components: int) -> Mapping[str, AbstractSupport] | None:
+        """Supports of the parameters of so many experts by name, those of one draw.
+
+        None where they are not told. Experts that tell them can be fitted by engines that need
+        derivatives: ``log_lik`` and ``log_density`` are then for arrays of JAX as well.
+        """
+        return None
 
     @abc.abstractmethod
     def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:

@@ -12,6 +12,7 @@ from bayesvb.experts.gaussian_base import AbstractGaussianExperts, GaussianStats
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.numerics.array_library import namespace
 from bayesvb.variational.local import Draws
+from bayesvb.variational.supports import AbstractSupport, Positive, Real
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,11 @@ class DiagonalGaussianExperts(AbstractGaussianExperts[MatrixNormalGamma]):
         """``mean`` and ``precision``, both (draws, experts, dims)."""
         mean, precision = posterior.draws(n, rng)
         return {"mean": mean[..., 0], "precision": precision}
+
+    def supports(self, n_components: int) -> dict[str, AbstractSupport]:
+        """``mean`` and ``precision``."""
+        shape = (n_components, len(self.prior.mean))
+        return {"mean": Real(shape), "precision": Positive(shape)}
 
     def covariances(self, draws: Draws) -> Float[np.ndarray, "draws experts dims dims"]:
         """Covariance matrices of drawn experts."""

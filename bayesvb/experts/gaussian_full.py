@@ -13,6 +13,7 @@ from bayesvb.factors.normal_wishart import NormalWishart
 from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.linalg import inverse_and_log_det, products, quadratic_weights, times, unpack
 from bayesvb.variational.local import Draws
+from bayesvb.variational.supports import AbstractSupport, PositiveDefinite, Real
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,11 @@ class FullGaussianExperts(AbstractGaussianExperts[NormalWishart]):
         """``mean`` (draws, experts, dims) and ``precision`` (draws, experts, dims, dims)."""
         mean, precision = posterior.draws(n, rng)
         return {"mean": mean, "precision": precision}
+
+    def supports(self, n_components: int) -> dict[str, AbstractSupport]:
+        """``mean`` and ``precision``."""
+        shape = (n_components, self.prior.n_dims)
+        return {"mean": Real(shape), "precision": PositiveDefinite((*shape, self.prior.n_dims))}
 
     def covariances(self, draws: Draws) -> Float[np.ndarray, "draws experts dims dims"]:
         """Covariance matrices of drawn experts."""

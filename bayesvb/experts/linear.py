@@ -40,6 +40,7 @@ from bayesvb.variational.coordinates import AbstractCoordinates, entries, pertur
 from bayesvb.variational.descriptions import NamedParameter, PriorRow
 from bayesvb.variational.local import AbstractLocalPosterior, Draws
 from bayesvb.variational.row_derivatives import RowScalars, consecutive
+from bayesvb.variational.supports import AbstractSupport, Positive, Real
 
 
 @dataclass(frozen=True)
@@ -196,6 +197,11 @@ class LinearExperts(AbstractLinearExperts[MatrixNormalGamma, LinearStats]):
     def coordinates(self, posterior: MatrixNormalGamma) -> LinearCoordinates:
         """Standard coordinates of coefficients and precisions."""
         return LinearCoordinates(posterior)
+
+    def supports(self, n_components: int) -> dict[str, AbstractSupport]:
+        """``coefficients`` and ``precision``."""
+        shape = (n_components, *self.prior.mean.shape)
+        return {"coefficients": Real(shape), "precision": Positive(shape[:2])}
 
     def predictive(
         self,

@@ -27,6 +27,7 @@ from bayesvb.numerics.linalg import products, quadratic_weights, times, unpack
 from bayesvb.numerics.special import LOG_2PI
 from bayesvb.variational.descriptions import PriorRow
 from bayesvb.variational.local import Draws
+from bayesvb.variational.supports import AbstractSupport, Positive, Real
 
 TURNS = 8
 """Most turns between coefficients and noise in one sweep."""
@@ -160,6 +161,11 @@ class SemiConjugateExperts(AbstractLinearExperts[NormalAndGamma, SemiConjugateSt
         """``KL(posterior || prior)``, summed over experts."""
         coefficients = posterior.coefficients.kl(self.prior.coefficients)
         return coefficients + posterior.noise.kl(self.prior.noise)
+
+    def supports(self, n_components: int) -> dict[str, AbstractSupport]:
+        """``coefficients`` and ``precision``."""
+        shape = (n_components, *self.prior.coefficients.mean.shape)
+        return {"coefficients": Real(shape), "precision": Positive(shape[:2])}
 
     def predictive(
         self,

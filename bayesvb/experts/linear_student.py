@@ -46,6 +46,7 @@ from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.linalg import products, quadratic_weights, unpack
 from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
 from bayesvb.variational.local import Draws
+from bayesvb.variational.supports import AbstractSupport, Fixed, Positive, Real, Shared
 
 REACH = 4.0
 """Scales from the middle of the response at which a row begins to count less in first sums."""
@@ -184,6 +185,16 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
     def coordinates(self, posterior: StudentPosterior) -> StudentCoordinates:
         """Standard coordinates of coefficients, precisions and learned degrees of freedom."""
         return StudentCoordinates(posterior)
+
+    def supports(self, n_components: int) -> dict[str, AbstractSupport]:
+        """``coefficients``, ``precision`` and ``dof``, which all experts share."""
+        dof, n_terms = self.prior.dof, self.prior.linear.mean.shape[-1]
+        each = Positive(dof.shape) if self.learns_dof else Fixed(dof)
+        return {
+            "coefficients": Real((n_components, len(dof), n_terms)),
+            "precision": Positive((n_components, len(dof))),
+            "dof": Shared(each, n_components),
+        }
 
     def predictive(
         self,

@@ -18,6 +18,7 @@ from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.descriptions import ParameterText, PriorRow
 from bayesvb.variational.local import AbstractLocalPosterior
 from bayesvb.variational.row_derivatives import GateDerivatives
+from bayesvb.variational.supports import AbstractSupport
 
 PosteriorT = TypeVar("PosteriorT")
 
@@ -163,6 +164,27 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, StatsT]):
         self, posterior: PosteriorT, n: int, rng: np.random.Generator
     ) -> Float[np.ndarray, "draws ..."]:
         """Draws of the gate's parameters."""
+
+    def support(self) -> AbstractSupport | None:
+        """Support of the gate's parameters, those of one draw.
+
+        None where it is not told. A gate that tells it can be fitted by engines that need
+        derivatives: its ``log_weights`` and ``log_density`` are then for arrays of JAX as well.
+        """
+        return None
+
+    @property
+    def exchangeable(self) -> bool:
+        """Whether the prior is the same after any new labelling of the components."""
+        return False
+
+    def permuted_draws(
+        self,
+        draws: Float[np.ndarray, "draws ..."],
+        order: Int[np.ndarray, "draws experts"],
+    ) -> Float[np.ndarray, "draws ..."]:
+        """Draws after a new labelling each, for a gate that is exchangeable."""
+        raise NotImplementedError(f"components of {type(self).__name__} cannot change labels")
 
     @abc.abstractmethod
     def log_weights(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from scipy.linalg import helmert
 from scipy.special import polygamma, softmax
 
@@ -21,6 +21,7 @@ from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.descriptions import PriorRow
 from bayesvb.variational.local import AbstractLocalPosterior
 from bayesvb.variational.row_derivatives import GateDerivatives, RowScalars
+from bayesvb.variational.supports import Simplex
 
 
 @dataclass(frozen=True)
@@ -157,6 +158,23 @@ class DirichletGate(AbstractGate[Dirichlet, WeightStats]):
     ) -> Float[np.ndarray, "draws experts"]:
         """Draws of the weights."""
         return posterior.draws(n, rng)
+
+    def support(self) -> Simplex:
+        """The weights."""
+        return Simplex((self.n_components,))
+
+    @property
+    def exchangeable(self) -> bool:
+        """Whether all concentrations are the same."""
+        return bool(np.ptp(self.prior.concentration) == 0.0)
+
+    def permuted_draws(
+        self,
+        draws: Float[np.ndarray, "draws experts"],
+        order: Int[np.ndarray, "draws experts"],
+    ) -> Float[np.ndarray, "draws experts"]:
+        """Draws after a new labelling each."""
+        return np.take_along_axis(draws, order, axis=1)
 
     def log_weights(
         self, draws: Float[np.ndarray, "draws experts"], block: Block

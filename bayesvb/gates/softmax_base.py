@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.scaling import Scaling
@@ -33,6 +33,7 @@ from bayesvb.numerics.linalg import (
 from bayesvb.numerics.special import expected_softmax
 from bayesvb.variational.descriptions import PriorRow
 from bayesvb.variational.row_derivatives import GateDerivatives
+from bayesvb.variational.supports import Real
 
 
 @dataclass(frozen=True)
@@ -205,6 +206,23 @@ class AbstractSoftmaxGate(AbstractGate[Normal, LogitStats], abc.ABC):
     ) -> Float[np.ndarray, "draws experts terms"]:
         """Draws of the coefficients of every component."""
         return posterior.draws(n, rng)
+
+    def support(self) -> Real:
+        """The coefficients."""
+        return Real(self.prior.mean.shape)
+
+    @property
+    def exchangeable(self) -> bool:
+        """Whether all components have the same prior mean."""
+        return bool((np.ptp(self.prior.mean, axis=0) == 0.0).all())
+
+    def permuted_draws(
+        self,
+        draws: Float[np.ndarray, "draws experts terms"],
+        order: Int[np.ndarray, "draws experts"],
+    ) -> Float[np.ndarray, "draws experts terms"]:
+        """Draws after a new labelling each."""
+        return np.take_along_axis(draws, order[:, :, None], axis=1)
 
     def log_weights(
         self, draws: Float[np.ndarray, "draws experts terms"], block: Block

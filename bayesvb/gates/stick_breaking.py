@@ -26,6 +26,7 @@ from bayesvb.numerics.special import expected_expit, jaakkola, omega_slope
 from bayesvb.variational.descriptions import PriorRow
 from bayesvb.variational.local import AbstractLocalPosterior
 from bayesvb.variational.row_derivatives import GateDerivatives
+from bayesvb.variational.supports import Real
 
 
 @dataclass(frozen=True)
@@ -198,6 +199,10 @@ class StickBreakingGate(AbstractGate[Normal, LogitStats]):
     ) -> Float[np.ndarray, "draws sticks terms"]:
         """Draws of the coefficients of every stick."""
         return posterior.draws(n, rng)
+
+    def support(self) -> Real:
+        """The coefficients."""
+        return Real(self.prior.mean.shape)
 
     def log_weights(
         self, draws: Float[np.ndarray, "draws sticks terms"], block: Block

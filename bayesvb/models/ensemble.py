@@ -180,7 +180,18 @@ def matching(
     reference: Float[np.ndarray, "rows experts"], other: Float[np.ndarray, "rows experts"]
 ) -> tuple[int, ...]:
     """Order in which the other's components share the most rows with those of the reference."""
+    return best_order(reference.T @ other)
+
+
+def best_order(alike: Float[np.ndarray, "experts others"]) -> tuple[int, ...]:
+    """The other for each, no two the same, whose sum is largest.
+
+    Examples
+    --------
+    >>> best_order(np.array([[1.0, 2.0], [0.0, 5.0]]))
+    (0, 1)
+    """
     from scipy.optimize import linear_sum_assignment
 
-    _, order = linear_sum_assignment(reference.T @ other, maximize=True)
+    _, order = linear_sum_assignment(alike, maximize=True)
     return tuple(order.tolist())

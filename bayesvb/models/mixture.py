@@ -16,11 +16,13 @@ from bayesvb.data.statistics import BoundGap, LocalStep, SufficientStats
 from bayesvb.distributions.base import AbstractComponentMixture, joint_log_density
 from bayesvb.experts.base import AbstractExperts
 from bayesvb.gates.base import AbstractGate
+from bayesvb.models.ensemble import matching
 from bayesvb.numerics.array_library import special
 from bayesvb.numerics.special import log_sum_exp
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.local import Draws
 from bayesvb.variational.model import AbstractVariationalModel
+from bayesvb.variational.parameter_space import ParameterSpace
 from bayesvb.variational.row_derivatives import RowDerivatives
 
 
@@ -250,6 +252,37 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
         """Parameters by name before any data are seen."""
         experts = self.experts.prior_draws(n, self.n_components, rng)
         return {**experts, "gate": self.gate.draws(self.gate.prior, n, rng)}
+
+    def parameter_space(self) -> ParameterSpace | None:
+        """Supports of the experts' parameters, and ``gate``, if both parts tell them."""
+        experts, gate = self.experts.supports(self.n_components), self.gate.support()
+        if experts is None or gate is None:
+            return None
+        return ParameterSpace({**experts, "gate": gate})
+
+    def relabelled_draws(
+        self, draws: Draws, posterior: MixturePosterior, block: Block
+    ) -> tuple[Draws, int]:
+        """Components of each draw in the order in which they share most rows with the posterior's.
+
+        References
+        ----------
+        Stephens (2000), Dealing with label switching in mixture models,
+        doi:10.1111/1467-9868.00265, for the idea of matching allocations.
+        """
+        if not self.gate.exchangeable or self.n_components == 1:
+            return draws, 0
+        reference = self.responsibilities(posterior, block).T
+        order = np.empty((len(draws["gate"]), self.n_components), dtype=int)
+        for s in range(len(order)):
+            one = {name: values[s : s + 1] for name, values in draws.items()}
+            shares = log_sum_exp(self.component_log_lik(one, block)[0])[1]
+            order[s] = matching(reference, shares.T)
+        moved = {"gate": self.gate.permuted_draws(draws["gate"], order)}
+        for name in draws.keys() - moved.keys():
+            index = order.reshape(*order.shape, *(1,) * (draws[name].ndim - 2))
+            moved[name] = np.take_along_axis(draws[name], index, axis=1)
+        return moved, int((order != np.arange(self.n_components)).any(axis=1).sum())
 
     def component_log_lik(
         self, draws: Draws, block: Block

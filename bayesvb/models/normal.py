@@ -26,6 +26,8 @@ from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.special import LOG_2PI
 from bayesvb.variational.local import Draws
 from bayesvb.variational.model import AbstractVariationalModel
+from bayesvb.variational.parameter_space import ParameterSpace
+from bayesvb.variational.supports import Positive, Real
 
 
 @dataclass(frozen=True)
@@ -217,6 +219,10 @@ class UnivariateGaussian(AbstractVariationalModel[FactorisedNormalGamma, SampleS
         precision = precision_draws(self.prior.precision.shape, self.prior.precision.rate, n, rng)
         scale = np.sqrt(self.prior.normal(precision))
         return {"mean": self.prior.mean + rng.standard_normal(n) / scale, "precision": precision}
+
+    def parameter_space(self) -> ParameterSpace:
+        """``mean`` and ``precision``."""
+        return ParameterSpace({"mean": Real(()), "precision": Positive(())})
 
     def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws rows"]:
         """Log density of each row under each draw."""

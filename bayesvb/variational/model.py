@@ -14,6 +14,7 @@ from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import BoundGap, LocalStep, SufficientStats
 from bayesvb.variational.coordinates import AbstractCoordinates, AbstractStandardCoordinates
 from bayesvb.variational.local import Draws
+from bayesvb.variational.parameter_space import ParameterSpace
 from bayesvb.variational.row_derivatives import RowDerivatives
 
 PosteriorT = TypeVar("PosteriorT")
@@ -124,6 +125,23 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
     @abc.abstractmethod
     def prior_draws(self, n: int, rng: np.random.Generator) -> Draws:
         """Draws of every global parameter before any data are seen."""
+
+    def parameter_space(self) -> ParameterSpace | None:
+        """Supports of what ``draws`` has, by name; None if a part of the model does not tell them.
+
+        If it tells, ``log_lik`` and ``log_prior`` are for arrays of JAX as well.
+        """
+        return None
+
+    def relabelled_draws(
+        self, draws: Draws, posterior: PosteriorT, block: Block
+    ) -> tuple[Draws, int]:
+        """Draws of the exact posterior with the labels of this posterior, and how many changed.
+
+        Where labels are exchangeable a priori, each draw is labelled as it best agrees with the
+        posterior on the rows of the block; where they are not, draws stay as they are.
+        """
+        return draws, 0
 
     @abc.abstractmethod
     def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws rows"]:

@@ -26,6 +26,8 @@ from bayesvb.numerics.linalg import quadratic_weights
 from bayesvb.numerics.packed_matrices import add_outer, diagonal_numbers, row_of
 from bayesvb.variational.local import Draws
 from bayesvb.variational.model import AbstractVariationalModel
+from bayesvb.variational.parameter_space import ParameterSpace
+from bayesvb.variational.supports import Positive, Real
 
 CELLS = 16_000
 """Rows times experts gone over at once: few enough that the entries of the small matrices stay in
@@ -258,6 +260,18 @@ class Network(AbstractVariationalModel[NetworkPosterior, NetworkStats]):
             location = draws["coefficients"][:, :, i] @ block.designs["mean"]
             latents[:, i] += np.take_along_axis(location, chosen, axis=1)[:, 0]
         return self.output.responses(draws, latents, rng)
+
+    def parameter_space(self) -> ParameterSpace:
+        """``coefficients``, ``precision``, ``gate``, and those of the output."""
+        shape = (self.n_components, *self.experts.prior.mean.shape)
+        return ParameterSpace(
+            {
+                "coefficients": Real(shape),
+                "precision": Positive(shape[:2]),
+                "gate": self.gate.support(),
+                **self.output.supports(),
+            }
+        )
 
     def component_log_lik(
         self, draws: Draws, block: Block

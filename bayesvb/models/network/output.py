@@ -13,6 +13,7 @@ from jaxtyping import Float
 from bayesvb.data.blocks import Block
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.models.network.experts import LatentPrior
+from bayesvb.variational.supports import AbstractSupport
 
 PosteriorT = TypeVar("PosteriorT")
 
@@ -155,6 +156,10 @@ class AbstractOutput(abc.ABC, Generic[PosteriorT, StatsT]):
         self, posterior: PosteriorT, latents: LatentPredictive, block: Block
     ) -> Float[np.ndarray, " rows"]:
         """Log predictive density of each row's response, latent vectors and parameters out."""
+
+    @abc.abstractmethod
+    def supports(self) -> Mapping[str, AbstractSupport]:
+        """Supports of the layer's parameters by name, those of one draw."""
 
     @abc.abstractmethod
     def component_log_lik(

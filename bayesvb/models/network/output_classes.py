@@ -37,6 +37,7 @@ from bayesvb.models.network.output import (
 from bayesvb.models.network.stick_labels import LabelEvidence, StickLabels
 from bayesvb.numerics.packed_matrices import row_of
 from bayesvb.numerics.special import log_sum_exp
+from bayesvb.variational.supports import AbstractSupport, Real
 
 CONDITIONAL_PASSES = 2
 """A pass brings the bound about 200 times closer to that of exact inner optima: two leave 1e-7 nats
@@ -237,6 +238,10 @@ class ClassOutput(AbstractOutput[Normal, LogitStats]):
             moments, np.zeros(block.n_rows), responsibilities, omega, labels.kappa, self.n_latents
         )
         return rows.sufficient_stats(responsibilities)
+
+    def supports(self) -> dict[str, AbstractSupport]:
+        """``output``: coefficients of every stick."""
+        return {"output": Real(self.prior.mean.shape)}
 
     def component_log_lik(
         self, draws: OutputDraws, latents: LatentDraws, block: Block

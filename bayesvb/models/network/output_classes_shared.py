@@ -24,6 +24,7 @@ from bayesvb.models.network.output_classes import ClassLatentPosterior, ClassOut
 from bayesvb.models.network.stick_labels import StickLabels
 from bayesvb.numerics.linalg import pack
 from bayesvb.numerics.packed_matrices import diagonal_numbers
+from bayesvb.variational.supports import AbstractSupport
 
 LEAST_WEIGHT = 1e-8
 """Rows of a typical kind that are added to every component: an empty one needs a covariance."""
@@ -171,6 +172,10 @@ class SharedClassOutput(AbstractOutput[SharedPosterior, SharedStats]):
         """Log density of each draw."""
         coefficients = None if posterior is None else posterior.coefficients
         return self.classes.log_density(coefficients, draws)
+
+    def supports(self) -> dict[str, AbstractSupport]:
+        """As in ``ClassOutput``."""
+        return self.classes.supports()
 
     def component_log_lik(
         self, draws: OutputDraws, latents: LatentDraws, block: Block

@@ -34,6 +34,7 @@ from bayesvb.numerics.array_library import namespace, special
 from bayesvb.numerics.linalg import inverse_and_log_det, pack, products, quadratic_weights, unpack
 from bayesvb.numerics.packed_matrices import row_of
 from bayesvb.numerics.special import LOG_2PI, log_sum_exp
+from bayesvb.variational.supports import AbstractSupport, Positive, Real
 
 MEAN_FIELD_PASSES = 8
 """Inner steps where the latent vector does not depend on the component."""
@@ -262,6 +263,11 @@ class GaussianOutput(AbstractOutput[MatrixNormalGamma, GaussianStats]):
     ) -> Float[np.ndarray, " rows"]:
         """Log density of each row's responses, which an expert makes independently."""
         return log_density_of(posterior, latents, block.response)
+
+    def supports(self) -> dict[str, AbstractSupport]:
+        """``output`` and ``output_precision``."""
+        shape = self.prior.mean.shape
+        return {"output": Real(shape), "output_precision": Positive(shape[:1])}
 
     def component_log_lik(
         self, draws: OutputDraws, latents: LatentDraws, block: Block

@@ -15,6 +15,7 @@ from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import LocalStep, SufficientStats
 from bayesvb.factors.gamma import gamma_kl, gamma_log_density
 from bayesvb.factors.loadings import Loadings
+from bayesvb.models.ensemble import best_order
 from bayesvb.models.pca.covariance import MOST_LOADINGS, LoadingsAndNoise
 from bayesvb.models.pca.prior import PcaPrior
 from bayesvb.models.pca.scores import LatentPosterior, marginal_log_lik
@@ -22,6 +23,8 @@ from bayesvb.models.pca.starts import PrincipalAxes
 from bayesvb.numerics.linalg import pack, unpack
 from bayesvb.variational.local import Draws
 from bayesvb.variational.model import AbstractVariationalModel
+from bayesvb.variational.parameter_space import ParameterSpace
+from bayesvb.variational.supports import Positive, Real
 
 
 @dataclass(frozen=True)
@@ -266,6 +269,33 @@ class PrincipalComponents(AbstractVariationalModel[PcaPosterior, PcaStats]):
             "precision": precision,
             "relevance": relevance / posterior.relevance_rate,
         }
+
+    def parameter_space(self) -> ParameterSpace:
+        """``loadings``, ``centre``, ``precision`` and ``relevance``."""
+        n_dims = len(self.log_jacobian)
+        return ParameterSpace(
+            {
+                "loadings": Real((n_dims, self.n_scores)),
+                "centre": Real((n_dims,)),
+                "precision": Positive(()),
+                "relevance": Positive((self.n_scores,)),
+            }
+        )
+
+    def relabelled_draws(
+        self, draws: Draws, posterior: PcaPosterior, block: Block
+    ) -> tuple[Draws, int]:
+        """Components of each draw in the order, and with the signs, of the posterior's loadings."""
+        reference = posterior.loadings.mean[:, :-1]
+        alike = np.swapaxes(draws["loadings"], 1, 2) @ reference
+        order = np.stack([best_order(np.abs(one)) for one in np.swapaxes(alike, 1, 2)])
+        chosen = np.take_along_axis(alike, order[..., None], axis=1)
+        sign = np.where(np.diagonal(chosen, axis1=1, axis2=2) < 0.0, -1.0, 1.0)
+        loadings = np.take_along_axis(draws["loadings"], order[:, None], axis=2) * sign[:, None]
+        relevance = np.take_along_axis(draws["relevance"], order, axis=1)
+        changed = (order != np.arange(self.n_scores)) | (sign < 0.0)
+        moved = {**draws, "loadings": loadings, "relevance": relevance}
+        return moved, int(changed.any(axis=1).sum())
 
     def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws rows"]:
         """Log density of the observed entries of each row, scores integrated out."""

@@ -1,0 +1,60 @@
+"""The space of all parameters of a model: named draws, and unconstrained vectors for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.numerics.array_library import namespace
+from bayesvb.variational.local import Draws
+from bayesvb.variational.supports import AbstractSupport
+
+
+@dataclass(frozen=True)
+class ParameterSpace:
+    """Supports of all parameters by name: how draws of a model are unconstrained vectors.
+
+    Attributes
+    ----------
+    supports : Mapping of str to AbstractSupport
+        In the order in which the vectors hold them.
+
+    Examples
+    --------
+    >>> from bayesvb.variational.supports import Positive, Real
+    >>> space = ParameterSpace({"mean": Real((2,)), "precision": Positive(())})
+    >>> draws, log_volume = space.draws(np.array([[1.0, 2.0, 0.0]]))
+    >>> draws["mean"], draws["precision"], log_volume
+    (array([[1., 2.]]), array([1.]), array([0.]))
+    """
+
+    supports: Mapping[str, AbstractSupport]
+
+    @property
+    def size(self) -> int:
+        """Length of the vectors."""
+        return sum(support.size for support in self.supports.values())
+
+    def draws(
+        self, vectors: Float[np.ndarray, "draws numbers"]
+    ) -> tuple[Draws, Float[np.ndarray, " draws"]]:
+        """Draws that vectors stand for, and the log volume of the map from vectors to draws.
+
+        Arrays of NumPy or of JAX.
+        """
+        draws, first = {}, 0
+        volume: Float[np.ndarray, " draws"] = namespace(vectors).zeros(len(vectors))
+        for name, support in self.supports.items():
+            own = vectors[:, first : first + support.size]
+            draws[name], added = support.constrained(own)
+            volume, first = volume + added, first + support.size
+        return draws, volume
+
+    def vectors(self, draws: Draws) -> Float[np.ndarray, "draws numbers"]:
+        """Vectors that stand for these draws."""
+        each = [support.free(draws[name]) for name, support in self.supports.items()]
+        found: Float[np.ndarray, "draws numbers"] = namespace(each[0]).concatenate(each, axis=1)
+        return found
