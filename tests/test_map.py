@@ -54,6 +54,7 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
         "estimators/test_network_public.py",
         "estimators/test_probability_intervals.py",
     ),
+    "bayesvb/estimators/parameter_values.py": ("conformance/test_log_joint.py",),
     "bayesvb/estimators/rebuilding.py": ("model_selection/test_selection.py",),
     "bayesvb/evaluation/crps.py": ("evaluation/test_calibration.py",),
     "bayesvb/evaluation/discreteness.py": ("evaluation/test_misfit.py",),

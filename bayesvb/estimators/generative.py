@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import abc
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
+from bayesvb.argument_checks import check_count, fresh_seed
 from bayesvb.data.blocks import Block
 from bayesvb.estimators.base import AbstractEstimator
+from bayesvb.estimators.parameter_values import checked_draws
 from bayesvb.estimators.prior_predictive import prior_predictive
-from bayesvb.results.named_draws import HasDraws, NamedDraws
+from bayesvb.results.named_draws import HasDraws, NamedDraws, log_joint
 from bayesvb.variational.local import Draws
 
 
@@ -52,3 +55,67 @@ class AbstractGenerative(AbstractEstimator):
             ``prior_predictive`` with data at the rows used, at most 500 of them.
         """
         return prior_predictive(self, draws, seed)
+
+    def prior_draws(self, draws: int = 500, seed: int | None = None) -> Draws:
+        """Draws of the parameters from the prior, as the model has them: what ``log_joint`` takes.
+
+        They are those of the standardised data, and of the model's own parametrisation: a softmax
+        gate has coefficients of all components, of which ``prior_predictive`` shows differences.
+
+        Parameters
+        ----------
+        draws : int
+        seed : int, optional
+            A fresh one is drawn if left out.
+
+        Returns
+        -------
+        dict of str to ndarray, shape (draws, ...)
+            ``fit.draws`` has the same names and shapes.
+        """
+        check_count("draws", draws)
+        return self.core.prior_draws(draws, np.random.default_rng(fresh_seed(seed)))  # type: ignore[no-any-return]
+
+    def log_joint(
+        self, parameters: Mapping[str, Any], *, order: Sequence[int] | None = None
+    ) -> float | Float[np.ndarray, " draws"]:
+        r"""Log prior density of the parameters plus the log likelihood of the data given them.
+
+        The likelihood is that of the data in their units; a row of case weight w counts w times;
+        classes, scores and latent vectors are summed or integrated out. The prior density is that
+        of the parameters as they are given here, on the standardised scale: ``prior_table`` says
+        what it is in the data's units.
+
+        Parameters
+        ----------
+        parameters : Mapping of str to array
+            Named and shaped as ``prior_draws`` and ``fit.draws``: all parameters, with a leading
+            axis of draws or, for one point, without. Coefficients are those of standardised columns
+            and response; ``precision`` is ``1 / sigma^2`` or the inverse of a covariance matrix;
+            ``gate`` has the coefficients of the logits of all components or sticks, or the weights
+            themselves if they do not depend on covariates.
+        order : sequence of int, optional
+            ``fit.order``, for the draws of a fit: how its components were sorted. Only sticks need
+            it, whose order is part of the model.
+
+        Returns
+        -------
+        float or ndarray, shape (draws,)
+
+        Raises
+        ------
+        DataError
+            A parameter is missing or unknown, has another shape, or a value that it cannot have.
+
+        Examples
+        --------
+        >>> import bayesvb as bvb
+        >>> data = bvb.datasets.load("mcycle")
+        >>> model = bvb.DensityRegression("accel ~ times", data, n_components=2)
+        >>> model.log_joint(model.prior_draws(3, seed=1)).shape
+        (3,)
+        """
+        core = self.core if order is None else self.relabelled(self.core, order)
+        draws, single = checked_draws(core, parameters)
+        found = log_joint(core, self.source, draws, self.log_jacobian)
+        return float(found[0]) if single else found

@@ -1,0 +1,235 @@
+"""The log joint density of every public model is that of a model written in NumPyro.
+
+The models stand for themselves: data are standardised here, priors are written as the tables of
+priors say them, components are summed out by mixtures of NumPyro's distributions.
+"""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import bayesvb as bvb
+from bayesvb.numerics.special import normal_points
+
+pytestmark = pytest.mark.mcmc
+
+PCA = bvb.PcaPriors(noise_shape=2.0, noise_rate=1.0, relevance_shape=2.0, relevance_rate=1.0)
+"""Nearly flat priors draw numbers of a hundred digits."""
+
+
+@pytest.fixture
+def names(x64):
+    """NumPyro, its distributions, and JAX's numpy."""
+    import jax.numpy as jnp
+    import numpyro
+    import numpyro.distributions as dist
+
+    return SimpleNamespace(sample=numpyro.sample, scale=numpyro.handlers.scale, dist=dist, jnp=jnp)
+
+
+def standardised(values, weight):
+    """Weighted mean zero and variance one, and the log of the unit."""
+    centre = np.average(values, weights=weight)
+    scale = np.sqrt(np.average((values - centre) ** 2, weights=weight))
+    return (values - centre) / scale, np.log(scale)
+
+
+def by_medians(values, weight):
+    """The same by median and median absolute deviation of rows repeated by their weights."""
+    repeated = np.repeat(values, weight)
+    scale = 1.4826022185056018 * np.median(np.abs(repeated - np.median(repeated)))
+    return (values - np.median(repeated)) / scale, np.log(scale)
+
+
+def design(table, columns):
+    rows = [standardised(table[name].to_numpy(), table["weight"])[0] for name in columns]
+    return np.stack([np.ones(len(table)), *rows])
+
+
+def sticks(n, n_terms, sd, intercept):
+    """Prior means of the coefficients of sticks: equal weights at zero."""
+    mean = np.zeros((n - 1, n_terms))
+    mean[:, intercept] = -np.log(np.arange(n - 1, 0, -1.0))
+    return mean, sd
+
+
+def stick_probabilities(np_, logits):
+    """Along the last axis."""
+    stop, ones = 1.0 / (1.0 + np_.exp(-logits)), np_.ones((*logits.shape[:-1], 1))
+    left = np_.cumprod(1.0 / (1.0 + np_.exp(logits)), axis=-1)
+    left = np_.concatenate([ones, left], axis=-1)
+    return np_.concatenate([stop, ones], axis=-1) * left
+
+
+def mixture(names, weights, components, observed, weight):
+    """Rows from a mixture, each as often as its weight says."""
+    law = names.dist.MixtureSameFamily(names.dist.Categorical(probs=weights), components)
+    with names.scale(scale=np.asarray(weight, dtype=float)):
+        names.sample("rows", law, obs=observed)
+
+
+def weights_of(names, case, gating):
+    """Weights of two components at every row."""
+    dist, np_, kind = names.dist, names.jnp, case.options.get("gate", "softmax")
+    if case.kind == "GaussianMixture":
+        return names.sample("gate", dist.Dirichlet(0.5 * np.ones(2)))
+    if kind == "dirichlet":
+        return names.sample("gate", dist.Dirichlet(np.ones(2)))
+    if case.is_network or kind == "stick-breaking":
+        sd = 5.0 if case.is_network else np.array([5.0, *[1.5] * (len(gating) - 1)])
+        mean, sd = sticks(2, len(gating), sd, 0)
+        coefficients = names.sample("gate", dist.Normal(mean, sd).to_event(2))
+        return stick_probabilities(np_, (coefficients @ gating).T)
+    sd = np.array([5.0, *[1.5] * (len(gating) - 1)])
+    law = dist.Normal(np.zeros((2, len(gating))), sd).to_event(2)
+    logits = (names.sample("gate", law) @ gating).T
+    shares = np_.exp(logits - logits.max(axis=1, keepdims=True))
+    return shares / shares.sum(axis=1, keepdims=True)
+
+
+def lines(names, shape, sd, noise, n_terms, in_noise=True):
+    """Coefficients and precisions of regressions."""
+    dist, np_ = names.dist, names.jnp
+    precision = names.sample("precision", dist.Gamma(*noise).expand(shape).to_event(len(shape)))
+    scale = sd / np_.sqrt(precision)[..., None] if in_noise else sd * np_.ones((*shape, 1))
+    zeros = np.zeros((*shape, n_terms))
+    law = dist.Normal(zeros, scale * np_.ones(n_terms)).to_event(len(shape) + 1)
+    return names.sample("coefficients", law), 1.0 / np_.sqrt(precision)
+
+
+def density_regression(names, case, table):
+    dist, np_, weight = names.dist, names.jnp, table["weight"]
+    mean, _, gating = case.formula.partition("~")[2].partition("|")
+    columns = [word.strip() for word in mean.split("+")]
+    x = design(table, columns)
+    z = design(table, ["x"]) if gating else x
+    to_units = by_medians if case.family == "student" else standardised
+    y, units = zip(
+        *(to_units(table[name].to_numpy(), weight) for name in case.explains), strict=True
+    )
+    in_noise = case.options.get("priors") is None
+    shape = (2, len(y))
+    coefficients, sd = lines(names, shape, 10.0, (0.5, 0.01), len(x), in_noise)
+    location = np_.moveaxis(coefficients @ x, -1, 0)
+    if case.family == "student":
+        dof = names.sample("dof", dist.Gamma(2.0, 0.1).expand([len(y)]).to_event(1))
+        law = dist.StudentT(dof, location, sd).to_event(1)
+    else:
+        law = dist.Normal(location, sd).to_event(1)
+    mixture(names, weights_of(names, case, z), law, np.stack(y, axis=1), weight)
+    return sum(units)
+
+
+def gaussian_mixture(names, case, table):
+    dist, np_, weight = names.dist, names.jnp, table["weight"]
+    y, units = zip(*(standardised(table[c].to_numpy(), weight) for c in case.explains), strict=True)
+    dof, scatter = 5.0, 0.3**2 * 2.0
+    if case.options["covariance"] == "full":
+        law = dist.Wishart(dof, scale_matrix=np.eye(2) / scatter).expand([2]).to_event(1)
+        precision = names.sample("precision", law)
+        law = dist.MultivariateNormal(np.zeros((2, 2)), precision_matrix=0.05 * precision)
+        mean = names.sample("mean", law.to_event(1))
+        law = dist.MultivariateNormal(mean, precision_matrix=precision)
+    else:
+        law = dist.Gamma(0.5 * (dof + 1.0 - 2.0), 0.5 * scatter).expand([2, 2]).to_event(2)
+        precision = names.sample("precision", law)
+        spread = 1.0 / np_.sqrt(0.05 * precision)
+        mean = names.sample("mean", dist.Normal(np.zeros((2, 2)), spread).to_event(2))
+        law = dist.Normal(mean, 1.0 / np_.sqrt(precision)).to_event(1)
+    weights = np_.broadcast_to(weights_of(names, case, None), (len(table), 2))
+    mixture(names, weights, law, np.stack(y, axis=1), weight)
+    return sum(units)
+
+
+def network(names, case, table):
+    dist, np_, weight = names.dist, names.jnp, table["weight"]
+    x = design(table, ["x", "z"])
+    classes = "label" in case.explains
+    n_latents = 2 if classes else 1
+    coefficients, sd = lines(names, (2, n_latents), np.sqrt(10.0), (2.0, 1.0), len(x))
+    weights = weights_of(names, case, x)
+    location = np_.moveaxis(coefficients @ x, -1, 0)  # rows, experts, latents
+    if classes:
+        mean, spread = sticks(3, n_latents + 1, 5.0, -1)
+        output = names.sample("output", dist.Normal(mean, spread).to_event(2))
+        points = normal_points(n_latents, 64)
+        latents = location[:, :, None] + sd[:, None] * points
+        logits = latents @ output[:, :-1].T + output[:, -1]
+        each = stick_probabilities(np_, logits).mean(axis=2)  # rows, experts, classes
+        law = dist.Categorical(probs=np_.einsum("nk,nkc->nc", weights, each))
+        with names.scale(scale=weight.to_numpy(dtype=float)):
+            names.sample("rows", law, obs=table["label"].astype("category").cat.codes.to_numpy())
+        return 0.0
+    y, unit = standardised(table["y"].to_numpy(), weight)
+    noise = names.sample("output_precision", dist.Gamma(0.5, 0.01).expand([1]).to_event(1))
+    spread = 5.0 / np_.sqrt(noise)[:, None] * np_.ones(n_latents + 1)
+    zeros = np.zeros((1, n_latents + 1))
+    output = names.sample("output", dist.Normal(zeros, spread).to_event(2))[0]
+    variance = (sd**2 * output[:-1] ** 2).sum(axis=1) + 1.0 / noise[0]
+    law = dist.Normal(location @ output[:-1] + output[-1], np_.sqrt(variance))
+    mixture(names, weights, law, y, weight)
+    return unit
+
+
+def principal_components(names, case, table, scaling):
+    dist, np_ = names.dist, names.jnp
+    values = (table[list(case.explains)].to_numpy() - scaling.centre) / scaling.scale
+    n_dims, n_scores = 3, 2
+    precision = names.sample("precision", dist.Gamma(2.0, 1.0))
+    relevance = names.sample("relevance", dist.Gamma(2.0, 1.0).expand([n_scores]).to_event(1))
+    spread = 1.0 / np_.sqrt(precision * relevance) * np_.ones((n_dims, 1))
+    law = dist.Normal(np.zeros((n_dims, n_scores)), spread).to_event(2)
+    loadings = names.sample("loadings", law)
+    law = dist.Normal(np.zeros(n_dims), 1.0 / np_.sqrt(0.001 * precision)).to_event(1)
+    centre = names.sample("centre", law)
+    covariance = loadings @ loadings.T + np_.eye(n_dims) / precision
+    seen = ~np.isnan(values)
+    for number, pattern in enumerate(np.unique(seen, axis=0)):
+        rows = (seen == pattern).all(axis=1)
+        some = covariance[np.ix_(pattern, pattern)]
+        law = dist.MultivariateNormal(centre[pattern], some)
+        with names.scale(scale=table["weight"].to_numpy(dtype=float)[rows]):
+            names.sample(f"rows {number}", law, obs=values[rows][:, pattern])
+    return seen @ np.log(scaling.scale)
+
+
+def normal(names, case, table):
+    dist, np_ = names.dist, names.jnp
+    y, unit = standardised(table["y"].to_numpy(), table["weight"])
+    precision = names.sample("precision", dist.Gamma(0.01, 0.01))
+    mean = names.sample("mean", dist.Normal(0.0, 1.0 / np_.sqrt(0.01 * precision)))
+    with names.scale(scale=table["weight"].to_numpy(dtype=float)):
+        names.sample("rows", dist.Normal(mean, 1.0 / np_.sqrt(precision)), obs=y)
+    return unit
+
+
+def test_the_log_joint_is_that_of_numpyro(case, table, names):
+    from numpyro.infer.util import log_density
+
+    table = table.assign(weight=table["weight"] + 1)
+    own = {"priors": PCA} if case.kind == "BayesianPCA" else {}
+    model = case.model(table, weights="weight", **own)
+    draws = model.prior_draws(4, seed=5)
+    written = {
+        "DensityRegression": density_regression,
+        "GaussianMixture": gaussian_mixture,
+        "ConditionalMixtureNetwork": network,
+        "BayesianPCA": principal_components,
+        "Normal": normal,
+    }[case.kind]
+    more = (model.scaling,) if case.kind == "BayesianPCA" else ()
+    found = model.log_joint(draws)
+    for s in range(4):
+        point = {name: values[s] for name, values in draws.items()}
+        if "dof" in point:
+            point["dof"] = point["dof"][0]
+        unit = []
+
+        def of_rows(unit=unit):
+            unit.append(written(names, case, table, *more))
+
+        expected, _ = log_density(of_rows, (), {}, point)
+        expected = float(expected) - float((table["weight"] * unit[0]).sum())
+        assert_allclose(found[s], expected, rtol=1e-8, atol=1e-8)
