@@ -264,7 +264,8 @@ class Fit(AbstractFit):
         -------
         pandas.DataFrame
             Index (part, component, term), columns mean, sd, lower, upper and p_positive, the
-            posterior probability of a coefficient to be positive.
+            posterior probability of a coefficient to be positive; of draws in several chains
+            ``r_hat`` and ``ess_bulk`` as well.
         """
         from bayesvb.results.summary import coefficient_table
 

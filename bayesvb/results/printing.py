@@ -76,6 +76,7 @@ def fit_text(fit: AbstractFit) -> str:
         fit.model.headline(fit.engine),
         *formula_lines(fit.model),
         f"Draws:     {count(fit.draws)} ({fit.covariance}), seed {fit.seed}",
+        *_chain_lines(fit, table),
         *_fit_lines(fit),
     ]
     if fit.model.order_rule:
@@ -87,6 +88,19 @@ def fit_text(fit: AbstractFit) -> str:
     if fit.model.order_rule and not fit.sampled and len(fit.components()) > 1:
         lines.append(fit.model.order_rule)
     return "\n".join(lines)
+
+
+def _chain_lines(fit: AbstractFit, table: pd.DataFrame) -> list[str]:
+    """Whether the chains agree, where there are several; and what the engine found."""
+    found = [f"{value:g} {name}" for name, value in fit.findings.items()]
+    if fit.chains > 1:
+        each = count(fit.draws) // fit.chains
+        mixed = (
+            f"R-hat at most {table['r_hat'].max():.2f}, ESS at least {table['ess_bulk'].min():.0f}"
+        )
+        found = [f"{fit.chains} of {each} draws, {mixed}", *found]
+    label = "Chains:" if fit.chains > 1 else "Engine:"
+    return [f"{label:11}{', '.join(found)}"] if found else []
 
 
 def _fit_lines(fit: AbstractFit) -> list[str]:
@@ -187,7 +201,13 @@ def _coefficients(table: pd.DataFrame, part: str, title: str) -> str:
     # No component or term of what all share, no sign, no interval of what is fixed.
     rows = rows.loc[:, (rows.notna() & (rows != "")).any()]
     shown = rows.iloc[:MANY_TERMS].rename(
-        columns={"mean": "Estimate", "sd": "Est.Error", "p_positive": "P(>0)"}
+        columns={
+            "mean": "Estimate",
+            "sd": "Est.Error",
+            "p_positive": "P(>0)",
+            "r_hat": "Rhat",
+            "ess_bulk": "Bulk_ESS",
+        }
     )
     text = shown.to_string(index=False, float_format=lambda x: f"{x:.4g}", na_rep="")
     rest = len(rows) - len(shown)

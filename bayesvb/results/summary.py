@@ -10,8 +10,10 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.distributions.intervals import PROB, tails
+from bayesvb.evaluation.mixing import mixing
 from bayesvb.results.base import AbstractFit
 from bayesvb.results.named_draws import NamedDraws
+from bayesvb.storage.arviz_objects import in_chains
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,7 +23,8 @@ def coefficient_table(fit: AbstractFit, prob: float = PROB) -> pd.DataFrame:
     """Mean, standard deviation, equal-tailed interval and P(> 0) of every parameter.
 
     Rows are indexed by part, component and term; see ``Fit.summary``. A parameter that is fixed or
-    a point estimate has a value and no interval: NaN.
+    a point estimate has a value and no interval: NaN. Draws in several chains add R-hat and the
+    effective sample size.
     """
     import pandas as pd
 
@@ -39,6 +42,8 @@ def coefficient_table(fit: AbstractFit, prob: float = PROB) -> pd.DataFrame:
             "upper": bounds[1],
             "p_positive": (flat > 0.0).mean(axis=0) if signed else np.nan,
         }
+        if fit.chains > 1:
+            columns |= mixing(in_chains(flat, fit.chains))
         if name in named.single:
             columns |= dict.fromkeys(("sd", "lower", "upper", "p_positive"), np.nan)
         tables.append(pd.DataFrame(columns, index=labels(named, name, part)))

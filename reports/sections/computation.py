@@ -12,6 +12,7 @@ from bayesvb.results.checks.computation import KHAT_BUDGET, bounds_of
 from bayesvb.results.named_draws import count
 from bayesvb.results.printing import interval_line
 from bayesvb.results.subsampling import khat_within
+from bayesvb.results.summary import coefficient_table
 
 from ..cells.plain import Summary
 from ..cells.tables import table
@@ -44,6 +45,8 @@ def summary(fit: AbstractFit) -> Summary:
         "covariance": fit.covariance,
         "corrected": interval_line(fit) if fit.robust else fit.model.corrected,
         "failure": fit.response.failure,
+        "chains": _chains(fit),
+        "findings": dict(fit.findings),
         "converged": fit.converged,
         "elbo": fit.elbo,
         "last_gain_per_row": _last_gain(fit),
@@ -55,6 +58,19 @@ def summary(fit: AbstractFit) -> Summary:
         "khat_draws": n_draws,
         "restarts": _restarts(fit, fixed=fixed),
         "trace": _trace(fit) if _climbed(fit) else None,
+    }
+
+
+def _chains(fit: AbstractFit) -> Summary | None:
+    """How well chains of draws agree; None of draws that are in no chains."""
+    if fit.chains == 1:
+        return None
+    found = coefficient_table(fit)
+    return {
+        "n": fit.chains,
+        "each": count(fit.draws) // fit.chains,
+        "r_hat": float(found["r_hat"].max()),
+        "ess": float(found["ess_bulk"].min()),
     }
 
 

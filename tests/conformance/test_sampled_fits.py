@@ -132,3 +132,22 @@ def test_the_report_and_the_checks_take_them(name, tmp_path):
     assert len(fit.check())
     page = fit.report(tmp_path / "page.html").read_text("utf-8")
     assert "draws that the engine returned" in page
+
+
+def test_chains_are_judged_in_table_print_and_checks():
+    fit = fitted("normal noise")
+    table = fit.summary()
+    assert (table["r_hat"] < 1.1).all() and (table["ess_bulk"] > 50).all()
+    said = str(fit)
+    assert f"Chains:    4 of {DRAWS // 4} draws, R-hat at most" in said and "Rhat" in said
+    checks = fit.check()
+    assert {"Chains agree", "Effective draws"} <= set(checks.index)
+    assert checks.loc["Effective draws", "threshold"] == "note: below 400"
+    plain = MODELS["normal noise"]().fit(**OPTIONS)
+    assert "r_hat" not in plain.summary() and "Chains" not in str(plain)
+
+
+def test_chains_that_are_apart_are_a_problem():
+    fit = fitted("normal noise")
+    fit.q_draws["coefficients"][: DRAWS // 4] += 1.0
+    assert fit.check().loc["Chains agree", "grade"] == "problem"

@@ -14,6 +14,7 @@ from bayesvb.results.capabilities import HasExactPosterior
 from bayesvb.results.checks.base import Check, Grade, decided
 from bayesvb.results.importance import LARGEST_K
 from bayesvb.results.subsampling import khat_within
+from bayesvb.results.summary import coefficient_table
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
@@ -31,9 +32,17 @@ NARROW, TOO_NARROW = 0.95, 0.8
 """Width of an interval as a share of the exact one: below it a note, and a problem."""
 
 
+NEARLY, APART = 1.02, 1.05
+"""R-hat from which there is a note, and a problem. Of independent draws in 4 chains of 250 the
+largest of 30 parameters is below 1.011 in 99 of 100 cases."""
+
+ESS_PER_CHAIN = 100
+"""Effective draws per chain that ends of intervals need (Vehtari et al. 2021, section 4)."""
+
+
 def computation_checks(fit: AbstractFit) -> list[Check]:
     """Checks of how the fit was reached; none of them looks at the data."""
-    found = [_ascent(fit), *_linear_response(fit), *_restarts(fit), *_rivals(fit)]
+    found = [_ascent(fit), *_linear_response(fit), *_chains(fit), *_restarts(fit), *_rivals(fit)]
     if isinstance(fit.model, HasExactPosterior):
         return [*found, _exact(fit, fit.model)]
     return [*found, *_importance(fit)]
@@ -66,6 +75,27 @@ def _linear_response(fit: AbstractFit) -> list[Check]:
         decided("Linear response", "computation", grade, 1.0 - share, "share of restarts with it",
                 threshold="problem: it was asked for and there is none", remedy=remedy,
                 section="computation")
+    ]  # fmt: skip
+
+
+def _chains(fit: AbstractFit) -> list[Check]:
+    """Whether chains of draws agree, and say enough."""
+    if fit.chains == 1:
+        return []
+    table = coefficient_table(fit)
+    r_hat, least = float(table["r_hat"].max()), float(table["ess_bulk"].min())
+    enough = ESS_PER_CHAIN * fit.chains
+    mixed: Grade = "problem" if r_hat > APART else "note" if r_hat > NEARLY else "ok"
+    return [
+        decided("Chains agree", "computation", mixed, r_hat, "largest R-hat of a parameter",
+                threshold=f"note: above {NEARLY:g}; problem: above {APART:g}",
+                remedy="Chains are in different places, or under other labels: draw more, and "
+                "compare predictions, which do not depend on labels.", section="computation"),
+        decided("Effective draws", "computation", "ok" if least >= enough else "note", least,
+                "smallest effective sample size of a parameter",
+                threshold=f"note: below {enough:g}",
+                remedy="Ends of intervals are rough: fit with more draws.",
+                section="computation", weighs=False),
     ]  # fmt: skip
 
 
