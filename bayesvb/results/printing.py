@@ -10,8 +10,9 @@ import numpy as np
 from bayesvb.distributions.intervals import PROB
 from bayesvb.errors import ignoring_user_warnings
 from bayesvb.evaluation.elpd import Elpd, read_elpd
-from bayesvb.results.criteria import folds_known, leaves_folds_out
+from bayesvb.results.criteria import answers, folds_known, leaves_folds_out
 from bayesvb.results.criteria import loo as loo_of
+from bayesvb.results.leave_one_out import CHOSEN_ROWS, MOST_ROWS
 from bayesvb.results.named_draws import count
 from bayesvb.results.subsampling import khat_within, loo_of_some, sample
 from bayesvb.results.summary import coefficient_table
@@ -172,8 +173,14 @@ def accuracy_line(fit: AbstractFit) -> str:
     n = float(len(loo.pointwise) if loo.weights is None else loo.weights.sum())
     return (
         f"LOO elpd per row {loo.elpd / n:.3f} (se {loo.se / n:.3f}){worst}: from "
-        f"{len(chosen.at)} rows chosen at random; fit.loo() takes all."
+        f"{len(chosen.at)} rows chosen at random; fit.loo() takes {_taken(fit)}."
     )
+
+
+def _taken(fit: AbstractFit) -> str:
+    """How many rows the criterion itself leaves out."""
+    some = answers(fit.parts[0].fit) and fit.model.source.n_rows > MOST_ROWS
+    return f"{CHOSEN_ROWS}" if some else "all"
 
 
 def _doubt(fit: AbstractFit, loo: Elpd) -> str:

@@ -160,6 +160,14 @@ def test_with_many_rows_loo_and_khat_are_of_some_of_them(regimes_fit, few_second
     assert n_draws == 120 and f"k-hat {khat_text(k)} from 120 draws, " in text
 
 
+def test_with_very_many_rows_it_says_how_many_the_criterion_takes(
+    regimes_fit, few_seconds, monkeypatch
+):
+    monkeypatch.setattr(printing, "MOST_ROWS", 149)
+    monkeypatch.setattr(printing, "CHOSEN_ROWS", 120)
+    assert "rows chosen at random; fit.loo() takes 120." in str(regimes_fit)
+
+
 def test_with_too_many_rows_khat_is_not_printed(regimes_fit, few_seconds, monkeypatch):
     monkeypatch.setattr(printing, "KHAT_BUDGET", 150.0 * 2 * 99)
     assert "k-hat" not in str(regimes_fit)
