@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bayesvb.cli.messages import Commands
-from bayesvb.cli.options import METHOD, model_of, model_options, numbers, whole_numbers
+from bayesvb.cli.options import METHOD, SETTINGS, model_of, model_options, numbers, whole_numbers
 from bayesvb.cli.progress import progress_line
 from bayesvb.cli.tables import check_outputs, read_table, write_csv
 from bayesvb.distributions.prediction import KINDS
-from bayesvb.engines import DEFAULT_METHOD
+from bayesvb.engines import DEFAULT_METHOD, ENGINES
 from bayesvb.estimators import MODELS, AbstractEstimator, DensityRegression
 from bayesvb.model_selection.selection import CRITERIA
 
@@ -64,6 +64,7 @@ def demo(output: str | None) -> None:
     "less than variables, or than rows]",
 )
 @METHOD
+@SETTINGS
 @click.option("--restarts", default=8, show_default=True, help="Ascents from different starts.")
 @click.option(
     "--max-iter",
@@ -82,6 +83,7 @@ def fit(
     components: int | None,
     weights: str | None,
     method: str,
+    settings: dict[str, Any],
     restarts: int,
     max_iter: int,
     seed: int | None,
@@ -98,7 +100,8 @@ def fit(
     check_outputs([report, save], inputs=[data])
     options = {"n_components": components, **own}
     described = model_of(model, formula, read_table(data), weights=weights, options=options)
-    fitted = _fitted(described, method, restarts=restarts, max_iter=max_iter, seed=seed)
+    ENGINES[method].with_options(**settings)
+    fitted = _fitted(described, method, restarts=restarts, max_iter=max_iter, seed=seed, **settings)
     if save is not None:
         fitted.save(save)
     click.echo(str(fitted))
@@ -158,16 +161,11 @@ def select(
 
 
 def _fitted(
-    model: AbstractEstimator,
-    method: str = DEFAULT_METHOD,
-    *,
-    restarts: int,
-    seed: int | None,
-    max_iter: int = 2000,
+    model: AbstractEstimator, method: str = DEFAULT_METHOD, *, restarts: int, **options: Any
 ) -> Fit:
     """Fit with a progress line where stderr is a terminal."""
     with progress_line(restarts, sys.stderr) as progress:
-        return model.fit(method, restarts=restarts, max_iter=max_iter, seed=seed, progress=progress)
+        return model.fit(method, restarts=restarts, progress=progress, **options)
 
 
 @main.command()

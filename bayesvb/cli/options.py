@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any, cast
 
@@ -60,6 +61,31 @@ METHOD = click.option(
     help="What fits.",
 )
 """Of every command that fits a model."""
+
+
+def settings(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> dict[str, Any]:
+    """Options of an engine by name; numbers and true or false are read as such."""
+    found: dict[str, Any] = {}
+    for given in value:
+        name, equals, text = given.partition("=")
+        if not (equals and name.isidentifier() and text):
+            raise click.BadParameter(f"{given!r} is not of the form name=value, such as chains=4")
+        try:
+            found[name] = json.loads(text)
+        except ValueError:
+            found[name] = text
+    return found
+
+
+SETTINGS = click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    callback=settings,
+    metavar="NAME=VALUE",
+    help="An option of the method, such as chains=4; once for each.",
+)
+"""Options of the engine."""
 
 RANGE = re.compile(r"(\d+)-(\d+)")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
+from difflib import get_close_matches
 from functools import partial
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
@@ -21,6 +22,9 @@ from bayesvb.variational.model import AbstractVariationalModel
 StatsT = TypeVar("StatsT", bound=SufficientStats)
 
 Engine = TypeVar("Engine", bound="AbstractEngine")
+
+EVERY_FIT = ("restarts", "combine", "draws", "seed", "tol", "max_iter", "covariance", "n_jobs")
+"""Arguments of every fit, which may have been meant where an option is not known."""
 
 RunProgress = Callable[[int, float], None]
 """Called with the passes so far and the bound."""
@@ -133,8 +137,10 @@ class AbstractEngine(abc.ABC):
         if unknown:
             name = unknown[0]
             own = f"its options are {', '.join(known)}" if known else "it has no options"
+            near = get_close_matches(name, [*known, *EVERY_FIT], 1)
             raise DataError(
-                f"{name}={options[name]!r} is no option of {self.title}, nor of every fit; {own}"
+                f"{name}={options[name]!r} is no option of {self.title}: {own}",
+                hint=f"did you mean {near[0]}?" if near else None,
             )
         return cast(Engine, replace(record, **options)) if options else self
 

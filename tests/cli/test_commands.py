@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 
@@ -18,6 +19,8 @@ import bayesvb as bvb
 from bayesvb.cli.main import main
 from bayesvb.cli.progress import ERASE
 from bayesvb.distributions.prediction import KINDS
+from bayesvb.engines import ENGINES
+from bayesvb.engines.cavi import Cavi
 from bayesvb.estimators import COMMAND_NAMES, MODELS
 from bayesvb.gates import GATES
 
@@ -66,6 +69,25 @@ def saved(fitted, tmp_path_factory):
 
 
 # fit
+
+
+def test_options_of_an_engine_are_set_by_name(run, monkeypatch):
+    seen = {}
+
+    @dataclass(frozen=True)
+    class Curious(Cavi):
+        chains: int = 4
+        start: str = "optimum"
+
+        def run(self, *given):
+            seen.update(vars(self))
+            return super().run(*given)
+
+    monkeypatch.setitem(ENGINES, "cavi", Curious())
+    succeeded(run("fit", FORMULA, "mcycle", *QUICK, "--set", "chains=2", "--set", "start=random"))
+    assert seen == {"chains": 2, "start": "random"}
+    refused(run("fit", FORMULA, "mcycle", *QUICK, "--set", "chain=2"), "did you mean chains")
+    refused(run("fit", FORMULA, "mcycle", *QUICK, "--set", "chains"), "name=value")
 
 
 def test_fit_prints_what_python_prints_and_saves_the_same_fit(run, fitted):
