@@ -52,6 +52,16 @@ class AbstractEstimator(AbstractPublicModel):
         object.__setattr__(told, "design", replace(self.design, complete=complete))
         return told
 
+    def over(self, source: AbstractSource) -> AbstractEstimator:
+        """The same model with other rows in its units: what is fitted changes, the scales do not.
+
+        The design stays that of the rows first given, so that of a fit to others only what is made
+        of draws and blocks has a meaning.
+        """
+        told = copy(self)
+        object.__setattr__(told, "source", source)
+        return told
+
     def fit(
         self,
         method: str = DEFAULT_METHOD,

@@ -194,8 +194,7 @@ class Normal(AbstractGenerative):
         self, fit: HasDraws, draws: Draws, block: Block, rng: np.random.Generator
     ) -> dict[str, Float[np.ndarray, "draws rows"]]:
         """One replicated response per draw and row."""
-        noise = rng.standard_normal((len(draws["mean"]), block.n_rows))
-        drawn = draws["mean"][:, None] + noise / np.sqrt(draws["precision"][:, None])
+        drawn = self.core.responses(draws, block, rng)[:, 0]
         name = self.design.response_names[0]
         return {name: drawn * self.scaling.scale[0] + self.scaling.centre[0]}
 

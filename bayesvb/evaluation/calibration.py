@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -171,7 +172,7 @@ def pit_ecdf(pit: Float[np.ndarray, " rows"], *, prob: float = 0.95) -> PitEcdf:
     if not 0.0 < prob < 1.0:
         raise DataError(f"prob = {prob:g} is not between 0 and 1", hint="write 0.95 for 95 %")
     counts, points = _counts(pit)
-    gamma = _simultaneous_gamma(pit.size, points, prob)
+    gamma = _simultaneous_gamma(pit.size, prob)
     lower, upper = _band(gamma, pit.size, points)
     return PitEcdf(
         points=points,
@@ -210,9 +211,14 @@ def _counts(
 ) -> tuple[Int[np.ndarray, " points"], Float[np.ndarray, " points"]]:
     """Numbers of values up to each of the equally spaced points."""
     _check_finite("pit", pit)
-    n_points = min(pit.size, MOST_POINTS)
-    points = np.arange(1, n_points + 1) / n_points
+    points = _points(pit.size)
     return np.searchsorted(np.sort(pit), points, side="right"), points
+
+
+def _points(rows: int) -> Float[np.ndarray, " points"]:
+    """Equally spaced points at which so many values are compared."""
+    n_points = min(rows, MOST_POINTS)
+    return np.arange(1, n_points + 1) / n_points
 
 
 def _band(
@@ -224,8 +230,10 @@ def _band(
     return lower.astype(np.int64), upper.astype(np.int64)
 
 
-def _simultaneous_gamma(rows: int, points: Float[np.ndarray, " points"], prob: float) -> float:
+@lru_cache(maxsize=32)
+def _simultaneous_gamma(rows: int, prob: float) -> float:
     """Largest γ with which uniform values stay inside at all points with probability prob."""
+    points = _points(rows)
     low, high = np.log((1.0 - prob) / points.size), 0.0  # Bonferroni's is always wide enough
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)

@@ -224,6 +224,14 @@ class UnivariateGaussian(AbstractVariationalModel[FactorisedNormalGamma, SampleS
         """``mean`` and ``precision``."""
         return ParameterSpace({"mean": Real(()), "precision": Positive(())})
 
+    def responses(
+        self, draws: Draws, block: Block, rng: np.random.Generator
+    ) -> Float[np.ndarray, "draws responses rows"]:
+        """One response per draw and row."""
+        noise = rng.standard_normal((len(draws["mean"]), block.n_rows))
+        drawn = draws["mean"][:, None] + noise / np.sqrt(draws["precision"][:, None])
+        return np.asarray(drawn[:, None])
+
     def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws rows"]:
         """Log density of each row under each draw."""
         precision = draws["precision"][:, None]

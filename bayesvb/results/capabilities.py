@@ -15,6 +15,7 @@ from bayesvb.distributions.multivariate_student import AbstractJointStudent
 from bayesvb.factors.normal_gamma import NormalGamma
 from bayesvb.results.base import AbstractFit
 from bayesvb.results.named_draws import HasDraws
+from bayesvb.variational.local import Draws
 
 
 @runtime_checkable
@@ -72,6 +73,16 @@ class HasPriorDraws(Protocol):
 
     def prior_predictive(self, draws: int = ..., seed: int | None = ...) -> Any:
         """Draws of the parameters and of the data from the prior."""
+
+
+@runtime_checkable
+class HasResponses(Protocol):
+    """A core that draws what it explains: data of its own, given parameters."""
+
+    def responses(
+        self, draws: Draws, block: Block, rng: np.random.Generator
+    ) -> Float[np.ndarray, "draws responses rows"]:
+        """One response per draw and row, standardised."""
 
 
 @runtime_checkable

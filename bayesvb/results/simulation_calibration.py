@@ -1,0 +1,195 @@
+"""What simulation-based calibration found: ranks of the truth among draws, and what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from bayesvb.evaluation.calibration import PitEcdf, coverage, pit_ecdf, uniformity_p_value
+from bayesvb.evaluation.family_wise import holm
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+PROBS = (0.5, 0.8, 0.9)
+"""Probabilities of the central intervals whose coverage is counted."""
+
+LEVEL = 0.05
+"""Probability of calling ranks uneven that are uniform, for all quantities together."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SimulationCalibration:
+    """Ranks of true quantities among posterior draws, over simulated data sets.
+
+    If the posterior that an engine returns were exact, each rank would be uniform.
+
+    Attributes
+    ----------
+    ranks : pandas.DataFrame
+        Number of draws below the truth; one row per replication that has a fit, one column per
+        quantity (kind, place).
+    replications : pandas.DataFrame
+        One row per replication that was made: draws, converged, covariance (what the draws were
+        made with), seconds, and problem, which is empty unless there is no fit.
+    parameters_from : {"prior", "posterior"}
+        What the true parameters were drawn from.
+    planned : int
+        Replications that were asked for.
+    formula, description : str
+        Of the model.
+    method : str
+        Key of the engine.
+    options : mapping
+        Further arguments of ``fit``.
+    seed : int
+    """
+
+    ranks: pd.DataFrame
+    replications: pd.DataFrame
+    parameters_from: str
+    planned: int
+    formula: str
+    description: str
+    method: str
+    options: Mapping[str, Any]
+    seed: int
+
+    @cached_property
+    def fractions(self) -> pd.DataFrame:
+        """Ranks between 0 and 1: half a draw is added, and divided by one more than the draws."""
+        draws = self.replications["draws"].loc[self.ranks.index]
+        return (self.ranks + 0.5).div(draws + 1.0, axis=0)
+
+    @property
+    def coverage(self) -> pd.DataFrame:
+        """Share of the truths inside central intervals, by kind of quantity.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Index (kind, prob): ``coverage``, the mean over places and replications; ``se``, its
+            Monte Carlo standard error, in which places of one replication are not independent;
+            ``deviation``, coverage less ``prob``.
+        """
+        rows: dict[tuple[str, float], dict[str, float]] = {}
+        for kind in self.kinds:
+            off = (self.fractions[kind] - 0.5).abs().to_numpy()
+            for prob in PROBS:
+                each = (off <= 0.5 * prob).mean(axis=1)
+                found, n = float(each.mean()), len(each)
+                spread = float(each.std(ddof=1)) if n > 1 else np.nan
+                least = np.sqrt(prob * (1.0 - prob) / off.size)  # as if all were independent
+                rows[kind, prob] = {
+                    "coverage": found,
+                    "se": max(spread / np.sqrt(n), least),
+                    "deviation": found - prob,
+                }
+        table = pd.DataFrame.from_dict(rows, orient="index")
+        table.index = pd.MultiIndex.from_tuples(rows, names=["kind", "prob"])
+        return table
+
+    def table(self) -> pd.DataFrame:
+        """One row per quantity.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Index (kind, place): ``mean_rank``, the mean of the ranks as fractions, 0.5 if they are
+            uniform (more: the draws are too low), with its standard error ``se`` if they are;
+            coverage of central intervals, ``cover_50`` and so on; ``p_value`` of uniform ranks,
+            adjusted for the number of quantities (Holm).
+        """
+        values = self.fractions
+        n = len(values)
+        table = pd.DataFrame({"mean_rank": values.mean(), "se": 1.0 / np.sqrt(12.0 * n)})
+        covers = np.stack([coverage(self._of(name), PROBS).observed for name in self.quantities])
+        for number, prob in enumerate(PROBS):
+            table[f"cover_{100 * prob:.0f}"] = covers[:, number]
+        table["p_value"] = self._p_values
+        return table
+
+    @property
+    def ecdf(self) -> pd.DataFrame:
+        """ECDF of the ranks minus the uniform one, with simultaneous bands of 95 %.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per quantity and point: ``kind``, ``place``, ``point``, ``difference``,
+            ``lower``, ``upper``. Uniform ranks of one quantity leave the band nowhere with
+            probability 95 %.
+        """
+        frames = []
+        for (kind, place), one in self.ecdfs.items():
+            columns = {
+                "kind": kind,
+                "place": place,
+                "point": one.points,
+                "difference": one.difference,
+                "lower": one.lower,
+                "upper": one.upper,
+            }
+            frames.append(pd.DataFrame(columns))
+        return pd.concat(frames, ignore_index=True)
+
+    @cached_property
+    def ecdfs(self) -> dict[tuple[str, str], PitEcdf]:
+        """ECDF of each quantity's ranks with its band; by kind and place."""
+        return {name: pit_ecdf(self._of(name)) for name in self.quantities}
+
+    @property
+    def quantities(self) -> list[tuple[str, str]]:
+        """Kind and place of every quantity."""
+        return [(str(name[0]), str(name[1])) for name in self.ranks.columns]
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Kinds of quantities, in order."""
+        return tuple(dict.fromkeys(self.ranks.columns.get_level_values("kind")))
+
+    @property
+    def uneven(self) -> list[tuple[str, str]]:
+        """Quantities whose ranks are not uniform, at 5 % for all of them together."""
+        return [name for name in self.quantities if float(self._p_values[name]) < LEVEL]
+
+    @property
+    def failed(self) -> pd.DataFrame:
+        """Replications without a fit."""
+        return self.replications[self.replications["problem"] != ""]
+
+    def plot(self, ax: Any = None) -> Any:
+        """ECDF of the ranks of every quantity minus the uniform one, with the band.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure if left out.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        from bayesvb.results.rank_plot import rank_plot
+
+        return rank_plot(self.ecdfs, ax)
+
+    @cached_property
+    def _p_values(self) -> pd.Series:
+        found = np.array([uniformity_p_value(self._of(name)) for name in self.quantities])
+        return pd.Series(holm(found), self.ranks.columns)
+
+    def _of(self, name: tuple[str, str]) -> Float[np.ndarray, " replications"]:
+        return np.asarray(self.fractions[name], dtype=float)
+
+    def __str__(self) -> str:
+        from bayesvb.results.printing_calibration import calibration_text
+
+        return calibration_text(self)
+
+    __repr__ = __str__

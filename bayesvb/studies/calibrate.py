@@ -1,0 +1,228 @@
+"""Simulation-based calibration of one model: its formula, its design, its prior, one engine."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Generator, Mapping
+from contextlib import closing
+from typing import Any
+
+import pandas as pd
+
+from bayesvb.argument_checks import check_choice, check_count, fresh_seed
+from bayesvb.engines import DEFAULT_METHOD, ENGINES
+from bayesvb.errors import ConvergenceWarning, DataError
+from bayesvb.estimators.base import INTERVALS, AbstractEstimator
+from bayesvb.results.base import AbstractFit
+from bayesvb.results.capabilities import HasResponses
+from bayesvb.results.simulation_calibration import SimulationCalibration
+from bayesvb.studies.processes import results
+from bayesvb.studies.quantities import Quantities
+from bayesvb.studies.replication import Replication, Replicator
+from bayesvb.studies.simulated_rows import Simulation
+
+DRAWS = 399
+"""One less than a number that 50, 80 and 90 % are whole parts of: intervals then hold that much."""
+
+ReplicationProgress = Callable[[int, int], None]
+"""Called with the number of replications that are done and of all."""
+
+
+def calibrate(
+    model: AbstractEstimator | AbstractFit,
+    replications: int = 200,
+    method: str | None = None,
+    *,
+    seed: int | None = None,
+    restarts: int = 8,
+    draws: int = DRAWS,
+    n_jobs: int | None = None,
+    progress: ReplicationProgress | None = None,
+    **options: Any,
+) -> SimulationCalibration:
+    """Audit by simulation: fits of data whose truth is known, for this formula, design and prior.
+
+    Each replication draws parameters, draws responses at the rows of the model from them, and fits
+    the model to these as to data, on the scales of the data that it was given, where its prior is
+    set. Were the posterior exact, the rank of a true quantity among its draws would be uniform
+    over the replications. Compared are quantities that no labelling of components moves: mean,
+    standard deviation and the probability of less than the observed median at five rows of the
+    design (the one nearest the mean, and extremes), class probabilities where there are classes,
+    log densities of rows where whole rows are explained; and the log likelihood of the simulated
+    rows, which tells of a posterior that heeds the data too little.
+
+    Given a model, parameters are drawn from its prior. A weak prior makes data such as nobody has
+    seen: their fits may be hard where those of real data are not. Given a fit, parameters are drawn
+    from its posterior, and the data are those observed and as many simulated rows with the same
+    covariates: it tells how the engine does near the data at hand (posterior SBC).
+
+    Parameters
+    ----------
+    model : DensityRegression or any other public model, or Fit
+    replications : int
+    method : str, optional
+        Key of ``bayesvb.engines.ENGINES``: that of the fit, or ``"cavi"``, if left out.
+    seed : int, optional
+        Same seed, same ranks, for any ``n_jobs``; a fresh one is drawn, and kept, if left out.
+    restarts, draws : int
+        Of each fit. 399 draws make intervals of 50, 80 and 90 % exact.
+    n_jobs : int, optional
+        Processes, as many as processors if left out; one where the model cannot be sent to others.
+    progress : callable, optional
+        Called with the replications that are done and their number.
+    **options
+        Further arguments of ``fit``: ``covariance``, ``combine``, ``tol``, options of the engine.
+
+    Returns
+    -------
+    SimulationCalibration
+        Replications that raised or did not converge are in it, and counted in what it prints.
+
+    Raises
+    ------
+    DataError
+        If the model cannot simulate or has case weights, or if no replication could be fitted.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If Ctrl-C ended it: replications that were done are kept, if there are any.
+
+    References
+    ----------
+    Talts, Betancourt, Simpson, Vehtari, Gelman (2018), Validating Bayesian inference algorithms
+    with simulation-based calibration, arXiv:1804.06788. Modrák, Moon, Kim, Bürkner, Huurre,
+    Faltejsková, Gelman, Vehtari (2023), Simulation-based calibration checking for Bayesian
+    computation: the choice of test quantities shapes sensitivity, Bayesian Analysis. Säilynoja,
+    Bürkner, Vehtari (2022), Graphical test for discrete uniformity and its applications,
+    Statistics and Computing 32:32, for the bands. Säilynoja, Schmitt, Bürkner, Vehtari (2025),
+    Posterior SBC: simulation-based calibration checking conditional on data, arXiv:2502.03279.
+
+    Examples
+    --------
+    >>> import bayesvb as bvb
+    >>> model = bvb.Normal("waiting ~ 1", bvb.datasets.load("faithful"))
+    >>> audit = bvb.calibrate(model, 20, seed=1, n_jobs=1)
+    >>> audit.ranks.shape
+    (20, 2)
+    """
+    check_count("replications", replications)
+    if n_jobs is not None:
+        check_count("n_jobs", n_jobs)
+    method, options = _settled(model, method, options)
+    check_choice("method", method, tuple(ENGINES))
+    seed = fresh_seed(seed)
+    arguments = {"method": method, "restarts": restarts, "draws": draws, **options}
+    replicator = _replicator(model, arguments, seed)
+    made = _made(replicator, replications, n_jobs, progress)
+    return _collected(made, replicator, replications)
+
+
+def _settled(
+    model: object, method: str | None, options: Mapping[str, Any]
+) -> tuple[str, dict[str, Any]]:
+    """Engine and options: those of a fit unless told otherwise."""
+    if not isinstance(model, AbstractFit):
+        return method or DEFAULT_METHOD, dict(options)
+    own: dict[str, Any] = {"covariance": model.covariance} if model.covariance in INTERVALS else {}
+    if method in (None, model.method):
+        own |= model.method_options
+    return method or model.method, {**own, **options}
+
+
+def _replicator(
+    given: AbstractEstimator | AbstractFit, options: Mapping[str, Any], seed: int
+) -> Replicator:
+    """What makes the replications.
+
+    Raises
+    ------
+    DataError
+        If there is nothing that can be simulated.
+    """
+    fit = given if isinstance(given, AbstractFit) else None
+    model = given if fit is None else fit.model
+    if not isinstance(model, AbstractEstimator):
+        raise DataError(
+            f"model is a {type(given).__name__}, not a model or a fit",
+            hint="give bayesvb.DensityRegression(...), say, or what its fit() returned",
+        )
+    core = model.core if fit is None else fit.core
+    if not isinstance(core, HasResponses):
+        raise DataError(
+            f"{type(model).__name__} cannot be calibrated: nothing can be simulated from it",
+            hint="its core needs responses(draws, block, rng)",
+        )
+    if model.weights is not None:
+        raise DataError(
+            "weights: rows that count more than once cannot be simulated as one",
+            hint="leave them out, or repeat the rows of frequency weights",
+        )
+    simulation = Simulation(core, model.source, None if fit is None else fit.draws)
+    return Replicator(model, simulation, Quantities.of(model), options, seed)
+
+
+def _made(
+    replicator: Replicator, n: int, n_jobs: int | None, progress: ReplicationProgress | None
+) -> list[Replication]:
+    """Replications in order; those that were done if Ctrl-C comes."""
+    made: list[Replication] = []
+    try:
+        with closing(_each(replicator, n, n_jobs)) as running:
+            for one in running:
+                made.append(one)
+                if progress is not None:
+                    progress(len(made), n)
+    except KeyboardInterrupt:
+        if not any(one.ranks for one in made):
+            raise
+        warnings.warn(
+            f"the calibration was interrupted; it is of {len(made)} of {n} replications",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    return sorted(made, key=lambda one: one.number)
+
+
+def _each(replicator: Replicator, n: int, n_jobs: int | None) -> Generator[Replication, None, None]:
+    return results(replicator, n, n_jobs, lambda number, why: Replication(number, 0.0, problem=why))
+
+
+def _collected(
+    made: list[Replication], replicator: Replicator, planned: int
+) -> SimulationCalibration:
+    """Tables of the replications.
+
+    Raises
+    ------
+    DataError
+        If there is no fit at all.
+    """
+    fitted = [one for one in made if one.ranks is not None]
+    if not fitted:
+        raise DataError(
+            f"none of {len(made)} replications could be fitted: {made[0].problem}",
+            hint="is the prior so weak that it makes absurd data? give a fit in place of the model",
+        )
+    model, options = replicator.model, dict(replicator.options)
+    columns = pd.MultiIndex.from_tuples(replicator.quantities.names, names=["kind", "place"])
+    fields = {"draws": "n_draws", "converged": "converged", "covariance": "covariance",
+              "seconds": "seconds", "problem": "problem"}  # fmt: skip
+    return SimulationCalibration(
+        ranks=pd.DataFrame([one.ranks for one in fitted], _index(fitted), columns),
+        replications=pd.DataFrame(
+            {name: [getattr(one, field) for one in made] for name, field in fields.items()},
+            _index(made),
+        ),
+        parameters_from="prior" if replicator.simulation.posterior is None else "posterior",
+        planned=planned,
+        formula=model.formula.canonical(),
+        description=model.description(),
+        method=options.pop("method"),
+        options=options,
+        seed=replicator.seed,
+    )
+
+
+def _index(made: list[Replication]) -> pd.Index[int]:
+    return pd.Index([one.number + 1 for one in made], name="replication")

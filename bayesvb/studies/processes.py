@@ -1,0 +1,175 @@
+"""Work on several processes: results as they come, and none is lost when a process ends.
+
+Each process is a fresh interpreter that reads numbers and writes results. Unlike those of
+``multiprocessing`` it never runs the caller's script again, so that none needs a guard around its
+main part.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable, Generator
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import Any, TypeVar
+
+from bayesvb.errors import DataError
+from bayesvb.numerics.runtime import processors
+
+ResultT = TypeVar("ResultT")
+
+Crashed = Callable[[int, str], ResultT]
+"""Makes a result of a number whose process ended, and of the reason."""
+
+
+def results(
+    function: Callable[[int], ResultT], n: int, n_jobs: int | None, crashed: Crashed[ResultT]
+) -> Generator[ResultT, None, None]:
+    """``function(0)`` to ``function(n - 1)``, in the order in which they are ready.
+
+    Parameters
+    ----------
+    function : callable
+        Needs to be pickled where there is more than one process.
+    n : int
+    n_jobs : int or None
+        Processes; with one the work is done here. As many as processors if None, and here if the
+        function cannot be sent to others.
+    crashed : callable
+        What stands for the result of a number whose process was ended from outside.
+
+    Raises
+    ------
+    DataError
+        If the function cannot be sent to another process, and several were asked for.
+    """
+    workers = min(n_jobs or processors(), n)
+    if workers > 1:
+        try:
+            yield from _elsewhere(function, n, workers, crashed)
+        except _CannotTravel as error:
+            if n_jobs is not None:
+                raise DataError(
+                    f"n_jobs={n_jobs}: the model cannot be sent to other processes ({error})",
+                    hint="write n_jobs=1, or define the functions of context= in a module",
+                ) from error
+        else:
+            return
+    yield from map(function, range(n))
+
+
+class _CannotTravel(Exception):
+    """The function cannot be pickled, or not be read by another process."""
+
+
+def _elsewhere(
+    function: Callable[[int], ResultT], n: int, workers: int, crashed: Crashed[ResultT]
+) -> Generator[ResultT, None, None]:
+    """Results of other processes, which are ended when nobody waits for them any more.
+
+    Raises
+    ------
+    _CannotTravel
+        Before there is any result.
+    """
+    try:
+        work = pickle.dumps(function)
+    except Exception as error:  # what pickle raises depends on what it meets
+        raise _CannotTravel(str(error)) from error
+    numbers: SimpleQueue[int] = SimpleQueue()
+    ready: SimpleQueue[Any] = SimpleQueue()
+    for number in range(n):
+        numbers.put(number)
+    running: list[subprocess.Popen[bytes]] = []
+    arguments = (work, numbers, ready, running, crashed)
+    for _ in range(workers):
+        Thread(target=_attended, args=arguments, daemon=True).start()
+    try:
+        for _ in range(n):
+            found = ready.get()
+            if isinstance(found, _CannotTravel):
+                raise found
+            yield found
+    finally:
+        with contextlib.suppress(Empty):
+            while True:
+                numbers.get_nowait()
+        for process in running:
+            process.kill()  # what attends it ends it
+
+
+def _attended(
+    work: bytes,
+    numbers: SimpleQueue[int],
+    ready: SimpleQueue[Any],
+    running: list[subprocess.Popen[bytes]],
+    crashed: Crashed[Any],
+) -> None:
+    """Keep one process busy until no number is left; another one takes its place if it ends."""
+    process: subprocess.Popen[bytes] | None = None
+    while True:
+        try:
+            number = numbers.get_nowait()
+        except Empty:
+            break
+        try:
+            if process is None:
+                process = _started()
+                running.append(process)
+                said = _introduced(process, work)
+                if said is not None:
+                    ready.put(_CannotTravel(str(said)))
+                    break
+            _write(process, number)
+            ready.put(_read(process))
+        except (EOFError, OSError, pickle.UnpicklingError):
+            code = _ended(process)
+            process = None
+            ready.put(crashed(number, f"its process ended with code {code}"))
+    _ended(process)
+
+
+def _started() -> subprocess.Popen[bytes]:
+    """A fresh process; Ctrl-C at the terminal does not reach it."""
+    path = os.pathsep.join(place for place in sys.path if place)
+    return subprocess.Popen(
+        [sys.executable, "-m", "bayesvb.studies.worker"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": path},
+        start_new_session=True,
+    )
+
+
+def _ended(process: subprocess.Popen[bytes] | None) -> int | None:
+    """Code with which a process ends that is told that there is no more work."""
+    if process is None:
+        return None
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            with contextlib.suppress(OSError):
+                pipe.close()
+    return process.wait()
+
+
+def _introduced(process: subprocess.Popen[bytes], work: bytes) -> Any:
+    """None if the process has understood what is to be done, else why not."""
+    assert process.stdin is not None
+    process.stdin.write(work)
+    process.stdin.flush()
+    return _read(process)
+
+
+def _write(process: subprocess.Popen[bytes], number: int) -> None:
+    assert process.stdin is not None
+    pickle.dump(number, process.stdin)
+    process.stdin.flush()
+
+
+def _read(process: subprocess.Popen[bytes]) -> Any:
+    assert process.stdout is not None
+    return pickle.load(process.stdout)

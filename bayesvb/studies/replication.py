@@ -1,0 +1,136 @@
+"""One replication: parameters, data and fit, and where the truth stands among the draws."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from bayesvb.estimators.base import AbstractEstimator
+from bayesvb.estimators.fitting import INTERRUPTED
+from bayesvb.numerics.runtime import single_threaded_blas
+from bayesvb.results.named_draws import count
+from bayesvb.streams import EngineStreams
+from bayesvb.studies.quantities import Quantities
+from bayesvb.studies.simulated_rows import Simulation
+
+
+@dataclass(frozen=True)
+class Replication:
+    """What came of one data set.
+
+    Attributes
+    ----------
+    number : int
+        Counted from 0.
+    seconds : float
+    ranks : tuple of int or None
+        Draws that are smaller than the truth, by quantity; None if there is no fit.
+    n_draws : int
+    converged : bool
+    covariance : str
+        What the draws were made with.
+    problem : str
+        Why there are no ranks; empty if there are.
+    """
+
+    number: int
+    seconds: float
+    ranks: tuple[int, ...] | None = None
+    n_draws: int = 0
+    converged: bool = False
+    covariance: str = ""
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class Replicator:
+    """All that a replication needs besides its number; it travels to other processes.
+
+    Attributes
+    ----------
+    model : AbstractEstimator
+        Its design and scales stay; only its rows are exchanged.
+    simulation : Simulation
+    quantities : Quantities
+    options : mapping
+        Arguments of ``fit``.
+    seed : int
+    """
+
+    model: AbstractEstimator
+    simulation: Simulation
+    quantities: Quantities
+    options: Mapping[str, Any]
+    seed: int
+
+    def __call__(self, number: int) -> Replication:
+        """The replication of this number: the same bits wherever and whenever it is made.
+
+        What goes wrong becomes part of the result; only Ctrl-C goes through.
+        """
+        began = time.perf_counter()
+        try:
+            with single_threaded_blas(), np.errstate(all="ignore"):
+                found = self._made(number)
+        except Exception as error:
+            why = f"{type(error).__name__}: {error}".strip().splitlines()[0]
+            found = {"problem": why}
+        return Replication(number, time.perf_counter() - began, **found)
+
+    def _made(self, number: int) -> dict[str, Any]:
+        streams = EngineStreams(self.seed).branch("calibrate")
+        order = streams.rng("posterior draws").permutation(self.simulation.n_posterior)
+        own = streams.branch(number)
+        truth = self.simulation.truth(number, own.rng("parameters"), order)
+        source = self.simulation.rows(truth, own.rng("responses"))
+        fit = _fitted(self.model.over(source), self.options, int(own.rng("fit").integers(2**32)))
+        true = self.quantities(truth, source)[0]
+        ranks = ranks_among(true, self.quantities(fit, source), own.rng("ties"))
+        return {
+            "ranks": tuple(ranks.tolist()),
+            "n_draws": count(fit.draws),
+            "converged": fit.converged,
+            "covariance": fit.covariance,
+        }
+
+
+def _fitted(model: AbstractEstimator, options: Mapping[str, Any], seed: int) -> Any:
+    """The fit, its warnings unsaid: what they are about is in the table.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If Ctrl-C ended the fit early, which says so in a warning.
+    """
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        fit = model.fit(**options, seed=seed, n_jobs=1)
+    if fit.response.failure == INTERRUPTED or any(
+        str(one.message).startswith(INTERRUPTED) for one in said
+    ):
+        raise KeyboardInterrupt
+    return fit
+
+
+def ranks_among(
+    truth: Float[np.ndarray, " quantities"],
+    draws: Float[np.ndarray, "draws quantities"],
+    rng: np.random.Generator,
+) -> Int[np.ndarray, " quantities"]:
+    """Number of draws below the truth; of those that are equal to it a random number.
+
+    Raises
+    ------
+    ArithmeticError
+        If a quantity is not a number, so that it has no rank.
+    """
+    if np.isnan(truth).any() or np.isnan(draws).any():
+        raise ArithmeticError("a quantity of the truth or of the draws is not a number")
+    equal = (draws == truth).sum(axis=0)
+    return np.asarray((draws < truth).sum(axis=0) + rng.integers(0, equal + 1))

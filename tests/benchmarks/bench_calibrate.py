@@ -1,0 +1,116 @@
+"""Simulation-based calibration of density regression: coverage of intervals, prior and posterior.
+
+Two components, 200 rows, 200 replications, both main gates; parameters from the default prior, and
+from the posterior of a fit to two crossing lines. Ranks are of conditional means, standard
+deviations and probabilities at five rows; coverage is in the table with its Monte Carlo error. Each
+replication is fitted with 4 restarts. ``--method nuts --chains 4`` puts the rows of another engine
+beside those of coordinate ascent. ``--shares`` asks where coverage from the prior is lost: by the
+share of the smaller component at the true parameters, 400 replications, linear response.
+"""
+
+import argparse
+import time
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+from tables import keep
+
+import bayesvb as bvb
+from bayesvb.results.simulation_calibration import SimulationCalibration
+from bayesvb.streams import EngineStreams
+from bayesvb.studies.simulated_rows import Simulation
+
+N_ROWS, REPLICATIONS, RESTARTS = 200, 200, 4
+GATES = ("softmax", "stick-breaking")
+COVARIANCES = ("linear-response", "mean-field")
+
+
+def crossing_lines(seed: int = 1) -> pd.DataFrame:
+    """Two lines that cross, and weights that turn from one to the other."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=N_ROWS)
+    first = rng.uniform(size=N_ROWS) < 1.0 / (1.0 + np.exp(-1.5 * x))
+    y = np.where(first, 0.8 * x + 0.8, -0.8 * x - 0.8) + 0.5 * rng.normal(size=N_ROWS)
+    return pd.DataFrame({"x": x, "y": y})
+
+
+def audited(
+    gate: str, where: str, method: str, options: dict[str, object], n: int
+) -> tuple[SimulationCalibration, float]:
+    """Calibration from the prior or the posterior, and its seconds."""
+    model = bvb.DensityRegression("y ~ x", crossing_lines(), n_components=2, gate=gate)
+    given = model if where == "prior" else model.fit(seed=1)
+    began = time.perf_counter()
+    found = bvb.calibrate(given, n, method, seed=20, restarts=RESTARTS, n_jobs=1, **options)
+    return found, time.perf_counter() - began
+
+
+def smaller_share(model: bvb.DensityRegression, seed: int, number: int) -> float:
+    """Share of the smaller component at the parameters of a replication."""
+    streams = EngineStreams(seed).branch("calibrate").branch(number)
+    truth = Simulation(model.core, model.source).truth(
+        number, streams.rng("parameters"), np.arange(1)
+    )
+    weights = np.exp(truth.core.log_weights(truth.draws, model.source.blocks[0]))
+    return float(weights[0].mean(axis=1).min())
+
+
+def by_share() -> pd.DataFrame:
+    """Coverage of each kind by the share of the smaller component."""
+    rows, seed, n = [], 21, 2 * REPLICATIONS
+    for gate in GATES:
+        model = bvb.DensityRegression("y ~ x", crossing_lines(), n_components=2, gate=gate)
+        found = bvb.calibrate(model, n, seed=seed, restarts=RESTARTS, n_jobs=1)
+        shares = np.array([smaller_share(model, seed, i - 1) for i in found.ranks.index])
+        for low, high in ((0.0, 0.05), (0.05, 0.2), (0.2, 0.5), (0.0, 0.5)):
+            chosen = (shares >= low) & (shares <= high)
+            part = replace(found, ranks=found.ranks[chosen]).coverage
+            for (kind, prob), row in part.iterrows():
+                where = {"gate": gate, "share from": low, "to": high, "data sets": chosen.sum()}
+                rows.append({**where, "quantity": kind, "prob": prob, **row})
+    return pd.DataFrame(rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--method", default="cavi", help="engine whose rows are made anew")
+    parser.add_argument("--chains", type=int, help="option of samplers")
+    parser.add_argument("--replications", type=int, default=REPLICATIONS)
+    parser.add_argument("--shares", action="store_true", help="by the smaller component's share")
+    asked = parser.parse_args()
+    if asked.shares:
+        keep(by_share(), "calibrate_shares")
+        return
+    ways: dict[str, dict[str, object]] = {one: {"covariance": one} for one in COVARIANCES}
+    if asked.method != "cavi":
+        ways = {"engine": {} if asked.chains is None else {"chains": asked.chains}}
+    rows = []
+    for gate in GATES:
+        for where in ("prior", "posterior"):
+            for name, options in ways.items():
+                found, seconds = audited(gate, where, asked.method, options, asked.replications)
+                print(found, flush=True)
+                for (kind, prob), row in found.coverage.iterrows():
+                    rows.append(
+                        {
+                            "method": asked.method,
+                            "gate": gate,
+                            "from": where,
+                            "draws": name,
+                            "quantity": kind,
+                            "prob": prob,
+                            **row,
+                            "mean_rank": found.fractions[kind].to_numpy().mean(),
+                            "uneven": sum(one == kind for one, _ in found.uneven),
+                            "ranked": len(found.ranks),
+                            "failed": len(found.failed),
+                            "seconds": seconds,
+                        }
+                    )
+    if asked.replications == REPLICATIONS:
+        keep(pd.DataFrame(rows), "calibrate", by="method")
+
+
+if __name__ == "__main__":
+    main()
