@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from bayesvb.engines.base import AbstractEngine
 from bayesvb.engines.cavi import Cavi
+from bayesvb.engines.em import Em
 
 ENGINES: dict[str, AbstractEngine] = {
     "cavi": Cavi(),
+    "em": Em(),
 }
 """Choices of ``method``."""
 

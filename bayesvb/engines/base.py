@@ -118,10 +118,37 @@ class AbstractEngine(abc.ABC):
     """What comes out, in words."""
 
     maximises_bound: ClassVar[bool] = False
-    """Whether the bound never falls and is stationary at the end.
+    """Whether the bound never falls and is stationary at the end: linear response then applies."""
 
-    Then linear response applies, and bounds of different models can be compared.
-    """
+    bounds_evidence: ClassVar[bool] = False
+    """Whether the largest bounds of models of different size can be compared."""
+
+    finds_points: ClassVar[bool] = False
+    """Whether it estimates parameters by points; what it says of their spread is approximate."""
+
+    @property
+    def found(self) -> str:
+        """What comes out and by what, as in "variational posterior (CAVI)"."""
+        return f"{self.posterior} ({self.title})"
+
+    @property
+    def objective(self) -> str:
+        """What is maximised, in the middle of a sentence."""
+        return "lower bound"
+
+    @property
+    def symbol(self) -> str:
+        """Short name of what is maximised."""
+        return "ELBO"
+
+    @property
+    def prior_counts(self) -> bool:
+        """Whether anything depends on the prior."""
+        return True
+
+    def interval_words(self, covariance: str) -> str | None:
+        """What intervals with this covariance are, in a sentence; None for the usual words."""
+        return None
 
     def with_options(self: Engine, **options: Any) -> Engine:
         """The same engine with some of its options changed.

@@ -127,6 +127,7 @@ class Cavi(AbstractEngine):
 
     title = "CAVI"
     maximises_bound = True
+    bounds_evidence = True
 
     def run(
         self,

@@ -169,8 +169,9 @@ def search(
     Starts take turns: k-means++ on response and covariates, slices of least-squares residuals,
     rows at random; and so do priors, if the model has alternatives. A model that brings its own
     starts is run from these, once each. The largest score wins: the bound, plus the model's
-    ``bound_gap``. Where the engine climbs the bound, runs stop early, at ``ROUGH`` times the
-    tolerance or ``ROUGH_PER_ROW``, and the winner goes on until it meets the tolerance itself.
+    ``bound_gap``; of equal scores the larger bound. Where the engine climbs the bound, runs stop
+    early, at ``ROUGH`` times the tolerance or ``ROUGH_PER_ROW``, and the winner goes on until it
+    meets the tolerance itself.
     Ctrl-C ends the search; what was reached so far is kept. It goes through before the first run
     has a bound, when there is nothing to keep.
 
@@ -209,7 +210,7 @@ def search(
         if not runs:
             raise
     interrupted = len(runs) < len(initialisations) or runs[-1].ascent.interrupted
-    best = int(np.argmax([run.score for run in runs]))
+    best = max(range(len(runs)), key=lambda number: (runs[number].score, runs[number].ascent.bound))
     found = RestartSearch(
         tuple(runs), best, runs[best].ascent, screened, engine, streams, interrupted
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -99,12 +100,29 @@ def _covariance(
         for one in entries.T:
             step = np.zeros_like(centre)
             step[one] = size[one]
-            ahead, behind = (
-                model.expectations(model.update(stats.with_vector(centre + side * step)))
-                for side in (1.0, -1.0)
-            )
-            found[entries, one[:, None]] = ((ahead - behind)[entries]) / (2.0 * size[one])[:, None]
+            change = _change(model, stats, step)
+            found[entries, one[:, None]] = change[entries] / size[one][:, None]
     return found
+
+
+def _change(
+    model: Model, stats: SufficientStats, step: Float[np.ndarray, " entries"]
+) -> Float[np.ndarray, " entries"]:
+    """Change of the expectations along a step, from both sides of it.
+
+    From one side where the other is of no data, as next to a statistic that is zero; none where
+    both are.
+    """
+    centre = stats.to_vector()
+    sides = []
+    for side in (1.0, -1.0, 0.0):
+        with suppress(np.linalg.LinAlgError):
+            posterior = model.update(stats.with_vector(centre + side * step))
+            sides.append((side, model.expectations(posterior)))
+        if len(sides) == 2:
+            (first, ahead), (second, behind) = sides
+            return np.asarray((ahead - behind) / (first - second))
+    return np.zeros_like(centre)
 
 
 def _by_differences(

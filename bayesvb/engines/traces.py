@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 def restart_table(found: RestartSearch, units: float, *, best: int) -> pd.DataFrame:
     """One row per restart; ``score`` is there if it is not the bound, ``prior`` if they differ.
 
+    A run without a maximum has the score minus infinity; if all are like that there is no score.
+
     Parameters
     ----------
     found : RestartSearch
@@ -44,8 +46,8 @@ def restart_table(found: RestartSearch, units: float, *, best: int) -> pd.DataFr
     table = pd.DataFrame(records, index=index)
     if any(run.prior for run in found.runs):
         table.insert(1, "prior", [run.prior for run in found.runs])
-    bound_gap = [run.score - run.ascent.bound for run in found.runs]
-    if any(bound_gap):
+    bound_gap = np.array([run.score - run.ascent.bound for run in found.runs])
+    if bound_gap.any() and bound_gap.max() > -np.inf:
         table.insert(list(table).index("elbo") + 1, "score", table["elbo"] + bound_gap)
     return table
 
@@ -58,7 +60,7 @@ def traces(
         number: run.ascent.trace - units * run.total_weight
         for number, run in enumerate(found.runs, start=1)
     }
-    if final is not found.runs[best].ascent:
+    if final.trace is not found.runs[best].ascent.trace:
         result["final"] = final.trace - units * total_weight
     return result
 

@@ -71,8 +71,9 @@ def component_table(model: AbstractEstimator, fit: AbstractFit, prob: float) -> 
         if values is None or values.ndim > 2:
             continue
         columns[name] = values.mean(axis=0)
-        columns[f"{name}_lower"], columns[f"{name}_upper"] = np.quantile(
-            values, [low, high], axis=0
+        bounds = np.quantile(values, [low, high], axis=0)
+        columns[f"{name}_lower"], columns[f"{name}_upper"] = (
+            np.full_like(bounds, np.nan) if fit.only_points else bounds
         )
         if name == "share":
             columns |= {"rows": members.rows.astype(int), "separation": separation}

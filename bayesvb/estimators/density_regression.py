@@ -212,7 +212,7 @@ class DensityRegression(AbstractGatedMixture):
             **self.weight_options(),
         }
 
-    def relabelled(self, core: Mixture, order: Sequence[int]) -> Mixture:
+    def relabelled(self, core: Any, order: Sequence[int]) -> Any:
         """The mixture whose components have this order."""
         blank = core.first_stats(empty_stats(core, self.source))
         return core.permuted(order, blank)[0]

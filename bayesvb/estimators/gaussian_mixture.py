@@ -200,14 +200,12 @@ class GaussianMixture(AbstractMixture):
         """Complete rows on the standardised scale."""
         return variables_block(self.scaling, rows.matrices["variables"])
 
-    def ordered(
-        self, core: Mixture, stats: MixtureStats
-    ) -> tuple[Mixture, MixtureStats, tuple[int, ...]]:
+    def ordered(self, core: Any, stats: MixtureStats) -> tuple[Any, MixtureStats, tuple[int, ...]]:
         """Components sorted by share, the largest first."""
         order = tuple(np.argsort(-stats.gate.weight, kind="stable").tolist())
         return *core.permuted(order, stats), order
 
-    def relabelled(self, core: Mixture, order: Sequence[int]) -> Mixture:
+    def relabelled(self, core: Any, order: Sequence[int]) -> Any:
         """The mixture whose components have this order."""
         return core.permuted(order, empty_stats(core, self.source))[0]
 

@@ -27,6 +27,8 @@ def apart(found: RestartSearch) -> dict[str, Float[np.ndarray, " runs"]]:
     best = found.runs[found.best]
     if len(found.runs) == 1 or best.model.n_components == 1:
         return {}
+    if np.isneginf(best.score):
+        return {}
     below = best.score - np.array([run.score for run in found.runs])
     rival = np.flatnonzero((below > SAME) & (below <= NEAR_BEST))
     distance = np.where(below <= SAME, 0.0, np.nan)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.statistics import SufficientStats
@@ -20,6 +20,11 @@ from bayesvb.variational.supports import AbstractSupport
 PosteriorT = TypeVar("PosteriorT")
 
 StatsT = TypeVar("StatsT", bound=SufficientStats)
+
+
+NO_VARIANCE = 1e-8
+"""Variance beside that of all rows, at a point estimate, of an expert that sits on a few of them:
+scatter of a ten-thousandth of what there is in all."""
 
 
 class AbstractExperts(abc.ABC, Generic[PosteriorT, StatsT]):
@@ -97,6 +102,20 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, StatsT]):
     @abc.abstractmethod
     def kl(self, posterior: PosteriorT) -> float:
         """``KL(posterior || prior)``, summed over experts."""
+
+    def with_prior_power(self, power: float) -> AbstractExperts[PosteriorT, StatsT]:
+        """The same experts whose prior is this one's to a power; see ``AbstractVariationalModel``.
+
+        Raises
+        ------
+        NotImplementedError
+            If point estimates are not to be had; the message says why.
+        """
+        raise NotImplementedError(f"{type(self).__name__} have no point estimates")
+
+    def collapsed(self, posterior: PosteriorT, block: Block) -> Bool[np.ndarray, " experts"]:
+        """Experts with next to no variance beside that of these rows."""
+        raise NotImplementedError(f"{type(self).__name__} have no point estimates")
 
     @abc.abstractmethod
     def predictive(

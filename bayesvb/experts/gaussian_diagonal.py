@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
+from bayesvb.data.blocks import Block
 from bayesvb.distributions.multivariate_student import IndependentStudents
+from bayesvb.experts.base import NO_VARIANCE
 from bayesvb.experts.gaussian_base import AbstractGaussianExperts, GaussianStats
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.numerics.array_library import namespace
@@ -90,6 +92,16 @@ class DiagonalGaussianExperts(AbstractGaussianExperts[MatrixNormalGamma]):
     def kl(self, posterior: MatrixNormalGamma) -> float:
         """``KL(posterior || prior)``, summed over experts."""
         return posterior.kl(self.prior)
+
+    def with_prior_power(self, power: float) -> DiagonalGaussianExperts:
+        """Experts whose prior density is to a power."""
+        return self if power == 0.0 else replace(self, prior=self.prior.to_the_power(power))
+
+    def collapsed(self, posterior: MatrixNormalGamma, block: Block) -> Bool[np.ndarray, " experts"]:
+        """Whether some variable has next to no variance."""
+        scatter = block.designs["variables"].var(axis=1)
+        variance = 1.0 / posterior.expected_precision
+        return np.asarray((variance < NO_VARIANCE * scatter).any(axis=1))
 
     def draws(self, posterior: MatrixNormalGamma, n: int, rng: np.random.Generator) -> Draws:
         """``mean`` and ``precision``, both (draws, experts, dims)."""

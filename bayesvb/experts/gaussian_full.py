@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
+from bayesvb.data.blocks import Block
 from bayesvb.distributions.multivariate_student import JointStudent
+from bayesvb.experts.base import NO_VARIANCE
 from bayesvb.experts.gaussian_base import AbstractGaussianExperts, GaussianStats
 from bayesvb.factors.normal_wishart import NormalWishart
 from bayesvb.numerics.array_library import namespace
@@ -78,6 +80,17 @@ class FullGaussianExperts(AbstractGaussianExperts[NormalWishart]):
     def kl(self, posterior: NormalWishart) -> float:
         """``KL(posterior || prior)``, summed over experts."""
         return posterior.kl(self.prior)
+
+    def with_prior_power(self, power: float) -> FullGaussianExperts:
+        """Experts whose prior density is to a power."""
+        return self if power == 0.0 else replace(self, prior=self.prior.to_the_power(power))
+
+    def collapsed(self, posterior: NormalWishart, block: Block) -> Bool[np.ndarray, " experts"]:
+        """Whether some combination of the variables has next to no variance."""
+        sd = block.designs["variables"].std(axis=1)
+        covariance = posterior.scatter / posterior.dof[:, None, None]
+        smallest = np.linalg.eigvalsh(covariance / np.outer(sd, sd))[:, 0]
+        return np.asarray(smallest < NO_VARIANCE)
 
     def draws(self, posterior: NormalWishart, n: int, rng: np.random.Generator) -> Draws:
         """``mean`` (draws, experts, dims) and ``precision`` (draws, experts, dims, dims)."""

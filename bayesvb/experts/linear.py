@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from scipy.special import polygamma
 
 from bayesvb.data.blocks import Block
@@ -13,7 +13,7 @@ from bayesvb.data.scaling import Scaling
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.distributions.normal_mixture import NormalMixture
 from bayesvb.distributions.student_mixture import StudentMixture
-from bayesvb.experts.base import PosteriorT, StatsT
+from bayesvb.experts.base import NO_VARIANCE, PosteriorT, StatsT
 from bayesvb.experts.regression import (
     AbstractRegressionExperts,
     RegressionPrior,
@@ -185,6 +185,14 @@ class LinearExperts(AbstractLinearExperts[MatrixNormalGamma, LinearStats]):
         """``KL(posterior || prior)``, summed over experts."""
         return posterior.kl(self.prior)
 
+    def with_prior_power(self, power: float) -> LinearExperts:
+        """Experts whose prior density is to a power."""
+        return self if power == 0.0 else replace(self, prior=self.prior.to_the_power(power))
+
+    def collapsed(self, posterior: MatrixNormalGamma, block: Block) -> Bool[np.ndarray, " experts"]:
+        """Whether the noise of some response is next to none."""
+        return without_noise(1.0 / posterior.expected_precision, block)
+
     def row_scalars(self, block: Block, n_experts: int) -> RowScalars:
         """``1``, ``x x'``, ``y_i x`` and ``y_i^2``, in the order of ``LinearStats``."""
         design, response = block.designs["mean"], block.response
@@ -244,6 +252,14 @@ class LinearExperts(AbstractLinearExperts[MatrixNormalGamma, LinearStats]):
         return [*coefficients, *noise_rows(units, shape, rate)]
 
 
+def without_noise(
+    variance: Float[np.ndarray, "experts responses"], block: Block
+) -> Bool[np.ndarray, " experts"]:
+    """Experts whose noise in some response is next to nothing beside the scatter of these rows."""
+    scatter = block.response.var(axis=1)
+    return np.asarray((variance < NO_VARIANCE * scatter).any(axis=1))
+
+
 def linear_log_lik(draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
     """Log likelihood of each row under each drawn regression."""
     coefficients, precision = draws["coefficients"], draws["precision"]
@@ -280,9 +296,27 @@ class LinearCoordinates(AbstractCoordinates):
     r"""``sqrt(tau) P' (b - m)`` with ``P P' = V``, then standardised ``log tau``.
 
     The stand-ins are ``tau P' (b - m) / sqrt(E tau)`` and ``sqrt(a) (tau / E tau - 1)``.
+
+    Attributes
+    ----------
+    posterior : MatrixNormalGamma
+    coupled : bool
+        Whether coefficients scatter with the noise of their own draw, or with the expected one.
     """
 
     posterior: MatrixNormalGamma
+    coupled: bool = True
+
+    def uncoupled(self) -> LinearCoordinates:
+        """Coefficients that scatter with the expected noise."""
+        return LinearCoordinates(self.posterior, coupled=False)
+
+    def _root_precision(
+        self, precision: Float[np.ndarray, "draws experts responses"]
+    ) -> Float[np.ndarray, "_ experts responses"]:
+        """Roots of the precisions with which coefficients scatter."""
+        known = precision if self.coupled else self.posterior.expected_precision[None]
+        return np.asarray(np.sqrt(known))
 
     @property
     def root(self) -> Float[np.ndarray, "experts terms terms"]:
@@ -335,7 +369,8 @@ class LinearCoordinates(AbstractCoordinates):
         """Coordinates of coefficients and precisions."""
         coefficients, precision = draws["coefficients"], draws["precision"]
         upper = np.swapaxes(self.root, -1, -2)[:, None]
-        scaled = np.sqrt(precision)[..., None] * times(upper, coefficients - self.posterior.mean)
+        scaled = times(upper, coefficients - self.posterior.mean)
+        scaled *= self._root_precision(precision)[..., None]
         noise = (np.log(precision) - self.posterior.expected_log_precision) / self.spread
         n_draws = len(precision)
         return np.concatenate([scaled.reshape(n_draws, -1), noise.reshape(n_draws, -1)], axis=1)
@@ -348,11 +383,11 @@ class LinearCoordinates(AbstractCoordinates):
         precision = np.exp(posterior.expected_log_precision + self.spread * noise)
         scaled = standard[:, :n_scaled].reshape(n_draws, *posterior.mean.shape)
         upper = np.linalg.inv(np.swapaxes(self.root, -1, -2))[:, None]
-        shift = times(upper, scaled) / np.sqrt(precision)[..., None]
+        shift = times(upper, scaled) / self._root_precision(precision)[..., None]
         return {"coefficients": posterior.mean + shift, "precision": precision}
 
     def log_volume(self, draws: Draws) -> Float[np.ndarray, " draws"]:
-        """``sum (1 - terms / 2) log tau``."""
+        """``sum (1 - terms / 2) log tau``; ``sum log tau`` if they are not coupled."""
         coefficients, precision = draws["coefficients"], draws["precision"]
-        share = 1.0 - 0.5 * coefficients.shape[-1]
+        share = 1.0 - 0.5 * coefficients.shape[-1] * self.coupled
         return np.asarray(share * np.log(precision).sum(axis=(1, 2)))

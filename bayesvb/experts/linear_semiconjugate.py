@@ -167,6 +167,13 @@ class SemiConjugateExperts(AbstractLinearExperts[NormalAndGamma, SemiConjugateSt
         shape = (n_components, *self.prior.coefficients.mean.shape)
         return {"coefficients": Real(shape), "precision": Positive(shape[:2])}
 
+    def with_prior_power(self, power: float) -> SemiConjugateExperts:
+        """None: one of the statistics is no sum over rows."""
+        raise NotImplementedError(
+            "there are none with priors.coefficients_in='response'; there are with 'noise', which "
+            "without a prior is the same model"
+        )
+
     def predictive(
         self,
         posterior: NormalAndGamma,

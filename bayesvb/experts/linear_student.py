@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from scipy.special import digamma, polygamma
 
 from bayesvb.data.blocks import Block
@@ -24,7 +24,7 @@ from bayesvb.experts.degrees_of_freedom import (
     log_peak,
     log_prior,
 )
-from bayesvb.experts.linear import LinearExperts
+from bayesvb.experts.linear import LinearExperts, without_noise
 from bayesvb.experts.linear_student_posterior import (
     StudentCoordinates,
     StudentLocalPosterior,
@@ -88,6 +88,7 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
     prior: StudentPosterior
     learns_dof: bool
     standardised: bool = True
+    dof_power: float = 1.0
 
     @staticmethod
     def response_scaling(
@@ -172,15 +173,29 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
         )
         if not self.learns_dof:
             return replace(self.prior, linear=linear)
-        total = float(stats.weight.sum())
-        dof = [learned_dof(total, float(tail)) for tail in stats.tail.sum(axis=0)]
-        spread = [log_dof_sd(total, each) for each in dof]
+        power = self.dof_power
+        total = float(stats.weight.sum()) / power
+        dof = [learned_dof(total, float(tail)) for tail in stats.tail.sum(axis=0) / power]
+        spread = [log_dof_sd(total, each) / power**0.5 for each in dof]
         return StudentPosterior(linear, np.array(dof), np.array(spread))
 
     def kl(self, posterior: StudentPosterior) -> float:
         """``KL(posterior || prior)`` of the regressions, less the log prior of learned dof."""
         divergence = posterior.linear.kl(self.prior.linear)
-        return divergence - (float(log_prior(posterior.dof)) if self.learns_dof else 0.0)
+        own = self.dof_power * float(log_prior(posterior.dof)) if self.learns_dof else 0.0
+        return divergence - own
+
+    def with_prior_power(self, power: float) -> StudentExperts:
+        """Experts whose prior density is to a power, that of the degrees of freedom as it is."""
+        if power == 0.0:
+            return self
+        prior = replace(self.prior, linear=self.prior.linear.to_the_power(power))
+        return replace(self, prior=prior, dof_power=power)
+
+    def collapsed(self, posterior: StudentPosterior, block: Block) -> Bool[np.ndarray, " experts"]:
+        """Whether the noise of some response is next to none."""
+        precision = posterior.linear.expected_precision.reshape(-1, len(posterior.dof))
+        return without_noise(1.0 / precision, block)
 
     def coordinates(self, posterior: StudentPosterior) -> StudentCoordinates:
         """Standard coordinates of coefficients, precisions and learned degrees of freedom."""

@@ -128,11 +128,16 @@ class StudentCoordinates(AbstractCoordinates):
     """
 
     posterior: StudentPosterior
+    coupled: bool = True
+
+    def uncoupled(self) -> StudentCoordinates:
+        """Coefficients that scatter with the expected noise."""
+        return StudentCoordinates(self.posterior, coupled=False)
 
     @property
     def linear(self) -> LinearCoordinates:
         """Those of every expert and response by itself."""
-        return LinearCoordinates(self.posterior.linear)
+        return LinearCoordinates(self.posterior.linear, self.coupled)
 
     @property
     def n_experts(self) -> int:

@@ -34,6 +34,10 @@ class Dirichlet:
         total = self.concentration.sum(axis=-1, keepdims=True)
         return np.asarray(digamma(self.concentration) - digamma(total))
 
+    def to_the_power(self, power: float) -> Dirichlet:
+        """The law with this one's density to a power, as densities of the log odds."""
+        return Dirichlet(power * self.concentration)
+
     def kl(self, prior: Dirichlet) -> float:
         """``KL(self || prior)``."""
         mine, theirs = self.concentration, prior.concentration

@@ -40,6 +40,10 @@ class Gamma:
         """``E[log tau] = digamma(a) - log b``."""
         return np.asarray(digamma(self.shape) - np.log(self.rate))
 
+    def to_the_power(self, power: float) -> Gamma:
+        """The law with this one's density to a power, as densities of ``log tau``."""
+        return Gamma(power * self.shape, power * self.rate)
+
     def kl(self, prior: Gamma) -> float:
         """Sum over the batch of ``KL(self || prior)``; the prior broadcasts over the batch."""
         return float(np.sum(gamma_kl(self.shape, self.rate, prior.shape, prior.rate)))

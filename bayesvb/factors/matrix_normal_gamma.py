@@ -89,6 +89,16 @@ class MatrixNormalGamma:
             raise np.linalg.LinAlgError("shape and rate of a gamma distribution must be positive")
         return MatrixNormalGamma(mean, precision, covariance, log_det, shape, rate)
 
+    def to_the_power(self, power: float) -> MatrixNormalGamma:
+        """The law with this one's density to a power, as densities of ``B_i`` and ``log tau_i``."""
+        n_terms = self.mean.shape[-1]
+        precision = power * self.precision
+        covariance, log_det = inverse_and_log_det(precision)
+        shape = np.asarray(power * self.shape + 0.5 * (power - 1.0) * n_terms)
+        return MatrixNormalGamma(
+            self.mean, precision, covariance, log_det, shape, power * self.rate
+        )
+
     @property
     def expected_precision(self) -> Float[np.ndarray, "*batch responses"]:
         """``E[tau_i] = a / b_i``."""

@@ -56,6 +56,10 @@ class Normal:
         covariance, log_det = inverse_and_log_det(precision)
         return cls(times(covariance, linear), precision, covariance, log_det)
 
+    def to_the_power(self, power: float) -> Normal:
+        """The normal law whose density is this one's to a power, up to a constant."""
+        return Normal.from_precision(self.mean, power * self.precision)
+
     def kl(self, prior: Normal) -> float:
         """Sum over the batch of ``KL(self || prior)``; the prior broadcasts over the batch."""
         shift = self.mean - prior.mean

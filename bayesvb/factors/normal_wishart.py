@@ -117,6 +117,16 @@ class NormalWishart:
         dof = self.dof + weight
         return self._from_scatter(mean, mean_precision, dof, self.scatter + about + pull)
 
+    def to_the_power(self, power: float) -> NormalWishart:
+        """The law with this one's density to a power.
+
+        Densities are those of the mean and of the precision matrix with respect to the measure
+        ``|Lambda|^{-(D + 1) / 2} dLambda``, that of ``log tau`` in one dimension.
+        """
+        dof = np.asarray(power * (self.dof + 1.0) - 1.0)
+        mean_precision = np.asarray(power * self.mean_precision)
+        return self._from_scatter(self.mean, mean_precision, dof, power * self.scatter)
+
     @property
     def n_dims(self) -> int:
         """Number of variables."""

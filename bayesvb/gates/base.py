@@ -145,6 +145,16 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, StatsT]):
     def kl(self, posterior: PosteriorT) -> float:
         """``KL(posterior || prior)``."""
 
+    def with_prior_power(self, power: float) -> AbstractGate[PosteriorT, StatsT]:
+        """The same gate whose prior is this one's to a power; see ``AbstractVariationalModel``.
+
+        Raises
+        ------
+        NotImplementedError
+            If point estimates are not to be had; the message says why.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no point estimates")
+
     def bound_gap(self, posterior: PosteriorT, block: Block) -> Float[np.ndarray, " rows"]:
         """Nats per row by which a tighter bound on the same posterior beats that of ``rows``.
 

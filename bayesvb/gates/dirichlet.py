@@ -149,6 +149,10 @@ class DirichletGate(AbstractGate[Dirichlet, WeightStats]):
         """``KL(posterior || prior)``."""
         return posterior.kl(self.prior)
 
+    def with_prior_power(self, power: float) -> DirichletGate:
+        """Gate whose prior density of the log odds is to a power."""
+        return self if power == 0.0 else replace(self, prior=self.prior.to_the_power(power))
+
     def mean_weights(self, posterior: Dirichlet, block: Block) -> Float[np.ndarray, "experts rows"]:
         """``alpha_k / sum alpha``, exact."""
         return np.array(np.broadcast_to(by_row(posterior.mean), (self.n_components, block.n_rows)))

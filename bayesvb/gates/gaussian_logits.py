@@ -106,6 +106,50 @@ class LogitCoordinates(AbstractCoordinates):
         return np.zeros(len(draws))
 
 
+@dataclass(frozen=True)
+class ContrastCoordinates(AbstractCoordinates):
+    """Those of the coefficients that are orthogonal to a shift of all logits.
+
+    Parameters at these coordinates share what the posterior expects of that shift.
+    """
+
+    whole: LogitCoordinates
+
+    @property
+    def basis(self) -> Float[np.ndarray, "whole contrasts"]:
+        """Orthonormal contrasts, in the coordinates of all coefficients."""
+        root = self.whole.root
+        n_logits, n_terms, _ = root.shape
+        shift = np.swapaxes(root, -1, -2).reshape(n_logits * n_terms, n_terms)
+        return np.asarray(np.linalg.qr(shift, mode="complete").Q[:, n_terms:])
+
+    def expectations(self) -> Float[np.ndarray, " entries"]:
+        """Those of all coefficients."""
+        return self.whole.expectations()
+
+    def perturbations(self) -> Float[np.ndarray, "coordinates entries"]:
+        """Contrasts of the tilts of single coefficients."""
+        return np.asarray(self.basis.T @ self.whole.perturbations())
+
+    def standard(
+        self, draws: Float[np.ndarray, "draws logits terms"]
+    ) -> Float[np.ndarray, "draws coordinates"]:
+        """Contrasts of the coordinates; a shift does not enter."""
+        return np.asarray(self.whole.standard(draws) @ self.basis)
+
+    def parameters(
+        self, standard: Float[np.ndarray, "draws coordinates"]
+    ) -> Float[np.ndarray, "draws logits terms"]:
+        """Coefficients with these contrasts."""
+        return self.whole.parameters(standard @ self.basis.T)
+
+    def log_volume(
+        self, draws: Float[np.ndarray, "draws logits terms"]
+    ) -> Float[np.ndarray, " draws"]:
+        """Constant."""
+        return np.zeros(len(draws))
+
+
 def logit_derivatives(
     block: Block,
     slopes: Float[np.ndarray, "experts scalars rows"],

@@ -15,6 +15,7 @@ from bayesvb.data.statistics import SufficientStats
 from bayesvb.factors.normal import Normal
 from bayesvb.gates.base import AbstractGate, GatePrior
 from bayesvb.gates.gaussian_logits import (
+    ContrastCoordinates,
     LogitCoordinates,
     LogitStats,
     gaussian_logits,
@@ -34,6 +35,9 @@ from bayesvb.numerics.special import expected_softmax
 from bayesvb.variational.descriptions import PriorRow
 from bayesvb.variational.row_derivatives import GateDerivatives
 from bayesvb.variational.supports import Real
+
+PINNED = 1e10
+"""Power of the prior of a lone component's gate that nothing moves."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +125,13 @@ class NormaliserDerivatives:
     weight_by_logit: Float[np.ndarray, "experts experts rows"]
     weight_by_variance: Float[np.ndarray, "experts experts rows"]
 
+    def anchored(self) -> NormaliserDerivatives:
+        """Those of the bound plus half the squared mean of the logits, where that mean is zero.
+
+        The likelihood does not depend on a shift of all logits, and this holds it where it is.
+        """
+        return replace(self, share_by_logit=self.share_by_logit + len(self.share) ** -2.0)
+
     def of_gate(self, logit: Float[np.ndarray, "experts rows"], block: Block) -> GateDerivatives:
         """Derivatives of ``t_k - T`` in ``-E u^2 / 2`` and in ``E u = t``.
 
@@ -156,12 +167,16 @@ class AbstractSoftmaxGate(AbstractGate[Normal, LogitStats], abc.ABC):
     ----------
     prior : Normal
         Prior of the coefficients, one row per component.
+    flat : bool
+        Whether the prior has no say: coordinates are then those of contrasts between components,
+        as the likelihood does not depend on a shift of all coefficients.
     """
 
     formula = "softmax"
     posterior_by_row = True
 
     prior: Normal
+    flat: bool = False
 
     @classmethod
     def from_prior(cls, n_components: int, prior: GatePrior) -> AbstractSoftmaxGate:
@@ -196,6 +211,13 @@ class AbstractSoftmaxGate(AbstractGate[Normal, LogitStats], abc.ABC):
     def kl(self, posterior: Normal) -> float:
         """``KL(posterior || prior)``."""
         return posterior.kl(self.prior)
+
+    def with_prior_power(self, power: float) -> AbstractSoftmaxGate:
+        """Gate whose prior density is to a power; the bounds of most gates are tight at a point."""
+        if power == 0.0:  # a lone component has nothing to learn, and stays where the prior is
+            alone = self.n_components == 1
+            return replace(self, flat=True, prior=self.prior.to_the_power(PINNED**alone))
+        return replace(self, prior=self.prior.to_the_power(power))
 
     def mean_weights(self, posterior: Normal, block: Block) -> Float[np.ndarray, "experts rows"]:
         """Posterior mean of the softmax, by quadrature over the logits of each row."""
@@ -248,9 +270,10 @@ class AbstractSoftmaxGate(AbstractGate[Normal, LogitStats], abc.ABC):
         prior = replace(self.prior, mean=self.prior.mean[index])
         return replace(self, prior=prior), LogitStats(stats.curvature[index], stats.linear[index])
 
-    def coordinates(self, posterior: Normal) -> LogitCoordinates:
-        """Standard coordinates of the coefficients."""
-        return LogitCoordinates(posterior)
+    def coordinates(self, posterior: Normal) -> LogitCoordinates | ContrastCoordinates:
+        """Standard coordinates of the coefficients, or of their contrasts."""
+        own = LogitCoordinates(posterior)
+        return ContrastCoordinates(own) if self.flat else own
 
     def normaliser_derivatives(
         self, logit: Float[np.ndarray, "experts rows"], variance: Float[np.ndarray, "experts rows"]
@@ -267,7 +290,9 @@ class AbstractSoftmaxGate(AbstractGate[Normal, LogitStats], abc.ABC):
         """Derivatives of ``t_k - T``, ``T`` the bound on the log normaliser."""
         logit, variance = logit_moments(posterior, block)
         found = self.normaliser_derivatives(logit, variance)
-        return None if found is None else found.of_gate(logit, block)
+        if found is None:
+            return None
+        return (found.anchored() if self.flat else found).of_gate(logit, block)
 
     def coefficients(
         self, draws: Float[np.ndarray, "draws experts terms"]

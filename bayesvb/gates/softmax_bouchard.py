@@ -150,6 +150,13 @@ class BouchardGate(AbstractSoftmaxGate):
     the log normaliser cancels from the responsibilities (eqs 12, 13).
     """
 
+    def with_prior_power(self, power: float) -> AbstractSoftmaxGate:
+        """None: the bound is loose at a point too."""
+        raise NotImplementedError(
+            "the bound of gate='softmax-bouchard' is loose at point estimates; gate='softmax' is "
+            "the same model with a bound that is tight there"
+        )
+
     def local(self, posterior: Normal, block: Block) -> BouchardLocalPosterior:
         """``t_k - B``: expected logit less the bound on the log normaliser."""
         logit, variance = logit_moments(posterior, block)

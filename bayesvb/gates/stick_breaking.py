@@ -185,6 +185,10 @@ class StickBreakingGate(AbstractGate[Normal, LogitStats]):
         """``KL(posterior || prior)``."""
         return posterior.kl(self.prior)
 
+    def with_prior_power(self, power: float) -> StickBreakingGate:
+        """Gate whose prior density is to a power; its bound is tight at a point."""
+        return self if power == 0.0 else replace(self, prior=self.prior.to_the_power(power))
+
     def mean_weights(self, posterior: Normal, block: Block) -> Float[np.ndarray, "experts rows"]:
         """Exact up to one-dimensional quadrature: the sticks are independent under q."""
         design = block.designs["gating"]

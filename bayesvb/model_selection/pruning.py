@@ -103,7 +103,7 @@ def prune(fit: Fit, *, tol: float = 1e-3, max_iter: int = 2000, n_jobs: int | No
             f"a fit of {type(fit.model).__name__} has no components to prune",
             hint="fits of DensityRegression and GaussianMixture have",
         )
-    if not fit.engine.maximises_bound:
+    if not fit.engine.bounds_evidence:
         raise DataError(
             f"the bound cannot judge components: {fit.engine.title} does not maximise it",
             hint="fit with another method",

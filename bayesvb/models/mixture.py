@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from scipy.linalg import block_diag
 from scipy.special import softmax
 
 from bayesvb.data.blocks import Block
+from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import BoundGap, LocalStep, SufficientStats
 from bayesvb.distributions.base import AbstractComponentMixture, joint_log_density
 from bayesvb.experts.base import AbstractExperts
@@ -24,6 +26,10 @@ from bayesvb.variational.local import Draws
 from bayesvb.variational.model import AbstractVariationalModel
 from bayesvb.variational.parameter_space import ParameterSpace
 from bayesvb.variational.row_derivatives import RowDerivatives
+
+UNDECIDED = 0.1
+"""Sum over rows of the variances of their components, given covariates, below which the components
+of all rows are as good as known: at least ten rows in doubt by one per cent would be more."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +62,10 @@ class MixtureCoordinates(AbstractCoordinates):
     def perturbations(self) -> Float[np.ndarray, "coordinates entries"]:
         """Tilts of the experts touch their statistics only, those of the gate its own."""
         return np.asarray(block_diag(self.experts.perturbations(), self.gate.perturbations()))
+
+    def uncoupled(self) -> MixtureCoordinates:
+        """Those of both for small deviations."""
+        return MixtureCoordinates(self.experts.uncoupled(), self.gate.uncoupled())
 
     def standard(self, draws: Draws) -> Float[np.ndarray, "draws coordinates"]:
         """Coordinates of draws of all parameters."""
@@ -186,6 +196,23 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
     def kl(self, posterior: MixturePosterior) -> float:
         """Sum of both divergences."""
         return self.experts.kl(posterior.experts) + self.gate.kl(posterior.gate)
+
+    def with_prior_power(self, power: float) -> Mixture:
+        """The mixture with the priors of both parts to a power."""
+        return Mixture(self.experts.with_prior_power(power), self.gate.with_prior_power(power))
+
+    def collapsed(
+        self, posterior: MixturePosterior, block: Block
+    ) -> Bool[np.ndarray, " components"]:
+        """Components whose experts have next to no variance."""
+        return self.experts.collapsed(posterior.experts, block)
+
+    def separated(self, posterior: MixturePosterior, source: AbstractSource) -> bool:
+        """Whether the weights that belong to covariates are zero or one in all rows."""
+        if self.n_components == 1:
+            return False
+        weights = source.map_rows(partial(self.mean_weights, posterior))
+        return float((weights * (1.0 - weights)).sum()) < UNDECIDED
 
     def partition_stats(
         self, block: Block, responsibilities: Float[np.ndarray, "experts rows"]

@@ -184,7 +184,7 @@ class AbstractPublicModel(abc.ABC):
 
     def headline(self, engine: AbstractEngine) -> str:
         """First line of what is printed of a fit that this engine made."""
-        return f"{self.title}, {engine.posterior} ({engine.title})"
+        return f"{self.title}, {engine.found}"
 
     def aligned(
         self, fit: AbstractFit, core: Any, stats: Any
@@ -350,6 +350,11 @@ class AbstractFit:
         return thinned(self.q_draws, min(n_draws, PREDICTIVE_DRAWS))
 
     @property
+    def only_points(self) -> bool:
+        """Whether there are estimates and nothing is known of their spread."""
+        return self.engine.finds_points and self.core.coordinates(self.q) is None
+
+    @property
     def own_covariance(self) -> str:
         """What the draws have that the fit was made with."""
         return "engine" if self.sampled else self.response.label
@@ -361,7 +366,7 @@ class AbstractFit:
 
     @property
     def elbo(self) -> float:
-        """Lower bound on the log evidence of the data in their units."""
+        """Lower bound on the log evidence of the data in their units, or the engine's objective."""
         return float(self.elbo_trace.iloc[-1])
 
     @property

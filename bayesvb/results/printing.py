@@ -114,8 +114,21 @@ def _fit_lines(fit: AbstractFit) -> list[str]:
     if fit.members:
         weights = ", ".join(f"{member.weight:.2f}" for member in fit.members)
         restarts = f"{len(fit.members)} of {len(bounds)} restarts with weights {weights}"
-    first = f"Fit:       ELBO {fit.elbo:.1f}, {ended} {fit.n_iter} passes, {restarts}"
+    height = f"{fit.engine.symbol} {fit.elbo:.1f}{_size(fit)}"
+    first = f"Fit:       {height}, {ended} {fit.n_iter} passes, {restarts}"
     return [first, f"           {_khat(fit)}{fit.seconds:.2f} s"]
+
+
+def _size(fit: AbstractFit) -> str:
+    """Number of parameters, with the criteria that are made of it and of a likelihood."""
+    n_parameters = fit.findings.get("parameters")
+    if n_parameters is None:
+        return ""
+    if fit.engine.prior_counts:
+        return f" ({n_parameters:.0f} parameters)"
+    aic = 2.0 * (n_parameters - fit.elbo)
+    bic = n_parameters * math.log(fit.model.source.total_weight) - 2.0 * fit.elbo
+    return f" ({n_parameters:.0f} parameters, AIC {aic:.1f}, BIC {bic:.1f})"
 
 
 def _khat(fit: AbstractFit) -> str:
@@ -136,6 +149,12 @@ def interval_line(fit: AbstractFit) -> str:
 
 def _made_with(fit: AbstractFit) -> str:
     """The covariance, in a sentence."""
+    own = fit.engine.interval_words(fit.covariance)
+    if fit.only_points:
+        return f"There are no standard errors: {fit.response.failure}."
+    if own is not None:
+        failure = "" if own.endswith(".") else f": {fit.response.failure}."
+        return own + failure
     if fit.covariance == "mean-field":
         return f"{NARROW}{'' if fit.response.failure is None else f': {fit.response.failure}'}."
     if fit.covariance == "engine":

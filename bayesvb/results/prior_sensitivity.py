@@ -13,6 +13,7 @@ from jaxtyping import Float
 from bayesvb.engines.deletion import SHARES
 from bayesvb.engines.jackknife import Jackknife
 from bayesvb.engines.sweep_derivative import full_step
+from bayesvb.errors import DataError
 from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.results.named_changes import NamedChanges
 from bayesvb.results.robust import jackknife
@@ -33,6 +34,11 @@ def prior_sensitivity(fit: AbstractFit) -> pd.DataFrame:
     """Changes of every parameter with every number of the prior; see ``Fit.prior_sensitivity``."""
     import pandas as pd
 
+    if not fit.engine.prior_counts:
+        raise DataError(
+            f"the {fit.engine.found} do not depend on the prior",
+            hint="fit with prior=True, or with method='cavi'",
+        )
     one = fit.parts[0].fit
     own = jackknife(one, "sensitivity to its prior")
     named = NamedChanges(one, own)
@@ -85,7 +91,7 @@ def _with_number(fit: AbstractFit, name: str, factor: float) -> Any:
     model = copy(fit.model)
     changed = {name: factor * getattr(model.priors, name)}
     object.__setattr__(model, "priors", replace(model.priors, **changed))
-    return model.relabelled(model.core, fit.order)
+    return model.relabelled(fit.engine.model_for(model.core), fit.order)
 
 
 def _pass(fit: AbstractFit, core: Any) -> Float[np.ndarray, " entries"]:

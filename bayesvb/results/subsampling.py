@@ -157,9 +157,13 @@ def folds_affordable(fit: AbstractFit) -> bool:
 def khat_within(fit: AbstractFit, budget: float) -> tuple[float | None, int]:
     """K-hat of the approximation and the draws it is from; None if there are too many rows.
 
+    There is none of estimates whose spread is not known, nor without a prior.
+
     The budget is in likelihoods, rows x components x draws: three millions take a second.
     """
     n_all = count(fit.draws)
+    if fit.only_points or not fit.engine.prior_counts:
+        return None, 0
     likelihoods = len(fit.parts) * fit.model.source.n_rows * fit.core.n_components
     n_draws = min(n_all, int(budget / likelihoods))
     if n_draws < min(FEWEST_DRAWS, n_all):

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from bayesvb.distributions.intervals import PROB, tails
 from bayesvb.evaluation.mixing import mixing
 from bayesvb.results.base import AbstractFit
-from bayesvb.results.named_draws import NamedDraws
+from bayesvb.results.named_draws import NamedDraws, PriorDraws
 from bayesvb.storage.arviz_objects import in_chains
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def coefficient_table(fit: AbstractFit, prob: float = PROB) -> pd.DataFrame:
-    """Mean, standard deviation, equal-tailed interval and P(> 0) of every parameter.
+    """Mean (or point estimate), standard deviation, interval and P(> 0) of every parameter.
 
     Rows are indexed by part, component and term; see ``Fit.summary``. A parameter that is fixed or
     a point estimate has a value and no interval: NaN. Draws in several chains add R-hat and the
@@ -29,7 +29,7 @@ def coefficient_table(fit: AbstractFit, prob: float = PROB) -> pd.DataFrame:
     import pandas as pd
 
     low, high = tails(prob)
-    named = fit.named
+    named, points = fit.named, _at_the_point(fit)
     tables = []
     for name, part in named.parts.items():
         flat = named.values[name].reshape(len(named.values[name]), -1)
@@ -44,13 +44,22 @@ def coefficient_table(fit: AbstractFit, prob: float = PROB) -> pd.DataFrame:
         }
         if fit.chains > 1:
             columns |= mixing(in_chains(flat, fit.chains))
-        if name in named.single:
+        if points is not None:
+            columns["mean"] = points.values[name].ravel()
+        if name in named.single or fit.only_points:
             columns |= dict.fromkeys(("sd", "lower", "upper", "p_positive"), np.nan)
         tables.append(pd.DataFrame(columns, index=labels(named, name, part)))
     whole = pd.concat(tables)
     whole.index = in_reading_order(whole.index)
     whole.attrs = intervals(fit)
     return whole
+
+
+def _at_the_point(fit: AbstractFit) -> NamedDraws | None:
+    """Parameters at the estimates of an engine that finds points."""
+    if not fit.engine.finds_points or fit.members:
+        return None
+    return fit.model.named_draws(PriorDraws(fit.core, fit.core.point(fit.q)))
 
 
 def _standard_deviation(draws: Float[np.ndarray, "draws entries"]) -> Float[np.ndarray, " entries"]:

@@ -48,6 +48,13 @@ class AbstractCoordinates(AbstractStandardCoordinates):
     def parameters(self, standard: Float[np.ndarray, "draws coordinates"]) -> Any:
         """Draws of the parameters at these coordinates."""
 
+    def uncoupled(self) -> AbstractCoordinates:
+        """The same for small deviations, each coordinate one of what is normal for many rows.
+
+        Themselves, unless the scale of one parameter depends on another.
+        """
+        return self
+
     def moved(self, draws: Any, root: Float[np.ndarray, "coordinates coordinates"]) -> Any:
         """The draws at their coordinates times the root of a covariance."""
         return self.parameters(self.standard(draws) @ root)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.sources import AbstractSource
@@ -96,6 +96,28 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
     @abc.abstractmethod
     def kl(self, posterior: PosteriorT) -> float:
         """``KL(posterior || prior)`` of everything global."""
+
+    def with_prior_power(self, power: float) -> AbstractVariationalModel[PosteriorT, StatsT]:
+        """The same model whose prior is this one's to a power, for rows that count as often.
+
+        Densities are those of coefficients, log precisions and log odds. With a power of zero the
+        prior is there to keep matrices regular only, and its weight beside so many rows is nothing;
+        coordinates then leave out what the likelihood does not depend on.
+
+        Raises
+        ------
+        NotImplementedError
+            If point estimates are not to be had; the message says why.
+        """
+        raise NotImplementedError("there are no point estimates of it")
+
+    def collapsed(self, posterior: PosteriorT, block: Block) -> Bool[np.ndarray, " components"]:
+        """Components with next to no variance beside that of these rows: no maximum is there."""
+        return np.zeros(self.n_components, dtype=bool)
+
+    def separated(self, posterior: PosteriorT, source: AbstractSource) -> bool:
+        """Whether covariates tell the components of all rows: coefficients then grow for ever."""
+        return False
 
     def starting_models(self, n: int) -> Mapping[str, AbstractVariationalModel[PosteriorT, StatsT]]:
         """At most ``n`` copies that set out from different points, by the name of the start.

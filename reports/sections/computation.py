@@ -17,6 +17,7 @@ from bayesvb.results.summary import coefficient_table
 from ..cells.plain import Summary
 from ..cells.tables import table
 from ..figures.svg import BAND, MUTE, axes_of, drawn
+from .posterior import engine_words
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
@@ -58,6 +59,8 @@ def summary(fit: AbstractFit) -> Summary:
         "khat_draws": n_draws,
         "restarts": _restarts(fit, fixed=fixed),
         "trace": _trace(fit) if _climbed(fit) else None,
+        **engine_words(fit),
+        **({"objective": fit.engine.objective} if fit.engine.finds_points else {}),
     }
 
 
@@ -90,8 +93,12 @@ def _restarts(fit: AbstractFit, *, fixed: bool) -> Summary:
     if (frame["rows"] == fit.model.source.n_rows).all():
         frame = frame.drop(columns="rows")
     starts = "Starts of the ascent" if fixed else "Restarts from different divisions of the rows"
-    caption = f"{starts}; the one with the largest lower bound (ELBO, nats) is kept."
-    if "score" in frame:
+    short, whole = fit.engine.symbol, fit.engine.objective
+    named = f"{whole} ({short}, nats)" if short not in whole else f"{whole} (nats)"
+    caption = f"{starts}; the one with the largest {named} is kept."
+    if "score" in frame and fit.engine.finds_points:
+        caption += " Runs whose objective has no maximum have no score."
+    elif "score" in frame:
         caption = (
             f"{starts}; the one with the largest score is kept: a tighter lower bound (nats) of "
             "the same posterior, as the bound that is climbed (ELBO) misranks them."
@@ -109,7 +116,7 @@ def _restarts(fit: AbstractFit, *, fixed: bool) -> Summary:
         )
         first = [name for name in ("start", "prior", "weight", "elpd_per_row") if name in frame]
         frame = frame[first + [name for name in frame if name not in first]]
-    titles = {"elbo": "ELBO", "below": "below the best", "n_iter": "passes", "rows": "rows used",
+    titles = {"elbo": short, "below": "below the best", "n_iter": "passes", "rows": "rows used",
               "best": "kept", "elpd_per_row": "LOO", "apart": "predicts apart"}  # fmt: skip
     if combines(fit):
         titles["best"] = "heaviest"
@@ -144,11 +151,11 @@ def _trace(fit: AbstractFit) -> Summary:
     if combines(fit):
         which, low = "restart with the largest weight", "A lower end may well predict better."
     caption = (
-        "Distance of the lower bound from the best one, on a log scale, after every accepted "
-        f"sweep. Solid: the {which}. Dashed: the other restarts. {low}"
+        f"Distance of the {fit.engine.objective} from the best one, on a log scale, after every "
+        f"accepted sweep. Solid: the {which}. Dashed: the other restarts. {low}"
     )
     alt = (
-        f"Lower bound by sweep for {len(fit.traces)} runs; the kept one takes "
-        f"{len(fit.traces[kept])} sweeps."
+        f"{fit.engine.objective.capitalize()} by sweep for {len(fit.traces)} runs; the kept one "
+        f"takes {len(fit.traces[kept])} sweeps."
     )
     return drawn(draw, alt=alt, caption=caption)

@@ -58,7 +58,9 @@ class Pair:
 
 
 def summary(fit: AbstractFit) -> Summary | None:
-    """Densities of the parameters that the data say least about; None without prior draws."""
+    """Densities of the parameters that the data say least about; None without a prior."""
+    if not fit.engine.prior_counts or fit.only_points:
+        return None
     if not isinstance(fit.model, HasPriorDraws) or "share" not in fit.model.named_draws(fit).parts:
         return None
     # Two shares add up to one: what tells them apart is rounding, so their order stays.

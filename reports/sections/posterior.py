@@ -28,6 +28,9 @@ MOST_PANELS = 12
 OCCUPIED = 0.01
 """Share from which a component is drawn: the coefficients of an empty one are its prior's."""
 
+STATISTICS = {False: "posterior mean, standard deviation", True: "estimate, standard error"}
+"""Columns of a table, of posteriors and of point estimates."""
+
 TITLES = {"sd": "sd", "p_positive": "P(> 0)"}
 
 
@@ -40,13 +43,15 @@ def summary(fit: AbstractFit) -> Summary:
     for name, text in named.texts.items():
         rows = whole.loc[[named.parts[name]]].droplevel("part")
         forest = _forest(rows, text.heading, occupied) if text.forest else None
-        shown = _table(rows, text.caption, named.single.get(name))
+        single = "a point estimate" if fit.only_points else named.single.get(name)
+        shown = _table(rows, text.caption, single, points=fit.engine.finds_points)
         shown["folded"] = shown["folded"] or not text.identified
         parts.append({"heading": text.heading, "table": shown, "forest": forest})
     return {
         "prob": PROB,
         "covariance": fit.covariance,
         "corrected": interval_line(fit) if fit.robust else fit.model.corrected,
+        **engine_words(fit),
         "parts": parts,
         "n_not_drawn": len(shares) - len(occupied),
         "smallest_share_drawn": OCCUPIED,
@@ -60,7 +65,15 @@ def is_empty(fit: AbstractFit, component: object) -> bool:
     return bool(fit.components()["share"].get(component, 1.0) < OCCUPIED)
 
 
-def _table(frame: pd.DataFrame, words: str, single: str | None = None) -> Summary:
+def engine_words(fit: AbstractFit) -> Summary:
+    """What intervals are, where the engine has words of its own for it."""
+    own = fit.engine.interval_words(fit.covariance)
+    return {} if own is None else {"intervals": interval_line(fit)}
+
+
+def _table(
+    frame: pd.DataFrame, words: str, single: str | None = None, *, points: bool = False
+) -> Summary:
     frame = _without_blank_levels(frame)
     if single is not None:
         caption = f"{words}: {single}, without an interval."
@@ -73,7 +86,7 @@ def _table(frame: pd.DataFrame, words: str, single: str | None = None) -> Summar
         decimals["p_positive"] = 3
     low, high = (1.0 - PROB) / 2.0, (1.0 + PROB) / 2.0
     titles = {**TITLES, "lower": percent(low, 1), "upper": percent(high, 1)}
-    caption = f"{words}: posterior mean, standard deviation and central {percent(PROB)} interval."
+    caption = f"{words}: {STATISTICS[points]} and central {percent(PROB)} interval."
     return table(frame, caption, titles=titles, decimals=decimals, rest="fit.summary()")
 
 

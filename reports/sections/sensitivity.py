@@ -28,8 +28,10 @@ SIDES = ("halved", "doubled")
 
 
 def summary(fit: AbstractFit) -> Summary | None:
-    """Numbers of the prior with their largest effects; None without linear response."""
-    if not has_jackknife(fit.parts[0].fit) or fit.model.source.n_rows > MOST_ROWS:
+    """Numbers of the prior with their largest effects; None without linear response, or prior."""
+    if not fit.engine.prior_counts or not has_jackknife(fit.parts[0].fit):
+        return None
+    if fit.model.source.n_rows > MOST_ROWS:
         return None
     found = prior_sensitivity(fit)
     found = found[[not is_empty(fit, one) for one in found.index.get_level_values("component")]]

@@ -93,14 +93,14 @@ def _by_grade(found: Sequence[Check]) -> list[Check]:
 def _notes(computation: Summary) -> list[str]:
     """What intervals are made of, how far they carry, and whether restarts agree."""
     covariance, k = computation["covariance"], computation["khat"]
-    notes = [COVARIANCES[covariance]]
-    if covariance == "mean-field" and computation["failure"]:
+    notes = [computation.get("intervals", COVARIANCES[covariance])]
+    if "intervals" not in computation and covariance == "mean-field" and computation["failure"]:
         notes = [f"{notes[0][:-1]} (linear response: {computation['failure']})."]
-    if k is None:
+    if k is None and "objective" not in computation:
         notes.append("k-hat was not computed: there are too many rows.")
-    elif math.isnan(k):
+    elif k is not None and math.isnan(k):
         notes.append("The approximation is the exact posterior.")
-    else:
+    elif k is not None:
         error = khat_error(k, computation["khat_draws"])
         notes.append(f"k-hat {numeral(k, 2)} (Monte Carlo error {numeral(error, 2)}).")
         if covariance != "importance":

@@ -392,3 +392,33 @@ def test_natural_parameters_describe_the_same_gaussian(rng):
     again = Normal.from_natural(linear, factor.precision)
     assert_allclose(again.mean, factor.mean, rtol=1e-10)
     assert abs(again.kl(factor)) < 1e-10
+
+
+# Powers
+
+
+def along_logarithms(factor, draws):
+    """Log density of draws, as of log precisions and log odds; of a normal vector as it is."""
+    if isinstance(factor, Normal):
+        return factor.log_density(*draws).sum(axis=-1)
+    if isinstance(factor, Gamma):
+        return (factor.log_density(*draws) + np.log(draws[0])).sum(axis=(1, 2))
+    if isinstance(factor, Dirichlet):
+        return factor.log_density(*draws) + np.log(draws[0]).sum(axis=-1)
+    if isinstance(factor, MatrixNormalGamma):
+        return (factor.log_density(*draws) + np.log(draws[1])).sum(axis=(1, 2))
+    half = 0.5 * (factor.n_dims + 1.0)
+    log_det = np.linalg.slogdet(draws[1]).logabsdet
+    return (factor.log_density(*draws) + half * log_det).sum(axis=-1)
+
+
+@pytest.mark.parametrize(
+    "name", ["normal", "gamma", "matrix-normal-gamma", "normal-wishart", "dirichlet"]
+)
+def test_a_power_of_a_law_has_that_power_of_its_density_in_logarithms(name):
+    rng = np.random.default_rng(11)
+    case = CASES[name]
+    law = case.posterior(rng)
+    draws = case.draws(law, 20, rng)
+    gap = along_logarithms(law.to_the_power(7.0), draws) - 7.0 * along_logarithms(law, draws)
+    assert_allclose(gap, gap[0], rtol=1e-9, atol=1e-8)

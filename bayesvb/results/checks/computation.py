@@ -42,7 +42,14 @@ ESS_PER_CHAIN = 100
 
 def computation_checks(fit: AbstractFit) -> list[Check]:
     """Checks of how the fit was reached; none of them looks at the data."""
-    found = [_ascent(fit), *_linear_response(fit), *_chains(fit), *_restarts(fit), *_rivals(fit)]
+    found = [
+        _ascent(fit),
+        *_maximum(fit),
+        *_linear_response(fit),
+        *_chains(fit),
+        *_restarts(fit),
+        *_rivals(fit),
+    ]
     if isinstance(fit.model, HasExactPosterior):
         return [*found, _exact(fit, fit.model)]
     return [*found, *_importance(fit)]
@@ -54,6 +61,18 @@ def _ascent(fit: AbstractFit) -> Check:
                    threshold="problem: cut short while the bound was rising",
                    remedy="Fit again with a larger max_iter before using the numbers.",
                    section="computation")  # fmt: skip
+
+
+def _maximum(fit: AbstractFit) -> list[Check]:
+    """Whether a likelihood without prior has a maximum where the fit ended."""
+    if not fit.engine.finds_points or fit.engine.prior_counts:
+        return []
+    n_collapsed = fit.findings.get("components on a few rows", 0.0)
+    return [
+        decided("Likelihood has a maximum", "computation", "problem" if n_collapsed else "ok",
+                n_collapsed, "components on a few rows", threshold="problem: above 0",
+                remedy="Fit with prior=True, or fewer components.", section="computation")
+    ]  # fmt: skip
 
 
 def _linear_response(fit: AbstractFit) -> list[Check]:
@@ -100,9 +119,10 @@ def _chains(fit: AbstractFit) -> list[Check]:
 
 
 def bounds_of(fit: AbstractFit) -> Float[np.ndarray, " runs"]:
-    """Bounds of the restarts, of the larger model where components were pruned."""
+    """Bounds of restarts that have a maximum, of the larger model where components were pruned."""
     bounds = fit.restarts.get("score", fit.restarts["elbo"]).to_numpy(dtype=float)
-    return bounds[:-1] if number_before(fit) else bounds
+    bounds = bounds[:-1] if number_before(fit) else bounds
+    return bounds[bounds > -np.inf]
 
 
 def _restarts(fit: AbstractFit) -> list[Check]:

@@ -1,0 +1,180 @@
+"""EM: coordinate ascent of a model whose posterior is a point."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from bayesvb.data.sources import AbstractSource
+from bayesvb.engines.base import AbstractEngine, Budget, EngineResult, StatsT
+from bayesvb.engines.cavi import cavi
+from bayesvb.engines.point_estimates import PointEstimates
+from bayesvb.errors import ConvergenceWarning, DataError
+from bayesvb.streams import EngineStreams
+from bayesvb.variational.model import AbstractVariationalModel
+
+CHECKED_ROWS = 20_000
+"""Rows, of many, whose scatter a component's variance is compared with."""
+
+
+@dataclass(frozen=True)
+class Em(AbstractEngine):
+    """Point estimates by EM: posterior mode, or maximum likelihood; see ``PointEstimates``.
+
+    Attributes
+    ----------
+    prior : bool
+        Whether the prior counts. The mode is that of the joint density of coefficients, log
+        precisions and log odds of constant weights. Without it the likelihood of a mixture has no
+        bound: a component may shrink to a few rows. Such runs are ranked last, and warned of.
+
+    References
+    ----------
+    Dempster, Laird, Rubin (1977), Maximum likelihood from incomplete data via the EM algorithm,
+    JRSS B 39(1), 1-38. Varadhan, Roland (2008), doi:10.1111/j.1467-9469.2007.00585.x, for the
+    acceleration. Day (1969), Estimating the components of a mixture of normal distributions,
+    Biometrika 56(3), for the likelihood that has no bound.
+    """
+
+    title = "EM"
+    posterior = "point estimates"
+    maximises_bound = True
+    finds_points = True
+
+    prior: bool = True
+
+    def __post_init__(self) -> None:
+        """Refuse what is neither true nor false."""
+        if not isinstance(self.prior, bool | np.bool_):
+            raise DataError(f"prior={self.prior!r} must be True (mode) or False (likelihood)")
+
+    @property
+    def found(self) -> str:
+        """Which point it is."""
+        return f"{'posterior mode' if self.prior else 'maximum likelihood estimates'} (EM)"
+
+    @property
+    def objective(self) -> str:
+        """The prior enters relative to its own largest value."""
+        return "log posterior density" if self.prior else "log likelihood"
+
+    @property
+    def symbol(self) -> str:
+        """The same in short."""
+        return "log posterior" if self.prior else "log likelihood"
+
+    @property
+    def prior_counts(self) -> bool:
+        """Whether it is a mode."""
+        return self.prior
+
+    def interval_words(self, covariance: str) -> str | None:
+        """Wald intervals, by the observed information if it is to be had."""
+        if covariance == "linear-response":
+            return "Standard errors are those of the observed information; intervals are normal."
+        if covariance == "mean-field":
+            return (
+                "Standard errors are those of the information of rows whose components are known, "
+                "and too small"
+            )
+        return None
+
+    def description(self, factors: str) -> str:
+        """How the point was found, and what it is."""
+        what = (
+            "The mode of the posterior density of coefficients, log precisions and log odds"
+            if self.prior
+            else "The maximum of the likelihood"
+        )
+        return (
+            f"{what}, by the EM algorithm: components of rows are averaged over given the "
+            "parameters, then parameters are set to the best ones given these, and so on. "
+            f"The {self.objective} never falls."
+        )
+
+    def completed(
+        self,
+        model: AbstractVariationalModel[Any, StatsT],
+        source: AbstractSource,
+        result: EngineResult[StatsT],
+        budget: Budget,
+        streams: EngineStreams,
+    ) -> EngineResult[StatsT]:
+        """The run with its number of parameters, and that of components without a maximum.
+
+        Warns
+        -----
+        ConvergenceWarning
+            Where the likelihood has no maximum.
+        """
+        posterior = model.update(result.stats)
+        coordinates = model.coordinates(posterior)
+        n_collapsed = self._warned(model, source, posterior)
+        findings = {"components on a few rows": float(n_collapsed)} if n_collapsed else {}
+        if coordinates is not None:
+            findings["parameters"] = float(len(coordinates.perturbations()))
+        return replace(result, findings=findings)
+
+    @staticmethod
+    def _warned(model: AbstractVariationalModel[Any, Any], source: AbstractSource, at: Any) -> int:
+        """Number of components on a few rows; warns of them, and of weights without doubt."""
+        collapsed = np.flatnonzero(model.collapsed(at, source.thinned(CHECKED_ROWS)))
+        if len(collapsed):
+            names = ", ".join(str(k + 1) for k in collapsed)
+            plural = len(collapsed) > 1
+            warnings.warn(
+                f"{'components' if plural else 'component'} {names} shrank to a few rows, where "
+                "the likelihood has no maximum, in all restarts; fit with prior=True, "
+                "fewer components, or more restarts",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        elif model.separated(at, source):
+            warnings.warn(
+                "the covariates of the weights tell the components of all rows: their coefficients "
+                "grow without end, and have no standard errors; fit with prior=True, or fewer "
+                "gating terms",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return len(collapsed)
+
+    def model_for(
+        self, core: AbstractVariationalModel[Any, Any]
+    ) -> AbstractVariationalModel[Any, Any]:
+        """The model with a point for its posterior.
+
+        Raises
+        ------
+        DataError
+            If it has no point estimates.
+        """
+        try:
+            return PointEstimates.of(core, penalised=bool(self.prior))
+        except NotImplementedError as error:
+            raise DataError(
+                f"method='em' does not fit this {type(core).__name__}: {error}",
+                hint="method='cavi' fits every model",
+            ) from error
+
+    def run(
+        self,
+        model: AbstractVariationalModel[Any, StatsT],
+        source: AbstractSource,
+        start: StatsT,
+        budget: Budget,
+        streams: EngineStreams,
+    ) -> EngineResult[StatsT]:
+        """State at a maximum of the log posterior, or likelihood; nothing is left to chance."""
+        return cavi(
+            model,
+            source,
+            start,
+            tol=budget.tol,
+            max_iter=budget.max_iter,
+            accelerate=budget.accelerate,
+            progress=budget.progress,
+        )

@@ -1,0 +1,270 @@
+"""A model of which every row is there very often: its posterior is a point, as EM has it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from bayesvb.data.blocks import Block
+from bayesvb.data.sources import AbstractSource
+from bayesvb.data.statistics import BoundGap, LocalStep
+from bayesvb.numerics.special import LOG_2PI
+from bayesvb.variational.coordinates import AbstractCoordinates
+from bayesvb.variational.local import Draws
+from bayesvb.variational.model import AbstractVariationalModel
+from bayesvb.variational.row_derivatives import RowDerivatives
+
+COPIES = 1e10
+"""How often every row counts. What is left of the posterior's spread takes less than 1e-9 nats per
+parameter from the bound, and differences of sums keep the digits that they have."""
+
+Model = AbstractVariationalModel[Any, Any]
+
+
+@dataclass(frozen=True)
+class PointCoordinates(AbstractCoordinates):
+    """Coordinates of parameters whose posterior is many times as wide as that of many copies.
+
+    Attributes
+    ----------
+    narrow : AbstractCoordinates
+        Those of the posterior of all copies, for small deviations.
+    spread : float
+        How many times wider: the root of the number of copies.
+    """
+
+    narrow: AbstractCoordinates
+    spread: float
+
+    def expectations(self) -> Float[np.ndarray, " entries"]:
+        """Those at the point."""
+        return self.narrow.expectations()
+
+    def perturbations(self) -> Float[np.ndarray, "coordinates entries"]:
+        """Tilts of statistics in which every row counts once."""
+        return self.narrow.perturbations() / self.spread
+
+    def standard(self, draws: Any) -> Float[np.ndarray, "draws coordinates"]:
+        """Deviations from the point."""
+        return self.narrow.standard(draws) / self.spread
+
+    def parameters(self, standard: Float[np.ndarray, "draws coordinates"]) -> Any:
+        """Parameters at these deviations."""
+        return self.narrow.parameters(self.spread * standard)
+
+    def log_volume(self, draws: Any) -> Float[np.ndarray, " draws"]:
+        """That of the narrow ones, which is as much larger everywhere."""
+        return self.narrow.log_volume(draws)
+
+
+@dataclass(frozen=True)
+class PointEstimates(AbstractVariationalModel[Any, Any]):
+    r"""A model as EM sees it: the posterior of ``COPIES`` copies of every row.
+
+    With ``c`` copies, the prior to the power ``c`` as well, or no prior to speak of, the posterior
+    of the parameters shrinks to a point, expected log densities are those at the point, and bounds
+    on them are exact. The lower bound of all copies, divided by ``c``, is the log posterior at
+    the point less the largest log prior, or the log likelihood, and coordinate ascent is the EM
+    algorithm. Statistics are those of one copy. What is asked of the spread (coordinates, draws,
+    linear response) is that of one copy too: linear response is the inverse of the observed
+    information, and draws are normal in coefficients, log precisions and log odds. Everything
+    else is asked of the model itself, at the posterior of the copies.
+
+    Attributes
+    ----------
+    given : AbstractVariationalModel
+        The model as it was made.
+    limit : AbstractVariationalModel
+        The model with the prior that belongs to the copies.
+    penalised : bool
+        Whether the prior counts.
+
+    References
+    ----------
+    Dempster, Laird, Rubin (1977), Maximum likelihood from incomplete data via the EM algorithm,
+    JRSS B 39(1). Neal, Hinton (1998), A view of the EM algorithm that justifies incremental,
+    sparse, and other variants, for the bound that both steps climb. Louis (1982), Finding the
+    observed information matrix when using the EM algorithm, JRSS B 44(2).
+    """
+
+    given: Model
+    limit: Model
+    penalised: bool
+
+    @classmethod
+    def of(cls, model: Model, *, penalised: bool) -> PointEstimates:
+        """Point estimates of a model, by posterior or by likelihood.
+
+        Raises
+        ------
+        NotImplementedError
+            If the model has none; the message says why.
+        """
+        return cls(model, model.with_prior_power(COPIES * penalised), penalised)
+
+    def __getattr__(self, name: str) -> Any:
+        """What only this kind of model has, at the posterior of the copies."""
+        if name.startswith("__") or name in type(self).__dataclass_fields__:
+            raise AttributeError(name)
+        return getattr(self.limit, name)
+
+    @property
+    def follows_rows(self) -> bool:  # type: ignore[override]
+        """As of the model."""
+        return self.given.follows_rows
+
+    @property
+    def without_response(self) -> str:  # type: ignore[override]
+        """Why there are no standard errors."""
+        return "the observed information is not to be had for this model"
+
+    @property
+    def n_components(self) -> int:
+        """Number of components."""
+        return self.given.n_components
+
+    @property
+    def posterior_by_row(self) -> bool:
+        """As of the model."""
+        return self.limit.posterior_by_row
+
+    def e_step(self, posterior: Any, block: Block) -> LocalStep:
+        """The E step: statistics of these rows, each counted once, at the point."""
+        return self.limit.e_step(posterior, block)
+
+    def update(self, stats: Any) -> Any:
+        """The M step, as the posterior of all copies."""
+        return self.limit.update(COPIES * stats)
+
+    def global_step(self, posterior: Any, stats: Any) -> Any:
+        """Statistics of the next point, from those of a pass at this one."""
+        return COPIES**-1.0 * self.limit.global_step(posterior, COPIES * stats)
+
+    def gradient_stats(self, posterior: Any, stats: Any) -> Any:
+        """Derivative of the rows' part of the objective in the expected statistics."""
+        return COPIES**-1.0 * self.limit.gradient_stats(posterior, COPIES * stats)
+
+    def kl(self, posterior: Any) -> float:
+        """What the log prior, or nothing to speak of, takes from the objective."""
+        return self.limit.kl(posterior) / COPIES
+
+    def coordinates(self, posterior: Any) -> PointCoordinates | None:
+        """Those of the spread of one copy, in which log likelihoods of many rows are quadratic."""
+        found = self.limit.coordinates(posterior)
+        return None if found is None else PointCoordinates(found.uncoupled(), COPIES**0.5)
+
+    def collapsed(self, posterior: Any, block: Block) -> Bool[np.ndarray, " components"]:
+        """Components on a few rows, where a likelihood has no maximum; never with a prior."""
+        found = self.limit.collapsed(posterior, block)
+        return found & (not self.penalised)
+
+    def separated(self, posterior: Any, source: AbstractSource) -> bool:
+        """Whether coefficients of the weights grow for ever; never where a prior counts."""
+        return not self.penalised and self.limit.separated(posterior, source)
+
+    def bound_gap(self, posterior: Any, block: Block) -> BoundGap:
+        """Such ascents are ranked last: their objective has no maximum."""
+        if self.collapsed(posterior, block).any():
+            return BoundGap(-np.inf)
+        return self.limit.bound_gap(posterior, block)
+
+    def starting_models(self, n: int) -> Mapping[str, PointEstimates]:
+        """Those of the model."""
+        return self._each(self.given.starting_models(n))
+
+    def alternatives(self) -> Mapping[str, PointEstimates]:
+        """Those of the model."""
+        return self._each(self.given.alternatives())
+
+    def _each(self, models: Mapping[str, Model]) -> dict[str, PointEstimates]:
+        return {
+            name: PointEstimates.of(one, penalised=self.penalised) for name, one in models.items()
+        }
+
+    def permuted(self, order: Sequence[int], stats: Any) -> tuple[PointEstimates, Any]:
+        """Model and statistics after a new labelling: component ``order[0]`` comes first."""
+        given: Any = self.given
+        limit: Any = self.limit
+        moved, sums = limit.permuted(order, stats)
+        return replace(self, given=given.permuted(order, stats)[0], limit=moved), sums
+
+    def partition_stats(
+        self, block: Block, responsibilities: Float[np.ndarray, "experts rows"]
+    ) -> Any:
+        """Statistics of these rows for a given (soft) partition."""
+        return self.given.partition_stats(block, responsibilities)
+
+    def first_stats(self, stats: Any) -> Any:
+        """Where the model itself would set out."""
+        return self.given.first_stats(stats)
+
+    def row_derivatives(self, posterior: Any, block: Block) -> RowDerivatives | None:
+        """Those at the point."""
+        return self.limit.row_derivatives(posterior, block)
+
+    def expectations(self, posterior: Any) -> Float[np.ndarray, " entries"]:
+        """Those at the point."""
+        return self.limit.expectations(posterior)
+
+    def log_predictive(self, posterior: Any, block: Block) -> Float[np.ndarray, " rows"] | None:
+        """Log density of each row at the point."""
+        return self.limit.log_predictive(posterior, block)
+
+    def row_predictions(self, posterior: Any, block: Block) -> Float[np.ndarray, "values rows"]:
+        """Log density of each row at the point, then the distribution function of each response."""
+        return self.limit.row_predictions(posterior, block)
+
+    def point(self, posterior: Any) -> Draws:
+        """The estimates, as one draw."""
+        found = self.coordinates(posterior)
+        if found is None:
+            return self.limit.draws(posterior, 1, np.random.default_rng(0))
+        return dict(found.parameters(np.zeros((1, len(found.perturbations())))))
+
+    def draws(self, posterior: Any, n: int, rng: np.random.Generator) -> Draws:
+        """Draws of the normal approximation, whose mean and covariance are exactly its own."""
+        found = self.coordinates(posterior)
+        if found is None:
+            return self.limit.draws(posterior, n, rng)
+        return dict(found.parameters(standardised(n, len(found.perturbations()), rng)))
+
+    def prior_draws(self, n: int, rng: np.random.Generator) -> Draws:
+        """Draws of the prior as it was given."""
+        return self.given.prior_draws(n, rng)
+
+    def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws rows"]:
+        """Log likelihood of each row for each draw."""
+        return self.given.log_lik(draws, block)
+
+    def log_prior(self, draws: Draws) -> Float[np.ndarray, " draws"]:
+        """Log prior density of each draw; zero without a prior."""
+        density = self.given.log_prior(draws)
+        return density if self.penalised else np.zeros_like(density)
+
+    def log_posterior(self, posterior: Any, draws: Draws) -> Float[np.ndarray, " draws"]:
+        """Log density of each draw under the normal approximation, up to a constant."""
+        found = self.coordinates(posterior)
+        if found is None:
+            return self.limit.log_posterior(posterior, draws)
+        standard = found.standard(draws)
+        squares = (standard * standard).sum(axis=1) + standard.shape[1] * LOG_2PI
+        return np.asarray(-0.5 * squares - found.log_volume(draws))
+
+
+def standardised(
+    n: int, n_coordinates: int, rng: np.random.Generator
+) -> Float[np.ndarray, "draws coordinates"]:
+    """Standard normal draws with mean zero and covariance one, exactly if there are enough.
+
+    Averages over them of what is linear, or square, are then those of the distribution.
+    """
+    draws = rng.standard_normal((n, n_coordinates))
+    if n <= n_coordinates + 1:
+        return draws
+    draws -= draws.mean(axis=0)
+    root = np.linalg.cholesky(draws.T @ draws / (n - 1.0))
+    return np.asarray(np.linalg.solve(root, draws.T).T)
