@@ -15,12 +15,17 @@ from .page import html, page_summary
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
+    from bayesvb.results.simulation_calibration import SimulationCalibration
 
 __all__ = ["report"]
 
 
 def report(
-    fit: AbstractFit | Mapping[str, AbstractFit], path: str | Path, *, date: str | None = None
+    fit: AbstractFit | Mapping[str, AbstractFit],
+    path: str | Path,
+    *,
+    date: str | None = None,
+    calibration: SimulationCalibration | None = None,
 ) -> Path:
     """Path of the page that was written.
 
@@ -36,11 +41,14 @@ def report(
         Where to write; a page that is there is replaced when the new one is complete.
     date : str, optional
         Printed under the title; there is none otherwise.
+    calibration : SimulationCalibration, optional
+        What ``bayesvb.calibrate`` found of the model of a single fit, for a section of its own;
+        several fits bring theirs with them, see ``Fit.audited``.
 
     Raises
     ------
     DataError
-        If nothing can be written there, or there is no fit.
+        If nothing can be written there, there is no fit, or the calibration is of another model.
 
     References
     ----------
@@ -52,6 +60,13 @@ def report(
     fits = dict(fit) if isinstance(fit, Mapping) else {"": fit}
     if not fits:
         raise DataError("fit={} holds no fit", hint="give a fit, or {name: fit, ...}")
+    if calibration is not None:
+        if len(fits) > 1:
+            raise DataError(
+                f"calibration: of which of {len(fits)} fits?",
+                hint="write {name: fit.audited(calibration), ...}",
+            )
+        fits = {name: one.audited(calibration) for name, one in fits.items()}
     _write(html(page_summary({str(name): one for name, one in fits.items()}, date)), target)
     return target
 

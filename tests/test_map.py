@@ -178,6 +178,7 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "reports/rows/profiles.py": (PARTS,),
     "reports/rows/sampling.py": (SECTIONS,),
     "reports/sections/accuracy.py": (SECTIONS, "reports/test_checks.py"),
+    "reports/sections/audit.py": ("reports/test_audit.py",),
     "reports/sections/calibration.py": (SECTIONS, "reports/test_checks.py"),
     "reports/sections/classes.py": (CLASSES,),
     "reports/sections/classification.py": (CLASSES, "reports/test_checks.py"),

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from bayesvb.distributions.prediction import Values
     from bayesvb.distributions.recalibration import Recalibration
+    from bayesvb.results.simulation_calibration import SimulationCalibration
 
 
 @dataclass(frozen=True, eq=False)
@@ -333,11 +334,14 @@ class Fit(AbstractFit):
 
         return save(self, path)
 
-    def report(self, path: str | Path) -> Path:
-        """Write a self-contained HTML page about this fit."""
+    def report(self, path: str | Path, *, calibration: SimulationCalibration | None = None) -> Path:
+        """Write a self-contained HTML page about this fit.
+
+        With ``calibration``, what ``bayesvb.calibrate`` found, a section on it; see ``audited``.
+        """
         from bayesvb.reports import report
 
-        written: Path = report(self, path)
+        written: Path = report(self, path, calibration=calibration)
         return written
 
     def __str__(self) -> str:

@@ -25,6 +25,7 @@ from bayesvb.results.base import Member
 from bayesvb.results.importance import of_one_restart
 from bayesvb.results.leave_one_out import RowsLeftOut
 from bayesvb.results.saving import FRAME, STATE
+from bayesvb.results.simulation_calibration import SimulationCalibration
 from bayesvb.results.stacking import stacked
 from bayesvb.storage.netcdf import dataset_to_frame, read_tree
 
@@ -139,7 +140,9 @@ def _rebuilt(
         for part in told["parts"]
     ]
     fit = stacked(parts) if told["combined"] else parts[0].fit
-    return cast(Fit, replace(fit, seconds=told["seconds"]))
+    audit = told.get("audit")
+    found = None if audit is None else SimulationCalibration.of_description(audit)
+    return cast(Fit, replace(fit, seconds=told["seconds"], audit=found))
 
 
 def _one(

@@ -8,9 +8,9 @@ from __future__ import annotations
 import abc
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 from jaxtyping import Float
@@ -30,6 +30,7 @@ from bayesvb.formula.design import Design, Rows
 from bayesvb.formula.parser import Formula
 from bayesvb.models.ensemble import thinned
 from bayesvb.results.named_draws import HasDraws, NamedDraws
+from bayesvb.results.simulation_calibration import SimulationCalibration
 from bayesvb.streams import Streams
 from bayesvb.variational.local import Draws
 from bayesvb.variational.model import AbstractVariationalModel
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 PREDICTIVE_DRAWS = 400
 """Draws over which predictions are averaged: their Monte Carlo error is a twentieth of a posterior
 standard deviation."""
+
+FitT = TypeVar("FitT", bound="AbstractFit")
 
 NEAR_BEST = 2.0
 """Nats below the best bound up to which a restart is a rival: its optimum might be right."""
@@ -297,6 +300,8 @@ class AbstractFit:
     held_out : ndarray, shape (rows,), or None
         Log predictive density of every row without its fold, standardised, of a restart that was
         weighed by it; None if no folds were left out of all rows.
+    audit : SimulationCalibration or None
+        Simulation-based calibration of the model, if it was made; see ``audited``.
     """
 
     model: AbstractPublicModel
@@ -322,6 +327,7 @@ class AbstractFit:
     findings: Mapping[str, float] = field(default_factory=dict)
     robust: RobustCovariance | None = None
     held_out: Float[np.ndarray, " rows"] | None = None
+    audit: SimulationCalibration | None = None
 
     @property
     def parts(self) -> tuple[Member, ...]:
@@ -396,6 +402,23 @@ class AbstractFit:
         from bayesvb.results.leave_one_out import Fitted, every_row, leave_one_out
 
         return leave_one_out(Fitted.of(self), every_row(self.model.source.n_rows, self.seed))
+
+    def audited(self: FitT, calibration: SimulationCalibration) -> FitT:
+        """The same fit with what ``bayesvb.calibrate`` found, for its reports and its file.
+
+        Raises
+        ------
+        DataError
+            If that is of another model.
+        """
+        own = (self.model.formula.canonical(), self.model.description())
+        other = (calibration.formula, calibration.description)
+        if own != other:
+            raise DataError(
+                f"calibration is of another model, {other[1]}: {other[0]}",
+                hint="give this model or this fit to bayesvb.calibrate",
+            )
+        return replace(self, audit=calibration)
 
     def components(self, prob: float = PROB) -> pd.DataFrame:
         """One row per component.

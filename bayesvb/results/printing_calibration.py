@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import pandas as pd
 
@@ -10,6 +10,7 @@ NAMED = 3
 """Quantities, and reasons of failure, that are named at most."""
 
 
+@runtime_checkable
 class Audit(Protocol):
     """What is said of the ranks; see ``SimulationCalibration``."""
 

@@ -50,6 +50,7 @@ def _description(fit: AbstractFit) -> dict[str, object]:
         "seed": fit.seed,
         "method": fit.method,
         "method_options": dict(fit.method_options),
+        "audit": None if fit.audit is None else fit.audit.described(),
     }
 
 

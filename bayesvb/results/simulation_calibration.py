@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -163,6 +163,29 @@ class SimulationCalibration:
         """Replications without a fit."""
         return self.replications[self.replications["problem"] != ""]
 
+    def described(self) -> dict[str, Any]:
+        """All that it holds, JSON-able."""
+        own = {one.name: getattr(self, one.name) for one in fields(self)}
+        return own | {
+            "options": {name: as_text(value) for name, value in self.options.items()},
+            "ranks": self.ranks.to_numpy().tolist(),
+            "ranked": self.ranks.index.tolist(),
+            "quantities": self.quantities,
+            "replications": self.replications.reset_index().to_dict(orient="list"),
+        }
+
+    @classmethod
+    def of_description(cls, told: Mapping[str, Any]) -> SimulationCalibration:
+        """The record that ``described`` itself so."""
+        names = pd.MultiIndex.from_tuples(map(tuple, told["quantities"]), names=["kind", "place"])
+        ranked = pd.Index(told["ranked"], name="replication")
+        rest = {name: value for name, value in told.items() if name not in ("ranked", "quantities")}
+        tables = {
+            "ranks": pd.DataFrame(told["ranks"], ranked, names),
+            "replications": pd.DataFrame(told["replications"]).set_index("replication"),
+        }
+        return cls(**{**rest, **tables})
+
     def plot(self, ax: Any = None) -> Any:
         """ECDF of the ranks of every quantity minus the uniform one, with the band.
 
@@ -193,3 +216,8 @@ class SimulationCalibration:
         return calibration_text(self)
 
     __repr__ = __str__
+
+
+def as_text(value: object) -> object:
+    """The value if JSON has such values, else in words."""
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)

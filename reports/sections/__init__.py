@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ..cells.plain import Summary
 from . import (
     accuracy,
+    audit,
     calibration,
     classes,
     classification,
@@ -66,6 +67,7 @@ SECTIONS = {
     "classification": Section("Classification", classification.summary),
     "replicates": Section("Predictive check", replicates.summary),
     "calibration": Section("Calibration", calibration.summary),
+    "audit": Section("Audited by simulation", audit.summary),
     "accuracy": Section("Accuracy", accuracy.summary),
     "influence": Section("Influence", influence.summary),
     "limits": Section("Not checked", limits.summary),

@@ -59,8 +59,8 @@ FITS = {
 }
 
 
-OWN = ("pairs", "scores", "exact", "classes", "classification")
-"""Sections of one kind of model that is no regression."""
+OWN = ("pairs", "scores", "exact", "classes", "classification", "audit")
+"""Sections of one kind of model that is no regression, or of a fit that was audited."""
 
 SOME_LACK = (
     "conditional", "calibration", "components", "learning", "influence", "sensitivity", *OWN

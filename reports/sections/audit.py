@@ -1,0 +1,113 @@
+"""Audit: whether the posterior of this model is right on simulated data, if that was looked at."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from bayesvb.results.printing_calibration import troubles, verdict
+from bayesvb.results.simulation_calibration import LEVEL, PROBS, SimulationCalibration
+
+from ..cells.numerals import percent
+from ..cells.plain import Summary
+from ..cells.tables import table
+from ..figures.svg import BAND, LINE, colour, dash, drawn
+
+if TYPE_CHECKING:
+    from bayesvb.results.base import AbstractFit
+
+
+def summary(fit: AbstractFit) -> Summary | None:
+    """Coverage by kind of quantity, ECDFs of the ranks, and what failed."""
+    audit = fit.audit
+    if audit is None:
+        return None
+    made = audit.replications
+    return {
+        "parameters_from": audit.parameters_from,
+        "replications": len(audit.ranks),
+        "planned": audit.planned,
+        "failed": len(audit.failed),
+        "unsettled": int((made["problem"].eq("") & ~made["converged"]).sum()),
+        "method": audit.method,
+        "other_method": audit.method != fit.method,
+        "covariance": sorted(set(made["covariance"]) - {""}),
+        "seed": audit.seed,
+        "uneven": [f"{kind} at {place}" for kind, place in audit.uneven],
+        "quantities": audit.ranks.shape[1],
+        "level": LEVEL,
+        "verdict": verdict(audit),
+        "troubles": troubles(audit),
+        "coverage": _coverage(audit),
+        "ecdf": _ecdf(audit),
+        "table": _table(audit),
+    }
+
+
+def _coverage(audit: SimulationCalibration) -> Summary:
+    found, columns = audit.coverage, {}
+    for prob in PROBS:
+        one = found.xs(prob, level="prob").loc[list(audit.kinds)]
+        columns[f"{percent(prob)}"] = 100.0 * one["coverage"]
+        columns[f"se at {percent(prob)}"] = 100.0 * one["se"]
+    caption = (
+        "Central intervals that hold the true quantity (%), on average over rows, and the Monte "
+        "Carlo standard error."
+    )
+    frame = pd.DataFrame(columns).rename_axis(index="quantity")
+    titles = {name: name.split(" at ")[0] for name in columns if name.startswith("se")}
+    return table(frame, caption, titles=titles, decimals=dict.fromkeys(columns, 1))
+
+
+def _table(audit: SimulationCalibration) -> Summary:
+    covers = [f"cover_{100 * prob:.0f}" for prob in PROBS]
+    frame = audit.table()[["mean_rank", "se", *covers, "p_value"]]
+    frame = frame.assign(**{name: 100.0 * frame[name] for name in covers})
+    titles = {"mean_rank": "mean rank", "p_value": "p-value (Holm)", "kind": "quantity"}
+    titles |= {name: f"{percent(p)}" for name, p in zip(covers, PROBS, strict=True)}
+    caption = (
+        "Each quantity: mean of its rank as a fraction of the draws (0.5 if right, more where the "
+        "draws are too low), its standard error, coverage (%), and the p-value of uniform ranks."
+    )
+    decimals = {"mean_rank": 2, "se": 2, "p_value": 3, **dict.fromkeys(covers, 1)}
+    return table(frame, caption, titles=titles, decimals=decimals)
+
+
+def _ecdf(audit: SimulationCalibration) -> Summary:
+    kinds = audit.kinds
+    columns = min(len(kinds), 2)
+    n_rows = -(-len(kinds) // columns)
+
+    def draw(figure: Figure) -> None:
+        grid = figure.subplots(n_rows, columns, squeeze=False, sharex=True, sharey=True).ravel()
+        for axes, kind in zip(grid, kinds, strict=False):
+            _panel(axes, audit, kind)
+        for axes in grid[len(kinds) :]:
+            axes.set_axis_off()
+        figure.supxlabel("rank of the truth, as a fraction", fontsize=10)
+        figure.supylabel("ECDF minus uniform", fontsize=10)
+
+    inside = sum(one.inside for one in audit.ecdfs.values())
+    caption = (
+        "Share of ranks up to each value, minus the same share of uniform ones; a line per row, a "
+        "band per panel that uniform ranks of one line leave nowhere with probability "
+        f"{percent(next(iter(audit.ecdfs.values())).prob)}. Above it first and then below: "
+        "intervals are too narrow; below first and then above: too wide; on one side: off centre."
+    )
+    alt = f"ECDFs of the ranks of {len(audit.ecdfs)} quantities, {inside} of them inside the band."
+    return drawn(draw, alt=alt, caption=caption, size=(0.8 + 2.6 * columns, 0.8 + 2.0 * n_rows))
+
+
+def _panel(axes: Any, audit: SimulationCalibration, kind: str) -> None:
+    shown = [one for (own, _), one in audit.ecdfs.items() if own == kind]
+    band = shown[0]
+    axes.fill_between(band.points, band.lower, band.upper, step="mid", color=BAND, alpha=0.16,
+                      linewidth=0)  # fmt: skip
+    axes.axhline(0.0, color=LINE, linewidth=1.0)
+    for number, one in enumerate(shown):
+        axes.step(one.points, one.difference, where="mid", color=colour(number),
+                  linestyle=dash(number), linewidth=1.2)  # fmt: skip
+    axes.set_title(kind)
+    axes.set_xlim(0.0, 1.0)
