@@ -14,6 +14,7 @@ from bayesvb.engines.deletion import SHARES, Deletion
 from bayesvb.engines.linear_response import STEP as TILT
 from bayesvb.engines.linear_response import coordinates_of
 from bayesvb.engines.sweep_derivative import STEP
+from bayesvb.errors import DataError
 from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.local import Draws
@@ -76,7 +77,24 @@ class Jackknife:
 
     @cached_property
     def derivative(self) -> Float[np.ndarray, "coordinates entries"]:
-        """Of the centre in the statistics, by central differences of updates."""
+        """Of the centre in the statistics, by central differences of updates.
+
+        Raises
+        ------
+        DataError
+            If the fit is at the edge of where there is one, as where a likelihood does not tell
+            coefficients apart.
+        """
+        try:
+            return self._differences()
+        except np.linalg.LinAlgError as error:
+            raise DataError(
+                f"the fit does not change smoothly with its statistics: {error}",
+                hint="take out terms that the rows of a component do not tell apart, or fit with "
+                "a prior",
+            ) from error
+
+    def _differences(self) -> Float[np.ndarray, "coordinates entries"]:
         stats = self.deletion.stats
         at = stats.to_vector()
         size = STEP * np.maximum(np.abs(at), 1.0)

@@ -9,6 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from bayesvb.drawing import marks
+from bayesvb.errors import DataError
 from bayesvb.results.influence import MEASURES, influence, label_of
 from bayesvb.results.robust import has_jackknife
 from bayesvb.results.summary import coefficient_table
@@ -38,10 +39,13 @@ TITLES = {"cooks_distance": "Cook's distance", "prediction": "largest change of 
 
 
 def summary(fit: AbstractFit) -> Summary | None:
-    """The most influential rows; None for a model without linear response."""
+    """The most influential rows; None for a model, or a fit, without linear response."""
     if not has_jackknife(fit.parts[0].fit) or fit.model.source.n_rows > MOST_ROWS:
         return None
-    found = influence(fit)
+    try:
+        found = influence(fit)
+    except DataError:  # at the edge of what can be estimated: nothing is smooth there
+        return None
     labels = coefficient_table(fit.parts[0].fit).index
     kept = [label_of(one) for one in labels if not is_empty(fit, one[1])]
     each = found[[name for name in kept if name in found]]

@@ -30,6 +30,7 @@ def summary(fit: AbstractFit) -> Summary:
         "classes": model.design.levels,
         "several_responses": len(model.design.response_names) > 1,
         "parameters": _parameters(fit),
+        "prior_counts": fit.engine.prior_counts,
         "priors": _priors(fit),
         "tried": _tried(fit),
         "standardized": model.priors.standardize,

@@ -414,3 +414,15 @@ def test_robust_standard_errors_are_the_sandwich_of_least_squares(data):
     robust = fit.summary(covariance="robust").loc["mean", "sd"]
     ols = sm.OLS(data["y"], sm.add_constant(data["x"])).fit(cov_type="HC3")
     assert_allclose(robust, ols.bse, rtol=0.06)
+
+
+@pytest.mark.heavy
+@pytest.mark.filterwarnings("ignore")
+def test_the_report_is_written_where_the_likelihood_does_not_tell_coefficients_apart(tmp_path):
+    formula = "accel ~ bs(times, df=5) | gating(times)"
+    model = bvb.DensityRegression(formula, bvb.datasets.load("mcycle"), n_components=3)
+    fit = model.fit("em", prior=False, seed=1)
+    with pytest.raises(DataError, match="does not change smoothly with its statistics"):
+        fit.influence()
+    page = fit.report(tmp_path / "page.html").read_text("utf-8")
+    assert "no prior counts" in page and "Influence" not in page
