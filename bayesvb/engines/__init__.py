@@ -1,6 +1,6 @@
 """Engines: algorithms that know models only through ``AbstractVariationalModel``.
 
-May import: errors, streams, numerics, data, variational.
+May import: errors, streams, argument_checks, numerics, data, variational.
 """
 
 from __future__ import annotations
@@ -8,10 +8,12 @@ from __future__ import annotations
 from bayesvb.engines.base import AbstractEngine
 from bayesvb.engines.cavi import Cavi
 from bayesvb.engines.em import Em
+from bayesvb.engines.nuts import Nuts
 
 ENGINES: dict[str, AbstractEngine] = {
     "cavi": Cavi(),
     "em": Em(),
+    "nuts": Nuts(),
 }
 """Choices of ``method``."""
 

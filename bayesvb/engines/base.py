@@ -171,6 +171,16 @@ class AbstractEngine(abc.ABC):
             )
         return cast(Engine, replace(record, **options)) if options else self
 
+    def check(self, core: AbstractVariationalModel[Any, Any]) -> None:
+        """Raise if it cannot fit this model here; asked before the first run.
+
+        Raises
+        ------
+        DataError
+            With what the engine lacks, and the remedy.
+        """
+        return None
+
     def model_for(
         self, core: AbstractVariationalModel[Any, Any]
     ) -> AbstractVariationalModel[Any, Any]:

@@ -141,6 +141,7 @@ class AbstractEstimator(AbstractPublicModel):
     def _fitted(self, request: FitRequest, streams: Streams, workers: int) -> Fit:
         """The fit of a search over as many restarts as there are streams."""
         engine = request.engine
+        engine.check(self.core)
         source = replace(self.source, workers=workers)
         found = search(
             engine.model_for(self.core),

@@ -1,0 +1,178 @@
+"""The No-U-Turn sampler, on unconstrained parameters with classes and latent vectors summed out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.argument_checks import check_choice, check_count
+from bayesvb.data.sources import AbstractSource
+from bayesvb.engines.base import AbstractEngine, Budget, EngineResult, StatsT
+from bayesvb.engines.cavi import Cavi
+from bayesvb.engines.differentiated import (
+    Target,
+    check_differentiable,
+    double_precision,
+    jax_key,
+)
+from bayesvb.errors import DataError
+from bayesvb.streams import EngineStreams
+from bayesvb.variational.model import AbstractVariationalModel
+
+STARTS = ("optimum", "random")
+
+DENSE_NUMBERS = 300
+"""Unconstrained numbers up to which masses are a matrix unless told otherwise."""
+
+NEAR_DRAWS = 1000
+"""Draws of the variational posterior of which the first masses are made."""
+
+LABEL_ROWS = 500
+"""Rows, about, on which draws are labelled as the variational optimum is."""
+
+
+@dataclass(frozen=True)
+class Nuts(AbstractEngine):
+    """Draws of the exact posterior by the No-U-Turn sampler of NumPyro.
+
+    A run is a coordinate ascent: restarts find optima and rank them. The one that is kept is where
+    chains start, and what their labels are taken from: where components are exchangeable a
+    priori, each draw is labelled as it best agrees with the variational optimum. Densities are
+    those of ``model.log_joint``, on unconstrained parameters, in double precision.
+
+    Attributes
+    ----------
+    chains : int
+    warmup : int
+        Steps of each chain before draws are kept, in which step size and masses are adapted.
+    start : {"optimum", "random"}
+        Where chains start: at draws from the variational posterior, or from the prior. Chains of
+        a multimodal posterior that start at its best optimum tend to stay there; their R-hat
+        knows nothing of other modes.
+    target_accept : float
+        Acceptance probability that the step size is adapted to; larger where transitions diverge.
+    max_tree_depth : int
+        A transition takes at most ``2^max_tree_depth`` steps.
+    dense_mass : bool, optional
+        Whether masses are a matrix, as strongly correlated parameters need (those of a softmax gate
+        are: only differences between components are told by data), or one number each. If left
+        out, a matrix for up to ``DENSE_NUMBERS`` numbers.
+
+    References
+    ----------
+    Hoffman, Gelman (2014), The No-U-Turn sampler, JMLR 15, 1593-1623. Phan, Pradhan, Jankowiak
+    (2019), Composable effects for flexible and accelerated probabilistic programming in NumPyro,
+    arXiv:1912.11554.
+    """
+
+    title = "NUTS"
+    posterior = "draws of the posterior"
+
+    chains: int = 4
+    warmup: int = 1000
+    start: str = "optimum"
+    target_accept: float = 0.8
+    max_tree_depth: int = 10
+    dense_mass: bool | None = None
+
+    def __post_init__(self) -> None:
+        check_count("chains", self.chains)
+        check_count("warmup", self.warmup)
+        check_count("max_tree_depth", self.max_tree_depth)
+        check_choice("start", self.start, STARTS)
+        if not 0.0 < self.target_accept < 1.0:
+            raise DataError(f"target_accept={self.target_accept!r} must be between 0 and 1")
+
+    def check(self, core: AbstractVariationalModel[Any, Any]) -> None:
+        """Raise unless NumPyro is installed and the model can be differentiated."""
+        check_differentiable(core, "nuts")
+
+    def run(
+        self,
+        model: AbstractVariationalModel[Any, StatsT],
+        source: AbstractSource,
+        start: StatsT,
+        budget: Budget,
+        streams: EngineStreams,
+    ) -> EngineResult[StatsT]:
+        """A coordinate ascent."""
+        return Cavi().run(model, source, start, budget, streams)
+
+    def completed(
+        self,
+        model: AbstractVariationalModel[Any, StatsT],
+        source: AbstractSource,
+        result: EngineResult[StatsT],
+        budget: Budget,
+        streams: EngineStreams,
+    ) -> EngineResult[StatsT]:
+        """The run with draws: ``budget.n_draws``, or so many more that chains are equally long."""
+        target, posterior = Target.of(model, source), model.update(result.stats)
+        rng = streams.rng("start")
+        n_near = max(NEAR_DRAWS, self.chains)
+        near = target.space.vectors(model.draws(posterior, n_near, rng))
+        starts = near if self.start == "optimum" else target.prior_vectors(self.chains, rng)
+        n_each = -(-budget.n_draws // self.chains)
+        with double_precision():
+            vectors, findings = self._sampled(
+                target, starts[: self.chains], self._masses(near), n_each, streams
+            )
+        draws, n_moved = model.relabelled_draws(
+            target.draws(vectors), posterior, source.thinned(LABEL_ROWS)
+        )
+        findings["relabelled"] = float(n_moved)
+        return replace(result, draws=draws, n_chains=self.chains, findings=findings)
+
+    def _masses(self, near: Float[np.ndarray, "draws numbers"]) -> Float[np.ndarray, "..."]:
+        """First inverse masses: variances, or covariances, of the variational posterior."""
+        n_numbers = near.shape[1]
+        dense = n_numbers <= DENSE_NUMBERS if self.dense_mass is None else self.dense_mass
+        variances: Float[np.ndarray, " numbers"] = near.var(axis=0)
+        if not dense:
+            return variances
+        # Few draws know no correlation of many numbers: a part of them is taken away.
+        share = len(near) / (len(near) + n_numbers)
+        whole = np.cov(near.T).reshape(n_numbers, n_numbers)
+        return np.asarray(share * whole + (1.0 - share) * np.diag(variances))
+
+    def _sampled(
+        self,
+        target: Target,
+        starts: Float[np.ndarray, "chains numbers"],
+        inverse_masses: Float[np.ndarray, "..."],
+        n_each: int,
+        streams: EngineStreams,
+    ) -> tuple[Float[np.ndarray, "draws numbers"], dict[str, float]]:
+        """Vectors, chain after chain, and what the sampler found."""
+        import jax.numpy as jnp
+        from numpyro.infer import MCMC, NUTS
+
+        kernel = NUTS(
+            potential_fn=target.potential,
+            target_accept_prob=self.target_accept,
+            max_tree_depth=self.max_tree_depth,
+            dense_mass=inverse_masses.ndim == 2,
+            inverse_mass_matrix=jnp.asarray(inverse_masses),
+        )
+        sampler = MCMC(
+            kernel,
+            num_warmup=self.warmup,
+            num_samples=n_each,
+            num_chains=self.chains,
+            chain_method="vectorized",
+            progress_bar=False,
+        )
+        given = jnp.asarray(starts if self.chains > 1 else starts[0])
+        fields = ("diverging", "num_steps", "accept_prob")
+        sampler.run(jax_key(streams, "chains"), init_params=given, extra_fields=fields)
+        told = {name: np.asarray(values) for name, values in sampler.get_extra_fields().items()}
+        longest = 2**self.max_tree_depth - 1
+        return np.asarray(sampler.get_samples()), {
+            "divergences": float(told["diverging"].sum()),
+            "longest_trees": float((told["num_steps"] >= longest).sum()),
+            "mean_steps": float(told["num_steps"].mean()),
+            "mean_acceptance": float(told["accept_prob"].mean()),
+        }
