@@ -38,8 +38,8 @@ def check_differentiable(core: AbstractVariationalModel[Any, Any], method: str) 
         )
     if core.parameter_space() is None:
         raise DataError(
-            f"method={method!r} needs derivatives of the log joint density, which this "
-            f"{type(core).__name__} does not have: a part of it does not tell its support",
+            f"method={method!r} does not fit this {type(core).__name__}: it needs derivatives of "
+            "the log joint density, and a part of the model does not tell its support",
             hint="choose method='cavi', or write the part for arrays of JAX as well",
         )
 

@@ -1,6 +1,5 @@
 """Every model by every engine: the same groups, dims and names, or one clear error."""
 
-import importlib.util
 import warnings
 
 import numpy as np
@@ -46,7 +45,11 @@ BRIEF = {
 
 NEEDS_JAX = {"nuts", "bbvi"}
 
-OTHERS = [name for name in ENGINES if name != DEFAULT_METHOD]
+OTHERS = [
+    pytest.param(name, marks=pytest.mark.mcmc) if name in NEEDS_JAX else name
+    for name in ENGINES
+    if name != DEFAULT_METHOD
+]
 
 
 @pytest.fixture(scope="module")
@@ -87,8 +90,6 @@ def shapes(fit):
 @pytest.mark.parametrize("method", OTHERS)
 @pytest.mark.parametrize("kind", MODELS)
 def test_groups_names_and_dims_are_those_of_coordinate_ascent(kind, method, data):
-    if method in NEEDS_JAX and importlib.util.find_spec("numpyro") is None:
-        pytest.skip("numpyro is not installed: pip install 'bayesvb[mcmc]'")
     model = MODELS[kind](data)
     try:
         fit = fitted(model, method)

@@ -48,7 +48,7 @@ def test_a_model_that_does_not_tell_its_parameters_is_refused_with_the_remedy(
     monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
     monkeypatch.setattr(Mixture, "parameter_space", lambda self: None)
     monkeypatch.setattr(Cavi, "run", no_run)
-    with pytest.raises(DataError, match=r"(?s)needs derivatives.*Mixture.*method='cavi'"):
+    with pytest.raises(DataError, match=r"(?s)not fit this Mixture: it needs deriv.*method='cavi'"):
         gaussians.fit("nuts")
 
 
@@ -93,6 +93,17 @@ def test_precision_of_jax_stays_what_it_was(brief):
     fit, before = brief
     assert jnp.asarray(1.0).dtype == before
     assert fit.draws["mean"].dtype == np.float64
+
+
+@pytest.mark.mcmc
+def test_files_keep_chains_and_findings_and_need_no_sampler(brief, tmp_path, monkeypatch):
+    fit = brief[0]
+    path = fit.save(tmp_path / "fit.nc")
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    loaded = bvb.load(path)
+    assert (loaded.n_chains, loaded.findings) == (2, fit.findings)
+    assert loaded.engine == Nuts(chains=2, warmup=60)
+    pd.testing.assert_frame_equal(loaded.summary(), fit.summary())
 
 
 @pytest.mark.mcmc
