@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from bayesvb.model_selection.selection import select as select
     from bayesvb.reports import report as report
     from bayesvb.results.comparison import compare as compare
+    from bayesvb.studies.benchmark import benchmark as benchmark
     from bayesvb.studies.calibrate import calibrate as calibrate
 
 # Public name -> the module that holds it. Each is imported when first asked for, so that
@@ -48,6 +49,7 @@ _HOMES = {
     "NormalPriors": "bayesvb.estimators.priors",
     "PcaPriors": "bayesvb.estimators.priors",
     "Priors": "bayesvb.estimators.priors",
+    "benchmark": "bayesvb.studies.benchmark",
     "calibrate": "bayesvb.studies.calibrate",
     "compare": "bayesvb.results.comparison",
     "datasets": "bayesvb.datasets",

@@ -6,7 +6,8 @@ May import: errors, argument_checks, drawing, data, distributions, results, effe
 from __future__ import annotations
 
 from bayesvb.effects.plotting import effects
+from bayesvb.plots.benchmark import benchmark
 from bayesvb.plots.conditional import quantiles, ridges, weights
 from bayesvb.plots.influence import influence
 
-__all__ = ["effects", "influence", "quantiles", "ridges", "weights"]
+__all__ = ["benchmark", "effects", "influence", "quantiles", "ridges", "weights"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,11 +11,11 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesvb.estimators.base import AbstractEstimator
-from bayesvb.estimators.fitting import INTERRUPTED
 from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.results.named_draws import count
 from bayesvb.streams import EngineStreams
 from bayesvb.studies.quantities import Quantities
+from bayesvb.studies.quiet_fits import first_line, quiet_fit
 from bayesvb.studies.simulated_rows import Simulation
 
 
@@ -79,8 +78,7 @@ class Replicator:
             with single_threaded_blas(), np.errstate(all="ignore"):
                 found = self._made(number)
         except Exception as error:
-            why = f"{type(error).__name__}: {error}".strip().splitlines()[0]
-            found = {"problem": why}
+            found = {"problem": first_line(error)}
         return Replication(number, time.perf_counter() - began, **found)
 
     def _made(self, number: int) -> dict[str, Any]:
@@ -89,7 +87,8 @@ class Replicator:
         own = streams.branch(number)
         truth = self.simulation.truth(number, own.rng("parameters"), order)
         source = self.simulation.rows(truth, own.rng("responses"))
-        fit = _fitted(self.model.over(source), self.options, int(own.rng("fit").integers(2**32)))
+        seed = int(own.rng("fit").integers(2**32))
+        fit = quiet_fit(self.model.over(source), {**self.options, "seed": seed, "n_jobs": 1})
         true = self.quantities(truth, source)[0]
         ranks = ranks_among(true, self.quantities(fit, source), own.rng("ties"))
         return {
@@ -98,24 +97,6 @@ class Replicator:
             "converged": fit.converged,
             "covariance": fit.covariance,
         }
-
-
-def _fitted(model: AbstractEstimator, options: Mapping[str, Any], seed: int) -> Any:
-    """The fit, its warnings unsaid: what they are about is in the table.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        If Ctrl-C ended the fit early, which says so in a warning.
-    """
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
-        fit = model.fit(**options, seed=seed, n_jobs=1)
-    if fit.response.failure == INTERRUPTED or any(
-        str(one.message).startswith(INTERRUPTED) for one in said
-    ):
-        raise KeyboardInterrupt
-    return fit
 
 
 def ranks_among(

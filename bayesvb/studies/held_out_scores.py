@@ -1,0 +1,101 @@
+"""One fit to training rows, and how well it predicts rows that it has not seen."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from bayesvb.errors import DataError
+from bayesvb.estimators.base import AbstractEstimator
+from bayesvb.estimators.fit import Fit
+from bayesvb.evaluation.classification import calibration_error, scores
+from bayesvb.evaluation.elpd import read_elpd
+from bayesvb.studies.quiet_fits import first_line, quiet_fit
+
+MakesModel = Callable[[pd.DataFrame], AbstractEstimator]
+"""From training rows to a model of them."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One fit of a benchmark.
+
+    Attributes
+    ----------
+    make : callable
+        From training rows to a model.
+    training, test : pandas.DataFrame
+    options : mapping
+        Arguments of ``fit``.
+    criteria : sequence of str
+        ``"waic"`` and ``"loo"``, of the training rows.
+    """
+
+    make: MakesModel
+    training: pd.DataFrame
+    test: pd.DataFrame
+    options: Mapping[str, Any]
+    criteria: Sequence[str]
+
+    def record(self) -> dict[str, object]:
+        """Scores, costs, and in ``failure`` what went wrong, which leaves the rest empty."""
+        found: dict[str, object] = {
+            "n": len(self.training),
+            "n_test": len(self.test),
+            **dict.fromkeys(("lpd", "accuracy", "ece", *self.criteria, "seconds"), np.nan),
+            "passes": 0,
+            "converged": False,
+            "failure": "",
+        }
+        try:
+            self._fill(found)
+        except Exception as error:
+            found["failure"] = first_line(error)
+        return found
+
+    def _fill(self, found: dict[str, object]) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            model = self.make(self.training)
+        began = time.perf_counter()
+        fit = quiet_fit(model, self.options)
+        found["seconds"] = time.perf_counter() - began
+        found["passes"] = int(fit.restarts["n_iter"].sum())
+        found["converged"] = bool(fit.converged)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found |= held_out_scores(fit, self.test)
+            for name in self.criteria:
+                found[name] = _per_row(fit, name)
+
+
+def held_out_scores(fit: Fit, test: pd.DataFrame) -> dict[str, object]:
+    """Mean log predictive density of the complete rows; of classes accuracy and ECE as well.
+
+    Raises
+    ------
+    DataError
+        If no row is complete.
+    """
+    log_density = fit.log_density(test).dropna()
+    if log_density.empty:
+        raise DataError("no held-out row is complete", hint="use fewer folds")
+    found: dict[str, object] = {"lpd": float(log_density.mean())}
+    if fit.model.design.levels:
+        rows = fit.model.rows(test, response=True)
+        p = fit.predict(test, kind="probability").to_numpy()[rows.complete]
+        codes = np.asarray(rows.response)
+        found["accuracy"] = scores(p, codes).accuracy
+        found["ece"] = calibration_error(p, codes).error
+    return found
+
+
+def _per_row(fit: Fit, criterion: str) -> float:
+    """Estimate of the expected log predictive density of a row by the training rows."""
+    return float(read_elpd(getattr(fit, criterion)()).elpd / fit.model.source.total_weight)
