@@ -93,7 +93,8 @@ def fit_text(fit: AbstractFit) -> str:
 
 def _chain_lines(fit: AbstractFit, table: pd.DataFrame) -> list[str]:
     """Whether the chains agree, where there are several; and what the engine found."""
-    found = [f"{value:g} {name}" for name, value in fit.findings.items() if name != "parameters"]
+    told = {name: value for name, value in fit.findings.items() if name != "parameters"}
+    found = [f"{name.replace('_', ' ')} {value:.3g}" for name, value in told.items()]
     if fit.chains > 1:
         each = count(fit.draws) // fit.chains
         mixed = (
