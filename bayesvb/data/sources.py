@@ -27,6 +27,10 @@ StatsT = TypeVar("StatsT", bound=SufficientStats)
 ResultT = TypeVar("ResultT")
 
 
+GATHERED_ROWS = 1 << 15
+"""Rows in random order that are gathered from all blocks together: one at a time takes longer."""
+
+
 @dataclass(frozen=True)
 class AbstractSource(abc.ABC):
     """All rows in an order that stays the same, however often they are gone over.
@@ -115,6 +119,26 @@ class AbstractSource(abc.ABC):
         """All rows but those at these positions."""
         return RemainingRows(self, ~np.isin(np.arange(self.n_rows), rows), workers=self.workers)
 
+    def minibatches(self, n_rows: int, rng: np.random.Generator) -> Iterator[AbstractSource]:
+        """All rows once, about ``n_rows`` of them at a time and nearly as many each time.
+
+        In the order of the blocks, and at random among the rows that are in memory together: a
+        block, or as many as make a minibatch. All rows at once are the source itself.
+        """
+        if self.n_rows < 2 * n_rows:
+            yield self
+            return
+        for group in _grouped(self.iterate(), n_rows):
+            whole = Block.joined(group)
+            yield from self._batches(whole, rng.permutation(whole.n_rows), n_rows)
+
+    def _batches(
+        self, block: Block, order: Int[np.ndarray, " rows"], n_rows: int
+    ) -> Iterator[InMemorySource]:
+        """Rows of a block in this order, in parts of nearly equal size."""
+        for rows in np.array_split(order, max(len(order) // n_rows, 1)):
+            yield InMemorySource.of(block.take(rows), workers=self.workers)
+
     def empty(self) -> Block:
         """No rows, in blocks' shapes: sums of it are zeros of the right shapes."""
         return self.take(np.arange(0))
@@ -164,6 +188,17 @@ class InMemorySource(AbstractSource):
         rest = np.delete(np.arange(self.n_rows), rows)
         return InMemorySource((self.take(rest),), workers=self.workers)
 
+    def minibatches(self, n_rows: int, rng: np.random.Generator) -> Iterator[AbstractSource]:
+        """All rows once in random order, about ``n_rows`` at a time; see ``AbstractSource``."""
+        if self.n_rows < 2 * n_rows:
+            yield self
+            return
+        order = rng.permutation(self.n_rows)
+        together = max(GATHERED_ROWS // n_rows, 1) * n_rows
+        for rows in np.array_split(order, max(self.n_rows // together, 1)):
+            block = self.take(np.sort(rows))
+            yield from self._batches(block, rng.permutation(len(rows)), n_rows)
+
     def each(self, function: Callable[[Block], Block]) -> InMemorySource:
         """The same rows, each block as the function makes it."""
         return InMemorySource(tuple(map(function, self.blocks)), workers=self.workers)
@@ -202,6 +237,20 @@ class RemainingRows(AbstractSource):
         """Sum of their case weights."""
         weight = self.source.weights()
         return float(self.n_rows if weight is None else weight[self.kept].sum())
+
+
+def _grouped(blocks: Iterator[Block], n_rows: int) -> Iterator[list[Block]]:
+    """Consecutive blocks in groups of at least so many rows, a rest with the last group."""
+    ahead: list[Block] = []
+    group: list[Block] = []
+    for block in blocks:
+        group.append(block)
+        if sum(one.n_rows for one in group) >= n_rows:
+            if ahead:
+                yield ahead
+            ahead, group = group, []
+    if ahead or group:
+        yield ahead + group
 
 
 def _in_order(

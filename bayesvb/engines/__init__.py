@@ -9,11 +9,13 @@ from bayesvb.engines.base import AbstractEngine
 from bayesvb.engines.cavi import Cavi
 from bayesvb.engines.em import Em
 from bayesvb.engines.nuts import Nuts
+from bayesvb.engines.svi import Svi
 
 ENGINES: dict[str, AbstractEngine] = {
     "cavi": Cavi(),
     "em": Em(),
     "nuts": Nuts(),
+    "svi": Svi(),
 }
 """Choices of ``method``."""
 

@@ -120,6 +120,10 @@ class AbstractEngine(abc.ABC):
     maximises_bound: ClassVar[bool] = False
     """Whether the bound never falls and is stationary at the end: linear response then applies."""
 
+    approaches_maximum: ClassVar[bool] = False
+    """Whether the end is near a maximum of the bound up to noise: linear response applies then
+    where another sweep would hardly move any parameter."""
+
     bounds_evidence: ClassVar[bool] = False
     """Whether the largest bounds of models of different size can be compared."""
 

@@ -12,6 +12,7 @@ from jaxtyping import Float
 
 from bayesvb.data.sources import AbstractSource
 from bayesvb.engines.base import AbstractEngine, Budget, EngineResult, one_pass
+from bayesvb.engines.cavi import Cavi
 from bayesvb.engines.linear_response import (
     LinearResponse,
     Model,
@@ -27,6 +28,9 @@ ATTEMPTS = 6
 
 STRICTER = 0.1
 """Share of the tolerance that is left each time that an ascent goes on."""
+
+HARDLY = 0.1
+"""Standard deviations that a sweep may move parameters by after an engine that ends up to noise."""
 
 DOUBLINGS = 12
 """Longest step from a saddle point, in powers of two of a standard deviation."""
@@ -64,7 +68,8 @@ def settled_response(
 
     Where the bound bends upwards the fit steps along the direction in which it does so most, goes
     on from there to a stricter tolerance, and linear response is tried again, ``attempts`` times
-    in all. There is none where the engine does not end at a maximum of the bound.
+    in all. There is none where the engine does not end at a maximum of the bound; one that ends
+    near it, up to noise, has the response at its end if a sweep hardly moves it.
 
     Where there are many rows a sample stands for them by its weights. The fit settles on it
     first, by the same rule, as the curvature of the bound and the posterior must belong to the
@@ -87,9 +92,17 @@ def settled_response(
     attempts : int
         One for a fit that has used up its passes: it is not to climb any further.
     """
-    if not engine.maximises_bound:
+    if not (engine.maximises_bound or engine.approaches_maximum):
         return SettledResponse(withheld(f"{engine.title} does not end at a maximum of the bound"))
-    climb = _Climb(model, engine, streams, replace(budget or Budget(), progress=None), attempts)
+    budget = replace(budget or Budget(), progress=None)
+    if not engine.maximises_bound:
+        moves = moves_of_a_sweep(model, source, stats)
+        if moves > HARDLY:
+            why = f"after {engine.title} a sweep would move parameters by {moves:.2g} of their sd"
+            return SettledResponse(withheld(why, 1))
+        there = settled_response(model, source, stats, rng, Cavi(), streams, budget, attempts=1)
+        return replace(there, uphill=False)
+    climb = _Climb(model, engine, streams, budget, attempts)
     if model.coordinates(model.update(stats)) is None or source.n_rows <= SCREEN_ROWS:
         return climb.settled(source, stats)
     rows = source.standing_for_all(SCREEN_ROWS // 2, rng)
@@ -126,6 +139,20 @@ class _Climb:
             found = self.on(source, start, stricter=attempt)
             stats, further = found.stats, found if further is None else joined(further, found)
         raise AssertionError("unreachable")
+
+
+def moves_of_a_sweep(model: Model, source: AbstractSource, stats: Any) -> float:
+    """Root mean square of the changes of parameters by a sweep, in their standard deviations.
+
+    In standard coordinates, whose stand-ins have variance one; zero if there are none.
+    """
+    here = one_pass(model, source, stats)
+    coordinates = model.coordinates(model.update(stats))
+    following = model.coordinates(model.update(here.following))
+    if coordinates is None or following is None:
+        return 0.0
+    change = following.expectations() - coordinates.expectations()
+    return float(np.sqrt(np.mean((coordinates.perturbations() @ change) ** 2)))
 
 
 def joined(before: EngineResult[Any], after: EngineResult[Any]) -> EngineResult[Any]:
