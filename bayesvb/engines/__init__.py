@@ -6,6 +6,7 @@ May import: errors, streams, argument_checks, numerics, data, variational.
 from __future__ import annotations
 
 from bayesvb.engines.base import AbstractEngine
+from bayesvb.engines.bbvi import Bbvi
 from bayesvb.engines.cavi import Cavi
 from bayesvb.engines.em import Em
 from bayesvb.engines.nuts import Nuts
@@ -14,6 +15,7 @@ from bayesvb.engines.svi import Svi
 ENGINES: dict[str, AbstractEngine] = {
     "cavi": Cavi(),
     "em": Em(),
+    "bbvi": Bbvi(),
     "nuts": Nuts(),
     "svi": Svi(),
 }

@@ -242,7 +242,7 @@ def _completed(
         found = request.engine.completed(run.core, source, ascent, request.budget, place)
     except KeyboardInterrupt:
         found = replace(ascent, interrupted=True, converged=False)
-    return replace(run, ascent=found)
+    return replace(run, ascent=found, stats=found.stats)
 
 
 def _one(

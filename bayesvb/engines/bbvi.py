@@ -1,0 +1,164 @@
+"""Black-box variational inference: a Gaussian on unconstrained parameters, by stochastic steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from scipy.special import softmax
+
+from bayesvb.argument_checks import check_choice, check_count, check_positive
+from bayesvb.data.sources import AbstractSource
+from bayesvb.engines.base import AbstractEngine, Budget, EngineResult, StatsT, one_pass
+from bayesvb.engines.differentiated import (
+    Target,
+    check_differentiable,
+    double_precision,
+    jax_key,
+)
+from bayesvb.engines.gaussian_guide import GaussianGuide, GuideFit
+from bayesvb.streams import EngineStreams
+from bayesvb.variational.local import Draws
+from bayesvb.variational.model import AbstractVariationalModel
+
+GUIDES = ("full-rank", "mean-field")
+
+PRESETS: Mapping[str, GuideFit] = {
+    "usual": GuideFit(True, steps=5000, particles=8, learning_rate=0.02, decaying=True),
+    "network-paper": GuideFit(
+        False, steps=20_000, particles=8, learning_rate=0.005, decaying=False
+    ),
+}
+"""Values of all options by name; the second ones are those of Heins et al. (2024), section 5."""
+
+START_DRAWS, BOUND_DRAWS, LABEL_DRAWS = 1000, 1000, 100
+"""Draws of which the first Gaussian, the last bound and the last memberships are made."""
+
+SWEEPS = 20
+"""Sweeps in which a gate and experts come to agree with memberships, before labels are read off."""
+
+
+@dataclass(frozen=True)
+class Bbvi(AbstractEngine):
+    """A Gaussian on unconstrained parameters, fitted to the log joint by stochastic gradients.
+
+    Classes are summed out and latent vectors integrated, so that the Gaussian is of the global
+    parameters alone: of all together (``"full-rank"``), or one by one (``"mean-field"``).
+    Restarts are ranked by the bounds of their first posteriors, and the Gaussian sets out from the
+    best of these. The bound that is told is that of the Gaussian, whose draws the fit has; labels
+    are those of the start.
+
+    Attributes
+    ----------
+    preset : {"usual", "network-paper"}
+        Values of the options that are left out.
+    guide : {"full-rank", "mean-field"}, optional
+    steps : int, optional
+    particles : int, optional
+        Vectors of which each step makes its gradient, by all rows.
+    learning_rate : float, optional
+        Size of steps at the start; those of ``"usual"`` shrink, those of the paper do not.
+
+    References
+    ----------
+    Ranganath, Gerrish, Blei (2014), Black box variational inference, AISTATS. Kucukelbir et al.
+    (2017), Automatic differentiation variational inference, JMLR 18(14). Heins et al. (2024),
+    arXiv:2408.16429, for the preset.
+    """
+
+    title = "BBVI"
+    posterior = "Gaussian variational posterior"
+
+    preset: str = "usual"
+    guide: str | None = None
+    steps: int | None = None
+    particles: int | None = None
+    learning_rate: float | None = None
+
+    def __post_init__(self) -> None:
+        check_choice("preset", self.preset, tuple(PRESETS))
+        if self.guide is not None:
+            check_choice("guide", self.guide, GUIDES)
+        for name in ("steps", "particles"):
+            if getattr(self, name) is not None:
+                check_count(name, getattr(self, name))
+        if self.learning_rate is not None:
+            check_positive("learning_rate", self.learning_rate)
+
+    @property
+    def settings(self) -> GuideFit:
+        """The options, those that were left out as the preset has them."""
+        own = {one.name: getattr(self, one.name, None) for one in fields(GuideFit)}
+        own["full"] = None if self.guide is None else self.guide == "full-rank"
+        given = {name: value for name, value in own.items() if value is not None}
+        return replace(PRESETS[self.preset], **given)
+
+    def check(self, core: AbstractVariationalModel[Any, Any]) -> None:
+        """Raise unless NumPyro is installed and the model can be differentiated."""
+        check_differentiable(core, "bbvi")
+
+    def run(
+        self,
+        model: AbstractVariationalModel[Any, StatsT],
+        source: AbstractSource,
+        start: StatsT,
+        budget: Budget,
+        streams: EngineStreams,
+    ) -> EngineResult[StatsT]:
+        """The start, and its bound."""
+        here = one_pass(model, source, start)
+        if budget.progress is not None:
+            budget.progress(1, here.bound)
+        return EngineResult(start, np.array([here.bound]), 1, converged=True)
+
+    def completed(
+        self,
+        model: AbstractVariationalModel[Any, StatsT],
+        source: AbstractSource,
+        result: EngineResult[StatsT],
+        budget: Budget,
+        streams: EngineStreams,
+    ) -> EngineResult[StatsT]:
+        """The Gaussian's draws, and statistics in which rows belong as they do there."""
+        settings, target = self.settings, Target.of(model, source)
+        posterior = model.update(result.stats)
+        drawn = model.draws(posterior, START_DRAWS, streams.rng("start"))
+        guide = GaussianGuide.of_draws(target.space.vectors(drawn), full=settings.full)
+        trace: list[float] = []
+        with double_precision():
+            stages = settings.stages(target.potential, guide, jax_key(streams, "steps"))
+            for step, bound, guide in stages:  # noqa: B007
+                trace.append(bound)
+                if budget.progress is not None:
+                    budget.progress(step, bound)
+        vectors, log_density = guide.draws(BOUND_DRAWS, streams.rng("bound"))
+        trace.append(float((target.log_densities(vectors) - log_density).mean()))
+        vectors, log_density = guide.draws(budget.n_draws, streams.rng("draws"))
+        draws, log_volume = target.space.draws(vectors)
+        found = {name: np.array(values) for name, values in draws.items()}
+        return replace(
+            result,
+            stats=_stats(model, source, found),
+            trace=np.array(trace),
+            n_iter=settings.steps,
+            draws=found,
+            log_q=log_density - log_volume,
+        )
+
+
+def _stats(
+    model: AbstractVariationalModel[Any, StatsT], source: AbstractSource, draws: Draws
+) -> StatsT:
+    """Statistics some sweeps after those of the rows' average memberships under draws."""
+    few = {name: values[:LABEL_DRAWS] for name, values in draws.items()}
+
+    def sums(block: Any) -> Any:
+        shares = softmax(model.component_log_lik(few, block), axis=1).mean(axis=0)
+        return model.partition_stats(block, shares)
+
+    stats = model.first_stats(source.map_reduce(sums))
+    for _ in range(SWEEPS):
+        stats = one_pass(model, source, stats).following
+    return stats

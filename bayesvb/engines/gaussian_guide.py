@@ -1,0 +1,158 @@
+"""A Gaussian on unconstrained vectors, fitted by stochastic gradients of the lower bound in JAX."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.numerics.special import LOG_2PI
+
+STEPS_AT_ONCE = 100
+"""Steps between which Ctrl-C is heard and the bound is told."""
+
+FIRST_DECAY, SECOND_DECAY, TINY = 0.9, 0.999, 1e-16
+"""Of AdaBelief's moving averages, and what keeps its divisor from zero; all as published."""
+
+
+@dataclass(frozen=True)
+class GaussianGuide:
+    """``N(mean, root root')`` of unconstrained vectors.
+
+    Attributes
+    ----------
+    mean : ndarray, shape (numbers,)
+    root : ndarray, shape (numbers, numbers)
+        Lower triangular, or diagonal.
+    """
+
+    mean: Float[np.ndarray, " numbers"]
+    root: Float[np.ndarray, "numbers numbers"]
+
+    @classmethod
+    def of_draws(cls, vectors: Float[np.ndarray, "draws numbers"], *, full: bool) -> GaussianGuide:
+        """Gaussian with mean and variances of the vectors, and if full with a share of covariances.
+
+        Few draws know no correlation of many numbers; a part of it is taken away.
+        """
+        variances = vectors.var(axis=0)
+        if not full:
+            return cls(vectors.mean(axis=0), np.diag(np.sqrt(variances)))
+        n_draws, n_numbers = vectors.shape
+        share = n_draws / (n_draws + n_numbers)
+        whole = share * np.cov(vectors.T).reshape(n_numbers, n_numbers)
+        root = np.linalg.cholesky(whole + (1.0 - share) * np.diag(variances))
+        return cls(vectors.mean(axis=0), root)
+
+    @property
+    def entropy(self) -> float:
+        """Entropy in nats."""
+        log_det = np.log(np.diagonal(self.root)).sum()
+        return float(log_det + 0.5 * len(self.mean) * (1.0 + LOG_2PI))
+
+    def draws(
+        self, n: int, rng: np.random.Generator
+    ) -> tuple[Float[np.ndarray, "draws numbers"], Float[np.ndarray, " draws"]]:
+        """Vectors, and their log densities."""
+        noise = rng.standard_normal((n, len(self.mean)))
+        log_det = np.log(np.diagonal(self.root)).sum()
+        log_density = -0.5 * (noise**2).sum(axis=1) - 0.5 * len(self.mean) * LOG_2PI - log_det
+        return self.mean + noise @ self.root.T, log_density
+
+
+@dataclass(frozen=True)
+class GuideFit:
+    """How a guide is fitted.
+
+    Attributes
+    ----------
+    full : bool
+        Whether all covariances are free, or variances only.
+    steps, particles : int
+        Steps, and vectors of which each makes its gradient.
+    learning_rate : float
+        Size of the first steps.
+    decaying : bool
+        Whether steps become smaller, by a quarter of a cosine, down to none.
+    """
+
+    full: bool
+    steps: int
+    particles: int
+    learning_rate: float
+    decaying: bool
+
+    def stages(
+        self, potential: Callable[[Any], Any], start: GaussianGuide, key: Any
+    ) -> Iterator[tuple[int, float, GaussianGuide]]:
+        """Steps so far, mean of the last estimates of the bound, and the guide, now and then.
+
+        References
+        ----------
+        Kucukelbir et al. (2017), Automatic differentiation variational inference, JMLR 18(14).
+        Zhuang et al. (2020), AdaBelief optimizer, arXiv:2010.07468, algorithm 2.
+        """
+        import jax
+        import jax.numpy as jnp
+
+        advance = jax.jit(self._advance(potential))
+        diagonal = jnp.log(jnp.diagonal(start.root))
+        lower = jnp.tril(jnp.asarray(start.root), -1) if self.full else jnp.zeros(())
+        values = (jnp.asarray(start.mean), diagonal, lower)
+        zeros = jax.tree.map(jnp.zeros_like, values)
+        state = (values, zeros, zeros)
+        for first in range(0, self.steps, STEPS_AT_ONCE):
+            numbers = jnp.arange(first, min(first + STEPS_AT_ONCE, self.steps))
+            state, bounds = advance(state, numbers, key)
+            mean, diagonal, lower = (np.asarray(value) for value in state[0])
+            root = np.diag(np.exp(diagonal)) + (lower if self.full else 0.0)
+            guide = GaussianGuide(mean, root)
+            yield int(numbers[-1]) + 1, float(jnp.mean(bounds)), guide
+
+    def _advance(self, potential: Callable[[Any], Any]) -> Callable[..., Any]:
+        """Some steps from a state: values of the guide and two moving averages of gradients."""
+        import jax
+        import jax.numpy as jnp
+
+        def loss(values: Any, noise: Any) -> Any:
+            mean, diagonal, lower = values
+            scaled = noise * jnp.exp(diagonal)
+            vectors = mean + scaled + (noise @ jnp.tril(lower, -1).T if self.full else 0.0)
+            return jax.vmap(potential)(vectors).mean() - diagonal.sum()
+
+        constant = 0.5 * (1.0 + LOG_2PI)
+
+        def step(state: Any, number: Any, key: Any) -> Any:
+            values, first, second = state
+            noise = jax.random.normal(
+                jax.random.fold_in(key, number), (self.particles, len(values[0]))
+            )
+            found, slope = jax.value_and_grad(loss)(values, noise)
+            slope = jax.tree.map(lambda s: jnp.where(jnp.isfinite(s), s, 0.0), slope)
+            values, first, second = self._believed(values, slope, first, second, number)
+            return (values, first, second), constant * len(values[0]) - found
+
+        return lambda state, numbers, key: jax.lax.scan(
+            lambda held, number: step(held, number, key), state, numbers
+        )
+
+    def _believed(self, values: Any, slope: Any, first: Any, second: Any, number: Any) -> Any:
+        """One step of AdaBelief: averages of gradients, over their spread about the average."""
+        import jax
+        import jax.numpy as jnp
+
+        one, two = FIRST_DECAY, SECOND_DECAY
+        first = jax.tree.map(lambda m, s: one * m + (1.0 - one) * s, first, slope)
+        second = jax.tree.map(
+            lambda v, m, s: two * v + (1.0 - two) * (s - m) ** 2 + TINY, second, first, slope
+        )
+        share = jnp.cos(0.5 * jnp.pi * number / self.steps) if self.decaying else 1.0
+        rate = self.learning_rate * share / (1.0 - one ** (number + 1.0))
+        whole = 1.0 - two ** (number + 1.0)
+        values = jax.tree.map(
+            lambda x, m, v: x - rate * m / (jnp.sqrt(v / whole) + TINY), values, first, second
+        )
+        return values, first, second
