@@ -3,9 +3,12 @@
 Two components, 200 rows, 200 replications, both main gates; parameters from the default prior, and
 from the posterior of a fit to two crossing lines. Ranks are of conditional means, standard
 deviations and probabilities at five rows; coverage is in the table with its Monte Carlo error. Each
-replication is fitted with 4 restarts. ``--method nuts --chains 4`` puts the rows of another engine
-beside those of coordinate ascent. ``--shares`` asks where coverage from the prior is lost: by the
-share of the smaller component at the true parameters, 400 replications, linear response.
+replication is fitted with 4 restarts.
+
+``--shares`` asks where coverage from the prior is lost: by the share of the smaller component at
+the true parameters, 400 replications, linear response. ``--engine nuts --gate softmax`` fits the
+first 60 of the data sets from the prior by another engine (one chain, 300 steps of warm-up and 399
+draws where the engine samples), ``--engine cavi`` the same 60 by coordinate ascent.
 """
 
 import argparse
@@ -23,6 +26,8 @@ from bayesvb.studies.simulated_rows import Simulation
 
 N_ROWS, REPLICATIONS, RESTARTS = 200, 200, 4
 GATES = ("softmax", "stick-breaking")
+FEW = 60
+SAMPLING = {"chains": 1, "warmup": 300}
 COVARIANCES = ("linear-response", "mean-field")
 
 
@@ -72,29 +77,50 @@ def by_share() -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def by_engine(method: str, gate: str) -> pd.DataFrame:
+    """Coverage by one engine on the first data sets from the prior."""
+    options = SAMPLING if method == "nuts" else {}
+    found, seconds = audited(gate, "prior", method, options, FEW)
+    print(found, flush=True)
+    rows = [
+        {
+            "run": f"{gate}, {method}",
+            "quantity": kind,
+            "prob": prob,
+            **row,
+            "mean_rank": found.fractions[kind].to_numpy().mean(),
+            "ranked": len(found.ranks),
+            "failed": len(found.failed),
+            "seconds_per_fit": seconds / FEW,
+        }
+        for (kind, prob), row in found.coverage.iterrows()
+    ]
+    return pd.DataFrame(rows)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--method", default="cavi", help="engine whose rows are made anew")
-    parser.add_argument("--chains", type=int, help="option of samplers")
+    parser.add_argument("--engine", help="of the first data sets of one gate")
+    parser.add_argument("--gate", default="softmax", choices=GATES)
     parser.add_argument("--replications", type=int, default=REPLICATIONS)
     parser.add_argument("--shares", action="store_true", help="by the smaller component's share")
     asked = parser.parse_args()
     if asked.shares:
         keep(by_share(), "calibrate_shares")
         return
-    ways: dict[str, dict[str, object]] = {one: {"covariance": one} for one in COVARIANCES}
-    if asked.method != "cavi":
-        ways = {"engine": {} if asked.chains is None else {"chains": asked.chains}}
+    if asked.engine:
+        keep(by_engine(asked.engine, asked.gate), "calibrate_engines", by="run")
+        return
     rows = []
     for gate in GATES:
         for where in ("prior", "posterior"):
-            for name, options in ways.items():
-                found, seconds = audited(gate, where, asked.method, options, asked.replications)
+            for name in COVARIANCES:
+                options = {"covariance": name}
+                found, seconds = audited(gate, where, "cavi", options, asked.replications)
                 print(found, flush=True)
                 for (kind, prob), row in found.coverage.iterrows():
                     rows.append(
                         {
-                            "method": asked.method,
                             "gate": gate,
                             "from": where,
                             "draws": name,
@@ -109,7 +135,7 @@ def main() -> None:
                         }
                     )
     if asked.replications == REPLICATIONS:
-        keep(pd.DataFrame(rows), "calibrate", by="method")
+        keep(pd.DataFrame(rows), "calibrate")
 
 
 if __name__ == "__main__":
