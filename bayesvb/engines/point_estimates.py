@@ -120,7 +120,7 @@ class PointEstimates(AbstractVariationalModel[Any, Any]):
     @property
     def without_response(self) -> str:  # type: ignore[override]
         """Why there are no standard errors."""
-        return "the observed information is not to be had for this model"
+        return self.given.without_information
 
     @property
     def n_components(self) -> int:

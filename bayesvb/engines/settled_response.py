@@ -183,8 +183,8 @@ def warn_if_uphill(uphill: Sequence[bool]) -> None:
     """Warn of runs without linear response because the bound still rises."""
     if any(uphill):
         warnings.warn(
-            "linear response found no maximum of the bound, so that intervals are those of the "
-            "variational posterior, which are too narrow; fit with fewer components, another "
+            "linear response found no maximum of the bound, so that intervals lack it, and are too "
+            "narrow; fit with fewer components, another "
             "seed, or a smaller tol and a larger max_iter",
             ConvergenceWarning,
             stacklevel=4,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float
@@ -218,7 +218,7 @@ class ConditionalMixtureNetwork(network_prediction.AbstractNetwork):
             **self.weight_options(),
         }
 
-    def relabelled(self, core: Network, order: Sequence[int]) -> Network:
+    def relabelled(self, core: Any, order: Sequence[int]) -> Any:
         """The network whose components have this order."""
         return core.permuted(order, empty_stats(core, self.source))[0]
 

@@ -358,7 +358,10 @@ class AbstractFit:
     @property
     def only_points(self) -> bool:
         """Whether there are estimates and nothing is known of their spread."""
-        return self.engine.finds_points and self.core.coordinates(self.q) is None
+        if not self.engine.finds_points:
+            return False
+        parts = [part.fit for part in self.parts]
+        return any(one.core.coordinates(one.q) is None for one in parts)
 
     @property
     def own_covariance(self) -> str:

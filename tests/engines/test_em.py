@@ -365,6 +365,21 @@ def test_models_without_point_estimates_are_refused_with_a_remedy(made, words, d
     assert words in str(caught.value) and "method='cavi'" in str(caught.value)
 
 
+def test_networks_have_a_mode_over_variational_latent_vectors_and_no_maximum_likelihood():
+    frame = bvb.datasets.load("iris").iloc[::2]
+    model = bvb.ConditionalMixtureNetwork("label ~ petal_width", frame, n_experts=2)
+    fit = model.fit("em", seed=1, restarts=2, draws=50, combine="best", tol=1e-6)
+    posterior = fit.core.limit.update(1e10 * fit.stats)
+    # latent vectors at their optimum: the bound of the rows at the point, and the log prior there
+    rows = model.source.map_reduce(lambda block: fit.core.limit.e_step(posterior, block)).bound
+    assert fit.elbo == pytest.approx(rows - fit.core.kl(posterior), abs=1e-9)
+    assert (np.diff(fit.elbo_trace) >= -1e-9).all()
+    assert "lower bound of the log posterior density" in str(fit)
+    assert (fit.predict(kind="class") == frame["label"]).mean() > 0.9
+    with pytest.raises(DataError, match=r"does not fit this Network.*with prior=True"):
+        model.fit("em", prior=False)
+
+
 def test_the_prior_is_a_switch(data, unchecked):
     with pytest.raises(DataError, match="prior='no' must be True"):
         bvb.DensityRegression("y ~ x", data).fit("em", prior="no")
@@ -398,6 +413,14 @@ def test_files_and_reports_know_what_was_estimated(prior, data, tmp_path):
     )
     assert all(word in page for word in words)
     assert "ELBO" not in page and "ower bound" not in page and "mean-field" not in page
+
+
+def test_restarts_are_combined_by_their_densities_without_rows(data):
+    model = bvb.DensityRegression("y ~ x | gating(z)", data, n_components=2)
+    options = SHARP | {"prior": False, "restarts": 2, "combine": "average"}
+    fit, alone = model.fit("em", **options), model.fit("em", **LIKELIHOOD)
+    assert len(fit.members) == 2 and "2 of 2 restarts with weights" in str(fit)
+    assert_allclose(fit.log_density(data), alone.log_density(data), atol=1e-4)
 
 
 def test_draws_have_exactly_the_mean_and_covariance_of_the_normal_approximation(fit):

@@ -119,6 +119,25 @@ class Network(AbstractVariationalModel[NetworkPosterior, NetworkStats]):
             + self.output.kl(posterior.output)
         )
 
+    without_information = (
+        "latent vectors have a variational posterior each, so that what was maximised is a lower "
+        "bound of the log posterior density"
+    )
+
+    def with_prior_power(self, power: float) -> Network:
+        """The network with the priors of its three parts to a power, which is not zero."""
+        if power == 0.0:
+            raise NotImplementedError(
+                "without a prior nothing tells the scale of its latent vectors from that of what "
+                "is made of them; with prior=True there are estimates"
+            )
+        return replace(
+            self,
+            experts=LatentExperts(self.experts.prior.to_the_power(power)),
+            gate=self.gate.with_prior_power(power),
+            output=self.output.with_prior_power(power),
+        )
+
     def partition_stats(
         self, block: Block, responsibilities: Float[np.ndarray, "experts rows"]
     ) -> NetworkStats:

@@ -124,6 +124,16 @@ class AbstractOutput(abc.ABC, Generic[PosteriorT, StatsT]):
     def kl(self, posterior: PosteriorT) -> float:
         """``KL(posterior || prior)``."""
 
+    def with_prior_power(self, power: float) -> AbstractOutput[PosteriorT, StatsT]:
+        """The same layer whose prior is this one's to a power; see ``AbstractVariationalModel``.
+
+        Raises
+        ------
+        NotImplementedError
+            If point estimates are not to be had; the message says why.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no point estimates")
+
     @abc.abstractmethod
     def draws(self, posterior: PosteriorT, n: int, rng: np.random.Generator) -> OutputDraws:
         """Draws of the layer's parameters."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
@@ -186,6 +186,10 @@ class ClassOutput(AbstractOutput[Normal, LogitStats]):
     def kl(self, posterior: Normal) -> float:
         """``KL(posterior || prior)``."""
         return posterior.kl(self.prior)
+
+    def with_prior_power(self, power: float) -> ClassOutput:
+        """The layer whose prior density is to a power."""
+        return replace(self, prior=self.prior.to_the_power(power))
 
     def draws(self, posterior: Normal, n: int, rng: np.random.Generator) -> OutputDraws:
         """``output``: coefficients of every stick."""

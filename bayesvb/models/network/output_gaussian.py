@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
@@ -204,6 +204,10 @@ class GaussianOutput(AbstractOutput[MatrixNormalGamma, GaussianStats]):
     def kl(self, posterior: MatrixNormalGamma) -> float:
         """``KL(posterior || prior)``."""
         return posterior.kl(self.prior)
+
+    def with_prior_power(self, power: float) -> GaussianOutput:
+        """The layer whose prior density is to a power."""
+        return replace(self, prior=self.prior.to_the_power(power))
 
     def draws(self, posterior: MatrixNormalGamma, n: int, rng: np.random.Generator) -> OutputDraws:
         """``output`` (draws, responses, latents + 1) and ``output_precision``."""
