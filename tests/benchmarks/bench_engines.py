@@ -41,8 +41,9 @@ METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "em": ("em", {}),
     "maximum likelihood": ("em", {"prior": False}),
     "svi": ("svi", {}),
-    "bbvi": ("bbvi", {"restarts": 1}),
-    "bbvi, full": ("bbvi", {"restarts": 1, "covariance": "full"}),
+    "bbvi": ("bbvi", {}),
+    "bbvi, mean-field": ("bbvi", {"guide": "mean-field"}),
+    "bbvi, paper": ("bbvi", {"preset": "network-paper"}),
     "nuts": ("nuts", {"draws": 4000}),
 }
 NAMES = ("beta 1, 1", "beta 1, x", "beta 2, 1", "beta 2, x", "gate 1", "gate x", "sigma 1",
