@@ -60,6 +60,9 @@ class Nuts(AbstractEngine):
         Whether masses are a matrix, as strongly correlated parameters need (those of a softmax gate
         are: only differences between components are told by data), or one number each. If left
         out, a matrix for up to ``DENSE_NUMBERS`` numbers.
+    vectorized : bool
+        Whether chains advance in step, which is faster for few rows; or one after the other, as is
+        faster where all rows of all chains do not fit into the cache (networks of classes, say).
 
     References
     ----------
@@ -77,6 +80,7 @@ class Nuts(AbstractEngine):
     target_accept: float = 0.8
     max_tree_depth: int = 10
     dense_mass: bool | None = None
+    vectorized: bool = True
 
     def __post_init__(self) -> None:
         check_count("chains", self.chains)
@@ -162,7 +166,7 @@ class Nuts(AbstractEngine):
             num_warmup=self.warmup,
             num_samples=n_each,
             num_chains=self.chains,
-            chain_method="vectorized",
+            chain_method="vectorized" if self.vectorized else "sequential",
             progress_bar=False,
         )
         given = jnp.asarray(starts if self.chains > 1 else starts[0])

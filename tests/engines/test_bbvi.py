@@ -40,7 +40,13 @@ def test_without_numpyro_the_command_that_installs_it_is_said(lines, monkeypatch
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"preset": "mine"}, {"guide": "wide"}, {"steps": 0}, {"particles": 1.5}, {"learning_rate": 0}],
+    [
+        {"preset": "mine"},
+        {"guide": "wide"},
+        {"steps": 0},
+        {"particles": 0},
+        {"learning_rate": -1.0},
+    ],
     ids=str,
 )
 def test_wrong_options_are_named(wrong):
