@@ -314,6 +314,7 @@ def test_a_component_on_a_few_rows_loses_against_runs_that_have_a_maximum():
     assert fit.check().loc["Likelihood has a maximum", "grade"] == "ok"
 
 
+@pytest.mark.heavy
 def test_if_all_runs_shrink_the_fit_says_so_and_the_prior_is_a_remedy(tmp_path):
     model = constant_weights(40, 3)
     with pytest.warns(ConvergenceWarning, match=r"component 3 shrank to a few rows.*prior=True"):
@@ -365,6 +366,7 @@ def test_models_without_point_estimates_are_refused_with_a_remedy(made, words, d
     assert words in str(caught.value) and "method='cavi'" in str(caught.value)
 
 
+@pytest.mark.heavy
 def test_networks_have_a_mode_over_variational_latent_vectors_and_no_maximum_likelihood():
     frame = bvb.datasets.load("iris").iloc[::2]
     model = bvb.ConditionalMixtureNetwork("label ~ petal_width", frame, n_experts=2)
@@ -415,6 +417,7 @@ def test_files_and_reports_know_what_was_estimated(prior, data, tmp_path):
     assert "ELBO" not in page and "ower bound" not in page and "mean-field" not in page
 
 
+@pytest.mark.heavy
 def test_restarts_are_combined_by_their_densities_without_rows(data):
     model = bvb.DensityRegression("y ~ x | gating(z)", data, n_components=2)
     options = SHARP | {"prior": False, "restarts": 2, "combine": "average"}
@@ -430,6 +433,7 @@ def test_draws_have_exactly_the_mean_and_covariance_of_the_normal_approximation(
     assert_allclose(np.cov(standard.T), fit.response.covariance, atol=1e-6)
 
 
+@pytest.mark.heavy
 def test_robust_standard_errors_are_the_sandwich_of_least_squares(data):
     fit = bvb.DensityRegression("y ~ x", data, n_components=1).fit(
         "em", **LIKELIHOOD | {"draws": 4000}

@@ -136,6 +136,7 @@ def test_passes_are_as_many_as_a_few_hundred_steps_need_unless_given_and_within_
     assert (short.n_iter, short.converged) == (3, False)
 
 
+@pytest.mark.heavy
 def test_more_passes_end_closer_to_the_optimum():
     core, source, start = started(MODELS["stick-breaking"](frame(600)))
     best = cavi(core, source, start, tol=1e-9)
@@ -156,6 +157,7 @@ def test_more_passes_end_closer_to_the_optimum():
 # Many rows
 
 
+@pytest.mark.heavy
 def test_the_bound_is_within_a_thousandth_of_that_of_coordinate_ascent_in_three_passes():
     model = gated("softmax")(frame(60_000))
     climbed = model.fit(seed=1, restarts=2, draws=50)
@@ -195,6 +197,7 @@ def generated(n_blocks, size=2000):
     return Generated(make, n_blocks * size)
 
 
+@pytest.mark.heavy
 def test_memory_does_not_grow_with_rows_that_are_generated():
     core = gated("softmax")(frame(200)).core
     first = generated(2)
@@ -255,6 +258,7 @@ def test_moves_of_a_sweep_are_in_standard_deviations():
     assert further == pytest.approx(10.0 * near, rel=0.2) and 0.02 < further < 0.2
 
 
+@pytest.mark.heavy
 def test_options_are_kept_with_the_fit(tmp_path):
     fit = gated("softmax")(frame(200)).fit("svi", seed=1, restarts=2, draws=50, batch=50, passes=3)
     loaded = bvb.load(fit.save(tmp_path / "fit.nc"))
