@@ -38,7 +38,7 @@ MODELS = {
 }
 
 BRIEF = {
-    "nuts": {"chains": 2, "warmup": 100},
+    "nuts": {"chains": 2, "warmup": 50, "max_tree_depth": 4},
     "bbvi": {"steps": 300},
 }
 """Options that make an engine brief: what it finds is not looked at here."""
