@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -11,6 +11,7 @@ from bayesvb.data.blocks import Block
 from bayesvb.distributions.multivariate_student import IndependentStudents
 from bayesvb.experts.base import NO_VARIANCE
 from bayesvb.experts.gaussian_base import AbstractGaussianExperts, GaussianStats
+from bayesvb.experts.gaussian_coordinates import DiagonalCoordinates
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.numerics.array_library import namespace
 from bayesvb.variational.local import Draws
@@ -32,6 +33,7 @@ class DiagonalGaussianExperts(AbstractGaussianExperts[MatrixNormalGamma]):
     joint = IndependentStudents
 
     prior: MatrixNormalGamma
+    point: bool = False
 
     @classmethod
     def from_prior(
@@ -95,7 +97,12 @@ class DiagonalGaussianExperts(AbstractGaussianExperts[MatrixNormalGamma]):
 
     def with_prior_power(self, power: float) -> DiagonalGaussianExperts:
         """Experts whose prior density is to a power."""
-        return self if power == 0.0 else replace(self, prior=self.prior.to_the_power(power))
+        prior = self.prior if power == 0.0 else self.prior.to_the_power(power)
+        return DiagonalGaussianExperts(prior, point=True)
+
+    def coordinates(self, posterior: MatrixNormalGamma) -> DiagonalCoordinates | None:
+        """Standard coordinates of means and precisions for small deviations, as of estimates."""
+        return DiagonalCoordinates(posterior, self.expectations(posterior)) if self.point else None
 
     def collapsed(self, posterior: MatrixNormalGamma, block: Block) -> Bool[np.ndarray, " experts"]:
         """Whether some variable has next to no variance."""

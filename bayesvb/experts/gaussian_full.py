@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -11,6 +11,7 @@ from bayesvb.data.blocks import Block
 from bayesvb.distributions.multivariate_student import JointStudent
 from bayesvb.experts.base import NO_VARIANCE
 from bayesvb.experts.gaussian_base import AbstractGaussianExperts, GaussianStats
+from bayesvb.experts.gaussian_coordinates import FullCoordinates
 from bayesvb.factors.normal_wishart import NormalWishart
 from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.linalg import inverse_and_log_det, products, quadratic_weights, times, unpack
@@ -30,6 +31,7 @@ class FullGaussianExperts(AbstractGaussianExperts[NormalWishart]):
     joint = JointStudent
 
     prior: NormalWishart
+    point: bool = False
 
     @classmethod
     def from_prior(
@@ -83,7 +85,12 @@ class FullGaussianExperts(AbstractGaussianExperts[NormalWishart]):
 
     def with_prior_power(self, power: float) -> FullGaussianExperts:
         """Experts whose prior density is to a power."""
-        return self if power == 0.0 else replace(self, prior=self.prior.to_the_power(power))
+        prior = self.prior if power == 0.0 else self.prior.to_the_power(power)
+        return FullGaussianExperts(prior, point=True)
+
+    def coordinates(self, posterior: NormalWishart) -> FullCoordinates | None:
+        """Standard coordinates of means and precisions for small deviations, as of estimates."""
+        return FullCoordinates(posterior, self.expectations(posterior)) if self.point else None
 
     def collapsed(self, posterior: NormalWishart, block: Block) -> Bool[np.ndarray, " experts"]:
         """Whether some combination of the variables has next to no variance."""

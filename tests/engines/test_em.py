@@ -227,10 +227,37 @@ def test_constant_weights_and_gaussian_components_agree_with_a_plain_em():
         total = np.logaddexp.reduce(terms, axis=1)
         weight = np.exp(terms - total[:, None])
     assert fit.elbo == pytest.approx(total.sum(), abs=1e-6)
-    table = fit.summary()
-    assert_allclose(table["mean"].loc["mean"].to_numpy().reshape(2, 2), mean, rtol=1e-5)
-    assert table["sd"].isna().all() and "There are no standard errors" in str(fit)
-    assert "Est.Error" not in str(fit) and "k-hat" not in str(fit)
+    means = fit.summary()["mean"].loc["mean"].to_numpy().reshape(2, 2)
+    assert_allclose(means, mean, rtol=1e-5)
+
+
+@pytest.mark.parametrize("form", ["full", "diagonal"])
+def test_standard_errors_of_gaussian_components_are_those_of_the_observed_information(form):
+    frame = bvb.datasets.load("faithful")
+    model = bvb.GaussianMixture("~ eruptions + waiting", frame, n_components=2, covariance=form)
+    fit = model.fit("em", **LIKELIHOOD)
+    x, table = frame[["eruptions", "waiting"]].to_numpy(), fit.summary()
+    means = table["mean"].loc["mean"].to_numpy().reshape(2, 2)
+    sds = table["mean"].loc["sd"].to_numpy().reshape(2, 2)
+    correlations = table["mean"].loc["correlation"].to_numpy() if form == "full" else np.zeros(2)
+    share = table["mean"].loc["share"].to_numpy()
+
+    def density(vector):
+        odds, mean, sd = vector[0], vector[1:5].reshape(2, 2), np.exp(vector[5:9].reshape(2, 2))
+        r = vector[9:] if form == "full" else np.zeros(2)
+        z = (x[:, None] - mean) / sd
+        square = (z[..., 0] ** 2 - 2.0 * r * z[..., 0] * z[..., 1] + z[..., 1] ** 2) / (1.0 - r**2)
+        constant = np.log(2.0 * np.pi) + np.log(sd).sum(axis=1) + 0.5 * np.log(1.0 - r**2)
+        terms = np.array([log_expit(odds), log_expit(-odds)]) - constant - 0.5 * square
+        return float(np.logaddexp.reduce(terms, axis=1).sum())
+
+    at = np.concatenate([[np.log(share[0] / share[1])], means.ravel(), np.log(sds).ravel()])
+    at = np.concatenate([at, correlations]) if form == "full" else at
+    assert density(at) == pytest.approx(fit.elbo, abs=1e-5)
+    errors = np.sqrt(np.diag(np.linalg.inv(-approx_hess(at, density))))
+    assert fit.findings["parameters"] == len(at)
+    assert_allclose(table["sd"].loc["mean"], errors[1:5], rtol=1e-3)
+    assert_allclose(table["sd"].loc["sd"], errors[5:9] * sds.ravel(), rtol=0.02)
 
 
 # The posterior mode
@@ -377,6 +404,8 @@ def test_networks_have_a_mode_over_variational_latent_vectors_and_no_maximum_lik
     assert fit.elbo == pytest.approx(rows - fit.core.kl(posterior), abs=1e-9)
     assert (np.diff(fit.elbo_trace) >= -1e-9).all()
     assert "lower bound of the log posterior density" in str(fit)
+    assert "There are no standard errors" in str(fit) and fit.summary()["sd"].isna().all()
+    assert "Est.Error" not in str(fit) and "k-hat" not in str(fit)
     assert (fit.predict(kind="class") == frame["label"]).mean() > 0.9
     with pytest.raises(DataError, match=r"does not fit this Network.*with prior=True"):
         model.fit("em", prior=False)
