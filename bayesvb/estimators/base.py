@@ -14,8 +14,9 @@ from bayesvb.argument_checks import check_choice, check_count, check_positive, f
 from bayesvb.data.case_weights import CaseWeights, check_meaning, scaled, weights_and_frame
 from bayesvb.data.sources import AbstractSource
 from bayesvb.engines import DEFAULT_METHOD, ENGINES
-from bayesvb.engines.base import Budget, ProgressCallback
+from bayesvb.engines.base import AbstractEngine, Budget, ProgressCallback
 from bayesvb.engines.restarts import search
+from bayesvb.errors import DataError
 from bayesvb.estimators.fit import Fit
 from bayesvb.estimators.fitting import FitRequest, fitted
 from bayesvb.formula.design import Design, build_design
@@ -144,7 +145,7 @@ class AbstractEstimator(AbstractPublicModel):
         engine.check(self.core)
         source = replace(self.source, workers=workers)
         found = search(
-            engine.model_for(self.core),
+            self._seen_by(engine),
             source,
             engine,
             restarts=streams.restarts,
@@ -154,6 +155,13 @@ class AbstractEstimator(AbstractPublicModel):
             progress=request.progress,
         )
         return fitted(self, found, source, request, streams)
+
+    def _seen_by(self, engine: AbstractEngine) -> AbstractVariationalModel[Any, Any]:
+        """The model as the engine fits it; what it says where it does not has our name as well."""
+        try:
+            return engine.model_for(self.core)
+        except DataError as error:
+            raise DataError(f"{type(self).__name__}: {error.why}", hint=error.hint) from error
 
     def __str__(self) -> str:
         from bayesvb.results.printing import model_text

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from bayesvb.experts.gaussian_base import GaussianStats
 from bayesvb.experts.gaussian_diagonal import DiagonalGaussianExperts
 from bayesvb.experts.gaussian_full import FullGaussianExperts
 from bayesvb.variational.coordinates import entries
@@ -26,11 +27,11 @@ def posterior(experts, rng):
     x = np.array([[1.0, 0.0, 0.0], [0.5, 2.0, 0.0], [-0.3, 0.4, 0.5]]) @ rng.normal(size=(3, 500))
     x += np.array([[2.0], [-1.0], [0.5]])
     products = experts.products(x)
-    each = [experts.products(x).sum(axis=1) for _ in range(2)]
-    sums = type("Sums", (), {})
-    sums.weight = np.array([ROWS, 2.0 * ROWS])
-    sums.x = np.stack([x.mean(axis=1), -x.mean(axis=1)]) * sums.weight[:, None]
-    sums.xx = np.stack([each[0], each[0]]) / products.shape[1] * sums.weight[:, None]
+    weight = np.array([ROWS, 2.0 * ROWS])
+    mean, squares = x.mean(axis=1), products.mean(axis=1)
+    sums = GaussianStats(
+        weight, np.outer(weight, mean) * [[1.0], [-1.0]], np.outer(weight, squares)
+    )
     return experts.update(sums)
 
 
