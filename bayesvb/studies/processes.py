@@ -134,10 +134,10 @@ def _attended(
 
 
 def _started() -> subprocess.Popen[bytes]:
-    """A fresh process; Ctrl-C at the terminal does not reach it."""
-    path = os.pathsep.join(place for place in sys.path if place)
+    """A fresh process that imports from where this one does; Ctrl-C does not reach it."""
+    path = os.pathsep.join(place or os.getcwd() for place in sys.path)
     return subprocess.Popen(
-        [sys.executable, "-m", "bayesvb.studies.worker"],
+        [sys.executable, "-P", "-m", "bayesvb.studies.worker"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": path},

@@ -9,9 +9,11 @@ replication is fitted with 4 restarts.
 the true parameters, 400 replications, linear response. ``--engine nuts --gate softmax`` fits the
 first 60 of the data sets from the prior by another engine (one chain, 300 steps of warm-up and 399
 draws where the engine samples), ``--engine cavi`` the same 60 by coordinate ascent.
+``--processes``: what one and two processes spend on 100 replications with 8 restarts.
 """
 
 import argparse
+import resource
 import time
 from dataclasses import replace
 
@@ -98,13 +100,37 @@ def by_engine(method: str, gate: str) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def by_processes() -> pd.DataFrame:
+    """Seconds of processors that 100 replications take, in one process and in two."""
+    model = bvb.DensityRegression("y ~ x", crossing_lines(), n_components=2)
+    rows = []
+    for jobs in (1, 2):
+        before, began = processor_seconds(), time.perf_counter()
+        bvb.calibrate(model, REPLICATIONS // 2, seed=20, n_jobs=jobs)
+        wall = time.perf_counter() - began
+        time.sleep(1.0)  # until the processes have ended
+        here, there = processor_seconds() - before
+        rows.append({"processes": jobs, "here": here, "elsewhere": there, "wall": wall})
+    return pd.DataFrame(rows)
+
+
+def processor_seconds() -> np.ndarray:
+    """Of this process, and of its children that have ended."""
+    spent = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return np.array([one.ru_utime + one.ru_stime for one in spent])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--engine", help="of the first data sets of one gate")
     parser.add_argument("--gate", default="softmax", choices=GATES)
     parser.add_argument("--replications", type=int, default=REPLICATIONS)
     parser.add_argument("--shares", action="store_true", help="by the smaller component's share")
+    parser.add_argument("--processes", action="store_true", help="cost of one and two of them")
     asked = parser.parse_args()
+    if asked.processes:
+        keep(by_processes(), "calibrate_processes")
+        return
     if asked.shares:
         keep(by_share(), "calibrate_shares")
         return
