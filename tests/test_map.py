@@ -38,7 +38,6 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/effects/table.py": ("effects/test_effects.py", "plots/test_plots.py"),
     "bayesvb/engines/base.py": ("conformance/test_engines.py", "engines/test_restarts.py"),
     "bayesvb/engines/deletion.py": ("conformance/test_deletion.py",),
-    "bayesvb/engines/point_estimates.py": ("engines/test_em.py",),
     "bayesvb/engines/differentiated.py": ("engines/test_nuts.py",),
     "bayesvb/engines/folds.py": ("models/network/test_held_out.py",),
     "bayesvb/engines/sweep_derivative.py": ("conformance/test_deletion.py",),

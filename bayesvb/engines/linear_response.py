@@ -27,6 +27,9 @@ SMALLEST_NORM = 1e-3
 SETTLED = 1e-3
 """Relative change of every variance after which no further directions are tried."""
 
+UNTOLD = "the rows may not tell all coefficients apart"
+"""What it means that statistics next to those of a fit are of no data."""
+
 FLATTEST = 1e-10
 """Smallest curvature of the bound, relative to that of the posterior, that is not rounding."""
 
@@ -143,7 +146,7 @@ def response_or_direction(
     except _ConvexBound as error:
         return withheld(str(error), differences.passes), error.direction
     except np.linalg.LinAlgError as error:
-        return withheld(str(error), differences.passes), None
+        return withheld(f"{UNTOLD}: {error}", differences.passes), None
     return LinearResponse(covariance, differences.passes), None
 
 
