@@ -17,7 +17,7 @@ from bayesvb.streams import EngineStreams
 from bayesvb.variational.model import AbstractVariationalModel
 
 CHECKED_ROWS = 20_000
-"""Rows, of many, whose scatter a component's variance is compared with."""
+"""Rows, of many, on which it is looked whether the likelihood has a maximum."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,8 @@ class Em(AbstractEngine):
     @staticmethod
     def _warned(model: AbstractVariationalModel[Any, Any], source: AbstractSource, at: Any) -> int:
         """Number of components on a few rows; warns of them, and of weights without doubt."""
-        collapsed = np.flatnonzero(model.collapsed(at, source.thinned(CHECKED_ROWS)))
+        rows = source.thinned(CHECKED_ROWS)
+        collapsed = np.flatnonzero(model.collapsed(at, rows))
         if len(collapsed):
             names = ", ".join(str(k + 1) for k in collapsed)
             plural = len(collapsed) > 1
@@ -132,7 +133,7 @@ class Em(AbstractEngine):
                 ConvergenceWarning,
                 stacklevel=2,
             )
-        elif model.separated(at, source):
+        elif model.separated(at, rows):
             warnings.warn(
                 "the covariates of the weights tell the components of all rows: their coefficients "
                 "grow without end, and have no standard errors; fit with prior=True, or fewer "

@@ -10,7 +10,6 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from bayesvb.data.blocks import Block
-from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import BoundGap, LocalStep
 from bayesvb.numerics.special import LOG_2PI
 from bayesvb.variational.coordinates import AbstractCoordinates
@@ -162,9 +161,9 @@ class PointEstimates(AbstractVariationalModel[Any, Any]):
         found = self.limit.collapsed(posterior, block)
         return found & (not self.penalised)
 
-    def separated(self, posterior: Any, source: AbstractSource) -> bool:
+    def separated(self, posterior: Any, block: Block) -> bool:
         """Whether coefficients of the weights grow for ever; never where a prior counts."""
-        return not self.penalised and self.limit.separated(posterior, source)
+        return not self.penalised and self.limit.separated(posterior, block)
 
     def bound_gap(self, posterior: Any, block: Block) -> BoundGap:
         """Such ascents are ranked last: their objective has no maximum."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ from scipy.linalg import block_diag
 from scipy.special import softmax
 
 from bayesvb.data.blocks import Block
-from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import BoundGap, LocalStep, SufficientStats
 from bayesvb.distributions.base import AbstractComponentMixture, joint_log_density
 from bayesvb.experts.base import AbstractExperts
@@ -207,11 +205,11 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
         """Components whose experts have next to no variance."""
         return self.experts.collapsed(posterior.experts, block)
 
-    def separated(self, posterior: MixturePosterior, source: AbstractSource) -> bool:
-        """Whether the weights that belong to covariates are zero or one in all rows."""
+    def separated(self, posterior: MixturePosterior, block: Block) -> bool:
+        """Whether the weights that belong to covariates are zero or one in all these rows."""
         if self.n_components == 1:
             return False
-        weights = source.map_rows(partial(self.mean_weights, posterior))
+        weights = self.mean_weights(posterior, block)
         return float((weights * (1.0 - weights)).sum()) < UNDECIDED
 
     def partition_stats(

@@ -161,6 +161,9 @@ def normal_points(n_dims: int, n_points: int = 256) -> Float[np.ndarray, "points
     return np.asarray(ndtri(np.clip(uniform, 1e-12, 1.0 - 1e-12)))
 
 
+NO_VARIANCE = 1e-8
+"""Variances below this move a weight by less: it is that at the means."""
+
 QUADRATURE_ENTRIES = 1 << 15
 """Exponentials (experts x points x rows) that are in cache together."""
 
@@ -175,6 +178,8 @@ def expected_softmax(
     """
     if len(mean) == 1:
         return np.ones_like(mean)
+    if variance.max(initial=0.0) < NO_VARIANCE:
+        return log_sum_exp(mean)[1]
     if len(mean) == 2:
         first = expected_expit(mean[0] - mean[1], variance[0] + variance[1])
         return np.stack([first, 1.0 - first])

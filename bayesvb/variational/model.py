@@ -118,8 +118,8 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
         """Components with next to no variance beside that of these rows: no maximum is there."""
         return np.zeros(self.n_components, dtype=bool)
 
-    def separated(self, posterior: PosteriorT, source: AbstractSource) -> bool:
-        """Whether covariates tell the components of all rows: coefficients then grow for ever."""
+    def separated(self, posterior: PosteriorT, block: Block) -> bool:
+        """Whether covariates tell the components of these rows: coefficients then grow for ever."""
         return False
 
     def starting_models(self, n: int) -> Mapping[str, AbstractVariationalModel[PosteriorT, StatsT]]:

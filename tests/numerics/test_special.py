@@ -146,3 +146,11 @@ def test_the_digamma_excess_stays_finite_and_joins_its_series():
     )
     below, above = digamma_excess(np.array([0.999999e6, 1.000001e6]))
     assert above - below == pytest.approx(1e-6, rel=0.01)
+
+
+def test_logits_that_hardly_vary_have_the_weights_of_their_means(rng):
+    mean = rng.normal(size=(4, 6))
+    expected = np.exp(mean) / np.exp(mean).sum(axis=0)
+    for variance, digits in ((0.0, 1e-14), (9e-9, 1e-8), (1.1e-8, 1e-7)):
+        found = expected_softmax(mean, np.full_like(mean, variance))
+        assert_allclose(found, expected, atol=digits)
