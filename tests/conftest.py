@@ -39,9 +39,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture
 def x64() -> Iterator[None]:
     """Double precision in JAX during a test."""
-    import jax
+    from bayesvb.engines.differentiated import double_precision
 
-    with jax.enable_x64(True):
+    with double_precision():
         yield
 
 
