@@ -57,6 +57,7 @@ def summary(fit: AbstractFit) -> Summary | None:
         "compared": min(len(design.covariates), MOST_COMPARED),
         "prob": PROB,
         "covariance": fit.covariance,
+        **({"only_points": True} if fit.only_points else {}),
         "along": along,
         "regions": regions(fit),
     }

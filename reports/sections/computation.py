@@ -112,7 +112,7 @@ def _restarts(fit: AbstractFit, *, fixed: bool) -> Summary:
         caption = (
             f"{starts}, combined: predictions are mixed and draws shared by weight. LOO: log "
             "density per row of rows left out, by the restart alone; the weights make that of the "
-            "mixture largest. The bound (ELBO, nats) does not decide."
+            f"mixture largest. The {named.removeprefix('lower ')} does not decide."
         )
         first = [name for name in ("start", "prior", "weight", "elpd_per_row") if name in frame]
         frame = frame[first + [name for name in frame if name not in first]]

@@ -68,7 +68,9 @@ def is_empty(fit: AbstractFit, component: object) -> bool:
 def engine_words(fit: AbstractFit) -> Summary:
     """What intervals are, where the engine has words of its own for it."""
     own = fit.engine.interval_words(fit.covariance)
-    return {} if own is None else {"intervals": interval_line(fit)}
+    if own is None:
+        return {}
+    return {"intervals": interval_line(fit), **({"only_points": True} if fit.only_points else {})}
 
 
 def _table(

@@ -394,7 +394,7 @@ def test_models_without_point_estimates_are_refused_with_a_remedy(made, words, d
 
 
 @pytest.mark.heavy
-def test_networks_have_a_mode_over_variational_latent_vectors_and_no_maximum_likelihood():
+def test_networks_have_a_mode_over_variational_latent_vectors_and_no_maximum_likelihood(tmp_path):
     frame = bvb.datasets.load("iris").iloc[::2]
     model = bvb.ConditionalMixtureNetwork("label ~ petal_width", frame, n_experts=2)
     fit = model.fit("em", seed=1, restarts=2, draws=50, combine="best", tol=1e-6)
@@ -406,6 +406,8 @@ def test_networks_have_a_mode_over_variational_latent_vectors_and_no_maximum_lik
     assert "lower bound of the log posterior density" in str(fit)
     assert "There are no standard errors" in str(fit) and fit.summary()["sd"].isna().all()
     assert "Est.Error" not in str(fit) and "k-hat" not in str(fit)
+    page = fit.report(tmp_path / "page.html").read_text("utf-8")
+    assert "There are estimates and no intervals" in page and "mean-field posterior" not in page
     assert (fit.predict(kind="class") == frame["label"]).mean() > 0.9
     with pytest.raises(DataError, match=r"does not fit this Network.*with prior=True"):
         model.fit("em", prior=False)
