@@ -48,7 +48,7 @@ class Em(AbstractEngine):
 
     def __post_init__(self) -> None:
         """Refuse what is neither true nor false."""
-        if not isinstance(self.prior, bool | np.bool_):
+        if not isinstance(self.prior, bool):
             raise DataError(f"prior={self.prior!r} must be True (mode) or False (likelihood)")
 
     @property
