@@ -42,17 +42,3 @@ def special(array: Any) -> Any:
     import jax.scipy.special
 
     return jax.scipy.special
-
-
-def log_expit(logit: Any) -> Any:
-    """``-log(1 + exp(-logit))``, for arrays of either library.
-
-    Examples
-    --------
-    >>> log_expit(np.array([-800.0, 0.0]))
-    array([-800.        ,   -0.69314718])
-    """
-    found = special(logit)
-    if found is scipy.special:
-        return found.log_expit(logit)
-    return -namespace(logit).logaddexp(0.0, -logit)

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import scipy.special
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 
-from bayesvb.numerics.array_library import log_expit, namespace, special
+from bayesvb.numerics.array_library import namespace, special
 
 
 def test_arrays_and_numbers_are_those_of_numpy():
@@ -22,23 +22,16 @@ def test_another_library_is_asked_of_its_array():
     assert namespace(array) is other
 
 
-def test_jax_is_imported_for_its_own_arrays_only():
+def test_numbers_of_numpy_do_not_import_jax():
     before = set(sys.modules)
-    log_expit(np.zeros(2))
+    special(np.zeros(2))
     assert not {name for name in set(sys.modules) - before if name.startswith("jax")}
-
-
-def test_log_expit_keeps_its_digits_at_both_ends():
-    logit = np.array([-800.0, -1.0, 0.0, 40.0])
-    assert_array_equal(log_expit(logit), scipy.special.log_expit(logit))
 
 
 @pytest.mark.mcmc
 def test_functions_of_jax_have_the_values_of_numpys(x64):
     import jax.numpy as jnp
 
-    logit = np.array([-800.0, -1.0, 0.0, 40.0])
-    found = log_expit(jnp.asarray(logit))
-    assert namespace(found) is jnp
-    assert_allclose(found, log_expit(logit), rtol=1e-14)
-    assert_allclose(special(found).gammaln(jnp.arange(1.0, 5.0)), np.log([1, 1, 2, 6]), atol=1e-14)
+    given = jnp.arange(1.0, 5.0)
+    assert namespace(given) is jnp
+    assert_allclose(special(given).gammaln(given), np.log([1, 1, 2, 6]), atol=1e-14)

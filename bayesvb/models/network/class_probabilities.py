@@ -7,6 +7,7 @@ results repeat to the last bit and probabilities of a row sum to one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -15,7 +16,7 @@ from scipy.special import ndtr, stdtrit
 from bayesvb.factors.normal import Normal
 from bayesvb.models.network.output import LatentDraws, LatentPredictive
 from bayesvb.models.network.stick_labels import StickLabels
-from bayesvb.numerics.array_library import log_expit, namespace, special
+from bayesvb.numerics.array_library import namespace, special
 from bayesvb.numerics.linalg import products, quadratic_weights
 from bayesvb.numerics.special import normal_points
 
@@ -270,17 +271,20 @@ def _log_terms(
     groups: Alike,
 ) -> Float[np.ndarray, "experts rows"]:
     """``log pi_k mean_s prod_l sigma(+-psi_kls)`` over the sticks that a row reaches."""
-    found = []
+    xp, found = namespace(centre), []
     for alike, signs in groups:
-        sticks = np.flatnonzero(signs)
-        logits = (centre[:, stick][:, alike, None] + spread[:, stick, None] for stick in sticks)
-        total = sum(
-            log_expit(signs[stick] * logit) for stick, logit in zip(sticks, logits, strict=True)
-        )
-        found.append(special(total).logsumexp(total, axis=-1))
+        inverse: Any = 1.0
+        passed: Any = 0.0
+        for stick in np.flatnonzero(signs):  # sigma(psi) = exp(min(psi, 0)) / (1 + exp(-|psi|))
+            psi = signs[stick] * (centre[:, stick][:, alike, None] + spread[:, stick, None])
+            inverse = inverse * (1.0 + xp.exp(-xp.abs(psi)))
+            passed = passed + xp.minimum(psi, 0.0)
+        top = passed.max(axis=-1)
+        mean = (xp.exp(passed - top[..., None]) / inverse).mean(axis=-1)
+        found.append(top + xp.log(mean))
     order = np.argsort(np.concatenate([alike for alike, _ in groups]))
-    by_row = namespace(log_weights).concatenate(found, axis=1)[:, order]
-    terms: Float[np.ndarray, "experts rows"] = log_weights + by_row - np.log(spread.shape[-1])
+    terms: Float[np.ndarray, "experts rows"]
+    terms = log_weights + xp.concatenate(found, axis=1)[:, order]
     return terms
 
 
