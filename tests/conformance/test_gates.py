@@ -389,3 +389,59 @@ def test_the_meaning_is_words_and_the_formula_a_template(gate_name, described):
     assert not gate.coefficient_meaning().endswith(".")
     template = files("bayesvb.reports").joinpath(f"templates/gate-{gate.formula}.html")
     assert template.is_file()
+
+
+# Points
+
+
+@pytest.mark.parametrize("power", [0.0, 1e10])
+@pytest.mark.parametrize("n_experts", EXPERTS)
+def test_the_bound_is_tight_at_a_point_or_the_gate_has_no_point_estimates(
+    gate_name, make_case, n_experts, power
+):
+    case = make_case(gate_name, n_experts=n_experts)
+    try:
+        gate = case.gate.with_prior_power(power)
+    except NotImplementedError as error:
+        assert "gate=" in str(error)  # the one that has them
+        return
+    weighted = case.block.weighted(case.responsibilities)
+    stats = case.gate.local(case.posterior, case.block).sufficient_stats(weighted)
+    point = gate.update(1e10 * case.gate.global_step(case.posterior, stats))
+    terms = all_rows(gate.local(point, case.block).expected_log_density, case.block)
+    draws = gate.draws(point, 50, case.rng)
+    assert_allclose(all_rows(gate.log_weights(draws, case.block), case.block).mean(axis=0),
+                    terms, atol=2e-4)  # fmt: skip
+    assert_allclose(np.exp(terms), gate.mean_weights(point, case.block), atol=1e-7)
+
+
+@pytest.mark.parametrize("n_experts", EXPERTS)
+def test_coordinates_without_prior_are_those_that_the_weights_depend_on(
+    gate_name, make_case, n_experts
+):
+    case = make_case(gate_name, n_experts=n_experts)
+    try:
+        gate = case.gate.with_prior_power(0.0)
+    except NotImplementedError:
+        return
+    coordinates = gate.coordinates(case.posterior)
+    size = len(coordinates.perturbations())
+    n_terms = 1 if gate_name == "dirichlet" else 2
+    assert size == (n_experts - 1) * n_terms
+    standard = case.rng.normal(size=(6, size))
+    assert_allclose(coordinates.standard(coordinates.parameters(standard)), standard, atol=1e-8)
+    if is_softmax(gate):  # a shift of all logits changes nothing
+        shifted = coordinates.parameters(standard) + [3.0, -2.0]
+        assert_allclose(coordinates.standard(shifted), standard, atol=1e-8)
+    # tilts are uncorrelated and of variance one: changes of the expectations along them
+    statistics = following(case, case.posterior)
+    tilts, centre = coordinates.perturbations(), statistics.to_vector()
+    posterior = gate.update(statistics)
+    tilts = gate.coordinates(posterior).perturbations()
+    changes = [
+        gate.expectations(gate.update(statistics.with_vector(centre + 1e-3 * tilt)))
+        - gate.expectations(gate.update(statistics.with_vector(centre - 1e-3 * tilt)))
+        for tilt in tilts
+    ]
+    if size:
+        assert_allclose(np.array(changes) @ tilts.T / 2e-3, np.eye(size), atol=1e-3)
