@@ -431,7 +431,7 @@ def test_coordinates_without_prior_are_those_that_the_weights_depend_on(
     standard = case.rng.normal(size=(6, size))
     assert_allclose(coordinates.standard(coordinates.parameters(standard)), standard, atol=1e-8)
     if is_softmax(gate):  # a shift of all logits changes nothing
-        shifted = coordinates.parameters(standard) + [3.0, -2.0]
+        shifted = coordinates.parameters(standard) + np.array([3.0, -2.0])
         assert_allclose(coordinates.standard(shifted), standard, atol=1e-8)
     # tilts are uncorrelated and of variance one: changes of the expectations along them
     statistics = following(case, case.posterior)
