@@ -147,6 +147,7 @@ def test_it_is_the_maximum_of_the_likelihood(fit, data):
     assert_allclose(vector_of(fit), best, atol=1e-4)
 
 
+@pytest.mark.heavy
 def test_it_agrees_with_a_plain_em(fit, data):
     found = plain_em(data)
     assert fit.elbo == pytest.approx(log_lik(found, data), abs=1e-6)

@@ -67,7 +67,7 @@ class Curved:
 
 @pytest.mark.parametrize("prior", [True, False], ids=["mode", "likelihood"])
 @pytest.mark.parametrize("gate", ["softmax", "stick-breaking"])
-@pytest.mark.parametrize("family", ["gaussian", "student"])
+@pytest.mark.parametrize("family", ["gaussian", pytest.param("student", marks=pytest.mark.heavy)])
 def test_the_spread_is_the_inverse_of_the_curvature_at_a_maximum(family, gate, prior, data):
     model = bvb.DensityRegression(
         "y ~ x | gating(z)", data, n_components=2, family=family, gate=gate

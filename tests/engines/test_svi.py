@@ -213,6 +213,7 @@ def test_memory_does_not_grow_with_rows_that_are_generated():
     assert peaks[1] < 1.1 * peaks[0]
 
 
+@pytest.mark.heavy
 def test_a_search_over_a_sample_ends_on_all_rows(monkeypatch):
     monkeypatch.setattr("bayesvb.engines.restarts.SCREEN_ROWS", 3000)
     core, source = gated("softmax")(frame(200)).core, generated(4)
@@ -234,6 +235,7 @@ def test_linear_response_is_withheld_where_a_sweep_would_still_move_parameters()
     assert str(rough).startswith("Mixture of Gaussian linear experts, variational posterior (SVI)")
 
 
+@pytest.mark.heavy
 def test_linear_response_near_the_optimum_is_that_of_coordinate_ascent():
     model = gated("stick-breaking")(frame(300))
     exact = model.fit(seed=1, restarts=1, draws=50)
