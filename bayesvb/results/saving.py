@@ -49,7 +49,10 @@ def _description(fit: AbstractFit) -> dict[str, object]:
         "seconds": fit.seconds,
         "seed": fit.seed,
         "method": fit.method,
-        "method_options": dict(fit.method_options),
+        "method_options": {
+            name: value.item() if isinstance(value, np.generic) else value
+            for name, value in fit.method_options.items()
+        },
         "audit": None if fit.audit is None else fit.audit.described(),
     }
 

@@ -380,7 +380,7 @@ def test_rows_are_left_out_by_the_engine_of_the_fit(monkeypatch):
 
 
 def test_options_of_an_engine_are_arguments_of_the_fit_and_go_with_it_into_files(tmp_path):
-    fit = gated("softmax")(frame()).fit("late-sampler", n_chains=3, **OPTIONS)
+    fit = gated("softmax")(frame()).fit("late-sampler", n_chains=np.int64(3), **OPTIONS)
     assert (fit.engine.n_chains, fit.n_chains, fit.findings) == (3, 3, {"divergent": 3.0})
     loaded = bvb.load(fit.save(tmp_path / "fit.nc"))
     assert loaded.method_options == {"n_chains": 3}
