@@ -68,7 +68,7 @@ def _part(member: Member) -> dict[str, object]:
         "robust": None if fit.robust is None else fit.robust.described(),
         "converged": fit.converged,
         "n_iter": fit.n_iter,
-        "n_chains": fit.n_chains,
+        "n_chains": int(fit.n_chains),
         "findings": dict(fit.findings),
     }
 
