@@ -10,7 +10,7 @@ import numpy as np
 
 from bayesvb.data.sources import AbstractSource
 from bayesvb.engines.base import AbstractEngine, Budget, EngineResult, StatsT
-from bayesvb.engines.cavi import cavi
+from bayesvb.engines.cavi import Cavi
 from bayesvb.engines.point_estimates import PointEstimates
 from bayesvb.errors import ConvergenceWarning, DataError
 from bayesvb.streams import EngineStreams
@@ -170,12 +170,4 @@ class Em(AbstractEngine):
         streams: EngineStreams,
     ) -> EngineResult[StatsT]:
         """State at a maximum of the log posterior, or likelihood; nothing is left to chance."""
-        return cavi(
-            model,
-            source,
-            start,
-            tol=budget.tol,
-            max_iter=budget.max_iter,
-            accelerate=budget.accelerate,
-            progress=budget.progress,
-        )
+        return Cavi().run(model, source, start, budget, streams)
