@@ -14,7 +14,7 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 import xarray as xr
-from jaxtyping import Float
+from jaxtyping import Shaped
 
 from bayesvb.errors import DataError
 
@@ -241,8 +241,8 @@ def _dataset(
 
 
 def in_chains(
-    draws: Float[np.ndarray, "draws ..."], n_chains: int
-) -> Float[np.ndarray, "chains each ..."]:
+    draws: Shaped[np.ndarray, "draws ..."], n_chains: int
+) -> Shaped[np.ndarray, "chains each ..."]:
     """Draws that stand chain after chain, with an axis of chains in front."""
     return draws.reshape(n_chains, -1, *draws.shape[1:])
 

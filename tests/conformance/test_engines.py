@@ -71,7 +71,9 @@ class LateSampler(AbstractEngine):
         self.calls.append(model)
         posterior = model.update(result.stats)
         draws = model.draws(posterior, budget.n_draws, streams.rng("draws"))
-        return replace(result, draws=draws, n_chains=self.n_chains, findings={"divergent": 3.0})
+        return replace(
+            result, draws=draws, n_chains=int(self.n_chains), findings={"divergent": 3.0}
+        )
 
 
 TESTED = {**ENGINES, "one-sweep": OneSweep(), "sampler": Sampler()}
