@@ -43,12 +43,12 @@ def uniform(n, k=4, seed=1):
 def test_coverage_counts_ranks_in_the_middle():
     ranks = np.arange(400).reshape(400, 1)
     found = found_of(np.column_stack([ranks, ranks]))
-    assert found.coverage["coverage"].xs("mean").tolist() == [0.5, 0.8, 0.9]
+    assert found.coverage["coverage"].xs("mean").tolist() == pytest.approx([0.5, 0.8, 0.9])
     assert found.coverage["deviation"].abs().max() < 1e-12
     se = found.coverage.loc[("mean", 0.5), "se"]
     assert se == pytest.approx(np.sqrt(0.25 / 400), rel=0.01)
-    assert found.table()["mean_rank"].tolist() == [0.5, 0.5]
-    assert found.table()["cover_80"].tolist() == [0.8, 0.8]
+    assert found.table()["mean_rank"].tolist() == pytest.approx([0.5, 0.5])
+    assert found.table()["cover_80"].tolist() == pytest.approx([0.8, 0.8])
 
 
 def test_standard_errors_know_that_places_of_a_replication_go_together():
