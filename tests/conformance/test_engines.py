@@ -20,7 +20,6 @@ from bayesvb.streams import Streams
 BLOCK = 17
 """Rows of a block: the 60 rows are in four, the last one shorter."""
 
-
 SHIFT = 0.5
 """Constant of the sampler's densities, by which they are known from those of q."""
 
@@ -71,9 +70,8 @@ class LateSampler(AbstractEngine):
         self.calls.append(model)
         posterior = model.update(result.stats)
         draws = model.draws(posterior, budget.n_draws, streams.rng("draws"))
-        return replace(
-            result, draws=draws, n_chains=int(self.n_chains), findings={"divergent": 3.0}
-        )
+        chains, findings = int(self.n_chains), {"divergent": 3.0}
+        return replace(result, draws=draws, n_chains=chains, findings=findings)
 
 
 TESTED = {**ENGINES, "one-sweep": OneSweep(), "sampler": Sampler()}
