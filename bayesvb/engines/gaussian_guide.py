@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from bayesvb.numerics.linalg import shrunken_covariance
 from bayesvb.numerics.special import LOG_2PI
 
 STEPS_AT_ONCE = 100
@@ -34,18 +35,11 @@ class GaussianGuide:
 
     @classmethod
     def of_draws(cls, vectors: Float[np.ndarray, "draws numbers"], *, full: bool) -> GaussianGuide:
-        """Gaussian with mean and variances of the vectors, and if full with a share of covariances.
-
-        Few draws know no correlation of many numbers; a part of it is taken away.
-        """
-        variances = vectors.var(axis=0)
+        """Gaussian with mean and variances of the vectors, if full with a share of covariances."""
+        mean = vectors.mean(axis=0)
         if not full:
-            return cls(vectors.mean(axis=0), np.diag(np.sqrt(variances)))
-        n_draws, n_numbers = vectors.shape
-        share = n_draws / (n_draws + n_numbers)
-        whole = share * np.cov(vectors.T).reshape(n_numbers, n_numbers)
-        root = np.linalg.cholesky(whole + (1.0 - share) * np.diag(variances))
-        return cls(vectors.mean(axis=0), root)
+            return cls(mean, np.diag(np.sqrt(vectors.var(axis=0))))
+        return cls(mean, np.linalg.cholesky(shrunken_covariance(vectors)))
 
     @property
     def entropy(self) -> float:

@@ -19,6 +19,7 @@ from bayesvb.engines.differentiated import (
     jax_key,
 )
 from bayesvb.errors import DataError
+from bayesvb.numerics.linalg import shrunken_covariance
 from bayesvb.streams import EngineStreams
 from bayesvb.variational.model import AbstractVariationalModel
 
@@ -137,10 +138,7 @@ class Nuts(AbstractEngine):
         variances: Float[np.ndarray, " numbers"] = near.var(axis=0)
         if not dense:
             return variances
-        # Few draws know no correlation of many numbers: a part of them is taken away.
-        share = len(near) / (len(near) + n_numbers)
-        whole = np.cov(near.T).reshape(n_numbers, n_numbers)
-        return np.asarray(share * whole + (1.0 - share) * np.diag(variances))
+        return shrunken_covariance(near)
 
     def _sampled(
         self,

@@ -163,3 +163,23 @@ def quadratic_at(
 def by_row(values: Float[np.ndarray, "..."]) -> Float[np.ndarray, "experts _"]:
     """Numbers of shape (experts,) as (experts, 1), or of shape (rows, experts) as its transpose."""
     return values[:, None] if values.ndim == 1 else values.T
+
+
+def shrunken_covariance(
+    vectors: Float[np.ndarray, "draws numbers"],
+) -> Float[np.ndarray, "numbers numbers"]:
+    """Covariance of draws with a part of the correlations taken away, so that it is definite.
+
+    Few draws tell little of the correlations of many numbers: of those of ``S`` draws of ``D``
+    numbers the part ``S / (S + D)`` is kept, and variances as they are.
+
+    Examples
+    --------
+    >>> draws = np.array([[0.0, 0.0], [2.0, 2.0]])
+    >>> float(shrunken_covariance(draws)[0, 1])
+    1.0
+    """
+    n_draws, n_numbers = vectors.shape
+    share = n_draws / (n_draws + n_numbers)
+    whole = np.cov(vectors.T).reshape(n_numbers, n_numbers)
+    return np.asarray(share * whole + (1.0 - share) * np.diag(vectors.var(axis=0)))

@@ -10,6 +10,7 @@ from bayesvb.numerics.linalg import (
     pack,
     products,
     quadratic_weights,
+    shrunken_covariance,
     times,
     unpack,
 )
@@ -114,3 +115,12 @@ def test_matrices_may_stand_in_memory_in_any_order(rng):
     for turned in (matrix.swapaxes(0, 1), np.asfortranarray(matrix), matrix[:, ::-1]):
         inverse, _ = inverse_and_log_det(turned)
         assert_allclose(inverse @ turned, np.broadcast_to(np.eye(4), turned.shape), atol=1e-10)
+
+
+@pytest.mark.parametrize("n_draws", [2, 3, 200])
+def test_a_shrunken_covariance_has_a_part_of_each_covariance_and_is_definite(n_draws):
+    draws = np.random.default_rng(1).normal(size=(n_draws, 5))
+    found = shrunken_covariance(draws)
+    share = n_draws / (n_draws + 5)
+    assert np.linalg.eigvalsh(found).min() > 0.0
+    assert_allclose(found[0, 1], share * np.cov(draws.T)[0, 1])
