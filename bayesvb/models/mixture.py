@@ -327,8 +327,7 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
         self, draws: Draws, block: Block
     ) -> Float[np.ndarray, "draws experts rows"]:
         """Probability of each component given each draw and the row's response."""
-        terms = self.experts.log_lik(draws, block) + self.gate.log_weights(draws["gate"], block)
-        return np.asarray(softmax(terms, axis=1))
+        return np.asarray(softmax(self.component_log_lik(draws, block), axis=1))
 
     def responses(
         self, draws: Draws, block: Block, rng: np.random.Generator
