@@ -100,7 +100,7 @@ def fit(
     check_outputs([report, save], inputs=[data])
     options = {"n_components": components, **own}
     described = model_of(model, formula, read_table(data), weights=weights, options=options)
-    ENGINES[method].with_options(**settings)
+    ENGINES[method].with_options(**settings)  # what --set names must be the engine's own
     fitted = _fitted(described, method, restarts=restarts, max_iter=max_iter, seed=seed, **settings)
     if save is not None:
         fitted.save(save)

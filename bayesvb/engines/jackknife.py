@@ -95,6 +95,7 @@ class Jackknife:
             ) from error
 
     def _differences(self) -> Float[np.ndarray, "coordinates entries"]:
+        """The same, where the fit has neighbours."""
         stats = self.deletion.stats
         at = stats.to_vector()
         size = STEP * np.maximum(np.abs(at), 1.0)

@@ -15,25 +15,16 @@ import json
 import runpy
 import time
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from bench_intervals import PRIORS, REFERENCE
 from tables import keep
 
 import bayesvb as bvb
 from bayesvb.errors import DataError
 
-REFERENCE = Path(__file__).resolve().parents[1] / "reference" / "two_experts"
-PRIORS = bvb.Priors(
-    standardize=False,
-    coefficient_sd=10.0,
-    noise_shape=1.0,
-    noise_rate=1.0,
-    gating_sd=1.0,
-    gating_intercept_sd=1.0,
-)
 GATES = ("softmax", "stick-breaking")
 METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "cavi": ("cavi", {}),
