@@ -17,6 +17,7 @@ from bayesvb.formula.checks import check_matrices
 from bayesvb.formula.encoder import Encoder, fit_encoder
 from bayesvb.formula.parser import RESPONSE, Formula
 from bayesvb.formula.responses import Classes, ResponseKind
+from bayesvb.formula.term_blocks import TermBlock
 
 __all__ = ["Design", "Rows", "build_design"]
 
@@ -68,6 +69,8 @@ class Design:
         Part -> array of shape (rows, terms) in C order.
     terms : mapping of str to tuple of str
         Part -> names of the columns of its matrix.
+    blocks : mapping of str to tuple of TermBlock
+        Part -> columns of its matrix whose coefficients share one prior scale, by term.
     complete : array of bool, shape (given,)
         Rows of the data given that are used: those with every value that the formula reads.
     """
@@ -79,6 +82,7 @@ class Design:
     levels: tuple[str, ...] | None
     matrices: Mapping[str, Float[np.ndarray, "rows _"]]
     terms: Mapping[str, tuple[str, ...]]
+    blocks: Mapping[str, tuple[TermBlock, ...]]
     complete: Bool[np.ndarray, " given"]
     _encoder: Encoder = field(repr=False)
     classes: Classes | None = field(repr=False)
@@ -214,6 +218,7 @@ def build_design(
         levels=classes.labels if classes else None,
         matrices={part: made[first] for part, first in bound.same_as.items()},
         terms={part: encoder.names[first] for part, first in bound.same_as.items()},
+        blocks={part: encoder.blocks(first) for part, first in bound.same_as.items()},
         complete=rows.usable,
         _encoder=encoder,
         classes=classes,

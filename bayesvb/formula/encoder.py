@@ -17,6 +17,7 @@ from bayesvb.formula.checks import ranges, require_finite, warn_levels
 from bayesvb.formula.columns import ColumnRole
 from bayesvb.formula.matrices import evaluate, with_missing
 from bayesvb.formula.parser import Formula
+from bayesvb.formula.term_blocks import TermBlock, term_blocks
 
 __all__ = ["Encoder", "fit_encoder"]
 
@@ -45,6 +46,10 @@ class Encoder:
     specs: Mapping[str, Any]
     names: Mapping[str, tuple[str, ...]]
     levels: Mapping[ColumnRole, pd.Index]
+
+    def blocks(self, part: str) -> tuple[TermBlock, ...]:
+        """Columns of a part's matrix whose coefficients share one prior scale."""
+        return term_blocks(self.specs[part].term_indices, self.levels)
 
     def encode(self, rows: UsableRows, *, response: bool) -> Matrices:
         """Matrices of new rows, with that of a numeric response or without.

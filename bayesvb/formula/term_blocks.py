@@ -1,0 +1,61 @@
+"""Stage 3, encode: the columns of a design matrix whose coefficients share one prior scale."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from bayesvb.formula.columns import ColumnRole, roles_in, with_own_names
+
+__all__ = ["BlockKind", "TermBlock", "term_blocks"]
+
+BlockKind = Literal["covariate", "factor", "smooth", "group"]
+
+CONSTANT = "1"
+"""How the formula package writes the term of an intercept."""
+
+
+@dataclass(frozen=True)
+class TermBlock:
+    """Columns of one part's design matrix whose coefficients share one prior scale.
+
+    The intercept is in no block: its scale is that of the response, not that of an effect.
+
+    Attributes
+    ----------
+    name : str
+        The term, as the formula writes it.
+    columns : tuple of int
+        Places in the design matrix, ascending.
+    kind : {"covariate", "factor", "smooth", "group"}
+        A term of numeric columns; one that reads levels; the wiggly part of a smooth; an effect of
+        every level of a grouping column.
+    """
+
+    name: str
+    columns: tuple[int, ...]
+    kind: BlockKind
+
+
+def term_blocks(
+    columns_of: Mapping[Any, Sequence[int]], levelled: Container[ColumnRole]
+) -> tuple[TermBlock, ...]:
+    """Blocks of a part: one for each term but the intercept, in the order of the columns.
+
+    Parameters
+    ----------
+    columns_of : mapping of term to sequence of int
+        Terms of the formula package, under the aliases of their columns, with their places.
+    levelled : container of ColumnRole
+        The columns that have levels.
+    """
+    blocks = []
+    for term, columns in columns_of.items():
+        code = str(term)
+        if code == CONSTANT or not len(columns):
+            continue
+        reads_levels = any(role.role != "value" and role in levelled for role in roles_in(code))
+        kind: BlockKind = "factor" if reads_levels else "covariate"
+        blocks.append(TermBlock(with_own_names(code), tuple(sorted(map(int, columns))), kind))
+    return tuple(sorted(blocks, key=lambda block: block.columns))
