@@ -6,7 +6,7 @@ Nothing per row survives a pass; the same code runs on one block, on many, and o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -33,11 +33,14 @@ class Block:
         Responses; no rows on the first axis for a model without response.
     weight : ndarray, shape (rows,), or None
         Case weights; None stands for ones.
+    offset : ndarray, shape (rows,), or None
+        What was subtracted from the response before it was standardised, in the data's units.
     """
 
     designs: Mapping[str, Float[np.ndarray, "_ rows"]]
     response: Float[np.ndarray, "responses rows"]
     weight: Float[np.ndarray, " rows"] | None = None
+    offset: Float[np.ndarray, " rows"] | None = None
 
     @property
     def n_rows(self) -> int:
@@ -53,13 +56,11 @@ class Block:
         """The same rows with the products of all designs kept, one copy for equal designs."""
         designs = {name: x for name, x in self.designs.items() if not name.endswith(PRODUCTS)}
         kept = {name + PRODUCTS: pairs for name, pairs in _of_each(designs, products).items()}
-        return Block(designs | kept, self.response, self.weight)
+        return replace(self, designs=designs | kept)
 
     def part(self, start: int, stop: int) -> Block:
         """Rows ``start`` to ``stop`` as a block of their own (views, no copy)."""
-        weight = None if self.weight is None else self.weight[start:stop]
-        designs = _of_each(self.designs, lambda matrix: matrix[:, start:stop])
-        return Block(designs, self.response[:, start:stop], weight)
+        return self._at(slice(start, stop))
 
     def split(self, n_rows: int) -> Iterator[Block]:
         """Consecutive blocks of at most ``n_rows`` rows."""
@@ -71,9 +72,13 @@ class Block:
 
     def take(self, rows: Int[np.ndarray, " chosen"]) -> Block:
         """These rows, copied."""
+        return self._at(rows)
+
+    def _at(self, rows: slice | Int[np.ndarray, " chosen"]) -> Block:
         weight = None if self.weight is None else self.weight[rows]
+        offset = None if self.offset is None else self.offset[rows]
         designs = _of_each(self.designs, lambda matrix: matrix[:, rows])
-        return Block(designs, self.response[:, rows], weight)
+        return Block(designs, self.response[:, rows], weight, offset)
 
     @staticmethod
     def joined(blocks: Sequence[Block]) -> Block:
@@ -85,6 +90,7 @@ class Block:
             return blocks[0]
         weighted = any(block.weight is not None for block in blocks)
         weights = [np.ones(b.n_rows) if b.weight is None else b.weight for b in blocks]
+        offsets = [block.offset for block in blocks if block.offset is not None]
         matrices = {name: [block.designs[name] for block in blocks] for name in blocks[0].designs}
         place = {name: tuple(map(id, parts)) for name, parts in matrices.items()}
         distinct = {place[name]: parts for name, parts in matrices.items()}
@@ -93,6 +99,7 @@ class Block:
             {name: whole[at] for name, at in place.items()},
             np.concatenate([block.response for block in blocks], axis=1),
             np.concatenate(weights) if weighted else None,
+            np.concatenate(offsets) if len(offsets) == len(blocks) else None,
         )
 
     def weighted(

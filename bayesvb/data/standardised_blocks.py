@@ -47,15 +47,23 @@ class Scales:
         matrices: Mapping[str, Float[np.ndarray, "rows _"]],
         response: Float[np.ndarray, "rows responses"] | None = None,
         weight: Float[np.ndarray, " rows"] | None = None,
+        offset: Float[np.ndarray, " rows"] | None = None,
     ) -> Block:
-        """Standardised rows; zeros stand for a response that is not known."""
+        """Standardised rows, less an offset; zeros stand for a response that is not known."""
         designs = {name: self.parts[name].rows_last(m) for name, m in matrices.items()}
         if response is None:
             n_rows = next(iter(designs.values())).shape[1]
             standard = np.zeros((len(self.response.centre), n_rows))
         else:
-            standard = self.response.rows_last(response)
-        return Block(designs, standard, weight)
+            standard = self.response.rows_last(without_offset(response, offset))
+        return Block(designs, standard, weight, offset)
+
+
+def without_offset(
+    response: Float[np.ndarray, "rows responses"], offset: Float[np.ndarray, " rows"] | None
+) -> Float[np.ndarray, "rows responses"]:
+    """What is left of responses once a known summand has been taken away."""
+    return response if offset is None else response - offset[:, None]
 
 
 def source_of(
@@ -63,13 +71,15 @@ def source_of(
     matrices: Mapping[str, Float[np.ndarray, "rows _"]],
     response: Float[np.ndarray, "rows responses"],
     weight: Float[np.ndarray, " rows"] | None,
+    offset: Float[np.ndarray, " rows"] | None = None,
 ) -> InMemorySource:
     """Training rows as standardised blocks, each one contiguous."""
     blocks = []
     for start in range(0, len(response), BLOCK_ROWS):
         rows = slice(start, start + BLOCK_ROWS)
         part = {name: matrix[rows] for name, matrix in matrices.items()}
-        blocks.append(scales.block(part, response[rows], None if weight is None else weight[rows]))
+        share, known = (None if given is None else given[rows] for given in (weight, offset))
+        blocks.append(scales.block(part, response[rows], share, known))
     return InMemorySource(tuple(blocks))
 
 

@@ -70,7 +70,7 @@ class AbstractComponentMixture(AbstractRowDistribution):
         """Log density of one value per row under each component."""
 
     @abc.abstractmethod
-    def affine(self: Mixture, shift: float, factor: float) -> Mixture:
+    def affine(self: Mixture, shift: float | Float[np.ndarray, " rows"], factor: float) -> Mixture:
         """Distribution of ``shift + factor * y``: a change of units."""
 
     @abc.abstractmethod

@@ -130,7 +130,7 @@ class PooledDraws(AbstractComponentMixture):
         one = _each(self.mixture, lambda values: values[chosen, rows][None])
         return np.asarray(one.location[0] + one.scale[0] * one.standard_draws(rng)[0])
 
-    def affine(self, shift: float, factor: float) -> PooledDraws:
+    def affine(self, shift: float | Float[np.ndarray, " rows"], factor: float) -> PooledDraws:
         """Distribution of ``shift + factor * y``: a change of units."""
         mixture = self.mixture
         moved = _with(

@@ -183,7 +183,7 @@ class StudentMixture(AbstractComponentMixture):
         student = rng.standard_t(np.broadcast_to(self._tails, self.scale.shape)[expert, row])
         return np.asarray(self.location[expert, row] + self.scale[expert, row] * student)
 
-    def affine(self, shift: float, factor: float) -> StudentMixture:
+    def affine(self, shift: float | Float[np.ndarray, " rows"], factor: float) -> StudentMixture:
         """Distribution of ``shift + factor * y``: a change of units."""
         if factor == 0.0:
             raise DataError("factor = 0 is no change of units", hint="give a factor that is not 0")

@@ -13,7 +13,7 @@ from bayesvb.argument_checks import check_choice, check_count
 from bayesvb.data.blocks import Block
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.sources import AbstractSource
-from bayesvb.data.standardised_blocks import Scales, source_of
+from bayesvb.data.standardised_blocks import Scales, source_of, without_offset
 from bayesvb.distributions.base import (
     AbstractComponentMixture,
     AbstractDrawnMixture,
@@ -55,7 +55,8 @@ class DensityRegression(AbstractGatedMixture):
     ----------
     formula : str
         ``"y ~ x1 + x2 | gating(x1)"``: terms of the experts, then terms of the weights. Without a
-        second part the weights have the terms of the experts.
+        second part the weights have the terms of the experts. ``offset(z)`` in the first part is
+        a known summand of the response.
     data : table
         pandas, polars or pyarrow, or a mapping of columns.
     n_components : int
@@ -134,7 +135,7 @@ class DensityRegression(AbstractGatedMixture):
         check_choice("gate", gate, tuple(GATES))
         check_choice("family", family, tuple(EXPERTS))
         check_priors(priors, Priors)
-        parsed = parse_formula(formula)
+        parsed = parse_formula(formula, offset=True)
         design, given = read(parsed, data, (weights, weights_are), context=context, missing=missing)
         n_rows = design.n_rows
         check_count("n_components", n_components, most=n_rows, what="rows that are complete")
@@ -144,12 +145,12 @@ class DensityRegression(AbstractGatedMixture):
         scales = Scales.of(
             design.matrices,
             design.terms,
-            response,
+            without_offset(response, design.offset),
             weight=given.values,
             active=priors.standardize,
             response_scaling=experts.response_scaling,
         )
-        source = source_of(scales, design.matrices, response, given.values)
+        source = source_of(scales, design.matrices, response, given.values, design.offset)
         self._keep(parsed, design, int(n_components), gate, family, priors, *given, scales, source)
 
     @property
@@ -200,7 +201,7 @@ class DensityRegression(AbstractGatedMixture):
 
     def block(self, rows: Rows) -> Block:
         """Complete rows on the standardised scale."""
-        return self.scales.block(rows.matrices, rows.response)
+        return self.scales.block(rows.matrices, rows.response, offset=rows.offset)
 
     def options(self) -> dict[str, object]:
         """Arguments that make this model again."""

@@ -84,6 +84,8 @@ class AbstractGatedMixture(AbstractMixture):
         response = self.scales.response
         drawn = fit.core.responses(draws, block, rng)
         drawn = drawn * response.scale[:, None] + response.centre[:, None]
+        if block.offset is not None:
+            drawn += block.offset
         return {name: drawn[:, i] for i, name in enumerate(self.design.response_names)}
 
     def predictive_at(
@@ -103,7 +105,12 @@ class AbstractGatedMixture(AbstractMixture):
             for block in self.block(rows).split(BLOCK_ROWS)
         ]
         whole = pieces[0].joined(pieces[1:])
-        return whole.affine(float(scaling.centre[number]), float(scaling.scale[number]))
+        centre = (
+            scaling.centre[number]
+            if rows.offset is None
+            else (scaling.centre[number] + rows.offset)
+        )
+        return whole.affine(centre, float(scaling.scale[number]))
 
     def _averaged_over_draws(self, fit: AbstractFit, rows: Rows, response: int) -> PooledDraws:
         """Average over the engine's draws of the distribution of one response."""

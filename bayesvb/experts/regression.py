@@ -231,4 +231,6 @@ def located(
     """Weights, lines and noise of drawn regressions, in the units of the data, experts first."""
     location = draws["coefficients"][:, :, response] @ block.designs["mean"]
     scale = 1.0 / np.sqrt(draws["precision"][:, :, response, None])
+    if block.offset is not None:
+        location += block.offset / float(scaling.scale[response])
     return in_units(scaling, response, weights, location, scale)

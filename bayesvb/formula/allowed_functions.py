@@ -55,7 +55,7 @@ ELSEWHERE: Mapping[str, str] = {
     "s": "for a smooth curve write bs(x, df=6) or cr(x, df=6, constraints='center')",
     "te": "for a surface write bs(x, df=4):bs(z, df=4)",
     "factor": "write C(x)",
-    "offset": "offsets are not part of these models: subtract it from the response",
+    "offset": "an offset is a term of its own, right of `~`: y ~ offset(z) + x",
     "pow": "write x**2 inside I(), or np.power(x, 2)",
     "mean": "statistics of a column would change with new data: write center(x) or scale(x)",
     "min": "for the smaller of two values in each row write np.minimum(a, b)",

@@ -22,6 +22,7 @@ from bayesvb.formula.expressions import NameUse
 from bayesvb.formula.missing import check_rows, usable_rows
 from bayesvb.formula.parser import RESPONSE, Formula
 from bayesvb.formula.responses import Classes, ResponseKind, class_column, classes_of
+from bayesvb.formula.special_terms import OFFSET
 from bayesvb.formula.terms import Part, read_terms
 
 __all__ = ["BoundFormula", "BoundPart", "UsableRows", "bind"]
@@ -83,7 +84,7 @@ class BoundFormula:
     formula : Formula
         What was bound.
     parts : mapping of str to BoundPart
-        The response and each part, but none whose text repeats that of an earlier one.
+        The response, each part but none whose text repeats that of an earlier one, and the offset.
     same_as : mapping of str to str
         Part -> the first part with its text, mostly the part itself.
     context : mapping of str to object
@@ -108,6 +109,8 @@ class BoundFormula:
     def encoded(self, *, response: bool) -> list[str]:
         """Parts that need a matrix of their own, the response's last if it holds numbers."""
         parts = list(dict.fromkeys(self.same_as.values()))
+        if OFFSET in self.parts:
+            parts.append(OFFSET)
         if response and RESPONSE in self.parts and self.classes is None:
             parts.append(RESPONSE)
         return parts
@@ -206,7 +209,10 @@ def _with_columns(
         parts[RESPONSE] = names.bound(formula.read[RESPONSE], dot=())
         taken = {role.column for role in parts[RESPONSE].roles}
     dot = columns if RESPONSE in formula.read else _numeric_columns(frame)
-    dot = [column for column in dot if column not in taken]
+    if OFFSET in formula.read:
+        parts[OFFSET] = names.bound(formula.read[OFFSET], dot=())
+    own = taken | {role.column for role in parts[OFFSET].roles} if OFFSET in parts else taken
+    dot = [column for column in dot if column not in own]
     same_as: dict[str, str] = {}
     for name, text in formula.parts.items():
         same_as[name] = next((other for other in same_as if formula.parts[other] == text), name)

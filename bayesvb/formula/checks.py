@@ -13,6 +13,7 @@ from jaxtyping import Bool, Float
 from bayesvb.errors import DataError, DesignWarning, FormulaError
 from bayesvb.formula.binding import BoundFormula
 from bayesvb.formula.parser import RESPONSE
+from bayesvb.formula.special_terms import OFFSET
 from bayesvb.numerics.rank import dependent_columns
 
 __all__ = ["check_matrices", "ranges", "require_finite", "warn_levels"]
@@ -58,6 +59,9 @@ def check_matrices(
             _require_values(matrix, names[part])
             continue
         found = ranges(matrix, names[part])
+        if part == OFFSET:
+            _check_offset(bound, names[part])
+            continue
         if part == RESPONSE:
             _check_width(bound, names[part])
             _check_response(found, names[part])
@@ -125,6 +129,22 @@ def _check_width(bound: BoundFormula, names: Sequence[str]) -> None:
         formula = bound.formula
         why = "a response has one column per term"
         raise FormulaError(formula.text, why, formula.place(formula.response or ""))
+
+
+def _check_offset(bound: BoundFormula, names: Sequence[str]) -> None:
+    """Refuse an offset that is several columns, or one of several responses."""
+    formula = bound.formula
+    place = formula.place(OFFSET)
+    if len(names) != len(bound.parts[OFFSET].factors):
+        why = "an offset is one number per row, and this one is several columns"
+        raise FormulaError(formula.text, why, place)
+    if len(bound.parts[RESPONSE].factors) > 1:
+        raise FormulaError(
+            formula.text,
+            "an offset belongs to one response, and there are several",
+            place,
+            "subtract it from the response that it belongs to: I(y - z) + w ~ x",
+        )
 
 
 def _require_values(matrix: Float[np.ndarray, "rows terms"], names: Sequence[str]) -> None:

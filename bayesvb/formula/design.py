@@ -17,6 +17,7 @@ from bayesvb.formula.checks import check_matrices
 from bayesvb.formula.encoder import Encoder, fit_encoder
 from bayesvb.formula.parser import RESPONSE, Formula
 from bayesvb.formula.responses import Classes, ResponseKind
+from bayesvb.formula.special_terms import OFFSET
 from bayesvb.formula.term_blocks import TermBlock
 
 __all__ = ["Design", "Rows", "build_design"]
@@ -40,12 +41,15 @@ class Rows:
         Part -> array with one row per complete row.
     response : array or None
         Responses of the complete rows, if they were asked for.
+    offset : array, shape (rows,), or None
+        Known summand of the response of the complete rows.
     """
 
     index: pd.Index
     complete: Bool[np.ndarray, " given"]
     matrices: Mapping[str, Float[np.ndarray, "rows _"]]
     response: Response | None
+    offset: Float[np.ndarray, " rows"] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +77,8 @@ class Design:
         Part -> columns of its matrix whose coefficients share one prior scale, by term.
     complete : array of bool, shape (given,)
         Rows of the data given that are used: those with every value that the formula reads.
+    offset : array, shape (rows,), or None
+        Known summand of the response, None for a formula without.
     """
 
     formula: Formula
@@ -86,6 +92,7 @@ class Design:
     complete: Bool[np.ndarray, " given"]
     _encoder: Encoder = field(repr=False)
     classes: Classes | None = field(repr=False)
+    offset: Float[np.ndarray, " rows"] | None = None
 
     @property
     def class_labels(self) -> tuple[str, ...]:
@@ -110,7 +117,9 @@ class Design:
         """Some of the rows used, after the formula."""
         matrices = {part: matrix[positions] for part, matrix in self.matrices.items()}
         given = self.response[positions] if response and self.response is not None else None
-        return Rows(self.index[positions], np.ones(len(positions), dtype=bool), matrices, given)
+        offset = None if self.offset is None else self.offset[positions]
+        complete = np.ones(len(positions), dtype=bool)
+        return Rows(self.index[positions], complete, matrices, given, offset)
 
     @property
     def covariates(self) -> tuple[str, ...]:
@@ -151,7 +160,7 @@ class Design:
         if response and self.classes:
             target = self.classes.codes(rows.columns[self.classes.column])
         matrices = {part: made[bound.same_as[part]] for part in self.matrices}
-        return Rows(rows.given, rows.usable, matrices, target)
+        return Rows(rows.given, rows.usable, matrices, target, _summed(made))
 
 
 def build_design(
@@ -222,7 +231,13 @@ def build_design(
         complete=rows.usable,
         _encoder=encoder,
         classes=classes,
+        offset=_summed(made),
     )
+
+
+def _summed(made: Mapping[str, Float[np.ndarray, "rows _"]]) -> Float[np.ndarray, " rows"] | None:
+    """The sum of all offsets."""
+    return made[OFFSET].sum(axis=1) if OFFSET in made else None
 
 
 def _check_known(name: str, value: str, allowed: Sequence[str]) -> None:

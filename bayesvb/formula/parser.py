@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from bayesvb.errors import FormulaError
-from bayesvb.formula.terms import Part, read_part, read_response
+from bayesvb.formula.special_terms import OFFSET, SpecialTerm, taken_out
+from bayesvb.formula.terms import Part, read_offset, read_part, read_response
 from bayesvb.formula.tokens import Section, Token, read_section
 
 __all__ = ["RESPONSE", "Formula", "parse_formula"]
@@ -53,8 +54,10 @@ class Formula:
 
     @property
     def parts(self) -> Mapping[str, str]:
-        """Right-hand side of each part."""
-        return {name: part.text for name, part in self.read.items() if name != RESPONSE}
+        """Right-hand side of each part, without the offset."""
+        return {
+            name: part.text for name, part in self.read.items() if name not in (RESPONSE, OFFSET)
+        }
 
     def place(self, name: str, *, after: int = 0) -> tuple[int, int] | None:
         """First and last position of a name in the text."""
@@ -72,11 +75,17 @@ class Formula:
         first, *others = self.parts.items()
         named = [f"{name}({_spaced(terms)})" for name, terms in others]
         left = f"{_spaced(self.response)} ~ " if self.response else "~ "
-        return left + " | ".join([_spaced(first[1]), *named])
+        offset = [_spaced(self.read[OFFSET].text)] if OFFSET in self.read else []
+        mean = " + ".join([_spaced(first[1]), *offset])
+        return left + " | ".join([mean, *named])
 
 
 def parse_formula(
-    text: str, *, parts: tuple[str, ...] = ("mean", "gating"), one_sided: bool = False
+    text: str,
+    *,
+    parts: tuple[str, ...] = ("mean", "gating"),
+    one_sided: bool = False,
+    offset: bool = False,
 ) -> Formula:
     """The formula's response and parts.
 
@@ -89,6 +98,8 @@ def parse_formula(
         Names of the parts in their order; a gating that is left out copies the mean.
     one_sided : bool
         Whether the formula has no response; its one part is then called `variables`.
+    offset : bool
+        Whether the first part may have an ``offset()``.
 
     Raises
     ------
@@ -111,12 +122,36 @@ def parse_formula(
         name, body = _named(section, position, names)
         if name in found:
             raise FormulaError(text, f"`{name}` is given twice", section.span)
+        body, known = taken_out(body, (OFFSET,))
+        if known:
+            _check_offset(known[0], allowed=offset, first=not position)
+            found[OFFSET] = read_offset(known)
         found[name] = read_part(body, intercept=not one_sided)
     given = "gating" in found or "gating" not in names
     if not given:
         found["gating"] = found["mean"]
-    ordered = {name: found[name] for name in (RESPONSE, *names) if name in found}
+    ordered = {name: found[name] for name in (RESPONSE, *names, OFFSET) if name in found}
     return Formula(text, ordered, given)
+
+
+def _check_offset(term: SpecialTerm, *, allowed: bool, first: bool) -> None:
+    """Refuse an offset where it would do nothing, or where no response has a place."""
+    text = term.section.formula
+    if not allowed:
+        raise FormulaError(
+            text,
+            f"`{term.text}`: this model has no offset",
+            term.section.span,
+            "subtract it from the response: I(y - z) ~ x; DensityRegression has offsets",
+        )
+    if not first:
+        raise FormulaError(
+            text,
+            "an offset of the weights would change nothing: added to the logits of all "
+            "components alike, it leaves their differences as they are",
+            term.section.span,
+            "put it in the first part, y ~ offset(z) + x | gating(x), or write z as a term here",
+        )
 
 
 def _split(whole: Section, *, one_sided: bool) -> tuple[Section | None, list[Section]]:

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING
 
 from bayesvb.errors import FormulaError
 from bayesvb.formula.expressions import Code, NameUse, read_expression
+from bayesvb.formula.special_terms import SpecialTerm
 from bayesvb.formula.tokens import Section, Token, first_line, marked_span
 
 if TYPE_CHECKING:
     from formulaic import SimpleFormula
 
-__all__ = ["Part", "read_part", "read_response", "read_terms"]
+__all__ = ["Part", "read_offset", "read_part", "read_response", "read_terms"]
 
 LARGEST_INTERACTION = 9  # (a + b)**99 would never end
 
@@ -86,14 +87,45 @@ def read_response(section: Section) -> Part:
     return Part(section.text, code, section, intercept=False)
 
 
+def read_offset(terms: Sequence[SpecialTerm]) -> Part:
+    """What stands inside of some ``offset()``, as columns without a constant.
+
+    Raises
+    ------
+    FormulaError
+        With the place of what is no expression of columns.
+    """
+    pieces: list[str] = []
+    uses: list[NameUse] = []
+    written = 0
+    for term in terms:
+        inner, start = term.inside()
+        code = read_expression(inner, text=term.section.formula, start=start)
+        if all(use.role != "value" for use in code.uses):
+            raise FormulaError(
+                term.section.formula,
+                f"`{term.text}` reads no column of numbers",
+                term.section.span,
+                "write for example offset(log(exposure))",
+            )
+        uses += [
+            NameUse(use.name, use.role, use.start + written + 1, use.stop + written + 1)
+            for use in code.uses
+        ]
+        pieces.append(f"{{{code.text}}}")
+        written += len(pieces[-1]) + len(" + ")
+    text = " + ".join(term.text for term in terms)
+    return Part(text, Code(" + ".join(pieces), tuple(uses)), terms[0].section, intercept=False)
+
+
 def _code(section: Section, check: Callable[[str, Token], None]) -> Code:
     """The section's code, Python in braces; ``check`` sees every token that is not Python."""
     pieces: list[str] = []
     uses: list[NameUse] = []
-    written, at = 0, section.span[0]
-    for token in section.tokens:
-        between = section.formula[at : token.start]
-        at, written = token.stop, written + len(between)
+    written = 0
+    for number, token in enumerate(section.tokens):
+        between = section.gap(number)
+        written += len(between)
         if token.kind == "python":
             code = _expression(section.formula, token)
             uses += [
@@ -192,7 +224,8 @@ def read_terms(
     try:
         return Formula(code, _parser=parser, _context=context)
     except FormulaParsingError as error:
-        at = marked_span(error, section.span[0]) if code == section.text else None
+        own = code == section.text and not section.cut
+        at = marked_span(error, section.span[0]) if own else None
         raise FormulaError(
             section.formula,
             f"cannot read `{section.text}`: {first_line(error)}",

@@ -33,17 +33,36 @@ class Token:
 
 @dataclass(frozen=True)
 class Section:
-    """Characters of a formula between two of its separators, and the tokens that they make."""
+    """Characters of a formula between two of its separators, and the tokens that they make.
+
+    Attributes
+    ----------
+    formula : str
+    start, stop : int
+        First position, and the one after the last.
+    tokens : tuple of Token
+    cut : bool
+        Whether tokens were taken out: the characters between two that are left are not all blank.
+    """
 
     formula: str
     start: int
     stop: int
     tokens: tuple[Token, ...]
+    cut: bool = False
 
     @property
     def text(self) -> str:
-        """Its characters without the space around them."""
+        """Its characters without the space around them, and without tokens that were taken out."""
+        if self.cut:
+            return "".join(self.gap(i) + token.text for i, token in enumerate(self.tokens)).strip()
         return self.formula[self.start : self.stop].strip()
+
+    def gap(self, number: int) -> str:
+        """The space in front of one of its tokens."""
+        before = self.tokens[number - 1].stop if number else self.span[0]
+        between = self.formula[before : self.tokens[number].start]
+        return between if between.isspace() or not between else " "
 
     @property
     def span(self) -> tuple[int, int]:

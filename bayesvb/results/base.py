@@ -234,9 +234,9 @@ class AbstractPublicModel(abc.ABC):
         """Rows of other data after the formula; those of the fit if left out."""
         if data is not None:
             return self.design.new(data, response=response)
-        complete = np.ones(self.design.n_rows, dtype=bool)
-        given = self.design.response if response else None
-        return Rows(self.design.index, complete, self.design.matrices, given)
+        design, complete = self.design, np.ones(self.design.n_rows, dtype=bool)
+        given = design.response if response else None
+        return Rows(design.index, complete, design.matrices, given, design.offset)
 
 
 @dataclass(frozen=True, eq=False)

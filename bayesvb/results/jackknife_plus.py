@@ -69,6 +69,8 @@ def jackknife_plus(
     lower, upper = _smallest(points, weight, share), -_smallest(-points, weight, share)
     scaling = fit.model.scales.response  # type: ignore[attr-defined]
     ends = np.stack([lower, upper], axis=1) * scaling.scale[number] + scaling.centre[number]
+    if rows.offset is not None:
+        ends += rows.offset[:, None]
     found[rows.complete] = ends
     return pd.DataFrame(found, rows.index, ["lower", "upper"])
 

@@ -51,6 +51,7 @@ def linear_baseline(fit: AbstractFit) -> Float[np.ndarray, " rows"] | None:
         )
     total = np.zeros(design.n_rows)
     for one in fit.model.observed().values():
+        one = one if design.offset is None else one - design.offset
         found = leave_one_out(design.matrices["mean"], one, fit.model.weights)
         if found is None:
             return None
