@@ -15,6 +15,12 @@ __all__ = [
     "PriorError",
 ]
 
+SHOWN = 400
+"""Characters of a formula that a message shows at most."""
+
+REPLACED = "\N{REPLACEMENT CHARACTER}"
+"""Shown in place of what would move the carets, or the words, of a message."""
+
 
 class BayesVBError(ValueError):
     """Base of all errors that a change of the input can cure.
@@ -59,13 +65,24 @@ class FormulaError(BayesVBError):
     def __init__(
         self, text: str, why: str, at: tuple[int, int] | None = None, hint: str | None = None
     ) -> None:
-        lines = [why, "", f"    {text}"]
-        if at is not None:
-            lines.append("    " + " " * at[0] + "^" * (at[1] - at[0] + 1))
+        lines = [why, "", *_marked(text, at)]
         super().__init__("\n".join(lines) + ("\n" if hint else ""), hint=hint)
         self.why = why
         self.formula = text
         self.at = at
+
+
+def _marked(text: str, at: tuple[int, int] | None) -> list[str]:
+    """The text, or what is around the place, and carets below the place."""
+    begin = 0 if at is None else max(0, at[0] - SHOWN // 2)
+    begin = begin if len(text) > SHOWN else 0
+    before, after = "... " * (begin > 0), " ..." * (begin + SHOWN < len(text))
+    visible = "".join(sign if sign.isprintable() else REPLACED for sign in text)
+    lines = [f"    {before}{visible[begin : begin + SHOWN]}{after}"]
+    if at is not None:
+        first, last = at[0] - begin, min(at[1] - begin, SHOWN - 1)
+        lines.append("    " + " " * (len(before) + first) + "^" * (last - first + 1))
+    return lines
 
 
 class ConvergenceWarning(UserWarning):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,9 @@ from jaxtyping import Float
 from bayesvb.data.frames import levels, numbers
 from bayesvb.errors import DataError, FormulaError
 from bayesvb.formula.binding import BoundFormula, UsableRows
+from bayesvb.formula.budget import check_columns
 from bayesvb.formula.checks import ranges, require_finite, warn_levels
-from bayesvb.formula.columns import ColumnRole
+from bayesvb.formula.columns import ColumnRole, roles_in
 from bayesvb.formula.matrices import evaluate, with_missing
 from bayesvb.formula.parser import Formula
 from bayesvb.formula.term_blocks import TermBlock, term_blocks
@@ -98,6 +100,8 @@ def fit_encoder(bound: BoundFormula, rows: UsableRows) -> tuple[Encoder, Matrice
     found = {role: pd.Index(table[role.alias].cat.categories) for role in levelled}
     for role, categories in found.items():
         warn_levels(role.column, categories, marked=role.role == "levels")
+    for part in parts:
+        check_columns(bound.formula.text, part, bound.parts[part].terms, partial(_levels, found))
     terms = TermLists(**{part: bound.parts[part].terms for part in parts})
     made, names, specs = evaluate(terms, table, formula=bound.formula, context=bound.context)
     for part in parts:
@@ -106,6 +110,11 @@ def fit_encoder(bound: BoundFormula, rows: UsableRows) -> tuple[Encoder, Matrice
     if bound.keeps_missing:
         made = {part: with_missing(made[part], each[part], table, names[part]) for part in parts}
     return Encoder(bound, each, names, found), made
+
+
+def _levels(found: Mapping[ColumnRole, pd.Index], code: str) -> int:
+    """Levels of the columns that an expression reads, one if they are numbers."""
+    return max([1, *(len(found[role]) for role in roles_in(code) if role in found)])
 
 
 def _check_names(formula: Formula, part: str, names: Sequence[str]) -> None:

@@ -22,6 +22,7 @@ from bayesvb.formula.allowed_functions import (
     OF_ONE_VALUE,
     numpy_hint,
 )
+from bayesvb.formula.budget import too_costly
 
 __all__ = ["Code", "NameUse", "Role", "read_expression"]
 
@@ -36,8 +37,6 @@ ARITHMETIC = (
 SIGNS = (ast.UAdd, ast.USub, ast.Invert)
 
 COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
-
-LARGEST_POWER_OF_NUMBERS = 64  # 9**9**9 would never end
 
 # The formula package pastes expressions into code between quotes: none may stand in a text.
 UNSAFE_IN_TEXT = re.compile(r"""["'\\`]|[^\x20-\x7e\xa1-\U0010ffff]""")
@@ -98,6 +97,9 @@ def read_expression(code: str, *, text: str, start: int) -> Code:
     reader = _Reader(code, text, start)
     try:
         tree = ast.parse(_masked(code), mode="eval")
+        costly = too_costly(tree)
+        if costly:
+            reader.refuse(*costly)
         uses = tuple(reader.value(tree.body))
     except SyntaxError as error:
         raise FormulaError(
@@ -227,8 +229,7 @@ class _Reader:
         """A number to the power of something; of another number only while that is small."""
         exponent = node.right
         if _is_literal(exponent):
-            small = isinstance(exponent, ast.Constant) and isinstance(node.left, ast.Constant)
-            if not small or abs(ast.literal_eval(exponent)) > LARGEST_POWER_OF_NUMBERS:
+            if not (isinstance(exponent, ast.Constant) and isinstance(node.left, ast.Constant)):
                 self.refuse(node, "the power of a number is too large for a formula")
         yield from self.value(node.left)
         yield from self.value(exponent)
@@ -261,8 +262,10 @@ class _Reader:
 
 
 def _is_literal(node: ast.AST) -> bool:
-    """Whether no name occurs in it."""
-    return not any(isinstance(part, ast.Name) for part in ast.walk(node))
+    """Whether no name occurs in it but those of functions: `I(9)` is a number."""
+    called = {id(part.func) for part in ast.walk(node) if isinstance(part, ast.Call)}
+    names = (part for part in ast.walk(node) if isinstance(part, ast.Name))
+    return all(id(name) in called for name in names)
 
 
 def _described(node: ast.AST) -> str:

@@ -19,6 +19,12 @@ from bayesvb.formula.parser import Formula
 
 __all__ = ["evaluate", "with_missing"]
 
+UNCOMPUTABLE = (
+    ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeError, SyntaxError,
+    TypeError, ValueError,
+)  # fmt: skip
+"""What transforms raise where they cannot be computed."""
+
 
 def evaluate(
     terms: Any, table: pd.DataFrame, *, formula: Formula, context: Mapping[str, object]
@@ -55,7 +61,7 @@ def evaluate(
             raise DataError(f"there are levels outside those of C(): {listed}") from None
         except BayesVBError:
             raise
-        except (FormulaicError, ValueError, TypeError, ArithmeticError, LookupError) as error:
+        except (FormulaicError, *UNCOMPUTABLE) as error:
             raise _explained(error, table, formula) from error
     parts = made._to_dict()
     matrices = {

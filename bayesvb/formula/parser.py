@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from bayesvb.errors import FormulaError
+from bayesvb.formula.budget import check_text
 from bayesvb.formula.special_terms import OFFSET, SpecialTerm, taken_out
 from bayesvb.formula.terms import Part, read_offset, read_part, read_response
 from bayesvb.formula.tokens import Section, Token, read_section
@@ -111,9 +112,16 @@ def parse_formula(
     >>> dict(parse_formula("y ~ x1 + x2 | gating(x1)").parts)
     {'mean': 'x1 + x2', 'gating': 'x1'}
     """
-    if not isinstance(text, str) or not text.strip():
-        example = "'~ x1 + x2'" if one_sided else "'y ~ x1 + x2 | gating(x1)'"
-        raise FormulaError(str(text), "the formula is empty", hint=f"write for example {example}")
+    example = "'~ x1 + x2'" if one_sided else "'y ~ x1 + x2 | gating(x1)'"
+    if not isinstance(text, str):
+        raise FormulaError(
+            type(text).__name__,
+            f"the formula is a {type(text).__name__}, and must be a text",
+            hint=f"the formula comes first, then the data; write for example {example}",
+        )
+    if not text.strip():
+        raise FormulaError(text, "the formula is empty", hint=f"write for example {example}")
+    check_text(text)
     text = re.sub(r"\s", " ", text)
     names = ("variables",) if one_sided else parts
     left, sections = _split(read_section(text, 0, len(text)), one_sided=one_sided)

@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from bayesvb.errors import FormulaError
+from bayesvb.formula.budget import check_tree
 from bayesvb.formula.expressions import Code, NameUse, read_expression
 from bayesvb.formula.special_terms import SpecialTerm
 from bayesvb.formula.tokens import Section, Token, first_line, marked_span
@@ -24,6 +25,12 @@ if TYPE_CHECKING:
 __all__ = ["Part", "read_offset", "read_part", "read_response", "read_terms"]
 
 LARGEST_INTERACTION = 9  # (a + b)**99 would never end
+
+# What the formula package raises where brackets and operators do not go together.
+UNREADABLE = (
+    ArithmeticError, AttributeError, LookupError, RuntimeError, StopIteration, SyntaxError,
+    TypeError, ValueError,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -184,7 +191,7 @@ def _check_power(formula: str, inside: Sequence[Token], sign: Token) -> None:
             (base.start, sign.span[1]),
             f"write I({base.text}**{exponent or 2})",
         )
-    if exponent.isdigit() and int(exponent) > LARGEST_INTERACTION:
+    if exponent.isdecimal() and int(exponent) > LARGEST_INTERACTION:
         raise FormulaError(
             formula, f"interactions go up to {LARGEST_INTERACTION}", inside[at + 1].span
         )
@@ -222,7 +229,10 @@ def read_terms(
         "__formulaic_variables_used_lhs__": [],
     }
     try:
+        check_tree(parser.get_ast(code, context=context), section, available=len(available))
         return Formula(code, _parser=parser, _context=context)
+    except FormulaError:
+        raise
     except FormulaParsingError as error:
         own = code == section.text and not section.cut
         at = marked_span(error, section.span[0]) if own else None
@@ -231,7 +241,7 @@ def read_terms(
             f"cannot read `{section.text}`: {first_line(error)}",
             at or section.span,
         ) from error
-    except (RecursionError, SyntaxError, ValueError) as error:
+    except UNREADABLE as error:
         raise FormulaError(
             section.formula,
             f"cannot read `{section.text[:60]}`: {type(error).__name__}",
