@@ -85,6 +85,8 @@ class EngineResult(Generic[StatsT]):
         Chains of a Markov chain sampler; the draws of one stand before those of the next.
     findings : Mapping of str to float
         What else the engine has to say of the run, by name: divergent transitions, say.
+    failure : str
+        Why it did not converge and what to do, if it is not for want of passes.
     """
 
     stats: StatsT
@@ -96,6 +98,7 @@ class EngineResult(Generic[StatsT]):
     log_q: Float[np.ndarray, " draws"] | None = None
     n_chains: int = 1
     findings: Mapping[str, float] = field(default_factory=dict)
+    failure: str = ""
 
     @property
     def bound(self) -> float:

@@ -36,6 +36,9 @@ PRESETS: Mapping[str, GuideFit] = {
 START_DRAWS, BOUND_DRAWS, LABEL_DRAWS = 1000, 1000, 100
 """Draws of which the first Gaussian, the last bound and the last memberships are made."""
 
+NOISE = 1.0
+"""Nats by which a bound may end below that of the start: its last steps are random."""
+
 SWEEPS = 20
 """Sweeps in which a gate and experts come to agree with memberships, before labels are read off."""
 
@@ -126,6 +129,7 @@ class Bbvi(AbstractEngine):
         posterior = model.update(result.stats)
         drawn = model.draws(posterior, START_DRAWS, streams.rng("start"))
         guide = GaussianGuide.of_draws(target.space.vectors(drawn), full=settings.full)
+        before = _bound(target, guide, streams)
         trace: list[float] = []
         with double_precision():
             stages = settings.stages(target.potential, guide, jax_key(streams, "steps"))
@@ -133,8 +137,8 @@ class Bbvi(AbstractEngine):
                 trace.append(bound)
                 if budget.progress is not None:
                     budget.progress(step, bound)
-        vectors, log_density = guide.draws(BOUND_DRAWS, streams.rng("bound"))
-        trace.append(float((target.log_densities(vectors) - log_density).mean()))
+        trace.append(_bound(target, guide, streams))
+        failure = _fall(before, trace[-1], settings.learning_rate)
         vectors, log_density = guide.draws(budget.n_draws, streams.rng("draws"))
         draws, log_volume = target.space.draws(vectors)
         found = {name: np.array(values) for name, values in draws.items()}
@@ -143,9 +147,28 @@ class Bbvi(AbstractEngine):
             stats=_stats(model, source, found),
             trace=np.array(trace),
             n_iter=settings.steps,
+            converged=not failure,
             draws=found,
             log_q=log_density - log_volume,
+            findings={"fall of the bound": before - trace[-1]} if failure else {},
+            failure=failure,
         )
+
+
+def _bound(target: Target, guide: GaussianGuide, streams: EngineStreams) -> float:
+    """Lower bound of the Gaussian, by draws that are the same for all Gaussians."""
+    vectors, log_density = guide.draws(BOUND_DRAWS, streams.rng("bound"))
+    return float((target.log_densities(vectors) - log_density).mean())
+
+
+def _fall(before: float, after: float, learning_rate: float) -> str:
+    """That the steps led away from where they set out, and what to do; nothing if they did not."""
+    if after > before - NOISE:
+        return ""
+    return (
+        f"method='bbvi': the bound fell from {before:.1f} to {after:.1f} nats; choose a smaller "
+        f"learning_rate (now {learning_rate:g}), more particles, or guide='mean-field'"
+    )
 
 
 def _stats(

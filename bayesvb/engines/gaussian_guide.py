@@ -134,7 +134,12 @@ class GuideFit:
         )
 
     def _believed(self, values: Any, slope: Any, first: Any, second: Any, number: Any) -> Any:
-        """One step of AdaBelief: averages of gradients, over their spread about the average."""
+        """One step of AdaBelief: averages of gradients, over their spread about the average.
+
+        Steps have the size of the rate whatever the gradient. A vector has as many covariances
+        as numbers: theirs are smaller by the root of this, so that a step moves vectors about as
+        far as one of mean and scales does.
+        """
         import jax
         import jax.numpy as jnp
 
@@ -146,7 +151,9 @@ class GuideFit:
         share = jnp.cos(0.5 * jnp.pi * number / self.steps) if self.decaying else 1.0
         rate = self.learning_rate * share / (1.0 - one ** (number + 1.0))
         whole = 1.0 - two ** (number + 1.0)
-        values = jax.tree.map(
-            lambda x, m, v: x - rate * m / (jnp.sqrt(v / whole) + TINY), values, first, second
+        sizes = (rate, rate, rate / np.sqrt(max(len(values[0]), 1)))
+        moved = tuple(
+            x - size * m / (jnp.sqrt(v / whole) + TINY)
+            for x, m, v, size in zip(values, first, second, sizes, strict=True)
         )
-        return values, first, second
+        return moved, first, second

@@ -365,6 +365,7 @@ def warn_if_unfinished(
     ascents: Sequence[EngineResult[Any]], max_iter: int, *, interrupted: bool
 ) -> None:
     """Warn of a search that was interrupted, or of kept runs that ran out of passes."""
+    failed = [ascent.failure for ascent in ascents if ascent.failure]
     unfinished = [ascent.trace for ascent in ascents if not ascent.converged]
     if interrupted:
         warnings.warn(
@@ -372,6 +373,8 @@ def warn_if_unfinished(
             ConvergenceWarning,
             stacklevel=4,
         )
+    elif failed:
+        warnings.warn(failed[0], ConvergenceWarning, stacklevel=4)
     elif unfinished:
         gain = max(float(t[-1] - t[-2]) if len(t) > 1 else np.nan for t in unfinished)
         warnings.warn(

@@ -9,7 +9,7 @@ from scipy.special import logsumexp
 import bayesvb as bvb
 from bayesvb.engines.bbvi import Bbvi
 from bayesvb.engines.gaussian_guide import GuideFit
-from bayesvb.errors import DataError
+from bayesvb.errors import ConvergenceWarning, DataError
 from bayesvb.results.named_draws import log_joint
 
 
@@ -81,6 +81,13 @@ def test_the_bound_is_the_mean_of_log_joint_less_log_density(lines, fit):
     assert gap.std() < 1.0
     weighed = logsumexp(gap) - np.log(1000)
     assert fit.elbo < weighed < fit.elbo + 0.5
+
+
+@pytest.mark.mcmc
+def test_a_bound_that_falls_is_warned_of(lines):
+    with pytest.warns(ConvergenceWarning, match="the bound fell .* smaller learning_rate"):
+        wild = lines.fit("bbvi", seed=1, restarts=1, steps=30, learning_rate=3.0)
+    assert not wild.converged
 
 
 @pytest.mark.mcmc

@@ -61,6 +61,17 @@ def test_the_best_gaussian_is_found(full, x64):
 
 
 @pytest.mark.mcmc
+def test_a_gaussian_of_many_numbers_stays_near_its_target(x64):
+    import jax
+
+    n, settings = 150, GuideFit(True, steps=400, particles=8, learning_rate=0.02, decaying=True)
+    start = GaussianGuide(np.zeros(n), np.eye(n))
+    exact = start.entropy - 0.5 * n
+    *_, (_, bound, _) = settings.stages(lambda x: 0.5 * x @ x, start, jax.random.PRNGKey(1))
+    assert bound > exact - 0.025 * n  # with covariances in steps as large as scales: - 0.053 n
+
+
+@pytest.mark.mcmc
 def test_stages_are_told_as_they_come_and_the_last_one_may_be_short(x64):
     import jax
 

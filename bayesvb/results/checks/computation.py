@@ -57,10 +57,12 @@ def computation_checks(fit: AbstractFit) -> list[Check]:
 
 def _ascent(fit: AbstractFit) -> Check:
     grade: Grade = "ok" if fit.converged else "problem"
+    remedy = "Fit again with a larger max_iter before using the numbers."
+    if fit.findings.get("fall of the bound", 0.0) > 0.0:
+        remedy = "The bound fell: fit again with a smaller learning_rate or guide='mean-field'."
     return decided("Ascent ended", "computation", grade, float(fit.n_iter), "passes",
-                   threshold="problem: cut short while the bound was rising",
-                   remedy="Fit again with a larger max_iter before using the numbers.",
-                   section="computation")  # fmt: skip
+                   threshold="problem: cut short while the bound was rising, or below its start",
+                   remedy=remedy, section="computation")  # fmt: skip
 
 
 def _maximum(fit: AbstractFit) -> list[Check]:
