@@ -71,6 +71,7 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/experts/gaussian_base.py": ("conformance/test_gaussian_mixture.py",),
     "bayesvb/experts/gaussian_diagonal.py": ("conformance/test_gaussian_mixture.py",),
     "bayesvb/experts/gaussian_full.py": ("conformance/test_gaussian_mixture.py",),
+    "bayesvb/experts/grouped.py": ("conformance/test_groups.py",),
     "bayesvb/experts/linear.py": ("conformance/test_mixture_bound.py",),
     "bayesvb/experts/linear_semiconjugate.py": ("conformance/test_semiconjugate.py",),
     "bayesvb/experts/linear_student_posterior.py": ("conformance/test_experts.py",),
@@ -139,11 +140,15 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/results/checks/shape.py": ("results/test_checks.py",),
     "bayesvb/results/checks/table.py": ("results/test_checks.py",),
     "bayesvb/results/importance.py": ("engines/test_linear_response.py",),
+    "bayesvb/results/memberships.py": ("estimators/test_groups.py",),
     "bayesvb/results/named_draws.py": ("results/test_summary.py",),
+    "bayesvb/results/observed_groups.py": ("estimators/test_groups.py",),
     "bayesvb/results/pit.py": ("results/test_leave_one_out.py",),
+    "bayesvb/results/pit_in_groups.py": ("estimators/test_groups.py",),
     "bayesvb/results/row_groups.py": ("results/test_leave_one_out.py",),
     "bayesvb/results/subsampling.py": ("results/test_printing.py",),
     "bayesvb/results/tables.py": ("results/test_printing.py",),
+    "bayesvb/results/units.py": ("estimators/test_groups.py",),
     "bayesvb/results/printing_calibration.py": ("results/test_simulation_calibration.py",),
     "bayesvb/results/rank_plot.py": ("results/test_simulation_calibration.py",),
     "bayesvb/storage/column_codec.py": ("storage/test_netcdf.py",),
@@ -203,6 +208,7 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "reports/sections/scores.py": (SECTIONS,),
     "reports/sections/sensitivity.py": ("reports/test_influence.py",),
     "reports/sections/verdict.py": (SECTIONS,),
+    "reports/sections/trajectories.py": ("estimators/test_groups.py",),
 }
 """Module -> files below ``tests/`` that test it."""
 

@@ -44,6 +44,7 @@ OPTIONS = (
     click.option(
         "--scale", is_flag=True, default=None, help="Divide each variable by its own sd (pca)."
     ),
+    click.option("--group", help="Column of subjects that share one component (density)."),
     click.option("--weights", help="Column of case weights."),
     click.option(
         "--weights-are",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -22,8 +23,53 @@ PRODUCTS = " products"
 
 
 @dataclass(frozen=True)
+class Members:
+    """The rows of groups, those of a group side by side.
+
+    Attributes
+    ----------
+    rows : Block
+    starts : ndarray, shape (groups,)
+        Where the rows of each group begin; none is empty.
+    """
+
+    rows: Block
+    starts: Int[np.ndarray, " groups"]
+
+    @property
+    def sizes(self) -> Int[np.ndarray, " groups"]:
+        """Rows of each group."""
+        return np.diff(self.starts, append=self.rows.n_rows)
+
+    def take(self, groups: Int[np.ndarray, " chosen"]) -> Members:
+        """The rows of these groups, copied."""
+        sizes = self.sizes[groups]
+        starts = np.cumsum(sizes) - sizes
+        rows = np.repeat(self.starts[groups] - starts, sizes) + np.arange(sizes.sum())
+        return Members(self.rows.take(rows), starts)
+
+    @staticmethod
+    def joined(parts: Sequence[Members]) -> Members:
+        """Groups of all parts, in their order."""
+        before = accumulate((part.rows.n_rows for part in parts), initial=0)
+        starts = [part.starts + first for part, first in zip(parts, before, strict=False)]
+        return Members(Block.joined([part.rows for part in parts]), np.concatenate(starts))
+
+    def repeated(self, values: Float[np.ndarray, "*axes _"]) -> Float[np.ndarray, "*axes rows"]:
+        """Values of the groups, the same for all rows of a group.
+
+        Values on an axis of length one are those of every group.
+        """
+        whole = np.broadcast_to(values, (*values.shape[:-1], len(self.starts)))
+        return np.repeat(whole, self.sizes, axis=-1)
+
+
+@dataclass(frozen=True)
 class Block:
     """Rows of the standardised design, rows on the last axis.
+
+    Where rows belong together and are one case, as those of a subject, a "row" is such a group:
+    designs have what is known of the group, there is no response, and ``members`` has its rows.
 
     Attributes
     ----------
@@ -35,12 +81,15 @@ class Block:
         Case weights; None stands for ones.
     offset : ndarray, shape (rows,), or None
         What was subtracted from the response before it was standardised, in the data's units.
+    members : Members or None
+        Rows of groups; None where every row is a case of its own.
     """
 
     designs: Mapping[str, Float[np.ndarray, "_ rows"]]
     response: Float[np.ndarray, "responses rows"]
     weight: Float[np.ndarray, " rows"] | None = None
     offset: Float[np.ndarray, " rows"] | None = None
+    members: Members | None = None
 
     @property
     def n_rows(self) -> int:
@@ -59,7 +108,9 @@ class Block:
         return replace(self, designs=designs | kept)
 
     def part(self, start: int, stop: int) -> Block:
-        """Rows ``start`` to ``stop`` as a block of their own (views, no copy)."""
+        """Rows ``start`` to ``stop`` as a block of their own (views; rows of groups are copied)."""
+        if self.members is not None:
+            return self.take(np.arange(start, min(stop, self.n_rows)))
         return self._at(slice(start, stop))
 
     def split(self, n_rows: int) -> Iterator[Block]:
@@ -78,7 +129,10 @@ class Block:
         weight = None if self.weight is None else self.weight[rows]
         offset = None if self.offset is None else self.offset[rows]
         designs = _of_each(self.designs, lambda matrix: matrix[:, rows])
-        return Block(designs, self.response[:, rows], weight, offset)
+        members = None
+        if self.members is not None:
+            members = self.members.take(np.arange(self.n_rows)[rows])
+        return Block(designs, self.response[:, rows], weight, offset, members)
 
     @staticmethod
     def joined(blocks: Sequence[Block]) -> Block:
@@ -95,12 +149,23 @@ class Block:
         place = {name: tuple(map(id, parts)) for name, parts in matrices.items()}
         distinct = {place[name]: parts for name, parts in matrices.items()}
         whole = {at: np.concatenate(parts, axis=1) for at, parts in distinct.items()}
+        members = [block.members for block in blocks if block.members is not None]
         return Block(
             {name: whole[at] for name, at in place.items()},
             np.concatenate([block.response for block in blocks], axis=1),
             np.concatenate(weights) if weighted else None,
             np.concatenate(offsets) if len(offsets) == len(blocks) else None,
+            Members.joined(members) if members else None,
         )
+
+    def ungrouped(self) -> Block:
+        """Rows of the groups as cases of their own, with what is known of their group."""
+        if self.members is None:
+            return self
+        own = self.members.rows
+        given = {name: self.members.repeated(matrix) for name, matrix in self.designs.items()}
+        weight = None if self.weight is None else self.members.repeated(self.weight)
+        return Block({**given, **own.designs}, own.response, weight, own.offset)
 
     def weighted(
         self, values: Float[np.ndarray, "experts rows"]

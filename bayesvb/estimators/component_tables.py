@@ -16,6 +16,7 @@ from bayesvb.distributions.intervals import tails
 from bayesvb.models.ensemble import thinned
 from bayesvb.results.named_draws import count
 from bayesvb.results.summary import intervals
+from bayesvb.results.units import observed_units, units_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,7 +77,8 @@ def component_table(model: AbstractEstimator, fit: AbstractFit, prob: float) -> 
             np.full_like(bounds, np.nan) if fit.only_points else bounds
         )
         if name == "share":
-            columns |= {"rows": members.rows.astype(int), "separation": separation}
+            own = units_of(model).plural
+            columns |= {own: members.rows.astype(int), "separation": separation}
     index = pd.Index(named.coords["component"], name="component")
     table = pd.DataFrame(columns, index=index)
     table.attrs = intervals(fit)
@@ -97,10 +99,18 @@ def responsibilities_of(
     return lambda block: fit.core.drawn_responsibilities(draws, block).mean(axis=0)
 
 
-def responsibility_table(model: AbstractEstimator, fit: AbstractFit) -> pd.DataFrame:
-    """Probability of each component for the rows used in the fit."""
+def responsibility_table(
+    model: AbstractEstimator, fit: AbstractFit, data: object = None
+) -> pd.DataFrame:
+    """Probability of each component for the rows (or groups) used in the fit, or for others."""
     import pandas as pd
 
-    values = model.source.map_rows(responsibilities_of(fit))
     labels = pd.RangeIndex(1, fit.core.n_components + 1, name="component")
-    return pd.DataFrame(values.T, model.design.index, labels)
+    memberships = responsibilities_of(fit)
+    if data is None:
+        values = model.source.map_rows(memberships)
+        return pd.DataFrame(values.T, units_of(model).index, labels)
+    index, complete, block = observed_units(model, data)
+    found = np.full((len(index), len(labels)), np.nan)
+    found[complete] = memberships(block).T
+    return pd.DataFrame(found, index, labels)

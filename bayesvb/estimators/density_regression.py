@@ -11,6 +11,8 @@ from jaxtyping import Float
 
 from bayesvb.argument_checks import check_choice, check_count
 from bayesvb.data.blocks import Block
+from bayesvb.data.frames import as_frame
+from bayesvb.data.grouping import Grouping, grouped_source
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.standardised_blocks import Scales, source_of, without_offset
@@ -22,9 +24,17 @@ from bayesvb.distributions.base import (
 from bayesvb.distributions.prediction import PredictionOptions, predict
 from bayesvb.estimators.base import empty_stats, read
 from bayesvb.estimators.component_shares import gate_parameters, share_parameter
+from bayesvb.estimators.groups import (
+    check_constant,
+    grouped,
+    log_density_of_groups,
+    with_memberships,
+    without_groups,
+)
 from bayesvb.estimators.mixture import AbstractGatedMixture
 from bayesvb.estimators.priors import Priors, check_priors
 from bayesvb.experts import EXPERTS
+from bayesvb.experts.grouped import GroupedExperts
 from bayesvb.experts.regression import AbstractRegressionExperts, RegressionPrior, RegressionUnits
 from bayesvb.factors.normal import Normal
 from bayesvb.formula.design import Design, Rows
@@ -71,6 +81,11 @@ class DensityRegression(AbstractGatedMixture):
         Weakly informative on the standardised scale if left out; see ``prior_table``.
     weights : str or sequence of float, optional
         Case weights: a column's name, or one number per row. A row of weight two counts as two.
+    group : str, optional
+        Column with the subject of each row: all rows of a subject are from one component, whose
+        weights depend on what is the same in all of them (growth mixtures, latent classes of
+        trajectories). Subjects are then what is left out, counted and classified. Rows that lack a
+        value are dropped one by one; those of a subject may be anywhere in the data.
     weights_are : {"frequency", "sampling"}
         ``"frequency"``: a row of weight two counts as two rows. ``"sampling"``: it stands for twice
         as much of the population, as in surveys; weights are scaled to sum to the number of rows,
@@ -117,6 +132,7 @@ class DensityRegression(AbstractGatedMixture):
     weights_are: str
     scales: Scales
     source: AbstractSource
+    grouping: Grouping | None
 
     def __init__(
         self,
@@ -129,6 +145,7 @@ class DensityRegression(AbstractGatedMixture):
         priors: Priors | None = None,
         weights: object = None,
         weights_are: str = "frequency",
+        group: str | None = None,
         missing: str = "drop",
         context: Mapping[str, object] | None = None,
     ) -> None:
@@ -136,9 +153,13 @@ class DensityRegression(AbstractGatedMixture):
         check_choice("family", family, tuple(EXPERTS))
         check_priors(priors, Priors)
         parsed = parse_formula(formula, offset=True)
-        design, given = read(parsed, data, (weights, weights_are), context=context, missing=missing)
-        n_rows = design.n_rows
-        check_count("n_components", n_components, most=n_rows, what="rows that are complete")
+        rest, labels = without_groups(group, parsed, data)
+        design, given = read(parsed, rest, (weights, weights_are), context=context, missing=missing)
+        design, given, grouping = grouped(labels, design, given)
+        most, what = design.n_rows, "rows that are complete"
+        if grouping is not None:
+            most, what = len(grouping.labels), "groups"
+        check_count("n_components", n_components, most=most, what=what)
         priors = priors or Priors()
         response = np.asarray(design.response, dtype=float)
         experts = experts_of(family, priors, design)
@@ -151,13 +172,23 @@ class DensityRegression(AbstractGatedMixture):
             response_scaling=experts.response_scaling,
         )
         source = source_of(scales, design.matrices, response, given.values, design.offset)
-        self._keep(parsed, design, int(n_components), gate, family, priors, *given, scales, source)
+        if grouping is not None:
+            check_constant(grouping, design.matrices["gating"], design.terms, given.values)
+            source = grouped_source(Block.joined(source.blocks), grouping)
+        count = int(n_components)
+        self._keep(parsed, design, count, gate, family, priors, *given, scales, source, grouping)
 
     @property
     def core(self) -> Mixture:
         """The model on the standardised scale."""
         gate = GATES[self.gate].from_prior(self.n_components, self._gate_prior)
-        return Mixture(self._experts, gate)
+        own = self._experts
+        return Mixture(own if self.grouping is None else GroupedExperts(own, self.log_unit), gate)
+
+    @property
+    def log_jacobian(self) -> float:
+        """That of a row; zero of groups, whose experts know how many rows they have."""
+        return self.log_unit if self.grouping is None else 0.0
 
     @property
     def _experts(self) -> AbstractRegressionExperts[Any, Any]:
@@ -200,8 +231,13 @@ class DensityRegression(AbstractGatedMixture):
         return capitalised(self.likelihood_name)
 
     def block(self, rows: Rows) -> Block:
-        """Complete rows on the standardised scale."""
+        """Complete rows on the standardised scale; of groups, each as a group of its own."""
         return self.scales.block(rows.matrices, rows.response, offset=rows.offset)
+
+    def block_of_groups(self, rows: Rows, grouping: Grouping) -> Block:
+        """Groups of complete rows with responses, on the standardised scale."""
+        check_constant(grouping, rows.matrices["gating"], self.design.terms, None)
+        return Block.joined(grouped_source(self.block(rows), grouping).blocks)
 
     def options(self) -> dict[str, object]:
         """Arguments that make this model again."""
@@ -211,6 +247,7 @@ class DensityRegression(AbstractGatedMixture):
             "family": self.family,
             "priors": vars(self.priors),
             **self.weight_options(),
+            **({} if self.grouping is None else {"group": self.grouping.name}),
         }
 
     def relabelled(self, core: Any, order: Sequence[int]) -> Any:
@@ -250,12 +287,42 @@ class DensityRegression(AbstractGatedMixture):
         """Prediction of one kind for every row, NaN where a value is missing."""
         rows = self.rows(data)
         distribution = self.predictive_at(fit, rows, options.response)
+        return self._predicted(distribution, rows, kind, options)
+
+    def predict_with(
+        self,
+        fit: AbstractFit,
+        data: object,
+        kind: str,
+        options: PredictionOptions,
+        observed: object,
+    ) -> pd.Series | pd.DataFrame:
+        """Prediction of rows of groups of which some responses are known."""
+        rows = self.rows(data)
+        distribution = self.predictive_at(fit, rows, options.response)
+        frame = self.design.frame if data is None else as_frame(data)
+        told = with_memberships(distribution, fit, frame, rows.complete, observed)
+        return self._predicted(told, rows, kind, options)
+
+    def _predicted(
+        self,
+        distribution: AbstractComponentMixture,
+        rows: Rows,
+        kind: str,
+        options: PredictionOptions,
+    ) -> pd.Series | pd.DataFrame:
+        """What is asked of a distribution of each complete row."""
         if kind == "component":
             distribution = distribution.by_label(self.n_components)
         return predict(distribution, rows.index, rows.complete, kind, options)
 
     def log_density(self, fit: AbstractFit, data: object) -> pd.Series:
-        """Log predictive density of the observed responses, jointly where there are several."""
+        """Log predictive density of the observed responses, jointly where there are several.
+
+        Of groups, that of all rows of a group together.
+        """
+        if self.grouping is not None:
+            return log_density_of_groups(fit, self.design.frame if data is None else data)
         rows = self.rows(data, response=True)
         import pandas as pd
 

@@ -70,6 +70,7 @@ class Fit(AbstractFit):
         seed: int | None = None,
         response: str | None = None,
         calibrated: bool | str = False,
+        observed: object = None,
     ) -> pd.Series | pd.DataFrame:
         """Prediction for every row of the data, with the data's index.
 
@@ -95,6 +96,10 @@ class Fit(AbstractFit):
             True: quantiles, intervals, cdf and density put right on average over rows by the
             leave-one-out PIT values (``Recalibration``). ``"jackknife+"``: intervals from the fit
             without each row, which cover with at least ``2 prob - 1`` whatever the truth.
+        observed : table, optional
+            Of a model with ``group``: rows of the same groups whose responses are known, as the
+            first visits of a subject. Components then have the probabilities that these leave
+            them; a group without any has the weights of its covariates, as all have otherwise.
 
         Returns
         -------
@@ -107,9 +112,12 @@ class Fit(AbstractFit):
             For an unknown kind or option, or levels that the fit never saw.
         """
         from bayesvb.results.jackknife_plus import JACKKNIFE, jackknife_plus
+        from bayesvb.results.observed_groups import predict_with
         from bayesvb.results.recalibration import check_recalibrated
 
         options = PredictionOptions(prob, q, at, n, seed, response)
+        if observed is not None:
+            return predict_with(self, data, kind, options, observed, calibrated=calibrated)
         if calibrated == JACKKNIFE:
             return jackknife_plus(self, data, kind, options)
         if calibrated is not False:
@@ -118,6 +126,26 @@ class Fit(AbstractFit):
             number = names.index(response) if response in names else 0
             options = replace(options, recalibration=self.recalibrations[number])
         return self.model.predict(self, data, kind, options)
+
+    def classification_table(self) -> pd.DataFrame:
+        """How surely rows, or groups of rows, belong to their most likely component.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per component: ``rows`` (or ``groups``) whose most likely one it is, their
+            ``percent`` of all, and, in columns named by the components, the mean probability of
+            each component among them: near one on the diagonal if they are told apart.
+            ``attrs["relative_entropy"]`` is 1 if all memberships are sure, 0 if none says anything.
+
+        Raises
+        ------
+        DataError
+            If the model has no components.
+        """
+        from bayesvb.results.memberships import modal_table
+
+        return modal_table(self)
 
     def waic(self) -> Any:
         """Widely applicable information criterion, as ArviZ's result object."""
@@ -170,7 +198,9 @@ class Fit(AbstractFit):
         """Leave-one-out probability integral transform of each row's response.
 
         The predictive distribution function of the response, without the row, at its value:
-        uniform where the model is right.
+        uniform where the model is right. Of rows that come in groups, it is given those of the
+        same group before it, whose memberships they tell of, by the posterior of the fit: such
+        values are independent of one another, too.
 
         Returns
         -------

@@ -53,9 +53,9 @@ class AbstractMixture(AbstractGenerative):
         """Share, size and separation of every component, and its noise where it has one."""
         return component_table(self, fit, prob)
 
-    def responsibilities(self, fit: AbstractFit) -> pd.DataFrame:
+    def responsibilities(self, fit: AbstractFit, data: object = None) -> pd.DataFrame:
         """Probability of each component given the row that was observed."""
-        return responsibility_table(self, fit)
+        return responsibility_table(self, fit, data)
 
 
 class AbstractGatedMixture(AbstractMixture):
@@ -67,7 +67,7 @@ class AbstractGatedMixture(AbstractMixture):
     scales: Scales
 
     @property
-    def log_jacobian(self) -> float:
+    def log_unit(self) -> float:
         """Log of the product of the responses' units; zero for classes."""
         return float(np.log(self.scales.response.scale).sum())
 
@@ -84,8 +84,9 @@ class AbstractGatedMixture(AbstractMixture):
         response = self.scales.response
         drawn = fit.core.responses(draws, block, rng)
         drawn = drawn * response.scale[:, None] + response.centre[:, None]
-        if block.offset is not None:
-            drawn += block.offset
+        offset = block.ungrouped().offset
+        if offset is not None:
+            drawn += offset
         return {name: drawn[:, i] for i, name in enumerate(self.design.response_names)}
 
     def predictive_at(

@@ -181,6 +181,11 @@ class ConditionalMixtureNetwork(network_prediction.AbstractNetwork):
         return self.n_components
 
     @property
+    def log_jacobian(self) -> float:
+        """That of a row."""
+        return self.log_unit
+
+    @property
     def core(self) -> Network:
         """The network on the standardised scale."""
         kind = {"covariance": self.latent_covariance, "posterior": self.latent_posterior}

@@ -9,9 +9,10 @@ from typing import Any, ClassVar, Generic, TypeVar, cast
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from bayesvb.data.blocks import Block
+from bayesvb.data.blocks import Block, Members
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.distributions.base import AbstractComponentMixture, joint_log_density
+from bayesvb.numerics.segments import segment_sums
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.local import AbstractLocalPosterior, Draws
 from bayesvb.variational.row_derivatives import RowScalars
@@ -98,6 +99,23 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, StatsT]):
         """
         each = [self.predictive(posterior, weights, block, i) for i in range(len(block.response))]
         return joint_log_density(each, block.response)
+
+    def log_predictive_of_groups(
+        self, posterior: PosteriorT, members: Members, n_experts: int
+    ) -> Float[np.ndarray, "experts groups"]:
+        """Log predictive density of all rows of each group under each expert.
+
+        Here the product of those of the rows, which leaves out that the rows of a group tell of
+        one another through the parameters: little where an expert has many groups. Experts that
+        know the joint density say so, and do this for a posterior of each group as well.
+        """
+        block = members.rows
+        every = np.full((n_experts, block.n_rows), 1.0 / n_experts)
+        each = [
+            self.predictive(posterior, every, block, i).component_log_density(observed)
+            for i, observed in enumerate(block.response)
+        ]
+        return segment_sums(np.sum(each, axis=0), members.starts)
 
     @abc.abstractmethod
     def kl(self, posterior: PosteriorT) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.special import polygamma
 
-from bayesvb.data.blocks import Block
+from bayesvb.data.blocks import Block, Members
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.distributions.normal_mixture import NormalMixture
@@ -35,6 +35,7 @@ from bayesvb.numerics.linalg import (
     times,
     unpack,
 )
+from bayesvb.numerics.segments import segment_sums
 from bayesvb.numerics.special import LOG_2PI
 from bayesvb.variational.coordinates import AbstractCoordinates, entries, perturbation_rows
 from bayesvb.variational.descriptions import NamedParameter, PriorRow
@@ -225,6 +226,20 @@ class LinearExperts(AbstractLinearExperts[MatrixNormalGamma, LinearStats]):
         scale = np.sqrt(rate * (1.0 + spread))
         location = linear_at(posterior.mean[..., response, :], design)
         return StudentMixture(weights, location, scale, 2.0 * posterior.shape.T)
+
+    def log_predictive_of_groups(
+        self, posterior: MatrixNormalGamma, members: Members, n_experts: int
+    ) -> Float[np.ndarray, "experts groups"]:
+        """Multivariate Student t: the ratio of evidence with and without the rows of a group."""
+        design, response = members.rows.designs["mean"], members.rows.response
+        parts = (products(design), response[:, None] * design, response * response)
+        xx, xy, yy = (np.moveaxis(segment_sums(p, members.starts), -1, 0)[:, None] for p in parts)
+        size = members.sizes[:, None].astype(float)
+        after = posterior.posterior(size, unpack(xx), xy, yy)
+        found = (
+            after.log_evidence() - posterior.log_evidence() - 0.5 * size * len(yy[0, 0]) * LOG_2PI
+        )
+        return np.ascontiguousarray(found.T)
 
     def draws(self, posterior: MatrixNormalGamma, n: int, rng: np.random.Generator) -> Draws:
         """``coefficients`` (draws, experts, responses, terms) and ``precision``."""

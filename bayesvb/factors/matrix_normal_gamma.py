@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import digamma
+from scipy.special import digamma, gammaln
 
 from bayesvb.factors.gamma import gamma_kl, gamma_log_density
 from bayesvb.numerics.array_library import namespace
@@ -108,6 +108,16 @@ class MatrixNormalGamma:
     def expected_log_precision(self) -> Float[np.ndarray, "*batch responses"]:
         """``E[log tau_i] = digamma(a) - log b_i``."""
         return np.asarray(digamma(self.shape)[..., None] - np.log(self.rate))
+
+    def log_evidence(self) -> Float[np.ndarray, "*batch"]:
+        """Log density of the rows that this posterior has seen, up to what all posteriors share.
+
+        The difference from that of its prior, less ``log(2 pi) / 2`` for each number, is their
+        marginal log density.
+        """
+        n_responses = self.rate.shape[-1]
+        noise = n_responses * gammaln(self.shape) - self.shape * np.log(self.rate).sum(axis=-1)
+        return np.asarray(noise - 0.5 * n_responses * self.log_det)
 
     def kl(self, prior: MatrixNormalGamma) -> float:
         """Sum over the batch of ``KL(self || prior)``; the prior broadcasts over the batch."""

@@ -14,6 +14,7 @@ from jaxtyping import Float
 from bayesvb.errors import DataError
 from bayesvb.models.ensemble import MEMBER
 from bayesvb.results.named_draws import NamedDraws, chunks, count, log_joint, log_lik_blocks
+from bayesvb.results.units import units_of
 from bayesvb.streams import Streams
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 MEMORY_BUDGET = 1 << 30
 """Bytes that the groups with one number per draw and row may take together."""
 
-RESERVED = ("chain", "draw", "obs_id", "iteration", "elbo")
+RESERVED = ("chain", "draw", "obs_id", "group_id", "iteration", "elbo")
 """Names in the ArviZ object that no column can have as well."""
 
 
@@ -37,7 +38,7 @@ def arviz_object(fit: AbstractFit) -> object:
     n_values = count(fit.draws) * fit.model.source.n_rows * len(groups["observed_data"])
     if 2 * 8 * n_values <= MEMORY_BUDGET:
         log_lik = {fit.model.joint_name: log_likelihood(fit)}
-        groups["log_likelihood"] = by_row(fit, log_lik, sampled=True)
+        groups["log_likelihood"] = by_row(fit, log_lik, sampled=True, units=True)
         groups["posterior_predictive"] = by_row(fit, replicated(fit), sampled=True)
     else:
         warnings.warn(
@@ -83,9 +84,15 @@ def fixed_groups(fit: AbstractFit) -> tuple[dict[str, Any], NamedDraws]:
 
 
 def by_row(
-    fit: AbstractFit, values: Mapping[str, np.ndarray], *, sampled: bool = False
+    fit: AbstractFit,
+    values: Mapping[str, np.ndarray],
+    *,
+    sampled: bool = False,
+    units: bool = False,
 ) -> xr.Dataset:
     """One group of arrays with a number per row, or (``sampled``) per draw and row.
+
+    Or (``units``) per group, with the groups' own dimension, where rows come in groups.
 
     Raises
     ------
@@ -97,13 +104,16 @@ def by_row(
     from bayesvb.storage.arviz_objects import coordinate, in_chains
 
     check_names(values)
-    coords = {"obs_id": coordinate(fit.model.design.index)}
+    own = units_of(fit.model)
+    of_groups = units and own.grouping is not None
+    along = "group_id" if of_groups else "obs_id"
+    coords = {along: coordinate(own.index if of_groups else fit.model.design.index)}
     if not sampled:
-        return xr.Dataset({name: ("obs_id", array) for name, array in values.items()}, coords)
+        return xr.Dataset({name: (along, array) for name, array in values.items()}, coords)
     n_chains = fit.chains
     each = count(fit.draws) // n_chains
     coords |= {"chain": np.arange(n_chains), "draw": np.arange(each)}
-    dims = ("chain", "draw", "obs_id")
+    dims = ("chain", "draw", along)
     chains = {name: (dims, in_chains(array, n_chains)) for name, array in values.items()}
     return xr.Dataset(chains, coords)
 
@@ -146,7 +156,9 @@ def replicated(fit: AbstractFit) -> dict[str, np.ndarray]:
         fit.model.replicates(fit, fit.q_draws, block, rng)
         for block in chunks(fit.core, fit.model.source, count(fit.draws))
     ]
-    return {name: np.concatenate([piece[name] for piece in pieces], axis=1) for name in pieces[0]}
+    whole = {name: np.concatenate([one[name] for one in pieces], axis=1) for name in pieces[0]}
+    units = units_of(fit.model)
+    return {name: units.in_row_order(values) for name, values in whole.items()}
 
 
 def attributes(fit: AbstractFit) -> dict[str, object]:

@@ -203,7 +203,7 @@ class AbstractPublicModel(abc.ABC):
         """One row per component; see ``Fit.components``."""
         raise self._lacks("components")
 
-    def responsibilities(self, fit: AbstractFit) -> pd.DataFrame:
+    def responsibilities(self, fit: AbstractFit, data: object = None) -> pd.DataFrame:
         """Probability of each component; see ``Fit.responsibilities``."""
         raise self._lacks("components")
 
@@ -435,9 +435,12 @@ class AbstractFit:
         """
         return self.model.components(self, prob)
 
-    def responsibilities(self) -> pd.DataFrame:
-        """Probability of each component given the observed row; the rows used in the fit."""
-        return self.model.responsibilities(self)
+    def responsibilities(self, data: object = None) -> pd.DataFrame:
+        """Probability of each component given the observed row, or all rows of the group.
+
+        Of the rows used in the fit, or of other data with the response.
+        """
+        return self.model.responsibilities(self, data)
 
     def predictive(self, data: object = None, *, response: str | None = None) -> Any:
         """Predictive distribution for each complete row of ``data``; see ``predict``."""

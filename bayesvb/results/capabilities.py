@@ -9,10 +9,13 @@ import pandas as pd
 from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
+from bayesvb.data.grouping import Grouping
 from bayesvb.data.scaling import Scaling
 from bayesvb.distributions.base import AbstractDrawnMixture
 from bayesvb.distributions.multivariate_student import AbstractJointStudent
+from bayesvb.distributions.prediction import PredictionOptions
 from bayesvb.factors.normal_gamma import NormalGamma
+from bayesvb.formula.design import Rows
 from bayesvb.results.base import AbstractFit
 from bayesvb.results.named_draws import HasDraws
 from bayesvb.variational.local import Draws
@@ -94,6 +97,26 @@ class HasDrawnDistributions(Protocol):
 
     def drawn_mixture(self, fit: HasDraws, block: Block, response: int) -> AbstractDrawnMixture:
         """Distribution of one response given each draw, axes (experts, draws, rows)."""
+
+
+@runtime_checkable
+class HasGroups(Protocol):
+    """Rows may come in groups, all of whose rows are from one component."""
+
+    grouping: Grouping | None
+
+    def block_of_groups(self, rows: Rows, grouping: Grouping) -> Block:
+        """Groups of complete rows with responses, on the standardised scale."""
+
+    def predict_with(
+        self,
+        fit: AbstractFit,
+        data: object,
+        kind: str,
+        options: PredictionOptions,
+        observed: object,
+    ) -> pd.Series | pd.DataFrame:
+        """Prediction of rows of groups of which some responses are known."""
 
 
 @runtime_checkable

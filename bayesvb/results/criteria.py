@@ -24,6 +24,7 @@ from bayesvb.results.leave_one_out import Fitted, RowsLeftOut, has_log_predictiv
 from bayesvb.results.named_draws import log_lik_blocks
 from bayesvb.results.row_groups import group_numbers
 from bayesvb.results.stacking import combined
+from bayesvb.results.units import grouping_of, units_of
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
@@ -81,13 +82,13 @@ def answers(fit: AbstractFit) -> bool:
 
 def _by_draws(fit: AbstractFit, *, corrected: bool) -> Elpd:
     """From ratios of the likelihoods of draws; corrected ones are those that intervals go by."""
-    labels, weights = fit.model.design.index, fit.model.weights
+    units = units_of(fit.model)
     ratio, blocks = None, log_lik_blocks_of(fit)
     if corrected:
         source, unit = fit.model.source, fit.model.log_jacobian
         blocks = log_lik_blocks(fit.core, source, fit.draws, unit)
         ratio = log_ratio(fit) if fit.covariance != "importance" else None
-    return read_elpd(loo_of(blocks, labels=labels, log_ratio=ratio, weights=weights))
+    return read_elpd(loo_of(blocks, labels=units.index, log_ratio=ratio, weights=units.weights))
 
 
 def _by_response(fit: AbstractFit, *, groups: object, exact: bool) -> Elpd:
@@ -102,6 +103,7 @@ def _by_response(fit: AbstractFit, *, groups: object, exact: bool) -> Elpd:
         found = fit.rows_left_out
     else:
         every, design = np.arange(fit.model.source.n_rows), fit.model.design
+        _check_ungrouped(fit, groups)
         numbers = None if groups is None else group_numbers(groups, design, name="groups")
         found = leave_one_out(Fitted.of(fit), every, groups=numbers, exact=exact)
     if found.doubtful.any():
@@ -112,11 +114,23 @@ def _by_response(fit: AbstractFit, *, groups: object, exact: bool) -> Elpd:
             stacklevel=2,
         )
     method = "exact" if exact else "linear-response"
-    labels, weights = fit.model.design.index, fit.model.weights
+    units = units_of(fit.model)
     pointwise, p = of_all_rows(fit, found)
-    zero = no_ratios(len(pointwise), weights)
+    zero = no_ratios(len(pointwise), units.weights)
     doubtful, n_refitted = bool(found.doubtful.any()), int(found.refitted.sum())
-    return Elpd("loo", pointwise, p, 0, doubtful, zero, labels, weights, method, n_refitted)
+    return Elpd(
+        "loo", pointwise, p, 0, doubtful, zero, units.index, units.weights, method, n_refitted
+    )
+
+
+def _check_ungrouped(fit: AbstractFit, groups: object) -> None:
+    """Raise if groups are asked for of a fit that leaves out its own."""
+    own = grouping_of(fit.model)
+    if groups is not None and own is not None:
+        raise DataError(
+            f"groups are given, and the model has group={own.name!r}",
+            hint="leave groups out: all rows of a group are left out together already",
+        )
 
 
 def no_ratios(n_rows: int, weights: Float[np.ndarray, " rows"] | None) -> Float[np.ndarray, " _"]:
@@ -135,7 +149,7 @@ def of_all_rows(fit: AbstractFit, found: RowsLeftOut) -> tuple[Float[np.ndarray,
     Magnusson, Andersen, Jonasson, Vehtari (2020), Leave-one-out cross-validation for model
     comparison in large data, AISTATS, section 2.2.
     """
-    source, weights = fit.model.source, fit.model.weights
+    source, weights = fit.model.source, units_of(fit.model).weights
     lost = found.seen - found.log_density
     if len(found.at) == source.n_rows:
         pointwise = found.log_density - fit.model.log_jacobian
@@ -178,7 +192,8 @@ def left_out(fit: AbstractFit, at: Int[np.ndarray, " chosen"] | None = None) -> 
     else:
         found = by_fold(source, fit.without_folds, density)[chosen]
     seen = density(fit.stats, chosen)
-    labels, weights = model.design.index[chosen], model.weights
+    units = units_of(model)
+    labels, weights = units.index[chosen], units.weights
     weights = None if weights is None else weights[chosen]
     p = sum_and_error(seen - found, weights)[0]
     return Elpd("loo", found, p, 0, False, np.zeros(len(found)), labels, weights, "folds")
@@ -188,8 +203,8 @@ def waic(fit: AbstractFit) -> object:
     """Widely applicable information criterion of the fit; see ``Fit.waic``."""
 
     def one(member: AbstractFit) -> object:
-        labels, weights = member.model.design.index, member.model.weights
-        return waic_of(log_lik_blocks_of(member), labels=labels, weights=weights)
+        units = units_of(member.model)
+        return waic_of(log_lik_blocks_of(member), labels=units.index, weights=units.weights)
 
     return _criterion(fit, one)
 
@@ -205,4 +220,4 @@ def _criterion(fit: AbstractFit, estimate: Callable[[AbstractFit], object]) -> o
     if said:
         warnings.warn(f"in one restart or more: {said[0].message}", stacklevel=4)
     whole = combined(weights, each)
-    return elpd_data(replace(whole, labels=fit.model.design.index))
+    return elpd_data(replace(whole, labels=units_of(fit.model).index))

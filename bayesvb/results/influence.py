@@ -15,6 +15,7 @@ from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.results.leave_one_out import ROWS_AT_ONCE, group_sums
 from bayesvb.results.named_changes import NamedChanges
 from bayesvb.results.robust import jackknife
+from bayesvb.results.units import units_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,7 +51,7 @@ def influence(fit: AbstractFit) -> pd.DataFrame:
     each = named.in_sds(changes, named.sd)
     names = [label_of(label) for label in named.index]
     table = pd.DataFrame({**columns, **dict(zip(names, each.T, strict=True))})
-    table.index = pd.Index(fit.model.design.index)
+    table.index = pd.Index(units_of(fit.model).index)
     return table
 
 

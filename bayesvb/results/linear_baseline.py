@@ -10,6 +10,7 @@ from jaxtyping import Float
 from scipy.stats import t as student
 
 from bayesvb.errors import DataError
+from bayesvb.results.units import grouping_of
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
@@ -21,8 +22,8 @@ FULL_LEVERAGE = 1.0 - 1e-9
 def linear_baseline(fit: AbstractFit) -> Float[np.ndarray, " rows"] | None:
     """Leave-one-out log density of each row under least squares, summed over the responses.
 
-    None if nothing can be left out; NaN for a row without which the terms cannot be estimated. See
-    ``leave_one_out``.
+    None if nothing can be left out, or groups are and not rows; NaN for a row without which the
+    terms cannot be estimated. See ``leave_one_out``.
 
     Parameters
     ----------
@@ -49,6 +50,8 @@ def linear_baseline(fit: AbstractFit) -> Float[np.ndarray, " rows"] | None:
             f"a fit of {type(fit.model).__name__} has no linear model beside it",
             hint="fits of numeric responses given terms have, as of DensityRegression",
         )
+    if grouping_of(fit.model) is not None:
+        return None
     total = np.zeros(design.n_rows)
     for one in fit.model.observed().values():
         one = one if design.offset is None else one - design.offset

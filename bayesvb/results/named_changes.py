@@ -140,7 +140,7 @@ class NamedChanges:
         model = self.fit.model
         if not isinstance(model, HasDrawnDistributions):
             return np.empty((len(points), 0))
-        block = model.source.thinned(PREDICTED)
+        block = model.source.thinned(PREDICTED).ungrouped()
         given = PriorDraws(self.fit.core, self._draws(points))
         each = [model.drawn_mixture(given, block, i).mean() for i in range(len(block.response))]
         return np.concatenate(each, axis=1)

@@ -15,6 +15,8 @@ from bayesvb.results.capabilities import HasDrawnDistributions
 from bayesvb.results.criteria import answers
 from bayesvb.results.leave_one_out import without_rows
 from bayesvb.results.named_draws import CHUNK_ENTRIES, count
+from bayesvb.results.pit_in_groups import within_groups
+from bayesvb.results.units import grouping_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,6 +57,8 @@ def _of_one(
     fit: AbstractFit, at: Int[np.ndarray, " chosen"]
 ) -> Float[np.ndarray, "responses chosen"]:
     """PIT values from one restart: without the row, its fold, or not at all."""
+    if grouping_of(fit.model) is not None:
+        return within_groups(fit)[:, at]
     if answers(fit):
         return without_rows(fit, at).cdf
     if fit.core.follows_rows:

@@ -14,8 +14,9 @@ from bayesvb.results.criteria import answers, folds_known, leaves_folds_out
 from bayesvb.results.criteria import loo as loo_of
 from bayesvb.results.leave_one_out import CHOSEN_ROWS, MOST_ROWS
 from bayesvb.results.named_draws import count
-from bayesvb.results.subsampling import khat_within, loo_of_some, sample
+from bayesvb.results.subsampling import khat_within, loo_of_some, unit_sample
 from bayesvb.results.summary import coefficient_table
+from bayesvb.results.units import grouping_of, units_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,7 +52,9 @@ def formula_lines(model: AbstractPublicModel) -> list[str]:
     canonical = model.formula.canonical()
     told = model.formula.gating_given or model.size == 1
     filled = "" if told else "   (no gating part: same terms as the mean)"
+    grouping = grouping_of(model)
     rows = f"{model.design.n_rows:,} rows".replace(",", " ")
+    rows += "" if grouping is None else f" in {grouping.text}"
     left = model.design.n_missing
     if left:
         rows += f" ({left:,} left out: missing values)".replace(",", " ")
@@ -184,16 +187,16 @@ def accuracy_line(fit: AbstractFit) -> str:
         if not folds_known(fit):
             return "LOO: fit.loo() leaves rows out, a fifth at a time."
         return f"{_total(read_elpd(loo_of(fit)))}, rows left out a fifth at a time."
-    chosen = sample(fit, ROWS_LEFT_OUT)
+    chosen = unit_sample(fit, ROWS_LEFT_OUT)
     with ignoring_user_warnings():  # said here in words
         loo = read_elpd(loo_of(fit)) if chosen.whole else loo_of_some(fit, chosen.at)
-    worst = _doubt(fit, loo)
+    worst, one = _doubt(fit, loo), chosen.plural.removesuffix("s")
     if chosen.whole:
         return f"{_total(loo)}{worst}."
     n = float(len(loo.pointwise) if loo.weights is None else loo.weights.sum())
     return (
-        f"LOO elpd per row {loo.elpd / n:.3f} (se {loo.se / n:.3f}){worst}: from "
-        f"{len(chosen.at)} rows chosen at random; fit.loo() takes {_taken(fit)}."
+        f"LOO elpd per {one} {loo.elpd / n:.3f} (se {loo.se / n:.3f}){worst}: from "
+        f"{len(chosen.at)} {chosen.plural} chosen at random; fit.loo() takes {_taken(fit)}."
     )
 
 
@@ -208,7 +211,8 @@ def _doubt(fit: AbstractFit, loo: Elpd) -> str:
     if loo.method == "psis":
         high = int((np.asarray(loo.pareto_k) > 0.7).sum())
         return ", all Pareto k <= 0.7" if not high else f", {high} Pareto k > 0.7: see fit.loo()"
-    rows = "row" if loo.n_refitted == 1 else "rows"
+    rows = units_of(fit.model).plural
+    rows = rows.removesuffix("s") if loo.n_refitted == 1 else rows
     again = f", {loo.n_refitted} {rows} refitted" if loo.n_refitted else ""
     return again + (", some in doubt: see fit.loo('exact')" if loo.warning else "")
 

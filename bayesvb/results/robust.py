@@ -14,6 +14,7 @@ from bayesvb.engines.robust_covariance import RobustCovariance
 from bayesvb.errors import DataError
 from bayesvb.results.leave_one_out import Fitted, group_sums, has_log_predictive
 from bayesvb.results.row_groups import group_numbers
+from bayesvb.results.units import units_of
 from bayesvb.streams import Streams
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def robust_covariance(
     """
     own = jackknife(fit, "robust covariance")
     rows = np.arange(fit.model.source.n_rows)
-    weights, sums = fit.model.weights, group_sums(own.deletion, rows)
+    weights, sums = units_of(fit.model).weights, group_sums(own.deletion, rows)
     n_clusters, copies = float(len(rows)), np.ones(len(rows))
     if clusters is not None:
         sums = _by_cluster(sums, clusters, weights)

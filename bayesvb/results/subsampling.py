@@ -19,6 +19,7 @@ from bayesvb.results.importance import pareto_k
 from bayesvb.results.leave_one_out import Fitted, RowsLeftOut, leave_one_out, without_rows
 from bayesvb.results.named_draws import count, log_lik_blocks
 from bayesvb.results.stacking import combined
+from bayesvb.results.units import units_at, units_of
 from bayesvb.streams import Streams
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ FEWEST_DRAWS = 100
 
 @dataclass(frozen=True)
 class RowSample:
-    """Rows of a fit, in the order of the data.
+    """Rows of a fit, or groups of rows, in the order of the data.
 
     Attributes
     ----------
@@ -41,10 +42,13 @@ class RowSample:
         Positions among the rows of the fit.
     n_all : int
         Rows of the fit.
+    plural : str
+        What they are called.
     """
 
     at: Int[np.ndarray, " rows"]
     n_all: int
+    plural: str = "rows"
 
     @property
     def whole(self) -> bool:
@@ -54,16 +58,26 @@ class RowSample:
 
 def sample(fit: AbstractFit, most: int) -> RowSample:
     """At most so many rows of a fit, the same ones each time."""
-    n_all = fit.model.design.n_rows
+    return _sample(fit.model.design.n_rows, most, fit.seed)
+
+
+def unit_sample(fit: AbstractFit, most: int) -> RowSample:
+    """At most so many of what is left out at a time, rows or groups of rows."""
+    units = units_of(fit.model)
+    return replace(_sample(len(units.index), most, fit.seed), plural=units.plural)
+
+
+def _sample(n_all: int, most: int, seed: int) -> RowSample:
+    """A choice without replacement, in order."""
     if n_all <= most:
         return RowSample(np.arange(n_all), n_all)
-    rng = Streams(fit.seed).rows(most, n_all)
+    rng = Streams(seed).rows(most, n_all)
     return RowSample(np.sort(rng.choice(n_all, size=most, replace=False)), n_all)
 
 
 def source_at(fit: AbstractFit, at: Int[np.ndarray, " rows"]) -> InMemorySource:
     """Rows of the fit on the standardised scale, each counted once."""
-    return InMemorySource((fit.model.block(fit.model.design.rows_at(at, response=True)),))
+    return InMemorySource((units_at(fit, at),))
 
 
 def log_likelihood(
@@ -84,7 +98,8 @@ def criteria_at(
     """
     folds = leaves_folds_out(fit) and folds_affordable(fit) if folds is None else folds
     weights = np.array([member.weight for member in fit.parts])
-    labels, cases = fit.model.design.index[at], fit.model.weights
+    units = units_of(fit.model)
+    labels, cases = units.index[at], units.weights
     options: dict[str, Any] = {"labels": labels, "weights": None if cases is None else cases[at]}
     with ignoring_user_warnings():
         each = [log_likelihood(member.fit, at) for member in fit.parts]
@@ -101,7 +116,7 @@ def loo_of_some(fit: AbstractFit, at: Int[np.ndarray, " rows"]) -> Elpd:
     """LOO of a choice of many rows; none is refitted, as none of so many moves the fit."""
     weights = np.array([member.weight for member in fit.parts])
     each = [_of_some(member.fit, at) for member in fit.parts]
-    return replace(combined(weights, each), labels=fit.model.design.index[at])
+    return replace(combined(weights, each), labels=units_of(fit.model).index[at])
 
 
 def _of_some(fit: AbstractFit, at: Int[np.ndarray, " rows"]) -> Elpd:
@@ -121,8 +136,8 @@ def loo_at(
 
     These are ``values``, if they are at hand.
     """
-    cases = fit.model.weights
-    labels, weights = fit.model.design.index[at], None if cases is None else cases[at]
+    units = units_of(fit.model)
+    labels, weights = units.index[at], None if units.weights is None else units.weights[at]
     if not answers(fit):
         values = log_likelihood(fit, at) if values is None else values
         return read_elpd(loo([values], labels=labels, weights=weights))
@@ -131,8 +146,8 @@ def loo_at(
 
 def of_rows(fit: AbstractFit, found: RowsLeftOut) -> Elpd:
     """Criterion of the rows that were left out of a fit of one restart."""
-    cases = fit.model.weights
-    weights = None if cases is None else cases[found.at]
+    units = units_of(fit.model)
+    weights = None if units.weights is None else units.weights[found.at]
     return Elpd(
         "loo",
         found.log_density - fit.model.log_jacobian,
@@ -140,7 +155,7 @@ def of_rows(fit: AbstractFit, found: RowsLeftOut) -> Elpd:
         0,
         bool(found.doubtful.any()),
         no_ratios(len(found.at), weights),
-        fit.model.design.index[found.at],
+        units.index[found.at],
         weights,
         "linear-response",
         int(found.refitted.sum()),

@@ -13,6 +13,7 @@ from bayesvb.data.sources import AbstractSource
 from bayesvb.results.base import AbstractPublicModel
 from bayesvb.results.capabilities import HasDrawnDistributions
 from bayesvb.results.named_draws import HasDraws, count, log_lik_blocks
+from bayesvb.results.units import units_of
 
 ROWS = 5
 """Rows of the design at which quantities are compared."""
@@ -79,7 +80,9 @@ class Quantities:
         """Those of a public model at representative rows of its data."""
         observed = model.observed()
         at = representative_rows(model.source)
-        rows = [f"row {label}" for label in model.design.index[at]]
+        units = units_of(model)
+        one = units.plural.removesuffix("s")
+        rows = [f"{one} {label}" for label in units.index[at]]
         levels, responses = model.design.levels, model.design.response_names
         names: list[tuple[str, str]] = []
         medians: tuple[float, ...] = ()
@@ -92,7 +95,10 @@ class Quantities:
             medians = tuple(float(np.median(values)) for values in observed.values())
         else:
             names = [("log density", row) for row in rows]
-        return cls(model, model.source.take(at), (*names, LOG_LIKELIHOOD), medians)
+        block = model.source.take(at)
+        if block.members is not None:  # at the first row of each group
+            block = block.ungrouped().take(block.members.starts)
+        return cls(model, block, (*names, LOG_LIKELIHOOD), medians)
 
     def __call__(
         self, drawn: HasDraws, source: AbstractSource

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesvb.data.blocks import Block
+from bayesvb.data.grouping import regrouped
 from bayesvb.data.sources import AbstractSource, InMemorySource
 from bayesvb.results.named_draws import count
 from bayesvb.variational.local import Draws
@@ -71,6 +72,8 @@ def one_draw(draws: Mapping[str, Float[np.ndarray, "_ ..."]], at: int) -> Draws:
 
 def explaining(block: Block, values: Float[np.ndarray, "_ rows"]) -> Block:
     """The rows with other values of what the model explains; gaps stay where they are."""
+    if block.members is not None:
+        return regrouped(block, np.ascontiguousarray(values))
     if len(block.response):
         return replace(block, response=np.ascontiguousarray(values))
     seen = block.designs.get("observed", 1.0)

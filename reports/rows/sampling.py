@@ -31,7 +31,7 @@ def choice_words(chosen: RowSample) -> str:
     """What to say of a choice of rows; nothing if it is everything."""
     if chosen.whole:
         return ""
-    return f"{numeral(len(chosen.at))} of {numeral(chosen.n_all)} rows, chosen at random"
+    return f"{numeral(len(chosen.at))} of {numeral(chosen.n_all)} {chosen.plural}, chosen at random"
 
 
 def choice_note(lead: str, chosen: RowSample) -> str:

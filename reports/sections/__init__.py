@@ -28,6 +28,7 @@ from . import (
     reproduce,
     scores,
     sensitivity,
+    trajectories,
 )
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ SECTIONS = {
     "learning": Section("Prior and posterior", learning.summary),
     "sensitivity": Section("Prior sensitivity", sensitivity.summary),
     "components": Section("Components", components.summary),
+    "trajectories": Section("Trajectories", trajectories.summary),
     "pairs": Section("Joint density", pairs.summary),
     "scores": Section("Principal components", scores.summary),
     "exact": Section("Exact posterior", exact.summary),

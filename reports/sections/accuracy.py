@@ -12,7 +12,8 @@ from matplotlib.figure import Figure
 from bayesvb.data.case_weights import sum_and_error
 from bayesvb.evaluation.elpd import Elpd
 from bayesvb.results.linear_baseline import linear_baseline
-from bayesvb.results.subsampling import RowSample, criteria_at, sample
+from bayesvb.results.subsampling import RowSample, criteria_at, unit_sample
+from bayesvb.results.units import units_of
 
 from ..cells.plain import Summary
 from ..cells.tables import table
@@ -35,7 +36,7 @@ def summary(fit: AbstractFit) -> Summary | None:
     """
     if fit.model.design.levels:
         return None
-    chosen = sample(fit, ROWS_LEFT_OUT)
+    chosen = unit_sample(fit, ROWS_LEFT_OUT)
     loo, waic = criteria_at(fit, chosen.at)
     linear = linear_baseline(fit) if regresses(fit) else None
     straight = None if linear is None else linear[chosen.at]
@@ -52,7 +53,7 @@ def summary(fit: AbstractFit) -> Summary | None:
         "n_high": int((k > loo.good_k).sum()),
         "k": None if loo.by_folds else _figure(k, loo.good_k, chosen),
         "high": _high(fit, chosen, loo, k),
-        "baseline_missing": regresses(fit) and straight is None,
+        "baseline_missing": regresses(fit) and straight is None and chosen.plural == "rows",
     }
 
 
@@ -77,14 +78,16 @@ def _table(
         rows["fit minus least squares"] = _line(gap, weights[known], np.nan)
     frame = pd.DataFrame.from_dict(rows, orient="index").rename_axis("model")
     caption = (
-        "Expected log predictive density (elpd, in nats; larger is better) of rows that were left "
-        "out, with standard errors over rows; p: effective number of parameters."
+        "Expected log predictive density (elpd, in nats; larger is better) of "
+        f"{chosen.plural} that were left out, with standard errors over {chosen.plural}; p: "
+        "effective number of parameters."
     )
     if straight is not None:
         caption += " Least squares: the terms of the mean part, with one error variance."
     words = choice_words(chosen)
     caption += f" From {words}; sums are over these." if words else ""
-    titles = {"mean": "elpd per row", "mean_se": "se per row"}
+    one = chosen.plural.removesuffix("s")
+    titles = {"mean": f"elpd per {one}", "mean_se": f"se per {one}"}
     return table(frame, caption, titles=titles,
                  decimals={"elpd": 1, "se": 1, "mean": 3, "mean_se": 3, "p": 1})  # fmt: skip
 
@@ -96,9 +99,10 @@ def _weights(loo: Elpd) -> Float[np.ndarray, " rows"]:
 def _figure(k: Float[np.ndarray, " rows"], good: float, chosen: RowSample) -> Summary:
     shown = np.maximum(k, -0.5)
     high = k > good
+    one = chosen.plural.removesuffix("s")
 
     def draw(figure: Figure) -> None:
-        axes = axes_of(figure, x="row, in the order of the data", y="Pareto k")
+        axes = axes_of(figure, x=f"{one}, in the order of the data", y="Pareto k")
         axes.axhline(good, color=BAD, linewidth=1.0, linestyle=(0, (5, 2)))
         axes.axhline(0.0, color=LINE, linewidth=0.8)
         many = len(k) > MOST_MARKS
@@ -107,10 +111,12 @@ def _figure(k: Float[np.ndarray, " rows"], good: float, chosen: RowSample) -> Su
         axes.plot(chosen.at[high], shown[high], "x", color=BAD, markersize=6)
 
     caption = (
-        f"Pareto k of each row: how far leaving it out moves the posterior. Crosses above the "
-        f"dashed line ({good:.2f}) are rows whose leave-one-out density is unreliable."
+        f"Pareto k of each {one}: how far leaving it out moves the posterior. Crosses above the "
+        f"dashed line ({good:.2f}) are {chosen.plural} whose leave-one-out density is unreliable."
     )
-    alt = f"Pareto k by row: {int(high.sum())} of {len(k)} above {good:.2f}, largest {k.max():.2f}."
+    alt = (
+        f"Pareto k by {one}: {int(high.sum())} of {len(k)} above {good:.2f}, largest {k.max():.2f}."
+    )
     return drawn(draw, alt=alt, caption=caption)
 
 
@@ -121,13 +127,15 @@ def _high(
     if not worst:
         return None
     at = chosen.at[worst]
-    columns: dict[str, object] = {
-        name: values[at] for name, values in list(fit.model.observed().items())[:MOST_COLUMNS]
-    }
-    columns |= {"Pareto k": k[worst], "elpd of the row": loo.pointwise[worst]}
-    index = pd.Index([str(label) for label in fit.model.design.index[at]], name="row (index)")
+    units, one = units_of(fit.model), chosen.plural.removesuffix("s")
+    columns: dict[str, object] = {}
+    if units.grouping is None:
+        observed = list(fit.model.observed().items())[:MOST_COLUMNS]
+        columns = {name: values[at] for name, values in observed}
+    columns |= {"Pareto k": k[worst], f"elpd of the {one}": loo.pointwise[worst]}
+    index = pd.Index([str(label) for label in units.index[at]], name=f"{one} (index)")
     frame = pd.DataFrame(columns, index=index)
     n_high = int((k > loo.good_k).sum())
     more = f" The {LISTED} highest of {n_high}." if n_high > LISTED else ""
-    caption = f"Rows with a high Pareto k, the highest first.{more}"
-    return table(frame, caption, decimals={"Pareto k": 2, "elpd of the row": 2})
+    caption = f"{chosen.plural.capitalize()} with a high Pareto k, the highest first.{more}"
+    return table(frame, caption, decimals={"Pareto k": 2, f"elpd of the {one}": 2})

@@ -14,6 +14,7 @@ from bayesvb.evaluation.calibration import Calibration, PitEcdf, calibration
 from bayesvb.results.criteria import answers
 from bayesvb.results.pit import pit_values
 from bayesvb.results.subsampling import sample
+from bayesvb.results.units import grouping_of
 
 from ..cells.numerals import numeral, percent
 from ..cells.plain import Summary
@@ -56,7 +57,12 @@ def summary(fit: AbstractFit) -> Summary | None:
 
 
 def _left_out(fit: AbstractFit) -> str:
-    """How rows are left out of their PIT values: alone, by folds, or not at all (empty)."""
+    """How rows are left out of their PIT values: alone, by folds, or not at all (empty).
+
+    Rows of groups are predicted from those of their group that come before them.
+    """
+    if grouping_of(fit.model) is not None:
+        return "before"
     parts = [member.fit for member in fit.parts]
     if all(answers(part) for part in parts):
         return "row"

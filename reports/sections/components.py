@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from bayesvb.distributions.intervals import PROB
 from bayesvb.drawing import marks
+from bayesvb.results.units import units_of
 
 from ..cells.numerals import counted, percent
 from ..cells.plain import Summary
@@ -37,12 +38,13 @@ def summary(fit: AbstractFit) -> Summary | None:
         return None
     frame = fit.components()
     several = fit.core.n_components > 1
-    empty = [int(str(k)) for k, n in frame["rows"].items() if n == 0]
+    empty = [int(str(k)) for k, n in frame[units_of(fit.model).plural].items() if n == 0]
     name = most_moving(fit, weights_moved) if several and gated(fit) else None
     return {
         "prob": PROB,
         "table": _table(frame, named.texts["sigma"].caption if "sigma" in frame else ""),
         "empty": empty,
+        "unit": units_of(fit.model).plural.removesuffix("s"),
         "moved_by": name,
         "compared": len(fit.model.design.covariates),
         "served": _served(fit) if fit.model.design.levels else None,
@@ -54,8 +56,9 @@ def summary(fit: AbstractFit) -> Summary | None:
 
 def _table(frame: pd.DataFrame, noise: str) -> Summary:
     interval = f"{percent(PROB)} interval"
+    units = "rows" if "rows" in frame else "groups"
     columns: dict[str, object] = {}
-    for name in ("share", "rows", "separation", "sigma"):
+    for name in ("share", "rows", "groups", "separation", "sigma"):
         if name not in frame:
             continue
         columns[name] = frame[name]
@@ -63,12 +66,12 @@ def _table(frame: pd.DataFrame, noise: str) -> Summary:
             ends = frame[[f"{name}_lower", f"{name}_upper"]].to_numpy().tolist()
             columns[f"{name}_interval"] = pd.Series(ends, frame.index)
     caption = (
-        "Components, the largest first. Share: weight averaged over the rows. Rows: those whose "
-        "most likely component this is. Separation: how probable it is, on average, in these rows "
-        "(1: beyond doubt)."
+        f"Components, the largest first. Share: weight averaged over the {units}. "
+        f"{units.capitalize()}: those whose most likely component this is. Separation: how "
+        f"probable it is, on average, in these {units} (1: beyond doubt)."
     )
     titles = {"share_interval": interval, "sigma_interval": interval, "sigma": "σ",
-              "rows": "rows (most likely)"}  # fmt: skip
+              units: f"{units} (most likely)"}  # fmt: skip
     decimals: dict[str, Any] = {"share": 3, "share_interval": 3, "separation": 2}
     if "sigma" in frame:
         caption += f" σ: {noise[:1].lower()}{noise[1:]}."

@@ -13,6 +13,7 @@ from bayesvb.errors import DataError
 from bayesvb.results.influence import MEASURES, influence, label_of
 from bayesvb.results.robust import has_jackknife
 from bayesvb.results.summary import coefficient_table
+from bayesvb.results.units import units_of
 
 from ..cells.plain import Summary
 from ..cells.tables import table
@@ -39,7 +40,9 @@ TITLES = {"cooks_distance": "Cook's distance", "prediction": "largest change of 
 
 
 def summary(fit: AbstractFit) -> Summary | None:
-    """The most influential rows; None for a model, or a fit, without linear response."""
+    """The most influential rows; None without linear response, or if rows come in groups."""
+    if units_of(fit.model).grouping is not None:  # a group has no leverage: see fit.influence()
+        return None
     if not has_jackknife(fit.parts[0].fit) or fit.model.source.n_rows > MOST_ROWS:
         return None
     try:

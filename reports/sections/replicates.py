@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 
 from bayesvb.results.named_draws import chunks, count
 from bayesvb.results.subsampling import sample, source_at
+from bayesvb.results.units import places_of_rows
 from bayesvb.streams import Streams
 
 from ..cells.numerals import numeral
@@ -86,11 +87,12 @@ def replicated(
     n_sets = min(MOST_SETS, count(fit.draws), max(MOST_VALUES // len(at), CURVES))
     draws = {name: values[:n_sets] for name, values in fit.draws.items()}
     rng = Streams(fit.seed).replicated_sets(len(at), n_sets)
+    units, place = places_of_rows(fit, at)
     pieces = [
         np.stack(list(fit.model.replicates(fit, draws, block, rng).values()), axis=1)
-        for block in chunks(fit.core, source_at(fit, at), n_sets)
+        for block in chunks(fit.core, source_at(fit, units), n_sets)
     ]
-    return np.concatenate(pieces, axis=2)
+    return np.concatenate(pieces, axis=2)[:, :, place]
 
 
 def _of(name: str, sets: Values, values: Float[np.ndarray, " rows"]) -> Summary:

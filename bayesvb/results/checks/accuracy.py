@@ -18,7 +18,7 @@ from bayesvb.results.leave_one_out import CHOSEN_ROWS, MOST_ROWS
 from bayesvb.results.linear_baseline import linear_baseline
 from bayesvb.results.multinomial_baseline import multinomial_baseline
 from bayesvb.results.stacking import combined
-from bayesvb.results.subsampling import criteria_at, loo_at, sample
+from bayesvb.results.subsampling import criteria_at, loo_at, unit_sample
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
@@ -33,7 +33,7 @@ def against_least_squares(fit: AbstractFit) -> list[Misfit]:
     if baseline is None:
         return []
     every = fit.model.source.n_rows <= MOST_ROWS
-    at = sample(fit, MOST_ROWS if every else CHOSEN_ROWS).at
+    at = unit_sample(fit, MOST_ROWS if every else CHOSEN_ROWS).at
     loo = left_out_densities(fit, at)
     gain = loo.pointwise - baseline[at]
     known = np.isfinite(gain)

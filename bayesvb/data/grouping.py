@@ -1,0 +1,203 @@
+"""Rows that belong together: which rows each group has, and groups as blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from bayesvb.data.blocks import BLOCK_ROWS, Block, Members
+from bayesvb.data.frames import columns_of, missing_rows, nearest
+from bayesvb.data.sources import InMemorySource
+from bayesvb.errors import DataError
+from bayesvb.numerics.linalg import products, unpack
+from bayesvb.numerics.segments import segment_sums
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SUMMARY = "summary"
+"""Design of a block of groups with the coefficients of each group's own regression, shrunken."""
+
+SHRINKAGE = 1.0
+"""Precision, in rows, that draws the coefficients of a group to zero."""
+
+
+@dataclass(frozen=True, eq=False)
+class Grouping:
+    """Rows divided into groups, in the order in which these first appear.
+
+    Attributes
+    ----------
+    name : str
+        Column with the labels.
+    labels : pandas.Index
+        Of the groups.
+    number : ndarray, shape (rows,)
+        Group of each row, from 0.
+    """
+
+    name: str
+    labels: pd.Index
+    number: Int[np.ndarray, " rows"]
+
+    @classmethod
+    def of(cls, column: pd.Series, name: str) -> Grouping:
+        """Groups of rows with one label.
+
+        Raises
+        ------
+        DataError
+            If a label is missing.
+        """
+        import pandas as pd
+
+        absent = missing_rows(column)
+        if absent.any():
+            raise DataError(
+                f"group={name!r} is missing in {int(absent.sum())} rows, the first "
+                f"{column.index[int(absent.argmax())]!r}",
+                hint="leave these rows out, or give them labels of their own",
+            )
+        numbers, labels = pd.factorize(column)
+        return cls(name, pd.Index(labels, name=name), np.asarray(numbers, dtype=np.intp))
+
+    def of_data(self, frame: pd.DataFrame, used: Bool[np.ndarray, " given"]) -> Grouping:
+        """Groups of the rows used of other data, by the same column.
+
+        Raises
+        ------
+        DataError
+            If the column is absent, or a label is missing.
+        """
+        column = columns_of(frame, [self.name], whose="the new data")[self.name]
+        return Grouping.of(column[used], self.name)
+
+    @property
+    def order(self) -> Int[np.ndarray, " rows"]:
+        """Positions of the rows, group after group."""
+        return np.asarray(np.argsort(self.number, kind="stable"))
+
+    @property
+    def sizes(self) -> Int[np.ndarray, " groups"]:
+        """Rows of each group."""
+        return np.asarray(np.bincount(self.number, minlength=len(self.labels)))
+
+    @property
+    def first(self) -> Int[np.ndarray, " groups"]:
+        """Position of the first row of each group."""
+        return np.asarray(self.order[np.cumsum(self.sizes) - self.sizes])
+
+    def in_row_order(
+        self, values: Float[np.ndarray, "*axes rows"]
+    ) -> Float[np.ndarray, "*axes rows"]:
+        """Values of the rows group after group, put in the order of the data."""
+        found = np.empty_like(values)
+        found[..., self.order] = values
+        return found
+
+    def constant(
+        self, values: Float[np.ndarray, "rows columns"], names: tuple[str, ...], what: str
+    ) -> Float[np.ndarray, "groups columns"]:
+        """Values that all rows of a group share.
+
+        Raises
+        ------
+        DataError
+            If they differ within a group.
+        """
+        own = values[self.first]
+        differs = values != own[self.number]
+        if differs.any():
+            row, column = np.argwhere(differs)[0]
+            raise DataError(
+                f"`{names[column]}` {what}, and differs within the group "
+                f"{self.labels[self.number[row]]!r} of `{self.name}`: "
+                f"{own[self.number[row], column]:g} and {values[row, column]:g}",
+                hint="what the class of a group depends on is the same in all of its rows: give "
+                "its value at the first row, or leave it out, as in `| gating(1)`",
+            )
+        return np.asarray(own)
+
+    @property
+    def text(self) -> str:
+        """How many groups of what, in the middle of a sentence."""
+        return f"{len(self.labels):,} groups of `{self.name}`".replace(",", " ")
+
+
+def group_column(group: object, data: pd.DataFrame) -> str | None:
+    """Name of the column of groups, if there is one.
+
+    Raises
+    ------
+    DataError
+        If it is no column of the data.
+    """
+    if group is None:
+        return None
+    if not isinstance(group, str) or group not in data.columns:
+        raise DataError(
+            f"group={group!r} is not a column of the data",
+            hint=nearest(str(group), [str(name) for name in data.columns])
+            or "the columns are " + ", ".join(map(str, data.columns[:8])),
+        )
+    return group
+
+
+def grouped_source(rows: Block, grouping: Grouping) -> InMemorySource:
+    """Groups of rows as blocks; none is cut.
+
+    Parameters
+    ----------
+    rows : Block
+        All rows, standardised. ``"gating"``, and the case weights, are alike within a group.
+    grouping : Grouping
+    """
+    sizes, order, first = grouping.sizes, grouping.order, grouping.first
+    ends = np.cumsum(sizes)
+    blocks = []
+    for groups in _cut(ends):
+        own = rows.take(order[ends[groups.start] - sizes[groups.start] : ends[groups.stop - 1]])
+        starts = np.cumsum(sizes[groups]) - sizes[groups]
+        members = Members(replace(own, designs={"mean": own.designs["mean"]}, weight=None), starts)
+        known = rows.take(first[groups])
+        designs = {"gating": known.designs["gating"], SUMMARY: own_coefficients(members)}
+        none = np.empty((0, len(starts)))
+        blocks.append(Block(designs, none, known.weight, members=members))
+    return InMemorySource(tuple(blocks))
+
+
+def regrouped(block: Block, response: Float[np.ndarray, "responses members"]) -> Block:
+    """The same groups with other responses of their rows."""
+    if block.members is None:
+        raise ValueError("the rows of the block are in no groups")
+    members = replace(block.members, rows=replace(block.members.rows, response=response))
+    return replace(
+        block, designs={**block.designs, SUMMARY: own_coefficients(members)}, members=members
+    )
+
+
+def own_coefficients(members: Members) -> Float[np.ndarray, "coefficients groups"]:
+    """Coefficients of a regression of each group's rows alone, drawn to zero.
+
+    Groups of one component are near one another in them: starts divide the groups by these.
+    """
+    design, response = members.rows.designs["mean"], members.rows.response
+    second = np.moveaxis(segment_sums(products(design), members.starts), -1, 0)
+    cross = segment_sums(response[:, None] * design, members.starts)
+    precision = unpack(second) + SHRINKAGE * np.eye(len(design))
+    found = np.linalg.solve(precision, np.moveaxis(cross, -1, 0).swapaxes(-1, -2))
+    return np.ascontiguousarray(found.reshape(len(found), -1).T)
+
+
+def _cut(ends: Int[np.ndarray, " groups"]) -> Iterator[slice]:
+    """Consecutive groups with about as many rows as a block has."""
+    start = 0
+    while start < len(ends):
+        before = ends[start - 1] if start else 0
+        stop = max(int(np.searchsorted(ends, before + BLOCK_ROWS, side="right")), start + 1)
+        yield slice(start, stop)
+        start = stop

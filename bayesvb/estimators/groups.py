@@ -1,0 +1,149 @@
+"""Groups of rows that share one component, as an argument of a model: read, kept and put back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Float
+from scipy.special import logsumexp
+
+from bayesvb.data.blocks import Block
+from bayesvb.data.case_weights import CaseWeights, scaled
+from bayesvb.data.frames import as_frame, columns_of
+from bayesvb.data.grouping import Grouping, group_column
+from bayesvb.distributions.base import AbstractComponentMixture
+from bayesvb.errors import DataError
+from bayesvb.formula.design import Design
+from bayesvb.formula.parser import Formula
+from bayesvb.results.base import AbstractFit
+from bayesvb.results.units import grouping_of, observed_units
+
+
+def without_groups(
+    group: object, formula: Formula, data: object
+) -> tuple[object, pd.Series | None]:
+    """Data in which ``.`` does not see the column of groups, and that column.
+
+    Raises
+    ------
+    DataError
+        If it is no column of the data.
+    """
+    if group is None:
+        return data, None
+    frame = as_frame(data)
+    name = group_column(group, frame)
+    column = frame[name]
+    read = {use.name for part in formula.read.values() for use in part.code.uses}
+    return (frame if name in read else frame.drop(columns=name)), column
+
+
+def grouped(
+    column: pd.Series | None, design: Design, given: CaseWeights
+) -> tuple[Design, CaseWeights, Grouping | None]:
+    """Groups of the rows used; the design that keeps their labels; weights that count groups.
+
+    Raises
+    ------
+    DataError
+        If a label is missing, or there is one group only.
+    """
+    if column is None:
+        return design, given, None
+    name, own = str(column.name), column[design.complete]
+    grouping = Grouping.of(own, name)
+    if len(grouping.labels) < 2:
+        raise DataError(
+            f"group={name!r} has one label for all rows: {grouping.labels[0]!r}",
+            hint="one group tells of one component only: leave group out",
+        )
+    if name not in design.frame.columns:
+        design = replace(design, frame=design.frame.assign(**{name: own}))
+    if given.meaning == "sampling" and given.values is not None:
+        first = given.values[grouping.first]
+        counted = scaled(first)
+        if counted is not None and first.any():
+            given = given._replace(values=given.values * (counted.sum() / first.sum()))
+    return design, given, grouping
+
+
+def check_constant(
+    grouping: Grouping,
+    gating: Float[np.ndarray, "rows columns"],
+    terms: Mapping[str, tuple[str, ...]],
+    weights: Float[np.ndarray, " rows"] | None,
+) -> None:
+    """Raise unless what the weights depend on, and case weights, are the same within groups.
+
+    Raises
+    ------
+    DataError
+        Naming a column and a group in which it differs.
+    """
+    grouping.constant(gating, terms["gating"], "is a covariate of the weights")
+    if weights is not None:
+        grouping.constant(weights[:, None], ("weights",), "are case weights")
+
+
+def with_memberships(
+    distribution: AbstractComponentMixture,
+    fit: AbstractFit,
+    frame: pd.DataFrame,
+    complete: Bool[np.ndarray, " given"],
+    observed: object,
+) -> AbstractComponentMixture:
+    """Predictive distribution of rows whose components have the probabilities of their groups.
+
+    Rows of groups that are not among those observed keep the weights of their covariates.
+
+    Parameters
+    ----------
+    distribution : AbstractComponentMixture
+        Of the complete rows, one component of it for each of the fit.
+    fit : AbstractFit
+        Of one restart, by an engine that returns a posterior.
+    frame : pandas.DataFrame
+        All rows that are predicted, with the column of groups.
+    complete : ndarray of bool, shape (given,)
+    observed : table
+        Rows with their responses.
+
+    Raises
+    ------
+    DataError
+        If the fit combines restarts or is of draws, or a column is absent.
+    """
+    if len(fit.parts) > 1 or fit.sampled:
+        raise DataError(
+            "observed= needs one posterior; this fit combines several restarts or draws",
+            hint="model.fit(combine='best') by 'cavi', 'em' or 'svi'",
+        )
+    grouping = grouping_of(fit.model)
+    name = "" if grouping is None else grouping.name
+    labels = columns_of(frame, [name], whose="the new data")[name][complete]
+    known = fit.responsibilities(observed)
+    place = known.index.get_indexer(pd.Index(labels))
+    given = known.to_numpy().T[:, np.maximum(place, 0)]
+    weights = np.where(place >= 0, given, distribution.weights)
+    return replace(distribution, weights=weights)  # type: ignore[type-var]
+
+
+def log_density_of_groups(fit: AbstractFit, data: object) -> pd.Series:
+    """Log predictive density of all responses of each group; see ``Fit.log_density``."""
+    index, _, block = observed_units(fit.model, data)
+    if not fit.sampled:
+        values = _closed(fit, block)
+    else:
+        each = fit.core.log_lik(fit.predictive_draws, block)
+        values = logsumexp(each, axis=0) - np.log(len(each))
+    return pd.Series(values - fit.model.log_jacobian, index, name="log_density")
+
+
+def _closed(fit: AbstractFit, block: Block) -> Float[np.ndarray, " groups"]:
+    """That of the restarts by weight, each from its posterior."""
+    each = [part.fit.core.log_predictive(part.fit.q, block) for part in fit.parts]
+    weights = np.array([part.weight for part in fit.parts])
+    return np.asarray(logsumexp(each, axis=0, b=weights[:, None]))

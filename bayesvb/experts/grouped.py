@@ -1,0 +1,200 @@
+"""Experts of groups: all rows of a group, as of a subject, are from one component."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from scipy.special import logsumexp
+
+from bayesvb.data.blocks import Block
+from bayesvb.data.statistics import SufficientStats
+from bayesvb.distributions.base import AbstractComponentMixture
+from bayesvb.experts.base import AbstractExperts
+from bayesvb.numerics.segments import segment_sums
+from bayesvb.variational.coordinates import AbstractCoordinates
+from bayesvb.variational.local import AbstractLocalPosterior, Draws
+from bayesvb.variational.row_derivatives import RowScalars
+from bayesvb.variational.supports import AbstractSupport
+
+
+@dataclass(frozen=True)
+class GroupedLocalPosterior(AbstractLocalPosterior):
+    """Expected log likelihood of all rows of each group, and that of the rows."""
+
+    expected_log_density: Float[np.ndarray, "experts groups"]
+    rows: AbstractLocalPosterior
+    block: Block
+
+    def sufficient_stats(
+        self, responsibilities: Float[np.ndarray, "experts groups"]
+    ) -> SufficientStats:
+        """Sums over the rows, each with the responsibilities of its group."""
+        return self.rows.sufficient_stats(_by_member(responsibilities, self.block))
+
+
+@dataclass(frozen=True)
+class GroupedExperts(AbstractExperts[Any, Any]):
+    r"""``p(y_g | x_g, k) = prod_{n in g} p(y_n | x_n, k)``: the density of a group's rows.
+
+    Blocks of this are blocks of groups (``Block.members``); of a block without, each row is a
+    group. Responsibilities of a mixture are then those of groups,
+
+    .. math:: r_{gk} \propto \exp\Bigl(\ell_{gk} + \sum_{n \in g} E_{nk}\Bigr),
+
+    and everything that a model says of a row it says of a group.
+
+    Attributes
+    ----------
+    experts : AbstractExperts
+        What a component says of a row.
+    log_unit : float
+        Log of the unit of a row's response. Groups differ in size, so that their densities are
+        those of the response in its own unit.
+
+    References
+    ----------
+    Muthen, Shedden (1999), Finite mixture modeling with mixture outcomes using the EM algorithm,
+    Biometrics 55(2). Gruen, Leisch (2008), FlexMix version 2, Journal of Statistical Software
+    28(4), section 2.1, for mixtures whose components are those of groups.
+    """
+
+    experts: AbstractExperts[Any, Any]
+    log_unit: float = 0.0
+
+    @property
+    def prior(self) -> Any:
+        """Law of one expert's parameters."""
+        return self.experts.prior
+
+    @property
+    def posterior_by_row(self) -> bool:  # type: ignore[override]
+        """Whether the experts take statistics of many groups at once."""
+        return self.experts.posterior_by_row
+
+    def local(self, posterior: Any, block: Block) -> GroupedLocalPosterior:
+        """Expected log likelihood of all rows of each group."""
+        rows = self.experts.local(posterior, _rows(block))
+        return GroupedLocalPosterior(self._sums(rows.expected_log_density, block), rows, block)
+
+    def partition_stats(
+        self, responsibilities: Float[np.ndarray, "experts groups"], block: Block
+    ) -> SufficientStats:
+        """Sums over the rows of the groups."""
+        return self.experts.partition_stats(_by_member(responsibilities, block), _rows(block))
+
+    def global_step(self, posterior: Any, stats: Any) -> Any:
+        """That of the experts."""
+        return self.experts.global_step(posterior, stats)
+
+    def update(self, stats: Any) -> Any:
+        """Posterior given sums over the rows."""
+        return self.experts.update(stats)
+
+    def coordinates(self, posterior: Any) -> AbstractCoordinates | None:
+        """Those of the experts."""
+        return self.experts.coordinates(posterior)
+
+    def row_scalars(self, block: Block, n_experts: int) -> RowScalars | None:
+        """Features of the rows, added over each group: the log likelihood is linear in them."""
+        found = self.experts.row_scalars(_rows(block), n_experts)
+        if found is None or block.members is None:
+            return found
+        return replace(found, features=segment_sums(found.features, block.members.starts))
+
+    def expectations(self, posterior: Any) -> Float[np.ndarray, " entries"]:
+        """Those of the experts."""
+        return self.experts.expectations(posterior)
+
+    def log_predictive(
+        self, posterior: Any, weights: Float[np.ndarray, "experts groups"], block: Block
+    ) -> Float[np.ndarray, " groups"]:
+        """Log density of all responses of each group."""
+        if block.members is None:
+            return self.experts.log_predictive(posterior, weights, block) - self.log_unit
+        each = self.experts.log_predictive_of_groups(posterior, block.members, len(weights))
+        with np.errstate(divide="ignore"):  # a weight may vanish far out
+            whole = logsumexp(np.log(weights) + each, axis=0)
+        return np.asarray(whole - block.members.sizes * self.log_unit)
+
+    def kl(self, posterior: Any) -> float:
+        """That of the experts."""
+        return self.experts.kl(posterior)
+
+    def with_prior_power(self, power: float) -> GroupedExperts:
+        """The same groups of experts whose prior is to a power."""
+        return replace(self, experts=self.experts.with_prior_power(power))
+
+    def collapsed(self, posterior: Any, block: Block) -> Bool[np.ndarray, " experts"]:
+        """Experts with next to no variance beside that of the rows."""
+        return self.experts.collapsed(posterior, _rows(block))
+
+    def predictive(
+        self,
+        posterior: Any,
+        weights: Float[np.ndarray, "experts groups"],
+        block: Block,
+        response: int,
+    ) -> AbstractComponentMixture:
+        """Predictive distribution of every row, with the weights of its group."""
+        members = _by_member(weights, block)
+        return self.experts.predictive(posterior, members, _rows(block), response)
+
+    def draws(self, posterior: Any, n: int, rng: np.random.Generator) -> Draws:
+        """Those of the experts."""
+        return self.experts.draws(posterior, n, rng)
+
+    def prior_draws(self, n: int, n_components: int, rng: np.random.Generator) -> Draws:
+        """Those of the experts."""
+        return self.experts.prior_draws(n, n_components, rng)
+
+    def supports(self, n_components: int) -> Mapping[str, AbstractSupport] | None:
+        """Those of the experts."""
+        return self.experts.supports(n_components)
+
+    def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts groups"]:
+        """Log likelihood of all rows of each group under each drawn expert."""
+        return self._sums(self.experts.log_lik(draws, _rows(block)), block)
+
+    def responses(
+        self,
+        draws: Draws,
+        chosen: Int[np.ndarray, "draws groups"],
+        block: Block,
+        rng: np.random.Generator,
+    ) -> Float[np.ndarray, "draws responses _"]:
+        """One response per draw and row, from the expert that is chosen for its group."""
+        if block.members is not None:
+            chosen = np.repeat(chosen, block.members.sizes, axis=-1)
+        return self.experts.responses(draws, chosen, _rows(block), rng)
+
+    def log_density(self, posterior: Any, draws: Draws) -> Float[np.ndarray, " draws"]:
+        """That of the experts."""
+        return self.experts.log_density(posterior, draws)
+
+    def permuted(self, order: list[int], stats: Any) -> Any:
+        """Statistics after a new labelling."""
+        return self.experts.permuted(order, stats)
+
+    def _sums(
+        self, values: Float[np.ndarray, "*axes _"], block: Block
+    ) -> Float[np.ndarray, "*axes _"]:
+        """Sums over the rows of each group, in the unit of the response."""
+        if block.members is None:
+            return values - self.log_unit
+        return segment_sums(values, block.members.starts) - block.members.sizes * self.log_unit
+
+
+def _rows(block: Block) -> Block:
+    """Rows of the groups of a block; the block itself if it is of rows."""
+    return block if block.members is None else block.members.rows
+
+
+def _by_member(
+    values: Float[np.ndarray, "experts _"], block: Block
+) -> Float[np.ndarray, "experts _"]:
+    """Values of the groups for each of their rows."""
+    return values if block.members is None else block.members.repeated(values)
