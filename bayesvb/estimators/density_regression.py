@@ -28,6 +28,7 @@ from bayesvb.estimators.groups import (
     check_constant,
     grouped,
     log_density_of_groups,
+    most_components,
     with_memberships,
     without_groups,
 )
@@ -156,10 +157,7 @@ class DensityRegression(AbstractGatedMixture):
         rest, labels = without_groups(group, parsed, data)
         design, given = read(parsed, rest, (weights, weights_are), context=context, missing=missing)
         design, given, grouping = grouped(labels, design, given)
-        most, what = design.n_rows, "rows that are complete"
-        if grouping is not None:
-            most, what = len(grouping.labels), "groups"
-        check_count("n_components", n_components, most=most, what=what)
+        check_count("n_components", n_components, **most_components(design, grouping))
         priors = priors or Priors()
         response = np.asarray(design.response, dtype=float)
         experts = experts_of(family, priors, design)
@@ -174,7 +172,7 @@ class DensityRegression(AbstractGatedMixture):
         source = source_of(scales, design.matrices, response, given.values, design.offset)
         if grouping is not None:
             check_constant(grouping, design.matrices["gating"], design.terms, given.values)
-            source = grouped_source(Block.joined(source.blocks), grouping)
+            source = grouped_source(source.take(np.arange(source.n_rows)), grouping)
         count = int(n_components)
         self._keep(parsed, design, count, gate, family, priors, *given, scales, source, grouping)
 
@@ -237,7 +235,8 @@ class DensityRegression(AbstractGatedMixture):
     def block_of_groups(self, rows: Rows, grouping: Grouping) -> Block:
         """Groups of complete rows with responses, on the standardised scale."""
         check_constant(grouping, rows.matrices["gating"], self.design.terms, None)
-        return Block.joined(grouped_source(self.block(rows), grouping).blocks)
+        source = grouped_source(self.block(rows), grouping)
+        return source.take(np.arange(source.n_rows))
 
     def options(self) -> dict[str, object]:
         """Arguments that make this model again."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -68,6 +69,13 @@ def grouped(
         if counted is not None and first.any():
             given = given._replace(values=given.values * (counted.sum() / first.sum()))
     return design, given, grouping
+
+
+def most_components(design: Design, grouping: Grouping | None) -> dict[str, Any]:
+    """Largest number of components that there may be, and of what: one per row, or per group."""
+    if grouping is None:
+        return {"most": design.n_rows, "what": "rows that are complete"}
+    return {"most": len(grouping.labels), "what": "groups"}
 
 
 def check_constant(

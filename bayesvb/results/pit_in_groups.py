@@ -56,7 +56,6 @@ def _of_posterior(fit: AbstractFit, block: Block) -> Float[np.ndarray, "response
     with np.errstate(divide="ignore"):
         prior = np.log(laws[0].weights)
     weights = softmax(prior + earlier_rows(np.asarray(density), members), axis=0)
-    observed = observed if rows.offset is None else observed + rows.offset
     below = [_each_cdf(law, values) for law, values in pairs]
     return np.stack([(weights * each).sum(axis=0) for each in below])
 
@@ -74,6 +73,7 @@ def _of_draws(fit: AbstractFit, block: Block) -> Float[np.ndarray, "responses ro
     weights = softmax(prior + earlier_rows(density, members), axis=1)
     scaling = model.scales.response  # type: ignore[attr-defined]
     observed = rows.response * scaling.scale[:, None] + scaling.centre[:, None]
+    observed = observed if rows.offset is None else observed + rows.offset
     below = [_each_cdf(law, values) for law, values in zip(laws, observed, strict=True)]
     return np.stack([(weights * np.moveaxis(one, 0, 1)).sum(axis=1).mean(axis=0) for one in below])
 

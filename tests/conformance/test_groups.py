@@ -40,7 +40,7 @@ def grouped(make_problem):
         members = Members(Block(whole, rows.block.response), starts)
         weight = rng.integers(0, 4, size=25).astype(float) if weighted else None
         block = Block(
-            {"gating": first.designs["gating"]}, np.empty((0, len(starts))), weight, members
+            {"gating": first.designs["gating"]}, np.empty((0, len(starts))), weight, members=members
         )
         model = Mixture(GroupedExperts(rows.model.experts, UNIT), rows.model.gate)
         return replace(rows, model=model, block=block, partition=rows.partition[:, starts])
@@ -81,7 +81,7 @@ def test_groups_of_one_row_are_rows(gate_name, make_problem):
     block, single = rows.block, np.arange(rows.block.n_rows)
     own = Block({"mean": block.designs["mean"]}, block.response)
     gating = {"gating": block.designs["gating"]}
-    groups = Block(gating, block.response[:0], block.weight, Members(own, single))
+    groups = Block(gating, block.response[:0], block.weight, members=Members(own, single))
     model = Mixture(GroupedExperts(rows.model.experts), rows.model.gate)
     posterior = rows.posterior()
     draws = model.draws(posterior, 5, np.random.default_rng(1))

@@ -58,5 +58,5 @@ def test_coefficients_of_a_group_are_those_of_its_own_ridge_regression():
     found = own_coefficients(members)
     own = x[:, 4:]
     assert_allclose(found[:, 1], np.linalg.solve(own @ own.T + np.eye(2), own @ y[0, 4:]))
-    block = Block({"summary": found}, np.empty((0, 2)), None, members)
+    block = Block({"summary": found}, np.empty((0, 2)), members=members)
     assert_allclose(regrouped(block, 2.0 * y).designs["summary"], 2.0 * found)

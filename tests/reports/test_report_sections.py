@@ -37,7 +37,7 @@ def frame(n: int = 80) -> pd.DataFrame:
     y = np.where(jumps, 2.0 * x, -x) + (group == "a") + 0.3 * rng.normal(size=n)
     columns = {"x": x, "z": z, "g": group, "s": rng.choice(["u", "v"], n), "b": z > 0.5,
                "k": rng.integers(0, 2, n), "y": y, "y2": y**2 + rng.normal(size=n),
-               "w": rng.integers(1, 4, n).astype(float)}  # fmt: skip
+               "w": rng.integers(1, 4, n).astype(float), "i": np.arange(n) // 4}  # fmt: skip
     return pd.DataFrame(columns)
 
 
@@ -53,13 +53,14 @@ FITS = {
     "few rows": ("y ~ x", {"rows": 30, "index": True, "holes": True}),
     "three rows": ("y ~ 1", {"rows": 3, "n_components": 1}),
     "variables": ("~ x + y", {}),
+    "groups": ("y ~ x | gating(1)", {"group": "i"}),
     "scores": ("~ x + z + y + y2", {"model": "BayesianPCA"}),
     "scores with holes": ("~ x + z + y", {"model": "BayesianPCA", "holes": True}),
     "one sample": ("y ~ 1", {"model": "Normal"}),
 }
 
 
-OWN = ("pairs", "scores", "exact", "classes", "classification", "audit")
+OWN = ("pairs", "scores", "exact", "classes", "classification", "audit", "trajectories")
 """Sections of one kind of model that is no regression, or of a fit that was audited."""
 
 SOME_LACK = (
@@ -173,7 +174,7 @@ def test_no_number_of_a_page_is_written_in_the_style_of_code(text):
     assert not re.search(r"\bnan\b|\binf\b|\bNone\b|\bTrue\b(?! \()|\d[eE][+-]\d", shown)
 
 
-def test_the_verdict_box_holds_every_check_with_its_section(summary):
+def test_the_verdict_box_holds_every_check_with_its_section(kind, summary):
     fit = summary["fits"][0]
     box = fit["verdict"]
     rows = box["table"]["rows"]
@@ -182,7 +183,7 @@ def test_the_verdict_box_holds_every_check_with_its_section(summary):
     assert "Ascent ended" in names
     if "calibration" in fit["sections"] and "Enough rows" not in names:
         assert any(name.startswith("Tails") for name in names)
-        assert "Beside least squares" in names
+        assert ("Beside least squares" in names) == (kind != "groups")
     assert {one["name"] for one in box["checks"]} == {
         name for name, grade in zip(names, grades, strict=True) if grade != "ok"
     }

@@ -26,7 +26,9 @@ NUMBER = re.compile(r"(?:(?<!\w)[-−])?\d+(?:\u202f\d{3})*(?:\.\d+)?")
 PASSES = re.compile(r"\d+ pass(es)?\b")
 """How long an ascent takes differs between machines."""
 
-OTHERS = ("reproduce", "pairs", "scores", "exact", "classes", "classification", "audit")
+OTHERS = (
+    "reproduce", "pairs", "scores", "exact", "classes", "classification", "audit", "trajectories"
+)  # fmt: skip
 """Sections that the fit of two lines does not have, and one that names the machine."""
 
 OF_LINES = [name for name in SECTIONS if name not in OTHERS]
