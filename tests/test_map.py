@@ -89,7 +89,15 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/formula/columns.py": ("formula/test_design.py",),
     "bayesvb/formula/encoder.py": ("formula/test_stages.py", "formula/test_design.py"),
     "bayesvb/formula/matrices.py": ("formula/test_design.py",),
+    "bayesvb/formula/own_columns.py": (
+        "formula/test_smooth_columns.py",
+        "formula/test_group_columns.py",
+    ),
     "bayesvb/formula/responses.py": ("formula/test_design.py", "formula/test_bad_data.py"),
+    "bayesvb/formula/term_columns.py": (
+        "formula/test_smooth_columns.py",
+        "formula/test_group_columns.py",
+    ),
     "bayesvb/formula/terms.py": ("formula/test_parser.py",),
     "bayesvb/formula/tokens.py": ("formula/test_parser.py",),
     "bayesvb/gates/base.py": ("conformance/test_gates.py",),

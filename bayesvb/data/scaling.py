@@ -53,12 +53,31 @@ class Scaling:
         *,
         weight: Float[np.ndarray, " rows"] | None = None,
         active: bool = True,
+        together: Sequence[Sequence[int]] = (),
     ) -> Scaling:
-        """Scaling of a design matrix; the identity if not ``active``."""
+        """Scaling of a design matrix; the identity if not ``active``.
+
+        Parameters
+        ----------
+        matrix : ndarray, shape (rows, columns)
+        names : sequence of str
+        weight : ndarray, shape (rows,), optional
+            Case weights.
+        active : bool
+        together : sequence of sequence of int
+            Sets of columns with one unit: what they mean lies in their ratios, which a scale for
+            each would change. They are not centred, and divided by the root of the sum of their
+            mean squares: coefficients with variance one are then a function of the rows with
+            mean variance one, as that of any other column is.
+        """
         intercept = names.index(INTERCEPT) if INTERCEPT in names else None
         centre, scale = moments(matrix, weight, centred=intercept is not None)
         if intercept is not None:
             centre[intercept], scale[intercept] = 0.0, 1.0
+        for places in map(list, together):
+            empty = np.abs(matrix[:, places]).max(axis=0, initial=0.0) == 0.0
+            roots = np.where(empty, 0.0, moments(matrix[:, places], weight, centred=False)[1])
+            centre[places], scale[places] = 0.0, float(np.hypot.reduce(roots)) or 1.0
         return cls._if_active(centre, scale, intercept, active=active)
 
     @classmethod

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,10 +33,14 @@ class Scales:
         weight: Float[np.ndarray, " rows"] | None = None,
         active: bool,
         response_scaling: ResponseScaling = Scaling.of_response,
+        together: Mapping[str, Sequence[Sequence[int]]] | None = None,
     ) -> Scales:
         """Scales of the training data, that of the response as this function finds it."""
+        units = together or {}
         parts = {
-            name: Scaling.of(matrix, terms[name], weight=weight, active=active)
+            name: Scaling.of(
+                matrix, terms[name], weight=weight, active=active, together=units.get(name, ())
+            )
             for name, matrix in matrices.items()
         }
         centred = parts["mean"].intercept is not None

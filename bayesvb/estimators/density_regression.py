@@ -160,14 +160,14 @@ class DensityRegression(AbstractGatedMixture):
         check_count("n_components", n_components, **most_components(design, grouping))
         priors = priors or Priors()
         response = np.asarray(design.response, dtype=float)
-        experts = experts_of(family, priors, design)
         scales = Scales.of(
             design.matrices,
             design.terms,
             without_offset(response, design.offset),
             weight=given.values,
             active=priors.standardize,
-            response_scaling=experts.response_scaling,
+            response_scaling=experts_of(family, priors, design).response_scaling,
+            together=design.together,
         )
         source = source_of(scales, design.matrices, response, given.values, design.offset)
         if grouping is not None:

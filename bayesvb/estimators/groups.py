@@ -38,7 +38,7 @@ def without_groups(
     frame = as_frame(data)
     name = group_column(group, frame)
     column = frame[name]
-    read = {use.name for part in formula.read.values() for use in part.code.uses}
+    read = {used for part in formula.read.values() for used in part.names}
     return (frame if name in read else frame.drop(columns=name)), column
 
 

@@ -52,7 +52,7 @@ ELSEWHERE: Mapping[str, str] = {
     "Q": "write the column in backquotes: `my column`",
     "ns": "a natural cubic spline is cr(x, df=4, constraints='center')",
     "rcs": "a natural cubic spline is cr(x, df=4, constraints='center')",
-    "s": "for a smooth curve write bs(x, df=6) or cr(x, df=6, constraints='center')",
+    "s": "a smooth curve is a term of its own, right of `~`: y ~ s(x) + z",
     "te": "for a surface write bs(x, df=4):bs(z, df=4)",
     "factor": "write C(x)",
     "offset": "an offset is a term of its own, right of `~`: y ~ offset(z) + x",

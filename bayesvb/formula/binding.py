@@ -18,14 +18,16 @@ from bayesvb.data.frames import columns_of, kind_of, missing_rows, nearest
 from bayesvb.errors import DataError, FormulaError
 from bayesvb.formula.allowed_functions import CONTRASTS, call_hint, known_call
 from bayesvb.formula.columns import ColumnRole, roles_in
-from bayesvb.formula.expressions import NameUse
+from bayesvb.formula.expressions import Code, NameUse
+from bayesvb.formula.group_terms import GroupTerm
 from bayesvb.formula.missing import check_rows, usable_rows
 from bayesvb.formula.parser import RESPONSE, Formula
 from bayesvb.formula.responses import Classes, ResponseKind, class_column, classes_of
+from bayesvb.formula.smooth_terms import SmoothTerm
 from bayesvb.formula.special_terms import OFFSET
 from bayesvb.formula.terms import Part, read_terms
 
-__all__ = ["BoundFormula", "BoundPart", "UsableRows", "bind"]
+__all__ = ["BoundFormula", "BoundPart", "BoundTerm", "UsableRows", "bind"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +58,39 @@ class UsableRows:
         return pd.DataFrame(self.columns, index=index, copy=False)
 
 
+@dataclass(frozen=True)
+class BoundTerm:
+    """A smooth or a group-level term once its columns have been found.
+
+    Attributes
+    ----------
+    term : SmoothTerm or GroupTerm
+        What was written.
+    numbers : tuple of str
+        Expressions of numbers that it reads, columns under their aliases.
+    columns : tuple of ColumnRole
+        Columns that it reads as they stand.
+    """
+
+    term: SmoothTerm | GroupTerm
+    numbers: tuple[str, ...]
+    columns: tuple[ColumnRole, ...]
+
+    @property
+    def roles(self) -> tuple[ColumnRole, ...]:
+        """All columns that it reads."""
+        return (*self._in_numbers, *self.columns)
+
+    @property
+    def in_place_of(self) -> tuple[ColumnRole, ...]:
+        """Columns that need no term beside it: what a smooth is a curve of, and groupings."""
+        return self.columns if isinstance(self.term, GroupTerm) else self._in_numbers
+
+    @property
+    def _in_numbers(self) -> tuple[ColumnRole, ...]:
+        return tuple(role for code in self.numbers for role in roles_in(code))
+
+
 @dataclass(frozen=True, eq=False)
 class BoundPart:
     """The terms of a part, or of the response, once its columns have been found.
@@ -68,11 +103,19 @@ class BoundPart:
         The expressions that they are made of, in order of appearance.
     roles : tuple of ColumnRole
         The columns that they read, in the roles that they have there, each once.
+    own : tuple of BoundTerm
+        Terms that the formula package does not know.
     """
 
     terms: Any
     factors: tuple[str, ...]
     roles: tuple[ColumnRole, ...]
+    own: tuple[BoundTerm, ...] = ()
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """Expressions that terms of its own read, each once."""
+        return tuple(dict.fromkeys(code for one in self.own for code in one.numbers))
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,12 +278,24 @@ class _Names:
 
     def bound(self, part: Part, *, dot: Sequence[str]) -> BoundPart:
         """The part's terms of columns; the dot stands for some of them."""
-        code = part.code.renamed([self.during_evaluation(use) for use in part.code.uses])
-        available = [ColumnRole(column, "lookup").alias for column in dot]
+        own = tuple(self.bound_term(term) for term in part.own)
+        taken = {role.column for one in own for role in one.in_place_of}
+        available = [ColumnRole(column, "lookup").alias for column in dot if column not in taken]
+        code = self.renamed(part.code)
         terms = read_terms(part.section, code, available=available, intercept=part.intercept)
         factors = dict.fromkeys(factor.expr for term in terms for factor in term.factors)
         roles = dict.fromkeys(role for factor in factors for role in roles_in(factor))
-        return BoundPart(terms, tuple(factors), tuple(roles))
+        roles |= dict.fromkeys(role for one in own for role in one.roles)
+        return BoundPart(terms, tuple(factors), tuple(roles), own)
+
+    def bound_term(self, term: SmoothTerm | GroupTerm) -> BoundTerm:
+        """The term with the aliases of its columns."""
+        columns = tuple(ColumnRole(column, role) for column, role in term.columns)
+        return BoundTerm(term, tuple(self.renamed(code) for code in term.numbers), columns)
+
+    def renamed(self, code: Code) -> str:
+        """The code with the aliases of its columns."""
+        return code.renamed([self.during_evaluation(use) for use in code.uses])
 
     def during_evaluation(self, use: NameUse) -> str:
         """A column's alias; the name itself of a function, or of what was handed in."""

@@ -46,8 +46,18 @@ def check_matrices(
     names: Mapping[str, Sequence[str]],
     *,
     warn: bool,
+    plain: Mapping[str, Sequence[int]],
 ) -> None:
     """Each matrix of the first rows is finite; warn of what is probably not meant.
+
+    Parameters
+    ----------
+    bound : BoundFormula
+    matrices : mapping of str to array
+    names : mapping of str to sequence of str
+    warn : bool
+    plain : mapping of str to sequence of int
+        Columns of each part that the data must tell apart; a prior does it for the others.
 
     Raises
     ------
@@ -68,7 +78,11 @@ def check_matrices(
             continue
         twins = [other for other, first in bound.same_as.items() if first == part]
         if warn:
-            _warn_of_part(" and ".join(twins), matrix, names[part], found)
+            kept = list(plain[part])
+            own = matrix if len(kept) == len(names[part]) else matrix[:, kept]
+            listed = [names[part][j] for j in kept]
+            of_kept = Ranges(found.lowest[kept], found.highest[kept])
+            _warn_of_part(" and ".join(twins), own, listed, of_kept)
 
 
 def ranges(matrix: Float[np.ndarray, "rows terms"], names: Sequence[str]) -> Ranges:

@@ -17,12 +17,12 @@ from bayesvb.formula.expressions import Role
 
 __all__ = ["ColumnRole", "roles_in", "with_own_names"]
 
-ALIAS = re.compile(r"_bvb_(lookup|value|levels|hashed)_([0-9a-f]*)_")
+ALIAS = re.compile(r"_bvb_(lookup|value|levels|groups|hashed)_([0-9a-f]*)_")
 
 
 @dataclass(frozen=True, order=True)
 class ColumnRole:
-    """A column in one of its roles: alone, in arithmetic, or inside C() or hashed()."""
+    """A column in one of its roles: alone, in arithmetic, in C() or hashed(), right of a bar."""
 
     column: str
     role: Role
@@ -33,8 +33,9 @@ class ColumnRole:
         return f"_bvb_{self.role}_{self.column.encode().hex()}_"
 
     def has_levels(self, columns: Mapping[str, pd.Series]) -> bool:
-        """Whether the column is text, or stands inside C()."""
-        return self.role == "levels" or kind_of(columns[self.column], self.column) == "levels"
+        """Whether the column is text, or stands inside C() or right of a bar."""
+        marked = self.role in ("levels", "groups")
+        return marked or kind_of(columns[self.column], self.column) == "levels"
 
     def __str__(self) -> str:
         """As the formula writes it."""

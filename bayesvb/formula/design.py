@@ -129,6 +129,12 @@ class Design:
         return tuple(name for name in map(str, self.frame.columns) if name in read)
 
     @property
+    def together(self) -> dict[str, tuple[tuple[int, ...], ...]]:
+        """Part -> sets of columns that are measured in one unit: of a smooth, of groups."""
+        same_as = self._encoder.bound.same_as
+        return {part: self._encoder.together(first) for part, first in same_as.items()}
+
+    @property
     def context(self) -> Mapping[str, object]:
         """Functions that the formula may call besides the usual ones."""
         return self._encoder.bound.context
@@ -217,7 +223,8 @@ def build_design(
         raise DataError("the data have no rows")
     bound, rows = bind(formula, given, response=response, context=context or {}, missing=missing)
     encoder, made = fit_encoder(bound, rows)
-    check_matrices(bound, made, encoder.names, warn=warn)
+    plain = {part: encoder.plain(part) for part in made}
+    check_matrices(bound, made, encoder.names, warn=warn, plain=plain)
     classes, target = bound.classes, made.get(RESPONSE)
     return Design(
         formula=formula,
@@ -227,7 +234,7 @@ def build_design(
         levels=classes.labels if classes else None,
         matrices={part: made[first] for part, first in bound.same_as.items()},
         terms={part: encoder.names[first] for part, first in bound.same_as.items()},
-        blocks={part: encoder.blocks(first) for part, first in bound.same_as.items()},
+        blocks={part: encoder.term_blocks(first) for part, first in bound.same_as.items()},
         complete=rows.usable,
         _encoder=encoder,
         classes=classes,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -18,6 +18,7 @@ from bayesvb.formula.budget import check_columns
 from bayesvb.formula.checks import ranges, require_finite, warn_levels
 from bayesvb.formula.columns import ColumnRole, roles_in
 from bayesvb.formula.matrices import evaluate, with_missing
+from bayesvb.formula.own_columns import OwnColumns, fit_own_columns
 from bayesvb.formula.parser import Formula
 from bayesvb.formula.term_blocks import TermBlock, term_blocks
 
@@ -42,16 +43,34 @@ class Encoder:
         Column names of each part's matrix.
     levels : mapping of ColumnRole to pandas.Index
         Levels of each column that has them.
+    own : mapping of str to OwnColumns
+        Terms of each part that the formula package does not know.
     """
 
     bound: BoundFormula
     specs: Mapping[str, Any]
     names: Mapping[str, tuple[str, ...]]
     levels: Mapping[ColumnRole, pd.Index]
+    own: Mapping[str, OwnColumns]
 
-    def blocks(self, part: str) -> tuple[TermBlock, ...]:
+    def term_blocks(self, part: str) -> tuple[TermBlock, ...]:
         """Columns of a part's matrix whose coefficients share one prior scale."""
-        return term_blocks(self.specs[part].term_indices, self.levels)
+        known = term_blocks(self.specs[part].term_indices, self.levels)
+        return (*known, *self.own[part].term_blocks(self._first(part)))
+
+    def together(self, part: str) -> tuple[tuple[int, ...], ...]:
+        """Sets of columns of a part's matrix that are measured in one unit."""
+        return self.own[part].together(self._first(part))
+
+    def plain(self, part: str) -> list[int]:
+        """Columns of a part's matrix that share no learned scale with ones of their kind."""
+        learnt = {"smooth", "group"}
+        apart = {j for one in self.term_blocks(part) if one.kind in learnt for j in one.columns}
+        return [j for j in range(len(self.names[part])) if j not in apart]
+
+    def _first(self, part: str) -> int:
+        """Columns of a part's matrix that the formula package makes."""
+        return len(self.names[part]) - len(self.own[part].names)
 
     def encode(self, rows: UsableRows, *, response: bool) -> Matrices:
         """Matrices of new rows, with that of a numeric response or without.
@@ -69,10 +88,15 @@ class Encoder:
         roles = bound.roles(parts)
         table = _table(bound, rows, roles, self.levels)
         for role in roles:
-            if role in self.levels:
+            if role in self.levels and role.role != "groups":
                 _check_levels(role.column, table[role.alias], self.levels[role])
-        specs = ModelSpecs(**{part: self.specs[part] for part in parts})
+        keys = [key for part in parts for key in (part, _numbers_of(part)) if key in self.specs]
+        specs = ModelSpecs(**{key: self.specs[key] for key in keys})
         made, _, _ = evaluate(specs, table, formula=bound.formula, context=bound.context)
+        made = {
+            part: self.own[part].beside(made[part], made.get(_numbers_of(part)), table, self.levels)
+            for part in parts
+        }
         for part, matrix in made.items():
             if bound.keeps_missing:
                 made[part] = with_missing(matrix, self.specs[part], table, self.names[part])
@@ -99,17 +123,39 @@ def fit_encoder(bound: BoundFormula, rows: UsableRows) -> tuple[Encoder, Matrice
     table = _table(bound, rows, roles, levelled)
     found = {role: pd.Index(table[role.alias].cat.categories) for role in levelled}
     for role, categories in found.items():
-        warn_levels(role.column, categories, marked=role.role == "levels")
+        if role.role != "groups":
+            warn_levels(role.column, categories, marked=role.role == "levels")
     for part in parts:
         check_columns(bound.formula.text, part, bound.parts[part].terms, partial(_levels, found))
-    terms = TermLists(**{part: bound.parts[part].terms for part in parts})
-    made, names, specs = evaluate(terms, table, formula=bound.formula, context=bound.context)
+    terms = {part: bound.parts[part].terms for part in parts}
+    terms |= {_numbers_of(part): TermLists(code) for part, code in _expressions(bound, parts)}
+    made, names, specs = evaluate(
+        TermLists(**terms), table, formula=bound.formula, context=bound.context
+    )
+    own = {}
     for part in parts:
+        numbers = made.pop(_numbers_of(part), None)
+        own[part] = fit_own_columns(bound.parts[part], numbers, table, found)
+        made[part] = own[part].beside(made[part], numbers, table, found)
+        names[part] = (*names[part], *own[part].names)
         _check_names(bound.formula, part, names[part])
-    each = {part: getattr(specs, part) for part in parts}
+    each = {part: getattr(specs, part) for part in terms}
     if bound.keeps_missing:
         made = {part: with_missing(made[part], each[part], table, names[part]) for part in parts}
-    return Encoder(bound, each, names, found), made
+    return Encoder(bound, each, names, found, own), made
+
+
+def _numbers_of(part: str) -> str:
+    """Name of the matrix with the numbers that a part's own terms read."""
+    return f"{part}_numbers"
+
+
+def _expressions(bound: BoundFormula, parts: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Parts whose own terms read numbers, and these as terms without a constant."""
+    for part in parts:
+        codes = bound.parts[part].numbers
+        if codes:
+            yield part, " + ".join(["0", *(f"{{{code}}}" for code in codes)])
 
 
 def _levels(found: Mapping[ColumnRole, pd.Index], code: str) -> int:

@@ -24,10 +24,10 @@ from bayesvb.formula.allowed_functions import (
 )
 from bayesvb.formula.budget import too_costly
 
-__all__ = ["Code", "NameUse", "Role", "read_expression"]
+__all__ = ["Code", "NameUse", "Role", "masked", "read_expression"]
 
-Role = Literal["lookup", "value", "levels", "hashed", "call"]
-"""Alone as a term, in arithmetic, inside C() or hashed(), or called."""
+Role = Literal["lookup", "value", "levels", "groups", "hashed", "call"]
+"""Alone as a term, in arithmetic, inside C(), right of a bar, inside hashed(), or called."""
 
 ARITHMETIC = (
     ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow,
@@ -96,7 +96,7 @@ def read_expression(code: str, *, text: str, start: int) -> Code:
     code = code.strip()
     reader = _Reader(code, text, start)
     try:
-        tree = ast.parse(_masked(code), mode="eval")
+        tree = ast.parse(masked(code), mode="eval")
         costly = too_costly(tree)
         if costly:
             reader.refuse(*costly)
@@ -112,7 +112,7 @@ def read_expression(code: str, *, text: str, start: int) -> Code:
     return Code(code, tuple(sorted(uses, key=lambda use: use.start)))
 
 
-def _masked(code: str) -> str:
+def masked(code: str) -> str:
     """The code with each backquoted name replaced by an identifier of the same length."""
     names = iter(range(len(code)))
 
@@ -249,7 +249,7 @@ class _Reader:
 
     def span(self, node: ast.expr | ast.keyword) -> tuple[int, int]:
         """First character and the one after the last; the parser counts bytes of UTF-8."""
-        encoded = _masked(self.code).encode()
+        encoded = masked(self.code).encode()
         ends = node.col_offset, node.end_col_offset or node.col_offset
         start, stop = (len(encoded[:end].decode()) for end in ends)
         return start, stop

@@ -144,20 +144,15 @@ def parse_formula(
 
 def _check_offset(term: SpecialTerm, *, allowed: bool, first: bool) -> None:
     """Refuse an offset where it would do nothing, or where no response has a place."""
-    text = term.section.formula
     if not allowed:
-        raise FormulaError(
-            text,
+        raise term.refused(
             f"`{term.text}`: this model has no offset",
-            term.section.span,
             "subtract it from the response: I(y - z) ~ x; DensityRegression has offsets",
         )
     if not first:
-        raise FormulaError(
-            text,
+        raise term.refused(
             "an offset of the weights would change nothing: added to the logits of all "
             "components alike, it leaves their differences as they are",
-            term.section.span,
             "put it in the first part, y ~ offset(z) + x | gating(x), or write z as a term here",
         )
 
@@ -172,8 +167,8 @@ def _split(whole: Section, *, one_sided: bool) -> tuple[Section | None, list[Sec
             depth += 1 if token.text in "([" else -1
         elif token.kind == "operator" and token.text == "=":
             raise FormulaError(text, "a formula uses `~`, not `=`", token.span)
-        elif token.kind == "operator" and token.text == "|":
-            _check_bar(text, token, depth, bars)
+        elif token.kind == "operator" and token.text == "|" and not depth:
+            _check_bar(text, token, bars)
             bars.append(token)
         elif token.kind == "operator" and token.text == "~":
             tildes.append(token)
@@ -185,14 +180,7 @@ def _split(whole: Section, *, one_sided: bool) -> tuple[Section | None, list[Sec
     return left, [whole.between(begin, end) for begin, end in zip(begins, ends, strict=True)]
 
 
-def _check_bar(text: str, bar: Token, depth: int, before: list[Token]) -> None:
-    if depth:
-        raise FormulaError(
-            text,
-            "group-level terms such as (1 | g) are not part of this model",
-            bar.span,
-            "write g, or C(g, contr.sum), for an effect of each level",
-        )
+def _check_bar(text: str, bar: Token, before: list[Token]) -> None:
     if before and not text[before[-1].stop : bar.start].strip():
         raise FormulaError(text, "nothing stands between the bars", (before[-1].start, bar.start))
 
@@ -290,9 +278,9 @@ def _parts_are(names: tuple[str, ...]) -> str:
 
 
 def _spaced(terms: str) -> str:
-    """Terms with a space on either side of each + and -, and nowhere else."""
+    """Terms with a space on either side of each +, - and bar, and nowhere else."""
     pieces: list[str] = []
     for token in read_section(terms, 0, len(terms)).tokens:
-        joins = token.text in ("+", "-") and pieces and pieces[-1][-1] not in "(*:/^+- "
+        joins = token.text in ("+", "-", "|") and pieces and pieces[-1][-1] not in "(*:/^+- "
         pieces.append(f" {token.text} " if joins or token.text[0] == "%" else token.text)
-    return "".join(pieces)
+    return "".join(pieces).replace(" | |", " || ")

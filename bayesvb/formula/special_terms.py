@@ -1,25 +1,29 @@
 """Stage 1, parse: terms that are none of Wilkinson and Rogers', found in a part of a formula.
 
 They stand by themselves, joined to other terms by ``+``: ``offset(z)``, a known summand of the
-response.
+response, ``s(x)``, a smooth curve, and ``(x | g)``, an effect of every group.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bayesvb.errors import FormulaError
 from bayesvb.formula.tokens import Section, Token
 
-__all__ = ["OFFSET", "SpecialTerm", "taken_out"]
+__all__ = ["GROUP", "OFFSET", "SMOOTH", "SpecialTerm", "taken_out"]
 
 OFFSET = "offset"
-"""What is added to the response's place as it is, among the names of the parts."""
+"""A known summand of the response; also among the names of the parts."""
 
-HEADS = (OFFSET,)
-"""Names that look like functions and are kinds of terms."""
+SMOOTH = "smooth"
+
+GROUP = "group"
+
+HEADS: Mapping[str, str] = {"offset": OFFSET, "s": SMOOTH}
+"""Names that look like functions -> kinds of terms."""
 
 
 @dataclass(frozen=True)
@@ -28,8 +32,7 @@ class SpecialTerm:
 
     Attributes
     ----------
-    kind : str
-        ``"offset"``.
+    kind : {"offset", "smooth", "group"}
     section : Section
         Its characters.
     """
@@ -47,6 +50,10 @@ class SpecialTerm:
         opening = self.section.formula.index("(", self.section.start)
         return self.section.formula[opening + 1 : self.section.stop - 1], opening + 1
 
+    def refused(self, why: str, hint: str | None = None) -> FormulaError:
+        """An error at its place."""
+        return FormulaError(self.section.formula, why, self.section.span, hint)
+
 
 @dataclass(frozen=True)
 class _Summand:
@@ -56,9 +63,7 @@ class _Summand:
     tokens: tuple[Token, ...]
 
 
-def taken_out(
-    section: Section, kinds: Collection[str] = HEADS
-) -> tuple[Section, tuple[SpecialTerm, ...]]:
+def taken_out(section: Section, kinds: Collection[str]) -> tuple[Section, tuple[SpecialTerm, ...]]:
     """The rest of a part, and the special terms of some kinds that were taken out of it.
 
     Raises
@@ -101,28 +106,53 @@ def _summands(tokens: Sequence[Token]) -> Iterator[_Summand]:
 
 def _special(section: Section, summand: _Summand) -> SpecialTerm | None:
     """The summand as a special term, if it is one; an interaction cannot have one inside."""
-    for token in summand.tokens:
-        if len(summand.tokens) > 1 and _head(token):
-            raise FormulaError(
-                section.formula,
-                f"`{token.text}` must be a term of its own",
-                token.span,
-                "join it to the other terms by +, outside of brackets",
-            )
-    if len(summand.tokens) != 1 or _head(summand.tokens[0]) is None:
+    kind = _kind(summand.tokens)
+    if kind is None:
+        _check_plain(section, summand.tokens)
         return None
-    token = summand.tokens[0]
+    first, last = summand.tokens[0], summand.tokens[-1]
+    term = SpecialTerm(kind, section.between(first.start, last.stop))
     if summand.sign is not None and summand.sign.text == "-":
-        raise FormulaError(
-            section.formula,
-            f"`{token.text}` cannot be taken out of a part",
-            token.span,
-            "leave it out of the formula",
+        raise term.refused(
+            f"`{term.text}` cannot be taken out of a part", "leave it out of the formula"
         )
-    return SpecialTerm(_head(token) or "", section.between(token.start, token.stop))
+    return term
+
+
+def _kind(tokens: Sequence[Token]) -> str | None:
+    """The kind of the term that these tokens are."""
+    if len(tokens) == 1:
+        return _head(tokens[0])
+    bars = [at for at, token in enumerate(tokens) if token.text == "|"]
+    depths = _depths(tokens)
+    wrapped = bool(tokens) and tokens[0].text == "(" and min(depths[:-1], default=0) > 0
+    return GROUP if wrapped and any(depths[at] == 1 for at in bars) else None
+
+
+def _depths(tokens: Sequence[Token]) -> list[int]:
+    """How many brackets are open after each token."""
+    found, depth = [], 0
+    for token in tokens:
+        if token.kind == "bracket":
+            depth += 1 if token.text in "([" else -1
+        found.append(depth)
+    return found
 
 
 def _head(token: Token) -> str | None:
     """The kind of a term that a token begins."""
     found = re.match(r"([A-Za-z_]\w*)\s*\(", token.text) if token.kind == "python" else None
-    return found[1] if found and found[1] in HEADS else None
+    return HEADS.get(found[1]) if found else None
+
+
+def _check_plain(section: Section, tokens: Sequence[Token]) -> None:
+    """Refuse a special term inside an interaction or brackets."""
+    for token, depth in zip(tokens, _depths(tokens), strict=True):
+        if _head(token) or (token.text == "|" and token.kind == "operator" and depth):
+            shown = token.text if _head(token) else "(... | ...)"
+            raise FormulaError(
+                section.formula,
+                f"`{shown}` must be a term of its own",
+                token.span,
+                "join it to the other terms by +, outside of brackets",
+            )

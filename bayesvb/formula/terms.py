@@ -16,13 +16,15 @@ from typing import TYPE_CHECKING
 from bayesvb.errors import FormulaError
 from bayesvb.formula.budget import check_tree
 from bayesvb.formula.expressions import Code, NameUse, read_expression
-from bayesvb.formula.special_terms import SpecialTerm
+from bayesvb.formula.group_terms import GroupTerm, read_group
+from bayesvb.formula.smooth_terms import SmoothTerm, read_smooth
+from bayesvb.formula.special_terms import GROUP, SMOOTH, SpecialTerm, taken_out
 from bayesvb.formula.tokens import Section, Token, first_line, marked_span
 
 if TYPE_CHECKING:
     from formulaic import SimpleFormula
 
-__all__ = ["Part", "read_offset", "read_part", "read_response", "read_terms"]
+__all__ = ["Part", "read_offset", "read_part", "read_response", "read_terms", "summed"]
 
 LARGEST_INTERACTION = 9  # (a + b)**99 would never end
 
@@ -47,12 +49,22 @@ class Part:
         Where it stands.
     intercept : bool
         Whether it has a constant unless it says otherwise.
+    own : tuple of SmoothTerm or GroupTerm
+        Its terms that the formula package does not know, which are not in the code.
     """
 
     text: str
     code: Code
     section: Section
     intercept: bool
+    own: tuple[SmoothTerm | GroupTerm, ...] = ()
+
+    @property
+    def names(self) -> set[str]:
+        """Names that its terms use, of columns and of functions."""
+        codes = [self.code, *(code for term in self.own for code in term.numbers)]
+        columns = {column for term in self.own for column, _ in term.columns}
+        return {use.name for code in codes for use in code.uses} | columns
 
 
 def read_part(section: Section, *, intercept: bool = True) -> Part:
@@ -70,15 +82,26 @@ def read_part(section: Section, *, intercept: bool = True) -> Part:
     FormulaError
         With the place of what a part cannot hold.
     """
-    code = _code(section, _check_operator)
-    for before, token in pairwise(section.tokens):
+    rest, special = taken_out(section, (SMOOTH, GROUP))
+    own = _own_terms(special)
+    if special and not intercept:
+        raise special[0].refused(f"`{special[0].text}`: this model has no coefficients of terms")
+    code = _code(rest, _check_operator)
+    for before, token in pairwise(rest.tokens):
         if token.text == "^" or (before.text == token.text == "*" and before.stop == token.start):
-            _check_power(section.formula, section.tokens, token)
-    text = section.text or "1"
-    read_terms(section, text, available=())
+            _check_power(rest.formula, rest.tokens, token)
+    read_terms(rest, rest.text or "1", available=())
     if not intercept:
         code = Code(f"{code.text} - 1", code.uses)
-    return Part(text, code, section, intercept)
+    return Part(section.text or "1", code, section, intercept, own)
+
+
+def _own_terms(special: Sequence[SpecialTerm]) -> tuple[SmoothTerm | GroupTerm, ...]:
+    """Smooths and groups, each once."""
+    found: list[SmoothTerm | GroupTerm] = []
+    for term in special:
+        found += [read_smooth(term)] if term.kind == SMOOTH else read_group(term)
+    return tuple(found)
 
 
 def read_response(section: Section) -> Part:
@@ -102,27 +125,32 @@ def read_offset(terms: Sequence[SpecialTerm]) -> Part:
     FormulaError
         With the place of what is no expression of columns.
     """
+    codes = []
+    for term in terms:
+        inner, start = term.inside()
+        codes.append(read_expression(inner, text=term.section.formula, start=start))
+        if all(use.role != "value" for use in codes[-1].uses):
+            raise term.refused(
+                f"`{term.text}` reads no column of numbers",
+                "write for example offset(log(exposure))",
+            )
+    text = " + ".join(term.text for term in terms)
+    return Part(text, summed(codes), terms[0].section, intercept=False)
+
+
+def summed(codes: Sequence[Code]) -> Code:
+    """Expressions as terms that are joined by +."""
     pieces: list[str] = []
     uses: list[NameUse] = []
     written = 0
-    for term in terms:
-        inner, start = term.inside()
-        code = read_expression(inner, text=term.section.formula, start=start)
-        if all(use.role != "value" for use in code.uses):
-            raise FormulaError(
-                term.section.formula,
-                f"`{term.text}` reads no column of numbers",
-                term.section.span,
-                "write for example offset(log(exposure))",
-            )
+    for code in codes:
         uses += [
             NameUse(use.name, use.role, use.start + written + 1, use.stop + written + 1)
             for use in code.uses
         ]
         pieces.append(f"{{{code.text}}}")
         written += len(pieces[-1]) + len(" + ")
-    text = " + ".join(term.text for term in terms)
-    return Part(text, Code(" + ".join(pieces), tuple(uses)), terms[0].section, intercept=False)
+    return Code(" + ".join(pieces), tuple(uses))
 
 
 def _code(section: Section, check: Callable[[str, Token], None]) -> Code:

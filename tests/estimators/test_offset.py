@@ -100,6 +100,21 @@ def test_jackknife_intervals_are_moved_by_it(pair, data):
     np.testing.assert_allclose(moved, still.to_numpy() + new.z.to_numpy()[:, None], rtol=1e-7)
 
 
+def test_rows_of_a_subject_in_one_component_have_it_too(data):
+    some = data.assign(id=np.arange(len(data)) // 4)
+    formulas = "later ~ eruptions + offset(z) | 1", "I(later - z) ~ eruptions | 1"
+    own, plain = (
+        bvb.DensityRegression(one, some, n_components=2, group="id").fit(seed=1, restarts=1)
+        for one in formulas
+    )
+    np.testing.assert_allclose(own.elbo, plain.elbo, rtol=1e-9)
+    np.testing.assert_allclose(own.predict(), plain.predict() + data.z, rtol=1e-7)
+    (name,) = plain.model.observed()
+    moved = own.idata.posterior_predictive["later"].to_numpy()
+    still = plain.idata.posterior_predictive[name].to_numpy()
+    np.testing.assert_allclose(moved, still + data.z.to_numpy(), rtol=1e-7)
+
+
 def test_a_poisson_like_rate_of_exposures_is_found(data):
     """log(count) = log(exposure) + log(rate): the rate's coefficients do not see the exposure."""
     rng = np.random.default_rng(3)

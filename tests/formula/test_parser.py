@@ -100,7 +100,7 @@ ERRORS = {
     "y ~ | x1": ("part is empty", "~"),
     "y ~ x1 || z": ("between the bars", "||"),
     "y ~ x1 | | z": ("between the bars", "| |"),
-    "y ~ (1 | g) + x1": ("group-level", "|"),
+    "y ~ x1:(1 | g)": ("term of its own", "|"),
     "y ~ x1 | gatng(x1)": ("not a part of this model", "gatng"),
     "y ~ x1 | gate(z)": ("not a part of this model", "gate"),
     "y ~ x1 | weights(z)": ("not a part of this model", "weights"),

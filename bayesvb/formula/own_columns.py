@@ -1,0 +1,155 @@
+"""Stage 3, encode: the columns of all terms that the formula package does not know."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from bayesvb.errors import DataError
+from bayesvb.formula.binding import BoundPart, BoundTerm
+from bayesvb.formula.checks import require_finite
+from bayesvb.formula.columns import ColumnRole, roles_in, with_own_names
+from bayesvb.formula.group_columns import fit_groups
+from bayesvb.formula.group_terms import GroupTerm
+from bayesvb.formula.smooth_columns import fit_smooth
+from bayesvb.formula.term_blocks import TermBlock
+from bayesvb.formula.term_columns import AbstractTermColumns, TermData
+
+__all__ = ["OwnColumns", "fit_own_columns"]
+
+Levels = Mapping[ColumnRole, pd.Index]
+
+
+@dataclass(frozen=True, eq=False)
+class OwnColumns:
+    """Terms of one part, with what they learnt from the first rows.
+
+    Attributes
+    ----------
+    part : BoundPart
+        Terms, and the columns that they read.
+    each : tuple of AbstractTermColumns
+        In their order.
+    """
+
+    part: BoundPart
+    each: tuple[AbstractTermColumns, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(name for one in self.each for name in one.names)
+
+    def term_blocks(self, first: int) -> tuple[TermBlock, ...]:
+        """Blocks of a matrix in which these columns begin at a place."""
+        return tuple(
+            replace(block, columns=tuple(place + start for place in block.columns))
+            for one, start in self._starts(first)
+            for block in one.term_blocks
+        )
+
+    def together(self, first: int) -> tuple[tuple[int, ...], ...]:
+        """Sets of columns with one unit, of a matrix in which these begin at a place."""
+        return tuple(
+            tuple(place + start for place in places)
+            for one, start in self._starts(first)
+            for places in one.together
+        )
+
+    def _starts(self, first: int) -> list[tuple[AbstractTermColumns, int]]:
+        """Each term with the place of its first column."""
+        sizes = np.cumsum([first, *(len(one.names) for one in self.each)])
+        return list(zip(self.each, sizes.tolist(), strict=False))
+
+    def beside(
+        self,
+        matrix: Float[np.ndarray, "rows _"],
+        numbers: Float[np.ndarray, "rows _"] | None,
+        table: pd.DataFrame,
+        levels: Levels,
+    ) -> Float[np.ndarray, "rows _"]:
+        """The columns right of those that the formula package made."""
+        if not self.each:
+            return matrix
+        pairs = zip(self.part.own, self.each, strict=True)
+        made = [one.matrix(_data(self.part, term, numbers, table, levels)) for term, one in pairs]
+        return np.ascontiguousarray(np.hstack([matrix, *made]))
+
+
+def fit_own_columns(
+    part: BoundPart,
+    numbers: Float[np.ndarray, "rows _"] | None,
+    table: pd.DataFrame,
+    levels: Levels,
+) -> OwnColumns:
+    """The terms of a part after the first rows.
+
+    Parameters
+    ----------
+    part : BoundPart
+        What they read.
+    numbers : ndarray, shape (rows, expressions), or None
+        Values of ``part.numbers``.
+    table : pandas.DataFrame
+        Columns under their aliases.
+    levels : mapping of ColumnRole to pandas.Index
+        Levels of the columns that have some.
+
+    Raises
+    ------
+    DataError
+        If a term cannot be made of these values.
+    """
+    each: list[AbstractTermColumns] = []
+    for term in part.own:
+        data = _data(part, term, numbers, table, levels)
+        if isinstance(term.term, GroupTerm):
+            each.append(fit_groups(term.term, term.numbers, data))
+        else:
+            each.append(fit_smooth(term.term, term.numbers, data))
+    return OwnColumns(part, tuple(each))
+
+
+def _data(
+    part: BoundPart,
+    term: BoundTerm,
+    numbers: Float[np.ndarray, "rows _"] | None,
+    table: pd.DataFrame,
+    levels: Levels,
+) -> TermData:
+    """What one of the terms reads."""
+    at = {code: place for place, code in enumerate(part.numbers)}
+    _check_numbers(term, levels)
+    values = [] if numbers is None else [numbers[:, at[code]] for code in term.numbers]
+    for code, found in zip(term.numbers, values, strict=True):
+        require_finite(found, with_own_names(code))
+    columns: list[Any] = []
+    for role in term.columns:
+        column = table[role.alias]
+        known = levels.get(role)
+        columns.append(column.to_numpy() if known is None else _places(column, known))
+    known_levels = tuple(levels.get(role) for role in term.columns)
+    names = tuple(role.column for role in term.columns)
+    return TermData(tuple(values), tuple(columns), known_levels, names)
+
+
+def _check_numbers(term: BoundTerm, levels: Levels) -> None:
+    """Refuse a column of text where a number is read."""
+    words = [role for code in term.numbers for role in roles_in(code) if role in levels]
+    if words:
+        raise DataError(
+            f"`{term.term.place.text}` needs numbers, and `{words[0].column}` holds text",
+            hint="write the column as a term of its own, or (1 | g) for effects of its levels",
+        )
+
+
+def _places(column: pd.Series, known: pd.Index) -> Any:
+    """Places of a column's levels among those that are known, minus one for others."""
+    at = known.get_indexer(pd.Index(column.cat.categories))
+    codes = column.cat.codes.to_numpy()
+    return np.where(codes < 0, -1, at[codes]).astype(np.int64)

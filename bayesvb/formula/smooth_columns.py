@@ -1,0 +1,149 @@
+"""Stage 3, encode: a smooth curve as a straight line and wiggles that are penalised alike.
+
+The coefficients of the wiggles are such that the sum of their squares is the integral of the
+curve's squared second derivative. A normal prior with one scale for all of them is the penalty of a
+smoothing spline, and the scale is its smoothness.
+
+References
+----------
+Wood (2017), Generalized Additive Models, 2nd edition, sections 4.2 and 5.8. Ruppert, Wand, Carroll
+(2003), Semiparametric Regression, chapter 4.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from bayesvb.errors import DataError
+from bayesvb.formula.columns import with_own_names
+from bayesvb.formula.smooth_terms import FEWEST_KNOTS, SmoothTerm
+from bayesvb.formula.term_blocks import TermBlock
+from bayesvb.formula.term_columns import AbstractTermColumns, TermData
+from bayesvb.numerics.natural_splines import NaturalSpline, natural_spline, spread_knots
+
+__all__ = ["SmoothColumns", "fit_smooth"]
+
+CLOSEST = 1e-9
+"""Distance of knots, relative to their range, below which second derivatives are rounding."""
+
+
+@dataclass(frozen=True, eq=False)
+class SmoothColumns(AbstractTermColumns):
+    """A smooth with its knots.
+
+    Attributes
+    ----------
+    variable : str
+        What it is a curve of, as the formula writes it.
+    spline : NaturalSpline
+        The curve.
+    by : str or None
+        Column of whose levels each has a curve, or by which the curve is multiplied.
+    levels : pandas.Index or None
+        Levels of that column.
+    """
+
+    variable: str
+    spline: NaturalSpline
+    by: str | None
+    levels: pd.Index | None
+
+    @property
+    def curves(self) -> tuple[str, ...]:
+        """Names of the curves: one, or one per level."""
+        own = f"s({self.variable})"
+        if self.by is None:
+            return (own,)
+        if self.levels is None:
+            return (f"{own}:{self.by}",)
+        return tuple(f"{own}:{self.by}[{level}]" for level in self.levels)
+
+    @property
+    def n_lines(self) -> int:
+        """Columns of straight lines: one per curve, and a constant of a numeric multiplier."""
+        return len(self.curves) + self._multiplied
+
+    @property
+    def _multiplied(self) -> bool:
+        return self.by is not None and self.levels is None
+
+    @property
+    def n_wiggles(self) -> int:
+        """Columns of one curve that bend."""
+        return int(self.spline.rotation.shape[1])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The constant of a multiplier, the lines, then the wiggles, curve by curve."""
+        constant = [f"{self.curves[0]}.constant"] if self._multiplied else []
+        lines = [f"{curve}.line" for curve in self.curves]
+        bends = range(1, self.n_wiggles + 1)
+        return (*constant, *lines, *(f"{curve}.{i}" for curve in self.curves for i in bends))
+
+    @property
+    def term_blocks(self) -> tuple[TermBlock, ...]:
+        """The lines of all levels together, as in ``x:g``; the wiggles of each curve."""
+        first, n_wiggles = self.n_lines, self.n_wiggles
+        wiggles = [
+            TermBlock(
+                curve, tuple(range(first + i * n_wiggles, first + (i + 1) * n_wiggles)), "smooth"
+            )
+            for i, curve in enumerate(self.curves)
+        ]
+        if self.levels is not None:
+            name = f"s({self.variable}):{self.by}.line"
+            return (TermBlock(name, tuple(range(first)), "factor"), *wiggles)
+        lines = [TermBlock(self.names[i], (i,), "covariate") for i in range(first)]
+        return (*lines, *wiggles)
+
+    @property
+    def together(self) -> tuple[tuple[int, ...], ...]:
+        """The wiggles of all curves: a unit of their own for each would weigh levels by size."""
+        return (tuple(range(self.n_lines, len(self.names))),)
+
+    def matrix(self, data: TermData) -> Float[np.ndarray, "rows _"]:
+        """The columns of these rows."""
+        (x,) = data.numbers
+        line, wiggles = self.spline.line(x)[:, None], self.spline.wiggles(x)
+        if self.by is None:
+            return np.hstack([line, wiggles])
+        (by,) = data.columns
+        if self.levels is None:
+            factor = by[:, None]
+            return np.hstack([factor, line * factor, wiggles * factor])
+        own = (by[:, None] == np.arange(len(self.levels))).astype(float)
+        each = [wiggles * own[:, [level]] for level in range(len(self.levels))]
+        return np.hstack([line * own, *each])
+
+
+def fit_smooth(term: SmoothTerm, codes: tuple[str, ...], data: TermData) -> SmoothColumns:
+    """The smooth of the first rows, its knots at quantiles of the distinct values.
+
+    Raises
+    ------
+    DataError
+        If there are fewer distinct values than knots, or knots nearly coincide.
+    """
+    variable = with_own_names(codes[0])
+    distinct = np.unique(data.numbers[0])
+    if len(distinct) < term.n_knots:
+        few = len(distinct)
+        raise DataError(
+            f"`{term.place.text}` has {term.n_knots} knots, and `{variable}` has {few} distinct "
+            "values",
+            hint=f"write s({variable}, k={few})"
+            if few >= FEWEST_KNOTS
+            else f"write {variable} for a line, or C({variable}) for levels",
+        )
+    knots = spread_knots(distinct, term.n_knots)
+    if np.diff(knots).min() < CLOSEST * (knots[-1] - knots[0]):
+        raise DataError(
+            f"values of `{variable}` nearly coincide, and s() has no second derivative there",
+            hint=f"round them, take fewer knots, s({variable}, k=...), or a transform: s(log(x))",
+        )
+    levels = data.levels[0] if data.levels else None
+    return SmoothColumns(variable, natural_spline(distinct, knots), term.by, levels)

@@ -1,0 +1,63 @@
+"""Stage 3, encode: columns that a term makes by itself, and what they have in common."""
+
+from __future__ import annotations
+
+import abc
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float, Int
+
+from bayesvb.formula.term_blocks import TermBlock
+
+__all__ = ["AbstractTermColumns", "TermData"]
+
+
+@dataclass(frozen=True)
+class TermData:
+    """What a term reads.
+
+    Attributes
+    ----------
+    numbers : tuple of array, shape (rows,)
+        Its expressions of numbers.
+    columns : tuple of array, shape (rows,)
+        Its columns, as numbers or as places among ``levels``, minus one for a level that is not
+        among them.
+    levels : tuple of pandas.Index or None
+        Levels of those columns that have some.
+    names : tuple of str
+        Names of the columns.
+    """
+
+    numbers: tuple[Float[np.ndarray, " rows"], ...]
+    columns: tuple[Float[np.ndarray, " rows"] | Int[np.ndarray, " rows"], ...]
+    levels: tuple[pd.Index | None, ...]
+    names: tuple[str, ...]
+
+
+class AbstractTermColumns(abc.ABC):
+    """Columns of one term: what was learnt from the first rows, so that new rows get the same.
+
+    Subclasses are frozen dataclasses.
+    """
+
+    @property
+    @abc.abstractmethod
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+
+    @property
+    @abc.abstractmethod
+    def term_blocks(self) -> tuple[TermBlock, ...]:
+        """Columns whose coefficients share one prior scale; places are within the term."""
+
+    @property
+    @abc.abstractmethod
+    def together(self) -> tuple[tuple[int, ...], ...]:
+        """Sets of columns that are measured in one unit: what they mean lies in their ratios."""
+
+    @abc.abstractmethod
+    def matrix(self, data: TermData) -> Float[np.ndarray, "rows _"]:
+        """The columns of these rows."""

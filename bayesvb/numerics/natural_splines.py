@@ -1,0 +1,116 @@
+"""Natural cubic splines: their values, and the directions in which their curvature is one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+__all__ = ["NaturalSpline", "natural_spline", "spread_knots"]
+
+
+@dataclass(frozen=True)
+class NaturalSpline:
+    r"""A smooth curve as a line and wiggles: ``a + b (x - centre) + sum_j c_j u_j(x)``.
+
+    The functions ``u_j`` span the natural cubic splines with these knots less the straight lines,
+    and are such that
+
+    .. math:: (t_k - t_1)^3 \int f''(x)^2 dx = \mathrm{bend} \sum_j c_j^2,
+
+    with the outermost knots ``t_1`` and ``t_k``. Their mean squares over the values that they were
+    made for sum to one, the first of them the largest. Beyond the knots every curve is a straight
+    line.
+
+    Attributes
+    ----------
+    knots : ndarray, shape (knots,)
+        Ascending.
+    centre : float
+        Where the line is zero.
+    rotation : ndarray, shape (knots, wiggles)
+        Values of the ``u_j`` at the knots, before lines are taken away.
+    lines : ndarray, shape (2, wiggles)
+        Constant and slope that each has taken away, in units of the range of the knots.
+    bend : float
+
+    References
+    ----------
+    Green and Silverman (1994), Nonparametric Regression and Generalized Linear Models, section
+    2.1. Wood (2017), Generalized Additive Models, 2nd edition, sections 5.3.1 and 5.8.
+    """
+
+    knots: Float[np.ndarray, " knots"]
+    centre: float
+    rotation: Float[np.ndarray, "knots wiggles"]
+    lines: Float[np.ndarray, "2 wiggles"]
+    bend: float
+
+    def line(self, x: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+        """The straight line through zero at the centre with slope one."""
+        return np.asarray(x - self.centre)
+
+    def wiggles(self, x: Float[np.ndarray, " rows"]) -> Float[np.ndarray, "rows wiggles"]:
+        """The functions that bend, at these places."""
+        place = _placed(x, self.knots)
+        values = _cardinal(place, _placed(self.knots, self.knots)) @ self.rotation
+        return np.asarray(values - self.lines[0] - place[:, None] * self.lines[1])
+
+
+def spread_knots(distinct: Float[np.ndarray, " values"], size: int) -> Float[np.ndarray, " knots"]:
+    """Evenly spaced quantiles of ascending values, the smallest and the largest among them."""
+    return np.asarray(np.quantile(distinct, np.linspace(0.0, 1.0, size)))
+
+
+def natural_spline(
+    distinct: Float[np.ndarray, " values"], knots: Float[np.ndarray, " knots"]
+) -> NaturalSpline:
+    """The spline with these knots whose wiggles have no mean and no slope over some values."""
+    inner = _placed(knots, knots)
+    rotation = _unit_curvature(inner)
+    place = _placed(distinct, knots)
+    lines = np.stack([np.ones(len(place)), place], axis=1)
+    values = _cardinal(place, inner) @ rotation
+    taken, *_ = np.linalg.lstsq(lines, values, rcond=None)
+    size = float(np.sqrt(((values - lines @ taken) ** 2).mean(axis=0).sum()))
+    return NaturalSpline(knots, float(distinct.mean()), rotation / size, taken / size, size**-2.0)
+
+
+def _placed(
+    x: Float[np.ndarray, " rows"], knots: Float[np.ndarray, " knots"]
+) -> Float[np.ndarray, " rows"]:
+    """Places on the scale on which the outermost knots are zero and one."""
+    return np.asarray((x - knots[0]) / (knots[-1] - knots[0]))
+
+
+def _cardinal(
+    place: Float[np.ndarray, " rows"], knots: Float[np.ndarray, " knots"]
+) -> Float[np.ndarray, "rows knots"]:
+    """The splines that are one at a knot and zero at the others; lines beyond the knots."""
+    from scipy.interpolate import CubicSpline
+
+    spline = CubicSpline(knots, np.eye(len(knots)), bc_type="natural")
+    inside = np.clip(place, knots[0], knots[-1])
+    beyond = (place - inside)[:, None]
+    ends = np.where(beyond < 0.0, spline(knots[0], 1), spline(knots[-1], 1))
+    return np.asarray(spline(inside) + beyond * ends)
+
+
+def _unit_curvature(knots: Float[np.ndarray, " knots"]) -> Float[np.ndarray, "knots wiggles"]:
+    """Values at the knots of the splines with ``int u_i'' u_j'' = 1 if i == j else 0``.
+
+    The second derivative is linear between knots, so that its integrals are those of hat functions:
+    ``c' S c = c' M' W M c`` with its values ``M c`` at the inner knots. With ``W = L L'`` and the
+    singular values ``L' M = U d V'`` the columns of ``V / d`` are such splines.
+    """
+    from scipy.interpolate import CubicSpline
+
+    steps = np.diff(knots)
+    bends = CubicSpline(knots, np.eye(len(knots)), bc_type="natural")(knots[1:-1], 2)
+    hats = np.diag((steps[:-1] + steps[1:]) / 3.0)
+    hats += np.diag(steps[1:-1] / 6.0, 1) + np.diag(steps[1:-1] / 6.0, -1)
+    _, sizes, directions = np.linalg.svd(np.linalg.cholesky(hats).T @ bends, full_matrices=False)
+    found = (directions / sizes[:, None]).T[:, ::-1]  # those that bend least come first
+    largest = np.abs(found).argmax(axis=0)
+    return np.asarray(found * np.sign(found[largest, np.arange(found.shape[1])]))

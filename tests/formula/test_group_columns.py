@@ -1,0 +1,120 @@
+"""Effects of groups in a formula: their columns, blocks and names, and what they refuse."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from bayesvb.errors import DataError, FormulaError
+from bayesvb.formula.design import build_design
+from bayesvb.formula.group_columns import MOST_GROUPS
+from bayesvb.formula.parser import parse_formula
+
+N = 60
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        {
+            "y": rng.normal(size=N),
+            "x": rng.normal(5.0, size=N),
+            "g": rng.permutation(np.resize(list("bca"), N)),
+            "h": rng.permutation(np.resize([20, 3], N)),
+        }
+    )
+
+
+def design_of(text, data):
+    return build_design(parse_formula(text), data)
+
+
+def test_every_group_has_a_column_and_so_has_a_new_one(data):
+    design = design_of("y ~ (1 | g)", data)
+    names = ["(1 | g)[a]", "(1 | g)[b]", "(1 | g)[c]", "(1 | g)[new group]"]
+    assert list(design.terms["mean"]) == ["Intercept", *names]
+    (block,) = design.blocks["mean"]
+    assert (block.name, block.columns, block.kind) == ("(1 | g)", (1, 2, 3, 4), "group")
+    found = design.matrices["mean"][:, 1:]
+    assert_array_equal(found[:, :3], data.g.to_numpy()[:, None] == np.array(list("abc")))
+    assert not found[:, 3].any()
+
+
+def test_slopes_are_of_the_distance_from_the_mean(data):
+    design = design_of("y ~ x + (x | g)", data)
+    assert [(one.name, one.kind) for one in design.blocks["mean"]] == [
+        ("x", "covariate"), ("(1 | g)", "group"), ("(x | g)", "group"),
+    ]  # fmt: skip
+    found = dict(zip(design.terms["mean"], design.matrices["mean"].T, strict=True))
+    distance = (data.x - data.x.mean()).to_numpy()
+    assert_allclose(found["(x | g)[b]"], distance * (data.g == "b"), atol=1e-12)
+    assert design.together["mean"] == ((2, 3, 4, 5), (6, 7, 8, 9))
+
+
+def test_combinations_and_nested_groups(data):
+    names = design_of("y ~ (1 | g/h)", data).terms["mean"]
+    assert names[1:5] == ("(1 | g)[a]", "(1 | g)[b]", "(1 | g)[c]", "(1 | g)[new group]")
+    assert names[5:7] == ("(1 | g:h)[a:3]", "(1 | g:h)[a:20]")
+    found = design_of("y ~ (1 | h:g)", data)
+    column = list(found.terms["mean"]).index("(1 | h:g)[20:b]")
+    own = ((data.h == 20) & (data.g == "b")).to_numpy()
+    assert_array_equal(found.matrices["mean"][:, column], own)
+    assert design_of("y ~ (1 | g) + (1 | h)", data).matrices["mean"].shape == (N, 1 + 4 + 3)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["y ~ (1 | g)", "y ~ x + (x | g:h)", "y ~ (0 + x | h) | (1 | g)", "y ~ (x | g/h) + (1 | h)"],
+)
+def test_new_rows_get_the_same_columns(text, data):
+    design = design_of(text, data)
+    some = data.iloc[[5, 1, 50]].drop(columns="y")
+    for part, matrix in design.matrices.items():
+        assert_allclose(design.new(some).matrices[part], matrix[[5, 1, 50]], atol=1e-13)
+
+
+def test_a_group_that_was_not_there_has_no_effect(data):
+    design = design_of("y ~ x + (x | g:h)", data)
+    new = data.iloc[:3].assign(g=["a", "zz", "b"], h=[20, 20, 7])
+    found = design.new(new)
+    assert found.complete.all()
+    effects = found.matrices["mean"][:, 2:]
+    assert effects[0].any() and not effects[1:].any()
+
+
+def test_whole_numbers_and_texts_are_groups_and_a_grouping_is_not_in_the_dot(data):
+    assert "h" not in design_of("y ~ . + (x | h)", data).terms["mean"]
+    assert "x" in design_of("y ~ . + (x | h)", data).terms["mean"]
+    categories = data.assign(g=pd.Categorical(data.g, list("cabd")))
+    assert design_of("y ~ (1 | g)", categories).terms["mean"][1] == "(1 | g)[c]"
+
+
+def test_no_warning_of_collinear_or_constant_columns_or_of_too_few_rows(data, recwarn):
+    many = data.assign(g=np.arange(N) // 2)
+    design_of("y ~ (x | g) + (x | h)", many)
+    assert not [str(one.message) for one in recwarn]
+
+
+# Formula -> what is said.
+REFUSED = {
+    "y ~ (1 | nowhere)": "nowhere",
+    "y ~ (g | h)": "needs numbers, and `g` holds text",
+    "y ~ (1 | y)": "both sides",
+    "y ~ (log(0 * x) | g)": "not finite",
+    "y ~ (1 | g) + (1 | g)": "two terms called",
+    "y ~ (1 | one)": "one group only",
+}
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_what_has_no_groups_is_refused(text, data):
+    with pytest.raises((DataError, FormulaError), match=REFUSED[text]):
+        design_of(text, data.assign(one="only"))
+
+
+def test_too_many_groups_are_refused_with_their_number():
+    n = MOST_GROUPS + 1
+    data = {"y": np.random.default_rng(0).normal(size=2 * n), "g": np.arange(2 * n) // 2}
+    with pytest.raises(DataError, match=rf"{n} groups, and at most {MOST_GROUPS} .* GB"):
+        design_of("y ~ (1 | g)", data)
