@@ -32,6 +32,7 @@ from bayesvb.numerics.linalg import (
     products,
     quadratic_at,
     quadratic_weights,
+    second_moments,
     times,
     unpack,
 )
@@ -74,7 +75,7 @@ class LinearStats(SufficientStats):
         weighted = responsibilities[:, None, :] * response
         return cls(
             weight=responsibilities.sum(axis=1),
-            xx=responsibilities @ products(design).T,
+            xx=second_moments(responsibilities, design),
             xy=weighted @ design.T,
             yy=(weighted * response).sum(axis=2),
         )
@@ -161,7 +162,7 @@ class LinearExperts(AbstractLinearExperts[MatrixNormalGamma, LinearStats]):
         design, response = block.designs["mean"], block.response
         precision = posterior.expected_precision
         constant = 0.5 * (posterior.expected_log_precision - LOG_2PI).sum(axis=1)
-        terms = quadratic_weights(posterior.covariance) @ products(design)
+        terms = quadratic_at(posterior.covariance, design)
         terms *= -0.5 * len(response)
         terms += constant[:, None]
         for i, observed in enumerate(response):

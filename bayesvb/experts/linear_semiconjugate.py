@@ -23,7 +23,7 @@ from bayesvb.experts.regression import (
 )
 from bayesvb.factors.gamma import Gamma
 from bayesvb.factors.normal import Normal
-from bayesvb.numerics.linalg import products, quadratic_weights, times, unpack
+from bayesvb.numerics.linalg import quadratic_at, times, unpack
 from bayesvb.numerics.special import LOG_2PI
 from bayesvb.variational.descriptions import PriorRow
 from bayesvb.variational.local import Draws
@@ -94,7 +94,7 @@ class SemiConjugateExperts(AbstractLinearExperts[NormalAndGamma, SemiConjugateSt
 
     def local(self, posterior: NormalAndGamma, block: Block) -> LinearLocalPosterior:
         r"""``E log N(y | x' B_k, 1 / tau_k)``, summed over responses."""
-        design, features = block.designs["mean"], products(block.designs["mean"])
+        design = block.designs["mean"]
         coefficients, precision = posterior.coefficients, posterior.noise.mean
         constant = 0.5 * (posterior.noise.expected_log - LOG_2PI).sum(axis=1)
         terms = np.repeat(constant[:, None], block.n_rows, axis=1)
@@ -102,7 +102,7 @@ class SemiConjugateExperts(AbstractLinearExperts[NormalAndGamma, SemiConjugateSt
             residual = coefficients.mean[:, i] @ design
             residual -= observed
             residual *= residual
-            residual += quadratic_weights(coefficients.covariance[:, i]) @ features
+            residual += quadratic_at(coefficients.covariance[:, i], design)
             residual *= 0.5 * precision[:, i, None]
             terms -= residual
         return LinearLocalPosterior(terms, block)
@@ -189,8 +189,8 @@ class SemiConjugateExperts(AbstractLinearExperts[NormalAndGamma, SemiConjugateSt
         ``a`` at least 3, and within 0.035 up to ten times the noise variance with ``a`` of 1.
         """
         design, dof = block.designs["mean"], 2.0 * posterior.noise.shape[:, response]
-        spread = quadratic_weights(posterior.coefficients.covariance[:, response])
-        variance = (dof / (dof + 1.0))[:, None] * (spread @ products(design))
+        spread = quadratic_at(posterior.coefficients.covariance[:, response], design)
+        variance = (dof / (dof + 1.0))[:, None] * spread
         variance += 1.0 / posterior.noise.mean[:, response, None]
         location = posterior.coefficients.mean[:, response] @ design
         return StudentMixture(weights, location, np.sqrt(variance), dof)

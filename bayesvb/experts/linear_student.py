@@ -43,7 +43,7 @@ from bayesvb.experts.regression import (
     noise_parameter,
 )
 from bayesvb.numerics.array_library import namespace
-from bayesvb.numerics.linalg import products, quadratic_weights, unpack
+from bayesvb.numerics.linalg import quadratic_at, unpack
 from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
 from bayesvb.variational.local import Draws
 from bayesvb.variational.supports import AbstractSupport, Fixed, Positive, Real, Shared
@@ -139,7 +139,7 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
         distance -= block.response
         distance *= distance
         distance *= linear.expected_precision.reshape(-1, n_responses, 1)
-        spread = quadratic_weights(linear.covariance) @ products(design)
+        spread = quadratic_at(linear.covariance, design)
         distance += spread.reshape(distance.shape)
         scale = (dof + 1.0) / (dof + distance)
         constant = 0.5 * linear.expected_log_precision.reshape(-1, n_responses) + log_peak(dof.T)
@@ -226,7 +226,7 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
         linear, dof = posterior.linear, float(posterior.dof[response])
         own = np.arange(response, len(linear.mean), len(posterior.dof))
         design, shape = block.designs["mean"], linear.shape[own]
-        spread = quadratic_weights(linear.covariance[own]) @ products(design)
+        spread = quadratic_at(linear.covariance[own], design)
         joint = gamma_shape(polygamma(1, 0.5 * dof) + polygamma(1, shape))
         log_mean = digamma(0.5 * dof) - np.log(0.5 * dof) + linear.expected_log_precision[own, 0]
         square = np.exp(digamma(joint) - log_mean) / joint

@@ -12,7 +12,7 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.factors.normal import Normal
-from bayesvb.numerics.linalg import products, quadratic_weights, times, unpack
+from bayesvb.numerics.linalg import quadratic_weights, second_moments, times, unpack
 from bayesvb.variational.coordinates import AbstractCoordinates, entries, perturbation_rows
 from bayesvb.variational.descriptions import PriorRow
 from bayesvb.variational.row_derivatives import GateDerivatives, RowScalars, consecutive
@@ -41,7 +41,7 @@ class LogitStats(SufficientStats):
         linear: Float[np.ndarray, "logits rows"],
     ) -> LogitStats:
         """Sums from the per-row weights of ``x x'`` and of ``x``."""
-        return cls(curvature @ products(design).T, linear @ design.T)
+        return cls(second_moments(curvature, design), linear @ design.T)
 
 
 def gaussian_logits(prior: Normal, stats: LogitStats) -> Normal:

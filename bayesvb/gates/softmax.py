@@ -19,7 +19,7 @@ from bayesvb.gates.softmax_base import (
     logit_moments,
 )
 from bayesvb.gates.tilted_bound import tilted_bound
-from bayesvb.numerics.linalg import products
+from bayesvb.numerics.linalg import second_moments
 from bayesvb.numerics.special import softmax_spread
 from bayesvb.variational.local import AbstractLocalPosterior
 
@@ -50,7 +50,7 @@ class SoftmaxLocalPosterior(AbstractLocalPosterior):
         gain *= pull
         pull += 1.0
         gain /= pull
-        packed = self.block.weighted(curvature) @ products(design).T
+        packed = second_moments(self.block.weighted(curvature), design)
         return SlopeStats(
             gradient=(responsibilities - self.block.weighted(self.share)) @ design.T,
             steepness=2.0 * packed,

@@ -2,7 +2,9 @@
 
 A row ``x`` enters every statistic through its ``D (D + 1) / 2`` distinct products ``x_i x_j``
 (``products``). With these as columns, ``sum_n r_kn x_n x_n'`` for all ``k`` is one matrix product,
-and ``x_n' S_k x_n`` for all ``k`` and ``n`` is another (``quadratic_weights``).
+and ``x_n' S_k x_n`` for all ``k`` and ``n`` is another (``quadratic_weights``). With many terms the
+products no longer fit into cache, and a product of ``x`` with itself for each ``k`` is faster
+(``second_moments``, ``quadratic_at``).
 """
 
 from __future__ import annotations
@@ -14,6 +16,9 @@ from jaxtyping import Float, Int
 from scipy.linalg.lapack import dtrtri
 
 from bayesvb.numerics.array_library import namespace
+
+MANY_TERMS = 16
+"""Terms, and two more for each matrix, from which one product for each matrix is faster."""
 
 
 @lru_cache(maxsize=64)
@@ -48,6 +53,29 @@ def products(x: Float[np.ndarray, "terms rows"]) -> Float[np.ndarray, "pairs row
         start = i * (i + 1) // 2
         np.multiply(x[: i + 1], term, out=result[start : start + i + 1])
     return result
+
+
+def _one_by_one(n_matrices: int, n_terms: int) -> bool:
+    """Whether a matrix product for each matrix is faster than one with all products of terms."""
+    return n_terms >= MANY_TERMS + 2 * n_matrices
+
+
+def second_moments(
+    weights: Float[np.ndarray, "experts rows"], x: Float[np.ndarray, "terms rows"]
+) -> Float[np.ndarray, "experts pairs"]:
+    """``sum_n w_kn x_n x_n'`` for all ``k``, packed.
+
+    Examples
+    --------
+    >>> second_moments(np.array([[1.0, 2.0]]), np.array([[1.0, 1.0], [3.0, 5.0]]))
+    array([[ 3., 13., 59.]])
+    """
+    if not _one_by_one(len(weights), len(x)):
+        return np.asarray(weights @ products(x).T)
+    found = np.empty((len(weights), len(x) * (len(x) + 1) // 2))
+    for own, result in zip(weights, found, strict=True):
+        result[:] = pack((x * own) @ x.T)
+    return found
 
 
 def pack(matrix: Float[np.ndarray, "*batch terms terms"]) -> Float[np.ndarray, "*batch pairs"]:
@@ -157,7 +185,12 @@ def quadratic_at(
     >>> quadratic_at(each, x), quadratic_at(np.stack([each, 2.0 * each]), x)
     (array([[14.,  8.]]), array([[14., 16.]]))
     """
-    return linear_at(quadratic_weights(matrix), products(x))
+    if matrix.ndim > 3 or not _one_by_one(len(matrix), len(x)):
+        return linear_at(quadratic_weights(matrix), products(x))
+    found = np.empty((len(matrix), x.shape[1]))
+    for own, result in zip(matrix, found, strict=True):
+        np.einsum("in,in->n", own @ x, x, out=result)
+    return found
 
 
 def by_row(values: Float[np.ndarray, "..."]) -> Float[np.ndarray, "experts _"]:

@@ -9,7 +9,9 @@ from bayesvb.numerics.linalg import (
     lower_pairs,
     pack,
     products,
+    quadratic_at,
     quadratic_weights,
+    second_moments,
     shrunken_covariance,
     times,
     unpack,
@@ -35,6 +37,20 @@ def test_sums_of_products_are_packed_cross_products(n_terms, n_rows, seed):
     assert products(x).shape == (n_terms * (n_terms + 1) // 2, n_rows)
     found = unpack(weight @ products(x).T)
     assert_allclose(found, np.einsum("kn,in,jn->kij", weight, x, x), atol=1e-12)
+
+
+@pytest.mark.parametrize("n_terms", [1, 19, 22, 40])
+@pytest.mark.parametrize("n_matrices", [1, 3])
+def test_moments_and_quadratic_forms_are_the_same_whichever_way_is_faster(n_terms, n_matrices):
+    rng = np.random.default_rng(n_terms)
+    x, weight = rng.normal(size=(n_terms, 30)), rng.normal(size=(n_matrices, 30))
+    found = unpack(second_moments(weight, x))
+    assert_allclose(found, np.einsum("kn,in,jn->kij", weight, x, x), atol=1e-11)
+    matrix = symmetric(rng, n_matrices, n_terms)
+    expected = np.einsum("kij,in,jn->kn", matrix, x, x)
+    assert_allclose(quadratic_at(matrix, x), expected, atol=1e-10)
+    by_row = np.repeat(matrix[None], 30, axis=0)
+    assert_allclose(quadratic_at(by_row, x), expected, atol=1e-10)
 
 
 @given(n_terms=SIZES, seed=st.integers(0, 99))
