@@ -1,8 +1,8 @@
 """Time of a sweep by the number of terms: all products of terms at once, or a product per matrix.
 
-Density regression of 8192 simulated rows with all covariates in both parts. ``packed`` is one matrix
-product with the distinct products of terms for all components together, ``by_component`` one
-product of the terms with themselves for each component, ``chosen`` what is used.
+Density regression of 8192 simulated rows with all covariates in both parts. ``packed`` is one
+matrix product with the distinct products of terms for all components together, ``by_component``
+one product of the terms with themselves for each component, ``chosen`` what is used.
 """
 
 import time
