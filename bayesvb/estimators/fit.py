@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from bayesvb.argument_checks import check_choice
 from bayesvb.distributions.intervals import PROB
 from bayesvb.distributions.prediction import PredictionOptions
+from bayesvb.formula.new_rows import NEW_GROUPS, NEW_LEVELS, Unseen
 from bayesvb.results.base import AbstractFit
 
 if TYPE_CHECKING:
@@ -71,6 +74,8 @@ class Fit(AbstractFit):
         response: str | None = None,
         calibrated: bool | str = False,
         observed: object = None,
+        new_groups: str = "population",
+        new_levels: str = "error",
     ) -> pd.Series | pd.DataFrame:
         """Prediction for every row of the data, with the data's index.
 
@@ -100,6 +105,15 @@ class Fit(AbstractFit):
             Of a model with ``group``: rows of the same groups whose responses are known, as the
             first visits of a subject. Components then have the probabilities that these leave
             them; a group without any has the weights of its covariates, as all have otherwise.
+        new_groups : {"population", "sample"}
+            A group of ``(x | g)`` that was not in the data of the fit: no effect, as the typical
+            group; or an effect drawn from the distribution of groups, whose variance predictions
+            then contain.
+        new_levels : {"error", "missing", "population"}
+            A level of another column that was not there: a DataError, a row that counts as one
+            with a missing value, or what rows are on average over the levels that were there.
+            Unless it is an error, rows that are infinite, or in which a transform is not defined,
+            count as missing too: no row keeps the others from being predicted.
 
         Returns
         -------
@@ -115,17 +129,29 @@ class Fit(AbstractFit):
         from bayesvb.results.observed_groups import predict_with
         from bayesvb.results.recalibration import check_recalibrated
 
+        told = self._with_unseen(new_groups, new_levels)
         options = PredictionOptions(prob, q, at, n, seed, response)
         if observed is not None:
-            return predict_with(self, data, kind, options, observed, calibrated=calibrated)
+            return predict_with(told, data, kind, options, observed, calibrated=calibrated)
         if calibrated == JACKKNIFE:
-            return jackknife_plus(self, data, kind, options)
+            return jackknife_plus(told, data, kind, options)
         if calibrated is not False:
             check_recalibrated(self, calibrated, kind)
             names = self.model.design.response_names
             number = names.index(response) if response in names else 0
             options = replace(options, recalibration=self.recalibrations[number])
-        return self.model.predict(self, data, kind, options)
+        return told.model.predict(told, data, kind, options)
+
+    def _with_unseen(self, new_groups: str, new_levels: str) -> Fit:
+        """The fit whose model makes this of levels that were not in its data."""
+        check_choice("new_groups", new_groups, NEW_GROUPS)
+        check_choice("new_levels", new_levels, NEW_LEVELS)
+        unseen = Unseen(new_groups, new_levels)
+        if unseen == self.model.design.unseen:
+            return self
+        model = copy(self.model)
+        object.__setattr__(model, "design", model.design.with_unseen(unseen))
+        return replace(self, model=model)
 
     def classification_table(self) -> pd.DataFrame:
         """How surely rows, or groups of rows, belong to their most likely component.

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool
+from jaxtyping import Bool, Int
 
 from bayesvb.data.frames import columns_of, kind_of, missing_rows, nearest
 from bayesvb.errors import DataError, FormulaError
@@ -50,6 +50,17 @@ class UsableRows:
 
     def __len__(self) -> int:
         return int(self.usable.sum())
+
+    def only(self, keep: Bool[np.ndarray, " rows"]) -> UsableRows:
+        """The same rows of the table, fewer of which can be used."""
+        usable = self.usable.copy()
+        usable[usable] = keep
+        return UsableRows(self.given, usable, _kept(self.columns, keep))
+
+    def at(self, places: Int[np.ndarray, " some"]) -> UsableRows:
+        """Some of the rows that can be used, as a table of their own."""
+        columns = {name: column.iloc[places] for name, column in self.columns.items()}
+        return UsableRows(pd.RangeIndex(len(places)), np.ones(len(places), dtype=bool), columns)
 
     @property
     def frame(self) -> pd.DataFrame:

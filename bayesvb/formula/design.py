@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import get_args
 
 import numpy as np
@@ -15,6 +15,7 @@ from bayesvb.errors import DataError
 from bayesvb.formula.binding import bind
 from bayesvb.formula.checks import check_matrices
 from bayesvb.formula.encoder import Encoder, fit_encoder
+from bayesvb.formula.new_rows import Unseen, encode_new
 from bayesvb.formula.parser import RESPONSE, Formula
 from bayesvb.formula.responses import Classes, ResponseKind
 from bayesvb.formula.special_terms import OFFSET
@@ -79,6 +80,8 @@ class Design:
         Rows of the data given that are used: those with every value that the formula reads.
     offset : array, shape (rows,), or None
         Known summand of the response, None for a formula without.
+    unseen : Unseen
+        What is made of new rows with groups, or levels, that were not there.
     """
 
     formula: Formula
@@ -93,6 +96,7 @@ class Design:
     _encoder: Encoder = field(repr=False)
     classes: Classes | None = field(repr=False)
     offset: Float[np.ndarray, " rows"] | None = None
+    unseen: Unseen = field(default_factory=Unseen)
 
     @property
     def class_labels(self) -> tuple[str, ...]:
@@ -108,6 +112,23 @@ class Design:
     def index(self) -> pd.Index:
         """Index of the rows used."""
         return self.frame.index
+
+    def with_unseen(self, unseen: Unseen) -> Design:
+        """The same design, which makes something else of levels that were not there.
+
+        Raises
+        ------
+        DataError
+            If groups are to be sampled and there are none.
+        """
+        kinds = {block.kind for blocks in self.blocks.values() for block in blocks}
+        if unseen.groups == "sample" and "group" not in kinds:
+            raise DataError(
+                'new_groups="sample", and the formula has no groups',
+                hint="effects of groups that can be drawn are written (1 | g); "
+                "new_levels= is for levels of other columns",
+            )
+        return replace(self, unseen=unseen)
 
     def data_at(self, positions: Int[np.ndarray, " chosen"]) -> pd.DataFrame:
         """Some of the rows used, as they were given."""
@@ -160,8 +181,8 @@ class Design:
             If a column is absent, holds levels that were not there before, or is not finite.
         """
         bound = self._encoder.bound
-        rows = bound.rows(as_frame(data), response=response)
-        made = self._encoder.encode(rows, response=response)
+        given = bound.rows(as_frame(data), response=response)
+        rows, made = encode_new(self._encoder, self.frame, given, self.unseen, response=response)
         target: Response | None = made.get(RESPONSE)
         if response and self.classes:
             target = self.classes.codes(rows.columns[self.classes.column])

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from bayesvb.data.frames import levels, numbers
 from bayesvb.errors import DataError, FormulaError
@@ -72,8 +72,28 @@ class Encoder:
         """Columns of a part's matrix that the formula package makes."""
         return len(self.names[part]) - len(self.own[part].names)
 
-    def encode(self, rows: UsableRows, *, response: bool) -> Matrices:
+    def unknown(self, rows: UsableRows, *, response: bool) -> dict[str, Bool[np.ndarray, " rows"]]:
+        """Where a column has levels that were not there before; groups are not looked at."""
+        found = {}
+        for role in self.bound.roles(self.bound.encoded(response=response)):
+            if role in self.levels and role.role != "groups":
+                own = levels(rows.columns[role.column], role.column)
+                found[role.column] = ~np.isin(own.codes, _codes_of(own, self.levels[role]))
+        return {column: where for column, where in found.items() if where.any()}
+
+    def encode(
+        self, rows: UsableRows, *, response: bool, sampled: bool = False, checked: bool = True
+    ) -> Matrices:
         """Matrices of new rows, with that of a numeric response or without.
+
+        Parameters
+        ----------
+        rows : UsableRows
+        response : bool
+        sampled : bool
+            Whether a group that was not there has the column of such, or no effect.
+        checked : bool
+            Whether numbers that are not finite are refused.
 
         Raises
         ------
@@ -86,18 +106,19 @@ class Encoder:
         if not len(rows):
             return {part: np.empty((0, len(self.names[part]))) for part in parts}
         roles = bound.roles(parts)
-        table = _table(bound, rows, roles, self.levels)
+        table = _table(bound, rows, roles, self.levels, checked=checked)
         for role in roles:
             if role in self.levels and role.role != "groups":
                 _check_levels(role.column, table[role.alias], self.levels[role])
         keys = [key for part in parts for key in (part, _numbers_of(part)) if key in self.specs]
         specs = ModelSpecs(**{key: self.specs[key] for key in keys})
         made, _, _ = evaluate(specs, table, formula=bound.formula, context=bound.context)
-        made = {
-            part: self.own[part].beside(made[part], made.get(_numbers_of(part)), table, self.levels)
-            for part in parts
-        }
+        for part in parts:
+            own, numbers = self.own[part], made.pop(_numbers_of(part), None)
+            made[part] = own.beside(made[part], numbers, table, self.levels, sampled=sampled)
         for part, matrix in made.items():
+            if not checked:
+                continue
             if bound.keeps_missing:
                 made[part] = with_missing(matrix, self.specs[part], table, self.names[part])
             else:
@@ -182,6 +203,8 @@ def _table(
     rows: UsableRows,
     roles: Sequence[ColumnRole],
     levelled: Container[ColumnRole],
+    *,
+    checked: bool = True,
 ) -> pd.DataFrame:
     """Each column as its role wants it; no copy of one that is float64 already."""
     values: dict[str, Any] = {}
@@ -193,9 +216,15 @@ def _table(
             values[role.alias] = pd.Series(levels(column, name))
         else:
             found = numbers(column, name)
-            require_finite(found[~np.isnan(found)] if bound.keeps_missing else found, name)
+            if checked:
+                require_finite(found[~np.isnan(found)] if bound.keeps_missing else found, name)
             values[role.alias] = found
     return pd.DataFrame(values, index=pd.RangeIndex(len(rows)), copy=False)
+
+
+def _codes_of(own: pd.Categorical, known: pd.Index) -> list[int]:
+    """Codes of the levels that are known."""
+    return np.flatnonzero(pd.Index(own.categories).isin(known)).tolist()
 
 
 def _check_levels(name: str, column: pd.Series, known: pd.Index) -> None:

@@ -51,8 +51,6 @@ class GroupColumns(AbstractTermColumns):
         Numbers of the combinations of levels that are there, ascending.
     labels : tuple of str
         Names of the groups, and of those that were not there.
-    sampled : bool
-        Whether a group that was not there has the column of such, or no effect.
     """
 
     grouping: str
@@ -60,7 +58,6 @@ class GroupColumns(AbstractTermColumns):
     centres: Float[np.ndarray, " covariates"]
     groups: Int[np.ndarray, " groups"]
     labels: tuple[str, ...]
-    sampled: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -91,7 +88,7 @@ class GroupColumns(AbstractTermColumns):
         rows = np.arange(len(place))
         own = np.zeros((len(place), len(self.labels)))
         own[rows, place] = 1.0
-        if not self.sampled:
+        if not data.sampled:
             own[:, -1] = 0.0
         slopes = [
             own * (x - centre)[:, None]

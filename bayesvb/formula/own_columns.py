@@ -72,12 +72,16 @@ class OwnColumns:
         numbers: Float[np.ndarray, "rows _"] | None,
         table: pd.DataFrame,
         levels: Levels,
+        *,
+        sampled: bool = False,
     ) -> Float[np.ndarray, "rows _"]:
         """The columns right of those that the formula package made."""
         if not self.each:
             return matrix
-        pairs = zip(self.part.own, self.each, strict=True)
-        made = [one.matrix(_data(self.part, term, numbers, table, levels)) for term, one in pairs]
+        made = []
+        for term, one in zip(self.part.own, self.each, strict=True):
+            data = _data(self.part, term, numbers, table, levels)
+            made.append(one.matrix(replace(data, sampled=sampled)))
         return np.ascontiguousarray(np.hstack([matrix, *made]))
 
 
@@ -107,7 +111,10 @@ def fit_own_columns(
     """
     each: list[AbstractTermColumns] = []
     for term in part.own:
+        _check_numbers(term, levels)
         data = _data(part, term, numbers, table, levels)
+        for code, values in zip(term.numbers, data.numbers, strict=True):
+            require_finite(values, with_own_names(code))
         if isinstance(term.term, GroupTerm):
             each.append(fit_groups(term.term, term.numbers, data))
         else:
@@ -124,10 +131,7 @@ def _data(
 ) -> TermData:
     """What one of the terms reads."""
     at = {code: place for place, code in enumerate(part.numbers)}
-    _check_numbers(term, levels)
     values = [] if numbers is None else [numbers[:, at[code]] for code in term.numbers]
-    for code, found in zip(term.numbers, values, strict=True):
-        require_finite(found, with_own_names(code))
     columns: list[Any] = []
     for role in term.columns:
         column = table[role.alias]

@@ -29,12 +29,15 @@ class TermData:
         Levels of those columns that have some.
     names : tuple of str
         Names of the columns.
+    sampled : bool
+        Whether a group that was not there has the column of such, or no effect.
     """
 
     numbers: tuple[Float[np.ndarray, " rows"], ...]
     columns: tuple[Float[np.ndarray, " rows"] | Int[np.ndarray, " rows"], ...]
     levels: tuple[pd.Index | None, ...]
     names: tuple[str, ...]
+    sampled: bool = False
 
 
 class AbstractTermColumns(abc.ABC):

@@ -1,0 +1,155 @@
+"""Stage 3, encode: rows that were not there at first, with levels that nobody has seen before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Int
+
+from bayesvb.errors import BayesVBError
+from bayesvb.formula.binding import UsableRows
+from bayesvb.formula.encoder import Encoder, Matrices
+
+__all__ = ["NEW_GROUPS", "NEW_LEVELS", "Unseen", "encode_new"]
+
+NEW_GROUPS = ("population", "sample")
+
+NEW_LEVELS = ("error", "missing", "population")
+
+AT_ONCE = 1 << 15
+"""Rows that are encoded together where each stands for several."""
+
+
+@dataclass(frozen=True)
+class Unseen:
+    """What to make of levels that were not in the first rows.
+
+    Attributes
+    ----------
+    groups : {"population", "sample"}
+        A group of ``(x | g)`` has no effect, or one drawn from the distribution of groups.
+    levels : {"error", "missing", "population"}
+        A level of another column is refused; its row counts as one that lacks a value; or the row
+        is what rows of the levels that were there are on average.
+    """
+
+    groups: str = "population"
+    levels: str = "error"
+
+
+def encode_new(
+    encoder: Encoder, seen: pd.DataFrame, rows: UsableRows, unseen: Unseen, *, response: bool
+) -> tuple[UsableRows, Matrices]:
+    """Rows that can be used, and their matrices.
+
+    Unless levels are refused no row keeps the others from being used: one that is infinite, or in
+    which a transform is not defined, counts as one that lacks a value.
+
+    Parameters
+    ----------
+    encoder : Encoder
+        What was learnt from the first rows.
+    seen : pandas.DataFrame
+        These.
+    rows : UsableRows
+        New ones.
+    unseen : Unseen
+        What to do with levels that the encoder does not know.
+    response : bool
+        Whether the response is read.
+
+    Raises
+    ------
+    DataError, FormulaError
+        If levels that were not there are refused, or a row that cannot be used.
+    """
+    sampled = unseen.groups == "sample"
+    if unseen.levels == "error":
+        return rows, encoder.encode(rows, response=response, sampled=sampled)
+    new = _NewRows(encoder, seen, response, sampled)
+    strange = encoder.unknown(rows, response=response)
+    anywhere = np.zeros(len(rows), dtype=bool)
+    for where in strange.values():
+        anywhere |= where
+    made = new.blank(len(rows))
+    new.fill(made, rows, np.flatnonzero(~anywhere))
+    if unseen.levels == "population":
+        for names, places in _alike(strange, anywhere):
+            new.fill_averages(made, rows, places, names)
+    finite = [np.isfinite(matrix).all(axis=1) for matrix in made.values()]
+    whole = np.logical_and.reduce(finite)
+    return rows.only(whole), {part: matrix[whole] for part, matrix in made.items()}
+
+
+@dataclass(frozen=True)
+class _NewRows:
+    """Matrices of new rows, NaN in those that cannot be used."""
+
+    encoder: Encoder
+    seen: pd.DataFrame
+    response: bool
+    sampled: bool
+
+    def blank(self, n_rows: int) -> Matrices:
+        """Matrices of rows of which nothing is known yet."""
+        parts = self.encoder.bound.encoded(response=self.response)
+        widths = {part: len(self.encoder.names[part]) for part in parts}
+        return {part: np.full((n_rows, width), np.nan) for part, width in widths.items()}
+
+    def fill(self, made: Matrices, rows: UsableRows, places: Int[np.ndarray, " some"]) -> None:
+        """Write the matrices of some rows where these stand."""
+        for part, matrix in self.tolerant(rows.at(places)).items():
+            made[part][places] = matrix
+
+    def tolerant(self, rows: UsableRows) -> Matrices:
+        """Matrices of rows; those that stop the others are found by halving."""
+        try:
+            return self.encoder.encode(
+                rows, response=self.response, sampled=self.sampled, checked=False
+            )
+        except BayesVBError:
+            if len(rows) == 1:
+                return self.blank(1)
+        middle, places = len(rows) // 2, np.arange(len(rows))
+        halves = [self.tolerant(rows.at(half)) for half in (places[:middle], places[middle:])]
+        return {part: np.concatenate([half[part] for half in halves]) for part in halves[0]}
+
+    def fill_averages(
+        self,
+        made: Matrices,
+        rows: UsableRows,
+        places: Int[np.ndarray, " some"],
+        names: Sequence[str],
+    ) -> None:
+        """Write the averages over the levels of some columns, as often as they were seen together.
+
+        A linear predictor of the average is the average of linear predictors.
+        """
+        levels = self.seen.groupby(list(names), observed=True, sort=True).size().rename("count")
+        table = levels[levels > 0].reset_index()
+        share = (table.pop("count") / len(self.seen)).to_numpy()
+        step = max(AT_ONCE // len(table), 1)
+        for start in range(0, len(places), step):
+            some = places[start : start + step]
+            repeated = rows.at(np.repeat(some, len(table)))
+            every = np.tile(np.arange(len(table)), len(some))
+            columns = {name: table[name].take(every) for name in names}
+            found = self.tolerant(replace(repeated, columns={**repeated.columns, **columns}))
+            for part, matrix in found.items():
+                each = matrix.reshape(len(some), len(table), matrix.shape[1])
+                made[part][some] = np.einsum("l,rlt->rt", share, each)
+
+
+def _alike(
+    strange: Mapping[str, Bool[np.ndarray, " rows"]], anywhere: Bool[np.ndarray, " rows"]
+) -> Iterator[tuple[list[str], Int[np.ndarray, " some"]]]:
+    """Rows with new levels in the same columns, and these columns."""
+    if not anywhere.any():
+        return
+    where = np.stack(list(strange.values()))
+    for pattern in np.unique(where[:, anywhere], axis=1).T:
+        names = [name for name, present in zip(strange, pattern, strict=True) if present]
+        yield names, np.flatnonzero((where == pattern[:, None]).all(axis=0))

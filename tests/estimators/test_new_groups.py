@@ -1,0 +1,52 @@
+"""Predictions of groups and levels that were not in the data of the fit."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+
+import bayesvb as bvb
+from bayesvb.errors import DataError
+
+
+@pytest.fixture(scope="module")
+def fit():
+    rng = np.random.default_rng(0)
+    g = np.repeat(np.arange(25), 8)
+    frame = pd.DataFrame({"x": rng.normal(size=200), "g": [f"g{i}" for i in g]})
+    frame["h"] = np.where(np.arange(200) % 4 == 0, "u", "v")
+    effects = rng.normal(size=25)
+    frame["y"] = frame.x + 2.0 * effects[g] + (frame.h == "u") + 0.5 * rng.normal(size=200)
+    model = bvb.DensityRegression("y ~ x + h + (1 | g) | 1", frame, n_components=1)
+    return model.fit(seed=1, restarts=1)
+
+
+def test_a_new_group_is_the_typical_one_or_any(fit):
+    new = {"x": [0.0, 0.0], "h": ["v", "v"], "g": ["g3", "elsewhere"]}
+    typical = fit.predict(new, kind="sd")
+    drawn = fit.predict(new, kind="sd", new_groups="sample")
+    assert drawn[1] > 1.5 * typical[1]
+    assert drawn[0] == typical[0]
+    means = [fit.predict(new, new_groups=one)[1] for one in ("population", "sample")]
+    assert_allclose(means[0], means[1], atol=1e-9)
+
+
+def test_a_new_level_is_refused_missing_or_average(fit):
+    new = pd.DataFrame({"x": [0.0, 0.0], "h": ["w", "v"], "g": ["g3", "g3"]}, index=["a", "b"])
+    with pytest.raises(DataError, match="never saw: 'w'"):
+        fit.predict(new)
+    missing = fit.predict(new, new_levels="missing")
+    assert np.isnan(missing["a"]) and missing["b"] == fit.predict(new.iloc[1:])["b"]
+    average = fit.predict(new, new_levels="population")["a"]
+    u, v = fit.predict(pd.concat([new, new]).assign(h=["u", "v", "u", "v"])).iloc[:2]
+    assert_allclose(average, 0.25 * u + 0.75 * v, atol=1e-9)
+
+
+def test_what_is_no_policy_is_refused(fit):
+    with pytest.raises(DataError, match="new_groups='mean' is not known"):
+        fit.predict(new_groups="mean")
+    with pytest.raises(DataError, match="new_levels='drop' is not known"):
+        fit.predict(new_levels="drop")
+    plain = bvb.DensityRegression("y ~ x | 1", fit.model.design.frame, n_components=1)
+    with pytest.raises(DataError, match="no groups"):
+        plain.fit(seed=1, restarts=1).predict(new_groups="sample")

@@ -1,0 +1,94 @@
+"""New rows: groups and levels that were not there, and rows that cannot be used."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from bayesvb.errors import DataError, FormulaError
+from bayesvb.formula.design import build_design
+from bayesvb.formula.new_rows import Unseen
+from bayesvb.formula.parser import parse_formula
+
+N = 60
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        {
+            "y": rng.normal(size=N),
+            "x": rng.uniform(1.0, 2.0, size=N),
+            "g": rng.permutation(np.resize(list("aabc"), N)),
+            "h": pd.Categorical(rng.permutation(np.resize(["u", "v", "v"], N))),
+        }
+    )
+
+
+def design_of(text, data, **unseen):
+    return build_design(parse_formula(text), data).with_unseen(Unseen(**unseen))
+
+
+def test_a_new_group_has_the_last_column_if_it_is_sampled(data):
+    new = data.iloc[:2].assign(g=["a", "zz"])
+    design = design_of("y ~ x + (x | g)", data, groups="sample")
+    found = dict(zip(design.terms["mean"], design.new(new).matrices["mean"].T, strict=True))
+    assert found["(1 | g)[new group]"].tolist() == [0.0, 1.0]
+    assert_allclose(found["(x | g)[new group]"][1], new.x.iloc[1] - data.x.mean(), atol=1e-12)
+    with pytest.raises(DataError, match="no groups"):
+        design_of("y ~ x + g", data, groups="sample")
+
+
+def test_a_new_level_is_refused_or_missing(data):
+    new = data.iloc[:4].assign(g=["a", "zz", "b", "yy"])
+    with pytest.raises(DataError, match="never saw: 'zz', 'yy'"):
+        design_of("y ~ x*g", data).new(new)
+    found = design_of("y ~ x*g", data, levels="missing").new(new)
+    assert found.complete.tolist() == [True, False, True, False]
+    known = design_of("y ~ x*g", data).new(new.iloc[[0, 2]]).matrices["mean"]
+    assert_array_equal(found.matrices["mean"], known)
+
+
+@pytest.mark.parametrize("text", ["y ~ x*g", "y ~ 0 + g + s(x, by=g, k=4)", "y ~ C(g, contr.sum)"])
+def test_a_new_level_is_the_average_of_those_that_were_there(text, data):
+    new = data.iloc[:4].assign(g=["a", "zz", "b", "yy"])
+    found = design_of(text, data, levels="population").new(new)
+    assert found.complete.all()
+    plain = design_of(text, data)
+    for row in (1, 3):
+        each = {one: plain.new(new.iloc[[row]].assign(g=one)).matrices["mean"][0] for one in "abc"}
+        expected = sum((data.g == one).mean() * columns for one, columns in each.items())
+        assert_allclose(found.matrices["mean"][row], expected, atol=1e-14)
+    assert_array_equal(found.matrices["mean"][[0, 2]], plain.new(new.iloc[[0, 2]]).matrices["mean"])
+
+
+def test_new_levels_of_two_columns_are_averaged_as_they_were_together(data):
+    new = data.iloc[:3].assign(g=["zz", "a", "zz"], h=["u", "ww", "ww"])
+    design = design_of("y ~ g*h", data, levels="population")
+    found = dict(zip(design.terms["mean"], design.new(new).matrices["mean"].T, strict=True))
+    b, v = data.g == "b", data.h == "v"
+    assert_allclose(found["g[T.b]:h[T.v]"], [0.0, 0.0, (b & v).mean()], atol=1e-14)
+    assert_allclose(found["h[T.v]"], [0.0, v.mean(), v.mean()], atol=1e-14)
+
+
+@pytest.mark.parametrize("levels", ["missing", "population"])
+@pytest.mark.parametrize(
+    ("text", "bad"), [("y ~ x", np.inf), ("y ~ log(x)", -1.0), ("y ~ bs(x, df=4)", 7.0)]
+)
+def test_a_row_that_cannot_be_used_leaves_the_others(text, bad, levels, data):
+    new = data.iloc[:9].assign(x=np.where(np.arange(9) == 4, bad, data.x.iloc[:9]))
+    with pytest.raises((DataError, FormulaError)):
+        design_of(text, data).new(new)
+    found = design_of(text, data, levels=levels).new(new)
+    assert found.complete.tolist() == [row != 4 for row in range(9)]
+    rest = design_of(text, data).new(new.drop(index=new.index[4]))
+    assert_array_equal(found.matrices["mean"], rest.matrices["mean"])
+    assert not design_of(text, data, levels=levels).new(new.iloc[[4]]).complete.any()
+
+
+def test_responses_and_missing_values_go_with_their_rows(data):
+    new = data.iloc[:4].assign(g=["a", "zz", "b", "b"], x=[1.5, 1.5, np.nan, 1.6])
+    found = design_of("y ~ x + g", data, levels="missing").new(new, response=True)
+    assert found.complete.tolist() == [True, False, False, True]
+    assert_array_equal(found.response[:, 0], new.y.to_numpy()[[0, 3]])
