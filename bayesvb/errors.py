@@ -11,6 +11,7 @@ __all__ = [
     "ConvergenceWarning",
     "DataError",
     "DesignWarning",
+    "FileWarning",
     "FormulaError",
     "PriorError",
 ]
@@ -91,6 +92,10 @@ class ConvergenceWarning(UserWarning):
 
 class DesignWarning(UserWarning):
     """The design is usable but probably not what was meant (collinear columns, for example)."""
+
+
+class FileWarning(UserWarning):
+    """A file was read that is not protected against damage; the message says what to do."""
 
 
 @contextmanager

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bayesvb.errors import DataError
-from bayesvb.storage.netcdf import check_writable
+from bayesvb.storage.whole_files import check_writable, write_whole
 
 from .page import html, page_summary
 
@@ -67,20 +65,5 @@ def report(
                 hint="write {name: fit.audited(calibration), ...}",
             )
         fits = {name: one.audited(calibration) for name, one in fits.items()}
-    _write(html(page_summary({str(name): one for name, one in fits.items()}, date)), target)
-    return target
-
-
-def _write(text: str, target: Path) -> None:
-    """The file, whole or not at all."""
-    final = target.resolve()  # a link stays a link
-    partial = final.with_name(f".{final.name}.{secrets.token_hex(4)}.part")
-    try:
-        partial.write_text(text, encoding="utf-8", newline="\n")
-        os.replace(partial, final)
-    except OSError as error:
-        raise DataError(
-            f"path={str(target)!r} could not be written: {error}", hint="is the disk full?"
-        ) from error
-    finally:
-        partial.unlink(missing_ok=True)
+    page = html(page_summary({str(name): one for name, one in fits.items()}, date))
+    return write_whole(page.encode(), target)

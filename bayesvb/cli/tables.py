@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import secrets
+import gzip
 import warnings
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bayesvb.errors import DataError
+from bayesvb.storage.whole_files import check_writable, write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -126,7 +126,12 @@ def write_csv(table: pd.Series | pd.DataFrame, path: str | None) -> None:
 
     Labels of columns that have several parts are joined by ``_``.
 
-    The file is complete or not there: it is written under another name first.
+    The file is complete or not there.
+
+    Raises
+    ------
+    DataError
+        If it cannot be written.
     """
     import click
 
@@ -135,13 +140,8 @@ def write_csv(table: pd.Series | pd.DataFrame, path: str | None) -> None:
     if path is None:
         click.echo(table.to_csv(index=False), nl=False)
         return
-    final = Path(path).resolve()
-    partial = final.with_name(f".{final.name}.{secrets.token_hex(4)}.part")
-    try:
-        table.to_csv(partial, index=False, compression="infer" if path.endswith(".gz") else None)
-        os.replace(partial, final)
-    finally:
-        partial.unlink(missing_ok=True)
+    text = table.to_csv(index=False).encode()
+    write_whole(gzip.compress(text, mtime=0) if path.endswith(".gz") else text, path)
 
 
 def check_outputs(outputs: Sequence[str | None], inputs: Sequence[str] = ()) -> None:
@@ -151,8 +151,6 @@ def check_outputs(outputs: Sequence[str | None], inputs: Sequence[str] = ()) -> 
     ------
     DataError
     """
-    from bayesvb.storage.netcdf import check_writable
-
     taken = {Path(path).resolve(): path for path in inputs}
     for path in outputs:
         if path is None:

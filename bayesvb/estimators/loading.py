@@ -6,10 +6,10 @@ stored statistics. The ArviZ groups lie beside them, so that ArviZ opens the fil
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -18,16 +18,26 @@ from bayesvb.data.statistics import SufficientStats
 from bayesvb.engines import DEFAULT_METHOD, ENGINES
 from bayesvb.engines.linear_response import LinearResponse
 from bayesvb.engines.robust_covariance import RobustCovariance
-from bayesvb.errors import DataError, FormulaError
+from bayesvb.errors import BayesVBError, DataError, FormulaError
 from bayesvb.estimators.base import empty_stats
 from bayesvb.estimators.fit import Fit
+from bayesvb.estimators.saved_schema import (
+    check_arrays,
+    check_description,
+    check_same_shapes,
+    check_state,
+)
 from bayesvb.results.base import Member
 from bayesvb.results.importance import of_one_restart
 from bayesvb.results.leave_one_out import RowsLeftOut
+from bayesvb.results.named_draws import count
 from bayesvb.results.saving import FRAME, STATE
 from bayesvb.results.simulation_calibration import SimulationCalibration
 from bayesvb.results.stacking import stacked
-from bayesvb.storage.netcdf import dataset_to_frame, read_tree
+from bayesvb.storage.arviz_objects import GROUPS
+from bayesvb.storage.inspection import PlainFile
+from bayesvb.storage.json_schema import parsed_json
+from bayesvb.storage.netcdf import decoded_frame, read_plain
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,6 +61,11 @@ def load(path: str | os.PathLike[str], *, context: Mapping[str, object] | None =
     FormulaError
         If the formula needs a ``context`` that was not given.
 
+    Warns
+    -----
+    FileWarning
+        If the file has no checksum, as those of version 0.1.
+
     Examples
     --------
     >>> import bayesvb as bvb, tempfile, pathlib
@@ -62,18 +77,16 @@ def load(path: str | os.PathLike[str], *, context: Mapping[str, object] | None =
     """
     from bayesvb.estimators import MODELS
 
-    tree = read_tree(path)
-    try:
-        told = json.loads(tree.attrs["fit"])
-        state = {str(name): array.to_numpy() for name, array in tree[STATE].data_vars.items()}
-        frame = dataset_to_frame(tree[FRAME].to_dataset())
-        known = told["model"] in MODELS
-        method = told.get("method", DEFAULT_METHOD)
-    except (KeyError, ValueError) as error:
-        raise DataError(f"path={str(path)!r} does not hold a fit: {error}") from error
-    if not known:
+    file = read_plain(path)
+    with _as_no_fit(path, "does not hold a fit"):
+        told = parsed_json(_description(file))
+        state = file.numbers(STATE)
+        schema, columns = file.text(f"{FRAME}/schema"), file.numbers(FRAME)
+        _check_names(file)
+        model_name, method = str(told["model"]), told.get("method", DEFAULT_METHOD)
+    if model_name not in MODELS:
         raise DataError(
-            f"path={str(path)!r} holds a fit of {told['model']!r}, which is not known here",
+            f"path={str(path)!r} holds a fit of {model_name!r}, which is not known here",
             hint=f"a later version wrote it; this one reads {', '.join(MODELS)}",
         )
     if method not in ENGINES:
@@ -81,13 +94,47 @@ def load(path: str | os.PathLike[str], *, context: Mapping[str, object] | None =
             f"path={str(path)!r} holds a fit by method={method!r}, which is not known here",
             hint=f"this version has {', '.join(ENGINES)}",
         )
-    try:
+    with _as_no_fit(path, "does not hold a fit as this version writes it"):
+        check_description(told)
+        check_state(state, told)
+        frame = decoded_frame(schema, columns, most=state["complete"].size)
         return _rebuilt(told, state, _model(told, state, frame, context))
-    except (KeyError, TypeError) as error:
+
+
+@contextmanager
+def _as_no_fit(path: str | os.PathLike[str], why: str) -> Iterator[None]:
+    """What is wrong with the content of a file, as one message; formulas have their own."""
+    try:
+        yield
+    except FormulaError:
+        raise
+    except WRONG as error:
+        said = error.why if isinstance(error, BayesVBError) else f"{error}"
         raise DataError(
-            f"path={str(path)!r} does not hold a fit as this version writes it: {error}",
+            f"path={str(path)!r} {why}: {said or type(error).__name__}",
             hint="a later version may have written it",
         ) from error
+
+
+WRONG = (
+    ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError,
+    ImportError, OSError,
+)  # fmt: skip
+"""What a description that was tampered with can raise where a model is made of it."""
+
+
+def _description(file: PlainFile) -> str:
+    told = file.attribute("fit")
+    if not isinstance(told, str):
+        raise KeyError("fit")
+    return told
+
+
+def _check_names(file: PlainFile) -> None:
+    """Refuse groups that no fit has."""
+    strange = [name for name in file.groups if name not in (*GROUPS, FRAME, STATE)]
+    if strange:
+        raise DataError(f"it has a group {strange[0]!r}")
 
 
 def _model(
@@ -157,6 +204,7 @@ def _one(
     core = model.relabelled(_core(model, method, options, restarts), part["order"])
     stats = filled(core.first_stats(empty_stats(core, model.source)), state, f"{prefix}sums.")
     q, q_draws = core.update(stats), _named(state, f"{prefix}draws.")
+    _check_draws(core, q, q_draws)
     own = state.get(f"{prefix}engine_log_q")
     fit = Fit(
         model=model,
@@ -187,9 +235,22 @@ def _one(
     return _with_findings(moved, _named(state, f"{prefix}left_out."))
 
 
+def _check_draws(core: Any, posterior: Any, draws: Mapping[str, np.ndarray]) -> None:
+    """Refuse draws that are not those of such a posterior."""
+    check_same_shapes(draws, core.draws(posterior, 1, np.random.default_rng(0)), "draws", skipped=1)
+    if len({len(values) for values in draws.values()}) != 1 or not count(draws):
+        raise DataError("draws differ in number")
+    if not all(np.isfinite(values).all() for values in draws.values()):
+        raise DataError("draws are not finite")
+
+
 def _with_findings(fit: Fit, left_out: Mapping[str, np.ndarray]) -> Fit:
     """The fit with the predictions of rows without them that it had when it was saved."""
     if left_out:
+        chosen = left_out["at"].shape if "at" in left_out else ()
+        responses = left_out["cdf"].shape[:1] if "cdf" in left_out else ()
+        shapes = {one.name: chosen for one in fields(RowsLeftOut)} | {"cdf": responses + chosen}
+        check_arrays(left_out, shapes, "rows left out")
         flags = {name: left_out[name].astype(bool) for name in ("refitted", "doubtful")}
         vars(fit)["rows_left_out"] = RowsLeftOut(**{**left_out, **flags})
     return fit
@@ -227,4 +288,7 @@ def filled(blank: Any, state: Mapping[str, np.ndarray], prefix: str) -> Any:
     """Statistics of the shapes of ``blank`` with the stored numbers."""
     assert isinstance(blank, SufficientStats)
     leaves = [state[prefix + name] for name, _ in blank.leaves()]
+    for (name, own), leaf in zip(blank.leaves(), leaves, strict=True):
+        if np.shape(leaf) != np.shape(own) or not np.isfinite(leaf).all():
+            raise DataError(f"{prefix}{name} has shape {np.shape(leaf)}, or is not finite")
     return blank.with_vector(np.concatenate([np.ravel(leaf) for leaf in leaves]))

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
+import zoneinfo
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,7 +15,9 @@ import pandas as pd
 
 from bayesvb.errors import DataError
 
-__all__ = ["Column", "decode_column", "decode_index", "encode_column", "encode_index"]
+__all__ = [
+    "Column", "check_ranges", "decode_column", "decode_index", "encode_column", "encode_index",
+]  # fmt: skip
 
 Values = pd.Series | pd.Index
 
@@ -28,6 +33,16 @@ WHOLE = ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64
 STORED_AS = {"e": np.float32, "M": np.int64, "m": np.int64}
 
 MASKED = (*WHOLE, "Float32", "Float64", "boolean")
+
+NUMBER = re.compile(r"[<>=|][biuf][1248]|[<>=][mM]8\[\d{0,6}[A-Za-z]{1,2}\]")
+"""Types of numbers, dates and spans, as numpy writes them."""
+
+TEXT = re.compile(r"str|string(\[\w{1,20}\])?")
+
+OFFSET = re.compile(r"UTC|UTC[+-]\d\d:\d\d(:\d\d)?")
+"""Time zones without a name."""
+
+UNITS = ("s", "ms", "us", "ns")
 
 EXTENSIONS = {
     "category": pd.CategoricalDtype,
@@ -75,7 +90,30 @@ def encode_column(values: Values, name: object) -> Column:
 
 def decode_column(meta: Meta, parts: Parts) -> Any:
     """The array behind the values that `encode_column` was given."""
-    return CODECS[meta["kind"]][1](meta, parts)
+    kind = meta["kind"]
+    if kind not in CODECS or any(array.ndim != 1 for array in parts.values()):
+        raise DataError(f"a column is of kind {kind!r}, or has rows of rows")
+    return CODECS[kind][1](meta, parts)
+
+
+def check_ranges(meta: Any, most: int) -> None:
+    """Refuse ranges, anywhere in the meta data of columns, that are longer than a number of rows.
+
+    Raises
+    ------
+    DataError
+        A range takes no place in a file, and any amount of memory.
+    """
+    if isinstance(meta, dict):
+        span = meta.get("range")
+        if span is not None:
+            whole = isinstance(span, list) and all(type(end) is int for end in span)
+            if not whole or len(span) != 3 or not span[2] or len(range(*span)) > most:
+                raise DataError(f"an index is the range {str(span)[:60]}")
+        meta = list(meta.values())
+    if isinstance(meta, list):
+        for item in meta:
+            check_ranges(item, most)
 
 
 def encode_index(index: pd.Index) -> Column:
@@ -172,15 +210,32 @@ def _encode_number(values: Values) -> Column:
 
 
 def _decode_number(meta: Meta, parts: Parts) -> Any:
+    if not (isinstance(meta["dtype"], str) and NUMBER.fullmatch(meta["dtype"])):
+        raise DataError(f"a column holds numbers of type {meta['dtype']!r}")
     return parts["values"].astype(meta["dtype"])
+
+
+@cache
+def _zones() -> frozenset[str]:
+    """Names of the time zones that are known here."""
+    return frozenset(zoneinfo.available_timezones())
+
+
+def _is_zone(name: object) -> bool:
+    """Whether it is a zone by name or a fixed offset: a name can also be the path of a file."""
+    return isinstance(name, str) and (OFFSET.fullmatch(name) is not None or name in _zones())
 
 
 def _encode_zoned(values: Values) -> Column:
     index = pd.DatetimeIndex(values)
+    if not _is_zone(str(index.tz)):
+        raise TypeError(f"its time zone is {index.tz}, which has no name")
     return Column({"zone": str(index.tz), "unit": index.unit}, {"values": index.asi8})
 
 
 def _decode_zoned(meta: Meta, parts: Parts) -> Any:
+    if not _is_zone(meta["zone"]) or meta["unit"] not in UNITS:
+        raise DataError(f"a column has the time zone {str(meta['zone'])[:60]!r}")
     instants = parts["values"].astype(np.int64).view(f"M8[{meta['unit']}]")
     return pd.DatetimeIndex(instants).tz_localize("UTC").tz_convert(meta["zone"]).array
 
@@ -202,7 +257,10 @@ def _encode_masked(values: Values) -> Column:
 
 
 def _decode_masked(meta: Meta, parts: Parts) -> Any:
-    array: Any = pd.array(parts["values"], dtype=meta["dtype"])
+    dtype: Any = meta["dtype"]
+    if str(dtype) not in MASKED:
+        raise DataError(f"a column holds numbers of type {dtype!r}")
+    array: Any = pd.array(parts["values"], dtype=dtype)
     array[parts["missing"].astype(bool)] = pd.NA
     return array
 
@@ -213,8 +271,11 @@ def _encode_text(values: Values) -> Column:
 
 
 def _decode_text(meta: Meta, parts: Parts) -> Any:
+    dtype: Any = meta["dtype"]
+    if TEXT.fullmatch(str(dtype)) is None:
+        raise DataError(f"a column holds text of type {dtype!r}")
     levels = np.array([*meta["levels"], None], dtype=object)  # code -1 is the missing value
-    return pd.array(levels[parts["codes"]], dtype=meta["dtype"])
+    return pd.array(levels[parts["codes"]], dtype=dtype)
 
 
 def _encode_object(values: Values) -> Column:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import io
 import json
 import os
-import secrets
-import tempfile
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -14,78 +16,70 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayesvb.errors import DataError
+from bayesvb.errors import DataError, FileWarning
 from bayesvb.storage.arviz_objects import encode_attributes
-from bayesvb.storage.column_codec import decode_column, decode_index, encode_column, encode_index
+from bayesvb.storage.column_codec import (
+    check_ranges,
+    decode_column,
+    decode_index,
+    encode_column,
+    encode_index,
+)
+from bayesvb.storage.inspection import PlainFile, opened
+from bayesvb.storage.json_schema import parsed_json
+from bayesvb.storage.sealing import seal, unseal
+from bayesvb.storage.whole_files import as_path, check_writable, write_whole
 
-__all__ = ["check_writable", "dataset_to_frame", "frame_to_dataset", "read_tree", "write_tree"]
+__all__ = [
+    "check_writable", "dataset_to_frame", "decoded_frame", "frame_to_dataset", "read_plain",
+    "read_tree", "write_tree",
+]  # fmt: skip
 
 FORMAT = 1  # raised when a file can no longer be read by the version before
 
 MARK = "bayesvb_format"
 
+SEALED = "bayesvb_sealed"
+"""Says that a checksum follows the file: one without it lost its end."""
+
 ENGINE: Literal["h5netcdf"] = "h5netcdf"
 
-UNREADABLE = (OSError, RuntimeError, KeyError, ValueError, TypeError, AttributeError)
-
-
-def check_writable(path: str | os.PathLike[str]) -> Path:
-    """The path as a Path, if a file can be written there; ask before a long computation.
-
-    Raises
-    ------
-    DataError
-        If the folder does not exist or takes no files, or the path is a folder or read-only.
-    """
-    target = Path(path)
-    folder = target.resolve().parent
-    if target.is_dir():
-        raise DataError(f"path={str(target)!r} is a folder", hint="add the name of a file")
-    if not folder.is_dir():
-        raise DataError(
-            f"path={str(target)!r}: the folder {str(folder)!r} does not exist",
-            hint=f"create it: mkdir -p {folder}",
-        )
-    try:
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        raise DataError(
-            f"path={str(target)!r}: no file can be written in {str(folder)!r} ({error.strerror})",
-            hint="choose another folder",
-        ) from error
-    if target.exists() and not os.access(target, os.W_OK):
-        raise DataError(f"path={str(target)!r} is read-only", hint="choose another name")
-    return target
+UNREADABLE = (
+    ArithmeticError, AttributeError, LookupError, MemoryError, OSError, RuntimeError, TypeError,
+    ValueError,
+)  # fmt: skip
+"""What HDF5 and xarray raise of damaged files."""
 
 
 def write_tree(tree: xr.DataTree, path: str | os.PathLike[str]) -> Path:
     """The path of the netCDF file that now holds the tree.
 
-    The file is written under a temporary name beside it and then renamed, so that a failure
-    leaves what was there before.
+    The file is made in memory and its bytes replace what was there before, or, where something
+    fails, nothing of it.
 
     Raises
     ------
     DataError
         If nothing can be written there (see `check_writable`) or writing fails.
     """
-    target = check_writable(path)
-    final = target.resolve()  # a link stays a link
-    partial = final.with_name(f".{final.name}.{secrets.token_hex(4)}.part")
-    marked = tree.copy()
+    return write_whole(seal(_as_bytes(tree)), path)
+
+
+def _as_bytes(tree: xr.DataTree) -> bytes:
+    """The tree as a netCDF file in memory, in which HDF5 cannot meet the end of a disk."""
+    from xarray.backends import H5NetCDFStore
+
     attrs = {str(name): value for name, value in tree.attrs.items()}
-    marked.attrs = encode_attributes(attrs) | {MARK: FORMAT}
-    try:
-        marked.to_netcdf(partial, engine=ENGINE)
-        os.replace(partial, final)
-    except OSError as error:
-        raise DataError(
-            f"path={str(target)!r} could not be written: {error}", hint="is the disk full?"
-        ) from error
-    finally:
-        partial.unlink(missing_ok=True)
-    return target
+    marks = {MARK: FORMAT, SEALED: 1}
+    memory = io.BytesIO()
+    with importlib.import_module("h5netcdf").File(memory, "w") as file:
+        for node in tree.subtree:
+            data = node.to_dataset(inherit=False)
+            if node.path == "/":
+                data.attrs = encode_attributes(attrs) | marks
+            store = H5NetCDFStore(file, group=None if node.path == "/" else node.path)
+            data.dump_to_store(store)
+    return memory.getvalue()
 
 
 def read_tree(path: str | os.PathLike[str]) -> xr.DataTree:
@@ -96,29 +90,85 @@ def read_tree(path: str | os.PathLike[str]) -> xr.DataTree:
     DataError
         If there is no such file, it is damaged, not ours, or of a later format.
     """
-    source = Path(path)
-    if not source.is_file():
-        why = "is a folder" if source.is_dir() else "does not exist"
-        raise DataError(f"path={str(source)!r} {why}", hint="give a file that fit.save() wrote")
+    content, _ = _read(path)
+    with _as_damage(path), xr.open_datatree(io.BytesIO(content), engine=ENGINE) as tree:
+        return _as_written(tree.load())
+
+
+def read_plain(path: str | os.PathLike[str]) -> PlainFile:
+    """The file that `write_tree` wrote, of which nothing but plain arrays and texts can be read.
+
+    Raises
+    ------
+    DataError
+        If there is no such file, it is damaged, not ours, or of a later format.
+
+    Warns
+    -----
+    FileWarning
+        Of a file without a checksum.
+    """
+    return _read(path)[1]
+
+
+def _read(path: str | os.PathLike[str]) -> tuple[bytes, PlainFile]:
+    """Bytes of a file of ours without the seal, and what they hold."""
+    source = as_path(path)
     try:
-        mark = _format_of(source)
-        if mark is not None and mark <= FORMAT:
-            with xr.open_datatree(source, engine=ENGINE) as opened:
-                return _as_written(opened.load())
-    except UNREADABLE as error:
-        raise DataError(
-            f"path={str(source)!r} is not a bayesvb file, or it is damaged: {error}",
-            hint="give a file that fit.save() wrote; a truncated copy cannot be read",
-        ) from error
+        regular = source.is_file()
+    except OSError as error:
+        raise DataError(f"path={str(source)[:200]!r} cannot be read: {error.strerror}") from error
+    if not regular:
+        why = "is a folder" if source.is_dir() else "does not exist, or is no regular file"
+        raise DataError(f"path={str(source)!r} {why}", hint="give a file that fit.save() wrote")
+    with _as_damage(path):
+        content, sealed = unseal(source.read_bytes())
+        file = opened(content)
+        mark = _number(file, MARK)
+        if _number(file, SEALED) and not sealed:
+            raise DataError("its last bytes, which hold the checksum, are not there")
+    _check_mark(path, mark)
+    if not sealed:
+        warnings.warn(
+            f"path={str(path)!r} was saved without a checksum, by version 0.1 or another program: "
+            "damage cannot be seen. Save the fit again",
+            FileWarning,
+            stacklevel=4,
+        )
+    return content, file
+
+
+def _check_mark(path: str | os.PathLike[str], mark: int | None) -> None:
+    """Refuse files that are not ours, or of a later format."""
     if mark is None:
         raise DataError(
-            f"path={str(source)!r} is not a bayesvb file",
+            f"path={str(path)!r} is not a bayesvb file",
             hint="give a file that fit.save() or `bayesvb fit --save` wrote",
         )
-    raise DataError(
-        f"path={str(source)!r} has format {mark}, this version reads up to {FORMAT}",
-        hint="pip install --upgrade bayesvb",
-    )
+    if mark > FORMAT:
+        raise DataError(
+            f"path={str(path)!r} has format {mark}, this version reads up to {FORMAT}",
+            hint="pip install --upgrade bayesvb",
+        )
+
+
+@contextmanager
+def _as_damage(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Whatever stops the reading of a file, as one message."""
+    try:
+        yield
+    except UNREADABLE as error:
+        said = error.why if isinstance(error, DataError) else str(error)
+        raise DataError(
+            f"path={str(path)!r} is not a bayesvb file, or it is damaged: {said}",
+            hint="give a file that fit.save() wrote; a truncated copy cannot be read",
+        ) from error
+
+
+def _number(file: PlainFile, name: str) -> int | None:
+    """A whole number among the attributes of the root."""
+    value = file.attribute(name)
+    return None if value is None else int(np.asarray(value).item())
 
 
 def frame_to_dataset(frame: pd.DataFrame) -> xr.Dataset:
@@ -154,29 +204,51 @@ def frame_to_dataset(frame: pd.DataFrame) -> xr.Dataset:
 
 def dataset_to_frame(dataset: xr.Dataset) -> pd.DataFrame:
     """The frame that `frame_to_dataset` was given."""
-    schema = json.loads(str(dataset["schema"].item()))
+    arrays = {str(name): dataset[name].to_numpy() for name in dataset.data_vars if name != "schema"}
+    return decoded_frame(str(dataset["schema"].item()), arrays)
+
+
+def decoded_frame(
+    text: str, arrays: Mapping[str, np.ndarray], *, most: int | None = None
+) -> pd.DataFrame:
+    """The frame that `frame_to_dataset` was given, from its schema and its arrays of numbers.
+
+    Parameters
+    ----------
+    text : str
+        The schema.
+    arrays : mapping
+        Arrays by name.
+    most : int, optional
+        Rows that the frame can have at most.
+
+    Raises
+    ------
+    DataError
+        If they are not those of a frame.
+    """
+    schema = parsed_json(text)
+    if not isinstance(schema, dict) or not {"index", "labels"} <= set(schema):
+        raise DataError("there is no description of the columns of the data")
     parts = {
         name: {
-            str(role).removeprefix(f"{name}_"): dataset[role].to_numpy()
-            for role in dataset.data_vars
-            if str(role).startswith(f"{name}_")
+            role.removeprefix(f"{name}_"): array
+            for role, array in arrays.items()
+            if role.startswith(f"{name}_")
         }
         for name in schema
     }
+    if most is not None:
+        check_ranges(schema, max(most, len(schema)))
     index = decode_index(schema["index"], parts["index"])
     labels = decode_index(schema["labels"], parts["labels"])
-    arrays = [
+    if len(labels) != len(schema) - 2:
+        raise DataError("there are not as many labels as columns")
+    decoded = [
         decode_column(schema[f"column_{i}"], parts[f"column_{i}"]) for i in range(len(labels))
     ]
-    series = {i: pd.Series(a, index=index, dtype=a.dtype) for i, a in enumerate(arrays)}
+    series = {i: pd.Series(a, index=index, dtype=a.dtype) for i, a in enumerate(decoded)}
     return pd.DataFrame(series, index=index).set_axis(labels, axis="columns")
-
-
-def _format_of(source: Path) -> int | None:
-    """Format of a file of ours, None for any other HDF5 file, OSError for what is not HDF5."""
-    with importlib.import_module("h5py").File(source, "r") as opened:
-        mark = opened.attrs.get(MARK)
-    return None if mark is None else int(np.asarray(mark).item())
 
 
 def _as_written(tree: xr.DataTree) -> xr.DataTree:
@@ -185,5 +257,6 @@ def _as_written(tree: xr.DataTree) -> xr.DataTree:
         for name, value in node.attrs.items():
             if isinstance(value, np.generic | np.ndarray):
                 node.attrs[name] = value.tolist()
-    del tree.attrs[MARK]
+    for name in (MARK, SEALED):
+        tree.attrs.pop(name, None)
     return tree

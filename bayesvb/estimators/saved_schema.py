@@ -1,0 +1,171 @@
+"""What the file of a fit holds: its description, the names of its arrays and their shapes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Shaped
+
+from bayesvb.errors import DataError
+from bayesvb.storage.json_schema import ANYTHING, ListOf, MapOf, OneOf, Record, check_json
+
+__all__ = ["check_arrays", "check_description", "check_same_shapes", "check_state"]
+
+Arrays = Mapping[str, Shaped[np.ndarray, "..."]]
+
+CELL = OneOf((None, bool, float, str))
+
+RESPONSE = Record({"n_iter": int, "failure": OneOf((None, str))})
+
+ROBUST = Record({"n_clusters": float, "clustered": bool})
+
+PART = Record(
+    {
+        "number": int,
+        "weight": float,
+        "order": ListOf(int),
+        "response": RESPONSE,
+        "converged": bool,
+        "n_iter": int,
+    },
+    {"robust": OneOf((None, ROBUST)), "n_chains": int, "findings": MapOf(float)},
+)
+
+AUDIT = Record(
+    {
+        "ranks": ListOf(ListOf(float)),
+        "ranked": ListOf(float),
+        "quantities": ListOf(ListOf(str)),
+        "replications": MapOf(ListOf(CELL)),
+    }
+)
+
+DESCRIPTION = Record(
+    {
+        "model": str,
+        "formula": str,
+        "options": MapOf(ANYTHING),
+        "parts": ListOf(PART),
+        "combined": bool,
+        "covariance": str,
+        "traces": ListOf(str),
+        "restarts": MapOf(ListOf(CELL)),
+        "seconds": float,
+        "seed": int,
+    },
+    {"method": str, "method_options": MapOf(CELL), "audit": OneOf((None, AUDIT))},
+)
+"""Of files of all versions; what later ones have added is optional."""
+
+NAME = re.compile(r"part\d{1,9}\.[\w.]{1,200}|trace\.\w{1,100}|complete|weights")
+"""Names of arrays of the state."""
+
+COVARIANCES = ("mean-field", "linear-response", "importance", "robust", "engine")
+"""Where the spread of the draws can come from."""
+
+MOST_PARTS = 10_000
+"""Restarts and components that are read; a fit has tens."""
+
+
+def check_description(told: Any) -> None:
+    """Raise unless a fit can describe itself so.
+
+    Raises
+    ------
+    DataError
+        Naming the entry.
+    """
+    check_json(told, DESCRIPTION, "fit")
+    for name, value in told["options"].items():
+        _require(not isinstance(value, int) or abs(value) <= MOST_PARTS, f"options.{name}", value)
+    parts = told["parts"]
+    _require(0 < len(parts) <= MOST_PARTS, "fit.parts", len(parts))
+    _require(told["combined"] or len(parts) == 1, "fit.combined", told["combined"])
+    _require(told["covariance"] in COVARIANCES, "fit.covariance", told["covariance"])
+    _require(0 <= told["seed"] < 2**63, "fit.seed", told["seed"])
+    lengths = {len(column) for column in told["restarts"].values()}
+    _require(len(lengths) == 1 and 0 < max(lengths) <= MOST_PARTS, "fit.restarts", sorted(lengths))
+    (n_restarts,) = lengths
+    for part in parts:
+        order = part["order"]
+        _require(1 <= part["number"] <= n_restarts, "fit.parts.number", part["number"])
+        _require(sorted(order) == list(range(len(order))), "fit.parts.order", order)
+        _require(part.get("n_chains", 1) >= 1, "fit.parts.n_chains", part.get("n_chains"))
+    numbers = [part["number"] for part in parts]
+    _require(len(set(numbers)) == len(numbers), "fit.parts.number", numbers)
+
+
+def check_state(state: Arrays, told: Mapping[str, Any]) -> None:
+    """Raise unless the arrays have the names and axes that the description speaks of.
+
+    Raises
+    ------
+    DataError
+        Naming the array.
+    """
+    for name, array in state.items():
+        _require(NAME.fullmatch(name) is not None, "name of an array", name)
+        _require(array.dtype.kind in "iuf", f"type of {name}", array.dtype)
+    _require("complete" in state, "complete", "not there")
+    _check_axes(state, "complete", 1)
+    _check_axes(state, "weights", 1)
+    for key in told["traces"]:
+        if f"trace.{key}" not in state:
+            raise KeyError(f"trace.{key}")
+        _check_axes(state, f"trace.{key}", 1)
+        _require(len(state[f"trace.{key}"]) > 0, f"length of trace.{key}", 0)
+    for part in told["parts"]:
+        for name in ("response", "robust"):
+            _check_square(state, f"part{part['number']}.{name}")
+
+
+def _check_axes(state: Arrays, name: str, axes: int) -> None:
+    if name in state:
+        _require(state[name].ndim == axes, f"axes of {name}", state[name].ndim)
+        _require(not np.isnan(state[name]).any(), f"values of {name}", "not a number")
+
+
+def _check_square(state: Arrays, name: str) -> None:
+    if name in state:
+        shape = state[name].shape
+        _require(len(shape) == 2 and shape[0] == shape[1], f"shape of {name}", shape)
+        _require(bool(np.isfinite(state[name]).all()), f"values of {name}", "not finite")
+
+
+def check_same_shapes(found: Arrays, expected: Arrays, what: str, *, skipped: int = 0) -> None:
+    """Raise unless arrays of these names have these shapes, but for the first few axes.
+
+    Raises
+    ------
+    DataError
+        Naming the array.
+    """
+    _require(set(found) == set(expected), f"names of {what}", sorted(found))
+    for name, array in found.items():
+        shape, other = array.shape, expected[name].shape
+        same = len(shape) == len(other) and shape[skipped:] == other[skipped:]
+        _require(same, f"shape of {what} {name!r}", shape)
+
+
+def check_arrays(arrays: Arrays, expected: Mapping[str, Sequence[int]], what: str) -> None:
+    """Raise unless the arrays have exactly these names and shapes.
+
+    Raises
+    ------
+    DataError
+        Naming the array.
+    """
+    _require(set(arrays) == set(expected), f"names of {what}", sorted(arrays))
+    for name, shape in expected.items():
+        _require(
+            arrays[name].shape == tuple(shape), f"shape of {what} {name!r}", arrays[name].shape
+        )
+
+
+def _require(holds: bool, what: str, value: object) -> None:
+    if not holds:
+        text = repr(value)
+        raise DataError(f"{what} is {text if len(text) < 100 else text[:97] + '...'}")
