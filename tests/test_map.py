@@ -133,6 +133,7 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/numerics/root_finding.py": ("distributions/test_student_mixture.py",),
     "bayesvb/numerics/runtime.py": ("data/test_blocks.py",),
     "bayesvb/plots/conditional.py": ("plots/test_plots.py",),
+    "bayesvb/plots/curves.py": ("effects/test_curves.py",),
     "bayesvb/results/base.py": ("conformance/test_models.py",),
     "bayesvb/results/capabilities.py": ("effects/test_effects.py", SECTIONS),
     "bayesvb/results/checks/accuracy.py": ("results/test_checks.py",),

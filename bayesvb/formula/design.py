@@ -18,6 +18,7 @@ from bayesvb.formula.encoder import Encoder, fit_encoder
 from bayesvb.formula.new_rows import Unseen, encode_new
 from bayesvb.formula.parser import RESPONSE, Formula
 from bayesvb.formula.responses import Classes, ResponseKind
+from bayesvb.formula.smooth_columns import SmoothCurve
 from bayesvb.formula.special_terms import OFFSET
 from bayesvb.formula.term_blocks import TermBlock
 
@@ -154,6 +155,10 @@ class Design:
         """Part -> sets of columns that are measured in one unit: of a smooth, of groups."""
         same_as = self._encoder.bound.same_as
         return {part: self._encoder.together(first) for part, first in same_as.items()}
+
+    def curves(self, part: str) -> tuple[SmoothCurve, ...]:
+        """Curves of the smooths of a part."""
+        return self._encoder.curves(self._encoder.bound.same_as[part])
 
     @property
     def context(self) -> Mapping[str, object]:

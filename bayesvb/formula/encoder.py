@@ -20,6 +20,7 @@ from bayesvb.formula.columns import ColumnRole, roles_in
 from bayesvb.formula.matrices import evaluate, with_missing
 from bayesvb.formula.own_columns import OwnColumns, fit_own_columns
 from bayesvb.formula.parser import Formula
+from bayesvb.formula.smooth_columns import SmoothCurve
 from bayesvb.formula.term_blocks import TermBlock, term_blocks
 
 __all__ = ["Encoder", "fit_encoder"]
@@ -61,6 +62,10 @@ class Encoder:
     def together(self, part: str) -> tuple[tuple[int, ...], ...]:
         """Sets of columns of a part's matrix that are measured in one unit."""
         return self.own[part].together(self._first(part))
+
+    def curves(self, part: str) -> tuple[SmoothCurve, ...]:
+        """Curves of the smooths of a part."""
+        return self.own[part].curves(self._first(part))
 
     def plain(self, part: str) -> list[int]:
         """Columns of a part's matrix that share no learned scale with ones of their kind."""

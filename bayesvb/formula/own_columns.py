@@ -16,7 +16,7 @@ from bayesvb.formula.checks import require_finite
 from bayesvb.formula.columns import ColumnRole, roles_in, with_own_names
 from bayesvb.formula.group_columns import fit_groups
 from bayesvb.formula.group_terms import GroupTerm
-from bayesvb.formula.smooth_columns import fit_smooth
+from bayesvb.formula.smooth_columns import SmoothColumns, SmoothCurve, fit_smooth
 from bayesvb.formula.term_blocks import TermBlock
 from bayesvb.formula.term_columns import AbstractTermColumns, TermData
 
@@ -51,6 +51,15 @@ class OwnColumns:
             replace(block, columns=tuple(place + start for place in block.columns))
             for one, start in self._starts(first)
             for block in one.term_blocks
+        )
+
+    def curves(self, first: int) -> tuple[SmoothCurve, ...]:
+        """Curves of the smooths of a matrix in which these columns begin at a place."""
+        return tuple(
+            curve
+            for one, start in self._starts(first)
+            if isinstance(one, SmoothColumns)
+            for curve in one.curves_from(start)
         )
 
     def together(self, first: int) -> tuple[tuple[int, ...], ...]:

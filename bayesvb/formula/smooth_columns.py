@@ -25,10 +25,44 @@ from bayesvb.formula.term_blocks import TermBlock
 from bayesvb.formula.term_columns import AbstractTermColumns, TermData
 from bayesvb.numerics.natural_splines import NaturalSpline, natural_spline, spread_knots
 
-__all__ = ["SmoothColumns", "fit_smooth"]
+__all__ = ["SmoothColumns", "SmoothCurve", "fit_smooth"]
 
 CLOSEST = 1e-9
 """Distance of knots, relative to their range, below which second derivatives are rounding."""
+
+
+@dataclass(frozen=True, eq=False)
+class SmoothCurve:
+    """One curve of a smooth term: which coefficients make it, and of which functions.
+
+    Attributes
+    ----------
+    name : str
+        As its block of wiggles is called.
+    variable : str
+        What it is a curve of.
+    places : tuple of int
+        Columns with its coefficients: a constant if there is one, the line, the wiggles.
+    spline : NaturalSpline
+    constant : bool
+        Whether the first of its coefficients is a constant.
+    """
+
+    name: str
+    variable: str
+    places: tuple[int, ...]
+    spline: NaturalSpline
+    constant: bool
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Smallest and largest value of the variable that was there."""
+        return float(self.spline.knots[0]), float(self.spline.knots[-1])
+
+    def functions(self, x: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points _"]:
+        """What the coefficients are multiplied by at values of the variable."""
+        parts = [self.spline.line(x)[:, None], self.spline.wiggles(x)]
+        return np.hstack([np.ones((len(x), 1)), *parts] if self.constant else parts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +95,16 @@ class SmoothColumns(AbstractTermColumns):
         if self.levels is None:
             return (f"{own}:{self.by}",)
         return tuple(f"{own}:{self.by}[{level}]" for level in self.levels)
+
+    def curves_from(self, first: int) -> tuple[SmoothCurve, ...]:
+        """The curves, in a matrix in which the columns of the term begin at a place."""
+        found = []
+        for number, name in enumerate(self.curves):
+            begin = first + self.n_lines + number * self.n_wiggles
+            lines = [0, 1] if self._multiplied else [number]
+            places = (*(first + j for j in lines), *range(begin, begin + self.n_wiggles))
+            found.append(SmoothCurve(name, self.variable, places, self.spline, self._multiplied))
+        return tuple(found)
 
     @property
     def n_lines(self) -> int:

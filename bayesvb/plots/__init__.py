@@ -8,6 +8,9 @@ from __future__ import annotations
 from bayesvb.effects.plotting import effects
 from bayesvb.plots.benchmark import benchmark
 from bayesvb.plots.conditional import quantiles, ridges, weights
+from bayesvb.plots.curves import curve, groups
 from bayesvb.plots.influence import influence
 
-__all__ = ["benchmark", "effects", "influence", "quantiles", "ridges", "weights"]
+__all__ = [
+    "benchmark", "curve", "effects", "groups", "influence", "quantiles", "ridges", "weights",
+]  # fmt: skip

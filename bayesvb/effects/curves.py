@@ -1,0 +1,166 @@
+"""Smooth curves and effects of groups, component by component, with intervals."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from bayesvb.argument_checks import check_choice, check_count
+from bayesvb.distributions.intervals import PROB, tails
+from bayesvb.errors import DataError
+
+if TYPE_CHECKING:
+    from bayesvb.results.base import AbstractFit
+
+__all__ = ["curves", "groups"]
+
+COEFFICIENTS = {"mean": "beta", "gating": "gamma"}
+"""Part of a formula -> name of the draws of its coefficients."""
+
+POINTS = 101
+
+
+def curves(
+    fit: AbstractFit, part: str = "mean", *, points: int = POINTS, prob: float = PROB
+) -> pd.DataFrame:
+    """What each smooth adds to the linear predictor of each component, along its covariate.
+
+    A curve of ``s(x)`` is zero on average over the distinct values of the data, as the intercept is
+    a term of its own; one of ``s(x, by=z)`` with a number is the coefficient of ``z``.
+
+    Parameters
+    ----------
+    fit : Fit
+    part : {"mean", "gating"}
+        Curves of the components' means, or of the gate's coefficients in the sense of
+        ``fit.summary()``.
+    points : int
+        Evenly spaced values of the covariate, from its smallest to its largest.
+    prob : float
+        Probability of the equal-tailed intervals, point by point.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns curve, component, response (if there are several), x, estimate, lower and upper.
+
+    Raises
+    ------
+    DataError
+        If the part has no smooth, or the fit no coefficients.
+
+    References
+    ----------
+    Wood (2017), Generalized Additive Models, 2nd edition, section 6.10, on such intervals.
+
+    Examples
+    --------
+    >>> import bayesvb as bvb
+    >>> data = bvb.datasets.load("mcycle")
+    >>> fit = bvb.DensityRegression("accel ~ s(times)", data, n_components=1).fit(seed=1)
+    >>> curve = bvb.effects.curves(fit)
+    >>> bool(15 < curve.loc[curve["estimate"].idxmin(), "x"] < 25)
+    True
+    """
+    check_count("points", points, least=2)
+    design = fit.model.design
+    known = design.curves(part) if _checked(fit, part) else ()
+    if not known:
+        raise DataError(f"the {part} has no smooth", hint="a smooth curve is written s(x)")
+    tables = []
+    for curve in known:
+        x = np.linspace(*curve.ends, points)
+        functions = curve.functions(x)
+        for labels, draws in _by_component(fit, part):
+            values = draws[:, list(curve.places)] @ functions.T
+            tables.append(
+                pd.DataFrame({"curve": curve.name, **labels, "x": x, **_interval(values, prob)})
+            )
+    return pd.concat(tables, ignore_index=True)
+
+
+def groups(fit: AbstractFit, part: str = "mean", *, prob: float = PROB) -> pd.DataFrame:
+    """Effects of every group of ``(x | g)`` in each component, and of one that was not there.
+
+    Parameters
+    ----------
+    fit, part, prob
+        As in ``curves``.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns term, group, component, response (if there are several), estimate, lower and upper.
+        The last group of a term is one that was not in the data.
+
+    Raises
+    ------
+    DataError
+        If the part has no groups, or the fit no coefficients.
+
+    References
+    ----------
+    Gelman and Hill (2007), Data Analysis Using Regression and Multilevel/Hierarchical Models,
+    section 12.4.
+
+    Examples
+    --------
+    >>> import bayesvb as bvb
+    >>> data = bvb.datasets.load("cps1985")
+    >>> model = bvb.DensityRegression("wage ~ education + (1 | sector) | 1", data, n_components=1)
+    >>> table = bvb.effects.groups(model.fit(seed=1))
+    >>> set(table["group"]) - set(data["sector"])
+    {'new group'}
+    """
+    design, tables = fit.model.design, []
+    known = (
+        [one for one in design.blocks[part] if one.kind == "group"] if _checked(fit, part) else []
+    )
+    if not known:
+        raise DataError(f"the {part} has no groups", hint="effects of groups are written (1 | g)")
+    for block in known:
+        names = [design.terms[part][place] for place in block.columns]
+        labels = [name[len(block.name) + 1 : -1] for name in names]
+        for component, draws in _by_component(fit, part):
+            found = _interval(draws[:, list(block.columns)], prob)
+            tables.append(pd.DataFrame({"term": block.name, "group": labels, **component, **found}))
+    return pd.concat(tables, ignore_index=True)
+
+
+def _checked(fit: AbstractFit, part: str) -> bool:
+    """Whether the part has coefficients of its terms."""
+    check_choice("part", part, tuple(COEFFICIENTS))
+    if part not in fit.model.design.terms or COEFFICIENTS[part] not in fit.named.values:
+        raise DataError(
+            f"the {part} of {type(fit.model).__name__} has no coefficients of terms here",
+            hint="a DensityRegression has, its gating with two components or more",
+        )
+    return True
+
+
+def _by_component(
+    fit: AbstractFit, part: str
+) -> list[tuple[dict[str, Any], Float[np.ndarray, "draws terms"]]]:
+    """Draws of the coefficients of each component, and of each response."""
+    name, named = COEFFICIENTS[part], fit.named
+    draws, axes = named.values[name], named.dims[name][:-1]
+    keys = [axis.partition("_")[0] for axis in axes]
+    places = np.ndindex(*draws.shape[1:-1])
+    return [
+        (
+            {key: named.coords[axis][at] for key, axis, at in zip(keys, axes, place, strict=True)},
+            draws[(slice(None), *place)],
+        )
+        for place in places
+    ]
+
+
+def _interval(
+    values: Float[np.ndarray, "draws points"], prob: float
+) -> dict[str, Float[np.ndarray, " points"]]:
+    """Mean and equal-tailed interval."""
+    lower, upper = np.quantile(values, tails(prob), axis=0)
+    return {"estimate": values.mean(axis=0), "lower": lower, "upper": upper}

@@ -1,0 +1,74 @@
+"""Smooth curves and effects of groups, component by component."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+
+import bayesvb as bvb
+from bayesvb.errors import DataError
+
+
+@pytest.fixture(scope="module")
+def fit():
+    rng = np.random.default_rng(0)
+    g = np.repeat(np.arange(12), 15)
+    x = rng.uniform(0.0, 6.0, 180)
+    y = np.sin(x) + 0.7 * rng.normal(size=12)[g] + 0.2 * rng.normal(size=180)
+    frame = pd.DataFrame({"y": y, "x": x, "g": [f"g{one}" for one in g]})
+    model = bvb.DensityRegression("y ~ s(x) + (1 | g) | s(x, k=4)", frame, n_components=2)
+    return model.fit(seed=1, restarts=1)
+
+
+def test_a_curve_is_how_the_mean_of_a_component_changes(fit):
+    table = bvb.effects.curves(fit, points=5)
+    assert list(table.columns) == ["curve", "component", "x", "estimate", "lower", "upper"]
+    assert (table["lower"] < table["estimate"]).all() and (table["estimate"] < table["upper"]).all()
+    one = table[table["component"] == 1]
+    frame = pd.DataFrame({"x": one["x"], "g": "g3"})
+    design = fit.model.design.new(frame).matrices["mean"]
+    centre = fit.named.values["beta"].mean(axis=0)[0] @ design.T
+    assert_allclose(np.diff(one["estimate"]), np.diff(centre), atol=1e-10)
+
+
+def test_curves_of_the_gate_are_of_its_coefficients(fit):
+    table = bvb.effects.curves(fit, "gating")
+    assert set(table["component"]) == {2}
+    assert set(table["curve"]) == {"s(x)"}
+
+
+def test_effects_of_groups_are_coefficients(fit):
+    table = bvb.effects.groups(fit)
+    assert len(table) == 2 * 13
+    own = table.set_index(["component", "group"]).loc[(1, "g3"), "estimate"]
+    assert_allclose(own, fit.summary().loc[("mean", 1, "(1 | g)[g3]"), "mean"], rtol=1e-9)
+
+
+def test_what_is_not_there_is_refused(fit):
+    with pytest.raises(DataError, match="no groups"):
+        bvb.effects.groups(fit, "gating")
+    with pytest.raises(DataError, match="part='sigma' is not known"):
+        bvb.effects.curves(fit, "sigma")
+    plain = bvb.DensityRegression("y ~ x", fit.model.design.frame, n_components=1)
+    with pytest.raises(DataError, match="no smooth"):
+        bvb.effects.curves(plain.fit(seed=1, restarts=1))
+    with pytest.raises(DataError, match="no coefficients"):
+        bvb.effects.curves(plain.fit(seed=1, restarts=1), "gating")
+
+
+def test_pictures_hold_the_curves_and_the_groups(fit):
+    axes = bvb.plots.curve(fit)
+    x, middle = axes.get_lines()[0].get_data()
+    table = bvb.effects.curves(fit)
+    assert_allclose(middle, table[table["component"] == 1]["estimate"])
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("x", "s(x), mean")
+    assert len(x) == 101
+    listed = bvb.plots.groups(fit, "(1 | g)", component=2)
+    places = listed.get_lines()[-1].get_xdata()
+    assert (np.diff(places) >= 0.0).all() and len(places) == 13
+    for refused in (
+        lambda: bvb.plots.curve(fit, "s(z)"),
+        lambda: bvb.plots.groups(fit, component=3),
+    ):
+        with pytest.raises(DataError):
+            refused()
