@@ -219,6 +219,11 @@ def search(
     return found if screened is source else _on_all_rows(found, source, budget, progress, restarts)
 
 
+def share_of_rows(source: AbstractSource) -> float:
+    """Rows of all over rows that restarts go over: above one where these are a sample."""
+    return 1.0 if source.n_rows <= SCREEN_ROWS else source.n_rows / (SCREEN_ROWS // 2)
+
+
 def _rough(tol: float, source: AbstractSource) -> float:
     """Tolerance by which runs can be ranked."""
     return max(ROUGH * tol, ROUGH_PER_ROW * source.total_weight)

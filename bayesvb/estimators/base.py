@@ -15,10 +15,11 @@ from bayesvb.data.case_weights import CaseWeights, check_meaning, scaled, weight
 from bayesvb.data.sources import AbstractSource
 from bayesvb.engines import DEFAULT_METHOD, ENGINES
 from bayesvb.engines.base import AbstractEngine, Budget, ProgressCallback
-from bayesvb.engines.restarts import search
+from bayesvb.engines.restarts import search, share_of_rows
 from bayesvb.errors import DataError
 from bayesvb.estimators.fit import Fit
 from bayesvb.estimators.fitting import FitRequest, fitted
+from bayesvb.estimators.time_estimate import FirstPasses
 from bayesvb.formula.design import Design, build_design
 from bayesvb.formula.parser import Formula
 from bayesvb.numerics.runtime import processors
@@ -122,6 +123,8 @@ class AbstractEstimator(AbstractPublicModel):
         -----
         ConvergenceWarning
             If the run that is kept stopped early, or was interrupted (Ctrl-C).
+        LongFitWarning
+            After the first passes, if the fit may take more than ten seconds: how long, about.
         """
         combine = combine or self.default_combination
         check_choice("method", method, tuple(ENGINES))
@@ -152,7 +155,7 @@ class AbstractEstimator(AbstractPublicModel):
             budget=request.budget,
             streams=streams,
             rough=request.rough,
-            progress=request.progress,
+            progress=FirstPasses(streams.restarts, share_of_rows(source), request.progress),
         )
         return fitted(self, found, source, request, streams)
 

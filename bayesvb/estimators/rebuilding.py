@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float
 
 from bayesvb.errors import DesignWarning
 from bayesvb.estimators.base import AbstractEstimator
+from bayesvb.formula.dot import every_column
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,7 +34,7 @@ def built(
         Class of the model.
     formula : str
     frame : pandas.DataFrame
-        ``design.frame`` of the model.
+        ``design.given`` of the model.
     options : mapping
         ``model.options()``, and ``context`` if the formula needs one.
     complete : ndarray of bool, shape (given,)
@@ -46,7 +47,8 @@ def built(
         arguments["priors"] = kind.prior_class(**arguments["priors"])
     if weights is not None:
         arguments["weights"] = weights
-    model = cast(AbstractEstimator, kind(formula, frame, **arguments))
+    with every_column():
+        model = cast(AbstractEstimator, kind(formula, frame, **arguments))
     return model.recalling(complete)
 
 
@@ -63,7 +65,7 @@ def rebuilt(model: AbstractEstimator, **changes: object) -> AbstractEstimator:
         return built(
             type(model),
             model.formula.text,
-            model.design.frame,
+            model.design.given,
             options={**model.options(), "context": model.design.context, **changes},
             complete=model.design.complete,
             weights=model.weights,

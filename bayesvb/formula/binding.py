@@ -7,7 +7,7 @@ too: ``BoundFormula.rows`` takes the same columns from new data.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,8 @@ from bayesvb.data.frames import columns_of, kind_of, missing_rows, nearest
 from bayesvb.errors import DataError, FormulaError
 from bayesvb.formula.allowed_functions import CONTRASTS, call_hint, known_call
 from bayesvb.formula.columns import ColumnRole, roles_in
+from bayesvb.formula.dates import Dates
+from bayesvb.formula.dot import without_ids
 from bayesvb.formula.expressions import Code, NameUse
 from bayesvb.formula.group_terms import GroupTerm
 from bayesvb.formula.missing import check_rows, usable_rows
@@ -147,6 +149,8 @@ class BoundFormula:
         Whether missing values stay, as NaN.
     classes : Classes or None
         Classes of the response, if it has classes.
+    dates : Dates
+        Columns of dates, which are numbers to the formula.
     """
 
     formula: Formula
@@ -155,6 +159,7 @@ class BoundFormula:
     context: Mapping[str, object]
     keeps_missing: bool = False
     classes: Classes | None = None
+    dates: Dates = field(default_factory=Dates)
 
     def roles(self, parts: Sequence[str]) -> list[ColumnRole]:
         """Columns in the roles that they have in parts, each once."""
@@ -181,6 +186,7 @@ class BoundFormula:
         if response and self.classes:
             names.append(self.classes.column)
         columns = columns_of(frame, list(dict.fromkeys(names)), whose="the new data")
+        columns = self.dates.in_days(columns)
         absent = {name: missing_rows(column) for name, column in columns.items()}
         usable = usable_rows(absent, len(frame), keep=self.keeps_missing)
         return UsableRows(frame.index, usable, _kept(columns, usable))
@@ -222,13 +228,15 @@ def bind(
     )
     read = {role.column for role in bound.roles(list(bound.parts))}
     names = [name for name in dict.fromkeys(frame.columns) if name in read]
-    columns = columns_of(frame, names, whose="the data")
+    given = columns_of(frame, names, whose="the data")
+    absent = {name: missing_rows(column) for name, column in given.items()}
+    usable = usable_rows(absent, len(frame), keep=bound.keeps_missing)
+    bound = replace(bound, dates=Dates.of(given, usable))
+    columns = bound.dates.in_days(given)
     for name, column in columns.items():
         kind_of(column, name)
     if formula.response is None:
         _require_numbers(bound, columns)
-    absent = {name: missing_rows(column) for name, column in columns.items()}
-    usable = usable_rows(absent, len(frame), keep=bound.keeps_missing)
     check_rows(absent, usable, policy=missing)
     rows = UsableRows(frame.index, usable, _kept(columns, usable))
     if len(rows) == 1:
@@ -267,6 +275,7 @@ def _with_columns(
         parts[OFFSET] = names.bound(formula.read[OFFSET], dot=())
     own = taken | {role.column for role in parts[OFFSET].roles} if OFFSET in parts else taken
     dot = [column for column in dot if column not in own]
+    dot = without_ids(frame, dot, formula)
     same_as: dict[str, str] = {}
     for name, text in formula.parts.items():
         same_as[name] = next((other for other in same_as if formula.parts[other] == text), name)

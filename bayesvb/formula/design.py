@@ -14,6 +14,7 @@ from bayesvb.data.frames import as_frame
 from bayesvb.errors import DataError
 from bayesvb.formula.binding import bind
 from bayesvb.formula.checks import check_matrices
+from bayesvb.formula.columns import roles_in
 from bayesvb.formula.encoder import Encoder, fit_encoder
 from bayesvb.formula.new_rows import Unseen, encode_new
 from bayesvb.formula.parser import RESPONSE, Formula
@@ -25,6 +26,9 @@ from bayesvb.formula.term_blocks import TermBlock
 __all__ = ["Design", "Rows", "build_design"]
 
 Response = Float[np.ndarray, "rows responses"] | Int[np.ndarray, " rows"]
+
+MANY_LEVELS, FEW_LEVELS = 15, 5
+"""Levels of a column above which they are many, and up to which they never are."""
 
 POLICIES = ("drop", "raise", "keep")
 
@@ -108,6 +112,29 @@ class Design:
     def n_rows(self) -> int:
         """Number of rows used."""
         return len(self.frame)
+
+    @property
+    def given(self) -> pd.DataFrame:
+        """Rows used, columns of dates as they were given: in ``frame`` they are days."""
+        return self._encoder.bound.dates.restored(self.frame)
+
+    @property
+    def many_levels(self) -> Mapping[str, int]:
+        """Columns whose levels are many for the rows, and how many, where each has its own column.
+
+        More than ``MANY_LEVELS``, or more than a tenth of the rows (of few levels none are many).
+        """
+        bound, found = self._encoder.bound, self._encoder.levels
+        read = {role for part in bound.parts.values() for code in part.factors
+                for role in roles_in(code)}  # fmt: skip
+        most = min(MANY_LEVELS, max(self.n_rows // 10, FEW_LEVELS))
+        sizes = {role.column: len(found[role]) for role in found if role in read}
+        return {name: size for name, size in sizes.items() if size > most}
+
+    @property
+    def units(self) -> Mapping[str, str]:
+        """Unit of the columns that are dates or durations."""
+        return self._encoder.bound.dates.texts
 
     @property
     def index(self) -> pd.Index:

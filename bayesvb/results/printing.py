@@ -61,7 +61,18 @@ def formula_lines(model: AbstractPublicModel) -> list[str]:
     if model.weights is not None:
         sampling = model.weights_are == "sampling"
         rows += ", sampling weights" if sampling else f", total weight {model.weights.sum():g}"
-    return [f"Formula:   {canonical}{filled}", f"Data:      {rows}"]
+    dated = [f"{name} in {unit}" for name, unit in model.design.units.items()]
+    dates = [f"Dates:     {', '.join(dated)}"] if dated else []
+    return [f"Formula:   {canonical}{filled}", f"Data:      {rows}", *dates, *_level_lines(model)]
+
+
+def _level_lines(model: AbstractPublicModel) -> list[str]:
+    """How columns with many levels enter, and what else can be done with them."""
+    return [
+        f"Levels:    {size} of `{name}`, each with a coefficient of its own; (1 | {name}) takes "
+        "them for draws from one distribution"
+        for name, size in model.design.many_levels.items()
+    ]
 
 
 def _prior_lines(model: AbstractPublicModel) -> str:

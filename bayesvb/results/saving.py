@@ -29,7 +29,7 @@ def save(fit: AbstractFit, path: str | os.PathLike[str]) -> Path:
     attrs = attributes(fit) | {"fit": json.dumps(_description(fit))}
     whole = to_arviz(groups, dims=named.dims, coords=named.coords, attrs=attrs, n_chains=fit.chains)
     tree = as_tree(whole)
-    tree[FRAME] = xr.DataTree(frame_to_dataset(fit.model.design.frame))
+    tree[FRAME] = xr.DataTree(frame_to_dataset(fit.model.design.given))
     tree[STATE] = xr.DataTree(_state(fit))
     return write_tree(tree, path)
 

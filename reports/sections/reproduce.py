@@ -54,7 +54,7 @@ def summary(fit: AbstractFit) -> Summary:
     """Code, data hash, environment, licence and citations."""
     return {
         "code": code(fit),
-        "data_hash": data_hash(fit.model.design.frame),
+        "data_hash": data_hash(fit.model.design.given),
         "hash_code": HASH_CODE,
         "environment": _environment(),
         "licence": "bayesvb is published under the BSD 3-Clause licence.",
@@ -68,7 +68,7 @@ def _of_model(fit: AbstractFit) -> list[Summary]:
 
 
 HASH_CODE = (
-    "hashlib.sha256(pandas.util.hash_pandas_object(fit.model.design.frame, index=False)"
+    "hashlib.sha256(pandas.util.hash_pandas_object(fit.model.design.given, index=False)"
     ".to_numpy().tobytes()).hexdigest()"
 )
 

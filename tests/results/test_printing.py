@@ -185,3 +185,14 @@ def test_a_network_that_left_no_rows_out_refers_to_its_loo(class_fit):
 def test_khat_of_all_draws_is_that_of_the_fit(regimes_fit, class_fit):
     for fit in (regimes_fit, class_fit):
         assert affordable.khat_within(fit, 1e9)[0] == fit.khat
+
+
+@pytest.mark.parametrize(("levels", "said"), [(20, True), (12, True), (9, False)])
+def test_columns_of_many_levels_are_told(levels, said):
+    """Many are more than 15, or than a tenth of the rows."""
+    rng = np.random.default_rng(1)
+    city = [f"c{k % levels}" for k in range(100)]
+    data = {"y": rng.normal(size=100), "city": city}
+    text = str(bvb.DensityRegression("y ~ city | gating(1)", data, n_components=1))
+    assert (f"{levels} of `city`" in text) == said
+    assert "of `city`" not in str(bvb.DensityRegression("y ~ (1 | city) | gating(1)", data))

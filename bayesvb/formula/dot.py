@@ -1,0 +1,109 @@
+"""Stage 2, bind: what the dot of a formula stands for, and which columns it leaves out."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+import pandas as pd
+
+from bayesvb.data.frames import kind_of
+from bayesvb.errors import DataError, DesignWarning
+from bayesvb.formula.dates import is_temporal
+from bayesvb.formula.parser import Formula
+
+__all__ = ["every_column", "without_ids"]
+
+ALONE = re.compile(r"id|index|row|rownames|unnamed: 0|.*[_. ]id", re.IGNORECASE)
+
+CASED = re.compile(r".*[a-z]ID")
+"""Names of columns that number rows or subjects, as the one before."""
+
+DOT = re.compile(r"(?<![\w.])\.(?![\w.])")
+"""The dot alone, and not that of a number or a name."""
+
+FEWEST_ROWS = 20
+"""Rows from which on labels that hardly repeat are no levels."""
+
+REPEATED = 0.5
+"""Different values per row above which labels hardly repeat."""
+
+WORDS = 3.0
+"""Words per value from which on text is free text."""
+
+_EVERY: ContextVar[bool] = ContextVar("every_column", default=False)
+
+
+@contextmanager
+def every_column() -> Iterator[None]:
+    """Within it the dot leaves nothing out: the columns are those of a model made before."""
+    token = _EVERY.set(True)
+    try:
+        yield
+    finally:
+        _EVERY.reset(token)
+
+
+def without_ids(frame: pd.DataFrame, columns: Sequence[str], formula: Formula) -> list[str]:
+    """Columns that the dot stands for: those of dates, ids and free text are left out, and told.
+
+    Columns that the formula names are kept.
+
+    Warns
+    -----
+    DesignWarning
+        Naming what is left out, why, and how to have it.
+    """
+    if _EVERY.get() or not any(DOT.search(text) for text in formula.parts.values()):
+        return list(columns)
+    named = {use.name for part in formula.read.values() for use in part.code.uses}
+    reasons = {name: _reason(frame[name], name) for name in columns if name not in named}
+    left = {name: why for name, why in reasons.items() if why}
+    if left:
+        told = ", ".join(f"`{name}` ({why})" for name, why in left.items())
+        warnings.warn(
+            f"`.` leaves out {told}; a column that is named in the formula is kept",
+            DesignWarning,
+            stacklevel=2,
+        )
+    return [name for name in columns if name not in left]
+
+
+def _reason(column: pd.Series | pd.DataFrame, name: str) -> str:
+    """Why a column is left out; empty if it is not."""
+    if isinstance(column, pd.DataFrame):
+        return ""
+    if is_temporal(column):
+        return "dates or durations"
+    try:
+        kind = kind_of(column, name)
+    except DataError:
+        return ""
+    if kind == "levels":
+        return _of_labels(column.dropna())
+    whole = column.dtype.kind in "iu"
+    return "an id, by its name" if whole and _named_id(name) else ""
+
+
+def _named_id(name: str) -> bool:
+    """Whether a name is that of an id: `id`, `patient_id`, `patientID`, `Unnamed: 0`.
+
+    Examples
+    --------
+    >>> [_named_id(name) for name in ("ID", "site_id", "siteID", "humid", "paid", "x")]
+    [True, True, True, False, False, False]
+    """
+    return bool(ALONE.fullmatch(name) or CASED.fullmatch(name))
+
+
+def _of_labels(column: pd.Series) -> str:
+    """Why text is left out."""
+    n_rows, different = len(column), int(column.nunique())
+    if n_rows < FEWEST_ROWS or different <= REPEATED * n_rows:
+        return ""
+    words = (column.astype(str).str.count(r"\s+") + 1).mean()
+    kind = "free text" if words >= WORDS else "labels that hardly repeat"
+    return f"{kind}, {different} different in {n_rows} rows"

@@ -1,0 +1,50 @@
+"""A long fit is announced after its first passes, and a short one is not."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import bayesvb as bvb
+from bayesvb.errors import LongFitWarning
+from bayesvb.estimators import time_estimate
+from bayesvb.estimators.time_estimate import FirstPasses
+
+
+def watched(each, *, share=1.0, told=None):
+    """Reports of a fit whose passes take so many seconds."""
+    times = iter(np.arange(10) * each)
+    watch = FirstPasses(8, share, told, clock=lambda: float(next(times)))
+    for run, passes in ((0, 1), (0, 2), (0, 3), (1, 1)):
+        watch(run, passes, -1.0)
+
+
+def test_a_long_fit_is_announced_once():
+    with pytest.warns(
+        LongFitWarning, match=r"takes 1 s: this fit may take about 13 minutes"
+    ) as said:
+        watched(1.0)
+    assert len(said) == 1
+
+
+def test_all_rows_count_where_restarts_see_a_sample():
+    with pytest.warns(LongFitWarning, match="about 28 s"):
+        watched(0.01, share=20.0)
+
+
+def test_a_short_fit_is_not():
+    seen = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        watched(0.01, told=lambda *report: seen.append(report))
+    assert seen[:2] == [(0, 1, -1.0), (0, 2, -1.0)]
+
+
+def test_fits_are_watched(monkeypatch):
+    monkeypatch.setattr(time_estimate, "LONG", 0.0)
+    model = bvb.DensityRegression(
+        "waiting ~ eruptions", bvb.datasets.load("faithful"), n_components=2
+    )
+    with pytest.warns(LongFitWarning) as said:
+        model.fit(seed=1, restarts=1, covariance="mean-field")
+    assert any("Ctrl-C" in str(one.message) for one in said)
