@@ -97,6 +97,8 @@ class DesignWarning(UserWarning):
 
 class FileWarning(UserWarning):
     """A file was read that is not protected against damage; the message says what to do."""
+
+
 class LongFitWarning(UserWarning):
     """The fit is going to take long; the message says how long, about."""
 
