@@ -98,7 +98,7 @@ def fit_text(fit: AbstractFit) -> str:
         lines += ["", _components(fit)]
     for part, title in fit.model.headings(fit).items():
         if part in table.index.get_level_values("part"):
-            lines += ["", _coefficients(table, part, title)]
+            lines += ["", _part(fit.model, table, part, title)]
     lines += ["", accuracy_line(fit), interval_line(fit), *fit.model.notes(fit)]
     if fit.model.order_rule and not fit.sampled and len(fit.components()) > 1:
         lines.append(fit.model.order_rule)
@@ -236,6 +236,25 @@ def _components(fit: AbstractFit) -> str:
     table = fit.components()
     text = table.reset_index().to_string(index=False, float_format=lambda x: f"{x:.3g}", na_rep="-")
     return f"Components ({PROB:.0%} intervals)\n" + _indented(text)
+
+
+def _part(model: AbstractPublicModel, table: pd.DataFrame, part: str, title: str) -> str:
+    """Coefficients of a part; of curves and groups how many there are, and where they are told."""
+    terms, apart = model.design.terms.get(part, ()), []
+    for one in model.design.blocks.get(part, ()):
+        if one.kind in ("smooth", "group"):
+            apart.append(one)
+    names = tuple(terms[place] for one in apart for place in one.columns)
+    rows = table.loc[[part]]
+    if names:
+        hidden = rows.index.get_level_values("term").astype(str).str.endswith(names)
+        rows = rows[~hidden]
+    told = [title] if rows.empty else [_coefficients(rows, part, title)]
+    of_part = "" if part == "mean" else f", {part!r}"
+    for one in apart:
+        where = "curves" if one.kind == "smooth" else "groups"
+        told.append(f"  {one.name}: {len(one.columns)} coefficients, effects.{where}(fit{of_part})")
+    return "\n".join(told)
 
 
 def _coefficients(table: pd.DataFrame, part: str, title: str) -> str:

@@ -72,3 +72,11 @@ def test_pictures_hold_the_curves_and_the_groups(fit):
     ):
         with pytest.raises(DataError):
             refused()
+
+
+def test_coefficients_of_curves_and_groups_are_not_printed_one_by_one(fit):
+    text = str(fit)
+    assert "s(x).line" in text and "s(x).1" not in text and "[g3]" not in text
+    assert "s(x): 8 coefficients, effects.curves(fit)" in text
+    assert "(1 | g): 13 coefficients, effects.groups(fit)" in text
+    assert "s(x): 2 coefficients, effects.curves(fit, 'gating')" in text
