@@ -28,6 +28,17 @@ def ribbons(axes: Any, x: Curve, found: Float[np.ndarray, "5 points"], colour: s
     axes.plot(x, found[2], color=colour, linewidth=2.0)
 
 
+def hatched(axes: Any, x: Curve, where: np.ndarray, colour: str) -> None:
+    """Hatches over the whole height at the places ``where`` on the horizontal axis."""
+    edges = np.concatenate([x[:1], 0.5 * (x[1:] + x[:-1]), x[-1:]])
+    changes = np.flatnonzero(np.diff(np.concatenate([[False], where, [False]]).astype(int)))
+    for start, stop in zip(changes[::2], changes[1::2], strict=True):
+        axes.axvspan(
+            edges[start], edges[stop], facecolor="none", edgecolor=colour, hatch="///",
+            linewidth=0.0, alpha=0.6, zorder=0.5,
+        )  # fmt: skip
+
+
 def quantile_bars(
     axes: Any, x: Curve, found: Float[np.ndarray, "5 points"], *, colour: str, ink: str
 ) -> None:

@@ -232,6 +232,17 @@ class DensityRegression(AbstractGatedMixture):
         """Complete rows on the standardised scale; of groups, each as a group of its own."""
         return self.scales.block(rows.matrices, rows.response, offset=rows.offset)
 
+    def regressors(self, block: Block) -> Float[np.ndarray, "terms rows"]:
+        """Columns of the experts' lines, effects of groups left out: these are for new groups too.
+
+        Standardised, as the block has them.
+        """
+        apart = {
+            j for one in self.design.blocks["mean"] if one.kind == "group" for j in one.columns
+        }
+        x = block.designs["mean"]
+        return x[[j for j in range(len(x)) if j not in apart]] if apart else x
+
     def block_of_groups(self, rows: Rows, grouping: Grouping) -> Block:
         """Groups of complete rows with responses, on the standardised scale."""
         check_constant(grouping, rows.matrices["gating"], self.design.terms, None)

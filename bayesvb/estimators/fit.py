@@ -76,6 +76,7 @@ class Fit(AbstractFit):
         observed: object = None,
         new_groups: str = "population",
         new_levels: str = "error",
+        supported: bool = False,
     ) -> pd.Series | pd.DataFrame:
         """Prediction for every row of the data, with the data's index.
 
@@ -114,6 +115,9 @@ class Fit(AbstractFit):
             with a missing value, or what rows are on average over the levels that were there.
             Unless it is an error, rows that are infinite, or in which a transform is not defined,
             count as missing too: no row keeps the others from being predicted.
+        supported : bool
+            Whether a column ``supported`` is to say if the components that a prediction leans on
+            have rows of the fit nearby; see ``docs/intervals.md``.
 
         Returns
         -------
@@ -125,20 +129,36 @@ class Fit(AbstractFit):
         DataError
             For an unknown kind or option, or levels that the fit never saw.
         """
-        from bayesvb.results.jackknife_plus import JACKKNIFE, jackknife_plus
+        from bayesvb.results.local_support import with_support
         from bayesvb.results.observed_groups import predict_with
-        from bayesvb.results.recalibration import check_recalibrated
 
         told = self._with_unseen(new_groups, new_levels)
         options = PredictionOptions(prob, q, at, n, seed, response)
         if observed is not None:
-            return predict_with(told, data, kind, options, observed, calibrated=calibrated)
+            found = predict_with(told, data, kind, options, observed, calibrated=calibrated)
+        else:
+            found = self._predicted_by(told, data, kind, options, calibrated=calibrated)
+        return with_support(told, data, found) if supported else found
+
+    def _predicted_by(
+        self,
+        told: Fit,
+        data: object,
+        kind: str,
+        options: PredictionOptions,
+        *,
+        calibrated: bool | str,
+    ) -> pd.Series | pd.DataFrame:
+        """Prediction by the fit that knows what to make of unseen levels."""
+        from bayesvb.results.jackknife_plus import JACKKNIFE, jackknife_plus
+        from bayesvb.results.recalibration import check_recalibrated
+
         if calibrated == JACKKNIFE:
             return jackknife_plus(told, data, kind, options)
         if calibrated is not False:
             check_recalibrated(self, calibrated, kind)
             names = self.model.design.response_names
-            number = names.index(response) if response in names else 0
+            number = names.index(options.response) if options.response in names else 0
             options = replace(options, recalibration=self.recalibrations[number])
         return told.model.predict(told, data, kind, options)
 

@@ -16,8 +16,9 @@ LONG = 10.0
 PASSES = 100
 """Passes of one restart, about: the medians of fits to three data sets are from 20 to 340."""
 
-STACK = 4
-"""Frames between the warning and the caller of ``fit``."""
+WATCHED = 1.0
+"""Seconds that a fit is watched: one that ends before is short, and times of a few passes of a
+millisecond say nothing."""
 
 
 @dataclass
@@ -39,45 +40,51 @@ class FirstPasses:
     share: float
     told: ProgressCallback | None
     clock: Callable[[], float] = time.perf_counter
+    _passes: dict[int, int] = field(default_factory=dict, init=False)
     _first: tuple[int, float] | None = field(default=None, init=False)
     _done: bool = field(default=False, init=False)
 
     def __call__(self, run: int, passes: int, bound: float) -> None:
-        """Pass on the progress; between the first two reports a pass is timed."""
+        """Pass on the progress; passes are timed until there have been enough."""
         if not self._done:
-            self._look(passes)
+            self._passes[run] = passes
+            self._look(run)
         if self.told is not None:
             self.told(run, passes, bound)
 
-    def _look(self, passes: int) -> None:
-        now = self.clock()
+    def _look(self, run: int) -> None:
+        now, passes = self.clock(), sum(self._passes.values())
         if self._first is None:
             self._first = passes, now
             return
         before, began = self._first
+        if now - began < WATCHED or passes == before:
+            return
         self._done = True
-        each = (now - began) / max(passes - before, 1)
-        whole = seconds(each, self.restarts, self.share)
+        each = (now - began) / (passes - before)
+        expected = PASSES if run == 0 else passes / (run + 1)
+        whole = seconds(each * expected, self.restarts, self.share)
         if whole > LONG:
             warnings.warn(
                 f"a pass over the rows takes {in_words(each)}: this fit may take about "
-                f"{in_words(whole)} ({self.restarts} restarts of some {PASSES} passes). It can be "
-                "ended by Ctrl-C, and keeps what it has found; fewer restarts take less",
+                f"{in_words(whole)} ({self.restarts} restarts of some {expected:.0f} passes). It "
+                "can be ended by Ctrl-C, and keeps what it has found; fewer restarts take less",
                 LongFitWarning,
-                stacklevel=STACK,
+                stacklevel=4,
             )
 
 
 def seconds(each: float, restarts: int, share: float) -> float:
-    """Time of a fit whose pass takes so long.
+    """Time of a fit each of whose restarts takes so long.
+
+    Where these go over a sample, the best one then goes over all rows.
 
     Examples
     --------
-    >>> seconds(0.01, 8, 1.0), seconds(0.01, 8, 10.0)
+    >>> seconds(1.0, 8, 1.0), seconds(1.0, 8, 10.0)
     (8.0, 18.0)
     """
-    final = share if share > 1.0 else 0.0
-    return each * PASSES * (restarts + final)
+    return each * (restarts + (share if share > 1.0 else 0.0))
 
 
 def in_words(value: float) -> str:

@@ -15,6 +15,7 @@ from bayesvb.drawing import marks
 from bayesvb.drawing.palette import palette_of
 from bayesvb.effects.covariates import Covariate, covariate, crossed, held_value, value_text
 from bayesvb.errors import DataError
+from bayesvb.results.local_support import has_support, supported
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
@@ -106,6 +107,8 @@ def quantiles(
 ) -> Any:
     """Predictive median, middle half and middle 90 % against a covariate, over the data.
 
+    Hatched where predictions lean on components without rows nearby.
+
     Parameters
     ----------
     fit, along, at, response, ax
@@ -131,6 +134,8 @@ def quantiles(
         marks.level_ticks(axes, [value_text(value) for value in values])
     else:
         marks.ribbons(axes, np.array(values, dtype=float), found, palette.accent)
+        if has_support(fit):
+            marks.hatched(axes, np.array(values, dtype=float), ~supported(fit, frame), palette.line)
         axes.margins(x=0.01)
         words = [f"{100 * prob:g} %" if prob != 0.5 else "median" for prob in PROBS]
         marks.end_labels(axes, found[:, -1].tolist(), words, [palette.accent] * len(words))

@@ -120,6 +120,14 @@ class HasGroups(Protocol):
 
 
 @runtime_checkable
+class HasRegressors(Protocol):
+    """Components are regressions, each on the same covariates."""
+
+    def regressors(self, block: Block) -> Float[np.ndarray, "terms rows"]:
+        """Columns that their lines are made of."""
+
+
+@runtime_checkable
 class HasComponentWeights(Protocol):
     """Components have weights that can be drawn at every row."""
 

@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from matplotlib.figure import Figure
 
 from bayesvb.distributions.base import AbstractRowDistribution
 from bayesvb.drawing import marks
+from bayesvb.results.local_support import has_support, supported
 from bayesvb.results.subsampling import sample
 
-from ..cells.numerals import numeral, significant
+from ..cells.numerals import numeral, percent, significant
 from ..cells.plain import Summary
 from ..cells.tables import table
 from ..figures.scatter import cloud, level_axis
@@ -102,6 +103,7 @@ def _bands(
     found = fit.predictive(curve.frame, response=name).quantile(PROBS)
     chosen = sample(fit, POINTS_SHOWN)
     one = curve.covariate
+    alone = ~supported(fit, curve.frame) if has_support(fit) else np.zeros(len(curve.x), dtype=bool)
 
     def draw(figure: Figure) -> None:
         axes = axes_of(figure, x=one.name, y=name, grid="y")
@@ -111,6 +113,7 @@ def _bands(
             level_axis(axes, curve.values)
         else:
             marks.ribbons(axes, curve.x, found, BAND)
+            marks.hatched(axes, curve.x, alone, LINE)
         axes.set_ylim(*_limits(values))
 
     fixed = f" Other covariates {curve.fixed}; the points are all rows." if curve.fixed else ""
@@ -120,13 +123,23 @@ def _bands(
         else "Line: median; dark band: middle 50 %; light band: middle 90 %"
     )
     note = choice_note("Points:", chosen)
-    caption = f"{shapes} of {name} given {one.name}, over the data.{fixed}{note}"
+    caption = f"{shapes} of {name} given {one.name}, over the data.{fixed}{note}{_remote(alone)}"
     medians = f"{numeral(float(found[2, 0]))} to {numeral(float(found[2, -1]))}"
     alt = (
         f"Predictive quantiles of {name} against {one.name}; from its first to its last value the "
         f"median goes from {medians}."
     )
     return drawn(draw, alt=alt, caption=caption, size=(7.4, 4.4))
+
+
+def _remote(alone: Bool[np.ndarray, " points"]) -> str:
+    """What to say where predictions lean on components without rows nearby."""
+    if not alone.any():
+        return ""
+    return (
+        f" Hatched ({percent(float(alone.mean()))} of the curve): predictions there lean on "
+        "components that have no rows nearby, and rest on the shape of their lines and the priors."
+    )
 
 
 def _densities(

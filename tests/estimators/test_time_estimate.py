@@ -11,25 +11,30 @@ from bayesvb.estimators import time_estimate
 from bayesvb.estimators.time_estimate import FirstPasses
 
 
-def watched(each, *, share=1.0, told=None):
+def watched(each, *, share=1.0, told=None, reports=((0, 1), (0, 2), (0, 3), (1, 1))):
     """Reports of a fit whose passes take so many seconds."""
-    times = iter(np.arange(10) * each)
+    times = iter(np.arange(len(reports)) * each)
     watch = FirstPasses(8, share, told, clock=lambda: float(next(times)))
-    for run, passes in ((0, 1), (0, 2), (0, 3), (1, 1)):
+    for run, passes in reports:
         watch(run, passes, -1.0)
 
 
 def test_a_long_fit_is_announced_once():
-    with pytest.warns(
-        LongFitWarning, match=r"takes 1 s: this fit may take about 13 minutes"
-    ) as said:
+    with pytest.warns(LongFitWarning, match="takes 1 s: this fit .* 13 minutes") as said:
         watched(1.0)
     assert len(said) == 1
 
 
 def test_all_rows_count_where_restarts_see_a_sample():
+    reports = [(0, passes) for passes in range(1, 200)]
     with pytest.warns(LongFitWarning, match="about 28 s"):
-        watched(0.01, share=20.0)
+        watched(0.01, share=20.0, reports=reports)
+
+
+def test_restarts_that_are_done_tell_how_many_passes_there_are():
+    reports = [*((0, 1 + k) for k in range(50)), *((1, 1 + k) for k in range(60))]
+    with pytest.warns(LongFitWarning, match="8 restarts of some 50 passes"):
+        watched(1.0 / 99.5, share=200.0, reports=reports)
 
 
 def test_a_short_fit_is_not():
@@ -37,11 +42,13 @@ def test_a_short_fit_is_not():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         watched(0.01, told=lambda *report: seen.append(report))
+        watched(0.01, reports=[(0, 1 + k) for k in range(300)])
     assert seen[:2] == [(0, 1, -1.0), (0, 2, -1.0)]
 
 
 def test_fits_are_watched(monkeypatch):
     monkeypatch.setattr(time_estimate, "LONG", 0.0)
+    monkeypatch.setattr(time_estimate, "WATCHED", 0.0)
     model = bvb.DensityRegression(
         "waiting ~ eruptions", bvb.datasets.load("faithful"), n_components=2
     )

@@ -1,0 +1,202 @@
+"""Whether a prediction leans on components that have rows nearby."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from bayesvb.data.blocks import BLOCK_ROWS, Block
+from bayesvb.data.sources import AbstractSource
+from bayesvb.data.statistics import SufficientStats
+from bayesvb.errors import DataError
+from bayesvb.numerics.linalg import quadratic_at, second_moments, unpack
+from bayesvb.results.capabilities import HasRegressors
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bayesvb.results.base import AbstractFit
+
+FLOOR = 0.25
+"""Remoteness up to which every prediction is supported: that of a component which knows its line
+there as well as from three rows at the same place."""
+
+ROWS_PER_TERM = 10
+"""Rows for each term that a component counts as having, if it has more: it knows its line far away
+from many rows, if it is one, but there are none nearby."""
+
+ALARMS = 0.05
+"""Share of new rows like those of the fit that are marked, at most, in expectation."""
+
+NO_ROWS = 0.1
+"""Rows, spread like all rows, that every component is taken to have: nothing is known of its line
+where it has none, and distances are then in standard deviations of the covariates."""
+
+KEPT = "_local_support"
+"""Where a fit keeps what was found."""
+
+COLUMN = "supported"
+"""Column of a prediction that says so."""
+
+
+@dataclass(frozen=True)
+class Moments(SufficientStats):
+    """``sum r`` and ``sum r x x'`` of each component, packed."""
+
+    rows: Float[np.ndarray, " experts"]
+    value: Float[np.ndarray, "experts pairs"]
+
+
+@dataclass(frozen=True)
+class LocalSupport:
+    r"""How remote predictions are from the rows of the components that they lean on.
+
+    With ``M_k`` the moments of the covariates weighted by responsibility, the leverage of ``x``
+    for component ``k`` is ``h_k = x' M_k^{-1} x``: the variance of the line there, in units of the
+    noise variance, of a fit without prior, so that shrinkage cannot pass for knowledge. Moments of
+    more than ``ROWS_PER_TERM`` rows for each term are scaled to so many; the leverage is then a
+    distance from the rows (Mahalanobis). The remoteness of a prediction is
+
+    .. math:: s(x) = \sum_k \pi_k(x)\, \frac{h_k(x)}{1 + h_k(x)},
+
+    zero where all components that count have rows, one where they have none. A prediction is
+    supported where ``s`` is at most ``FLOOR``, or what all but a share ``ALARMS`` of the rows of
+    the fit have when they are left out: new rows of the same population are marked no more often.
+
+    Attributes
+    ----------
+    inverse : ndarray, shape (experts, terms, terms)
+        ``M_k^{-1}``, scaled.
+    threshold : float
+        Largest remoteness of a supported prediction.
+
+    References
+    ----------
+    Cook (1979), Influential observations in linear regression, Journal of the American
+    Statistical Association 74, for leverage as distance. Vovk, Gammerman, Shafer (2005),
+    Algorithmic Learning in a Random World, for thresholds by rows that are left out.
+    """
+
+    inverse: Float[np.ndarray, "experts terms terms"]
+    threshold: float
+
+    def remoteness(
+        self, weights: Float[np.ndarray, "experts _"], x: Float[np.ndarray, "terms rows"]
+    ) -> Float[np.ndarray, " rows"]:
+        """Remoteness of predictions with these weights at these covariates."""
+        return _shared(weights, quadratic_at(self.inverse, x))
+
+    def supported(
+        self, weights: Float[np.ndarray, "experts _"], x: Float[np.ndarray, "terms rows"]
+    ) -> Bool[np.ndarray, " rows"]:
+        """Whether predictions are supported."""
+        return np.asarray(self.remoteness(weights, x) <= self.threshold)
+
+
+def local_support(fit: AbstractFit) -> LocalSupport:
+    """Support of the rows of a fit.
+
+    Raises
+    ------
+    DataError
+        If the components are no regressions.
+    """
+    model = _regressors(fit)
+    core, posterior, source = fit.core, fit.q, fit.model.source
+
+    def moments(block: Block) -> Moments:
+        weight = _members(block, block.weighted(core.responsibilities(posterior, block)))
+        x = model.regressors(block.ungrouped())
+        return Moments(weight.sum(axis=1), second_moments(weight, x))
+
+    sums = _summed(source, moments)
+    whole = unpack(sums.value)
+    spread = np.diagonal(whole, axis1=1, axis2=2).sum(axis=0) / sums.rows.sum()
+    scale = np.where(spread > 0.0, spread, 1.0)
+    counted = np.maximum(1.0, sums.rows / (ROWS_PER_TERM * len(scale)))
+    inverse = np.linalg.inv(whole + NO_ROWS * np.diag(scale))
+
+    def left_out(block: Block) -> Float[np.ndarray, " rows"]:
+        x = model.regressors(block.ungrouped())
+        own = _members(block, core.responsibilities(posterior, block))
+        leverage = quadratic_at(inverse, x)
+        without = counted[:, None] * leverage / np.maximum(1.0 - own * leverage, 1e-12)
+        weights = np.broadcast_to(core.mean_weights(posterior, block), (len(own), block.n_rows))
+        return _shared(_members(block, weights), without)
+
+    values = source.map_rows(left_out)
+    return LocalSupport(counted[:, None, None] * inverse, max(FLOOR, _quantile(values)))
+
+
+def support_of(fit: AbstractFit) -> LocalSupport:
+    """Support of the rows of a fit, found once."""
+    kept = vars(fit)
+    if KEPT not in kept:
+        kept[KEPT] = local_support(fit)
+    found: LocalSupport = kept[KEPT]
+    return found
+
+
+def supported(fit: AbstractFit, data: object) -> Bool[np.ndarray, " given"]:
+    """Whether the prediction of each row of the data is supported; False for an incomplete row."""
+    model = _regressors(fit)
+    known, rows = support_of(fit), fit.model.rows(data)
+    found = np.zeros(len(rows.index), dtype=bool)
+    pieces = [
+        known.supported(fit.core.mean_weights(fit.q, block), model.regressors(block))
+        for block in fit.model.block(rows).split(BLOCK_ROWS)
+    ]
+    found[rows.complete] = np.concatenate(pieces)
+    return found
+
+
+def with_support(
+    fit: AbstractFit, data: object, predicted: pd.Series | pd.DataFrame
+) -> pd.DataFrame:
+    """A prediction with a column that says whether it is supported."""
+    import pandas as pd
+
+    return pd.DataFrame(predicted).assign(**{COLUMN: supported(fit, data)})
+
+
+def has_support(fit: AbstractFit) -> bool:
+    """Whether it can be told which predictions are supported."""
+    return isinstance(fit.model, HasRegressors)
+
+
+def _regressors(fit: AbstractFit) -> HasRegressors:
+    model: object = fit.model
+    if not isinstance(model, HasRegressors):
+        raise DataError(
+            f"the components of {type(model).__name__} are no regressions on covariates",
+            hint="supported=True is for DensityRegression",
+        )
+    return model
+
+
+def _summed(source: AbstractSource, moments: Any) -> Moments:
+    found: Moments = source.map_reduce(moments)
+    return found
+
+
+def _shared(
+    weights: Float[np.ndarray, "experts _"], leverage: Float[np.ndarray, "experts rows"]
+) -> Float[np.ndarray, " rows"]:
+    """Average of ``h / (1 + h)`` over the components by weight."""
+    return np.asarray((weights * (leverage / (1.0 + leverage))).sum(axis=0))
+
+
+def _members(
+    block: Block, values: Float[np.ndarray, "experts _"]
+) -> Float[np.ndarray, "experts _"]:
+    """Values of groups for each of their rows."""
+    return values if block.members is None else block.members.repeated(values)
+
+
+def _quantile(values: Float[np.ndarray, " rows"]) -> float:
+    """What one more row of the kind exceeds with probability ``ALARMS`` at most."""
+    rank = int(np.ceil((1.0 - ALARMS) * (len(values) + 1)))
+    return float(np.sort(values)[min(rank, len(values)) - 1])
