@@ -27,7 +27,7 @@ from bayesvb.formula.term_columns import AbstractTermColumns, TermData
 
 __all__ = ["MOST_GROUPS", "GroupColumns", "fit_groups"]
 
-MOST_GROUPS = 1000
+MOST_GROUPS = 500
 """Groups of which each is a column; a fit takes time by the square of their number."""
 
 UNSEEN = "new group"
