@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
+from bayesvb.data.blocks import Block
 from bayesvb.data.sources import AbstractSource
 from bayesvb.engines.base import AbstractEngine, Budget
 from bayesvb.streams import EngineStreams
@@ -85,12 +86,20 @@ def fold_rows(source: AbstractSource) -> list[Int[np.ndarray, " _"]]:
 
 
 def assigned(source: AbstractSource) -> Int[np.ndarray, " rows"]:
-    """Fold of each row, the same each time; each fold has its share of all responses."""
+    """Fold of each row, the same each time; each fold has its share of all responses.
+
+    Of groups, which have many responses, by chance alone.
+    """
     chance = np.random.default_rng(FOLDS).random(source.n_rows)
-    order = np.lexsort((chance, source.map_rows(lambda block: block.response[0])))
+    order = np.lexsort((chance, source.map_rows(_first_response)))
     fold = np.empty(source.n_rows, dtype=int)
     fold[order] = np.arange(source.n_rows) % min(FOLDS, source.n_rows)
     return fold
+
+
+def _first_response(block: Block) -> Float[np.ndarray, " rows"]:
+    """First response of each row; zeros where there is none."""
+    return block.response[0] if len(block.response) else np.zeros(block.n_rows)
 
 
 def continued(

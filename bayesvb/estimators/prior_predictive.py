@@ -6,14 +6,18 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from jaxtyping import Int
 
 from bayesvb.argument_checks import check_count, fresh_seed
+from bayesvb.data.blocks import Block
 from bayesvb.data.sources import InMemorySource
 from bayesvb.formula.design import Rows
 from bayesvb.results.arviz_groups import check_names, library
 from bayesvb.results.named_draws import PriorDraws, chunks, count
+from bayesvb.results.units import grouping_of
 
 if TYPE_CHECKING:
+    import pandas as pd
     import xarray as xr
 
     from bayesvb.results.base import AbstractPublicModel
@@ -32,26 +36,38 @@ def prior_predictive(model: AbstractPublicModel, draws: int, seed: int | None) -
     core = model.core
     drawn = PriorDraws(core, core.prior_draws(draws, rng))
     named = model.named_draws(drawn)
-    rows = _thinned(model)
+    rows, block = _thinned(model)
     groups: dict[str, Any] = {
         "prior": named.values,
-        "prior_predictive": _data(model, drawn, rows, rng),
+        "prior_predictive": _data(model, drawn, block, rows.index, rng),
     }
     attrs = _attributes(model, seed, rows)
     return to_arviz(groups, dims=named.dims, coords=named.coords, attrs=attrs)
 
 
-def _thinned(model: AbstractPublicModel) -> Rows:
-    """Rows of the fit, at most ``MOST_ROWS`` of them."""
-    n_rows = model.design.n_rows
-    at = np.linspace(0, n_rows - 1, min(n_rows, MOST_ROWS)).round().astype(int)
-    return model.design.rows_at(at)
+def _thinned(model: AbstractPublicModel) -> tuple[Rows, Block]:
+    """Rows of the fit, at most ``MOST_ROWS`` of them or about so many in whole groups."""
+    design, grouping = model.design, grouping_of(model)
+    most = min(design.n_rows, MOST_ROWS)
+    if grouping is None:
+        rows = design.rows_at(_evenly(design.n_rows, most))
+        return rows, model.block(rows)
+    n_groups = len(grouping.labels)
+    groups = _evenly(n_groups, max(n_groups * most // design.n_rows, 1))
+    own = grouping.order[np.isin(grouping.number[grouping.order], groups)]
+    return design.rows_at(own), model.source.take(groups)
+
+
+def _evenly(n_all: int, most: int) -> Int[np.ndarray, " chosen"]:
+    """So many positions at even distances."""
+    return np.linspace(0, n_all - 1, most).round().astype(int)
 
 
 def _data(
     model: AbstractPublicModel,
     drawn: PriorDraws,
-    rows: Rows,
+    block: Block,
+    index: pd.Index,
     rng: np.random.Generator,
 ) -> xr.Dataset:
     """One data set per draw, by name."""
@@ -60,13 +76,13 @@ def _data(
     from bayesvb.storage.arviz_objects import coordinate
 
     n_draws = count(drawn.draws)
-    blocks = chunks(drawn.core, InMemorySource((model.block(rows),)), n_draws)
-    pieces = [model.replicates(drawn, drawn.draws, block, rng) for block in blocks]
+    blocks = chunks(drawn.core, InMemorySource((block,)), n_draws)
+    pieces = [model.replicates(drawn, drawn.draws, one, rng) for one in blocks]
     check_names(pieces[0])
     coords = {
         "chain": np.arange(1),
         "draw": np.arange(n_draws),
-        "obs_id": coordinate(rows.index),
+        "obs_id": coordinate(index),
     }
     whole = {name: np.concatenate([piece[name] for piece in pieces], axis=1) for name in pieces[0]}
     dims = ("chain", "draw", "obs_id")

@@ -11,7 +11,7 @@ from bayesvb.distributions.recalibration import (
 )
 from bayesvb.errors import DataError
 from bayesvb.results.leave_one_out import every_row
-from bayesvb.results.pit import check_numeric, pit_values
+from bayesvb.results.pit import check_numeric, check_rows_alone, pit_values
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
@@ -40,5 +40,6 @@ def check_recalibrated(fit: AbstractFit, calibrated: object, kind: str) -> None:
             hint="calibrated=True, or calibrated='jackknife+' with kind='interval'",
         )
     check_numeric(fit)
+    check_rows_alone(fit, calibrated)
     if kind not in RECALIBRATED_KINDS:
         raise not_recalibrated(kind)

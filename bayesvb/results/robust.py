@@ -106,7 +106,19 @@ def _by_cluster(
 
 def cluster_numbers(fit: AbstractFit, cluster: object) -> Int[np.ndarray, " rows"] | None:
     """Number of each row's cluster; None where rows are their own."""
-    return None if cluster is None else group_numbers(cluster, fit.model.design, name="cluster")
+    if cluster is None:
+        return None
+    numbers = group_numbers(cluster, fit.model.design, name="cluster")
+    grouping = units_of(fit.model).grouping
+    if grouping is None:
+        return numbers
+    own = numbers[grouping.first]
+    if (numbers != own[grouping.number]).any():
+        raise DataError(
+            f"cluster has several labels within a group of `{grouping.name}`",
+            hint="clusters are of whole groups; cluster=None takes each group as one",
+        )
+    return np.unique(own, return_inverse=True)[1]
 
 
 def moved(fit: AbstractFit, robust: RobustCovariance) -> AbstractFit:

@@ -247,3 +247,43 @@ def test_what_cannot_be_is_said(change, options, said):
     with pytest.raises(DataError) as error:
         model(DATA.assign(**change), **options)
     assert said in str(error.value)
+
+
+def test_prior_draws_are_of_whole_subjects():
+    tree = model(formula="y ~ 1 | gating(1)").prior_predictive(400, seed=1)
+    drawn = np.asarray(tree["prior_predictive"]["y"])[0]
+    labels = DATA.loc[np.asarray(tree["prior_predictive"]["obs_id"]), "id"].to_numpy()
+    share = np.isin(DATA["id"], labels).sum()
+    assert len(labels) == share == drawn.shape[1] <= 500
+    near = drawn - np.median(drawn, axis=1, keepdims=True)
+    same = labels[1:] == labels[:-1]
+    product = np.sign(near[:, 1:] * near[:, :-1]).mean(axis=0)
+    assert product[same].mean() > product[~same].mean() + 0.1
+
+
+def test_folds_and_clusters_are_of_whole_subjects(fit):
+    site = DATA["id"].str[-1]
+    clustered = fit.summary(covariance="robust", cluster=site)
+    assert (clustered["sd"] > 0.0).all()
+    with pytest.raises(DataError, match="several labels within a group of `id`"):
+        fit.summary(covariance="robust", cluster=np.arange(len(DATA)) % 5)
+    with pytest.raises(DataError, match="group='id'"):
+        fit.predict(kind="quantile", calibrated=True)
+    with pytest.raises(DataError, match="group='id'"):
+        fit.predict(kind="interval", calibrated="jackknife+")
+
+
+@pytest.mark.heavy
+def test_folds_of_subjects_agree_with_leaving_one_out(fit):
+    found = read_elpd(fit.loo("folds"))
+    assert found.elpd == pytest.approx(read_elpd(fit.loo()).elpd, abs=3.0)
+
+
+@pytest.mark.heavy
+def test_models_of_groups_are_compared_pruned_and_chosen_among(fit):
+    three = model(n_components=3).fit(seed=1, restarts=2)
+    assert len(bvb.compare({"two": fit, "three": three})) == 2
+    assert bvb.prune(three).model.n_components <= 3
+    alone = model(group=None).fit(seed=1, restarts=1)
+    with pytest.raises(DataError, match="different numbers of rows"):
+        bvb.compare({"two": fit, "alone": alone})
