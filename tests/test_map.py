@@ -46,6 +46,7 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/estimators/base.py": ("conformance/test_models.py", "estimators/test_bad_input.py"),
     "bayesvb/estimators/fitting.py": ("results/test_stacking.py", "conformance/test_models.py"),
     "bayesvb/estimators/generative.py": ("estimators/test_prior_predictive.py",),
+    "bayesvb/estimators/learned_scales.py": ("estimators/test_priors.py",),
     "bayesvb/estimators/loading.py": ("results/test_saving.py", "conformance/test_models.py"),
     "bayesvb/estimators/mixture.py": ("estimators/test_fit.py",),
     "bayesvb/estimators/network.py": ("estimators/test_network_public.py",),

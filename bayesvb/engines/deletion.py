@@ -47,7 +47,8 @@ class Deletion:
               \delta_G = -(I - F'(s))^{-1} \sum_{n \in G} w_n f_n.
 
     What the rows themselves added is taken away exactly; only the answer of the other rows, whose
-    responsibilities change, is of first order. With one component nothing answers, and it is exact.
+    responsibilities change, is of first order. With one component and a fixed prior nothing
+    answers, and it is exact.
 
     Attributes
     ----------

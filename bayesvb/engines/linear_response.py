@@ -17,7 +17,7 @@ from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.local import Draws
 from bayesvb.variational.model import AbstractVariationalModel
 
-STEP = 1e-2
+STEP = 1e-3
 """Step of differences, in standard deviations of the posterior; the error is its square over the
 number of rows, as central differences leave the fourth derivative of the bound."""
 

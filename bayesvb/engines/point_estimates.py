@@ -103,7 +103,8 @@ class PointEstimates(AbstractVariationalModel[Any, Any]):
         NotImplementedError
             If the model has none; the message says why.
         """
-        return cls(model, model.with_prior_power(COPIES * penalised), penalised)
+        given = model.for_points()
+        return cls(given, given.with_prior_power(COPIES * penalised), penalised)
 
     def __getattr__(self, name: str) -> Any:
         """What only this kind of model has, at the posterior of the copies."""

@@ -64,7 +64,10 @@ def sweep_derivative(
     if first is None:
         return _by_differences(model, source, stats)
     curvature = source.map_reduce(partial(_curvature, model, posterior)).value
-    return np.asarray(curvature @ _covariance(model, stats, first.factors))
+    of_prior = model.prior_curvature(posterior)
+    if of_prior is not None:
+        curvature = curvature + of_prior
+    return np.asarray(curvature @ _covariance(model, stats, first.factors, first.shared))
 
 
 def full_step(model: Model, posterior: Any, sums: Any) -> Float[np.ndarray, " entries"]:
@@ -87,7 +90,10 @@ def _known(model: Model, posterior: Any, block: Block) -> Any:
 
 
 def _covariance(
-    model: Model, stats: SufficientStats, factors: Sequence[Int[np.ndarray, "_ _"]]
+    model: Model,
+    stats: SufficientStats,
+    factors: Sequence[Int[np.ndarray, "_ _"]],
+    shared: Int[np.ndarray, " shared"],
 ) -> Float[np.ndarray, "entries entries"]:
     """Derivative of the expectations in the statistics, of all factors of a kind at once.
 
@@ -102,6 +108,10 @@ def _covariance(
             step[one] = size[one]
             change = _change(model, stats, step)
             found[entries, one[:, None]] = change[entries] / size[one][:, None]
+    for entry in shared.tolist():
+        step = np.zeros_like(centre)
+        step[entry] = size[entry]
+        found[entry] = found[:, entry] = _change(model, stats, step) / size[entry]
     return found
 
 

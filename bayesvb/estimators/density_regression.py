@@ -32,6 +32,7 @@ from bayesvb.estimators.groups import (
     with_memberships,
     without_groups,
 )
+from bayesvb.estimators.learned_scales import HEADINGS, LearnedScales
 from bayesvb.estimators.mixture import AbstractGatedMixture
 from bayesvb.estimators.priors import Priors, check_priors
 from bayesvb.experts import EXPERTS
@@ -181,7 +182,9 @@ class DensityRegression(AbstractGatedMixture):
         """The model on the standardised scale."""
         gate = GATES[self.gate].from_prior(self.n_components, self._gate_prior)
         own = self._experts
-        return Mixture(own if self.grouping is None else GroupedExperts(own, self.log_unit), gate)
+        experts = own if self.grouping is None else GroupedExperts(own, self.log_unit)
+        mixture = Mixture(experts, gate)
+        return mixture if self._scales is None else self._scales.learned_by(mixture)
 
     @property
     def log_jacobian(self) -> float:
@@ -204,6 +207,17 @@ class DensityRegression(AbstractGatedMixture):
         coefficients = Normal.from_precision(np.zeros(len(sds)), np.diag(sds**-2.0))
         priors = self.priors
         return GatePrior(coefficients, intercept, priors.concentration, even=priors.even_sticks)
+
+    @property
+    def _scales(self) -> LearnedScales | None:
+        """Scales of terms, if there are any to be learned."""
+        if self.priors.scales == "fixed":
+            return None
+        of_gate = GATES[self.gate].learns_scales and self.n_components > 1
+        learns = {"mean": self._experts.learns_scales, "gating": of_gate}
+        parts = tuple(part for part, learned in learns.items() if learned)
+        found = LearnedScales(self.design, self.priors, parts)
+        return found if found.blocks else None
 
     @property
     def _units(self) -> RegressionUnits:
@@ -270,14 +284,16 @@ class DensityRegression(AbstractGatedMixture):
 
         ``beta`` are the coefficients of the experts, ``gamma`` those of the gate (for a softmax
         gate as log odds against component 1), ``sigma`` the noise standard deviations, ``share``
-        the weights averaged over (evenly thinned) rows.
+        the weights averaged over (evenly thinned) rows, ``scale_mean`` and ``scale_gating`` the
+        learned standard deviations of the coefficients of each term, on the standardised scale.
         """
         coefficients, *noise = self._experts.parameters(fit.draws, self._units)
         scaling, terms = self.scales.parts["gating"], self.design.terms["gating"]
         gate = gate_parameters(fit.core, fit.draws, scaling, terms)
         share = share_parameter(fit.core, self.source, fit.draws)
+        scales = [] if self._scales is None else self._scales.parameters(fit.draws)
         coords = {"component": range(1, self.n_components + 1)}
-        return NamedDraws.of([coefficients, *gate, *noise, share], coords)
+        return NamedDraws.of([coefficients, *gate, *noise, *scales, share], coords)
 
     def observed(self) -> dict[str, Float[np.ndarray, " rows"]]:
         """Responses by name."""
@@ -359,14 +375,18 @@ class DensityRegression(AbstractGatedMixture):
         pandas.DataFrame
             Index (part, term); ``prior`` in words, and its ``centre`` and ``scale``: the noise is
             integrated out of a conjugate prior of an expert's coefficients, which leaves a Student
-            t. One component has no gate.
+            t. One component has no gate. Where the scale of a term is learned, that of its
+            coefficients is the one that belongs to the centre of the prior of ``1 / scale^2``.
         """
-        own = self._experts.prior_rows(self._units)
-        if self.n_components == 1:  # whose weight is one whatever the gate
-            return prior_frame(own)
-        scaling, terms = self.scales.parts["gating"], self.design.terms["gating"]
-        gate = GATES[self.gate].prior_rows(self.n_components, self._gate_prior, scaling, terms)
-        return prior_frame([*own, *gate])
+        scales, experts, gate_prior = self._scales, self._experts, self._gate_prior
+        if scales is not None:
+            experts, gate_prior = scales.at_typical(experts, gate_prior)
+        own = experts.prior_rows(self._units)
+        if self.n_components > 1:  # the weight of one is one whatever the gate
+            scaling, terms = self.scales.parts["gating"], self.design.terms["gating"]
+            gate = GATES[self.gate].prior_rows(self.n_components, gate_prior, scaling, terms)
+            own = [*own, *gate]
+        return prior_frame(own if scales is None else scales.prior_rows(own))
 
     def formula_names(self) -> dict[str, str]:
         """Gate, and the templates with its weights and with the density of one component."""
@@ -383,7 +403,8 @@ class DensityRegression(AbstractGatedMixture):
             for one in self._experts.parameters(fit.draws, self._units)
             if one.text is not None and not one.of_components
         }
-        return {"mean": "mean", "gating": f"gating ({fit.core.coefficient_meaning()})", **shared}
+        gating = f"gating ({fit.core.coefficient_meaning()})"
+        return {"mean": "mean", "gating": gating, **shared, **HEADINGS}
 
     def notes(self, fit: AbstractFit) -> list[str]:
         """What the weights are, where no heading of coefficients says it."""

@@ -170,12 +170,13 @@ COEFFICIENT_UNITS = {"conjugate": "noise", "semi-conjugate": "response"}
 
 
 def _renamed(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options of a file under the names that they have today."""
+    """Options of a file under the names that they have today; what it did not know is as it was."""
     priors = dict(options.get("priors", {}))
-    if "family" not in priors:
-        return dict(options)
-    priors["coefficients_in"] = COEFFICIENT_UNITS[priors.pop("family")]
-    return {**options, "priors": priors}
+    if "family" in priors:
+        priors["coefficients_in"] = COEFFICIENT_UNITS[priors.pop("family")]
+    if "coefficients_in" in priors:
+        priors.setdefault("scales", "fixed")
+    return {**options, "priors": priors} if priors else dict(options)
 
 
 def _rebuilt(

@@ -10,6 +10,8 @@ from bayesvb.errors import PriorError
 
 COEFFICIENT_UNITS = ("noise", "response")
 
+SCALES = ("learned", "fixed")
+
 
 @dataclass(frozen=True)
 class Priors:
@@ -48,6 +50,18 @@ class Priors:
         to the data as they are.
     dof : float or None
         Degrees of freedom of ``family="student"``; None to learn them. Other families have none.
+    scales : {"learned", "fixed"}
+        ``"learned"``: the coefficients of a term of the experts, and those of a term of the gate,
+        have one prior standard deviation, which all components share and which is learned from the
+        data: terms that hardly matter, or matter alike in all components, are shrunk, so that many
+        terms and components do not overfit. ``coefficient_sd`` and ``gating_sd`` are then those
+        with which ascents set out, and ``coefficient_sd`` that of intercepts. ``"fixed"``: these
+        are the standard deviations of all coefficients. Point estimates, ``method="em"``, have
+        fixed scales in any case, as the mode of learned ones says nothing of their size.
+    scale_shape, scale_rate : float
+        ``1 / s^2 ~ Ga(scale_shape, scale_rate)`` for the standard deviation ``s`` of every term. A
+        shape of one half makes ``1 / s`` half-normal with standard deviation ``1 / sqrt(2
+        scale_rate)``; ``s`` then has the tails of a half-Cauchy distribution.
 
     Raises
     ------
@@ -75,11 +89,15 @@ class Priors:
     even_sticks: bool = True
     standardize: bool = True
     dof: float | None = None
+    scales: str = "learned"
+    scale_shape: float = 0.5
+    scale_rate: float = 0.05
 
     def __post_init__(self) -> None:
-        if self.coefficients_in not in COEFFICIENT_UNITS:
-            known = " or ".join(map(repr, COEFFICIENT_UNITS))
-            raise PriorError(f"coefficients_in={self.coefficients_in!r} must be {known}")
+        for name, known in (("coefficients_in", COEFFICIENT_UNITS), ("scales", SCALES)):
+            value = getattr(self, name)
+            if value not in known:
+                raise PriorError(f"{name}={value!r} must be {' or '.join(map(repr, known))}")
         check_numbers(self, optional=("dof",))
 
 

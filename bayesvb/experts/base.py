@@ -41,6 +41,9 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, StatsT]):
     posterior_by_row: ClassVar[bool] = False
     """Whether ``update`` takes statistics of many rows, on a leading axis, and predictions do."""
 
+    learns_scales: ClassVar[bool] = False
+    """Whether precisions of the prior of coefficients can be learned: of a linear regression."""
+
     @abc.abstractmethod
     def local(self, posterior: PosteriorT, block: Block) -> AbstractLocalPosterior:
         """Expected log likelihood of these rows under every expert."""

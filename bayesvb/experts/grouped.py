@@ -75,6 +75,30 @@ class GroupedExperts(AbstractExperts[Any, Any]):
         """Whether the experts take statistics of many groups at once."""
         return self.experts.posterior_by_row
 
+    @property
+    def learns_scales(self) -> bool:  # type: ignore[override]
+        """Whether those of the experts can be learned."""
+        return self.experts.learns_scales
+
+    def with_coefficient_precision(
+        self, precision: Float[np.ndarray, "*many terms"]
+    ) -> GroupedExperts:
+        """The same groups of experts whose coefficients have these precisions."""
+        own: Any = self.experts
+        return replace(self, experts=own.with_coefficient_precision(precision))
+
+    def coefficient_squares(self, posterior: Any) -> Float[np.ndarray, " terms"]:
+        """Those of the experts."""
+        own: Any = self.experts
+        squares: Float[np.ndarray, " terms"] = own.coefficient_squares(posterior)
+        return squares
+
+    def drawn_squares(self, draws: Draws) -> Float[np.ndarray, "draws terms"]:
+        """Those of the experts."""
+        own: Any = self.experts
+        squares: Float[np.ndarray, "draws terms"] = own.drawn_squares(draws)
+        return squares
+
     def local(self, posterior: Any, block: Block) -> GroupedLocalPosterior:
         """Expected log likelihood of all rows of each group."""
         rows = self.experts.local(posterior, _rows(block))

@@ -23,6 +23,7 @@ from bayesvb.experts.regression import (
     located,
     noise_parameter,
     noise_rows,
+    squares_in_noise,
 )
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.numerics.array_library import namespace
@@ -146,6 +147,7 @@ class LinearExperts(AbstractLinearExperts[MatrixNormalGamma, LinearStats]):
     """
 
     posterior_by_row = True
+    learns_scales = True
 
     prior: MatrixNormalGamma
 
@@ -186,6 +188,20 @@ class LinearExperts(AbstractLinearExperts[MatrixNormalGamma, LinearStats]):
     def kl(self, posterior: MatrixNormalGamma) -> float:
         """``KL(posterior || prior)``, summed over experts."""
         return posterior.kl(self.prior)
+
+    def with_coefficient_precision(
+        self, precision: Float[np.ndarray, "*many terms"]
+    ) -> LinearExperts:
+        """The same experts whose coefficients have these precisions, in units of the noise's."""
+        return replace(self, prior=self.prior.with_coefficient_precision(precision))
+
+    def coefficient_squares(self, posterior: MatrixNormalGamma) -> Float[np.ndarray, " terms"]:
+        """``sum E[tau_ki B_kij^2]``."""
+        return np.asarray(posterior.scaled_squares().sum(axis=-2))
+
+    def drawn_squares(self, draws: Draws) -> Float[np.ndarray, "draws terms"]:
+        """``sum tau_ki B_kij^2`` of each draw."""
+        return squares_in_noise(draws)
 
     def with_prior_power(self, power: float) -> LinearExperts:
         """Experts whose prior density is to a power."""
@@ -263,7 +279,7 @@ class LinearExperts(AbstractLinearExperts[MatrixNormalGamma, LinearStats]):
     def prior_rows(self, units: RegressionUnits) -> list[PriorRow]:
         """Coefficients as Student t, their noise integrated out, and the noise."""
         shape, rate = float(self.prior.shape), float(self.prior.rate[0])
-        sd = float(np.sqrt(rate / shape / self.prior.precision[0, 0]))
+        sd = np.sqrt(rate / shape / np.diagonal(self.prior.precision))
         coefficients = coefficient_rows(units, f"Student t({2.0 * shape:g})", sd)
         return [*coefficients, *noise_rows(units, shape, rate)]
 

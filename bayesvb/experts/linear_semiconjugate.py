@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
@@ -78,6 +78,8 @@ class SemiConjugateExperts(AbstractLinearExperts[NormalAndGamma, SemiConjugateSt
     Rigon, Durante (2020), Logit stick-breaking priors for Bayesian density regression,
     arXiv:1701.02969, algorithm 3, the kernel parameters.
     """
+
+    learns_scales = True
 
     prior: NormalAndGamma
 
@@ -167,6 +169,22 @@ class SemiConjugateExperts(AbstractLinearExperts[NormalAndGamma, SemiConjugateSt
         shape = (n_components, *self.prior.coefficients.mean.shape)
         return {"coefficients": Real(shape), "precision": Positive(shape[:2])}
 
+    def with_coefficient_precision(
+        self, precision: Float[np.ndarray, "*many terms"]
+    ) -> SemiConjugateExperts:
+        """The same experts whose coefficients have these precisions, in units of the response."""
+        coefficients = self.prior.coefficients.with_precision(precision)
+        return replace(self, prior=replace(self.prior, coefficients=coefficients))
+
+    def coefficient_squares(self, posterior: NormalAndGamma) -> Float[np.ndarray, " terms"]:
+        """``sum E[B_kij^2]``."""
+        return np.asarray(posterior.coefficients.squares().sum(axis=(-3, -2)))
+
+    def drawn_squares(self, draws: Draws) -> Float[np.ndarray, "draws terms"]:
+        """``sum B_kij^2`` of each draw."""
+        squares: Float[np.ndarray, "draws terms"] = (draws["coefficients"] ** 2).sum(axis=(1, 2))
+        return squares
+
     def with_prior_power(self, power: float) -> SemiConjugateExperts:
         """None: one of the statistics is no sum over rows."""
         raise NotImplementedError(
@@ -219,6 +237,6 @@ class SemiConjugateExperts(AbstractLinearExperts[NormalAndGamma, SemiConjugateSt
     def prior_rows(self, units: RegressionUnits) -> list[PriorRow]:
         """Coefficients as normal, in units of the response, and the noise."""
         noise = self.prior.noise
-        sd = float(self.prior.coefficients.precision[0, 0] ** -0.5)
+        sd = np.diagonal(self.prior.coefficients.precision) ** -0.5
         shape, rate = float(noise.shape[0]), float(noise.rate[0])
         return [*coefficient_rows(units, "Normal", sd), *noise_rows(units, shape, rate)]

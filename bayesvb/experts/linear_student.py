@@ -41,6 +41,7 @@ from bayesvb.experts.regression import (
     coefficients_parameter,
     located,
     noise_parameter,
+    squares_in_noise,
 )
 from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.linalg import quadratic_at, unpack
@@ -84,6 +85,8 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
         "columns with mean 0 and standard deviation 1 and a response with median 0 and median "
         "absolute deviation 0.67, that of a standard normal"
     )
+
+    learns_scales = True
 
     prior: StudentPosterior
     learns_dof: bool
@@ -184,6 +187,21 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
         divergence = posterior.linear.kl(self.prior.linear)
         own = self.dof_power * float(log_prior(posterior.dof)) if self.learns_dof else 0.0
         return divergence - own
+
+    def with_coefficient_precision(
+        self, precision: Float[np.ndarray, "*many terms"]
+    ) -> StudentExperts:
+        """The same experts whose coefficients have these precisions, in units of the noise's."""
+        linear = self.prior.linear.with_coefficient_precision(precision)
+        return replace(self, prior=replace(self.prior, linear=linear))
+
+    def coefficient_squares(self, posterior: StudentPosterior) -> Float[np.ndarray, " terms"]:
+        """``sum E[tau_ki B_kij^2]``."""
+        return np.asarray(posterior.linear.scaled_squares().sum(axis=-2))
+
+    def drawn_squares(self, draws: Draws) -> Float[np.ndarray, "draws terms"]:
+        """``sum tau_ki B_kij^2`` of each draw."""
+        return squares_in_noise(draws)
 
     def with_prior_power(self, power: float) -> StudentExperts:
         """Experts whose prior density is to a power, that of the degrees of freedom as it is."""

@@ -84,6 +84,26 @@ class AbstractRegressionExperts(AbstractExperts[PosteriorT, StatsT]):
     scale_words: ClassVar[str] = "columns and response with mean 0 and standard deviation 1"
     """What columns and response have once they are standardised, within a sentence."""
 
+    def with_coefficient_precision(
+        self, precision: Float[np.ndarray, "*many terms"]
+    ) -> AbstractRegressionExperts[PosteriorT, StatsT]:
+        """The same experts whose coefficients have these precisions a priori, by term.
+
+        This and the next two are there where ``learns_scales``.
+        """
+        raise NotImplementedError(f"{type(self).__name__} have a prior with fixed scales")
+
+    def coefficient_squares(self, posterior: PosteriorT) -> Float[np.ndarray, " terms"]:
+        """Expected squares of coefficients, in the units of those precisions.
+
+        Summed over experts and responses: what the precisions are learned from.
+        """
+        raise NotImplementedError(f"{type(self).__name__} have a prior with fixed scales")
+
+    def drawn_squares(self, draws: Draws) -> Float[np.ndarray, "draws terms"]:
+        """The same sums of squares of drawn coefficients."""
+        raise NotImplementedError(f"{type(self).__name__} have a prior with fixed scales")
+
     @staticmethod
     def response_scaling(
         response: Float[np.ndarray, "rows responses"],
@@ -145,6 +165,13 @@ SIGMA = ParameterText(
 )
 
 
+def squares_in_noise(draws: Draws) -> Float[np.ndarray, "draws terms"]:
+    """Squares of drawn coefficients in units of their noise, over experts and responses."""
+    squares: Float[np.ndarray, "draws terms"]
+    squares = (draws["precision"][..., None] * draws["coefficients"] ** 2).sum(axis=(1, 2))
+    return squares
+
+
 def coefficients_parameter(draws: Draws, units: RegressionUnits) -> NamedParameter:
     """Coefficients of the experts in the units of the data."""
     mean, response = units.scales.parts["mean"], units.scales.response
@@ -178,12 +205,14 @@ def noise_parameter(
     )
 
 
-def coefficient_rows(units: RegressionUnits, words: str, sd: float) -> list[PriorRow]:
+def coefficient_rows(
+    units: RegressionUnits, words: str, sd: float | Float[np.ndarray, " terms"]
+) -> list[PriorRow]:
     """Prior of every coefficient: a law with this scale, in standard units of the response."""
     mean, responses = units.scales.parts["mean"], units.scales.response
     rows = []
     for response, unit in enumerate(responses.scale):
-        scale = mean.spread(np.full(len(mean.scale), sd * unit))
+        scale = mean.spread(np.broadcast_to(sd * unit, mean.scale.shape))
         for number, term in enumerate(units.terms):
             centre = responses.centre[response] if number == mean.intercept else 0.0
             label = units.labelled(response, term)

@@ -14,7 +14,7 @@ from scipy.special import digamma, gammaln
 
 from bayesvb.factors.gamma import gamma_kl, gamma_log_density
 from bayesvb.numerics.array_library import namespace
-from bayesvb.numerics.linalg import inverse_and_log_det, times, trace_of_product
+from bayesvb.numerics.linalg import diagonal, inverse_and_log_det, times, trace_of_product
 from bayesvb.numerics.special import LOG_2PI
 
 
@@ -98,6 +98,30 @@ class MatrixNormalGamma:
         return MatrixNormalGamma(
             self.mean, precision, covariance, log_det, shape, power * self.rate
         )
+
+    def with_coefficient_precision(
+        self, precision: Float[np.ndarray, "*many terms"]
+    ) -> MatrixNormalGamma:
+        """The law whose coefficients are independent, with these scaled precisions.
+
+        Of precisions by row a law for each, which their axes lead, before one of experts.
+        """
+        matrix, covariance, log_det = diagonal(precision)
+        many = log_det.shape
+        return MatrixNormalGamma(
+            np.broadcast_to(self.mean, (*many, *self.mean.shape)),
+            matrix,
+            covariance,
+            log_det,
+            np.broadcast_to(self.shape, many),
+            np.broadcast_to(self.rate, (*many, *self.rate.shape)),
+        )
+
+    def scaled_squares(self) -> Float[np.ndarray, "*batch terms"]:
+        """``sum_i E[tau_i B_ij^2]``: squares of the coefficients in units of their noise."""
+        own = (self.expected_precision[..., None] * self.mean**2).sum(axis=-2)
+        spread = np.diagonal(self.covariance, axis1=-2, axis2=-1)
+        return np.asarray(own + self.mean.shape[-2] * spread)
 
     @property
     def expected_precision(self) -> Float[np.ndarray, "*batch responses"]:

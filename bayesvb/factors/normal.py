@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from bayesvb.numerics.linalg import inverse_and_log_det, times, trace_of_product
+from bayesvb.numerics.linalg import diagonal, inverse_and_log_det, times, trace_of_product
 from bayesvb.numerics.special import LOG_2PI
 
 
@@ -59,6 +59,17 @@ class Normal:
     def to_the_power(self, power: float) -> Normal:
         """The normal law whose density is this one's to a power, up to a constant."""
         return Normal.from_precision(self.mean, power * self.precision)
+
+    def with_precision(self, precision: Float[np.ndarray, "*many terms"]) -> Normal:
+        """The law with these means whose entries are independent, with these precisions.
+
+        Of precisions by row a matrix for each, which their axes lead, before one of vectors.
+        """
+        return Normal(self.mean, *diagonal(precision))
+
+    def squares(self) -> Float[np.ndarray, "*batch terms"]:
+        """``E[x_j^2]``."""
+        return np.asarray(self.mean**2 + np.diagonal(self.covariance, axis1=-2, axis2=-1))
 
     def kl(self, prior: Normal) -> float:
         """Sum over the batch of ``KL(self || prior)``; the prior broadcasts over the batch."""

@@ -74,6 +74,9 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, StatsT]):
     posterior_by_row: ClassVar[bool] = False
     """Whether ``update`` takes statistics of many rows, on a leading axis, and weights do."""
 
+    learns_scales: ClassVar[bool] = False
+    """Whether precisions of the prior of coefficients can be learned: those of linear logits."""
+
     @classmethod
     @abc.abstractmethod
     def from_prior(cls, n_components: int, prior: GatePrior) -> AbstractGate[PosteriorT, StatsT]:

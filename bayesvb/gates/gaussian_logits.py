@@ -1,9 +1,10 @@
-"""Expectations and standard coordinates of Gaussian logit coefficients."""
+"""Gaussian logit coefficients: what gates with them share, expectations, coordinates."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from jaxtyping import Float
@@ -12,10 +13,14 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.factors.normal import Normal
+from bayesvb.gates.base import AbstractGate
 from bayesvb.numerics.linalg import quadratic_weights, second_moments, times, unpack
 from bayesvb.variational.coordinates import AbstractCoordinates, entries, perturbation_rows
 from bayesvb.variational.descriptions import PriorRow
 from bayesvb.variational.row_derivatives import GateDerivatives, RowScalars, consecutive
+from bayesvb.variational.supports import Real
+
+LogitGateT = TypeVar("LogitGateT", bound="AbstractLogitGate")
 
 
 @dataclass(frozen=True)
@@ -56,6 +61,57 @@ def gaussian_logits(prior: Normal, stats: LogitStats) -> Normal:
     precision = unpack(stats.curvature)
     precision += prior.precision
     return Normal.from_natural(linear, precision)
+
+
+class AbstractLogitGate(AbstractGate[Normal, LogitStats]):
+    """A gate whose logits are linear in the covariates, their coefficients Gaussian a priori."""
+
+    posterior_by_row = True
+    learns_scales = True
+
+    def update(self, stats: LogitStats) -> Normal:
+        """Gaussian of these natural parameters."""
+        return gaussian_logits(self.prior, stats)
+
+    def kl(self, posterior: Normal) -> float:
+        """``KL(posterior || prior)``."""
+        return posterior.kl(self.prior)
+
+    def with_coefficient_precision(
+        self: LogitGateT, precision: Float[np.ndarray, "*many terms"]
+    ) -> LogitGateT:
+        """The same gate whose coefficients have these precisions a priori."""
+        gate: Any = self
+        return cast(LogitGateT, replace(gate, prior=self.prior.with_precision(precision)))
+
+    def coefficient_squares(self, posterior: Normal) -> Float[np.ndarray, " terms"]:
+        """``sum E[g_kj^2]``."""
+        return np.asarray(posterior.squares().sum(axis=-2))
+
+    def drawn_squares(
+        self, draws: Float[np.ndarray, "draws logits terms"]
+    ) -> Float[np.ndarray, "draws terms"]:
+        """``sum g_kj^2`` of each draw."""
+        squares: Float[np.ndarray, "draws terms"] = (draws**2).sum(axis=1)
+        return squares
+
+    def draws(
+        self, posterior: Normal, n: int, rng: np.random.Generator
+    ) -> Float[np.ndarray, "draws logits terms"]:
+        """Draws of the coefficients of every logit."""
+        return posterior.draws(n, rng)
+
+    def support(self) -> Real:
+        """The coefficients."""
+        return Real(self.prior.mean.shape)
+
+    def log_density(
+        self, posterior: Normal | None, draws: Float[np.ndarray, "draws logits terms"]
+    ) -> Float[np.ndarray, " draws"]:
+        """Log density of each draw."""
+        density: Float[np.ndarray, " draws"]
+        density = (posterior or self.prior).log_density(draws).sum(axis=-1)
+        return density
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,12 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.factors.normal import Normal
-from bayesvb.gates.base import AbstractGate, GatePrior
+from bayesvb.gates.base import GatePrior
 from bayesvb.gates.gaussian_logits import (
+    AbstractLogitGate,
     ContrastCoordinates,
     LogitCoordinates,
     LogitStats,
-    gaussian_logits,
     logit_derivatives,
     logit_prior_rows,
 )
@@ -34,7 +34,6 @@ from bayesvb.numerics.linalg import (
 from bayesvb.numerics.special import expected_softmax
 from bayesvb.variational.descriptions import PriorRow
 from bayesvb.variational.row_derivatives import GateDerivatives
-from bayesvb.variational.supports import Real
 
 PINNED = 1e10
 """Power of the prior of a lone component's gate that nothing moves."""
@@ -157,7 +156,7 @@ class NormaliserDerivatives:
 
 
 @dataclass(frozen=True)
-class AbstractSoftmaxGate(AbstractGate[Normal, LogitStats], abc.ABC):
+class AbstractSoftmaxGate(AbstractLogitGate, abc.ABC):
     r"""``pi_k(x) = exp(x' g_k) / sum_j exp(x' g_j)``, ``g_k ~ N(m_0, S_0)``.
 
     The components are exchangeable. What differs is the bound on ``E log sum_j exp(x' g_j)``, which
@@ -173,7 +172,6 @@ class AbstractSoftmaxGate(AbstractGate[Normal, LogitStats], abc.ABC):
     """
 
     formula = "softmax"
-    posterior_by_row = True
 
     prior: Normal
     flat: bool = False
@@ -204,14 +202,6 @@ class AbstractSoftmaxGate(AbstractGate[Normal, LogitStats], abc.ABC):
         )
         return Normal.from_precision(self.prior.mean, precision)
 
-    def update(self, stats: LogitStats) -> Normal:
-        """Gaussian of these natural parameters."""
-        return gaussian_logits(self.prior, stats)
-
-    def kl(self, posterior: Normal) -> float:
-        """``KL(posterior || prior)``."""
-        return posterior.kl(self.prior)
-
     def with_prior_power(self, power: float) -> AbstractSoftmaxGate:
         """Gate whose prior density is to a power; the bounds of most gates are tight at a point."""
         if power == 0.0:  # a lone component has nothing to learn, and stays where the prior is
@@ -222,16 +212,6 @@ class AbstractSoftmaxGate(AbstractGate[Normal, LogitStats], abc.ABC):
     def mean_weights(self, posterior: Normal, block: Block) -> Float[np.ndarray, "experts rows"]:
         """Posterior mean of the softmax, by quadrature over the logits of each row."""
         return expected_softmax(*logit_moments(posterior, block))
-
-    def draws(
-        self, posterior: Normal, n: int, rng: np.random.Generator
-    ) -> Float[np.ndarray, "draws experts terms"]:
-        """Draws of the coefficients of every component."""
-        return posterior.draws(n, rng)
-
-    def support(self) -> Real:
-        """The coefficients."""
-        return Real(self.prior.mean.shape)
 
     @property
     def exchangeable(self) -> bool:
@@ -253,14 +233,6 @@ class AbstractSoftmaxGate(AbstractGate[Normal, LogitStats], abc.ABC):
         found: Float[np.ndarray, "draws experts rows"]
         found = special(draws).log_softmax(draws @ block.designs["gating"], axis=1)
         return found
-
-    def log_density(
-        self, posterior: Normal | None, draws: Float[np.ndarray, "draws experts terms"]
-    ) -> Float[np.ndarray, " draws"]:
-        """Log density of each draw."""
-        density: Float[np.ndarray, " draws"]
-        density = (posterior or self.prior).log_density(draws).sum(axis=-1)
-        return density
 
     def permuted(
         self, order: Sequence[int], stats: LogitStats

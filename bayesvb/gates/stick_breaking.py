@@ -12,11 +12,11 @@ from jaxtyping import Float
 from bayesvb.data.blocks import Block
 from bayesvb.data.scaling import Scaling
 from bayesvb.factors.normal import Normal
-from bayesvb.gates.base import AbstractGate, GatePrior
+from bayesvb.gates.base import GatePrior
 from bayesvb.gates.gaussian_logits import (
+    AbstractLogitGate,
     LogitCoordinates,
     LogitStats,
-    gaussian_logits,
     logit_derivatives,
     logit_prior_rows,
 )
@@ -26,7 +26,6 @@ from bayesvb.numerics.special import expected_expit, jaakkola, omega_slope
 from bayesvb.variational.descriptions import PriorRow
 from bayesvb.variational.local import AbstractLocalPosterior
 from bayesvb.variational.row_derivatives import GateDerivatives
-from bayesvb.variational.supports import Real
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ def _up_to_own(n_components: int) -> Float[np.ndarray, "experts sticks"]:
 
 
 @dataclass(frozen=True)
-class StickBreakingGate(AbstractGate[Normal, LogitStats]):
+class StickBreakingGate(AbstractLogitGate):
     r"""``pi_k(x) = sigma(x' g_k) prod_{l<k} (1 - sigma(x' g_l))``, ``g_k ~ N(m_k, S_0)``.
 
     ``sigma(x' g_k)`` is the probability to stop at stick ``k`` once it is reached. The prior mean
@@ -87,7 +86,6 @@ class StickBreakingGate(AbstractGate[Normal, LogitStats]):
     """
 
     formula = "stick-breaking"
-    posterior_by_row = True
 
     prior: Normal
     order: tuple[int, ...] | None = None
@@ -177,14 +175,6 @@ class StickBreakingGate(AbstractGate[Normal, LogitStats]):
     ) -> Float[np.ndarray, "experts ..."]:
         return by_stick if self.order is None else np.asarray(by_stick[np.argsort(self.order)])
 
-    def update(self, stats: LogitStats) -> Normal:
-        """Exact coordinate update of every stick."""
-        return gaussian_logits(self.prior, stats)
-
-    def kl(self, posterior: Normal) -> float:
-        """``KL(posterior || prior)``."""
-        return posterior.kl(self.prior)
-
     def with_prior_power(self, power: float) -> StickBreakingGate:
         """Gate whose prior density is to a power; its bound is tight at a point."""
         return self if power == 0.0 else replace(self, prior=self.prior.to_the_power(power))
@@ -198,16 +188,6 @@ class StickBreakingGate(AbstractGate[Normal, LogitStats]):
         left = np.concatenate([ones, np.cumprod(1.0 - stop, axis=0)])
         return self._by_component(np.concatenate([stop, ones]) * left)
 
-    def draws(
-        self, posterior: Normal, n: int, rng: np.random.Generator
-    ) -> Float[np.ndarray, "draws sticks terms"]:
-        """Draws of the coefficients of every stick."""
-        return posterior.draws(n, rng)
-
-    def support(self) -> Real:
-        """The coefficients."""
-        return Real(self.prior.mean.shape)
-
     def log_weights(
         self, draws: Float[np.ndarray, "draws sticks terms"], block: Block
     ) -> Float[np.ndarray, "draws experts rows"]:
@@ -220,14 +200,6 @@ class StickBreakingGate(AbstractGate[Normal, LogitStats]):
         by_stick: Float[np.ndarray, "draws experts rows"]
         by_stick = xp.concatenate([pass_on + logit, ends], axis=1) + left
         return by_stick if self.order is None else by_stick[:, np.argsort(self.order)]
-
-    def log_density(
-        self, posterior: Normal | None, draws: Float[np.ndarray, "draws sticks terms"]
-    ) -> Float[np.ndarray, " draws"]:
-        """Log density of each draw."""
-        density: Float[np.ndarray, " draws"]
-        density = (posterior or self.prior).log_density(draws).sum(axis=-1)
-        return density
 
     def permuted(
         self, order: Sequence[int], stats: LogitStats

@@ -129,6 +129,36 @@ def inverse_and_log_det(
     return np.swapaxes(half, -1, -2) @ half, np.asarray(log_det)
 
 
+def diagonal(
+    entries: Float[np.ndarray, "*many terms"],
+) -> tuple[
+    Float[np.ndarray, "*batch terms terms"],
+    Float[np.ndarray, "*batch terms terms"],
+    Float[np.ndarray, "*batch"],
+]:
+    """Diagonal matrices, their inverses and log-determinants.
+
+    Of several rows of entries, an axis of length one follows that of the rows, so that the
+    matrices broadcast over what each row has several of.
+
+    Examples
+    --------
+    >>> matrix, inverse, log_det = diagonal(np.array([2.0, 0.5]))
+    >>> matrix @ inverse, float(log_det)
+    (array([[1., 0.],
+           [0., 1.]]), 0.0)
+    """
+    each = entries if entries.ndim == 1 else entries[..., None, :]
+    n_terms = each.shape[-1]
+    matrix, inverse = np.zeros((2, *each.shape[:-1], n_terms * n_terms))
+    matrix[..., :: n_terms + 1] = each
+    inverse[..., :: n_terms + 1] = 1.0 / each
+    shape = (*each.shape, n_terms)
+    with np.errstate(invalid="ignore"):  # only matrices are read of entries that are not positive
+        log_det = np.log(each).sum(axis=-1)
+    return matrix.reshape(shape), inverse.reshape(shape), np.asarray(log_det)
+
+
 def times(
     matrix: Float[np.ndarray, "*matrices terms terms"],
     vector: Float[np.ndarray, "*vectors terms"],

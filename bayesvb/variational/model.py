@@ -114,6 +114,13 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
         """
         raise NotImplementedError("there are no point estimates of it")
 
+    def for_points(self) -> AbstractVariationalModel[PosteriorT, StatsT]:
+        """The model of which point estimates are made: itself as a rule.
+
+        Parameters whose mode says nothing of their size, as that of scales, are fixed in it.
+        """
+        return self
+
     def collapsed(self, posterior: PosteriorT, block: Block) -> Bool[np.ndarray, " components"]:
         """Components with next to no variance beside that of these rows: no maximum is there."""
         return np.zeros(self.n_components, dtype=bool)
@@ -214,6 +221,13 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
         """Derivatives of each row's part of the bound in the expected sufficient statistics.
 
         None where they are not at hand; differences of whole passes then take their place.
+        """
+        return None
+
+    def prior_curvature(self, posterior: PosteriorT) -> Float[np.ndarray, "entries entries"] | None:
+        """Second derivative, in these expectations, of what the prior adds to the bound.
+
+        None where that is linear in them: parameters whose prior depends on others bend it.
         """
         return None
 

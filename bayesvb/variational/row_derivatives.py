@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 
 import numpy as np
@@ -67,12 +67,18 @@ class RowDerivatives:
     hessian : ndarray, shape (scalars, scalars, rows)
     factors : tuple of ndarray, shape (factors, entries)
         Positions of the statistics of each independent factor of the posterior, by kind.
+    shared : ndarray, shape (shared,)
+        Positions of statistics that several factors have in common.
+    n_more : int
+        Entries at the end to which no row adds.
     """
 
     scalars: tuple[RowScalars, ...]
     gradient: Float[np.ndarray, "scalars rows"]
     hessian: Float[np.ndarray, "scalars scalars rows"]
     factors: tuple[Int[np.ndarray, "_ _"], ...]
+    shared: Int[np.ndarray, " shared"] = field(default_factory=lambda: np.empty(0, dtype=int))
+    n_more: int = 0
 
     @classmethod
     def of_mixture(
@@ -104,7 +110,7 @@ class RowDerivatives:
     @property
     def n_entries(self) -> int:
         """Length of the vectors of expectations and of statistics."""
-        return sum(one.entries.size for one in self.scalars)
+        return sum(one.entries.size for one in self.scalars) + self.n_more
 
     @property
     def _places(self) -> list[slice]:

@@ -90,10 +90,13 @@ def test_normal_is_that_of_scipy(table):
     assert_allclose(model.log_joint(point), expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("scales", ["fixed", "learned"])
 @pytest.mark.parametrize("family", ["gaussian", "student"])
-def test_two_lines_are_those_of_scipy(table, family):
+def test_two_lines_are_those_of_scipy(table, family, scales):
     dof = {"dof": 4.0} if family == "student" else {}
-    priors = bvb.Priors(noise_shape=2.0, noise_rate=0.5, coefficient_sd=3.0, **dof)
+    priors = bvb.Priors(
+        noise_shape=2.0, noise_rate=0.5, coefficient_sd=3.0, scales=scales, scale_shape=2.0, **dof
+    )
     model = bvb.DensityRegression("y ~ x", table, n_components=2, family=family, priors=priors)
     draws = {name: values[0] for name, values in model.prior_draws(1, seed=3).items()}
     x = np.stack([np.ones(len(table)), standardised(table["x"].to_numpy())])
@@ -106,8 +109,13 @@ def test_two_lines_are_those_of_scipy(table, family):
     each += logits - logsumexp(logits, axis=0)
     prior = stats.gamma(2.0, scale=2.0).logpdf(draws["precision"]).sum()
     noise = 1.0 / np.sqrt(draws["precision"][..., None])
-    prior += stats.norm(0.0, 3.0 * noise).logpdf(draws["coefficients"]).sum()
-    prior += stats.norm(0.0, [5.0, 1.5]).logpdf(draws["gate"]).sum()
+    line, logit = 3.0, 1.5
+    if scales == "learned":
+        learned = np.concatenate([draws["term_precision"], draws["gate_term_precision"]])
+        prior += stats.gamma(2.0, scale=20.0).logpdf(learned).sum()
+        line, logit = 1.0 / np.sqrt(learned)
+    prior += stats.norm(0.0, noise * [3.0, line]).logpdf(draws["coefficients"]).sum()
+    prior += stats.norm(0.0, [5.0, logit]).logpdf(draws["gate"]).sum()
     expected = prior + logsumexp(each, axis=0).sum()
     assert_allclose(model.log_joint(draws), expected, rtol=1e-11)
 

@@ -266,7 +266,8 @@ def test_standard_errors_of_gaussian_components_are_those_of_the_observed_inform
 
 def test_the_mode_is_that_of_coefficients_log_precisions_and_gate(data):
     """No gradient of the log joint density, by differences of it, at the estimates."""
-    model = bvb.DensityRegression("y ~ x | gating(z)", data, n_components=2)
+    fixed = bvb.Priors(scales="fixed")
+    model = bvb.DensityRegression("y ~ x | gating(z)", data, n_components=2, priors=fixed)
     fit = model.fit("em", **SHARP)
     point, source = fit.core.point(fit.q), model.source
 
@@ -299,12 +300,24 @@ def test_the_mode_of_one_regression_has_a_closed_form(data):
     assert_allclose(point["precision"].ravel(), shape / rate, rtol=1e-8)
 
 
+def test_point_estimates_have_fixed_scales(data):
+    fits = [
+        bvb.DensityRegression("y ~ x | gating(z)", data, n_components=2, priors=priors).fit(
+            "em", **SHARP
+        )
+        for priors in (bvb.Priors(), bvb.Priors(scales="fixed"))
+    ]
+    assert fits[0].elbo == fits[1].elbo
+    pd.testing.assert_frame_equal(fits[0].summary(), fits[1].summary(), check_exact=True)
+
+
 @pytest.mark.parametrize("prior", [True, False])
 def test_student_experts_have_a_mode_of_their_degrees_of_freedom(prior):
     rng = np.random.default_rng(8)
     x = rng.normal(size=150)
     tails = pd.DataFrame({"x": x, "y": 1.0 + x + rng.standard_t(3.0, size=150)})
-    model = bvb.DensityRegression("y ~ x", tails, n_components=1, family="student")
+    options = {"family": "student", "priors": bvb.Priors(scales="fixed")}
+    model = bvb.DensityRegression("y ~ x", tails, n_components=1, **options)
     fit = model.fit("em", **SHARP | {"prior": prior})
     point = fit.core.point(fit.q)
 

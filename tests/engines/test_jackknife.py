@@ -17,7 +17,7 @@ from bayesvb.engines.jackknife import Jackknife
 from bayesvb.results.leave_one_out import group_sums
 from bayesvb.streams import Streams
 
-FLAT = bvb.Priors(coefficient_sd=1e4)
+FLAT = bvb.Priors(coefficient_sd=1e4, scales="fixed")
 
 
 def rows(n, seed=0):
@@ -87,7 +87,7 @@ def test_the_covariance_is_that_of_linear_response(n_components):
 
 
 def test_of_what_no_row_informs_the_prior_is_all_that_is_known():
-    fit = fit_of(rows(60), 1)
+    fit = fit_of(rows(60), 1, priors=bvb.Priors(scales="fixed"))
     information = jackknife_of(fit).prior_information
     assert_allclose(information[3:, 3:], np.eye(2), atol=1e-6)  # the gate of one component
     assert np.diag(information)[:2].max() < 1e-3  # coefficients of the line

@@ -157,6 +157,7 @@ SAMPLED_PRIORS = bvb.Priors(
     noise_rate=1.0,
     gating_sd=1.0,
     gating_intercept_sd=1.0,
+    scales="fixed",
 )
 
 

@@ -104,7 +104,8 @@ def test_options_that_do_not_converge_are_refused(options, words):
 
 
 def test_a_step_moves_part_of_the_way_to_scaled_statistics_of_the_batch():
-    core, source, start = started(MODELS["dirichlet"](frame(60)))
+    fixed = gated("dirichlet", priors=bvb.Priors(scales="fixed"))
+    core, source, start = started(fixed(frame(60)))
     engine = Svi(batch=20, passes=1)
     stats, seen = start, []
     rng = Streams(1).branch("test").rng("minibatches")
@@ -129,7 +130,8 @@ def test_any_number_of_threads_gives_the_same_bits():
 
 
 def test_passes_are_as_many_as_a_few_hundred_steps_need_unless_given_and_within_the_budget():
-    core, source, start = started(MODELS["dirichlet"](frame(60)))
+    fixed = gated("dirichlet", priors=bvb.Priors(scales="fixed"))
+    core, source, start = started(fixed(frame(60)))
     assert run(Svi(batch=10), core, source, start).n_iter == 51
     assert run(Svi(batch=10, passes=4), core, source, start).n_iter == 5
     short = run(Svi(batch=10, passes=4), core, source, start, max_iter=3)

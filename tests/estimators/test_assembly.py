@@ -19,7 +19,8 @@ def model(priors=None, gate="softmax"):
 def prior_numbers(model):
     """All numbers of the priors inside the model."""
     experts, gate = model.core.experts.prior, model.core.gate.prior
-    values = [value for prior in (experts, gate) for value in vars(prior).values()]
+    priors = (experts, gate, getattr(model.core, "prior", None))
+    values = [value for prior in priors if prior is not None for value in vars(prior).values()]
     return np.concatenate([np.ravel(value) for value in values])
 
 
@@ -34,7 +35,7 @@ def test_every_prior_changes_the_model_that_is_fitted(name):
 
 @pytest.mark.parametrize("gate", ["softmax", "stick-breaking"])
 def test_the_printed_scale_of_a_gating_coefficient_is_that_of_draws_from_the_prior(gate, rng):
-    described = model(gate=gate)
+    described = model(bvb.Priors(scales="fixed"), gate)
     gating = described.core.gate
     draws = gating.draws(gating.prior, 20_000, rng)
     spread = described.scales.parts["gating"].coefficients(draws).std(axis=0)
@@ -46,7 +47,8 @@ def test_the_printed_scale_of_a_gating_coefficient_is_that_of_draws_from_the_pri
 def test_the_units_of_coefficients_decide_whether_coefficients_know_the_noise(rng):
     """Of the prior: the spread of the coefficients given a large and a small noise."""
     for units, known in (("noise", True), ("response", False)):
-        described = model(bvb.Priors(coefficients_in=units, coefficient_sd=2.0, noise_shape=3.0))
+        numbers = {"coefficient_sd": 2.0, "noise_shape": 3.0, "scales": "fixed"}
+        described = model(bvb.Priors(coefficients_in=units, **numbers))
         experts = described.core.experts
         blank = described.core.partition_stats(
             described.source.blocks[0].part(0, 0), np.zeros((3, 0))
@@ -74,7 +76,11 @@ def test_sticks_are_even_or_halve_what_is_left():
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
-    [({"coefficients_in": "sd"}, "coefficients_in='sd'"), ({"even_sticks": 1}, "even_sticks=1")],
+    [
+        ({"coefficients_in": "sd"}, "coefficients_in='sd'"),
+        ({"even_sticks": 1}, "even_sticks=1"),
+        ({"scales": "free"}, "scales='free' must be 'learned' or 'fixed'"),
+    ],
 )
 def test_choices_that_are_none_are_refused(wrong, message, unchecked):
     with pytest.raises(bvb.errors.PriorError, match=message):

@@ -32,7 +32,8 @@ def agree(draws, law):
 @pytest.mark.parametrize("units", ["noise", "response"])
 @pytest.mark.parametrize("gate", GATES)
 def test_the_prior_of_a_density_regression_is_that_of_its_table(data, gate, units):
-    priors = bvb.Priors(coefficients_in=units, noise_shape=2.0, noise_rate=0.5, coefficient_sd=3.0)
+    numbers = {"noise_shape": 2.0, "noise_rate": 0.5, "coefficient_sd": 3.0, "scales": "fixed"}
+    priors = bvb.Priors(coefficients_in=units, **numbers)
     model = bvb.DensityRegression("y ~ x", data, n_components=2, gate=gate, priors=priors)
     table = model.prior_table()
     prior = group(model.prior_predictive(DRAWS, seed=1), "prior")
@@ -98,7 +99,8 @@ def test_data_are_drawn_at_the_rows(data):
 
 
 def test_data_are_spread_about_the_mean_of_the_components(data):
-    priors = bvb.Priors(noise_shape=50.0, noise_rate=50.0, coefficient_sd=0.01)
+    numbers = {"noise_shape": 50.0, "noise_rate": 50.0, "scales": "fixed"}
+    priors = bvb.Priors(coefficient_sd=0.01, **numbers)
     model = bvb.DensityRegression("y ~ x", data, n_components=3, priors=priors)
     drawn = group(model.prior_predictive(DRAWS, seed=3), "prior_predictive")["y"]
     y = data["y"]

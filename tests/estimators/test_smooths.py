@@ -23,9 +23,9 @@ def fit(waves):
     return model.fit(seed=1, restarts=1)
 
 
-def test_a_single_component_is_penalised_least_squares(waves):
-    fixed = {"scales": "fixed"} if hasattr(bvb.Priors(), "scales") else {}
-    priors = bvb.Priors(coefficient_sd=2.0, **fixed)
+@pytest.mark.parametrize("scales", ["fixed", "learned"])
+def test_a_single_component_is_penalised_least_squares(waves, scales):
+    priors = bvb.Priors(coefficient_sd=2.0, scales=scales)
     model = bvb.DensityRegression("y ~ s(x)", waves, n_components=1, priors=priors)
     fit = model.fit(seed=1, restarts=1)
     matrix = model.design.matrices["mean"].copy()
@@ -33,6 +33,9 @@ def test_a_single_component_is_penalised_least_squares(waves):
     matrix[:, 2:] /= np.sqrt((matrix[:, 2:] ** 2).mean(axis=0).sum())
     y = ((waves.y - waves.y.mean()) / waves.y.std(ddof=0)).to_numpy()
     ridge = np.eye(matrix.shape[1]) / 2.0**2
+    if scales == "learned":  # of the line and of the bends
+        ridge = np.diag(fit.core.of_experts.by_term(fit.stats.scales.precision))
+        assert ridge[0, 0] == 0.25 and len(set(np.diag(ridge))) == 3
     expected = matrix @ np.linalg.solve(matrix.T @ matrix + ridge, matrix.T @ y)
     found = (fit.predict() - waves.y.mean()) / waves.y.std(ddof=0)
     assert_allclose(found, expected, atol=1e-9)

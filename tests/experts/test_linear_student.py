@@ -195,8 +195,9 @@ def test_a_group_far_from_the_other_is_a_component_and_no_error(rng):
 
 def test_errors_in_one_response_leave_the_other_alone(rng):
     data = lines(12, 200).assign(u=lambda frame: 2.0 - frame["x"] + rng.standard_t(5.0, 200))
+    fixed = bvb.Priors(scales="fixed")  # learned ones are those of both responses
     before, after = (
-        bvb.DensityRegression("y + u ~ x", each, n_components=1, family="student")
+        bvb.DensityRegression("y + u ~ x", each, n_components=1, family="student", priors=fixed)
         .fit(seed=1, restarts=1, tol=1e-13)
         .posterior[["beta", "sigma", "nu"]]
         .sel(response="u")

@@ -19,7 +19,9 @@ def data():
 
 @pytest.fixture(scope="module")
 def fit(data):
-    return bvb.DensityRegression("y ~ x", data, n_components=1).fit(seed=1, restarts=1, draws=50)
+    priors = bvb.Priors(scales="fixed")
+    model = bvb.DensityRegression("y ~ x", data, n_components=1, priors=priors)
+    return model.fit(seed=1, restarts=1, draws=50)
 
 
 @pytest.mark.usefixtures("without_pictures")
@@ -42,7 +44,7 @@ def test_rows_that_move_nothing_are_left_in_peace(data):
 
 
 def test_the_largest_change_is_that_of_the_table(data):
-    priors = bvb.Priors(coefficient_sd=0.3)
+    priors = bvb.Priors(coefficient_sd=0.3, scales="fixed")
     model = bvb.DensityRegression("y ~ x", data, n_components=1, priors=priors)
     held = model.fit(seed=1, restarts=1, draws=50)
     found, table = sensitivity.summary(held), held.prior_sensitivity()

@@ -394,7 +394,8 @@ def test_priors_are_beside_the_posteriors_that_they_have_a_say_in(gate):
     rng = np.random.default_rng(1)
     x = rng.normal(size=200)
     data = pd.DataFrame({"x": x, "y": np.where(x > 0, 5.0 + x, -5.0) + rng.normal(size=200)})
-    model = bvb.DensityRegression("y ~ x", data, n_components=2, gate=gate)
+    fixed = bvb.Priors(scales="fixed")
+    model = bvb.DensityRegression("y ~ x", data, n_components=2, gate=gate, priors=fixed)
     fit = model.fit(seed=1, restarts=1, draws=400)
     found = learning.summary(fit)
     assert found["n_shown"] == 6 and found["n_all"] == len(learning.pairs_of(fit))
@@ -404,7 +405,7 @@ def test_priors_are_beside_the_posteriors_that_they_have_a_say_in(gate):
     prior = model.prior_table()  # the prior that is drawn is the one that is printed
     share = by_name["share[1]"].prior
     assert 0.0 <= share.min() and share.max() <= 1.0 and len(prior)
-    strong = bvb.Priors(coefficient_sd=1e-3)
+    strong = bvb.Priors(coefficient_sd=1e-3, scales="fixed")
     held = bvb.DensityRegression("y ~ x", data, n_components=2, gate=gate, priors=strong)
     widest = learning.summary(held.fit(seed=1, restarts=1, draws=400))
     assert widest["n_held"] >= 1

@@ -63,6 +63,8 @@ def test_groups_dims_and_coordinates(obj, regimes):
         "beta": ("chain", "draw", "component", "term_mean"),
         "gamma": ("chain", "draw", "component_gating", "term_gating"),
         "sigma": ("chain", "draw", "component"),
+        "scale_mean": ("chain", "draw", "block_mean"),
+        "scale_gating": ("chain", "draw", "block_gating"),
         "share": ("chain", "draw", "component"),
     }
     assert posterior.sizes["chain"] == 1
@@ -71,6 +73,8 @@ def test_groups_dims_and_coordinates(obj, regimes):
     assert posterior["term_gating"].to_numpy().tolist() == ["Intercept", "x"]
     assert posterior["component"].to_numpy().tolist() == [1, 2]
     assert posterior["component_gating"].to_numpy().tolist() == [2]
+    assert posterior["block_mean"].to_numpy().tolist() == ["x", "z"]
+    assert posterior["block_gating"].to_numpy().tolist() == ["x"]
     for name in ("posterior_predictive", "log_likelihood"):
         assert group(obj, name)["y"].dims == ("chain", "draw", "obs_id")
     assert_array_equal(group(obj, "observed_data")["y"], regimes["y"])
@@ -236,7 +240,7 @@ def test_waic_is_near_loo(az, obj, regimes_fit):
 
 def test_summary(az, obj, leniently):
     table = az.summary(obj, kind="stats")
-    assert len(table) == 2 * 3 + 1 * 2 + 2 + 2
+    assert len(table) == 2 * 3 + 1 * 2 + 2 + 2 + 2 + 1
     assert "beta[1, Intercept]" in table.index
     assert "gamma[2, x]" in table.index
 

@@ -10,7 +10,7 @@ import bayesvb as bvb
 from bayesvb.errors import DataError
 from bayesvb.results.influence import MEASURES
 
-FLAT = bvb.Priors(coefficient_sd=1e4)
+FLAT = bvb.Priors(coefficient_sd=1e4, scales="fixed")
 
 
 def rows(n=80, seed=0):

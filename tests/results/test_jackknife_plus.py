@@ -12,6 +12,9 @@ from bayesvb.errors import DataError
 from bayesvb.results import jackknife_plus
 from bayesvb.results.leave_one_out import Fitted
 
+FIXED = bvb.Priors(scales="fixed")
+"""Without learned scales one component loses its rows exactly, not to first order."""
+
 
 def lines(n, seed=1):
     rng = np.random.default_rng(seed)
@@ -30,7 +33,7 @@ def interval(fit, new, prob=0.8, **options):
 
 @pytest.fixture(scope="module")
 def fit():
-    return fit_of(lines(29))
+    return fit_of(lines(29), priors=FIXED)
 
 
 def test_its_ends_are_order_statistics_of_what_the_fits_without_each_row_say(fit):
@@ -57,7 +60,7 @@ def test_too_few_rows_give_no_end(fit):
 
 def test_units_change_nothing(fit):
     data, new = lines(29), lines(4, seed=5)
-    other = fit_of(data.assign(y=3.0 - 0.01 * data["y"]))
+    other = fit_of(data.assign(y=3.0 - 0.01 * data["y"]), priors=FIXED)
     assert_allclose(3.0 - 0.01 * interval(fit, new), interval(other, new)[:, ::-1], rtol=1e-6)
 
 
@@ -65,9 +68,8 @@ def test_a_weight_of_two_is_a_row_twice():
     data, new = lines(30), lines(4, seed=5)
     data["w"] = np.tile([1.0, 2.0], 15)
     twice = data.loc[data.index.repeat(data["w"].astype(int))]
-    assert_allclose(
-        interval(fit_of(data, weights="w"), new), interval(fit_of(twice), new), rtol=1e-6
-    )
+    weighted, repeated = fit_of(data, weights="w", priors=FIXED), fit_of(twice, priors=FIXED)
+    assert_allclose(interval(weighted, new), interval(repeated, new), rtol=1e-6)
 
 
 @pytest.mark.parametrize("components", [1, 2])

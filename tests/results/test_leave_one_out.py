@@ -22,7 +22,8 @@ def fit(regimes):
 
 @pytest.fixture(scope="module")
 def line(regimes):
-    return bvb.DensityRegression("y ~ x + z", regimes, n_components=1).fit(seed=1)
+    priors = bvb.Priors(scales="fixed")
+    return bvb.DensityRegression("y ~ x + z", regimes, n_components=1, priors=priors).fit(seed=1)
 
 
 def test_the_criterion_is_near_refits_of_every_row(fit):
@@ -37,6 +38,12 @@ def test_the_criterion_is_near_refits_of_every_row(fit):
 def test_one_component_is_left_out_exactly(line):
     near, exact = (read_elpd(line.loo(method)) for method in ("linear-response", "exact"))
     assert_allclose(near.pointwise, exact.pointwise, atol=1e-6)
+
+
+def test_learned_scales_answer_to_first_order(regimes):
+    learned = bvb.DensityRegression("y ~ x + z", regimes, n_components=1).fit(seed=1, tol=1e-9)
+    near, exact = (read_elpd(learned.loo(method)) for method in ("linear-response", "exact"))
+    assert_allclose(near.pointwise, exact.pointwise, atol=1e-3)
 
 
 def test_superfluous_components_do_not_change_the_criterion(regimes, fit):
@@ -99,9 +106,8 @@ def test_what_cannot_be_left_out_is_refused(fit, arguments, message):
 
 def test_a_row_of_a_survey_is_left_out_whole(regimes):
     weights = np.where(np.arange(150) < 20, 4.0, 1.0)
-    model = bvb.DensityRegression(
-        "y ~ x", regimes, n_components=1, weights=weights, weights_are="sampling"
-    )
+    priors, weighted = bvb.Priors(scales="fixed"), {"weights": weights, "weights_are": "sampling"}
+    model = bvb.DensityRegression("y ~ x", regimes, n_components=1, priors=priors, **weighted)
     fit = model.fit(seed=1)
     found = read_elpd(fit.loo()).pointwise
     rest = fit.model.source.without(np.array([3]))

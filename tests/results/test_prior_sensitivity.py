@@ -35,12 +35,15 @@ CASES = [
     (2, "gating_sd", "softmax"),
     (2, "gating_intercept_sd", "stick-breaking"),
     (2, "concentration", "dirichlet"),
+    (1, "scale_rate", "softmax"),
+    (2, "scale_shape", "dirichlet"),
 ]
 
 
 @pytest.mark.parametrize(("n_components", "number", "gate"), CASES)
 def test_changes_are_those_of_refits(n_components, number, gate):
-    priors = bvb.Priors(coefficient_sd=3.0, gating_sd=2.0, gating_intercept_sd=2.0)
+    learned = {"scales": "learned" if number.startswith("scale") else "fixed", "scale_rate": 0.5}
+    priors = bvb.Priors(coefficient_sd=3.0, gating_sd=2.0, gating_intercept_sd=2.0, **learned)
     fit = fit_of(priors, n_components, gate)
     found = fit.prior_sensitivity().loc[number]
     table = fit.summary()
@@ -54,8 +57,8 @@ def test_changes_are_those_of_refits(n_components, number, gate):
 
 
 def test_the_derivative_is_that_of_small_changes():
-    fit = fit_of(bvb.Priors(coefficient_sd=3.0), 1)
-    near = fit_of(bvb.Priors(coefficient_sd=3.0 * 2**0.1), 1)
+    fit = fit_of(bvb.Priors(coefficient_sd=3.0, scales="fixed"), 1)
+    near = fit_of(bvb.Priors(coefficient_sd=3.0 * 2**0.1, scales="fixed"), 1)
     found = fit.prior_sensitivity().loc["coefficient_sd"].loc["mean", "derivative"]
     own, other = fit.q.experts, near.q.experts
     unit = np.sqrt(np.diag(own.covariance[0]) * own.rate[0, 0] / own.shape[0])
@@ -65,10 +68,15 @@ def test_the_derivative_is_that_of_small_changes():
 
 
 def test_numbers_without_part_in_the_fit_are_left_out():
-    found = fit_of(bvb.Priors(), 2).prior_sensitivity()
+    found = fit_of(bvb.Priors(scales="fixed"), 2).prior_sensitivity()
     assert found.index.names == ["number", "part", "component", "term"]
     assert list(dict.fromkeys(found.index.get_level_values("number"))) == [
         "coefficient_sd", "noise_shape", "noise_rate", "gating_sd", "gating_intercept_sd"
+    ]  # fmt: skip
+    learned = fit_of(bvb.Priors(), 2).prior_sensitivity()
+    assert list(dict.fromkeys(learned.index.get_level_values("number"))) == [
+        "coefficient_sd", "noise_shape", "noise_rate", "gating_intercept_sd", "scale_shape",
+        "scale_rate",
     ]  # fmt: skip
     assert "dof" not in numbers(bvb.Priors())
     assert "standardize" not in numbers(bvb.Priors())

@@ -12,7 +12,7 @@ from bayesvb.errors import DataError
 from bayesvb.reports.sections import posterior, reproduce
 from bayesvb.results.robust import default_covariance, has_jackknife, robust_covariance
 
-FLAT = bvb.Priors(coefficient_sd=1e4)
+FLAT = bvb.Priors(coefficient_sd=1e4, scales="fixed")
 
 
 def rows(n=80, seed=0):

@@ -279,3 +279,17 @@ def test_statistics_are_filled_in_the_order_of_their_names(regimes_fit):
     assert_array_equal(
         saving.filled(blank, state, "sums.").to_vector(), regimes_fit.stats.to_vector()
     )
+
+
+def test_files_from_before_learned_scales_have_fixed_ones(regimes, tmp_path, monkeypatch):
+    model = bvb.DensityRegression(
+        "y ~ x", regimes, n_components=2, priors=bvb.Priors(scales="fixed")
+    )
+    fit = model.fit(seed=1, restarts=1, draws=50)
+    new = ("scales", "scale_shape", "scale_rate")
+    known = {name: value for name, value in vars(model.priors).items() if name not in new}
+    told = {**model.options(), "priors": known}
+    monkeypatch.setattr(type(model), "options", lambda self: told)
+    again = bvb.load(fit.save(tmp_path / "fit.nc"))
+    assert again.model.priors == model.priors
+    pd.testing.assert_frame_equal(again.summary(), fit.summary(), check_exact=True)

@@ -34,8 +34,9 @@ def test_rows_are_the_moments_of_the_draws(fit, prob):
     assert table.index.names == ["part", "component", "term"]
     assert table.index.is_unique
     names = {"mean": "beta", "gating": "gamma", "sigma": "sigma", "share": "share"}
+    names |= {"scale": "scale_mean", "gating scale": "scale_gating"}
     if not fit.core.gate_coefficients(fit.draws):
-        del names["gating"]
+        del names["gating"], names["gating scale"]
     assert set(table.index.get_level_values("part")) == set(names)
     for part, name in names.items():
         draws = posterior[name].to_numpy()[0].reshape(150, -1)
@@ -45,7 +46,7 @@ def test_rows_are_the_moments_of_the_draws(fit, prob):
         assert_allclose(rows["sd"], draws.std(axis=0, ddof=1), atol=1e-14 * np.abs(draws).max())
         assert_allclose(rows["lower"], np.quantile(draws, 0.5 - prob / 2, axis=0))
         assert_allclose(rows["upper"], np.quantile(draws, 0.5 + prob / 2, axis=0))
-        if part in ("sigma", "share"):
+        if part in ("sigma", "share", "scale", "gating scale"):
             assert rows["p_positive"].isna().all()
         else:
             assert_allclose(rows["p_positive"], (draws > 0.0).mean(axis=0))

@@ -1,0 +1,167 @@
+"""Prior scales of terms that are learned: the model that has them, their names and their prior."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.estimators.priors import Priors
+from bayesvb.experts.regression import AbstractRegressionExperts
+from bayesvb.factors.gamma import Gamma
+from bayesvb.formula.design import Design
+from bayesvb.formula.term_blocks import TermBlock
+from bayesvb.gates.base import GatePrior
+from bayesvb.models.mixture import Mixture
+from bayesvb.models.scaled_mixture import SCALE_DRAWS, ScaledMixture
+from bayesvb.models.term_scales import TermScales
+from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
+from bayesvb.variational.local import Draws
+
+PARTS = {"mean": "scale", "gating": "gating scale"}
+"""Names in tables of the scales of the experts' terms, and of those of the gate's."""
+
+UNITS = {"noise": "units of each component's noise", "response": "sd of the response"}
+"""What scales of experts' coefficients are in, by ``Priors.coefficients_in``."""
+
+HEADINGS = {
+    PARTS["mean"]: "scale (sd of a term's coefficients over components, per sd of its columns)",
+    PARTS[
+        "gating"
+    ]: "gating scale (sd of a term's log odds over components, per sd of its columns)",
+}
+"""Titles of the tables of scales."""
+
+OF_GATE = ParameterText(
+    symbol="s_γ",
+    meaning="standard deviation of the log odds of a term of the weights, over components, per "
+    "standard deviation of its columns",
+    heading="Scales of the gate's terms",
+    caption="Scale of each term of the weights: standard deviation of its log odds over components",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedScales:
+    """The terms whose scales a density regression learns.
+
+    Attributes
+    ----------
+    design : Design
+        Terms of the parts, and names of the responses.
+    priors : Priors
+    parts : tuple of str
+        Parts that learn scales, of ``"mean"`` and ``"gating"``.
+    """
+
+    design: Design
+    priors: Priors
+    parts: tuple[str, ...]
+
+    @property
+    def blocks(self) -> dict[str, tuple[TermBlock, ...]]:
+        """Columns that share a scale, by part, where there are any."""
+        found = {part: self.design.blocks[part] for part in self.parts}
+        return {part: blocks for part, blocks in found.items() if blocks}
+
+    @property
+    def typical(self) -> float:
+        """The scale whose precision is the prior's mean."""
+        return float(np.sqrt(self.priors.scale_rate / self.priors.scale_shape))
+
+    def learned_by(self, mixture: Mixture) -> ScaledMixture:
+        """The mixture whose coefficients of these terms have scales that are learned."""
+        n_terms, n_responses = len(self.design.terms["mean"]), len(self.design.response_names)
+        fixed = np.full(n_terms, self.priors.coefficient_sd**-2.0)
+        experts = self._scales("mean", fixed, mixture.n_components * n_responses)
+        own, n_logits = np.empty(0), 0
+        if "gating" in self.blocks:
+            own, n_logits = np.diagonal(mixture.gate.prior.precision), len(mixture.gate.prior.mean)
+        gate = self._scales("gating", own, n_logits)
+        shape, rate = self.priors.scale_shape, self.priors.scale_rate
+        prior = Gamma(np.array(float(shape)), np.array(float(rate)))
+        return ScaledMixture(mixture.experts, mixture.gate, experts, gate, prior)
+
+    def _scales(
+        self, part: str, precision: Float[np.ndarray, " terms"], n_vectors: int
+    ) -> TermScales:
+        """Scales of a part in which so many vectors have these precisions if they are fixed."""
+        columns = [block.columns for block in self.blocks.get(part, ())]
+        return TermScales.of(columns, precision, n_vectors)
+
+    def at_typical(
+        self, experts: AbstractRegressionExperts[Any, Any], gate: GatePrior
+    ) -> tuple[AbstractRegressionExperts[Any, Any], GatePrior]:
+        """Experts, and the prior of a gate, whose terms have the typical scale."""
+        known = self.typical**-2.0
+        n_terms = len(self.design.terms["mean"])
+        fixed = {
+            "mean": np.full(n_terms, self.priors.coefficient_sd**-2.0),
+            "gating": np.diagonal(gate.coefficients.precision).copy(),
+        }
+        for part, blocks in self.blocks.items():
+            fixed[part][[column for block in blocks for column in block.columns]] = known
+        if "mean" in self.blocks:
+            experts = experts.with_coefficient_precision(fixed["mean"])
+        coefficients = gate.coefficients.with_precision(fixed["gating"])
+        return experts, replace(gate, coefficients=coefficients)
+
+    def prior_rows(self, rows: Sequence[PriorRow]) -> list[PriorRow]:
+        """Rows of the prior table, marked where a scale is learned, and rows of the scales."""
+        learned = {(part, term) for part in self.blocks for term in self._terms(part)}
+        marked = [
+            replace(row, prior=f"{row.prior}, learned scale")
+            if (row.part, row.term) in learned
+            else row
+            for row in rows
+        ]
+        words = f"1/scale^2 ~ Gamma({self.priors.scale_shape:g}, {self.priors.scale_rate:g})"
+        own = [
+            PriorRow(PARTS[part], block.name, words, self.typical, np.nan)
+            for part, blocks in self.blocks.items()
+            for block in blocks
+        ]
+        return [*marked, *own]
+
+    def parameters(self, draws: Draws) -> list[NamedParameter]:
+        """Drawn scales by name, where the draws have them: point estimates have fixed ones."""
+        texts = {"mean": self._of_experts, "gating": OF_GATE}
+        found = []
+        for (part, text), name in zip(texts.items(), SCALE_DRAWS, strict=True):
+            if name in draws:
+                names = [block.name for block in self.blocks[part]]
+                scale = NamedParameter(
+                    name=f"scale_{part}",
+                    values=1.0 / np.sqrt(draws[name]),
+                    dims=(f"block_{part}",),
+                    text=text,
+                    part=PARTS[part],
+                    coords={f"block_{part}": names},
+                )
+                found.append(scale)
+        return found
+
+    @property
+    def _of_experts(self) -> ParameterText:
+        """What the scales of the experts are."""
+        units = UNITS[self.priors.coefficients_in]
+        return ParameterText(
+            symbol="s_β",
+            meaning="standard deviation of the coefficients of a term of the lines, over "
+            f"components, in {units} per standard deviation of its columns",
+            heading="Scales of the lines' terms",
+            caption="Scale of each term of the lines: standard deviation of its coefficients over "
+            f"components, in {units} per standard deviation of its columns",
+        )
+
+    def _terms(self, part: str) -> set[str]:
+        """Terms with a learned scale, as the prior table calls them."""
+        columns = [column for block in self.blocks[part] for column in block.columns]
+        terms = {self.design.terms[part][column] for column in columns}
+        responses = self.design.response_names
+        if part == "gating" or len(responses) == 1:
+            return terms
+        return {f"{response}: {term}" for response in responses for term in terms}

@@ -1,0 +1,360 @@
+"""Mixture of experts whose coefficients have prior scales that are learned, one for each term."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from scipy.linalg import block_diag
+from scipy.special import digamma
+
+from bayesvb.data.blocks import Block
+from bayesvb.factors.gamma import Gamma, gamma_kl, precision_draws
+from bayesvb.models.mixture import (
+    Mixture,
+    MixtureCoordinates,
+    MixturePosterior,
+    MixtureStats,
+)
+from bayesvb.models.term_scales import ScaleCoordinates, ScaleStats, TermScales
+from bayesvb.numerics.array_library import namespace
+from bayesvb.variational.coordinates import AbstractCoordinates
+from bayesvb.variational.local import Draws
+from bayesvb.variational.parameter_space import ParameterSpace
+from bayesvb.variational.row_derivatives import RowDerivatives
+from bayesvb.variational.supports import Positive
+
+SCALE_DRAWS = ("term_precision", "gate_term_precision")
+"""Names of draws of the precisions: of the experts' coefficients, and of the gate's."""
+
+
+@dataclass(frozen=True)
+class ScaledStats(MixtureStats):
+    """Sums of the experts and of the gate, and those of the precisions of their priors."""
+
+    scales: ScaleStats
+
+
+@dataclass(frozen=True)
+class ScaledPosterior(MixturePosterior):
+    """Posterior of experts, gate and prior precisions, independent of each other."""
+
+    scales: Gamma
+
+
+@dataclass(frozen=True)
+class ScaledCoordinates(AbstractCoordinates):
+    """Standard coordinates of the mixture, then those of the prior precisions.
+
+    Attributes
+    ----------
+    mixture : MixtureCoordinates
+    scales : ScaleCoordinates
+    squares : ndarray, shape (blocks,)
+        Expected sums of squares of the coefficients of each block.
+    n_experts : int
+        Blocks of the experts, which come first.
+    """
+
+    mixture: MixtureCoordinates
+    scales: ScaleCoordinates
+    squares: Float[np.ndarray, " blocks"]
+    n_experts: int
+
+    def expectations(self) -> Float[np.ndarray, " entries"]:
+        """Those of the mixture, ``-sum E[tau b^2] / 2`` and ``-E[lambda] / 2``."""
+        own = (-0.5 * self.squares, -0.5 * self.scales.posterior.mean)
+        return np.concatenate([self.mixture.expectations(), *own])
+
+    def perturbations(self) -> Float[np.ndarray, "coordinates entries"]:
+        """Tilts of the mixture touch its statistics, those of a precision its sum of squares."""
+        n_blocks = len(self.squares)
+        whole = block_diag(
+            self.mixture.perturbations(), np.empty((0, n_blocks)), np.diag(self.scales.tilts())
+        )
+        return np.asarray(whole)
+
+    def uncoupled(self) -> ScaledCoordinates:
+        """Those of the mixture for small deviations."""
+        return replace(self, mixture=self.mixture.uncoupled())
+
+    def standard(self, draws: Draws) -> Float[np.ndarray, "draws coordinates"]:
+        """Coordinates of draws of all parameters."""
+        scales = self.scales.standard(np.asarray(joined(draws)))
+        return np.concatenate([self.mixture.standard(draws), scales], axis=1)
+
+    def parameters(self, standard: Float[np.ndarray, "draws coordinates"]) -> Draws:
+        """Draws of all parameters at these coordinates."""
+        first = standard.shape[1] - len(self.squares)
+        mixture = self.mixture.parameters(standard[:, :first])
+        scales = self.scales.parameters(standard[:, first:])
+        return {**mixture, **parted(scales, self.n_experts)}
+
+    def log_volume(self, draws: Draws) -> Float[np.ndarray, " draws"]:
+        """That of the mixture, and ``sum log lambda``."""
+        own = np.log(np.asarray(joined(draws))).sum(axis=1)
+        return np.asarray(self.mixture.log_volume(draws) + own)
+
+
+@dataclass(frozen=True)
+class ScaledMixture(Mixture):
+    r"""A mixture of experts with hierarchical priors: each term has a scale that is learned.
+
+    The coefficients of the experts of the columns of a term ``g`` are
+    ``b_kj | tau_k, l_g ~ N(0, 1 / (tau_k l_g))``, those of the gate ``N(0, 1 / l_g)``, with one
+    precision ``l_g ~ Ga(c_0, d_0)`` that all components share. Given the others each factor of
+
+    .. math:: q(\beta, \tau)\, q(\gamma) \prod_g \mathrm{Ga}(l_g \mid c_g, d_g), \quad
+              c_g = c_0 + \tfrac12 n_g, \quad
+              d_g = d_0 + \tfrac12 \sum_{k, j \in g} E[\tau_k b_{kj}^2]
+
+    is conjugate, ``n_g`` the number of coefficients: experts and gate are updated with the expected
+    precisions in their priors. No row is touched. The bound counts ``E log l_g`` and the divergence
+    of ``l_g``; intercepts belong to no term, and keep the prior that they have.
+
+    Attributes
+    ----------
+    experts, gate
+        With the prior of intercepts, and the fixed scales of terms with which ascents set out.
+    of_experts, of_gate : TermScales
+        Their terms.
+    prior : Gamma
+        Of every precision.
+
+    References
+    ----------
+    MacKay (1994), Bayesian nonlinear modelling for the prediction competition, ASHRAE
+    Transactions 100, for one precision per group of coefficients. Gelman (2006), Prior
+    distributions for variance parameters in hierarchical models, Bayesian Analysis 1(3).
+    """
+
+    of_experts: TermScales
+    of_gate: TermScales
+    prior: Gamma
+
+    @property
+    def fixed(self) -> Mixture:
+        """The mixture whose scales are those with which ascents set out."""
+        return Mixture(self.experts, self.gate)
+
+    def given(self, precision: Float[np.ndarray, "*many blocks"]) -> Mixture:
+        """The mixture whose prior has these precisions."""
+        first = len(self.of_experts.start)
+        experts: Any = self.experts
+        gate: Any = self.gate
+        if first:
+            experts = experts.with_coefficient_precision(
+                self.of_experts.by_term(precision[..., :first])
+            )
+        if len(self.of_gate.start):
+            gate = gate.with_coefficient_precision(self.of_gate.by_term(precision[..., first:]))
+        return Mixture(experts, gate)
+
+    @cached_property
+    def counts(self) -> Float[np.ndarray, " blocks"]:
+        """Number of coefficients of every block."""
+        return np.concatenate([self.of_experts.counts, self.of_gate.counts])
+
+    @cached_property
+    def shape(self) -> Float[np.ndarray, " blocks"]:
+        """Shapes of the precisions' posteriors."""
+        return np.asarray(self.prior.shape + 0.5 * self.counts)
+
+    def squares(self, posterior: MixturePosterior) -> Float[np.ndarray, " blocks"]:
+        """Expected sums of squares of the coefficients of every block."""
+        found = []
+        for part, scales, own in self._parts(posterior.experts, posterior.gate):
+            found.append(scales.by_block(part.coefficient_squares(own)))
+        return np.concatenate([np.empty(0), *found])
+
+    def _parts(self, experts: Any, gate: Any) -> list[tuple[Any, TermScales, Any]]:
+        """Parts with learned scales, and what belongs to them."""
+        both = ((self.experts, self.of_experts, experts), (self.gate, self.of_gate, gate))
+        return [one for one in both if len(one[1].start)]
+
+    def update(self, stats: MixtureStats) -> ScaledPosterior:
+        """Experts and gate given precisions, precisions given sums of squares."""
+        assert isinstance(stats, ScaledStats)
+        mixture = self.given(stats.scales.precision).update(stats)
+        rate = self.prior.rate + 0.5 * stats.scales.squares
+        if not (rate > 0.0).all():
+            raise np.linalg.LinAlgError("rates of a gamma distribution must be positive")
+        scales = Gamma(np.broadcast_to(self.shape, rate.shape), rate)
+        return ScaledPosterior(mixture.experts, mixture.gate, scales)
+
+    def global_step(self, posterior: MixturePosterior, stats: MixtureStats) -> ScaledStats:
+        """Precisions given the coefficients, then steps of experts and gate given these."""
+        squares = self.squares(posterior)
+        expected = self.shape / (self.prior.rate + 0.5 * squares)
+        sums = self.given(expected).global_step(posterior, stats)
+        return ScaledStats(sums.experts, sums.gate, ScaleStats(expected, squares))
+
+    def first_stats(self, stats: MixtureStats) -> ScaledStats:
+        """Statistics of the first posterior, whose coefficients have fixed scales."""
+        start = np.concatenate([self.of_experts.start, self.of_gate.start])
+        sums = self.fixed.first_stats(stats)
+        squares = self.squares(self.fixed.update(sums))
+        return ScaledStats(sums.experts, sums.gate, ScaleStats(start, squares))
+
+    def gradient_stats(self, posterior: MixturePosterior, stats: MixtureStats) -> ScaledStats:
+        """Derivatives in the expectations of the mixture, and those of the prior."""
+        assert isinstance(posterior, ScaledPosterior)
+        expected = posterior.scales.mean
+        sums = self.given(expected).gradient_stats(posterior, stats)
+        own = ScaleStats(expected, self.squares(posterior))
+        return ScaledStats(sums.experts, sums.gate, own)
+
+    def kl(self, posterior: MixturePosterior) -> float:
+        """Divergences given the precisions, averaged over them, and that of the precisions."""
+        assert isinstance(posterior, ScaledPosterior)
+        scales, rate = posterior.scales, self.prior.rate
+        own = self.prior.shape * np.log(scales.rate / rate) + self.shape * (
+            rate / scales.rate - 1.0
+        )
+        return self.given(scales.mean).kl(posterior) + float(own.sum()) + self._known_divergence
+
+    @cached_property
+    def _known_divergence(self) -> float:
+        """What only the shapes of the precisions' posteriors add: they are known beforehand."""
+        shape, prior = self.shape, np.broadcast_to(self.prior.shape, self.shape.shape)
+        one = np.ones_like(shape)
+        average = 0.5 * self.counts @ (np.log(shape) - digamma(shape))
+        return float(average + gamma_kl(shape, one, prior, one).sum())
+
+    def for_points(self) -> Mixture:
+        """The mixture with fixed scales."""
+        return self.fixed
+
+    def coordinates(self, posterior: MixturePosterior) -> ScaledCoordinates | None:  # type: ignore[override]
+        """Standard coordinates of all parameters, if experts and gate have them."""
+        assert isinstance(posterior, ScaledPosterior)
+        mixture = super().coordinates(posterior)
+        if mixture is None:
+            return None
+        scales = ScaleCoordinates(posterior.scales)
+        return ScaledCoordinates(
+            mixture, scales, self.squares(posterior), len(self.of_experts.start)
+        )
+
+    def row_derivatives(self, posterior: MixturePosterior, block: Block) -> RowDerivatives | None:
+        """Those of the mixture, which rows know of only."""
+        found = super().row_derivatives(posterior, block)
+        if found is None:
+            return None
+        first, n_blocks = found.n_entries, len(self.counts)
+        precisions = first + np.arange(n_blocks)
+        factors = (*found.factors, (precisions + n_blocks)[:, None])
+        return replace(found, factors=factors, shared=precisions, n_more=2 * n_blocks)
+
+    def prior_curvature(self, posterior: MixturePosterior) -> Float[np.ndarray, "entries entries"]:
+        """Of ``-E[lambda] E[tau b^2] / 2``, a product of two expectations."""
+        n_blocks, size = len(self.counts), len(self.expectations(posterior))
+        found = np.zeros((size, size))
+        squares = np.arange(size - n_blocks, size)
+        found[squares, squares - n_blocks] = found[squares - n_blocks, squares] = -2.0
+        return found
+
+    def expectations(self, posterior: MixturePosterior) -> Float[np.ndarray, " entries"]:
+        """Those of the mixture, ``-sum E[tau b^2] / 2`` and ``-E[lambda] / 2``."""
+        assert isinstance(posterior, ScaledPosterior)
+        own = (-0.5 * self.squares(posterior), -0.5 * posterior.scales.mean)
+        return np.concatenate([super().expectations(posterior), *own])
+
+    def permuted(
+        self, order: Sequence[int], stats: MixtureStats
+    ) -> tuple[ScaledMixture, ScaledStats]:
+        """Model and statistics after a new labelling, which precisions do not see."""
+        assert isinstance(stats, ScaledStats)
+        mixture, sums = super().permuted(order, stats)
+        return (
+            replace(self, experts=mixture.experts, gate=mixture.gate),
+            ScaledStats(sums.experts, sums.gate, stats.scales),
+        )
+
+    def draws(self, posterior: MixturePosterior, n: int, rng: np.random.Generator) -> Draws:
+        """Parameters by name, and the precisions of terms."""
+        assert isinstance(posterior, ScaledPosterior)
+        mixture = super().draws(posterior, n, rng)
+        scales = posterior.scales.draws(n, rng)
+        return {**mixture, **parted(scales, len(self.of_experts.start))}
+
+    def prior_draws(self, n: int, rng: np.random.Generator) -> Draws:
+        """Precisions, then coefficients given these."""
+        unit = np.ones(len(self.counts))
+        draws = dict(self.given(unit).prior_draws(n, rng))
+        shape = np.broadcast_to(self.prior.shape, unit.shape)
+        rate = np.broadcast_to(self.prior.rate, unit.shape)
+        scales = parted(
+            precision_draws(shape, rate, (n, len(unit)), rng), len(self.of_experts.start)
+        )
+        names = ("coefficients", "gate")
+        for name, own, part in zip(
+            names, SCALE_DRAWS, (self.of_experts, self.of_gate), strict=True
+        ):
+            if own in scales:
+                sd = 1.0 / np.sqrt(scales[own] @ part.membership + (part.fixed > 0.0))
+                axes = (1,) * (draws[name].ndim - 2)
+                draws[name] = draws[name] * sd.reshape(n, *axes, -1)
+        return {**draws, **scales}
+
+    def parameter_space(self) -> ParameterSpace | None:
+        """Supports of the mixture's parameters, and of the precisions, which are positive."""
+        found = super().parameter_space()
+        if found is None:
+            return None
+        sizes = (len(self.of_experts.start), len(self.of_gate.start))
+        own = {
+            name: Positive((size,)) for name, size in zip(SCALE_DRAWS, sizes, strict=True) if size
+        }
+        return ParameterSpace({**found.supports, **own})
+
+    def relabelled_draws(
+        self, draws: Draws, posterior: MixturePosterior, block: Block
+    ) -> tuple[Draws, int]:
+        """Components of each draw in the order of the posterior's; precisions have no label."""
+        scales = {name: draws[name] for name in SCALE_DRAWS if name in draws}
+        rest = {name: values for name, values in draws.items() if name not in scales}
+        moved, changed = super().relabelled_draws(rest, posterior, block)
+        return {**moved, **scales}, changed
+
+    def log_prior(self, draws: Draws) -> Float[np.ndarray, " draws"]:
+        """Log prior density of each draw: of coefficients given precisions, and of these."""
+        scales = joined(draws)
+        xp = namespace(scales)
+        parts = [
+            own.by_block(part.drawn_squares(given))
+            for part, own, given in self._parts(draws, draws["gate"])
+        ]
+        squares = xp.concatenate(parts, axis=1)
+        density = self.given(np.ones(len(self.counts))).log_prior(draws)
+        change = self.counts * xp.log(scales) - (scales - 1.0) * squares
+        total: Float[np.ndarray, " draws"]
+        total = density + 0.5 * change.sum(axis=1) + self.prior.log_density(scales).sum(axis=1)
+        return total
+
+    def log_posterior(
+        self, posterior: MixturePosterior, draws: Draws
+    ) -> Float[np.ndarray, " draws"]:
+        """Log density of each draw under q."""
+        assert isinstance(posterior, ScaledPosterior)
+        own = posterior.scales.log_density(np.asarray(joined(draws))).sum(axis=1)
+        return np.asarray(super().log_posterior(posterior, draws) + own)
+
+
+def joined(draws: Draws) -> Float[np.ndarray, "draws blocks"]:
+    """Drawn precisions of all terms, those of the experts first."""
+    found = [draws[name] for name in SCALE_DRAWS if name in draws]
+    whole: Float[np.ndarray, "draws blocks"] = namespace(found[0]).concatenate(found, axis=1)
+    return whole
+
+
+def parted(
+    scales: Float[np.ndarray, "draws blocks"], n_experts: int
+) -> dict[str, Float[np.ndarray, "draws _"]]:
+    """Drawn precisions by name, where there are any."""
+    both = zip(SCALE_DRAWS, (scales[:, :n_experts], scales[:, n_experts:]), strict=True)
+    return {name: values for name, values in both if values.shape[1]}

@@ -1,0 +1,110 @@
+"""Prior precisions of coefficients that are learned, one for the coefficients of each term."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import polygamma
+
+from bayesvb.data.statistics import SufficientStats
+from bayesvb.factors.gamma import Gamma
+
+
+@dataclass(frozen=True)
+class TermScales:
+    """Which coefficients of a part share a learned prior precision.
+
+    Attributes
+    ----------
+    membership : ndarray, shape (blocks, terms)
+        One where a column of the design matrix belongs to a block of coefficients, zero elsewhere.
+    fixed : ndarray, shape (terms,)
+        Prior precisions of coefficients in no block; zero for the others.
+    start : ndarray, shape (blocks,)
+        Prior precisions with which an ascent sets out.
+    n_vectors : int
+        Vectors of coefficients that have these precisions in common.
+    """
+
+    membership: Float[np.ndarray, "blocks terms"]
+    fixed: Float[np.ndarray, " terms"]
+    start: Float[np.ndarray, " blocks"]
+    n_vectors: int
+
+    @classmethod
+    def of(
+        cls,
+        blocks: Sequence[Sequence[int]],
+        precision: Float[np.ndarray, " terms"],
+        n_vectors: int,
+    ) -> TermScales:
+        """Scales of blocks of columns; ``precision`` is that of the prior that is not learned."""
+        membership = np.zeros((len(blocks), len(precision)))
+        for number, columns in enumerate(blocks):
+            membership[number, list(columns)] = 1.0
+        own = membership.any(axis=0)
+        start = np.array([precision[list(columns)].mean() for columns in blocks])
+        return cls(membership, np.where(own, 0.0, precision), start.reshape(-1), n_vectors)
+
+    @property
+    def counts(self) -> Float[np.ndarray, " blocks"]:
+        """Number of coefficients of each block, over all vectors."""
+        return np.asarray(self.n_vectors * self.membership.sum(axis=1))
+
+    def by_term(
+        self, precision: Float[np.ndarray, "*many blocks"]
+    ) -> Float[np.ndarray, "*many terms"]:
+        """Prior precision of every coefficient of a vector."""
+        return np.asarray(self.fixed + precision @ self.membership)
+
+    def by_block(self, squares: Float[np.ndarray, "*many terms"]) -> Float[np.ndarray, "*many _"]:
+        """Sums of squares of each block, from those of each term."""
+        found: Float[np.ndarray, "*many _"] = squares @ self.membership.T
+        return found
+
+
+@dataclass(frozen=True)
+class ScaleStats(SufficientStats):
+    """What coefficients and their prior precisions know of each other.
+
+    Attributes
+    ----------
+    precision : ndarray, shape (blocks,)
+        Expected precisions with which coefficients are updated.
+    squares : ndarray, shape (blocks,)
+        Expected sums of squares with which precisions are updated.
+    """
+
+    precision: Float[np.ndarray, "*many blocks"]
+    squares: Float[np.ndarray, "*many blocks"]
+
+
+@dataclass(frozen=True)
+class ScaleCoordinates:
+    """Standardised logarithms of the precisions; stand-ins ``sqrt(c) (lambda / E lambda - 1)``."""
+
+    posterior: Gamma
+
+    @property
+    def spread(self) -> Float[np.ndarray, " blocks"]:
+        """Standard deviations of the logarithms."""
+        return np.asarray(np.sqrt(polygamma(1, self.posterior.shape)))
+
+    def tilts(self) -> Float[np.ndarray, " blocks"]:
+        """What a unit tilt of each adds to its sum of squares."""
+        return np.asarray(-2.0 * np.sqrt(self.posterior.shape) / self.posterior.mean)
+
+    def standard(
+        self, precision: Float[np.ndarray, "draws blocks"]
+    ) -> Float[np.ndarray, "draws blocks"]:
+        """Coordinates of draws."""
+        return np.asarray((np.log(precision) - self.posterior.expected_log) / self.spread)
+
+    def parameters(
+        self, standard: Float[np.ndarray, "draws blocks"]
+    ) -> Float[np.ndarray, "draws blocks"]:
+        """Draws at these coordinates."""
+        return np.asarray(np.exp(self.posterior.expected_log + self.spread * standard))
