@@ -105,3 +105,15 @@ def test_blas_keeps_to_one_thread_inside_and_gets_its_threads_back():
     with single_threaded_blas():
         assert set(threads()) == {1}
     assert threads() == before
+
+
+def test_an_offset_goes_with_its_rows(rng):
+    block = rows(rng, 20)
+    offset = rng.normal(size=20)
+    known = Block(block.designs, block.response, block.weight, offset)
+    chosen = np.array([7, 0, 3])
+    assert_array_equal(known.take(chosen).offset, offset[chosen])
+    assert_array_equal(known.part(4, 9).offset, offset[4:9])
+    assert_array_equal(known.with_products().offset, offset)
+    assert_array_equal(Block.joined(list(known.split(6))).offset, offset)
+    assert Block.joined(list(block.split(6))).offset is None

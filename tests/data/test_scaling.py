@@ -141,3 +141,32 @@ def test_medians_follow_a_change_of_units(exponent, shift):
     centre, scale = median_moments((values + shift) * factor, centred=True)
     assert_allclose(centre, (0.9 + shift) * factor, rtol=1e-12, atol=1e-14 * factor)
     assert_allclose(scale, 0.8 * 1.482602218505602 * factor, rtol=1e-9)
+
+
+def test_columns_with_one_unit_keep_their_ratios_and_are_together_like_one_column(rng):
+    given = np.hstack([np.ones((40, 1)), rng.normal(3.0, [1.0, 5.0, 0.1, 2.0], (40, 4))])
+    names = ("Intercept", "a", "b", "c", "d")
+    found = Scaling.of(given, names, together=[(1, 3), (2, 4)])
+    standard = found.rows_last(given)
+    assert found.centre[1:].tolist() == [0.0] * 4
+    assert found.scale[1] == found.scale[3] and found.scale[2] == found.scale[4]
+    for places in ([1, 3], [2, 4]):
+        assert_allclose((standard[places] ** 2).mean(axis=1).sum(), 1.0)
+    alone = Scaling.of(given, names)
+    assert_array_equal(found.scale[0], alone.scale[0])
+
+
+def test_weights_count_rows_of_columns_with_one_unit(rng):
+    given, weight = rng.normal(size=(30, 3)), rng.integers(0, 4, 30).astype(float)
+    twice = np.repeat(given, weight.astype(int), axis=0)
+    one = Scaling.of(given, ("a", "b", "c"), weight=weight, together=[(0, 2)])
+    two = Scaling.of(twice, ("a", "b", "c"), together=[(0, 2)])
+    assert_allclose(one.scale, two.scale)
+
+
+def test_a_column_of_zeros_takes_no_part_in_the_unit_and_zeros_alone_have_one():
+    given = np.array([[3.0, 0.0, 0.0], [4.0, 0.0, 0.0]])
+    found = Scaling.of(given, ("a", "b", "c"), together=[(0, 1), (2,)])
+    assert_allclose(found.scale, [np.sqrt(12.5), np.sqrt(12.5), 1.0])
+    idle = Scaling.of(given, ("a", "b", "c"), together=[(0, 1)], active=False)
+    assert_array_equal(idle.scale, np.ones(3))
