@@ -41,6 +41,17 @@ def test_a_single_component_is_penalised_least_squares(waves, scales):
     assert_allclose(found, expected, atol=1e-9)
 
 
+def test_of_a_line_with_noise_the_curve_is_a_line():
+    rng = np.random.default_rng(2)
+    x = rng.uniform(size=300)
+    data = {"x": x, "y": 1.0 + 2.0 * x + 0.3 * rng.normal(size=300)}
+    fit = bvb.DensityRegression("y ~ s(x)", data, n_components=1).fit(seed=1, restarts=1)
+    curve = bvb.effects.curves(fit)
+    bent = curve["estimate"] - np.polyval(np.polyfit(curve["x"], curve["estimate"], 1), curve["x"])
+    assert np.abs(bent).max() < 0.06
+    assert fit.summary().loc[("scale", "", "s(x)"), "mean"] < 0.5
+
+
 def test_predictions_do_not_depend_on_the_unit_of_x(waves, fit):
     other = bvb.DensityRegression(
         "y ~ s(x) | gating(s(x, k=5))", waves.assign(x=1e6 - 1e4 * waves.x), n_components=2
