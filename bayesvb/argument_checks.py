@@ -1,23 +1,46 @@
-"""Checks of arguments at the border: each message names the argument, the value and the remedy."""
+"""Checks of arguments at the border: each message names the argument, the value and the remedy.
+
+An argument means the same in every public function that has it. `CHECKS` says what it can be, and
+`checked` holds a function to that before anything else happens.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+import inspect
+from collections.abc import Callable, Collection, Mapping, Sequence
 from difflib import get_close_matches
+from typing import ParamSpec, TypeVar
 
 import numpy as np
 
 from bayesvb.errors import DataError
 
+P = ParamSpec("P")
 
-def check_choice(name: str, value: object, allowed: Sequence[str]) -> None:
+R = TypeVar("R")
+
+Check = Callable[[str, object], None]
+"""Raises `DataError` unless an argument, given by name and value, is what it must be."""
+
+MOST = 10_000
+"""Restarts, components and threads, of which there are tens."""
+
+MOST_DRAWS = 10_000_000
+"""Draws, passes and replications."""
+
+LONGEST = 80
+"""Characters of a value that a message shows."""
+
+
+def check_choice(name: str, value: object, allowed: Collection[str]) -> None:
     """Raise unless ``value`` is one of ``allowed``."""
-    if value in allowed:
+    if isinstance(value, str) and value in allowed:
         return
-    near = get_close_matches(str(value), allowed, 1)
+    near = get_close_matches(str(value)[:LONGEST], list(allowed), 1)
     hint = f"did you mean {near[0]!r}?" if near else None
     listed = ", ".join(repr(option) for option in allowed)
-    raise DataError(f"{name}={value!r} is not known; it is one of {listed}", hint=hint)
+    raise DataError(f"{name}={shown(value)} is not known; it is one of {listed}", hint=hint)
 
 
 def check_count(
@@ -25,17 +48,28 @@ def check_count(
 ) -> None:
     """Raise unless ``value`` is a whole number in the range."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise DataError(f"{name}={value!r} must be a whole number")
+        raise DataError(f"{name}={shown(value)} must be a whole number")
     if value < least:
-        raise DataError(f"{name}={value!r} must be at least {least}")
+        raise DataError(f"{name}={shown(value)} must be at least {least}")
     if most is not None and value > most:
-        raise DataError(f"{name}={value!r} is more than the {most} {what}")
+        raise DataError(f"{name}={shown(value)} is more than the {most} {what}".rstrip())
 
 
 def check_positive(name: str, value: object) -> None:
     """Raise unless ``value`` is a positive, finite number."""
-    if not isinstance(value, int | float | np.number) or not 0.0 < float(value) < np.inf:
-        raise DataError(f"{name}={value!r} must be a positive, finite number")
+    if not 0.0 < _as_double(value) < np.inf:
+        raise DataError(f"{name}={shown(value)} must be a positive, finite number")
+
+
+def _as_double(value: object) -> float:
+    """A real number as a double; not a number for truth values and whatever else it may be."""
+    real = isinstance(value, int | float | np.integer | np.floating)
+    if not real or isinstance(value, bool):
+        return float("nan")
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except OverflowError:
+        return float("inf")
 
 
 def fresh_seed(seed: int | None) -> int:
@@ -44,3 +78,189 @@ def fresh_seed(seed: int | None) -> int:
         return int(np.random.SeedSequence().generate_state(1)[0])
     check_count("seed", seed, least=0, most=2**63 - 1, what="of the largest seed that a file holds")
     return int(seed)
+
+
+def shown(value: object) -> str:
+    """A value as a message shows it: its type too where it is long, and on one line."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= LONGEST else f"{type(value).__name__} {text[:LONGEST]}..."
+
+
+def check_probability(name: str, value: object) -> None:
+    """Raise unless ``value`` is a number between 0 and 1."""
+    if not 0.0 < _as_double(value) < 1.0:
+        raise DataError(
+            f"{name}={shown(value)} must lie between 0 and 1", hint="write 0.9 for 90 %"
+        )
+
+
+def check_text(name: str, value: object) -> None:
+    """Raise unless ``value`` is text."""
+    if not isinstance(value, str):
+        raise DataError(f"{name}={shown(value)} must be a text")
+
+
+def check_flag(name: str, value: object) -> None:
+    """Raise unless ``value`` is True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise DataError(f"{name}={shown(value)} must be True or False")
+
+
+def check_callable(name: str, value: object) -> None:
+    """Raise unless ``value`` can be called."""
+    if not callable(value):
+        raise DataError(f"{name}={shown(value)} must be a function")
+
+
+def check_names(name: str, value: object) -> None:
+    """Raise unless ``value`` is a mapping from names."""
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise DataError(f"{name}={shown(value)} must be a mapping from names: {{'a': ..., ...}}")
+
+
+def check_seed(name: str, value: object) -> None:
+    """Raise unless ``value`` can be the seed of random numbers, or is a generator of them."""
+    if not isinstance(value, np.random.Generator):
+        check_count(name, value, least=0, most=2**63 - 1, what="of the largest seed")
+
+
+def check_any_fits(name: str, value: object) -> None:
+    """Raise unless ``value`` is a fit, or a mapping from names to fits."""
+    if not isinstance(value, Mapping):
+        check_fit(name, value)
+        return
+    for key, one in value.items():
+        check_fit(f"{name}[{shown(key)}]", one)
+
+
+def check_named_fits(name: str, value: object) -> None:
+    """Raise unless ``value`` is a mapping from names to fits."""
+    check_names(name, value)
+    check_any_fits(name, value)
+
+
+def check_fit(name: str, value: object) -> None:
+    """Raise unless ``value`` is what ``model.fit()`` returns."""
+    if not all(hasattr(value, own) for own in ("model", "q_draws", "traces")):
+        raise DataError(
+            f"{name}={shown(value)} must be a fit", hint="it is what model.fit() returns"
+        )
+
+
+def check_flag_or_text(name: str, value: object) -> None:
+    """Raise unless ``value`` is True, False or text."""
+    if not isinstance(value, bool | np.bool_ | str):
+        raise DataError(f"{name}={shown(value)} must be True, False or a text")
+
+
+def check_columns(name: str, value: object) -> None:
+    """Raise unless ``value`` is True, False, a name of a column, or a list of names."""
+    names = value if isinstance(value, list | tuple) else [value]
+    named = bool(names) and all(isinstance(one, str) for one in names)
+    if not named and not isinstance(value, bool):
+        raise DataError(f"{name}={shown(value)} must be the name of a column, or a list of names")
+
+
+def check_table(name: str, value: object) -> None:
+    """Raise unless ``value`` has columns, as a data frame."""
+    if not hasattr(value, "columns"):
+        raise DataError(f"{name}={shown(value)} must be a data frame")
+
+
+def check_listed(name: str, value: object) -> None:
+    """Raise unless ``value`` is a list of values, or an array of one axis."""
+    axes = getattr(value, "ndim", 1 if isinstance(value, Sequence | range) else 0)
+    if isinstance(value, str | bytes) or axes != 1:
+        raise DataError(f"{name}={shown(value)} must be a list of values")
+
+
+def check_audit(name: str, value: object) -> None:
+    """Raise unless ``value`` is what ``bvb.calibrate()`` returns."""
+    if not (hasattr(value, "ranks") and hasattr(value, "replications")):
+        raise DataError(f"{name}={shown(value)} must be what bvb.calibrate() returns")
+
+
+def check_effects(name: str, value: object) -> None:
+    """Raise unless ``value`` is what a function of ``bvb.effects`` returns."""
+    if not all(hasattr(value, own) for own in ("summary", "draws", "held")):
+        raise DataError(f"{name}={shown(value)} must be what bvb.effects.predictions() returns")
+
+
+def _whole(least: int, most: int) -> Check:
+    return functools.partial(check_count, least=least, most=most, what="that are possible")
+
+
+CHECKS: Mapping[str, Check] = {
+    "along": check_text,
+    "average_by": check_columns,
+    "calibrated": check_flag_or_text,
+    "calibration": check_audit,
+    "combine": check_text,
+    "context": check_names,
+    "corrected": check_flag,
+    "covariance": check_text,
+    "date": check_text,
+    "draws": _whole(1, MOST_DRAWS),
+    "eps": check_positive,
+    "fit": check_fit,
+    "fits": check_named_fits,
+    "folds": _whole(2, MOST_DRAWS),
+    "kind": check_text,
+    "latent_dim": _whole(1, MOST),
+    "max_iter": _whole(1, 10**12),
+    "method": check_text,
+    "missing": check_text,
+    "n_experts": _whole(1, MOST),
+    "n_jobs": _whole(1, MOST),
+    "name": check_text,
+    "prob": check_probability,
+    "progress": check_callable,
+    "replications": _whole(1, MOST_DRAWS),
+    "response": check_text,
+    "restarts": _whole(1, MOST),
+    "scale": check_flag,
+    "seed": check_seed,
+    "supported": check_flag,
+    "table": check_table,
+    "target": check_text,
+    "tol": check_positive,
+    "value": check_text,
+    "wrt": check_text,
+}
+"""What an argument of this name must be, in every public function, unless it is left out."""
+
+
+def checked(function: Callable[P, R], /, **others: Check) -> Callable[P, R]:
+    """The function, which refuses arguments that `CHECKS` does not allow.
+
+    An argument whose default is None may be None.
+
+    Parameters
+    ----------
+    function : callable
+    **others
+        Checks of arguments that mean something else here.
+
+    Examples
+    --------
+    >>> @checked
+    ... def interval(prob=0.89):
+    ...     return prob
+    >>> interval(prob="0.9")
+    Traceback (most recent call last):
+    bayesvb.errors.DataError: prob='0.9' must lie between 0 and 1
+    hint: write 0.9 for 90 %
+    """
+    signature = inspect.signature(function)
+    defaults = {name: one.default for name, one in signature.parameters.items()}
+    own = {name: CHECKS[name] for name in defaults if name in CHECKS} | others
+
+    @functools.wraps(function)
+    def holding(*args: P.args, **kwargs: P.kwargs) -> R:
+        given = signature.bind(*args, **kwargs).arguments
+        for name, check in own.items():
+            if name in given and not (given[name] is None and defaults[name] is None):
+                check(name, given[name])
+        return function(*args, **kwargs)
+
+    return holding

@@ -17,6 +17,9 @@ __all__ = [
     "PriorError",
 ]
 
+LONGEST = 4000
+"""Characters of a message at most: a value that it repeats can have any number."""
+
 SHOWN = 400
 """Characters of a formula that a message shows at most."""
 
@@ -36,9 +39,14 @@ class BayesVBError(ValueError):
     """
 
     def __init__(self, why: str, *, hint: str | None = None) -> None:
+        why, hint = _shortened(why), None if hint is None else _shortened(hint)
         super().__init__(f"{why}\nhint: {hint}" if hint else why)
         self.why = why
         self.hint = hint
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
 class DataError(BayesVBError):

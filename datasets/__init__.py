@@ -1,6 +1,6 @@
 """Data sets: shipped tables and generators of simulated ones.
 
-May import: errors.
+May import: errors, argument_checks.
 """
 
 from .catalogue import Column, Description, describe, names

@@ -10,6 +10,7 @@ from importlib import resources
 from textwrap import fill
 from typing import Any
 
+from bayesvb.argument_checks import checked
 from bayesvb.errors import DataError
 
 __all__ = ["Column", "Description", "describe", "names"]
@@ -105,6 +106,7 @@ def names() -> tuple[str, ...]:
     return tuple(_catalogue())
 
 
+@checked
 def describe(name: str) -> Description:
     """Source, licence, columns and default formula of a data set.
 

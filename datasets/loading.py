@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from importlib import resources
 
 import numpy as np
 import pandas as pd
 
+from bayesvb.argument_checks import checked
 from bayesvb.errors import DataError
 
 from .catalogue import Description, describe
@@ -15,6 +17,18 @@ from .simulations import SIMULATIONS
 __all__ = ["load"]
 
 
+MOST_ROWS = 10**8
+"""Rows of a simulation."""
+
+
+def _check_seed(name: str, value: object) -> None:
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or value < 0:  # type: ignore[operator]
+        hint = "leave seed out for fresh draws"
+        raise DataError(f"seed = {str(value)[:80]} is negative, or no whole number", hint=hint)
+
+
+@partial(checked, seed=_check_seed)
 def load(name: str, *, n: int | None = None, seed: int | None = None) -> pd.DataFrame:
     """Data set as a frame, the response in the last column.
 
@@ -62,10 +76,9 @@ def load(name: str, *, n: int | None = None, seed: int | None = None) -> pd.Data
 def _simulate(description: Description, n: int | None, seed: int | None) -> pd.DataFrame:
     """Draw from a simulation design."""
     rows = description.rows if n is None else n
-    if rows < 1:
-        raise DataError(f"n = {rows} rows cannot be drawn", hint="n is at least 1")
-    if seed is not None and seed < 0:
-        raise DataError(f"seed = {seed} is negative", hint="seed is 0, 1, 2, ... or None")
+    whole = isinstance(rows, int | np.integer) and not isinstance(rows, bool)
+    if not whole or not 1 <= rows <= MOST_ROWS:
+        raise DataError(f"n = {str(rows)[:80]} rows cannot be drawn", hint="n is at least 1")
     return SIMULATIONS[description.name].sample(rows, np.random.default_rng(seed))
 
 

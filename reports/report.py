@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bayesvb.argument_checks import check_any_fits, checked
 from bayesvb.errors import DataError
 from bayesvb.storage.whole_files import check_writable, write_whole
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["report"]
 
 
+@partial(checked, fit=check_any_fits)
 def report(
     fit: AbstractFit | Mapping[str, AbstractFit],
     path: str | Path,

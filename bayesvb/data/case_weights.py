@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 MEANINGS = ("frequency", "sampling")
 """What case weights may be: how often a row was seen, or how much of a population it stands for."""
 
+HEAVIEST = 1e15
+"""Largest weight: rows beyond that cannot be counted in double precision."""
+
 SAME_SUM = 1e-12
 """Relative difference of two sums that is rounding."""
 
@@ -135,6 +138,13 @@ def _checked(weights: object, n_rows: int) -> Float[np.ndarray, " given"]:
             f"{int(bad.sum())} weights are negative, missing or infinite, the first in row {at}: "
             f"{values[at]}",
             hint="leave these rows out of the data, or give them the weight 0",
+        )
+    largest = values.max()
+    if largest > HEAVIEST or 0.0 < largest < 1.0 / HEAVIEST:
+        raise DataError(
+            f"weights are up to {largest:g}; numbers of rows are not beyond {HEAVIEST:g}, or below "
+            f"its reciprocal",
+            hint="divide them by their mean",
         )
     if not values.any():
         raise DataError("all weights are zero", hint="leave weights out, or give some rows weight")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from bayesvb.errors import DataError
 
 PROB = 0.89
@@ -16,6 +18,7 @@ def tails(prob: float) -> tuple[float, float]:
     DataError
         If ``prob`` is not between 0 and 1.
     """
-    if not 0.0 < prob < 1.0:
-        raise DataError(f"prob={prob!r} must lie between 0 and 1", hint="write 0.9 for 90 %")
+    if not isinstance(prob, float | np.floating) or not 0.0 < prob < 1.0:
+        told = repr(prob)[:80]
+        raise DataError(f"prob={told} must lie between 0 and 1", hint="write 0.9 for 90 %")
     return (1.0 - prob) / 2.0, (1.0 + prob) / 2.0

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
     Values = float | Sequence[float] | np.ndarray | pd.Series
 
+MOST_NUMBERS = 10**9
+"""Draws of all rows that one call makes: eight gigabytes."""
+
 NEEDED = "needed"
 """Default of an option that only the caller can know."""
 
@@ -186,6 +189,12 @@ def _component(distribution: AbstractRowDistribution, options: CheckedOptions) -
 
 
 def _draws(distribution: AbstractRowDistribution, options: CheckedOptions) -> Table:
+    n_rows = distribution.weights.shape[-1]
+    if options.n * n_rows > MOST_NUMBERS:
+        raise DataError(
+            f"n={options.n} draws of {n_rows} rows are more than {MOST_NUMBERS} numbers",
+            hint="give fewer rows at a time, or a smaller n",
+        )
     rng = np.random.default_rng(options.seed)
     return Table(distribution.draws(options.n, rng), range(options.n))
 
@@ -246,7 +255,10 @@ def _count(n: object) -> int:
 
 def _numbers(name: str, value: object) -> Float[np.ndarray, "*shape"]:
     """Value as an array of float without NaN."""
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except ValueError:  # lists of different lengths
+        array = np.array(None, dtype=object)
     if array.size and array.dtype.kind not in "iuf":
         raise DataError(
             f"{name} = {value!r} is not a number or a list of numbers",

@@ -231,7 +231,8 @@ class StudentMixture(AbstractComponentMixture):
     def by_label(self, n_components: int) -> StudentMixture:
         """Weights of stacked components that share a label, added; the rest is of the first."""
         n_rows = self.weights.shape[1]
-        weights = self.weights.reshape(-1, n_components, n_rows).sum(axis=0)
+        n_members = len(self.weights) // n_components
+        weights = self.weights.reshape(n_members, n_components, n_rows).sum(axis=0)
         first = slice(n_components)
         return StudentMixture(weights, self.location[first], self.scale[first], self.dof[first])
 

@@ -116,7 +116,7 @@ def _wanted(conditional: object) -> dict[str, object]:
         return {conditional: None}
     if isinstance(conditional, Mapping):
         return dict(conditional)
-    if isinstance(conditional, Sequence):
+    if isinstance(conditional, Sequence) and all(isinstance(one, str) for one in conditional):
         return dict.fromkeys(conditional)
     raise DataError(
         f"conditional={conditional!r} is not a name, a list of names, or a mapping of values",

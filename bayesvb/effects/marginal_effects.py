@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesvb.argument_checks import check_choice
+from bayesvb.argument_checks import check_choice, checked
 from bayesvb.distributions.intervals import PROB
 from bayesvb.effects.contrasts import COMPARISONS, SLOPES, compared, contrasted, steps
 from bayesvb.effects.covariates import value_text
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     Numbers = float | Sequence[float] | None
 
 
+@checked
 def predictions(
     fit: AbstractFit,
     conditional: Conditional = None,
@@ -104,6 +105,7 @@ def predictions(
     )
 
 
+@checked
 def comparisons(
     fit: AbstractFit,
     contrast: str | Mapping[str, object],
@@ -173,6 +175,7 @@ def comparisons(
     )
 
 
+@checked
 def slopes(
     fit: AbstractFit,
     wrt: str,

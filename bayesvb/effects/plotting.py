@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+from bayesvb.argument_checks import check_effects, checked
 from bayesvb.drawing import marks
 from bayesvb.drawing.palette import Palette, palette_of
 from bayesvb.effects.covariates import value_text
@@ -24,6 +26,7 @@ FEW_VALUES = 5
 ENDS = ["estimate", "lower", "upper"]
 
 
+@partial(checked, result=check_effects)
 def effects(result: EffectsTable, *, ax: Any = None) -> Any:
     """Estimates with their intervals against the first covariate that tells them apart.
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Bool
 
-from bayesvb.argument_checks import check_choice, check_count, check_positive, fresh_seed
+from bayesvb.argument_checks import check_choice, check_count, check_positive, checked, fresh_seed
 from bayesvb.data.case_weights import CaseWeights, check_meaning, scaled, weights_and_frame
 from bayesvb.data.sources import AbstractSource
 from bayesvb.engines import DEFAULT_METHOD, ENGINES
@@ -19,6 +19,7 @@ from bayesvb.engines.restarts import search, share_of_rows
 from bayesvb.errors import DataError
 from bayesvb.estimators.fit import Fit
 from bayesvb.estimators.fitting import FitRequest, fitted
+from bayesvb.estimators.scale_checks import check_scales
 from bayesvb.estimators.time_estimate import FirstPasses
 from bayesvb.formula.design import Design, build_design
 from bayesvb.formula.parser import Formula
@@ -64,6 +65,7 @@ class AbstractEstimator(AbstractPublicModel):
         object.__setattr__(told, "source", source)
         return told
 
+    @checked
     def fit(
         self,
         method: str = DEFAULT_METHOD,
@@ -208,5 +210,6 @@ def read(
     check_meaning(meaning, given)
     weight, frame = weights_and_frame(given, data, missing=missing)
     design = build_design(formula, frame, missing=missing, **options)
+    check_scales(design)
     kept = None if weight is None else weight[design.complete]
     return design, CaseWeights(scaled(kept) if meaning == "sampling" else kept, meaning)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
-from bayesvb.argument_checks import check_choice, check_count
+from bayesvb.argument_checks import check_choice, check_count, checked
 from bayesvb.data.blocks import Block
 from bayesvb.data.frames import as_frame
 from bayesvb.data.grouping import Grouping, grouped_source
@@ -136,6 +136,7 @@ class DensityRegression(AbstractGatedMixture):
     source: AbstractSource
     grouping: Grouping | None
 
+    @checked
     def __init__(
         self,
         formula: str,

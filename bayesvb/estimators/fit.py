@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from bayesvb.argument_checks import check_choice
+from bayesvb.argument_checks import check_choice, checked
 from bayesvb.distributions.intervals import PROB
 from bayesvb.distributions.prediction import PredictionOptions
 from bayesvb.formula.new_rows import NEW_GROUPS, NEW_LEVELS, Unseen
@@ -61,6 +61,7 @@ class Fit(AbstractFit):
 
         return recalibrations(self)
 
+    @checked
     def predict(
         self,
         data: object = None,
@@ -199,6 +200,7 @@ class Fit(AbstractFit):
 
         return waic(self)
 
+    @checked
     def loo(
         self, method: str | None = None, *, groups: object = None, corrected: bool = False
     ) -> Any:
@@ -262,6 +264,7 @@ class Fit(AbstractFit):
 
         return pit(self)
 
+    @checked
     def check(self, *, groups: object = None) -> pd.DataFrame:
         """The verdict on the fit: every check with its grade and what to do, as in the report.
 
@@ -293,6 +296,7 @@ class Fit(AbstractFit):
 
         return check(self, groups=groups)
 
+    @checked
     def with_covariance(self, covariance: str, *, cluster: object = None) -> Fit:
         """The same fit with other draws, for all that is made of draws.
 
@@ -323,6 +327,7 @@ class Fit(AbstractFit):
 
         return cast(Fit, with_covariance(self, covariance, cluster=cluster))
 
+    @checked
     def summary(
         self, prob: float = PROB, *, covariance: str | None = None, cluster: object = None
     ) -> pd.DataFrame:
@@ -404,12 +409,14 @@ class Fit(AbstractFit):
 
         return prior_sensitivity(self)
 
+    @checked
     def save(self, path: str | Path) -> Path:
         """Write all to one netCDF file, the data included; ``bayesvb.load`` reads it back."""
         from bayesvb.results.saving import save
 
         return save(self, path)
 
+    @checked
     def report(self, path: str | Path, *, calibration: SimulationCalibration | None = None) -> Path:
         """Write a self-contained HTML page about this fit.
 

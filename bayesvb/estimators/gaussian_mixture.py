@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
-from bayesvb.argument_checks import check_choice, check_count
+from bayesvb.argument_checks import check_choice, check_count, checked
 from bayesvb.data.blocks import Block
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.sources import AbstractSource
@@ -140,6 +140,7 @@ class GaussianMixture(AbstractMixture):
     scaling: Scaling
     source: AbstractSource
 
+    @checked
     def __init__(
         self,
         formula: str,
@@ -163,6 +164,8 @@ class GaussianMixture(AbstractMixture):
         check_count("n_components", n_components, most=n_rows, what="rows that are complete")
         priors = priors or GaussianPriors()
         matrix = design.matrices["variables"]
+        if not np.ptp(matrix, axis=0).any():
+            raise DataError("the variables are the same in every row: there is nothing to mix")
         scaling = Scaling.of_variables(matrix, weight=given.values, active=priors.standardize)
         source = variables_source(scaling, matrix, given.values)
         self._keep(parsed, design, int(n_components), covariance, priors, *given, scaling, source)
@@ -306,7 +309,8 @@ class GaussianMixture(AbstractMixture):
         labels = pd.RangeIndex(1, self.n_components + 1, name="component")
         table = np.full((len(rows.index), self.n_components), np.nan)
         found = joint.responsibilities(x)
-        table[rows.complete] = found.reshape(-1, self.n_components, x.shape[1]).sum(axis=0).T
+        stacked = found.reshape(len(found) // self.n_components, self.n_components, x.shape[1])
+        table[rows.complete] = stacked.sum(axis=0).T
         if kind == "component":
             return pd.DataFrame(table, rows.index, labels)
         likely = filled(table[rows.complete].argmax(axis=1) + 1.0, rows, "class")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from bayesvb.argument_checks import check_count, fresh_seed
+from bayesvb.argument_checks import check_count, checked, fresh_seed
 from bayesvb.data.blocks import Block
 from bayesvb.estimators.base import AbstractEstimator
 from bayesvb.estimators.parameter_values import checked_draws
@@ -39,6 +39,7 @@ class AbstractGenerative(AbstractEstimator):
     ) -> dict[str, Float[np.ndarray, "draws rows"]]:
         """One replicated data set per draw, by name."""
 
+    @checked
     def prior_predictive(self, draws: int = 500, seed: int | None = None) -> Any:
         """Draws of the parameters and of the data from the prior, before anything is fitted.
 
@@ -56,6 +57,7 @@ class AbstractGenerative(AbstractEstimator):
         """
         return prior_predictive(self, draws, seed)
 
+    @checked
     def prior_draws(self, draws: int = 500, seed: int | None = None) -> Draws:
         """Draws of the parameters from the prior, as the model has them: what ``log_joint`` takes.
 

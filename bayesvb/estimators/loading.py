@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from bayesvb.argument_checks import checked
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.engines import DEFAULT_METHOD, ENGINES
 from bayesvb.engines.linear_response import LinearResponse
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from bayesvb.estimators.base import AbstractEstimator
 
 
+@checked
 def load(path: str | os.PathLike[str], *, context: Mapping[str, object] | None = None) -> Fit:
     """The fit that ``fit.save(path)`` wrote; nothing in the file is executed.
 

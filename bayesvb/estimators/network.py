@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
-from bayesvb.argument_checks import check_count
+from bayesvb.argument_checks import check_count, checked
 from bayesvb.data.blocks import Block
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.standardised_blocks import Scales
@@ -138,6 +138,7 @@ class ConditionalMixtureNetwork(network_prediction.AbstractNetwork):
     scales: Scales
     source: AbstractSource
 
+    @checked
     def __init__(
         self,
         formula: str,
@@ -209,7 +210,8 @@ class ConditionalMixtureNetwork(network_prediction.AbstractNetwork):
         """Complete rows on the standardised scale; classes as codes."""
         response = rows.response
         if response is not None:
-            response = np.asarray(response, dtype=float).reshape(len(response), -1)
+            response = np.asarray(response, dtype=float)
+            response = response[:, None] if response.ndim == 1 else response
         return self.scales.block(rows.matrices, response)
 
     def options(self) -> dict[str, object]:

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy import special
 
-from bayesvb.argument_checks import check_choice
+from bayesvb.argument_checks import check_choice, checked
 from bayesvb.data.blocks import Block
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.sources import AbstractSource, InMemorySource
@@ -113,6 +113,7 @@ class Normal(AbstractGenerative):
     scaling: Scaling
     source: AbstractSource
 
+    @checked
     def __init__(
         self,
         formula: str,

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import logsumexp
 
-from bayesvb.argument_checks import check_choice, check_count
+from bayesvb.argument_checks import check_choice, check_count, checked
 from bayesvb.data.blocks import Block
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.sources import AbstractSource, InMemorySource
@@ -152,6 +152,7 @@ class BayesianPCA(AbstractGenerative):
     source: AbstractSource
     axes: PrincipalAxes
 
+    @checked
     def __init__(
         self,
         formula: str,

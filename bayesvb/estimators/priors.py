@@ -96,7 +96,7 @@ class Priors:
     def __post_init__(self) -> None:
         for name, known in (("coefficients_in", COEFFICIENT_UNITS), ("scales", SCALES)):
             value = getattr(self, name)
-            if value not in known:
+            if str(value) not in known:
                 raise PriorError(f"{name}={value!r} must be {' or '.join(map(repr, known))}")
         check_numbers(self, optional=("dof",))
 

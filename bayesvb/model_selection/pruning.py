@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
-from bayesvb.argument_checks import check_count, check_positive
+from bayesvb.argument_checks import check_count, check_positive, checked
 from bayesvb.data.blocks import Block
 from bayesvb.data.sources import AbstractSource
 from bayesvb.engines.base import AbstractEngine, Budget, EngineResult
@@ -55,6 +55,7 @@ class _Climb:
     streams: EngineStreams
 
 
+@checked
 def prune(fit: Fit, *, tol: float = 1e-3, max_iter: int = 2000, n_jobs: int | None = None) -> Fit:
     """The fit without the components that it does not need, by the lower bound.
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesvb.argument_checks import check_choice, check_count, fresh_seed
+from bayesvb.argument_checks import check_choice, check_count, checked, fresh_seed
 from bayesvb.errors import ConvergenceWarning, DataError
 from bayesvb.estimators.base import AbstractEstimator
 from bayesvb.estimators.fitting import INTERRUPTED
@@ -117,6 +117,7 @@ class Selection:
     __repr__ = __str__
 
 
+@checked
 def select(
     model: AbstractEstimator,
     n_components: Iterable[int] = range(1, 9),

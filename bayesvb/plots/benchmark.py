@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesvb.argument_checks import check_choice
+from bayesvb.argument_checks import check_choice, checked
 from bayesvb.drawing import marks
 from bayesvb.drawing.palette import marker, palette_of
 
@@ -27,6 +27,7 @@ LABELS = {
 LOGARITHMIC = ("seconds", "passes")
 
 
+@checked
 def benchmark(table: pd.DataFrame, value: str = "lpd", *, ax: Any = None) -> Any:
     """Mean over seeds and folds of one column of ``bayesvb.benchmark``, with its standard error.
 

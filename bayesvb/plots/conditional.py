@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
+from bayesvb.argument_checks import check_listed, check_names, checked
 from bayesvb.data.frames import nearest
 from bayesvb.distributions.intervals import PROB, tails
 from bayesvb.drawing import marks
@@ -43,6 +45,7 @@ SPREAD = 0.28
 """Half the width over which the rows of one level are spread."""
 
 
+@partial(checked, at=check_names, values=check_listed)
 def ridges(
     fit: AbstractFit,
     along: str,
@@ -97,6 +100,7 @@ def ridges(
     return axes
 
 
+@partial(checked, at=check_names)
 def quantiles(
     fit: AbstractFit,
     along: str,
@@ -143,6 +147,7 @@ def quantiles(
     return axes
 
 
+@partial(checked, at=check_names)
 def weights(
     fit: AbstractFit,
     along: str,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bayesvb.argument_checks import check_count
+from bayesvb.argument_checks import check_count, checked
 from bayesvb.drawing import marks
 from bayesvb.drawing.palette import palette_of
 from bayesvb.results.influence import influence as influence_of
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
 
 
+@checked
 def influence(fit: AbstractFit, *, n: int = 5, ax: Any = None) -> Any:
     """Cook's distance of every row against its leverage, the most influential ones named.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesvb.argument_checks import checked
 from bayesvb.data.case_weights import sum_and_error
 from bayesvb.errors import DataError
 
@@ -28,6 +29,7 @@ ERRORS = 2.0
 """Standard errors of a difference within which the fewer components are chosen."""
 
 
+@checked
 def compare(fits: Mapping[str, AbstractFit]) -> pd.DataFrame:
     """Table of fits to the same rows, best first.
 

@@ -40,7 +40,10 @@ def group_numbers(groups: object, design: Design, *, name: str) -> Int[np.ndarra
                 hint=f"give the labels themselves: {name}=data[{groups!r}]",
             )
         groups = design.frame[groups]
-    labels = pd.Series(np.asarray(groups).ravel())
+    try:
+        labels = pd.Series(np.asarray(groups).ravel())
+    except ValueError as error:
+        raise DataError(f"{name} must be one label per row: {error}") from error
     if len(labels) == len(design.complete) != design.n_rows:
         labels = labels[design.complete]
     if len(labels) != design.n_rows:

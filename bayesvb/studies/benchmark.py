@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Int
 
-from bayesvb.argument_checks import check_choice, check_count
+from bayesvb.argument_checks import check_choice, check_count, checked
 from bayesvb.data.frames import as_frame
 from bayesvb.engines import ENGINES
 from bayesvb.errors import ConvergenceWarning, DataError, DesignWarning
@@ -28,6 +28,7 @@ TrialProgress = Callable[[int, int], None]
 """Called with the number of fits that are done and of all."""
 
 
+@checked
 def benchmark(
     models: Mapping[str, MakesModel | AbstractEstimator],
     data: object,

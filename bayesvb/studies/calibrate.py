@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from bayesvb.argument_checks import check_choice, check_count, fresh_seed
+from bayesvb.argument_checks import check_choice, check_count, checked, fresh_seed
 from bayesvb.engines import DEFAULT_METHOD, ENGINES
 from bayesvb.errors import ConvergenceWarning, DataError
 from bayesvb.estimators.base import INTERVALS, AbstractEstimator
@@ -28,6 +28,7 @@ ReplicationProgress = Callable[[int, int], None]
 """Called with the number of replications that are done and of all."""
 
 
+@checked
 def calibrate(
     model: AbstractEstimator | AbstractFit,
     replications: int = 200,
