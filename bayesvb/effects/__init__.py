@@ -5,8 +5,8 @@ May import: errors, argument_checks, drawing, data, distributions, results.
 
 from __future__ import annotations
 
-from bayesvb.effects.curves import curves, groups
+from bayesvb.effects.curves import curves, groups, smoothness
 from bayesvb.effects.marginal_effects import comparisons, predictions, slopes
 from bayesvb.effects.result import Effects
 
-__all__ = ["Effects", "comparisons", "curves", "groups", "predictions", "slopes"]
+__all__ = ["Effects", "comparisons", "curves", "groups", "predictions", "slopes", "smoothness"]

@@ -15,7 +15,7 @@ from bayesvb.errors import DataError
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
 
-__all__ = ["curves", "groups"]
+__all__ = ["curves", "groups", "smoothness"]
 
 COEFFICIENTS = {"mean": "beta", "gating": "gamma"}
 """Part of a formula -> name of the draws of its coefficients."""
@@ -80,6 +80,64 @@ def curves(
                 pd.DataFrame({"curve": curve.name, **labels, "x": x, **_interval(values, prob)})
             )
     return pd.concat(tables, ignore_index=True)
+
+
+def smoothness(fit: AbstractFit) -> pd.DataFrame:
+    r"""Effective degrees of freedom of each smooth of the mean in each component.
+
+    The trace of ``(X'WX + P)^-1 X'WX`` over its coefficients, weights ``W`` the responsibilities
+    and ``P`` the expected precision of the prior: from one, a straight line, to the number of its
+    coefficients. Of combined restarts those of the heaviest.
+
+    Parameters
+    ----------
+    fit : Fit
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns curve, component, edf and coefficients, their number.
+
+    Raises
+    ------
+    DataError
+        If the mean has no smooth, or the fit no posterior covariance of this kind.
+
+    References
+    ----------
+    Wood (2017), Generalized Additive Models, 2nd edition, section 5.4.2.
+
+    Examples
+    --------
+    >>> import bayesvb as bvb
+    >>> data = bvb.datasets.load("mcycle")
+    >>> fit = bvb.DensityRegression("accel ~ s(times)", data, n_components=1).fit(seed=1)
+    >>> bool(5 < bvb.effects.smoothness(fit)["edf"].iloc[0] < 9)
+    True
+    """
+    known = fit.model.design.curves("mean") if _checked(fit, "mean") else ()
+    if not known:
+        raise DataError("the mean has no smooth", hint="a smooth curve is written s(x)")
+    one = fit.parts[0].fit
+    points = one.sampled or one.engine.finds_points
+    each = None if points else one.core.effective_dof(one.q)
+    if each is None:
+        raise DataError(
+            "effective degrees of freedom are not known for this fit",
+            hint="those of Gaussian experts with coefficients in units of the noise are, fitted by "
+            "'cavi' or 'svi'",
+        )
+    rows = [
+        {
+            "curve": curve.name,
+            "component": label,
+            "edf": float(values[list(curve.places)].sum()),
+            "coefficients": len(curve.places),
+        }
+        for curve in known
+        for label, values in enumerate(each, start=1)
+    ]
+    return pd.DataFrame(rows)
 
 
 def groups(fit: AbstractFit, part: str = "mean", *, prob: float = PROB) -> pd.DataFrame:

@@ -160,6 +160,10 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, StatsT]):
             for name, values in drawn.items()
         }
 
+    def effective_dof(self, posterior: PosteriorT) -> Float[np.ndarray, "experts _"] | None:
+        """Effective degrees of freedom of each coefficient; None where they are not told."""
+        return None
+
     def supports(self, n_components: int) -> Mapping[str, AbstractSupport] | None:
         """Supports of the parameters of so many experts by name, those of one draw.
 

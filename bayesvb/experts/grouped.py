@@ -93,6 +93,10 @@ class GroupedExperts(AbstractExperts[Any, Any]):
         squares: Float[np.ndarray, " terms"] = own.coefficient_squares(posterior)
         return squares
 
+    def effective_dof(self, posterior: Any) -> Float[np.ndarray, "experts _"] | None:
+        """Those of the experts."""
+        return self.experts.effective_dof(posterior)
+
     def drawn_squares(self, draws: Draws) -> Float[np.ndarray, "draws terms"]:
         """Those of the experts."""
         own: Any = self.experts

@@ -29,6 +29,7 @@ from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.linalg import (
     by_row,
+    effective_dof,
     linear_at,
     products,
     quadratic_at,
@@ -198,6 +199,10 @@ class LinearExperts(AbstractLinearExperts[MatrixNormalGamma, LinearStats]):
     def coefficient_squares(self, posterior: MatrixNormalGamma) -> Float[np.ndarray, " terms"]:
         """``sum E[tau_ki B_kij^2]``."""
         return np.asarray(posterior.scaled_squares().sum(axis=-2))
+
+    def effective_dof(self, posterior: MatrixNormalGamma) -> Float[np.ndarray, "experts terms"]:
+        """Of each coefficient; the same for all responses."""
+        return effective_dof(posterior.covariance, self.prior.precision)
 
     def drawn_squares(self, draws: Draws) -> Float[np.ndarray, "draws terms"]:
         """``sum tau_ki B_kij^2`` of each draw."""

@@ -195,6 +195,10 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
         """Sum of both divergences."""
         return self.experts.kl(posterior.experts) + self.gate.kl(posterior.gate)
 
+    def effective_dof(self, posterior: MixturePosterior) -> Float[np.ndarray, "experts _"] | None:
+        """Effective degrees of freedom of the experts' coefficients, where they are told."""
+        return self.experts.effective_dof(posterior.experts)
+
     def with_prior_power(self, power: float) -> Mixture:
         """The mixture with the priors of both parts to a power."""
         return Mixture(self.experts.with_prior_power(power), self.gate.with_prior_power(power))

@@ -154,6 +154,11 @@ class ScaledMixture(Mixture):
             gate = gate.with_coefficient_precision(self.of_gate.by_term(precision[..., first:]))
         return Mixture(experts, gate)
 
+    def effective_dof(self, posterior: MixturePosterior) -> Float[np.ndarray, "experts _"] | None:
+        """Of each coefficient, given the expected precisions."""
+        assert isinstance(posterior, ScaledPosterior)
+        return self.given(posterior.scales.mean).effective_dof(posterior)
+
     @cached_property
     def counts(self) -> Float[np.ndarray, " blocks"]:
         """Number of coefficients of every block."""

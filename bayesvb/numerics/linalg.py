@@ -223,6 +223,19 @@ def quadratic_at(
     return found
 
 
+def effective_dof(
+    covariance: Float[np.ndarray, "*batch terms terms"],
+    prior_precision: Float[np.ndarray, "terms terms"],
+) -> Float[np.ndarray, "*batch terms"]:
+    """Effective degrees of freedom of each coefficient: diagonal of ``(P + S)^-1 S``.
+
+    ``P`` is the precision of the prior, diagonal, and ``S`` that of the data: one for a coefficient
+    that the data decide, zero for one that the prior decides.
+    """
+    spread = np.diagonal(covariance, axis1=-2, axis2=-1)
+    return np.asarray(1.0 - spread * np.diagonal(prior_precision))
+
+
 def by_row(values: Float[np.ndarray, "..."]) -> Float[np.ndarray, "experts _"]:
     """Numbers of shape (experts,) as (experts, 1), or of shape (rows, experts) as its transpose."""
     return values[:, None] if values.ndim == 1 else values.T

@@ -37,6 +37,26 @@ def test_curves_of_the_gate_are_of_its_coefficients(fit):
     assert set(table["curve"]) == {"s(x)"}
 
 
+def test_degrees_of_freedom_are_the_trace_of_what_the_rows_decide(fit):
+    table = bvb.effects.smoothness(fit)
+    weights = fit.responsibilities().to_numpy()
+    block = fit.model.source.take(np.arange(180))
+    x, prior = block.designs["mean"].T, fit.core.given(fit.q.scales.mean).experts.prior.precision
+    for component in (0, 1):
+        own = x.T @ (weights[:, [component]] * x)
+        hat = np.linalg.solve(own + prior, own)
+        expected = np.diag(hat)[list(fit.model.design.curves("mean")[0].places)].sum()
+        assert_allclose(table["edf"][component], expected, rtol=1e-3)
+    assert table["coefficients"].tolist() == [9, 9]
+    assert ((table["edf"] > 1.0) & (table["edf"] < 9.0)).all()
+
+
+def test_degrees_of_freedom_are_none_of_point_estimates(fit):
+    model = bvb.DensityRegression("y ~ s(x)", fit.model.design.frame, n_components=1)
+    with pytest.raises(DataError, match="not known"):
+        bvb.effects.smoothness(model.fit("em", seed=1, restarts=1))
+
+
 def test_effects_of_groups_are_coefficients(fit):
     table = bvb.effects.groups(fit)
     assert len(table) == 2 * 13
