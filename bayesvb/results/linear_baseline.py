@@ -10,6 +10,7 @@ from jaxtyping import Float
 from scipy.stats import t as student
 
 from bayesvb.errors import DataError
+from bayesvb.results.grouped_baseline import leave_groups_out
 from bayesvb.results.units import grouping_of
 
 if TYPE_CHECKING:
@@ -22,8 +23,8 @@ FULL_LEVERAGE = 1.0 - 1e-9
 def linear_baseline(fit: AbstractFit) -> Float[np.ndarray, " rows"] | None:
     """Leave-one-out log density of each row under least squares, summed over the responses.
 
-    None if nothing can be left out, or groups are and not rows; NaN for a row without which the
-    terms cannot be estimated. See ``leave_one_out``.
+    None if nothing can be left out; NaN for a row without which the terms cannot be estimated. See
+    ``leave_one_out``. Of a model with groups, that of all rows of each group.
 
     Parameters
     ----------
@@ -50,12 +51,14 @@ def linear_baseline(fit: AbstractFit) -> Float[np.ndarray, " rows"] | None:
             f"a fit of {type(fit.model).__name__} has no linear model beside it",
             hint="fits of numeric responses given terms have, as of DensityRegression",
         )
-    if grouping_of(fit.model) is not None:
-        return None
-    total = np.zeros(design.n_rows)
+    grouping, terms = grouping_of(fit.model), design.matrices["mean"]
+    total = np.zeros(design.n_rows if grouping is None else len(grouping.labels))
     for one in fit.model.observed().values():
         one = one if design.offset is None else one - design.offset
-        found = leave_one_out(design.matrices["mean"], one, fit.model.weights)
+        if grouping is None:
+            found = leave_one_out(terms, one, fit.model.weights)
+        else:
+            found = leave_groups_out(terms, one, grouping.number, fit.model.weights)
         if found is None:
             return None
         total += found

@@ -53,7 +53,7 @@ def summary(fit: AbstractFit) -> Summary | None:
         "n_high": int((k > loo.good_k).sum()),
         "k": None if loo.by_folds else _figure(k, loo.good_k, chosen),
         "high": _high(fit, chosen, loo, k),
-        "baseline_missing": regresses(fit) and straight is None and chosen.plural == "rows",
+        "baseline_missing": regresses(fit) and straight is None,
     }
 
 

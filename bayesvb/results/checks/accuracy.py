@@ -33,14 +33,15 @@ def against_least_squares(fit: AbstractFit) -> list[Misfit]:
     if baseline is None:
         return []
     every = fit.model.source.n_rows <= MOST_ROWS
-    at = unit_sample(fit, MOST_ROWS if every else CHOSEN_ROWS).at
+    chosen = unit_sample(fit, MOST_ROWS if every else CHOSEN_ROWS)
+    at = chosen.at
     loo = left_out_densities(fit, at)
     gain = loo.pointwise - baseline[at]
     known = np.isfinite(gain)
     if known.sum() < 2:
         return []
     weights = None if loo.weights is None else loo.weights[known]
-    scale = fit.model.design.n_rows / len(at)
+    scale = chosen.n_all / len(at)
     return [_compared(fit, gain[known], weights, scale, "least squares", "accuracy")]
 
 

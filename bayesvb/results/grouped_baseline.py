@@ -1,0 +1,109 @@
+"""Least squares on the terms of the mean part, judged by leaving out whole groups of rows."""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.special import gammaln
+
+from bayesvb.numerics.linalg import products, unpack
+from bayesvb.numerics.segments import segment_sums
+
+ENTRIES = 1 << 22
+"""Entries of the products of terms, and of moments, that are in memory at one time."""
+
+SMALLEST = 1e-10
+"""Relative size of a direction of the terms that is rounding."""
+
+
+def leave_groups_out(
+    terms: Float[np.ndarray, "rows terms"],
+    response: Float[np.ndarray, " rows"],
+    number: Int[np.ndarray, " rows"],
+    weights: Float[np.ndarray, " rows"] | None = None,
+) -> Float[np.ndarray, " groups"] | None:
+    r"""Log predictive density of all rows of each group given the others, under a linear model.
+
+    With the flat prior on coefficients and log variance it is a multivariate Student t, the ratio
+    of what all rows and the remaining ones have of
+
+    .. math:: \Gamma\Big(\frac{n - p}{2}\Big)\, |X'X|^{-1/2}\, (\pi\, \mathrm{RSS})^{-(n-p)/2}.
+
+    A group of weight w stands for w groups, of which one is left out.
+
+    Parameters
+    ----------
+    terms : array, shape (rows, terms)
+    response : array, shape (rows,)
+    number : array, shape (rows,)
+        Group of each row, from 0.
+    weights : array, shape (rows,), optional
+        Case weights, the same within a group.
+
+    Returns
+    -------
+    array, shape (groups,), or None
+        NaN for a group without which the terms cannot be estimated. None without a degree of
+        freedom to spare, or if the terms explain the response completely.
+
+    References
+    ----------
+    Gelman and others (2013), Bayesian Data Analysis, section 14.2.
+
+    Examples
+    --------
+    >>> found = leave_groups_out(np.ones((4, 1)), np.array([0.0, 1.0, 2.0, 3.0]), np.arange(4))
+    >>> from scipy.stats import t
+    >>> bool(np.isclose(found[0], t.logpdf(0.0, 2, loc=2.0, scale=np.sqrt(4 / 3))))
+    True
+    """
+    given = np.ones(len(response)) if weights is None else weights
+    unit = float(np.abs(response).max()) or 1.0
+    root = np.sqrt(given)[:, None]
+    _, size, axes = np.linalg.svd(root * terms, full_matrices=False)
+    kept = size > SMALLEST * size[0]
+    basis = terms @ (axes[kept].T / size[kept])
+    residual = response / unit - basis @ (basis.T @ (given * response / unit))
+    squares, total = float(given @ residual**2), float(given.sum())
+    n_groups, n_terms = int(number.max()) + 1, int(kept.sum())
+    rows = np.bincount(number, minlength=n_groups)
+    lowest, log_det, pull = _without_each(basis, residual, number, rows)
+    known = (lowest > SMALLEST) & (total - rows - n_terms > 0.0)
+    if not known.any() or squares <= 1e-24 * total:
+        return None
+    left = squares - np.bincount(number, residual**2, n_groups) - pull
+    known &= left > 0.0
+    before, after = 0.5 * (total - n_terms), 0.5 * (total - rows - n_terms)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found = gammaln(before) - gammaln(after) - 0.5 * rows * np.log(np.pi)
+        found += 0.5 * log_det - before * np.log(squares) + after * np.log(left)
+    return np.where(known, found - rows * np.log(unit), np.nan)
+
+
+def _without_each(
+    basis: Float[np.ndarray, "rows terms"],
+    residual: Float[np.ndarray, " rows"],
+    number: Int[np.ndarray, " rows"],
+    rows: Int[np.ndarray, " groups"],
+) -> Float[np.ndarray, "3 groups"]:
+    """Smallest eigenvalue and log determinant of moments without each group, and squares gained.
+
+    Moments of all rows are the identity; groups go by in batches.
+    """
+    order, ends = np.argsort(number, kind="stable"), np.cumsum(rows)
+    n_terms = basis.shape[1]
+    parts = []
+    most = max(ENTRIES // n_terms**2, 1)
+    for batch in np.array_split(np.arange(len(rows)), -(-len(number) // most)):
+        if not len(batch):
+            continue
+        own = order[ends[batch[0]] - rows[batch[0]] : ends[batch[-1]]]
+        starts = ends[batch] - rows[batch] - (ends[batch[0]] - rows[batch[0]])
+        x = np.ascontiguousarray(basis[own].T)
+        rest = np.eye(n_terms) - unpack(np.moveaxis(segment_sums(products(x), starts), -1, 0))
+        cross = segment_sums(x * residual[own], starts).T
+        lowest = np.linalg.eigvalsh(rest)[:, 0]
+        safe = np.where(lowest[:, None, None] > SMALLEST, rest, np.eye(n_terms))
+        solved = np.linalg.solve(safe, cross[:, :, None])[:, :, 0]
+        parts.append([lowest, np.linalg.slogdet(safe)[1], (cross * solved).sum(axis=1)])
+    return np.concatenate(parts, axis=1)
