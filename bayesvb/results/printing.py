@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,6 +31,18 @@ KHAT_BUDGET = 1e6
 
 ROWS_LEFT_OUT = 2000
 """Rows that are left out, a tenth of a millisecond each; of more a choice."""
+
+LEVELS_LEARNED = (
+    "whose coefficients share one learned scale, as effects of groups do; "
+    "Priors(scales='fixed') makes them fixed effects"
+)
+"""How columns with many levels enter where scales are learned."""
+
+LEVELS_FIXED = (
+    "each with a coefficient of its own, a fixed effect; (1 | NAME) takes them for draws from one "
+    "distribution"
+)
+"""How they enter where scales are fixed."""
 
 NARROW = "Intervals are those of a mean-field approximation, usually narrower than exact ones"
 
@@ -68,9 +80,10 @@ def formula_lines(model: AbstractPublicModel) -> list[str]:
 
 def _level_lines(model: AbstractPublicModel) -> list[str]:
     """How columns with many levels enter, and what else can be done with them."""
+    priors: Any = model.options().get("priors", {})
+    how = LEVELS_LEARNED if priors.get("scales") == "learned" else LEVELS_FIXED
     return [
-        f"Levels:    {size} of `{name}`, each with a coefficient of its own; (1 | {name}) takes "
-        "them for draws from one distribution"
+        f"Levels:    {size} of `{name}`, {how.replace('NAME', name)}"
         for name, size in model.design.many_levels.items()
     ]
 

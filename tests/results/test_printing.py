@@ -195,4 +195,9 @@ def test_columns_of_many_levels_are_told(levels, said):
     data = {"y": rng.normal(size=100), "city": city}
     text = str(bvb.DensityRegression("y ~ city | gating(1)", data, n_components=1))
     assert (f"{levels} of `city`" in text) == said
+    assert ("share one learned scale" in text) == said
+    fixed = bvb.DensityRegression(
+        "y ~ city | gating(1)", data, n_components=1, priors=bvb.Priors(scales="fixed")
+    )
+    assert ("(1 | city) takes them" in str(fixed)) == said
     assert "of `city`" not in str(bvb.DensityRegression("y ~ (1 | city) | gating(1)", data))
