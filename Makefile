@@ -1,8 +1,8 @@
-# make demo | test | check | bench. Each makes the environment that it needs and keeps it.
+# make demo | test | check | bench | fuzz. Each makes the environment that it needs and keeps it.
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check lint format types layers bench clean environment
+.PHONY: demo test check lint format types layers bench fuzz clean environment
 
 demo:
 	@.ci/environment .venv $(PYTHON) -e .
@@ -27,6 +27,9 @@ layers: environment
 
 bench: environment
 	@for script in tests/benchmarks/bench_*.py; do echo "$$script"; $(BIN)/python "$$script" || exit 1; done
+
+fuzz: environment
+	@BAYESVB_ATTACKS=60 $(BIN)/pytest -q -m heavy tests/attacks
 
 clean:
 	rm -rf .venv .venv-wheel .venv-py313 .venv-oldest .results build

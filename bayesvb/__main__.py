@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bayesvb.cli.main import main
+from bayesvb.cli.entry import run
 
 if __name__ == "__main__":
-    main(prog_name="bayesvb")
+    run()

@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from bayesvb.results.checks.table import checks
 
-from .cells.markup import code
+from .cells.markup import code, visible
 from .cells.numerals import numeral, percent
 from .cells.plain import Summary, numbers_only, plain
 from .figures.svg import prefixed
@@ -110,10 +110,9 @@ def html(summary: Summary) -> str:
     """The page of a summary."""
     titles = {name: section.title for name, section in SECTIONS.items()}
     style = resources.files("bayesvb.reports").joinpath("static/report.css")
-    return (
-        _environment()
-        .get_template("page.html")
-        .render(
+    template = _environment().get_template("page.html")
+    return visible(
+        template.render(
             summary=summary,
             titles=titles,
             style=Markup(style.read_text(encoding="utf-8")),

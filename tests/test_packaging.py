@@ -83,7 +83,7 @@ def test_the_wheel_holds_every_file_of_the_folders_and_no_other(wheel, checkout)
 def test_the_wheel_holds_the_licence_and_the_command(wheel):
     metadata = {n.split(".dist-info/")[1]: c for n, c in wheel.items() if ".dist-info/" in n}
     assert metadata["licenses/LICENSE"] == (ROOT / "LICENSE").read_bytes()
-    assert b"bayesvb = bayesvb.cli.main:main" in metadata["entry_points.txt"]
+    assert b"bayesvb = bayesvb.cli.entry:run" in metadata["entry_points.txt"]
 
 
 @pytest.mark.parametrize("package", FOLDERS)

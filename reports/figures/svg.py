@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import re
+import warnings
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -118,7 +119,9 @@ def drawn(
     size : tuple of float
         Width and height in inches; wider than 6 takes the whole column.
     """
-    with matplotlib.rc_context(STYLE):
+    with matplotlib.rc_context(STYLE), warnings.catch_warnings():
+        # Text stays text: the reader's fonts draw it.
+        warnings.filterwarnings("ignore", r"Glyph .* missing from font", UserWarning)
         figure = Figure(figsize=size, layout="constrained")
         draw(figure)
         buffer = io.StringIO()
