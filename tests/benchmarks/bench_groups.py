@@ -22,6 +22,8 @@ from bayesvb.evaluation.elpd import read_elpd
 LINES = np.array([[0.0, 0.5], [1.5, -0.2], [3.0, -0.8]])
 """Intercept and slope by class."""
 
+FIXED = bvb.Priors(scales="fixed")
+
 NOISE, NEW, SETS = 0.8, 2000, 20
 
 
@@ -53,7 +55,9 @@ def record(seed: int, n: int, classes: int) -> dict[str, float]:
     data, k = subjects(rng, n, classes)
     new, _ = subjects(rng, NEW, classes)
     began = time.perf_counter()
-    model = bvb.DensityRegression("y ~ t | gating(w)", data, n_components=classes, group="id")
+    model = bvb.DensityRegression(
+        "y ~ t | gating(w)", data, n_components=classes, group="id", priors=FIXED
+    )
     fit = model.fit(seed=1)
     took = time.perf_counter() - began
     likely = fit.responsibilities().to_numpy().argmax(axis=1)
@@ -65,7 +69,7 @@ def record(seed: int, n: int, classes: int) -> dict[str, float]:
     )
     truth = LINES[list(labels)].ravel()
     joint = true_log_joint(data, classes)
-    apart = bvb.DensityRegression("y ~ t | gating(w)", data, n_components=classes)
+    apart = bvb.DensityRegression("y ~ t | gating(w)", data, n_components=classes, priors=FIXED)
     alone = apart.fit(seed=1, covariance="mean-field").log_density(new).groupby(new["id"]).sum()
     return {
         "right": float((np.array(labels)[likely] == k).mean()),

@@ -19,6 +19,7 @@ from tables import keep
 import bayesvb as bvb
 
 SEEDS = range(4)
+FIXED = bvb.Priors(scales="fixed")
 MOVED = (4.0, 8.0)
 Draw = Callable[[np.random.Generator, int], pd.DataFrame]
 
@@ -79,14 +80,14 @@ def record(
     """Shares of one fit."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        fit = bvb.DensityRegression(formula, training, n_components=k).fit(
+        fit = bvb.DensityRegression(formula, training, n_components=k, priors=FIXED).fit(
             seed=1, restarts=3, covariance="mean-field"
         )
         alone, density = marked(fit, test), fit.log_density(test).to_numpy()
         middle = test[along].between(*np.quantile(training[along], [0.4, 0.6]))
         low, high = np.quantile(training[along], [0.25, 0.75])
         outside = training[(training[along] < low) | (training[along] > high)]
-        without = bvb.DensityRegression(formula, outside, n_components=k).fit(
+        without = bvb.DensityRegression(formula, outside, n_components=k, priors=FIXED).fit(
             seed=1, restarts=3, covariance="mean-field"
         )
         found = {"alarms": float(alone.mean())}

@@ -16,6 +16,7 @@ from bayesvb.numerics import linalg
 from bayesvb.numerics.runtime import single_threaded_blas
 
 ROWS = 8192
+FIXED = bvb.Priors(scales="fixed")
 TIMED = 7
 WAYS = {"packed": 10**9, "by_component": -(10**9), "chosen": linalg.MANY_TERMS}
 """Terms from which there is a product for each matrix."""
@@ -27,7 +28,7 @@ def model(n_terms: int, n_components: int) -> bvb.DensityRegression:
     x = rng.normal(size=(ROWS, n_terms - 1))
     y = x.sum(axis=1) / n_terms**0.5 * np.where(x[:, 0] > 0, 1, -1) + rng.normal(size=ROWS)
     frame = pd.DataFrame(x, columns=[f"x{j}" for j in range(n_terms - 1)]).assign(y=y)
-    return bvb.DensityRegression("y ~ .", frame, n_components=n_components)
+    return bvb.DensityRegression("y ~ .", frame, n_components=n_components, priors=FIXED)
 
 
 def milliseconds(made: bvb.DensityRegression) -> float:
