@@ -68,7 +68,8 @@ def setting(fit: AbstractFit, conditional: Conditional, data: object) -> Evaluat
     Raises
     ------
     DataError
-        If both a grid and rows are given, a name is unknown, or a row lacks a value.
+        If both a grid and rows are given, a name is unknown, there are no rows, or one lacks
+        a value.
     """
     design = fit.model.design
     if conditional is not None and data is not None:
@@ -78,6 +79,8 @@ def setting(fit: AbstractFit, conditional: Conditional, data: object) -> Evaluat
     if data is None:
         return EvaluationGrid(design.frame, design.covariates, {}, fit.model.weights, False)
     frame = as_frame(data)
+    if not len(frame):
+        raise DataError("data has no rows", hint="leave data out for the rows of the fit")
     columns = columns_of(frame, design.covariates, whose="the new data")
     _require_values(frame, columns)
     return EvaluationGrid(frame, design.covariates, {}, None, False)

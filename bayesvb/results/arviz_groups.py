@@ -126,6 +126,12 @@ def check_names(values: Mapping[str, np.ndarray]) -> None:
             f"the response `{taken[0]}` has a name that ArviZ needs for itself",
             hint="rename the column",
         )
+    parted = [name for name in values if "/" in name or name == "."]
+    if parted:
+        raise DataError(
+            f"the response `{parted[0]}` has a name that cannot stand in an ArviZ object or a file",
+            hint="rename the column: no / and not the dot alone",
+        )
 
 
 def covariates(fit: AbstractFit) -> dict[str, np.ndarray]:
@@ -133,10 +139,15 @@ def covariates(fit: AbstractFit) -> dict[str, np.ndarray]:
     frame: pd.DataFrame = fit.model.design.frame
     taken = {*fit.model.observed(), *RESERVED}
     return {
-        str(name): column.to_numpy(dtype=float)
+        _variable(str(name)): column.to_numpy(dtype=float)
         for name, column in frame.items()
         if column.dtype.kind in "iuf" and str(name) not in taken
     }
+
+
+def _variable(name: str) -> str:
+    """Name of a column as that of a variable, in which a slash would begin a group."""
+    return "dot" if name == "." else name.replace("/", "\N{DIVISION SLASH}")
 
 
 def log_likelihood(fit: AbstractFit) -> Float[np.ndarray, "draws rows"]:

@@ -144,6 +144,16 @@ SEEDS = {
     "formula and data swapped": lambda fit: bvb.DensityRegression(
         fit.model.design.frame, fit.model.formula.text
     ),
+    "effects at no rows": lambda fit: bvb.effects.predictions(
+        fit, data=fit.model.design.frame.head(0)
+    ),
+    "a response named with a slash": lambda fit: (
+        bvb.DensityRegression(
+            "`a/b` ~ x", fit.model.design.frame.rename(columns={"y": "a/b"}), n_components=1
+        )
+        .fit(seed=1, restarts=1, draws=30)
+        .save("fit.nc")
+    ),
     "identical rows": lambda fit: bvb.GaussianMixture("~ x + y", {"x": [1.0] * 9, "y": [2.0] * 9}),
     "values of 1e160": lambda fit: bvb.DensityRegression("y ~ x", fit.model.design.frame * 1e160),
     "values of 1e300": lambda fit: bvb.Normal("y ~ 1", fit.model.design.frame * 1e300),
@@ -173,3 +183,10 @@ def test_no_rows_have_no_predictions(fits):
         assert len(fit.log_density(rows.head(0))) == 0
         absent = rows.assign(x=np.nan)
         assert fit.predict(absent, "component").isna().all(axis=None)
+
+
+def test_a_covariate_named_with_a_slash_is_saved(fits, tmp_path):
+    data = fits["density"].model.design.frame.rename(columns={"x": "mg/l"})
+    model = bvb.DensityRegression("y ~ `mg/l`", data, n_components=1)
+    path = model.fit(seed=1, restarts=1, draws=30).save(tmp_path / "fit.nc")
+    assert bvb.load(path).model.design.covariates == ("mg/l",)
