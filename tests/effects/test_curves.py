@@ -94,6 +94,7 @@ def test_pictures_hold_the_curves_and_the_groups(fit):
             refused()
 
 
+@pytest.mark.heavy
 def test_coefficients_of_curves_and_groups_are_not_printed_one_by_one(fit):
     text = str(fit)
     assert "s(x).line" in text and "s(x).1" not in text and "[g3]" not in text

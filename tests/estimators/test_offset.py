@@ -77,6 +77,7 @@ def test_effects_know_it(pair):
         np.testing.assert_allclose(moved[column], still[column] + 100.0, rtol=1e-7)
 
 
+@pytest.mark.heavy
 def test_replicates_and_the_saved_fit_know_it(pair, data, tmp_path):
     own, plain = pair
     moved = own.idata.posterior_predictive["later"].to_numpy()
@@ -100,6 +101,7 @@ def test_jackknife_intervals_are_moved_by_it(pair, data):
     np.testing.assert_allclose(moved, still.to_numpy() + new.z.to_numpy()[:, None], rtol=1e-7)
 
 
+@pytest.mark.heavy
 def test_rows_of_a_subject_in_one_component_have_it_too(data):
     some = data.assign(id=np.arange(len(data)) // 4)
     formulas = "later ~ eruptions + offset(z) | 1", "I(later - z) ~ eruptions | 1"

@@ -92,6 +92,7 @@ def test_a_row_of_weight_two_is_two_rows(waves):
     assert_allclose(fits[0].predict(), fits[1].predict(waves), atol=1e-8)
 
 
+@pytest.mark.heavy
 def test_subjects_in_one_component_may_have_effects_as_well(waves):
     some = waves.assign(id=np.arange(150) // 10)
     model = bvb.DensityRegression("y ~ s(x, k=4) + (1 | id) | 1", some, n_components=2, group="id")
@@ -99,6 +100,7 @@ def test_subjects_in_one_component_may_have_effects_as_well(waves):
     assert model.fit(seed=1, restarts=1).predict().shape == (150,)
 
 
+@pytest.mark.heavy
 def test_networks_take_smooths_as_columns(waves):
     fit = bvb.ConditionalMixtureNetwork("g ~ s(x, k=4)", waves, n_experts=2).fit(seed=1, restarts=1)
     assert fit.predict(kind="probability").shape == (150, 2)
