@@ -91,7 +91,7 @@ class Priors:
     dof: float | None = None
     scales: str = "learned"
     scale_shape: float = 0.5
-    scale_rate: float = 0.05
+    scale_rate: float = 0.005
 
     def __post_init__(self) -> None:
         for name, known in (("coefficients_in", COEFFICIENT_UNITS), ("scales", SCALES)):

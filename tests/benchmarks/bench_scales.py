@@ -1,0 +1,205 @@
+"""Scales of terms, learned or fixed: log density of rows left out, in ten folds, by components.
+
+Beside real data stand nulls whose truth is known: no covariate matters, two do in one line, and a
+factor with 120 levels of which none does. ``gain`` is the mean difference of the log density per
+row, learned less fixed, ``se`` its standard error, ``behind`` what learned scales lose against
+least squares, whose predictive distribution is a Student t, and ``covered`` the share of the rows
+inside their 90 % predictive interval. Sets of more than ``ROWS`` rows are cut to a sample of as
+many. ``--intervals`` has coverage of intervals of parameters in their place, on two lines whose
+slopes have scales of about one.
+"""
+
+import argparse
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+from tables import data_folder, keep
+
+import bayesvb as bvb
+
+ROWS, FOLDS, RESTARTS = 400, 10, 4
+COMPONENTS = (1, 2, 5, 10)
+SCALES = ("fixed", "learned")
+LEVELS = 120
+
+Rng = np.random.Generator
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """Rows and a formula; ``line`` where least squares is right."""
+
+    formula: str
+    rows: Callable[[], pd.DataFrame]
+    line: bool = False
+
+
+def noise(beta: float = 0.0, n: int = 200) -> pd.DataFrame:
+    """Eight covariates, of which the first two matter by so much."""
+    rng = np.random.default_rng(7)
+    x = rng.normal(size=(n, 8))
+    y = beta * (x[:, 0] - 0.5 * x[:, 1]) + rng.normal(size=n)
+    return pd.DataFrame(x, columns=[f"x{i}" for i in range(8)]).assign(y=y)
+
+
+def levels(n: int = 400) -> pd.DataFrame:
+    """A factor that does not matter: every level has rows, so that folds leave some of each."""
+    rng = np.random.default_rng(8)
+    x, g = rng.normal(size=n), rng.permutation(np.arange(n) % LEVELS)
+    return pd.DataFrame({"x": x, "g": [f"level {i}" for i in g], "y": x + rng.normal(size=n)})
+
+
+def shipped(name: str) -> Callable[[], pd.DataFrame]:
+    return lambda: bvb.datasets.load(name)
+
+
+def local(name: str) -> Callable[[], pd.DataFrame]:
+    """A table of the folder that BAYESVB_DATA names."""
+    return lambda: pd.read_csv(str(data_folder()) + f"/{name}.csv")
+
+
+SETS = {
+    "pure noise, 8 covariates": DataSet("y ~ .", noise, line=True),
+    "one line, 8 covariates": DataSet("y ~ .", lambda: noise(1.0), line=True),
+    "120 useless levels": DataSet("y ~ x + g | gating(x)", levels),
+    "mcycle": DataSet("accel ~ bs(times, df=6, extrapolation='clip')", shipped("mcycle")),
+    "faithful": DataSet("waiting ~ eruptions", shipped("faithful")),
+    "geyser": DataSet("duration ~ waiting", shipped("geyser")),
+    "engel": DataSet("foodexp ~ income", shipped("engel")),
+    "cps1985": DataSet("log(wage) ~ education + experience + gender", shipped("cps1985")),
+    "concrete": DataSet("compressive_strength ~ .", shipped("concrete")),
+}
+ELSEWHERE = {
+    "boston": DataSet("medv ~ .", local("boston")),
+    "abalone": DataSet("rings ~ .", local("abalone")),
+    "lidar": DataSet("logratio ~ bs(range, df=6, extrapolation='clip')", local("lidar")),
+    "wine_quality_red": DataSet("quality ~ .", local("wine_quality_red")),
+}
+
+
+def folds(data: DataSet) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
+    """Rows to fit and rows left out, ten times."""
+    rng, whole = np.random.default_rng(1), data.rows()
+    chosen = rng.permutation(len(whole))[:ROWS]
+    whole = whole.iloc[np.sort(chosen)].reset_index(drop=True)
+    part = rng.permutation(len(whole)) % FOLDS
+    for fold in range(FOLDS):
+        left = whole[part == fold]
+        if "g" in whole:
+            left = left[left["g"].isin(whole.loc[part != fold, "g"])]
+        yield whole[part != fold], left
+
+
+def least_squares(model: bvb.DensityRegression, rest: pd.DataFrame) -> np.ndarray:
+    """Log predictive density of least squares: Student t with the degrees of freedom left."""
+    x, y = model.design.matrices["mean"], model.design.response[:, 0]
+    new = model.design.new(rest, response=True)
+    beta, *_ = np.linalg.lstsq(x, y, rcond=None)
+    dof = len(y) - x.shape[1]
+    variance = ((y - x @ beta) ** 2).sum() / dof
+    z = new.matrices["mean"]
+    spread = 1.0 + np.einsum("ni,ij,nj->n", z, np.linalg.pinv(x.T @ x), z)
+    law = stats.t(dof, z @ beta, np.sqrt(variance * spread))
+    return np.asarray(law.logpdf(new.response[:, 0]))
+
+
+def compared(name: str, data: DataSet, n_components: int) -> dict[str, object]:
+    """One row of the table."""
+    each: dict[str, list[float]] = {s: [] for s in SCALES}
+    inside: dict[str, list[float]] = {s: [] for s in SCALES}
+    lines: list[float] = []
+    for train, rest in folds(data):
+        for scales in SCALES:
+            priors = bvb.Priors(scales=scales)
+            model = bvb.DensityRegression(
+                data.formula, train, n_components=n_components, priors=priors
+            )
+            fit = model.fit(seed=1, restarts=RESTARTS, covariance="mean-field", draws=25, n_jobs=1)
+            each[scales] += fit.log_density(rest).tolist()
+            observed = model.design.new(rest, response=True).response[:, 0]
+            share = fit.predictive(rest).cdf(observed)
+            inside[scales] += (np.abs(share - 0.5) < 0.45).tolist()
+        if data.line:
+            lines += least_squares(model, rest).tolist()
+    gain = np.array(each["learned"]) - np.array(each["fixed"])
+    behind = np.mean(np.array(lines) - np.array(each["learned"])) if data.line else np.nan
+    return {
+        "data": name,
+        "components": n_components,
+        "rows": len(gain),
+        "fixed": np.mean(each["fixed"]),
+        "learned": np.mean(each["learned"]),
+        "gain": gain.mean(),
+        "se": gain.std(ddof=1) / np.sqrt(len(gain)),
+        "behind": behind,
+        "covered fixed": np.mean(inside["fixed"]),
+        "covered learned": np.mean(inside["learned"]),
+    }
+
+
+def drawn(rng: Rng, n: int) -> tuple[pd.DataFrame, dict[str, float]]:
+    """Two lines with two covariates, each with a scale whose precision is Gamma(2, 2)."""
+    scale = 1.0 / np.sqrt(rng.gamma(2.0, 0.5, size=3))
+    x = rng.normal(size=(n, 2))
+    x = (x - x.mean(axis=0)) / x.std(axis=0)
+    slopes, gate = scale[:2] * rng.normal(size=(2, 2)), scale[2] * rng.normal()
+    second = rng.uniform(size=n) < 1.0 / (1.0 + np.exp(-gate * x[:, 0]))
+    y = np.where(second, 2.0 + x @ slopes[1], x @ slopes[0] - 2.0) + rng.normal(size=n)
+    truth = {f"mean {k + 1} {j}": slopes[k, j] for k in range(2) for j in range(2)}
+    return pd.DataFrame({"y": y, "a": x[:, 0], "b": x[:, 1]}), truth | {
+        "scale a": scale[0], "scale b": scale[1], "gate": gate,
+    }  # fmt: skip
+
+
+def intervals(n_sets: int, n_rows: int = 300) -> pd.DataFrame:
+    """Coverage of 90 % intervals of coefficients and scales, by linear response."""
+    hits: dict[str, list[bool]] = {"coefficients": [], "scales": [], "slope of the gate": []}
+    for seed in range(n_sets):
+        data, truth = drawn(np.random.default_rng([seed, 11]), n_rows)
+        fit = bvb.DensityRegression("y ~ a + b | gating(a)", data, n_components=2).fit(
+            seed=seed, restarts=4, n_jobs=1
+        )
+        table = fit.summary(0.9)
+        upper = table.loc["mean", "mean"].xs("Intercept", level="term").idxmax()
+        sign = 1.0 if upper == 2 else -1.0
+        for k, component in ((1, 3 - upper), (2, upper)):
+            for j, term in enumerate(("a", "b")):
+                row = table.loc[("mean", component, term)]
+                hits["coefficients"].append(row["lower"] < truth[f"mean {k} {j}"] < row["upper"])
+        for term in ("a", "b"):
+            row = table.loc[("scale", "", term)]
+            hits["scales"].append(row["lower"] < truth[f"scale {term}"] < row["upper"])
+        row = table.loc[("gating", 2, "a")]
+        hits["slope of the gate"].append(row["lower"] < sign * truth["gate"] < row["upper"])
+    return pd.DataFrame(
+        {
+            "parameters": list(hits),
+            "intervals": [len(found) for found in hits.values()],
+            "covered": [np.mean(found) for found in hits.values()],
+            "se": [np.std(found) / len(found) ** 0.5 for found in hits.values()],
+        }
+    )
+
+
+def main() -> None:
+    known = SETS | (ELSEWHERE if data_folder() else {})
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", nargs="+", default=list(known), choices=list(known))
+    parser.add_argument("--components", nargs="+", type=int, default=list(COMPONENTS))
+    parser.add_argument("--intervals", type=int, default=0, help="data sets for coverage")
+    asked = parser.parse_args()
+    warnings.simplefilter("ignore", UserWarning)
+    if asked.intervals:
+        keep(intervals(asked.intervals), "scales_intervals")
+        return
+    for name in asked.data:
+        each = [compared(name, known[name], k) for k in asked.components]
+        keep(pd.DataFrame(each), "scales", by="data")
+
+
+if __name__ == "__main__":
+    main()
