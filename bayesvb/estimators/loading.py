@@ -85,7 +85,7 @@ def load(path: str | os.PathLike[str], *, context: Mapping[str, object] | None =
         state = file.numbers(STATE)
         schema, columns = file.text(f"{FRAME}/schema"), file.numbers(FRAME)
         _check_names(file)
-        model_name, method = str(told["model"]), told.get("method", DEFAULT_METHOD)
+        model_name, method = str(told["model"]), str(told.get("method", DEFAULT_METHOD))
     if model_name not in MODELS:
         raise DataError(
             f"path={str(path)!r} holds a fit of {model_name!r}, which is not known here",
@@ -204,6 +204,9 @@ def _one(
     """Fit of one restart."""
     restarts, prefix = _table(told["restarts"], part["number"]), f"part{part['number']}."
     method, options = told.get("method", DEFAULT_METHOD), told.get("method_options", {})
+    own = getattr(model, "n_components", len(part["order"]))
+    if own != len(part["order"]):
+        raise DataError(f"fit.parts.order has {len(part['order'])} of {own} components")
     core = model.relabelled(_core(model, method, options, restarts), part["order"])
     stats = filled(core.first_stats(empty_stats(core, model.source)), state, f"{prefix}sums.")
     q, q_draws = core.update(stats), _named(state, f"{prefix}draws.")
