@@ -175,7 +175,9 @@ def groups(fit: AbstractFit, part: str = "mean", *, prob: float = PROB) -> pd.Da
     """
     design, tables = fit.model.design, []
     known = (
-        [one for one in design.blocks[part] if one.kind == "group"] if _checked(fit, part) else []
+        [one for one in design.term_blocks[part] if one.kind == "group"]
+        if _checked(fit, part)
+        else []
     )
     if not known:
         raise DataError(f"the {part} has no groups", hint="effects of groups are written (1 | g)")

@@ -218,7 +218,7 @@ class DensityRegression(AbstractGatedMixture):
         learns = {"mean": self._experts.learns_scales, "gating": of_gate}
         parts = tuple(part for part, learned in learns.items() if learned)
         found = LearnedScales(self.design, self.priors, parts)
-        return found if found.blocks else None
+        return found if found.term_blocks else None
 
     @property
     def _units(self) -> RegressionUnits:
@@ -253,7 +253,7 @@ class DensityRegression(AbstractGatedMixture):
         Standardised, as the block has them.
         """
         apart = {
-            j for one in self.design.blocks["mean"] if one.kind == "group" for j in one.columns
+            j for one in self.design.term_blocks["mean"] if one.kind == "group" for j in one.columns
         }
         x = block.designs["mean"]
         return x[[j for j in range(len(x)) if j not in apart]] if apart else x

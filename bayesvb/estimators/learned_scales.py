@@ -62,9 +62,9 @@ class LearnedScales:
     parts: tuple[str, ...]
 
     @property
-    def blocks(self) -> dict[str, tuple[TermBlock, ...]]:
+    def term_blocks(self) -> dict[str, tuple[TermBlock, ...]]:
         """Columns that share a scale, by part, where there are any."""
-        found = {part: self.design.blocks[part] for part in self.parts}
+        found = {part: self.design.term_blocks[part] for part in self.parts}
         return {part: blocks for part, blocks in found.items() if blocks}
 
     @property
@@ -78,7 +78,7 @@ class LearnedScales:
         fixed = np.full(n_terms, self.priors.coefficient_sd**-2.0)
         experts = self._scales("mean", fixed, mixture.n_components * n_responses)
         own, n_logits = np.empty(0), 0
-        if "gating" in self.blocks:
+        if "gating" in self.term_blocks:
             own, n_logits = np.diagonal(mixture.gate.prior.precision), len(mixture.gate.prior.mean)
         gate = self._scales("gating", own, n_logits)
         shape, rate = self.priors.scale_shape, self.priors.scale_rate
@@ -89,7 +89,7 @@ class LearnedScales:
         self, part: str, precision: Float[np.ndarray, " terms"], n_vectors: int
     ) -> TermScales:
         """Scales of a part in which so many vectors have these precisions if they are fixed."""
-        columns = [block.columns for block in self.blocks.get(part, ())]
+        columns = [block.columns for block in self.term_blocks.get(part, ())]
         return TermScales.of(columns, precision, n_vectors)
 
     def at_typical(
@@ -102,16 +102,16 @@ class LearnedScales:
             "mean": np.full(n_terms, self.priors.coefficient_sd**-2.0),
             "gating": np.diagonal(gate.coefficients.precision).copy(),
         }
-        for part, blocks in self.blocks.items():
+        for part, blocks in self.term_blocks.items():
             fixed[part][[column for block in blocks for column in block.columns]] = known
-        if "mean" in self.blocks:
+        if "mean" in self.term_blocks:
             experts = experts.with_coefficient_precision(fixed["mean"])
         coefficients = gate.coefficients.with_precision(fixed["gating"])
         return experts, replace(gate, coefficients=coefficients)
 
     def prior_rows(self, rows: Sequence[PriorRow]) -> list[PriorRow]:
         """Rows of the prior table, marked where a scale is learned, and rows of the scales."""
-        learned = {(part, term) for part in self.blocks for term in self._terms(part)}
+        learned = {(part, term) for part in self.term_blocks for term in self._terms(part)}
         marked = [
             replace(row, prior=f"{row.prior}, learned scale")
             if (row.part, row.term) in learned
@@ -121,7 +121,7 @@ class LearnedScales:
         words = f"1/scale^2 ~ Gamma({self.priors.scale_shape:g}, {self.priors.scale_rate:g})"
         own = [
             PriorRow(PARTS[part], block.name, words, self.typical, np.nan)
-            for part, blocks in self.blocks.items()
+            for part, blocks in self.term_blocks.items()
             for block in blocks
         ]
         return [*marked, *own]
@@ -132,7 +132,7 @@ class LearnedScales:
         found = []
         for (part, text), name in zip(texts.items(), SCALE_DRAWS, strict=True):
             if name in draws:
-                names = [block.name for block in self.blocks[part]]
+                names = [block.name for block in self.term_blocks[part]]
                 scale = NamedParameter(
                     name=f"scale_{part}",
                     values=1.0 / np.sqrt(draws[name]),
@@ -159,7 +159,7 @@ class LearnedScales:
 
     def _terms(self, part: str) -> set[str]:
         """Terms with a learned scale, as the prior table calls them."""
-        columns = [column for block in self.blocks[part] for column in block.columns]
+        columns = [column for block in self.term_blocks[part] for column in block.columns]
         terms = {self.design.terms[part][column] for column in columns}
         responses = self.design.response_names
         if part == "gating" or len(responses) == 1:

@@ -79,7 +79,7 @@ class Design:
         Part -> array of shape (rows, terms) in C order.
     terms : mapping of str to tuple of str
         Part -> names of the columns of its matrix.
-    blocks : mapping of str to tuple of TermBlock
+    term_blocks : mapping of str to tuple of TermBlock
         Part -> columns of its matrix whose coefficients share one prior scale, by term.
     complete : array of bool, shape (given,)
         Rows of the data given that are used: those with every value that the formula reads.
@@ -96,7 +96,7 @@ class Design:
     levels: tuple[str, ...] | None
     matrices: Mapping[str, Float[np.ndarray, "rows _"]]
     terms: Mapping[str, tuple[str, ...]]
-    blocks: Mapping[str, tuple[TermBlock, ...]]
+    term_blocks: Mapping[str, tuple[TermBlock, ...]]
     complete: Bool[np.ndarray, " given"]
     _encoder: Encoder = field(repr=False)
     classes: Classes | None = field(repr=False)
@@ -149,7 +149,7 @@ class Design:
         DataError
             If groups are to be sampled and there are none.
         """
-        kinds = {block.kind for blocks in self.blocks.values() for block in blocks}
+        kinds = {block.kind for blocks in self.term_blocks.values() for block in blocks}
         if unseen.groups == "sample" and "group" not in kinds:
             raise DataError(
                 'new_groups="sample", and the formula has no groups',
@@ -287,7 +287,7 @@ def build_design(
         levels=classes.labels if classes else None,
         matrices={part: made[first] for part, first in bound.same_as.items()},
         terms={part: encoder.names[first] for part, first in bound.same_as.items()},
-        blocks={part: encoder.term_blocks(first) for part, first in bound.same_as.items()},
+        term_blocks={part: encoder.term_blocks(first) for part, first in bound.same_as.items()},
         complete=rows.usable,
         _encoder=encoder,
         classes=classes,

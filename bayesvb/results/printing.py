@@ -254,7 +254,7 @@ def _components(fit: AbstractFit) -> str:
 def _part(model: AbstractPublicModel, table: pd.DataFrame, part: str, title: str) -> str:
     """Coefficients of a part; of curves and groups how many there are, and where they are told."""
     terms, apart = model.design.terms.get(part, ()), []
-    for one in model.design.blocks.get(part, ()):
+    for one in model.design.term_blocks.get(part, ()):
         if one.kind in ("smooth", "group"):
             apart.append(one)
     names = tuple(terms[place] for one in apart for place in one.columns)

@@ -30,6 +30,7 @@ CONSTRUCTOR: dict[str, list[tuple[object, str]]] = {
     ],
     "weights_are": [("sample", "weights_are='sample' is not known.*'sampling'")],
     "missing": [("skip", "missing='skip' is not known")],
+    "group": [("w", "group='w' is not a column of the data\nhint: the columns are `y`, `x`, `z`")],
     "context": [],
 }
 """Argument of a constructor -> wrong values, and what is said of them."""

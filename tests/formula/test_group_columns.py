@@ -34,7 +34,7 @@ def test_every_group_has_a_column_and_so_has_a_new_one(data):
     design = design_of("y ~ (1 | g)", data)
     names = ["(1 | g)[a]", "(1 | g)[b]", "(1 | g)[c]", "(1 | g)[new group]"]
     assert list(design.terms["mean"]) == ["Intercept", *names]
-    (block,) = design.blocks["mean"]
+    (block,) = design.term_blocks["mean"]
     assert (block.name, block.columns, block.kind) == ("(1 | g)", (1, 2, 3, 4), "group")
     found = design.matrices["mean"][:, 1:]
     assert_array_equal(found[:, :3], data.g.to_numpy()[:, None] == np.array(list("abc")))
@@ -43,7 +43,7 @@ def test_every_group_has_a_column_and_so_has_a_new_one(data):
 
 def test_slopes_are_of_the_distance_from_the_mean(data):
     design = design_of("y ~ x + (x | g)", data)
-    assert [(one.name, one.kind) for one in design.blocks["mean"]] == [
+    assert [(one.name, one.kind) for one in design.term_blocks["mean"]] == [
         ("x", "covariate"), ("(1 | g)", "group"), ("(x | g)", "group"),
     ]  # fmt: skip
     found = dict(zip(design.terms["mean"], design.matrices["mean"].T, strict=True))

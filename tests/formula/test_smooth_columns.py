@@ -72,7 +72,7 @@ def test_names_and_blocks(text, data):
     names, blocks = SMOOTHS[text]
     design = design_of(text, data)
     assert list(design.terms["mean"]) == names
-    assert [(one.name, one.columns, one.kind) for one in design.blocks["mean"]] == blocks
+    assert [(one.name, one.columns, one.kind) for one in design.term_blocks["mean"]] == blocks
 
 
 @pytest.mark.parametrize("text", [*SMOOTHS, "y ~ x | gating(s(x) + s(z, by=g))"])
@@ -131,7 +131,7 @@ def test_columns_that_are_penalised_alike_give_no_warning_of_collinear_columns(d
 def test_the_parts_share_a_matrix_if_they_have_the_same_terms(data):
     design = design_of("y ~ s(x)", data)
     assert design.matrices["mean"] is design.matrices["gating"]
-    assert design.blocks["gating"] == design.blocks["mean"]
+    assert design.term_blocks["gating"] == design.term_blocks["mean"]
 
 
 # Formula -> what is said.

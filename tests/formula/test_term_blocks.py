@@ -23,7 +23,7 @@ DATA = pd.DataFrame(
 
 def blocks_of(text, part="mean"):
     design = build_design(parse_formula(text), DATA)
-    return design, design.blocks[part]
+    return design, design.term_blocks[part]
 
 
 def test_a_block_is_a_term_as_the_formula_writes_it():
