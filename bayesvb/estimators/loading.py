@@ -7,7 +7,7 @@ stored statistics. The ArviZ groups lie beside them, so that ArviZ opens the fil
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, cast
@@ -204,10 +204,7 @@ def _one(
     """Fit of one restart."""
     restarts, prefix = _table(told["restarts"], part["number"]), f"part{part['number']}."
     method, options = told.get("method", DEFAULT_METHOD), told.get("method_options", {})
-    own = getattr(model, "n_components", len(part["order"]))
-    if own != len(part["order"]):
-        raise DataError(f"fit.parts.order has {len(part['order'])} of {own} components")
-    core = model.relabelled(_core(model, method, options, restarts), part["order"])
+    core = _in_order(_core(model, method, options, restarts), part["order"], model)
     stats = filled(core.first_stats(empty_stats(core, model.source)), state, f"{prefix}sums.")
     q, q_draws = core.update(stats), _named(state, f"{prefix}draws.")
     _check_draws(core, q, q_draws)
@@ -239,6 +236,14 @@ def _one(
         fit = replace(fit, robust=RobustCovariance(state[f"{prefix}robust"], **part["robust"]))
     moved = cast(Fit, of_one_restart(fit, told["covariance"]))
     return _with_findings(moved, _named(state, f"{prefix}left_out."))
+
+
+def _in_order(core: Any, order: Sequence[int], model: AbstractEstimator) -> Any:
+    """The core with its components in this order, refused if it is of another number of them."""
+    n_components = getattr(model, "n_components", len(order))
+    if n_components != len(order):
+        raise DataError(f"fit.parts.order has {len(order)} of {n_components} components")
+    return model.relabelled(core, order)
 
 
 def _check_draws(core: Any, posterior: Any, draws: Mapping[str, np.ndarray]) -> None:

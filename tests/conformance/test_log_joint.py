@@ -94,9 +94,8 @@ def test_normal_is_that_of_scipy(table):
 @pytest.mark.parametrize("family", ["gaussian", "student"])
 def test_two_lines_are_those_of_scipy(table, family, scales):
     dof = {"dof": 4.0} if family == "student" else {}
-    priors = bvb.Priors(
-        noise_shape=2.0, noise_rate=0.5, coefficient_sd=3.0, scales=scales, scale_shape=2.0, **dof
-    )
+    own = {"scales": scales, "scale_shape": 2.0, "scale_rate": 0.05}
+    priors = bvb.Priors(noise_shape=2.0, noise_rate=0.5, coefficient_sd=3.0, **own, **dof)
     model = bvb.DensityRegression("y ~ x", table, n_components=2, family=family, priors=priors)
     draws = {name: values[0] for name, values in model.prior_draws(1, seed=3).items()}
     x = np.stack([np.ones(len(table)), standardised(table["x"].to_numpy())])

@@ -80,8 +80,8 @@ def test_a_row_that_lacks_a_value_has_no_interval(class_fit, flowers):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"prob": 1.0}, "prob = 1.0 is not between 0 and 1"),
-        ({"prob": 90.0}, "prob = 90.0 is not between 0 and 1"),
+        ({"prob": 1.0}, "prob=1.0 must lie between 0 and 1"),
+        ({"prob": 90.0}, "prob=90.0 must lie between 0 and 1"),
         ({"n": 20}, "reads n=20 only with prob"),
         ({"prob": 0.9, "n": 61}, "n=61 is more than the 60 draws of the fit"),
         ({"prob": 0.9, "q": 0.5}, "does not read q=0.5"),

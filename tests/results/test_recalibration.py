@@ -83,7 +83,7 @@ def test_other_kinds_are_refused(fit, kind):
 
 
 def test_an_unknown_way_to_calibrate_is_refused(fit, unchecked):
-    with pytest.raises(DataError, match="calibrated=2 is not known"):
+    with pytest.raises(DataError, match="calibrated=2 must be True, False or a text"):
         fit.predict(kind="interval", calibrated=2)
 
 

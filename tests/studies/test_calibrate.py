@@ -34,7 +34,8 @@ def line(n=25, seed=1):
 @pytest.fixture(scope="module")
 def exact_model():
     """One component with its conjugate prior: the variational posterior is exact."""
-    return bvb.DensityRegression("y ~ x", line(), n_components=1)
+    fixed = bvb.Priors(scales="fixed")
+    return bvb.DensityRegression("y ~ x", line(), n_components=1, priors=fixed)
 
 
 @dataclass(frozen=True)
