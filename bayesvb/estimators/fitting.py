@@ -326,7 +326,8 @@ def _responding(
         run = replace(run, response=found.response, uphill=found.uphill)
         if found.further is None:
             return run
-        before, run = run.order, run.climbed(model, found.further, others)
+        further = replace(found.further, findings=run.ascent.findings)
+        before, run = run.order, run.climbed(model, further, others)
         if run.order != before and not found.uphill:
             run = replace(run, response=linear_response(run.core, source, run.stats))
     except KeyboardInterrupt:

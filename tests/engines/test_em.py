@@ -356,6 +356,7 @@ def test_a_component_on_a_few_rows_loses_against_runs_that_have_a_maximum():
 
 
 @pytest.mark.heavy
+@pytest.mark.filterwarnings("ignore:linear response found no maximum")  # there is none
 def test_if_all_runs_shrink_the_fit_says_so_and_the_prior_is_a_remedy(tmp_path):
     model = constant_weights(40, 3)
     with pytest.warns(ConvergenceWarning, match=r"component 3 shrank to a few rows.*prior=True"):

@@ -108,7 +108,7 @@ def test_what_only_the_prior_knows_stays_as_open_as_it_was():
     rng = np.random.default_rng(0)
     x = rng.standard_normal(100)
     data = pd.DataFrame({"x": x, "y": x + 0.3 * rng.standard_normal(100)})
-    fit = fit_of(data, 2, priors=bvb.Priors(gating_intercept_sd=50.0))
+    fit = fit_of(data, 2, priors=bvb.Priors(gating_intercept_sd=50.0, scales="fixed"))
     assert fit.components()["rows"].min() == 0.0  # one component is empty
     usual, robust = (
         fit.summary().loc[("mean", 2)],
