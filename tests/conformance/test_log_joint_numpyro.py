@@ -70,6 +70,13 @@ def mixture(names, weights, components, observed, weight):
         names.sample("rows", law, obs=observed)
 
 
+def term_sds(names, name, intercept, n_terms):
+    """Prior scales of an intercept, and of numeric terms, of which each has its own."""
+    law = names.dist.Gamma(0.5, 0.005).expand([n_terms - 1]).to_event(1)
+    learned = names.sample(name, law)
+    return names.jnp.concatenate([np.array([intercept]), 1.0 / names.jnp.sqrt(learned)])
+
+
 def weights_of(names, case, gating):
     """Weights of two components at every row."""
     dist, np_, kind = names.dist, names.jnp, case.options.get("gate", "softmax")
@@ -78,11 +85,11 @@ def weights_of(names, case, gating):
     if kind == "dirichlet":
         return names.sample("gate", dist.Dirichlet(np.ones(2)))
     if case.is_network or kind == "stick-breaking":
-        sd = 5.0 if case.is_network else np.array([5.0, *[1.5] * (len(gating) - 1)])
+        sd = 5.0 if case.is_network else term_sds(names, "gate_term_precision", 5.0, len(gating))
         mean, sd = sticks(2, len(gating), sd, 0)
         coefficients = names.sample("gate", dist.Normal(mean, sd).to_event(2))
         return stick_probabilities(np_, (coefficients @ gating).T)
-    sd = np.array([5.0, *[1.5] * (len(gating) - 1)])
+    sd = term_sds(names, "gate_term_precision", 5.0, len(gating))
     law = dist.Normal(np.zeros((2, len(gating))), sd).to_event(2)
     logits = (names.sample("gate", law) @ gating).T
     shares = np_.exp(logits - logits.max(axis=1, keepdims=True))
@@ -111,7 +118,8 @@ def density_regression(names, case, table):
     )
     in_noise = case.options.get("priors") is None
     shape = (2, len(y))
-    coefficients, sd = lines(names, shape, 10.0, (0.5, 0.01), len(x), in_noise)
+    of_terms = term_sds(names, "term_precision", 10.0, len(x))
+    coefficients, sd = lines(names, shape, of_terms, (0.5, 0.01), len(x), in_noise)
     location = np_.moveaxis(coefficients @ x, -1, 0)
     if case.family == "student":
         dof = names.sample("dof", dist.Gamma(2.0, 0.1).expand([len(y)]).to_event(1))
