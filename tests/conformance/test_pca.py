@@ -235,6 +235,7 @@ def test_the_bound_never_falls(gapped):
         assert (np.diff(bounds) > -1e-10 * np.abs(bounds[:-1])).all(), seed
 
 
+@pytest.mark.heavy
 @both
 def test_acceleration_goes_at_least_as_far(gapped):
     for seed in range(5):

@@ -22,6 +22,7 @@ def excess(fit):
     return float((BIMODAL.log_density(test) - fit.log_density(test)).mean())
 
 
+@pytest.mark.heavy
 def test_the_kept_run_is_not_the_collapsed_one(bimodal_fit):
     """Which loses 0.25 nats per row; what the right solution loses is below 0.02."""
     assert excess(bimodal_fit) < 0.02

@@ -36,6 +36,7 @@ def test_a_row_far_out_has_a_density_however_small(fit):
     assert fit.log_density(far).iloc[0] < -100.0
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("gate", GATES)
 @pytest.mark.parametrize("n_components", [2, 3])
 def test_weights_far_out_are_probabilities(regimes, gate, n_components):

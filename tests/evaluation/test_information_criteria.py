@@ -75,6 +75,7 @@ def unsplit(kind):
     return log_lik, read_elpd(CRITERIA[kind]([log_lik]))
 
 
+@pytest.mark.heavy
 @given(cuts=st.lists(st.integers(0, ROWS), max_size=8))
 @pytest.mark.parametrize("kind", CRITERIA)
 def test_any_blocking_gives_the_same(kind, cuts):

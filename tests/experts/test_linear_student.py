@@ -153,6 +153,7 @@ def test_many_degrees_of_freedom_are_gaussian_noise(n_components):
 # -- gross errors --------------------------------------------------------------------------------
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("n_components", "gate"), [(1, "softmax"), *((2, gate) for gate in GATES)], ids=str
 )

@@ -127,6 +127,7 @@ def test_the_stored_frame_gives_the_same_design(text):
     assert_same(design, build_design(parse_formula(design.formula.canonical()), design.frame))
 
 
+@pytest.mark.heavy
 @given(
     holes=st.lists(
         st.tuples(st.integers(0, N - 1), st.sampled_from(["y", "x1", "z", "g", "h"])), max_size=25

@@ -32,6 +32,7 @@ def humps():
     return bvb.select(model, [3, 1, 2], seed=1, n_jobs=2, **QUICK)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("seed", [1, 2])
 def test_two_humps_are_two_components(seed):
     data = two_humps(seed)

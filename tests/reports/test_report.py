@@ -138,6 +138,7 @@ def test_the_page_has_one_title_a_language_and_sections_in_the_order_of_the_tabl
     assert sections == ["verdict", *REGRESSION]
 
 
+@pytest.mark.heavy
 def test_the_same_fit_gives_the_same_bytes(fit, text):
     assert html(page_summary({"": fit})) == text
 

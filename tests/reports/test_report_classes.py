@@ -71,6 +71,7 @@ KINDS = {
 }
 
 
+@pytest.mark.heavy
 @pytest.mark.usefixtures("without_pictures")
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_page_of_every_kind_of_network_builds(kind):

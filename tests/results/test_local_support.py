@@ -60,6 +60,7 @@ def test_a_gap_between_the_rows_is_marked():
     assert found["supported"].tolist() == [True, False, True]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("n_rows", [40, 200])
 def test_new_rows_like_those_of_the_fit_are_seldom_marked(n_rows):
     marked = [

@@ -116,6 +116,7 @@ def test_too_many_rows_to_leave_out_are_said(class_fit, one_expert, monkeypatch)
     assert "flatters networks" in found["left_out"]
 
 
+@pytest.mark.heavy
 def test_the_page_of_numbers_says_that_rows_were_left_out(of_numbers):
     summary = page_summary({"": of_numbers})["fits"][0]["sections"]["accuracy"]
     assert summary["by_folds"] and summary["k"] is None
