@@ -7,6 +7,8 @@ import pytest
 import bayesvb as bvb
 from bayesvb.cli.main import DEMO_PAGE
 
+pytestmark = pytest.mark.heavy
+
 
 @pytest.fixture
 def run(tmp_path, monkeypatch, command):
@@ -40,7 +42,6 @@ def test_the_demonstration_prints_the_fit_and_where_the_report_is(run):
     assert is_page(DEMO_PAGE, "accel")
 
 
-@pytest.mark.heavy
 def test_the_report_of_a_saved_fit(run, saved):
     assert run("report", saved[0], "-o", "a.html") == "a.html\n"
     assert is_page("a.html", "waiting")
@@ -53,7 +54,6 @@ def test_fit_writes_the_report_and_the_fit_that_are_asked_for(run):
     assert sorted(path.name for path in Path().iterdir()) == ["a.html", "a.nc"]
 
 
-@pytest.mark.heavy
 @pytest.mark.usefixtures("without_pictures")
 def test_compare_writes_one_report_of_all_fits(run, saved):
     said = run("compare", *saved, "--report", "both.html")
@@ -61,7 +61,6 @@ def test_compare_writes_one_report_of_all_fits(run, saved):
     assert is_page("both.html", "waiting")
 
 
-@pytest.mark.heavy
 @pytest.mark.usefixtures("without_pictures")
 @pytest.mark.parametrize(
     ("formula", "data", "chosen", "shown"),

@@ -12,6 +12,8 @@ from bayesvb.errors import BayesVBError, DataError
 from bayesvb.estimators.saved_schema import check_description
 from bayesvb.storage.netcdf import read_tree, write_tree
 
+pytestmark = pytest.mark.heavy
+
 WRONG = [None, True, -1, 0, 10**9, 10**30, float("nan"), "", "x", "../../etc/passwd", [], [0], {}]
 
 
@@ -89,7 +91,6 @@ def test_what_no_fit_says_of_itself_is_refused(saved, described, tmp_path, chang
         bvb.load(changed_file(saved, tmp_path, describe))
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("part", ["draws.precision", "sums.experts.weight", "response"])
 @pytest.mark.parametrize("how", ["absent", "shorter", "not a number", "other axes", "another"])
 def test_arrays_that_no_fit_has_are_refused(saved, tmp_path, part, how):

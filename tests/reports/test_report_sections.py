@@ -28,6 +28,8 @@ from bayesvb.reports.sections.verdict import verdict
 from bayesvb.results import subsampling as affordable
 from bayesvb.results.checks.base import Check
 
+pytestmark = pytest.mark.heavy
+
 
 def frame(n: int = 80) -> pd.DataFrame:
     rng = np.random.default_rng(4)
