@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from bayesvb.argument_checks import check_choice, check_count
+from bayesvb.argument_checks import check_choice, check_count, checked
 from bayesvb.distributions.intervals import PROB, tails
 from bayesvb.errors import DataError
 
@@ -22,7 +22,11 @@ COEFFICIENTS = {"mean": "beta", "gating": "gamma"}
 
 POINTS = 101
 
+MOST_POINTS = 10**6
+"""Points of a curve; more take memory and show nothing."""
 
+
+@checked
 def curves(
     fit: AbstractFit, part: str = "mean", *, points: int = POINTS, prob: float = PROB
 ) -> pd.DataFrame:
@@ -65,7 +69,7 @@ def curves(
     >>> bool(15 < curve.loc[curve["estimate"].idxmin(), "x"] < 25)
     True
     """
-    check_count("points", points, least=2)
+    check_count("points", points, least=2, most=MOST_POINTS, what="points that a curve may have")
     design = fit.model.design
     known = design.curves(part) if _checked(fit, part) else ()
     if not known:
@@ -82,6 +86,7 @@ def curves(
     return pd.concat(tables, ignore_index=True)
 
 
+@checked
 def smoothness(fit: AbstractFit) -> pd.DataFrame:
     r"""Effective degrees of freedom of each smooth of the mean in each component.
 
@@ -140,6 +145,7 @@ def smoothness(fit: AbstractFit) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+@checked
 def groups(fit: AbstractFit, part: str = "mean", *, prob: float = PROB) -> pd.DataFrame:
     """Effects of every group of ``(x | g)`` in each component, and of one that was not there.
 

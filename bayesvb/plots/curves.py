@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+from bayesvb.argument_checks import check_count, check_text, checked
 from bayesvb.drawing import marks
 from bayesvb.drawing.palette import palette_of
 from bayesvb.effects.curves import curves as curves_of
@@ -22,6 +24,7 @@ NAMED = 60
 """Groups that are named on the axis; of more there is only their order."""
 
 
+@checked
 def curve(fit: AbstractFit, name: str | None = None, *, part: str = "mean", ax: Any = None) -> Any:
     """A smooth curve of every component with its band.
 
@@ -62,6 +65,7 @@ def curve(fit: AbstractFit, name: str | None = None, *, part: str = "mean", ax: 
     return axes
 
 
+@partial(checked, term=check_text)
 def groups(
     fit: AbstractFit, term: str | None = None, *, part: str = "mean", component: int = 1,
     ax: Any = None,
@@ -88,6 +92,7 @@ def groups(
     DataError
         If there is no such effect or component.
     """
+    check_count("component", component)
     table = _chosen(groups_of(fit, part), "term", term)
     table = table[table["component"] == component]
     if table.empty:

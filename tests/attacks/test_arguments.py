@@ -42,6 +42,9 @@ def fits():
             "network": bvb.ConditionalMixtureNetwork("k ~ x", data, n_experts=2).fit(**few),
             "components": bvb.BayesianPCA("~ x + y", data).fit(**few),
             "normal": bvb.Normal("y ~ 1", data).fit(**few),
+            "terms": bvb.DensityRegression("y ~ s(x, k=4) + (1 | k)", data, n_components=1).fit(
+                **few
+            ),
         }
 
 
@@ -82,6 +85,10 @@ def targets(fits, folder):
         "predictions": {}, "comparisons": {"contrast": "x"}, "slopes": {"wrt": "x"}
     }.items():  # fmt: skip
         yield f"effects.{name}", getattr(bvb.effects, name), {"fit": fits["density"], **base}
+    for name in ("curves", "groups", "smoothness"):
+        yield f"effects.{name}", getattr(bvb.effects, name), {"fit": fits["terms"]}
+    for name in ("curve", "groups"):
+        yield f"plots.{name}", getattr(bvb.plots, name), {"fit": fits["terms"]}
     for name in ("quantiles", "ridges", "weights"):
         base = {"fit": fits["density"], "along": "x"}
         yield f"plots.{name}", getattr(bvb.plots, name), base
@@ -154,6 +161,7 @@ SEEDS = {
         .fit(seed=1, restarts=1, draws=30)
         .save("fit.nc")
     ),
+    "curves of no fit": lambda fit: bvb.effects.curves(3),
     "identical rows": lambda fit: bvb.GaussianMixture("~ x + y", {"x": [1.0] * 9, "y": [2.0] * 9}),
     "values of 1e160": lambda fit: bvb.DensityRegression("y ~ x", fit.model.design.frame * 1e160),
     "values of 1e300": lambda fit: bvb.Normal("y ~ 1", fit.model.design.frame * 1e300),
