@@ -99,6 +99,10 @@ class AbstractSource(abc.ABC):
         every = (block.take(np.arange(0, block.n_rows, step)) for block in self.iterate())
         return Block.joined(list(every))
 
+    def whole(self) -> Block:
+        """All rows, as one block."""
+        return self.take(np.arange(self.n_rows))
+
     def take(self, rows: Int[np.ndarray, " chosen"]) -> Block:
         """Rows at these positions, in the order in which they are asked for."""
         if (rows[1:] < rows[:-1]).any():

@@ -198,7 +198,7 @@ def without_one(source: AbstractSource, number: int) -> AbstractSource:
     weight = source.take(np.array([number])).weight
     if weight is None or weight[0] <= 1.0:
         return source.without(np.array([number]))
-    whole = source.take(np.arange(source.n_rows))
+    whole = source.whole()
     fewer = np.array(whole.weight)
     fewer[number] -= 1.0
     return InMemorySource.of(replace(whole, weight=fewer), workers=source.workers)

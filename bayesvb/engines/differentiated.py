@@ -88,7 +88,7 @@ class Target:
         """The joint density of the model and of all rows, in one block."""
         space = model.parameter_space()
         assert space is not None, "checked before the first run"
-        return cls(model, space, source.take(np.arange(source.n_rows)))
+        return cls(model, space, source.whole())
 
     def log_densities(self, vectors: Any) -> Any:
         """Log density of each vector, for arrays of NumPy or of JAX."""

@@ -174,7 +174,7 @@ class DensityRegression(AbstractGatedMixture):
         source = source_of(scales, design.matrices, response, given.values, design.offset)
         if grouping is not None:
             check_constant(grouping, design.matrices["gating"], design.terms, given.values)
-            source = grouped_source(source.take(np.arange(source.n_rows)), grouping)
+            source = grouped_source(source.whole(), grouping)
         count = int(n_components)
         self._keep(parsed, design, count, gate, family, priors, *given, scales, source, grouping)
 
@@ -262,7 +262,7 @@ class DensityRegression(AbstractGatedMixture):
         """Groups of complete rows with responses, on the standardised scale."""
         check_constant(grouping, rows.matrices["gating"], self.design.terms, None)
         source = grouped_source(self.block(rows), grouping)
-        return source.take(np.arange(source.n_rows))
+        return source.whole()
 
     def options(self) -> dict[str, object]:
         """Arguments that make this model again."""
