@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from bayesvb.argument_checks import check_count, checked, fresh_seed
+from bayesvb.argument_checks import check_count, check_listed, checked, fresh_seed, shown
 from bayesvb.data.blocks import Block
+from bayesvb.errors import DataError
 from bayesvb.estimators.base import AbstractEstimator
 from bayesvb.estimators.parameter_values import checked_draws
 from bayesvb.estimators.prior_predictive import prior_predictive
@@ -107,7 +108,8 @@ class AbstractGenerative(AbstractEstimator):
         Raises
         ------
         DataError
-            A parameter is missing or unknown, has another shape, or a value that it cannot have.
+            A parameter is missing or unknown, has another shape, or a value that it cannot have;
+            or ``order`` is no order of the components.
 
         Examples
         --------
@@ -117,7 +119,30 @@ class AbstractGenerative(AbstractEstimator):
         >>> model.log_joint(model.prior_draws(3, seed=1)).shape
         (3,)
         """
-        core = self.core if order is None else self.relabelled(self.core, order)
+        if order is None:
+            core = self.core
+        else:
+            core = self.relabelled(self.core, _permutation(order, self.size))
         draws, single = checked_draws(core, parameters)
         found = log_joint(core, self.source, draws, self.log_jacobian)
         return float(found[0]) if single else found
+
+
+def _permutation(order: Sequence[int], size: int) -> list[int]:
+    """The order of the components as whole numbers; that of a single one may be left out.
+
+    Raises
+    ------
+    DataError
+        If it is not each number of a component once.
+    """
+    check_listed("order", order)
+    numbers = [int(one) for one in order if isinstance(one, int | np.integer)]
+    if size == 1 and len(order) == 0:
+        return [0]
+    if len(numbers) != len(order) or sorted(numbers) != list(range(size)):
+        raise DataError(
+            f"order={shown(order)} must name each of the components 0 to {size - 1} once",
+            hint="write order=fit.order",
+        )
+    return numbers

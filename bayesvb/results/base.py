@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 from jaxtyping import Float
 
+from bayesvb.argument_checks import checked
 from bayesvb.data.blocks import Block
 from bayesvb.data.sources import AbstractSource
 from bayesvb.distributions.intervals import PROB
@@ -406,13 +407,14 @@ class AbstractFit:
 
         return leave_one_out(Fitted.of(self), every_row(self.model.source.n_rows, self.seed))
 
+    @checked
     def audited(self: FitT, calibration: SimulationCalibration) -> FitT:
         """The same fit with what ``bayesvb.calibrate`` found, for its reports and its file.
 
         Raises
         ------
         DataError
-            If that is of another model.
+            If that is of another model, or is something else.
         """
         own = (self.model.formula.canonical(), self.model.description())
         other = (calibration.formula, calibration.description)

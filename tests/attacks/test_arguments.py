@@ -48,53 +48,86 @@ def fits():
         }
 
 
+FEW = {"restarts": 1, "max_iter": 5, "draws": 30, "seed": 1}
+
+
+def given_first(fits, folder):
+    """What every public function needs, or with which it takes no time, by its name."""
+    data, density = fits["density"].model.design.frame, fits["density"]
+    columns = {"formula": "~ x + y", "data": data}
+    fit, terms = {"fit": density}, {"fit": fits["terms"]}
+    along = {**fit, "along": "x"}
+    return {
+        "BayesianPCA": columns,
+        "ConditionalMixtureNetwork": {"formula": "y ~ x", "data": data},
+        "DensityRegression": {"formula": "y ~ x", "data": data},
+        "GaussianMixture": columns,
+        "Normal": {"formula": "y ~ 1", "data": data},
+        "benchmark": {"models": {}, "data": data},
+        "calibrate": {"model": density.model, "replications": 0},
+        "compare": {"fits": {}},
+        "load": {"path": folder / "absent.nc"},
+        "prune": {"fit": fits["normal"]},
+        "report": {**fit, "path": folder / "absent" / "a.html"},
+        "select": {"model": density.model, "n_components": [1], **FEW},
+        "datasets.describe": {"name": "mcycle"},
+        "datasets.load": {"name": "dpmix1", "n": 20, "seed": 1},
+        "effects.comparisons": {**fit, "contrast": "x"},
+        "effects.predictions": fit,
+        "effects.slopes": {**fit, "wrt": "x"},
+        **dict.fromkeys(("effects.curves", "effects.groups", "effects.smoothness"), terms),
+        **dict.fromkeys(("plots.curve", "plots.groups"), terms),
+        **dict.fromkeys(("plots.quantiles", "plots.ridges", "plots.weights"), along),
+        "plots.influence": fit,
+        "plots.effects": {"result": None},
+        "plots.benchmark": {"table": None},
+        "fit.audited": {"calibration": None},
+        "fit.report": {"path": folder / "absent" / "a.html"},
+        "fit.save": {"path": folder / "absent" / "a.nc"},
+        "fit.with_covariance": {"covariance": "mean-field"},
+        "model.fit": FEW,
+        "model.log_joint": {"parameters": {}},
+        "model.prior_draws": {"draws": 5},
+        "model.prior_predictive": {"draws": 5},
+    }
+
+
+def public():
+    """Names of everything that can be called, and the functions of the modules."""
+    for module, names in (
+        ("", bvb.__all__), ("datasets.", bvb.datasets.__all__), ("effects.", bvb.effects.__all__),
+        ("plots.", bvb.plots.__all__),
+    ):  # fmt: skip
+        home = getattr(bvb, module.rstrip("."), bvb)
+        for name in names:
+            own = getattr(home, name)
+            if inspect.isfunction(own) or (home is bvb and inspect.isclass(own)):
+                yield module + name, own
+
+
+def verbs(one, kind):
+    """Public methods of a fit; of a model those that its users call, by their names."""
+    if kind == "model":
+        names = ["fit", "log_joint", "prior_draws", "prior_predictive"]
+    else:
+        names = [name for name, _ in inspect.getmembers(type(one), inspect.isfunction)]
+    for name in names:
+        if not name.startswith("_"):
+            yield f"{kind}.{name}", getattr(one, name)
+
+
 def targets(fits, folder):
     """Name, function, and arguments with which it works and takes no time."""
-    data = fits["density"].model.design.frame
-    few = {"restarts": 1, "max_iter": 5, "draws": 30, "seed": 1}
-    yield "load", bvb.load, {"path": folder / "absent.nc"}
-    yield "datasets.load", bvb.datasets.load, {"name": "dpmix1", "n": 20, "seed": 1}
-    yield "datasets.describe", bvb.datasets.describe, {"name": "mcycle"}
-    yield "DensityRegression", bvb.DensityRegression, {"formula": "y ~ x", "data": data}
-    yield "GaussianMixture", bvb.GaussianMixture, {"formula": "~ x + y", "data": data}
-    yield "Network", bvb.ConditionalMixtureNetwork, {"formula": "y ~ x", "data": data}
-    yield "BayesianPCA", bvb.BayesianPCA, {"formula": "~ x + y", "data": data}
-    yield "Normal", bvb.Normal, {"formula": "y ~ 1", "data": data}
-    for name in ("Priors", "GaussianPriors", "NetworkPriors", "PcaPriors", "NormalPriors"):
-        yield name, getattr(bvb, name), {}
-    for name, fit in fits.items():
-        model = fit.model
-        yield f"{name}.fit", model.fit, few
-        yield f"{name}.prior_draws", model.prior_draws, {"draws": 5}
-        yield f"{name}.prior_predictive", model.prior_predictive, {"draws": 5}
-        for method in ("predict", "summary", "components", "responsibilities", "log_density",
-                       "predictive", "weights_at", "with_covariance", "loo"):  # fmt: skip
-            base = {"covariance": "mean-field"} if method == "with_covariance" else {}
-            yield f"{name}.{method}", getattr(fit, method), base
+    given = given_first(fits, folder)
+    for name, function in public():
+        if name != "Fit":  # only a model makes one
+            yield name, function, given.get(name, {})
+    for which, fit in fits.items():
+        for one, kind in ((fit, "fit"), (fit.model, "model")):
+            for name, function in verbs(one, kind):
+                yield f"{which}: {name}", function, given.get(name, {})
         for kind in ("interval", "quantile", "cdf", "density", "draws"):
-            yield f"{name}.predict({kind})", fit.predict, {"kind": kind}
-        yield f"{name}.save", fit.save, {"path": folder / "absent" / "a.nc"}
-        yield f"{name}.report", fit.report, {"path": folder / "absent" / "a.html"}
-    yield "compare", bvb.compare, {"fits": {}}
-    yield "report", bvb.report, {"fit": fits["density"], "path": folder / "absent" / "a.html"}
-    yield "prune", bvb.prune, {"fit": fits["normal"]}
-    yield "select", bvb.select, {"model": fits["density"].model, "n_components": [1], **few}
-    yield "calibrate", bvb.calibrate, {"model": fits["density"].model, "replications": 0}
-    yield "benchmark", bvb.benchmark, {"models": {}, "data": data}
-    for name, base in {
-        "predictions": {}, "comparisons": {"contrast": "x"}, "slopes": {"wrt": "x"}
-    }.items():  # fmt: skip
-        yield f"effects.{name}", getattr(bvb.effects, name), {"fit": fits["density"], **base}
-    for name in ("curves", "groups", "smoothness"):
-        yield f"effects.{name}", getattr(bvb.effects, name), {"fit": fits["terms"]}
-    for name in ("curve", "groups"):
-        yield f"plots.{name}", getattr(bvb.plots, name), {"fit": fits["terms"]}
-    for name in ("quantiles", "ridges", "weights"):
-        base = {"fit": fits["density"], "along": "x"}
-        yield f"plots.{name}", getattr(bvb.plots, name), base
-    yield "plots.influence", bvb.plots.influence, {"fit": fits["density"]}
-    yield "plots.effects", bvb.plots.effects, {"result": None}
-    yield "plots.benchmark", bvb.plots.benchmark, {"table": None}
+            yield f"{which}: predict({kind})", fit.predict, {"kind": kind}
 
 
 def called(function, arguments):
@@ -126,6 +159,19 @@ def attacks(fits, folder):
                 if (argument, what) == ("progress", "class"):
                     continue  # it can be called, and raises what it likes
                 yield f"{name}({argument}={what})", function, {**base, argument: value}
+
+
+def test_every_public_function_is_attacked(fits, tmp_path):
+    for name, function, base in targets(fits, tmp_path):
+        needed = inspect.signature(function).parameters.values()
+        missing = {
+            one.name
+            for one in needed
+            if one.default is one.empty and one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL)
+        }
+        assert missing <= set(base), f"write in given_first what {name} needs"
+    names = {name.split(": ")[-1] for name, _, _ in targets(fits, tmp_path)}
+    assert names >= set(given_first(fits, tmp_path)), "no such function"
 
 
 @pytest.mark.heavy
