@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -132,6 +133,29 @@ def test_a_file_that_was_tampered_with_is_a_fit_or_refused(saved, what, number, 
     loaded(path)
 
 
+ONCE_RAW = [
+    (("method",), []), (("method",), {"a": 1}), (("method",), None),
+    (("parts", 0, "order"), [0]), (("parts", 0, "order"), []), (("parts", 0, "order"), [0, 0]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("place", "other"), ONCE_RAW, ids=str)
+def test_a_description_that_once_gave_a_raw_error_is_refused(saved, place, other):
+    _, content, path = saved
+    memory = io.BytesIO(unseal(content)[0])
+    with h5py.File(memory, "r+") as file:
+        told = json.loads(file.attrs["fit"])
+        at = told
+        for key in place[:-1]:
+            at = at[key]
+        assert place[-1] in (at if isinstance(at, dict) else range(len(at)))
+        at[place[-1]] = other
+        file.attrs["fit"] = json.dumps(told)
+    path.write_bytes(seal(memory.getvalue()))
+    with pytest.raises(BayesVBError):
+        bvb.load(path)
+
+
 WRITING = """
 import sys
 from bayesvb.storage.whole_files import write_whole
@@ -185,3 +209,48 @@ def test_a_full_disk_is_one_error_and_the_old_file(saved, tmp_path):
     assert done.returncode == 0, done.stderr
     assert target.read_bytes() == content
     assert os.listdir(tmp_path) == ["fit.nc"]
+
+
+NO_SPACE = """
+import os, pathlib, sys
+import bayesvb as bvb
+from bayesvb.errors import DataError
+saved, folder, times = sys.argv[1], pathlib.Path(sys.argv[2]), int(sys.argv[3])
+content, fit = pathlib.Path(saved).read_bytes(), bvb.load(saved)
+(folder / "fit.nc").write_bytes(content)
+for step in range(times):
+    filler, left = folder / "filler", len(content) * step // times
+    free = os.statvfs(folder)
+    filler.write_bytes(bytes(max(free.f_bavail * free.f_frsize - left, 0)))
+    try:
+        fit.save(folder / "fit.nc")
+    except DataError:
+        pass
+    else:
+        raise SystemExit(f"a file of {len(content)} bytes was written where {left} were free")
+    assert (folder / "fit.nc").read_bytes() == content
+    assert sorted(os.listdir(folder)) == ["filler", "fit.nc"]
+    filler.unlink()
+fit.save(folder / "fit.nc")
+"""
+
+
+@pytest.mark.heavy
+def test_a_disk_without_space_is_one_error_and_the_old_file(saved, tmp_path):
+    _, content, _ = saved
+    (tmp_path / "fit.nc").write_bytes(content)
+    (tmp_path / "small").mkdir()
+    mounting = f"mount -t tmpfs -o size={3 * len(content)} none {tmp_path / 'small'}"
+    if (
+        shutil.which("unshare") is None
+        or subprocess.run(["unshare", "-rm", "sh", "-c", mounting], capture_output=True).returncode
+    ):
+        pytest.skip("no disk of a given size can be made here")
+    words = [sys.executable, "-c", NO_SPACE, tmp_path / "fit.nc", tmp_path / "small"]
+    command = f'{mounting} && exec "$@"'
+    done = subprocess.run(
+        ["unshare", "-rm", "sh", "-c", command, "sh", *map(str, words), str(10 * ATTACKS)],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
