@@ -26,9 +26,19 @@ def run() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         main(prog_name="bayesvb")
-    except KeyboardInterrupt:
+    except BaseException as error:
+        if not _comes_of_an_interrupt(error):
+            raise
         sys.stderr.write("interrupted\n")
         sys.exit(INTERRUPTED)
+
+
+def _comes_of_an_interrupt(error: BaseException) -> bool:
+    """Whether it is one, or what a module made of it whose import was interrupted."""
+    before = error.__cause__ or error.__context__
+    return isinstance(error, KeyboardInterrupt) or (
+        isinstance(error, Exception) and before is not None and _comes_of_an_interrupt(before)
+    )
 
 
 def _commands() -> click.Group:

@@ -5,9 +5,11 @@ import pytest
 
 WHILE_LOADING = "lambda: os.kill(os.getpid(), signal.SIGINT)"
 AFTERWARDS = "lambda: lambda **names: os.kill(os.getpid(), signal.SIGINT)"
+IN_A_CLASS = """lambda: lambda **names: type("Class", (), {"own": type("Descriptor", (), {
+    "__set_name__": lambda *_: os.kill(os.getpid(), signal.SIGINT)})()})"""
 
 
-@pytest.mark.parametrize("moment", [WHILE_LOADING, AFTERWARDS])
+@pytest.mark.parametrize("moment", [WHILE_LOADING, AFTERWARDS, IN_A_CLASS])
 def test_ctrl_c_is_one_line_at_any_moment(moment):
     code = (
         f"import os, signal; from bayesvb.cli import entry; entry._commands = {moment}; entry.run()"
@@ -20,3 +22,11 @@ def test_the_commands_are_those_of_the_command_line():
     done = subprocess.run([sys.executable, "-m", "bayesvb", "-h"], capture_output=True, text=True)
     assert done.returncode == 0
     assert "predict" in done.stdout
+
+
+def test_an_error_that_is_none_of_an_interrupt_is_not_hidden():
+    failing = "lambda: lambda **names: 1 / 0"
+    code = f"from bayesvb.cli import entry; entry._commands = {failing}; entry.run()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "ZeroDivisionError" in done.stderr
