@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from jaxtyping import Float
@@ -46,8 +46,6 @@ if TYPE_CHECKING:
 PREDICTIVE_DRAWS = 400
 """Draws over which predictions are averaged: their Monte Carlo error is a twentieth of a posterior
 standard deviation."""
-
-FitT = TypeVar("FitT", bound="AbstractFit")
 
 NEAR_BEST = 2.0
 """Nats below the best bound up to which a restart is a rival: its optimum might be right."""
@@ -408,7 +406,7 @@ class AbstractFit:
         return leave_one_out(Fitted.of(self), every_row(self.model.source.n_rows, self.seed))
 
     @checked
-    def audited(self: FitT, calibration: SimulationCalibration) -> FitT:
+    def audited(self, calibration: SimulationCalibration) -> Self:
         """The same fit with what ``bayesvb.calibrate`` found, for its reports and its file.
 
         Raises
