@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from bayesvb.results.comparison import compare as compare
     from bayesvb.studies.benchmark import benchmark as benchmark
     from bayesvb.studies.calibrate import calibrate as calibrate
+    from bayesvb.studies.cross_validation import cross_validate as cross_validate
 
 # Public name -> the module that holds it. Each is imported when first asked for, so that
 # `import bayesvb` does not pay for the formula package, ArviZ or matplotlib.
@@ -52,6 +53,7 @@ _HOMES = {
     "benchmark": "bayesvb.studies.benchmark",
     "calibrate": "bayesvb.studies.calibrate",
     "compare": "bayesvb.results.comparison",
+    "cross_validate": "bayesvb.studies.cross_validation",
     "datasets": "bayesvb.datasets",
     "effects": "bayesvb.effects",
     "load": "bayesvb.estimators.loading",

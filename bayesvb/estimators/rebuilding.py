@@ -23,7 +23,7 @@ def built(
     frame: pd.DataFrame,
     *,
     options: Mapping[str, Any],
-    complete: Bool[np.ndarray, " given"],
+    complete: Bool[np.ndarray, " given"] | None,
     weights: Float[np.ndarray, " rows"] | None = None,
 ) -> AbstractEstimator:
     """A model of this class from its formula, the rows it used and what ``options()`` said.
@@ -37,8 +37,8 @@ def built(
         ``design.given`` of the model.
     options : mapping
         ``model.options()``, and ``context`` if the formula needs one.
-    complete : ndarray of bool, shape (given,)
-        Rows of the data first given that are in the frame.
+    complete : ndarray of bool, shape (given,), or None
+        Rows of the data first given that are in the frame; None if the frame is what is given.
     weights : ndarray, shape (rows,), optional
         Case weights.
     """
@@ -49,7 +49,7 @@ def built(
         arguments["weights"] = weights
     with every_column():
         model = cast(AbstractEstimator, kind(formula, frame, **arguments))
-    return model.recalling(complete)
+    return model if complete is None else model.recalling(complete)
 
 
 def rebuilt(model: AbstractEstimator, **changes: object) -> AbstractEstimator:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from scipy.signal import fftconvolve
 from scipy.stats import binom, poisson
 
@@ -151,8 +151,15 @@ def coverage(pit: Float[np.ndarray, " rows"], probs: Sequence[float] = (0.5, 0.8
     bad = ~((prob > 0.0) & (prob < 1.0))
     if bad.any():
         raise DataError(f"probs = {prob[bad][0]:g} is not between 0 and 1", hint="write 0.9")
-    inside = np.abs(pit - 0.5) <= 0.5 * prob[:, None]
-    return Coverage(prob, inside.mean(axis=1), np.sqrt(prob * (1.0 - prob) / pit.size))
+    share = inside_central(pit, prob).mean(axis=1)
+    return Coverage(prob, share, np.sqrt(prob * (1.0 - prob) / pit.size))
+
+
+def inside_central(
+    pit: Float[np.ndarray, " rows"], prob: Float[np.ndarray, " probs"]
+) -> Bool[np.ndarray, "probs rows"]:
+    """Whether central intervals of each probability hold observations with these PIT values."""
+    return np.asarray(np.abs(pit - 0.5) <= 0.5 * prob[:, None])
 
 
 def pit_ecdf(pit: Float[np.ndarray, " rows"], *, prob: float = 0.95) -> PitEcdf:

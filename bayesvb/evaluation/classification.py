@@ -90,12 +90,29 @@ def scores(probabilities: ArrayLike, codes: ArrayLike) -> Scores:
     >>> scores(np.array([[0.5, 0.5], [0.25, 0.75]]), np.array([0, 1])).brier
     0.3125
     """
+    each = scores_by_row(probabilities, codes)
+    return Scores(*(float(np.mean(each[name])) for name in ("accuracy", "log_density", "brier")))
+
+
+def scores_by_row(
+    probabilities: ArrayLike, codes: ArrayLike
+) -> dict[str, Float[np.ndarray, " rows"]]:
+    """Hits (one or zero), log probabilities and Brier scores of which ``scores`` are the means.
+
+    Raises
+    ------
+    DataError
+        As ``scores``.
+    """
     p, y = checked_predictions(probabilities, codes)
     observed = p[np.arange(len(y)), y]
     with np.errstate(divide="ignore"):
-        log_density = np.log(observed).mean()
-    brier = (p * p).sum(axis=1) - 2.0 * observed + 1.0
-    return Scores(float((p.argmax(axis=1) == y).mean()), float(log_density), float(brier.mean()))
+        log_density = np.log(observed)
+    return {
+        "accuracy": (p.argmax(axis=1) == y).astype(np.float64),
+        "log_density": log_density,
+        "brier": (p * p).sum(axis=1) - 2.0 * observed + 1.0,
+    }
 
 
 @dataclass(frozen=True)

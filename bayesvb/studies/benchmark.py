@@ -15,12 +15,12 @@ from jaxtyping import Int
 from bayesvb.argument_checks import check_choice, check_count, checked
 from bayesvb.data.frames import as_frame
 from bayesvb.engines import ENGINES
-from bayesvb.errors import ConvergenceWarning, DataError, DesignWarning
+from bayesvb.errors import ConvergenceWarning, DataError
 from bayesvb.estimators.base import AbstractEstimator
-from bayesvb.estimators.rebuilding import built
 from bayesvb.streams import EngineStreams
 from bayesvb.studies.folds import fold_numbers, splits
-from bayesvb.studies.held_out_scores import MakesModel, Trial
+from bayesvb.studies.held_out_scores import Trial
+from bayesvb.studies.model_makers import MakesModel, class_codes, maker_of, quietly_made
 
 CRITERIA = ("waic", "loo")
 
@@ -101,7 +101,7 @@ def benchmark(
     """
     _check(models, folds, seeds, criteria)
     ways = _ways(methods)
-    makers = {str(name): _maker(model) for name, model in models.items()}
+    makers = {str(name): maker_of(model) for name, model in models.items()}
     tables = _tables(data)
     trials = [
         trial
@@ -126,7 +126,7 @@ class _Division:
         """Fold of every row; a model of all rows knows whether there are classes."""
         rng = EngineStreams(seed).branch("benchmark", self.name).rng("folds")
         if self.groups is None:
-            strata = _classes(make, self.frame)
+            strata = class_codes(quietly_made(make, self.frame))
             return fold_numbers(len(self.frame), self.folds, rng, strata=strata)
         if self.groups not in self.frame:
             raise DataError(f"groups={self.groups!r} is no column of {self.name}")
@@ -202,43 +202,8 @@ def _ways(
     return ways
 
 
-def _maker(model: MakesModel | AbstractEstimator) -> MakesModel:
-    """What makes a model of training rows."""
-    if not isinstance(model, AbstractEstimator):
-        if callable(model):
-            return model
-        raise DataError(
-            f"models: a {type(model).__name__} makes no model",
-            hint="give a model, or a function from training rows to a model",
-        )
-    if model.weights is not None:
-        raise DataError(
-            "models: case weights of a model are those of its own rows",
-            hint="give a function from training rows to a model: lambda rows: ...",
-        )
-    options = {**model.options(), "context": model.design.context}
-
-    def make(rows: pd.DataFrame) -> AbstractEstimator:
-        given = np.ones(len(rows), dtype=bool)
-        return built(type(model), model.formula.text, rows, options=options, complete=given)
-
-    return make
-
-
 def _tables(data: object) -> dict[str, pd.DataFrame]:
     """Data sets by name: a mapping to tables, or one table, which may be a mapping to columns."""
     if isinstance(data, Mapping) and data and all(hasattr(one, "columns") for one in data.values()):
         return {str(name): as_frame(one) for name, one in data.items()}
     return {"data": as_frame(data)}
-
-
-def _classes(make: MakesModel, frame: pd.DataFrame) -> Int[np.ndarray, " rows"] | None:
-    """Class of each row if the model explains classes, -1 where it has none."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DesignWarning)
-        design = make(frame).design
-    if not design.levels:
-        return None
-    codes = np.full(len(frame), -1)
-    codes[design.complete] = np.asarray(design.response)
-    return codes

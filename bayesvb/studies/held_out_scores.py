@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,14 +12,11 @@ import numpy as np
 import pandas as pd
 
 from bayesvb.errors import DataError
-from bayesvb.estimators.base import AbstractEstimator
 from bayesvb.estimators.fit import Fit
 from bayesvb.evaluation.classification import calibration_error, scores
 from bayesvb.evaluation.elpd import read_elpd
+from bayesvb.studies.model_makers import MakesModel
 from bayesvb.studies.quiet_fits import first_line, quiet_fit
-
-MakesModel = Callable[[pd.DataFrame], AbstractEstimator]
-"""From training rows to a model of them."""
 
 
 @dataclass(frozen=True)

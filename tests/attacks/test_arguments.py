@@ -66,6 +66,7 @@ def given_first(fits, folder):
         "benchmark": {"models": {}, "data": data},
         "calibrate": {"model": density.model, "replications": 0},
         "compare": {"fits": {}},
+        "cross_validate": {"models": {"a": density.model}, "folds": 2, "n_jobs": 1, **FEW},
         "load": {"path": folder / "absent.nc"},
         "prune": {"fit": fits["normal"]},
         "report": {**fit, "path": folder / "absent" / "a.html"},

@@ -1,0 +1,163 @@
+"""The rows on which models are compared: those that every one of them can use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Int
+
+from bayesvb.data.frames import as_frame, nearest
+from bayesvb.errors import DataError
+from bayesvb.estimators.base import AbstractEstimator
+from bayesvb.results.units import grouping_of
+from bayesvb.studies.model_makers import MakesModel, class_codes, quietly_made
+
+
+@dataclass(frozen=True, eq=False)
+class ComparedRows:
+    """Rows that are complete for every model, and what their folds go by.
+
+    Attributes
+    ----------
+    frame : pandas.DataFrame
+    dropped : int
+        Rows that a model cannot use.
+    groups : pandas.Series or None
+        Label of each row; rows of one label are left out together.
+    strata : ndarray, shape (rows,), or None
+        Classes, if classes are explained.
+    unit : str or None
+        Column of groups that are scored as wholes, because a model has them.
+    """
+
+    frame: pd.DataFrame
+    dropped: int
+    groups: pd.Series | None
+    strata: Int[np.ndarray, " rows"] | None
+    unit: str | None
+
+
+def compared_rows(
+    models: Mapping[str, object], makers: Mapping[str, MakesModel], data: object, groups: object
+) -> ComparedRows:
+    """Rows of the data that all models can use; of the models' own data if ``data`` is None.
+
+    Raises
+    ------
+    DataError
+        If models explain different things, or their own data are not the same rows.
+    """
+    frame, lacking = _own_data(models) if data is None else (as_frame(data), 0)
+    made = {name: quietly_made(make, frame) for name, make in makers.items()}
+    unit = _unit(made)
+    labels = _labels(unit if groups is None else groups, frame)
+    _check_same_response(made)
+    complete = np.logical_and.reduce([model.design.complete for model in made.values()])
+    complete &= True if labels is None else labels.notna().to_numpy()
+    if not complete.any():
+        raise DataError("no row is complete for every model", hint="look for missing values")
+    codes = class_codes(next(iter(made.values())))
+    return ComparedRows(
+        frame[complete],
+        lacking + int((~complete).sum()),
+        None if labels is None else labels[complete],
+        None if codes is None else codes[complete],
+        unit,
+    )
+
+
+def _own_data(models: Mapping[str, object]) -> tuple[pd.DataFrame, int]:
+    """Rows that all models have, with the columns of all, and how many rows are left out.
+
+    Raises
+    ------
+    DataError
+        If a model brings no data, or they were given other rows.
+    """
+    found: pd.DataFrame | None = None
+    common = _rows_in_all(models)
+    for name, model in models.items():
+        assert isinstance(model, AbstractEstimator)
+        own = model.design.given[common[model.design.complete]]
+        if found is None:
+            found = own
+            continue
+        shared = [column for column in own if column in found]
+        if not own.index.equals(found.index) or not own[shared].equals(found[shared]):
+            raise DataError(f"models: {name!r} has other data than the first", hint="give data=")
+        found = pd.concat([found, own.drop(columns=shared)], axis=1)
+    assert found is not None
+    return found, int((~common).sum())
+
+
+def _rows_in_all(models: Mapping[str, object]) -> Bool[np.ndarray, " given"]:
+    """Rows first given that every model uses."""
+    masks = []
+    for name, model in models.items():
+        if not isinstance(model, AbstractEstimator):
+            raise DataError(
+                f"data are left out, and models: {name!r} is a {type(model).__name__} without data",
+                hint="give data=, or bayesvb.DensityRegression(...)",
+            )
+        masks.append(model.design.complete)
+    if len({len(mask) for mask in masks}) > 1:
+        sizes = ", ".join(str(len(mask)) for mask in masks)
+        raise DataError(f"models: they were given {sizes} rows", hint="give data=")
+    return np.asarray(np.logical_and.reduce(masks))
+
+
+def _unit(made: Mapping[str, AbstractEstimator]) -> str | None:
+    """Column whose groups are scored as wholes.
+
+    Raises
+    ------
+    DataError
+        If models group by different columns.
+    """
+    groupings = {name: grouping_of(model) for name, model in made.items()}
+    names = {one.name for one in groupings.values() if one is not None}
+    if len(names) > 1:
+        raise DataError(f"models: they have different groups, {' and '.join(sorted(names))}")
+    return next(iter(names), None)
+
+
+def _labels(groups: object, frame: pd.DataFrame) -> pd.Series | None:
+    """Label of each row, of a column or as given."""
+    if groups is None:
+        return None
+    if isinstance(groups, str):
+        if groups not in frame:
+            raise DataError(
+                f"groups={groups!r} is no column of the data", hint=nearest(groups, frame.columns)
+            )
+        return frame[groups]
+    try:
+        values = np.asarray(groups)
+    except ValueError as error:
+        raise DataError(f"groups must be one label per row: {error}") from error
+    if values.shape != (len(frame),):
+        raise DataError(
+            f"groups must be a column's name, or one label for each of {len(frame)} rows"
+        )
+    return pd.Series(values, index=frame.index, name="groups")
+
+
+def _check_same_response(made: Mapping[str, AbstractEstimator]) -> None:
+    """Raise unless all models explain the same thing."""
+    (first, reference), *others = ((name, _explains(model)) for name, model in made.items())
+    for name, own in others:
+        if own != reference:
+            raise DataError(
+                f"models: {name!r} explains {', '.join(own[0])}, {first!r} explains "
+                f"{', '.join(reference[0])}: their scores are of different things"
+            )
+
+
+def _explains(model: AbstractEstimator) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names of what is explained, and of its classes."""
+    design = model.design
+    names = design.response_names or tuple(sorted(model.observed()))
+    return names, design.class_labels

@@ -1,0 +1,271 @@
+"""What cross-validation found: scores of models, their paired differences, a table, a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Int
+
+from bayesvb.argument_checks import check_choice, checked
+from bayesvb.drawing import marks
+from bayesvb.drawing.palette import palette_of
+from bayesvb.errors import DataError
+from bayesvb.evaluation.classification import calibration_error
+from bayesvb.studies.compared_rows import ComparedRows
+from bayesvb.studies.score_means import Scored, mean_and_error, resampled_error
+
+LABELS = ("model", "repeat", "fold", "row", "group")
+"""Columns of the rows that are no scores."""
+
+ERRORS = 2.0
+"""Standard errors on each side that bars have."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CrossValidation:
+    """Scores of held-out rows by models that have not seen them.
+
+    Attributes
+    ----------
+    rows : pandas.DataFrame
+        One row for each model, repetition and held-out row (or group of rows): ``model``,
+        ``repeat``, ``fold``, ``row`` (label in the data), ``group`` if there are groups, and its
+        scores: ``log_density``; of numbers ``crps``, ``pit``, ``pinball 0.5``, ``coverage 0.9``
+        (one or zero) and the like; of classes ``accuracy`` (one or zero), ``brier``, ``class`` and
+        the probabilities ``p[class]``.
+    fits : pandas.DataFrame
+        One row for each fit: model, repeat, fold, ``n`` and ``n_test``, seconds, converged, and
+        ``failure``, why there are no scores, else empty.
+    dropped : int
+        Rows that a model could not use, which were left to none.
+    seed : int
+    """
+
+    rows: pd.DataFrame
+    fits: pd.DataFrame
+    dropped: int
+    seed: int
+    _folds: Int[np.ndarray, "repeats units"]
+    _clusters: Int[np.ndarray, " units"]
+    _units: pd.Index
+
+    @classmethod
+    def of(
+        cls,
+        done: Sequence[tuple[dict[str, Any], pd.DataFrame | None]],
+        planned: int,
+        compared: ComparedRows,
+        numbers: Int[np.ndarray, "repeats rows"],
+        seed: int,
+    ) -> CrossValidation:
+        """Tables of the fits that were made.
+
+        Raises
+        ------
+        DataError
+            If nothing was fitted.
+        """
+        fits = pd.DataFrame([record for record, _ in done]).drop(columns="number")
+        if not any(scored is not None for _, scored in done):
+            raise DataError(f"none of {planned} fits could be made: {fits['failure'].iloc[0]}")
+        folds, clusters, units = _by_unit(compared, numbers)
+        tables = []
+        for record, scored in done:
+            if scored is not None:
+                place = units.get_indexer(scored.index) if compared.unit else np.flatnonzero(
+                    folds[record["repeat"] - 1] == record["fold"] - 1
+                )  # fmt: skip
+                labels = {name: record[name] for name in ("model", "repeat", "fold")}
+                own = scored.reset_index(drop=True).assign(row=units[place], unit=place, **labels)
+                if compared.groups is not None:
+                    own["group"] = pd.factorize(compared.groups)[1][clusters[place]]
+                tables.append(own)
+        rows = pd.concat(tables, ignore_index=True)
+        first = [name for name in (*LABELS, "unit") if name in rows]
+        rows = rows[[*first, *(name for name in rows if name not in first)]]
+        return cls(rows, fits, compared.dropped, seed, folds, clusters, units)
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Names of the models that have scores, in their order."""
+        return tuple(dict.fromkeys(self.rows["model"]))
+
+    @property
+    def score_names(self) -> tuple[str, ...]:
+        """Scores that are means over rows."""
+        apart = {*LABELS, "unit", "class"}
+        names = [str(name) for name in self.rows if name not in apart]
+        return tuple(n for n in names if not n.startswith("p[") and n.split(":")[0] != "pit")
+
+    @property
+    def best(self) -> str:
+        """The model with the largest mean log density, among those that scored the most rows."""
+        scores = self.scores
+        own = scores[scores["score"] == "log_density"].set_index("model")
+        own = own[own["rows"] == own["rows"].max()]
+        return str(own["mean"].fillna(-np.inf).idxmax())
+
+    @cached_property
+    def scores(self) -> pd.DataFrame:
+        """Means: columns model, score, mean, se (see ``differences``) and rows.
+
+        ``ece``, the calibration error of the most probable class in 20 bins, is no mean over rows
+        and has no standard error; it is the mean over repetitions.
+        """
+        found = []
+        for model in self.models:
+            for score in self.score_names:
+                mean, error, n = mean_and_error(self._scored(model, score), self._clusters)
+                found.append((model, score, mean, error, n))
+            if "class" in self.rows:
+                n = found[-1][-1]
+                found.append((model, "ece", self._calibration_error(model), float("nan"), n))
+        return pd.DataFrame(found, columns=["model", "score", "mean", "se", "rows"])
+
+    def differences(self, reference: str | None = None) -> pd.DataFrame:
+        """Paired differences of every model from one of them, over the rows that both scored.
+
+        Parameters
+        ----------
+        reference : str, optional
+            The best by log density if left out.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns model, reference, score, difference, ``se`` and ``se_resampled``. ``se`` is over
+            rows, or over groups if there are any: what other rows would change, these fits given.
+            ``se_resampled`` is over folds, corrected for training rows that they share: what other
+            training rows would change too; of few folds it is itself uncertain.
+        """
+        reference = self.best if reference is None else reference
+        check_choice("reference", reference, self.models)
+        found = []
+        for model in self.models:
+            for score in self.score_names:
+                if model == reference or score.startswith("coverage"):
+                    continue
+                with np.errstate(invalid="ignore"):
+                    gap = self._scored(model, score) - self._scored(reference, score)
+                mean, error, _ = mean_and_error(gap, self._clusters)
+                resampled = resampled_error(gap, self._folds)
+                found.append((model, reference, score, mean, error, resampled))
+        names = ["model", "reference", "score", "difference", "se", "se_resampled"]
+        return pd.DataFrame(found, columns=names)
+
+    @checked
+    def plot(self, score: str = "log_density", *, ax: Any = None) -> Any:
+        """Differences of a score from the best model, with two standard errors on each side.
+
+        Thick bars are over rows or groups, thin ones over training rows as well.
+
+        Parameters
+        ----------
+        score : str
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure if left out.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        check_choice("score", score, [n for n in self.score_names if not n.startswith("coverage")])
+        table = self.differences()
+        own = table[table["score"] == score].set_index("model").reindex(self.models)
+        axes = marks.new_axes((6.6, 1.4 + 0.4 * len(own))) if ax is None else ax
+        palette = palette_of(axes)
+        marks.dress(axes, palette, x=f"{score}, less that of {self.best}", y="", grid="x")
+        y, x = np.arange(len(own)), own["difference"].fillna(0.0).to_numpy()
+        for name, width in (("se_resampled", 1.2), ("se", 4.0)):
+            half = ERRORS * own[name].fillna(0.0).to_numpy()
+            axes.hlines(y, x - half, x + half, color=palette.accent, linewidth=width)
+        axes.plot(x, y, "o", color=palette.ink, markersize=5)
+        axes.axvline(0.0, color=palette.mute, linewidth=0.8)
+        axes.set_yticks(y, list(own.index))
+        axes.set_ylim(len(own) - 0.5, -0.5)
+        return axes
+
+    def table(self) -> pd.DataFrame:
+        """Means of the scores, one row for each model, best log density first.
+
+        With the paired difference of the log density from the best and both standard errors.
+        """
+        wide = self.scores.pivot(index="model", columns="score", values="mean")
+        wide = wide[[*self.score_names, *(["ece"] if "ece" in wide else [])]]
+        gaps = self.differences()
+        gaps = gaps[gaps["score"] == "log_density"].set_index("model")
+        for place, name in enumerate(("difference", "se", "se_resampled"), start=1):
+            wide.insert(place, name, gaps[name].reindex(wide.index))
+        order = wide["log_density"].fillna(-np.inf).sort_values(ascending=False, kind="stable")
+        return wide.loc[order.index].rename_axis(index=None, columns=None)
+
+    def __str__(self) -> str:
+        repeats = len(self._folds)
+        times = "" if repeats == 1 else f", {repeats} times"
+        units, n = ("groups", len(set(self._clusters))) if self._grouped else ("rows", 0)
+        held = f"{len(self._units)} rows" + (f" in {n} groups" if n else "")
+        lines = [
+            f"Cross-validation, {int(self._folds.max()) + 1} folds{times}, {held}; means per row",
+            *self._shown().to_string().splitlines(),
+            f"difference: of the log density from {self.best}; se over {units}, se_resampled over "
+            "training rows too",
+        ]
+        if self.dropped:
+            lines.append(f"{self.dropped} rows with missing values were left to no model.")
+        failed = self.fits[self.fits["failure"] != ""]
+        for model, own in failed.groupby("model", sort=False):
+            n = int(self.rows.loc[self.rows["model"] == model, "unit"].nunique())
+            seen = f"its means are of {n} of {len(self._units)} rows"
+            lines.append(f"{model}: {len(own)} fits failed, {seen}; {own['failure'].iloc[0]}")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return str(self._shown().to_html(na_rep=""))
+
+    def _shown(self) -> pd.DataFrame:
+        """The table with as many digits as are read."""
+        shown = self.table()
+        return shown.map(lambda value: "" if np.isnan(value) else f"{value:.4g}")
+
+    @property
+    def _grouped(self) -> bool:
+        return "group" in self.rows
+
+    def _scored(self, model: str, score: str) -> Scored:
+        """Scores of one model by repetition and row."""
+        own = self.rows[self.rows["model"] == model]
+        found = np.full(self._folds.shape, np.nan)
+        found[own["repeat"].to_numpy() - 1, own["unit"].to_numpy()] = own[score].to_numpy()
+        return found
+
+    def _calibration_error(self, model: str) -> float:
+        """Mean over repetitions of the error over all their rows."""
+        own = self.rows[self.rows["model"] == model]
+        columns = [name for name in own if str(name).startswith("p[")]
+        labels = [str(name)[2:-1] for name in columns]
+        errors = []
+        for _, part in own.groupby("repeat"):
+            codes = pd.Index(labels).get_indexer(pd.Index(part["class"]))
+            p = part[columns].fillna(0.0).to_numpy()
+            errors.append(calibration_error(p, codes).error)
+        return float(np.mean(errors))
+
+
+def _by_unit(
+    compared: ComparedRows, numbers: Int[np.ndarray, "repeats rows"]
+) -> tuple[Int[np.ndarray, "repeats units"], Int[np.ndarray, " units"], pd.Index]:
+    """Fold, cluster and label of each row, or of each group that is scored as a whole."""
+    frame, groups = compared.frame, compared.groups
+    clusters = np.arange(len(frame)) if groups is None else pd.factorize(groups)[0]
+    if compared.unit is None:
+        index = frame.index if frame.index.is_unique else pd.RangeIndex(len(frame))
+        return numbers, clusters, index
+    units, first = np.unique(frame[compared.unit].to_numpy(), return_index=True)
+    return numbers[:, first], clusters[first], pd.Index(units)

@@ -1,0 +1,116 @@
+"""Scores of every held-out row by a fit that has not seen it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from bayesvb.estimators.fit import Fit
+from bayesvb.evaluation.calibration import inside_central, pit_values
+from bayesvb.evaluation.classification import scores_by_row
+from bayesvb.evaluation.crps import crps
+from bayesvb.evaluation.quantile_scores import pinball
+from bayesvb.results.units import grouping_of
+
+MANY = "log_density"
+"""The one score that whole rows of several variables, and groups of rows, have."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is scored besides densities.
+
+    Attributes
+    ----------
+    probs : tuple of float
+        Probabilities of central intervals.
+    quantiles : tuple of float
+    unit : str or None
+        Column of groups that are scored as wholes; None where rows are.
+    """
+
+    probs: tuple[float, ...]
+    quantiles: tuple[float, ...]
+    unit: str | None = None
+
+
+def row_scores(fit: Fit, test: pd.DataFrame, asked: Asked) -> pd.DataFrame:
+    """Scores of rows, or of groups of rows, one column for each score; index as the units have.
+
+    Of numbers: ``log_density``, ``crps``, ``pit``, pinball losses and whether central intervals
+    hold the response; of several responses each has its own, named behind a colon. Of classes:
+    ``log_density``, ``accuracy`` (one or zero), ``brier``, ``class`` (the observed one) and the
+    probability of every class, ``p[class]``. Of what has no response, and of groups:
+    ``log_density``.
+
+    Parameters
+    ----------
+    fit : Fit
+    test : pandas.DataFrame
+        Complete rows.
+    asked : Asked
+    """
+    if asked.unit is not None:
+        return _of_groups(fit, test, asked.unit)
+    design = fit.model.design
+    if design.levels:
+        return _of_classes(fit, test)
+    found = pd.DataFrame({MANY: fit.log_density(test)})
+    if design.response is None:
+        return found
+    observed = np.asarray(fit.model.rows(test, response=True).response, dtype=float)
+    observed = observed.reshape(len(test), -1)
+    several = len(design.response_names) > 1
+    for i, name in enumerate(design.response_names):
+        own = _of_numbers(fit, test, name, observed[:, i], asked)
+        for score, values in own.items():
+            found[f"{score}: {name}" if several else score] = values
+    return found
+
+
+def _of_numbers(
+    fit: Fit, test: pd.DataFrame, name: str, observed: Float[np.ndarray, " rows"], asked: Asked
+) -> dict[str, Float[np.ndarray, " rows"]]:
+    """Scores of one response by its predictive distribution."""
+    distribution = fit.predictive(test, response=name)
+    pit = pit_values(distribution, observed)
+    found = {"crps": crps(distribution, observed), "pit": pit}
+    if asked.quantiles:
+        levels = np.array(asked.quantiles)
+        losses = pinball(observed, distribution.quantile(levels), levels)
+        found |= _named("pinball", asked.quantiles, losses)
+    if asked.probs:
+        inside = inside_central(pit, np.array(asked.probs)).astype(float)
+        found |= _named("coverage", asked.probs, inside)
+    return found
+
+
+def _named(
+    score: str, levels: Sequence[float], values: Float[np.ndarray, "levels rows"]
+) -> dict[str, Float[np.ndarray, " rows"]]:
+    return {f"{score} {level:g}": row for level, row in zip(levels, values, strict=True)}
+
+
+def _of_classes(fit: Fit, test: pd.DataFrame) -> pd.DataFrame:
+    """Scores of the probabilities of the classes, and these themselves."""
+    rows = fit.model.rows(test, response=True)
+    p = fit.predict(test, kind="probability")
+    codes = np.asarray(rows.response)
+    found = pd.DataFrame(scores_by_row(p.to_numpy(), codes), index=test.index)
+    labels = np.array(fit.model.design.class_labels)
+    found["class"] = labels[codes]
+    for label, values in zip(labels, p.to_numpy().T, strict=True):
+        found[f"p[{label}]"] = values
+    return found[[MANY, *(name for name in found if name != MANY)]]
+
+
+def _of_groups(fit: Fit, test: pd.DataFrame, unit: str) -> pd.DataFrame:
+    """Log density of all responses of each group; of models of single rows their sum."""
+    own = fit.log_density(test)
+    if grouping_of(fit.model) is None:
+        own = own.groupby(test[unit].to_numpy(), sort=False).sum()
+    return pd.DataFrame({MANY: own})
