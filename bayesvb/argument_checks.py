@@ -204,6 +204,7 @@ CHECKS: Mapping[str, Check] = {
     "eps": check_positive,
     "fit": check_fit,
     "fits": check_named_fits,
+    "forgetting": check_positive,
     "folds": _whole(2, MOST_DRAWS),
     "kind": check_text,
     "latent_dim": _whole(1, MOST),

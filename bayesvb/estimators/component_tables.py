@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesvb.data.blocks import Block
+from bayesvb.data.partly_kept import all_kept
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.distributions.intervals import tails
 from bayesvb.models.ensemble import thinned
@@ -62,10 +63,6 @@ def component_table(model: AbstractEstimator, fit: AbstractFit, prob: float) -> 
 
     low, high = tails(prob)
     named = fit.named
-    memberships = responsibilities_of(fit)
-    members = model.source.map_reduce(lambda block: Membership.of(memberships(block)))
-    with np.errstate(invalid="ignore"):
-        separation = members.certainty / members.rows
     columns: dict[str, object] = {}
     for name in ("share", "sigma"):
         values = named.values.get(name)
@@ -76,13 +73,21 @@ def component_table(model: AbstractEstimator, fit: AbstractFit, prob: float) -> 
         columns[f"{name}_lower"], columns[f"{name}_upper"] = (
             np.full_like(bounds, np.nan) if fit.only_points else bounds
         )
-        if name == "share":
-            own = units_of(model).plural
-            columns |= {own: members.rows.astype(int), "separation": separation}
+        if name == "share" and all_kept(model.source):
+            columns |= _memberships(model, fit)
     index = pd.Index(named.coords["component"], name="component")
     table = pd.DataFrame(columns, index=index)
     table.attrs = intervals(fit)
     return table
+
+
+def _memberships(model: AbstractEstimator, fit: AbstractFit) -> dict[str, object]:
+    """Rows, or groups, whose most likely component each one is, and how sure they are."""
+    memberships = responsibilities_of(fit)
+    members = model.source.map_reduce(lambda block: Membership.of(memberships(block)))
+    with np.errstate(invalid="ignore"):
+        separation = members.certainty / members.rows
+    return {units_of(model).plural: members.rows.astype(int), "separation": separation}
 
 
 def responsibilities_of(

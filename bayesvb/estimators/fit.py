@@ -410,6 +410,62 @@ class Fit(AbstractFit):
         return prior_sensitivity(self)
 
     @checked
+    def update(
+        self,
+        data: object,
+        *,
+        weights: object = None,
+        forgetting: float = 1.0,
+        tol: float = 1e-3,
+        max_iter: int = 2000,
+    ) -> Fit:
+        """A new fit that has seen these rows too; none of the earlier ones is gone over again.
+
+        What was learned is kept as sums over rows, and new sums are added to them: with one
+        component the fit of all rows in these units, with several one in which the earlier rows
+        stay where they were. Units, levels and labels are those of this fit.
+
+        Parameters
+        ----------
+        data : table
+            Rows with the columns of the formula, its response included. Those that lack a value
+            are left out.
+        weights : str or sequence of float, optional
+            Case weights, as of the model.
+        forgetting : float
+            What all earlier rows count from now on, at most 1: 0.9 forgets a tenth of them at each
+            update, for processes that drift.
+        tol : float
+            Stop when all further sweeps together would raise the bound by less than this.
+        max_iter : int
+            Passes over the new rows.
+
+        Raises
+        ------
+        DataError
+            For levels that were not there, or a fit whose statistics do not stand for its rows.
+
+        References
+        ----------
+        Broderick, Boyd, Wibisono, Wilson, Jordan (2013), Streaming variational Bayes, NeurIPS 26.
+
+        Examples
+        --------
+        >>> import bayesvb as bvb
+        >>> data = bvb.datasets.load("faithful")
+        >>> model = bvb.DensityRegression("waiting ~ eruptions", data[:200], n_components=2)
+        >>> later = model.fit(seed=1, restarts=2).update(data[200:])
+        >>> later.predict({"eruptions": [2.0, 4.5]}).round(-1).tolist()
+        [50.0, 80.0]
+        """
+        from bayesvb.estimators.updating import updated
+
+        found = updated(
+            self, data, weights=weights, forgetting=forgetting, tol=tol, max_iter=max_iter
+        )
+        return cast(Fit, found)
+
+    @checked
     def save(self, path: str | Path) -> Path:
         """Write all to one netCDF file, the data included; ``bayesvb.load`` reads it back."""
         from bayesvb.results.saving import save

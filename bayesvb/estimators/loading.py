@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from bayesvb.argument_checks import checked
+from bayesvb.data.partly_kept import PartlyKept
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.engines import DEFAULT_METHOD, ENGINES
 from bayesvb.engines.linear_response import LinearResponse
@@ -100,7 +101,11 @@ def load(path: str | os.PathLike[str], *, context: Mapping[str, object] | None =
         check_description(told)
         check_state(state, told)
         frame = decoded_frame(schema, columns, most=state["complete"].size)
-        return _rebuilt(told, state, _model(told, state, frame, context))
+        model = _model(told, state, frame, context)
+        if "all_rows" in state:
+            count, weight = state["all_rows"]
+            model = model.over(PartlyKept(model.source, int(count), float(weight)))
+        return _rebuilt(told, state, model)
 
 
 @contextmanager

@@ -60,7 +60,7 @@ DESCRIPTION = Record(
 )
 """Of files of all versions; what later ones have added is optional."""
 
-NAME = re.compile(r"part\d{1,9}\.[\w.]{1,200}|trace\.\w{1,100}|complete|weights")
+NAME = re.compile(r"part\d{1,9}\.[\w.]{1,200}|trace\.\w{1,100}|complete|weights|all_rows")
 """Names of arrays of the state."""
 
 COVARIANCES = ("mean-field", "linear-response", "importance", "robust", "engine")
@@ -112,6 +112,10 @@ def check_state(state: Arrays, told: Mapping[str, Any]) -> None:
     _require("complete" in state, "complete", "not there")
     _check_axes(state, "complete", 1)
     _check_axes(state, "weights", 1)
+    _check_axes(state, "all_rows", 1)
+    if "all_rows" in state:
+        rows = state["all_rows"]
+        _require(len(rows) == 2 and bool(((rows >= 0) & (rows < 1e18)).all()), "all_rows", rows)
     for key in told["traces"]:
         if f"trace.{key}" not in state:
             raise KeyError(f"trace.{key}")

@@ -121,6 +121,14 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, StatsT]):
         """
         return cast(StatsT, stats)
 
+    def step_beside(self, before: StatsT, posterior: PosteriorT, stats: Any) -> StatsT:
+        """Like ``global_step``, beside rows of which there are only the statistics they left."""
+        return self.global_step(posterior, cast(Any, before) + stats)
+
+    def gradient_beside(self, before: StatsT, posterior: PosteriorT, stats: Any) -> StatsT:
+        """Like ``gradient_stats``, beside rows of which there are only the statistics they left."""
+        return self.gradient_stats(posterior, cast(Any, before) + stats)
+
     def coordinates(self, posterior: PosteriorT) -> AbstractCoordinates | None:
         """Standard coordinates of the parameters; None if intervals are to stay mean-field."""
         return None

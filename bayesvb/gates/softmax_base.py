@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -95,10 +96,12 @@ def centred_sums(
 
     The likelihood does not see a shift of all coefficients and the prior, the same for all, wants
     none: taking it out is the best step along it, and one that curvatures of single components
-    would make a hundredth of at a time.
+    would make a hundredth of at a time. Where components differ in what is known of them
+    beforehand, the prior is not indifferent to such a shift, and it stays in.
     """
     offset = mean - prior.mean
-    offset -= offset.mean(axis=0)
+    if prior.precision.ndim == 2:
+        offset -= offset.mean(axis=0)
     pull = times(prior.precision, offset)
     return LogitStats(pack(curvature), times(curvature, prior.mean + offset) + pull)
 
@@ -208,6 +211,15 @@ class AbstractSoftmaxGate(AbstractLogitGate, abc.ABC):
             alone = self.n_components == 1
             return replace(self, flat=True, prior=self.prior.to_the_power(PINNED**alone))
         return replace(self, prior=self.prior.to_the_power(power))
+
+    def step_beside(self, before: LogitStats, posterior: Normal, stats: Any) -> LogitStats:
+        """A step from what is known beforehand: a normal law of the coefficients."""
+        known = replace(self, prior=self.update(before))
+        return before + known.global_step(posterior, stats)
+
+    def gradient_beside(self, before: LogitStats, posterior: Normal, stats: Any) -> LogitStats:
+        """Derivatives of the rows that are gone over, beside those of the others."""
+        return before + self.gradient_stats(posterior, stats)
 
     def mean_weights(self, posterior: Normal, block: Block) -> Float[np.ndarray, "experts rows"]:
         """Posterior mean of the softmax, by quadrature over the logits of each row."""

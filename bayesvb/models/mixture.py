@@ -144,6 +144,26 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
         experts = self.experts.global_step(posterior.experts, stats.experts)
         return MixtureStats(experts, self.gate.gradient_stats(posterior.gate, stats.gate))
 
+    def step_beside(
+        self, before: MixtureStats, posterior: MixturePosterior, stats: Any
+    ) -> MixtureStats:
+        """Steps of both, beside rows of which there are only the statistics they left."""
+        experts = self.experts.global_step(posterior.experts, before.experts + stats.experts)
+        return MixtureStats(experts, self.gate.step_beside(before.gate, posterior.gate, stats.gate))
+
+    def gradient_beside(
+        self, before: MixtureStats, posterior: MixturePosterior, stats: Any
+    ) -> MixtureStats:
+        """Derivatives of both, beside rows of which there are only the statistics they left."""
+        experts = self.experts.global_step(posterior.experts, before.experts + stats.experts)
+        gate = self.gate.gradient_beside(before.gate, posterior.gate, stats.gate)
+        return MixtureStats(experts, gate)
+
+    def expected_sum(self, before: MixtureStats, posterior: MixturePosterior) -> float:
+        """Statistics times expectations: linear, as responsibilities of these rows stay."""
+        own = MixtureStats(before.experts, before.gate).to_vector()
+        return float(own @ Mixture.expectations(self, posterior))
+
     def coordinates(self, posterior: MixturePosterior) -> MixtureCoordinates | None:
         """Standard coordinates of all parameters, if both parts have them."""
         experts = self.experts.coordinates(posterior.experts)

@@ -108,6 +108,10 @@ class UnivariateGaussian(AbstractVariationalModel[FactorisedNormalGamma, SampleS
         constant = stats.n_rows * (precision.expected_log - LOG_2PI)
         return 0.5 * (constant - precision.mean * squares)
 
+    def expected_sum(self, before: SampleStats, posterior: FactorisedNormalGamma) -> float:
+        """The expected log likelihood, which is linear in the sums."""
+        return self.expected_log_lik(posterior, before)
+
     def bound(self, posterior: FactorisedNormalGamma, stats: SampleStats) -> float:
         """Lower bound of the log evidence."""
         return self.expected_log_lik(posterior, stats) - self.kl(posterior)

@@ -193,10 +193,32 @@ class ScaledMixture(Mixture):
 
     def global_step(self, posterior: MixturePosterior, stats: MixtureStats) -> ScaledStats:
         """Precisions given the coefficients, then steps of experts and gate given these."""
+        scales = self._scale_step(posterior)
+        sums = self.given(scales.precision).global_step(posterior, stats)
+        return ScaledStats(sums.experts, sums.gate, scales)
+
+    def step_beside(
+        self, before: MixtureStats, posterior: MixturePosterior, stats: Any
+    ) -> ScaledStats:
+        """The same beside statistics that rows left; precisions are of no rows."""
+        scales = self._scale_step(posterior)
+        sums = self.given(scales.precision).step_beside(before, posterior, stats)
+        return ScaledStats(sums.experts, sums.gate, scales)
+
+    def gradient_beside(
+        self, before: MixtureStats, posterior: MixturePosterior, stats: Any
+    ) -> ScaledStats:
+        """The same beside statistics that rows left; precisions are of no rows."""
+        assert isinstance(posterior, ScaledPosterior)
+        expected = posterior.scales.mean
+        sums = self.given(expected).gradient_beside(before, posterior, stats)
+        own = ScaleStats(expected, self.squares(posterior))
+        return ScaledStats(sums.experts, sums.gate, own)
+
+    def _scale_step(self, posterior: MixturePosterior) -> ScaleStats:
+        """Precisions given the coefficients, and the sums of squares of these."""
         squares = self.squares(posterior)
-        expected = self.shape / (self.prior.rate + 0.5 * squares)
-        sums = self.given(expected).global_step(posterior, stats)
-        return ScaledStats(sums.experts, sums.gate, ScaleStats(expected, squares))
+        return ScaleStats(self.shape / (self.prior.rate + 0.5 * squares), squares)
 
     def first_stats(self, stats: MixtureStats) -> ScaledStats:
         """Statistics of the first posterior, whose coefficients have fixed scales."""

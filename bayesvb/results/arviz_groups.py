@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
+from bayesvb.data.partly_kept import all_kept
 from bayesvb.errors import DataError
 from bayesvb.models.ensemble import MEMBER
 from bayesvb.results.named_draws import NamedDraws, chunks, count, log_joint, log_lik_blocks
@@ -36,11 +37,12 @@ def arviz_object(fit: AbstractFit) -> object:
 
     groups, named = fixed_groups(fit)
     n_values = count(fit.draws) * fit.model.source.n_rows * len(groups["observed_data"])
-    if 2 * 8 * n_values <= MEMORY_BUDGET:
+    every = all_kept(fit.model.source)
+    if every and 2 * 8 * n_values <= MEMORY_BUDGET:
         log_lik = {fit.model.joint_name: log_likelihood(fit)}
         groups["log_likelihood"] = by_row(fit, log_lik, sampled=True, units=True)
         groups["posterior_predictive"] = by_row(fit, replicated(fit), sampled=True)
-    else:
+    elif every:
         warnings.warn(
             f"log_likelihood and posterior_predictive are left out: {n_values:.1e} numbers each. "
             "fit.loo() and fit.waic() go over the rows in blocks; fit(draws=...) makes fewer draws",
@@ -65,10 +67,10 @@ def posterior_of(fit: AbstractFit) -> xr.Dataset:
 def fixed_groups(fit: AbstractFit) -> tuple[dict[str, Any], NamedDraws]:
     """Groups whose size does not grow with rows times draws."""
     named = fit.named
-    statistics = {
-        "lp": log_joint(fit.core, fit.model.source, fit.draws, fit.model.log_jacobian),
-        "log_q": fit.log_q,
-    }
+    statistics = {"log_q": fit.log_q}
+    if all_kept(fit.model.source):
+        joint = log_joint(fit.core, fit.model.source, fit.draws, fit.model.log_jacobian)
+        statistics = {"lp": joint, **statistics}
     if fit.members:
         numbers = np.array([member.number for member in fit.members])
         statistics["restart"] = numbers[fit.draws[MEMBER].astype(int)]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bayesvb.data.partly_kept import all_kept
 from bayesvb.distributions.intervals import PROB
 from bayesvb.errors import ignoring_user_warnings
 from bayesvb.evaluation.elpd import Elpd, read_elpd
@@ -62,10 +63,12 @@ def model_text(model: AbstractPublicModel) -> str:
 def formula_lines(model: AbstractPublicModel) -> list[str]:
     """Canonical formula, with what was filled in, and the rows used."""
     canonical = model.formula.canonical()
+    partly = not all_kept(model.source)
     told = model.formula.gating_given or model.size == 1
     filled = "" if told else "   (no gating part: same terms as the mean)"
     grouping = grouping_of(model)
-    rows = f"{model.design.n_rows:,} rows".replace(",", " ")
+    rows = f"{model.source.n_rows if partly else model.design.n_rows:,} rows".replace(",", " ")
+    rows += f" ({model.design.n_rows:,} of them kept)".replace(",", " ") if partly else ""
     rows += "" if grouping is None else f" in {grouping.text}"
     left = model.design.n_missing
     if left:
@@ -207,6 +210,8 @@ def khat_text(khat: float) -> str:
 
 def accuracy_line(fit: AbstractFit) -> str:
     """LOO in one line; of some rows if all would take longer than a few seconds."""
+    if not all_kept(fit.model.source):
+        return "LOO: none, as only some of the rows are kept."
     if leaves_folds_out(fit):
         if not folds_known(fit):
             return "LOO: fit.loo() leaves rows out, a fifth at a time."

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesvb.data.partly_kept import PartlyKept
 from bayesvb.results.arviz_groups import attributes, fixed_groups
 from bayesvb.results.base import AbstractFit, Member
 from bayesvb.storage.arviz_objects import as_tree, to_arviz
@@ -102,6 +103,9 @@ def _state(fit: AbstractFit) -> xr.Dataset:
         arrays |= {f"{prefix}{name}": values for name, values in _found_out(one).items()}
     arrays |= {f"trace.{key}": trace for key, trace in fit.traces.items()}
     arrays["complete"] = fit.model.design.complete.astype(np.int8)
+    source = fit.model.source
+    if isinstance(source, PartlyKept):
+        arrays["all_rows"] = np.array([float(source.count), source.weight])
     if fit.model.weights is not None:
         arrays["weights"] = fit.model.weights
     return xr.Dataset(

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesvb.data.case_weights import sum_and_error
+from bayesvb.data.partly_kept import all_kept
 from bayesvb.data.sources import InMemorySource
 from bayesvb.engines.folds import FOLDS, PASSES
 from bayesvb.errors import ignoring_user_warnings
@@ -177,7 +178,8 @@ def khat_within(fit: AbstractFit, budget: float) -> tuple[float | None, int]:
     The budget is in likelihoods, rows x components x draws: three millions take a second.
     """
     n_all = count(fit.draws)
-    if fit.only_points or not fit.engine.prior_counts:
+    unknown = not (fit.engine.prior_counts and all_kept(fit.model.source))
+    if fit.only_points or unknown:
         return None, 0
     likelihoods = len(fit.parts) * fit.model.source.n_rows * fit.core.n_components
     n_draws = min(n_all, int(budget / likelihoods))

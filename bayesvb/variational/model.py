@@ -78,6 +78,27 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
         """
         return cast(StatsT, stats)
 
+    def step_beside(self, before: StatsT, posterior: PosteriorT, stats: Any) -> StatsT:
+        """Like ``global_step``, beside rows of which there are only the statistics they left.
+
+        ``before`` are statistics of a posterior, as ``global_step`` returns them; these are too.
+        """
+        return self.global_step(posterior, before + stats)
+
+    def gradient_beside(self, before: StatsT, posterior: PosteriorT, stats: Any) -> StatsT:
+        """Like ``gradient_stats``, beside rows of which there are only the statistics they left."""
+        return self.gradient_stats(posterior, before + stats)
+
+    def expected_sum(self, before: StatsT, posterior: PosteriorT) -> float:
+        """What rows with these statistics add to the bound of a posterior, up to a constant.
+
+        Raises
+        ------
+        NotImplementedError
+            If statistics of this model do not stand for rows.
+        """
+        raise NotImplementedError("statistics of this model do not stand for rows")
+
     def coordinates(self, posterior: PosteriorT) -> AbstractCoordinates | None:
         """Standard coordinates of the parameters; None if intervals are to stay mean-field."""
         return None

@@ -85,6 +85,7 @@ def given_first(fits, folder):
         "fit.audited": {"calibration": None},
         "fit.report": {"path": folder / "absent" / "a.html"},
         "fit.save": {"path": folder / "absent" / "a.nc"},
+        "fit.update": {"data": data, "max_iter": 5},
         "fit.with_covariance": {"covariance": "mean-field"},
         "model.fit": FEW,
         "model.log_joint": {"parameters": {}},

@@ -1,0 +1,74 @@
+"""Rows of which only some are kept: the others are known by the sums that they left behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import final
+
+from bayesvb.data.blocks import Block
+from bayesvb.data.sources import AbstractSource
+from bayesvb.errors import DataError
+
+NOT_KEPT = "this goes over all rows of the fit, and only {kept} of {all} are kept here"
+"""What is said to whoever asks for every row."""
+
+
+@final
+@dataclass(frozen=True)
+class PartlyKept(AbstractSource):
+    """All rows of a fit that has the sums of all of them, and only some of the rows.
+
+    Averages over rows are taken over those that are kept. Whatever goes over every row is refused,
+    and says why.
+
+    Attributes
+    ----------
+    kept : AbstractSource
+        Rows that are here.
+    count : int
+        Number of all rows.
+    weight : float
+        Sum of the case weights of all rows.
+    """
+
+    kept: AbstractSource
+    count: int
+    weight: float
+
+    def iterate(self) -> Iterator[Block]:
+        """None.
+
+        Raises
+        ------
+        DataError
+            Always.
+        """
+        raise DataError(
+            NOT_KEPT.format(kept=self.kept.n_rows, all=self.count),
+            hint="rows of Fit.update(), and those of other sites, left their sums only: fit all "
+            "rows together for leave-one-out, checks, importance weights and reports",
+        )
+
+    @property
+    def n_rows(self) -> int:
+        """Number of all rows."""
+        return self.count
+
+    @property
+    def total_weight(self) -> float:
+        """Sum of the case weights of all rows."""
+        return self.weight
+
+    def thinned(self, n_rows: int) -> Block:
+        """About this many of the rows that are kept."""
+        return self.kept.thinned(n_rows)
+
+    def empty(self) -> Block:
+        """No rows, in blocks' shapes."""
+        return self.kept.empty()
+
+
+def all_kept(source: AbstractSource) -> bool:
+    """Whether every row of a source can be gone over."""
+    return not isinstance(source, PartlyKept)

@@ -1,0 +1,185 @@
+"""Ascents over new rows beside rows of which only the sufficient statistics are left."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.data.blocks import Block
+from bayesvb.data.sources import AbstractSource, InMemorySource
+from bayesvb.data.statistics import LocalStep, SufficientStats
+from bayesvb.engines.linear_response import LinearResponse, linear_response, withheld
+from bayesvb.variational.coordinates import AbstractCoordinates
+from bayesvb.variational.local import Draws
+from bayesvb.variational.model import AbstractVariationalModel
+
+Model = AbstractVariationalModel[Any, Any]
+
+STEP = 1e-4
+"""Step of differences between the standard coordinates of two posteriors."""
+
+
+@dataclass(frozen=True)
+class BesideKnownRows(AbstractVariationalModel[Any, Any]):
+    r"""A model whose posterior has seen rows that nobody goes over any more.
+
+    Their part of the bound is that of the posterior at which their statistics were taken, to first
+    order: ``s' E[t]`` with the statistics ``s``, exact where they do not depend on the posterior,
+    as those of one component. With mixtures responsibilities of these rows stay as they were,
+    which bounds the bound from below. An ascent over new rows is then streaming variational Bayes.
+
+    Attributes
+    ----------
+    model : AbstractVariationalModel
+    before : SufficientStats
+        Of the rows that were seen, as ``model.update`` takes them.
+    known : float
+        What they add to the bound where all statistics are these, less what they give linearly.
+
+    References
+    ----------
+    Broderick, Boyd, Wibisono, Wilson, Jordan (2013), Streaming variational Bayes, NeurIPS 26.
+    """
+
+    model: Model
+    before: Any
+    known: float = 0.0
+
+    @classmethod
+    def of(cls, model: Model, before: SufficientStats, bound: float) -> BesideKnownRows:
+        """The model beside rows with these statistics, at which its bound was this."""
+        posterior = model.update(before)
+        rows = bound + model.kl(posterior)
+        return cls(model, before, rows - model.expected_sum(before, posterior))
+
+    def forgetting(self, share: float) -> BesideKnownRows:
+        """Beside rows that count for this share only."""
+        return BesideKnownRows(self.model, share * self.before, share * self.known)
+
+    @property
+    def n_components(self) -> int:
+        """Number of components."""
+        return self.model.n_components
+
+    def e_step(self, posterior: Any, block: Block) -> LocalStep:
+        """Statistics of new rows."""
+        return self.model.e_step(posterior, block)
+
+    def update(self, stats: Any) -> Any:
+        """Posterior given the statistics of all rows."""
+        return self.model.update(stats)
+
+    def global_step(self, posterior: Any, stats: Any) -> Any:
+        """Statistics of all rows after a step, from those of a pass over the new ones."""
+        return self.model.step_beside(self.before, posterior, stats)
+
+    def gradient_stats(self, posterior: Any, stats: Any) -> Any:
+        """Derivative in the expected statistics, that of the known rows constant."""
+        return self.model.gradient_beside(self.before, posterior, stats)
+
+    def kl(self, posterior: Any) -> float:
+        """Divergence from the prior, less the known rows' part of the bound."""
+        rows = self.known + self.model.expected_sum(self.before, posterior)
+        return self.model.kl(posterior) - rows
+
+    def coordinates(self, posterior: Any) -> AbstractCoordinates | None:
+        """Those of the model."""
+        return self.model.coordinates(posterior)
+
+    def partition_stats(
+        self, block: Block, responsibilities: Float[np.ndarray, "experts rows"]
+    ) -> Any:
+        """Those of the model; an ascent sets out from what is known, and needs none."""
+        return self.model.partition_stats(block, responsibilities)
+
+    def draws(self, posterior: Any, n: int, rng: np.random.Generator) -> Draws:
+        """Draws of every parameter."""
+        return self.model.draws(posterior, n, rng)
+
+    def prior_draws(self, n: int, rng: np.random.Generator) -> Draws:
+        """Draws before any rows are seen."""
+        return self.model.prior_draws(n, rng)
+
+    def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws rows"]:
+        """Log likelihood of new rows."""
+        return self.model.log_lik(draws, block)
+
+    def log_prior(self, draws: Draws) -> Float[np.ndarray, " draws"]:
+        """Log prior density of each draw, before any rows."""
+        return self.model.log_prior(draws)
+
+    def log_posterior(self, posterior: Any, draws: Draws) -> Float[np.ndarray, " draws"]:
+        """Log density of each draw under the posterior."""
+        return self.model.log_posterior(posterior, draws)
+
+
+@dataclass(frozen=True)
+class KnownInformation:
+    """What rows that are not there any more leave open of the parameters.
+
+    Attributes
+    ----------
+    coordinates : AbstractCoordinates
+        Standard coordinates of the posterior that had seen them.
+    missing : ndarray, shape (coordinates, coordinates)
+        By how much their precision is less than it would be if nothing about them were hidden.
+    """
+
+    coordinates: AbstractCoordinates
+    missing: Float[np.ndarray, "coordinates coordinates"]
+
+    @classmethod
+    def of(
+        cls, model: Model, stats: SufficientStats, response: LinearResponse, nobody: Block
+    ) -> KnownInformation:
+        """From the linear response of the fit to these rows.
+
+        That of a fit whose statistics stay as they are has what the prior couples, and no more:
+        the rows are behind the difference of the inverses.
+        """
+        posterior = model.update(stats)
+        still = BesideKnownRows(model, stats)
+        own = linear_response(still, InMemorySource((nobody,)), stats)
+        found = model.coordinates(posterior)
+        if found is None or own.failure is not None:
+            raise np.linalg.LinAlgError(own.failure or model.without_response)
+        missing = np.linalg.inv(own.covariance) - np.linalg.inv(response.covariance)
+        return cls(found, missing)
+
+    def seen_from(self, other: AbstractCoordinates) -> Float[np.ndarray, "coordinates coordinates"]:
+        """The same in the standard coordinates of another posterior."""
+        steps = STEP * np.eye(len(self.missing))
+        ahead, behind = (
+            other.standard(self.coordinates.parameters(sign * steps)) for sign in (1.0, -1.0)
+        )
+        back = np.linalg.inv((ahead - behind) / (2.0 * STEP))
+        return np.asarray(back @ self.missing @ back.T)
+
+
+def response_beside(
+    beside: BesideKnownRows,
+    source: AbstractSource,
+    stats: SufficientStats,
+    known: KnownInformation,
+    *,
+    share: float = 1.0,
+) -> LinearResponse:
+    """Linear response to new rows, less what the known ones leave open.
+
+    Precisions of rows add up: that of all is the one of the new rows beside known statistics, less
+    what is missing of the known rows, which count for this ``share``.
+    """
+    found = linear_response(beside, source, stats)
+    if found.failure is not None:
+        return found
+    coordinates = beside.coordinates(beside.update(stats))
+    assert coordinates is not None
+    precision = np.linalg.inv(found.covariance) - share * known.seen_from(coordinates)
+    values, axes = np.linalg.eigh(0.5 * (precision + precision.T))
+    if not values[0] > 0.0:
+        why = "the parameters have moved too far from where the earlier rows were seen"
+        return withheld(why, found.n_iter)
+    return replace(found, covariance=axes / values @ axes.T)

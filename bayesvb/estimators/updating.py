@@ -1,0 +1,174 @@
+"""Rows that come later: folded into a fit by their sums, without the rows that it has seen."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+
+from bayesvb.argument_checks import check_count, check_positive, shown
+from bayesvb.data.blocks import Block
+from bayesvb.data.case_weights import weights_and_frame
+from bayesvb.data.partly_kept import PartlyKept
+from bayesvb.data.sources import AbstractSource, InMemorySource
+from bayesvb.engines.base import Budget, EngineResult
+from bayesvb.engines.cavi import Cavi
+from bayesvb.engines.known_rows import BesideKnownRows, KnownInformation, response_beside
+from bayesvb.engines.linear_response import LinearResponse, withheld
+from bayesvb.errors import DataError
+from bayesvb.results.base import AbstractFit
+from bayesvb.results.importance import of_one_restart
+from bayesvb.results.named_draws import count
+from bayesvb.results.units import grouping_of
+from bayesvb.streams import Streams
+
+
+def updated(
+    fit: AbstractFit, data: object, *, weights: object, forgetting: float, tol: float, max_iter: int
+) -> AbstractFit:
+    """The fit after more rows; see ``Fit.update``."""
+    check_positive("tol", tol)
+    check_count("max_iter", max_iter)
+    share = _share(forgetting)
+    _check_updatable(fit)
+    began = time.perf_counter()
+    source = _new_rows(fit, data, weights)
+    model = fit.model
+    seen = model.source.total_weight
+    bound = fit.elbo + model.log_jacobian * seen
+    beside = BesideKnownRows.of(fit.core, fit.stats, bound).forgetting(share)
+    ascent = _ascent(beside, source, fit, Budget(float(tol), max_iter))
+    response = _response(fit, beside, source, ascent, share)
+    total = share * seen + source.total_weight
+    told = _with_source(model, _together(model.source, source, total))
+    return _refreshed(fit, told, ascent, response, total, time.perf_counter() - began)
+
+
+def _share(forgetting: object) -> float:
+    """By how much rows of before count for less."""
+    check_positive("forgetting", forgetting)
+    if not float(cast(float, forgetting)) <= 1.0:
+        raise DataError(
+            f"forgetting={shown(forgetting)} must not be above 1",
+            hint="1 keeps all that was learned, 0.9 forgets a tenth of it at each update",
+        )
+    return float(cast(float, forgetting))
+
+
+def _check_updatable(fit: AbstractFit) -> None:
+    """Refuse fits whose statistics do not stand for their rows."""
+    why = None
+    if fit.members:
+        why = f"a fit that combines {len(fit.members)} restarts is no one posterior"
+    elif fit.sampled or not fit.engine.bounds_evidence:
+        why = f"fits by {fit.engine.title} are not made of sums over rows"
+    elif grouping_of(fit.model) is not None:
+        why = "rows of one subject belong together, and its earlier rows are not kept"
+    elif fit.model.weights_are == "sampling":
+        why = "sampling weights are in proportion to those of all rows"
+    else:
+        try:
+            fit.core.expected_sum(fit.stats, fit.q)
+        except NotImplementedError:
+            why = "its statistics do not stand for rows"
+    if why is not None:
+        raise DataError(
+            f"this fit cannot be updated: {why}",
+            hint="DensityRegression, GaussianMixture and Normal can be, with combine='best' and "
+            "coefficients in units of the noise; fit all rows together otherwise",
+        )
+
+
+def _new_rows(fit: AbstractFit, data: object, weights: object) -> AbstractSource:
+    """Complete new rows in the units of the fit."""
+    own, frame = weights_and_frame(weights, data, missing="drop")
+    rows = fit.model.rows(frame, response=fit.model.formula.response is not None)
+    if not rows.complete.any():
+        raise DataError("data have no row with all values that the formula reads")
+    block = fit.model.block(rows)
+    if own is not None:
+        block = replace(block, weight=own[rows.complete])
+    elif fit.model.weights is not None:
+        raise DataError(
+            "weights=None, and the rows of the fit have case weights",
+            hint="name their column, or give ones",
+        )
+    return InMemorySource.of(block)
+
+
+def _ascent(
+    beside: BesideKnownRows, source: AbstractSource, fit: AbstractFit, budget: Budget
+) -> EngineResult[Any]:
+    """From the posterior of before to the one that has seen the new rows too."""
+    nothing = fit.core.e_step(fit.q, _nobody(source)).stats
+    start = beside.global_step(fit.q, nothing)
+    place = Streams(fit.seed).branch("update")
+    return Cavi().run(beside, source, start, budget, place)
+
+
+def _nobody(source: AbstractSource) -> Block:
+    """A row that does not count: its statistics are zeros."""
+    return replace(source.sample(1, np.random.default_rng(0)), weight=np.zeros(1))
+
+
+def _response(
+    fit: AbstractFit,
+    beside: BesideKnownRows,
+    source: AbstractSource,
+    ascent: EngineResult[Any],
+    share: float,
+) -> LinearResponse:
+    """Linear response of all rows, as far as the fit had one."""
+    if fit.response.failure is not None:
+        return withheld(fit.response.failure)
+    try:
+        known = KnownInformation.of(fit.core, fit.stats, fit.response, _nobody(source))
+        return response_beside(beside, source, ascent.stats, known, share=share)
+    except np.linalg.LinAlgError as error:
+        return withheld(str(error))
+
+
+def _together(before: AbstractSource, new: AbstractSource, total: float) -> PartlyKept:
+    """The rows that are kept, those of the first fit, and how many there are in all."""
+    kept = before.kept if isinstance(before, PartlyKept) else before
+    return PartlyKept(kept, before.n_rows + new.n_rows, total, workers=before.workers)
+
+
+def _with_source(model: Any, source: AbstractSource) -> Any:
+    """The model with these rows, in the units that it has."""
+    return model.over(source)
+
+
+def _refreshed(
+    fit: AbstractFit,
+    model: Any,
+    ascent: EngineResult[Any],
+    response: LinearResponse,
+    total: float,
+    seconds: float,
+) -> AbstractFit:
+    """The fit with another posterior, its components labelled as before."""
+    posterior = fit.core.update(ascent.stats)
+    n_restarts = len(fit.restarts)
+    draws = fit.core.draws(posterior, count(fit.q_draws), Streams(fit.seed, n_restarts).draws())
+    trace = ascent.trace - model.log_jacobian * total
+    plain = replace(
+        fit,
+        model=model,
+        stats=ascent.stats,
+        draws=draws,
+        q_draws=draws,
+        log_q=fit.core.log_posterior(posterior, draws),
+        covariance="mean-field",
+        response=response,
+        traces={**fit.traces, "final": trace},
+        converged=ascent.converged,
+        n_iter=ascent.n_iter,
+        seconds=seconds,
+        robust=None,
+        held_out=None,
+        audit=None,
+    )
+    return of_one_restart(plain, response.label)

@@ -1,0 +1,148 @@
+"""Rows folded into a fit: exact where it can be, near the fit of all rows, and honest about it."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bayesvb as bvb
+from bayesvb.data.blocks import Block
+from bayesvb.data.sources import InMemorySource
+from bayesvb.errors import DataError
+
+
+def simulated(n, seed):
+    rng = np.random.default_rng(seed)
+    x, second = rng.normal(size=n), rng.random(n)
+    second = second < 1.0 / (1.0 + np.exp(-2.0 * x))
+    y = np.where(second, 3.0 + 1.5 * x, -2.0 - 0.5 * x)
+    y += np.where(second, 0.4, 0.7) * rng.normal(size=n)
+    return pd.DataFrame({"x": x, "z": rng.normal(size=n), "y": y})
+
+
+DATA = simulated(400, 3)
+FIRST, LATER = DATA[:250], DATA[250:]
+
+
+def joined(fit, later):
+    """The model of a fit over its rows and later ones, in the units of the fit."""
+    model = fit.model
+    rows = model.rows(later, response=model.formula.response is not None)
+    return model.over(InMemorySource.of(Block.joined([model.source.whole(), model.block(rows)])))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        bvb.DensityRegression("y ~ x + z", FIRST, n_components=1),
+        bvb.DensityRegression("y + z ~ x | 1", FIRST, n_components=1),
+        bvb.GaussianMixture("~ x + y", FIRST, n_components=1),
+        bvb.Normal("y ~ 1", FIRST),
+    ],
+)
+def test_with_one_component_it_is_the_fit_of_all_rows(model):
+    fit = model.fit(seed=1, restarts=1, tol=1e-10)
+    found = fit.update(LATER, tol=1e-10)
+    whole = joined(fit, LATER).fit(seed=1, restarts=1, tol=1e-10)
+    for (_, mine), (_, theirs) in zip(found.stats.leaves(), whole.stats.leaves(), strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-8, atol=1e-10)
+    assert found.elbo == pytest.approx(whole.elbo, abs=1e-7)
+    pd.testing.assert_frame_equal(found.summary(), whole.summary(), rtol=1e-6, atol=1e-8)
+    assert fit.model.source.n_rows == 250
+    assert found.model.source.n_rows == 400
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("family", ["gaussian", "student"])
+def test_mixtures_are_near_the_fit_of_all_rows(family):
+    options = {"n_components": 2, "family": family}
+    fit = bvb.DensityRegression("y ~ x", FIRST, **options).fit(seed=1, restarts=2)
+    found = fit
+    for part in (LATER[:50], LATER[50:100], LATER[100:]):
+        found = found.update(part)
+    whole = joined(fit, LATER).fit(seed=1, restarts=2)
+    at = pd.DataFrame({"x": [-1.5, 0.0, 1.5]})
+    sd = whole.predict(at, kind="sd")
+    assert (np.abs(found.predict(at) - whole.predict(at)) < 0.05 * sd).all()
+    assert found.log_density(DATA).mean() == pytest.approx(whole.log_density(DATA).mean(), abs=0.01)
+    assert found.covariance == "linear-response"
+    spread, other = (one.summary().loc["mean", "sd"].sort_values() for one in (found, whole))
+    assert (np.abs(np.log(spread.to_numpy() / other.to_numpy())) < 0.2).all()
+
+
+def test_forgetting_follows_a_drift():
+    fit = bvb.DensityRegression("y ~ x", FIRST, n_components=1).fit(seed=1, restarts=1)
+    moved = LATER.assign(y=LATER.y + 5.0)
+    kept, drifting = (fit.update(moved, forgetting=share) for share in (1.0, 0.1))
+    at = {"x": [0.0]}
+    assert fit.predict(at)[0] + 1.0 < kept.predict(at)[0] < drifting.predict(at)[0] - 1.0
+    assert drifting.model.source.total_weight == pytest.approx(25.0 + 150.0)
+    assert kept.summary().loc["mean", "sd"].max() > 0.0
+
+
+def test_rows_of_weight_two_are_two_rows():
+    weighted = FIRST.assign(w=1.0)
+    fit = bvb.DensityRegression("y ~ x", weighted, n_components=1, weights="w").fit(
+        seed=1, restarts=1, tol=1e-9
+    )
+    twice = fit.update(LATER.assign(w=2.0), weights="w", tol=1e-9)
+    again = fit.update(pd.concat([LATER, LATER]).assign(w=1.0), weights="w", tol=1e-9)
+    assert twice.elbo == pytest.approx(again.elbo, abs=1e-6)
+    with pytest.raises(DataError, match="weights=None"):
+        fit.update(LATER)
+
+
+@pytest.mark.heavy
+def test_a_file_keeps_what_was_learned(tmp_path):
+    model = bvb.DensityRegression("y ~ x", FIRST, n_components=2)
+    fit = model.fit(seed=1, restarts=1, draws=100).update(LATER)
+    back = bvb.load(fit.save(tmp_path / "a.nc"))
+    assert back.elbo == fit.elbo
+    assert back.model.source.n_rows == 400
+    assert str(back) == str(fit)
+    assert back.update(LATER).elbo == pytest.approx(fit.update(LATER).elbo, rel=1e-12)
+    assert "400 rows (250 of them kept)" in str(back)
+    assert "log_likelihood" not in back.idata
+
+
+def test_what_needs_every_row_says_that_they_are_gone():
+    fit = bvb.DensityRegression("y ~ x", FIRST, n_components=2).fit(seed=1, restarts=1, draws=100)
+    later = fit.update(LATER)
+    for ask in ("loo", "waic", "pit", "check", "influence", "prior_sensitivity"):
+        with pytest.raises(DataError, match="only 250 of 400 are kept"):
+            getattr(later, ask)()
+    assert list(later.components()) == [
+        "share", "share_lower", "share_upper", "sigma", "sigma_lower", "sigma_upper"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("options", "fitted", "words"),
+    [
+        ({}, {"combine": "average"}, "combines"),
+        ({}, {"method": "em"}, "EM"),
+        ({"priors": bvb.Priors(coefficients_in="response")}, {}, "stand for rows"),
+        ({"weights": "w", "weights_are": "sampling"}, {}, "sampling weights"),
+        ({"group": "g"}, {"tol": 0.1}, "subject"),
+    ],
+)
+def test_fits_that_are_no_sums_are_refused(options, fitted, words):
+    data = FIRST.assign(w=1.0 + np.arange(250) % 3, g=np.arange(250) // 5)
+    formula = "y ~ x | 1" if "group" in options else "y ~ x"
+    model = bvb.DensityRegression(formula, data, n_components=2, **options)
+    fit = model.fit(**{"seed": 1, "restarts": 2, "draws": 50, **fitted})
+    with pytest.raises(DataError, match=words):
+        fit.update(data)
+
+
+def test_wrong_arguments_are_named():
+    fit = bvb.DensityRegression("y ~ x", FIRST, n_components=1).fit(seed=1, restarts=1, draws=50)
+    with pytest.raises(DataError, match=r"forgetting=1\.5 must not be above 1"):
+        fit.update(LATER, forgetting=1.5)
+    with pytest.raises(DataError, match="forgetting"):
+        fit.update(LATER, forgetting=0.0)
+    with pytest.raises(DataError, match="no row with all values"):
+        fit.update(LATER.assign(y=np.nan))
+    with pytest.raises(DataError, match="z"):
+        bvb.DensityRegression("y ~ x + z", FIRST, n_components=1).fit(
+            seed=1, restarts=1, draws=50
+        ).update(LATER.drop(columns="z"))
