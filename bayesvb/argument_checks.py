@@ -233,6 +233,54 @@ CHECKS: Mapping[str, Check] = {
 """What an argument of this name must be, in every public function, unless it is left out."""
 
 
+NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+
+SPELLINGS: Mapping[str, tuple[str, ...]] = {
+    "data": ("newdata", "new_data", "df", "dataframe", "frame", "X", "new"),
+    "draws": ("n_samples", "num_samples", "samples", "n_draws", "ndraws", "nsamples"),
+    "family": ("distribution", "likelihood"),
+    "folds": ("cv", "k_fold", "n_folds", "n_splits", "K"),
+    "formula": ("model", "fml"),
+    "gate": ("gating", "link"),
+    "group": ("groups", "subject", "id"),
+    "groups": ("group", "subject", "cluster"),
+    "kind": ("type", "what"),
+    "max_iter": ("iter", "maxiter", "n_iter", "iterations", "max_iterations"),
+    "method": ("engine", "algorithm"),
+    "missing": ("na_action", "na"),
+    "models": ("estimators", "model"),
+    "n": ("n_samples", "num_samples", "samples", "n_draws", "ndraws", "nsamples", "draws", "size"),
+    "n_components": ("k", "K", "n_clusters", "components", "n_mixtures"),
+    "n_experts": ("n_components", "k", "K", "experts"),
+    "n_jobs": ("cores", "n_cores", "jobs", "workers", "threads", "processes"),
+    "prob": ("level", "ci_level", "conf_level", "hdi_prob", "credible_mass"),
+    "progress": ("verbose", "callback"),
+    "q": ("quantiles", "quantile", "probs", "tau"),
+    "repeats": ("n_repeats", "repetitions"),
+    "restarts": ("n_init", "starts", "nrep", "n_restarts"),
+    "seed": ("random_state", "rng", "random_seed"),
+    "tol": ("tolerance", "eps", "epsilon"),
+    "weights": ("sample_weight", "w", "case_weights"),
+}
+"""What an argument is called elsewhere."""
+
+
+def check_spelling(
+    function: str, given: Collection[str], names: Sequence[str], *, open_ended: bool = False
+) -> None:
+    """Raise if an argument has another name here, or, unless any name will do, is none at all."""
+    for name in (one for one in given if one not in names):
+        meant = [own for own in names if name in SPELLINGS.get(own, ())]
+        if not meant and open_ended:
+            continue
+        near = meant or get_close_matches(name, names, 1)
+        listed = ", ".join(own for own in names if own != "self")
+        raise DataError(
+            f"{function.removesuffix('.__init__').split('.')[-1]}() has no argument {name}=",
+            hint=f"it is called {near[0]}= here" if near else f"its arguments are {listed}",
+        )
+
+
 def checked(function: Callable[P, R], /, **others: Check) -> Callable[P, R]:
     """The function, which refuses arguments that `CHECKS` does not allow.
 
@@ -255,11 +303,15 @@ def checked(function: Callable[P, R], /, **others: Check) -> Callable[P, R]:
     hint: write 0.9 for 90 %
     """
     signature = inspect.signature(function)
+    names = [one.name for one in signature.parameters.values() if one.kind in NAMED]
+    open_ended = len(names) < len(signature.parameters)
     defaults = {name: one.default for name, one in signature.parameters.items()}
     own = {name: CHECKS[name] for name in defaults if name in CHECKS} | others
 
     @functools.wraps(function)
     def holding(*args: P.args, **kwargs: P.kwargs) -> R:
+        if not kwargs.keys() <= defaults.keys():
+            check_spelling(function.__qualname__, kwargs, names, open_ended=open_ended)
         given = signature.bind(*args, **kwargs).arguments
         for name, check in own.items():
             if name in given and not (given[name] is None and defaults[name] is None):

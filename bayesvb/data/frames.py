@@ -52,7 +52,8 @@ def as_frame(data: object) -> pd.DataFrame:
     Parameters
     ----------
     data : pandas, polars or pyarrow table, mapping of columns, or structured array
-        Any eager frame that narwhals knows is read.
+        Single values of a mapping are the same in all rows, or make one row. Any eager frame
+        that narwhals knows is read.
 
     Raises
     ------
@@ -63,6 +64,8 @@ def as_frame(data: object) -> pd.DataFrame:
     --------
     >>> as_frame({"x": [1.0, 2.0]}).shape
     (2, 1)
+    >>> as_frame({"x": 1.0, "site": "north"}).shape
+    (1, 2)
     """
     frame = data if isinstance(data, pd.DataFrame) else _pandas(data)
     if not frame.shape[1]:
@@ -76,7 +79,7 @@ def _pandas(data: object) -> pd.DataFrame:
     """A pandas frame from anything else that has named columns."""
     try:
         if isinstance(data, Mapping):
-            return pd.DataFrame(dict(data))
+            return _of_columns(data)
         if isinstance(data, np.ndarray) and data.dtype.names:
             return pd.DataFrame(data)
         return _from_other_library(data)
@@ -85,6 +88,13 @@ def _pandas(data: object) -> pd.DataFrame:
             f"cannot read data of type {type(data).__name__}: {error}",
             hint="give a pandas, polars or pyarrow table, or a mapping of equally long columns",
         ) from error
+
+
+def _of_columns(columns: Mapping[Any, Any]) -> pd.DataFrame:
+    """A frame of columns by name; values alone are the same in all rows, or make one row."""
+    if columns and all(pd.api.types.is_scalar(value) for value in columns.values()):
+        return pd.DataFrame({name: [value] for name, value in columns.items()})
+    return pd.DataFrame(dict(columns))
 
 
 def _from_other_library(data: Any) -> pd.DataFrame:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from bayesvb.effects.covariates import value_text
+from bayesvb.results.notebook import text_html
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -63,15 +65,30 @@ class EffectsTable:
     covariance: str
 
     def __str__(self) -> str:
-        shown = self.summary.iloc[:SHOWN]
-        text = shown.to_string(index=False, float_format=lambda x: f"{x:.4g}")
-        more = len(self.summary) - len(shown)
+        text = self._shown.to_string(index=False, float_format=lambda x: f"{x:.4g}")
+        return "\n".join([self._heading, *("  " + t for t in text.splitlines()), *self._notes])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        table = self._shown.to_html(index=False, float_format=lambda x: f"{x:.4g}")
+        notes = "".join(f"<div>{escape(note.strip(), quote=False)}</div>" for note in self._notes)
+        return f"<div>{text_html(self._heading)}{table}{notes}</div>"
+
+    @property
+    def _shown(self) -> pd.DataFrame:
+        return self.summary.iloc[:SHOWN]
+
+    @property
+    def _heading(self) -> str:
         how = f"{self.measure} of " if self.measure else ""
-        lines = [
-            f"{self.kind.capitalize()}: {how}{self.words}",
-            *("  " + t for t in text.splitlines()),
-        ]
-        lines += [f"  ... {more} more: .summary"] if more else []
+        return f"{self.kind.capitalize()}: {how}{self.words}"
+
+    @property
+    def _notes(self) -> list[str]:
+        """What is said below the table."""
+        more = len(self.summary) - len(self._shown)
+        lines = [f"  ... {more} more: .summary"] if more else []
         narrow = ", usually too narrow" if self.covariance == "mean-field" else ""
         lines.append(
             f"{100 * self.prob:g} % intervals, {self.draws.sizes['draw']} draws "
@@ -80,6 +97,4 @@ class EffectsTable:
         if self.held:
             listed = ", ".join(f"{name} = {value_text(value)}" for name, value in self.held.items())
             lines.append(f"Held at the mean or the most frequent value: {listed}.")
-        return "\n".join(lines)
-
-    __repr__ = __str__
+        return lines

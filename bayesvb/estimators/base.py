@@ -175,6 +175,11 @@ class AbstractEstimator(AbstractPublicModel):
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        from bayesvb.results.notebook import text_html
+
+        return text_html(str(self))
+
 
 def empty_stats(core: AbstractVariationalModel[Any, Any], source: AbstractSource) -> Any:
     """Statistics of no rows: zeros of the right shapes."""

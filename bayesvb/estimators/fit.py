@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, cast
 from bayesvb.argument_checks import check_choice, checked
 from bayesvb.distributions.intervals import PROB
 from bayesvb.distributions.prediction import PredictionOptions
+from bayesvb.estimators.regression_verbs import AbstractRegressionFit
 from bayesvb.formula.new_rows import NEW_GROUPS, NEW_LEVELS, Unseen
-from bayesvb.results.base import AbstractFit
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Fit(AbstractFit):
+class Fit(AbstractRegressionFit):
     """A fitted model, in the units of the data; components are numbered by share, largest first.
 
     Intervals have the linear-response covariance where there is one: a mean-field posterior is
@@ -65,7 +65,7 @@ class Fit(AbstractFit):
     def predict(
         self,
         data: object = None,
-        kind: str = "mean",
+        kind: str | None = None,
         *,
         prob: float | None = None,
         q: Values | None = None,
@@ -85,10 +85,11 @@ class Fit(AbstractFit):
         ----------
         data : table, optional
             The rows used in the fit if left out. A row that lacks a value is NaN in the result.
-        kind : str
+        kind : str, optional
             ``"mean"``, ``"sd"``, ``"interval"`` (``prob``), ``"quantile"`` (``q``), ``"cdf"``
             (``at``), ``"density"`` (``at``), ``"component"`` or ``"draws"`` (``n``, ``seed``);
             of classes ``"probability"`` (``prob``, ``n``), ``"class"`` or ``"component"``.
+            The mean, or of classes the probability, if left out.
         prob : float, optional
             Probability of the central interval, 0.89 if left out; for classes only if given.
         q : float or sequence of float, optional
@@ -133,6 +134,7 @@ class Fit(AbstractFit):
         from bayesvb.results.local_support import with_support
         from bayesvb.results.observed_groups import predict_with
 
+        kind = kind or ("probability" if self.model.design.levels else "mean")
         told = self._with_unseen(new_groups, new_levels)
         options = PredictionOptions(prob, q, at, n, seed, response)
         if observed is not None:
@@ -489,3 +491,8 @@ class Fit(AbstractFit):
         return fit_text(self)
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from bayesvb.results.notebook import text_html
+
+        return text_html(str(self))

@@ -21,6 +21,7 @@ from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.numerics.runtime import processors, single_threaded_blas
 from bayesvb.results.comparison import MINOR, doubtful_nats, ranked
 from bayesvb.results.criteria import own_method
+from bayesvb.results.notebook import text_html
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -115,6 +116,9 @@ class Selection:
         return "\n".join(lines)
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return text_html(str(self))
 
 
 @checked

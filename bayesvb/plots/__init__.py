@@ -1,6 +1,6 @@
 """Plots of a fit and of effects. Each draws on the axes it is given, or on new ones.
 
-May import: errors, argument_checks, drawing, data, distributions, results, effects.
+May import: errors, argument_checks, drawing, data, distributions, evaluation, results, effects.
 """
 
 from __future__ import annotations
@@ -9,8 +9,11 @@ from bayesvb.effects.plotting import effects
 from bayesvb.plots.benchmark import benchmark
 from bayesvb.plots.conditional import quantiles, ridges, weights
 from bayesvb.plots.curves import curve, groups
+from bayesvb.plots.diagnostics import calibration, replicates, residual
 from bayesvb.plots.influence import influence
+from bayesvb.plots.overview import overview
 
 __all__ = [
-    "benchmark", "curve", "effects", "groups", "influence", "quantiles", "ridges", "weights",
+    "benchmark", "calibration", "curve", "effects", "groups", "influence", "overview", "quantiles",
+    "replicates", "residual", "ridges", "weights",
 ]  # fmt: skip

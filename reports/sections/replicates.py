@@ -11,10 +11,9 @@ from jaxtyping import Float, Int
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
-from bayesvb.results.named_draws import chunks, count
-from bayesvb.results.subsampling import sample, source_at
-from bayesvb.results.units import places_of_rows
-from bayesvb.streams import Streams
+from bayesvb.results import replicated_rows
+from bayesvb.results.named_draws import count
+from bayesvb.results.subsampling import sample
 
 from ..cells.numerals import numeral
 from ..cells.plain import Summary
@@ -83,16 +82,9 @@ def summary(fit: AbstractFit) -> Summary | None:
 def replicated(
     fit: AbstractFit, at: Int[np.ndarray, " rows"]
 ) -> Float[np.ndarray, "sets responses rows"]:
-    """One data set per draw, at rows of the fit, in the data's units."""
+    """One data set per draw, as many as memory holds, at rows of the fit, in the data's units."""
     n_sets = min(MOST_SETS, count(fit.draws), max(MOST_VALUES // len(at), CURVES))
-    draws = {name: values[:n_sets] for name, values in fit.draws.items()}
-    rng = Streams(fit.seed).replicated_sets(len(at), n_sets)
-    units, place = places_of_rows(fit, at)
-    pieces = [
-        np.stack(list(fit.model.replicates(fit, draws, block, rng).values()), axis=1)
-        for block in chunks(fit.core, source_at(fit, units), n_sets)
-    ]
-    return np.concatenate(pieces, axis=2)[:, :, place]
+    return replicated_rows.replicated(fit, at, n_sets)
 
 
 def _of(name: str, sets: Values, values: Float[np.ndarray, " rows"]) -> Summary:

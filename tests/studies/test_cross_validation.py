@@ -1,6 +1,7 @@
 """Cross-validation: scores of fits that have not seen the rows, and errors of their means."""
 
 import matplotlib
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -191,7 +192,7 @@ def test_it_prints_a_table_and_draws_differences(found):
         assert [one.get_text() for one in axes.get_yticklabels()] == ["flat", "line"]
         with pytest.raises(DataError, match="score"):
             found.plot("coverage 0.9")
-        matplotlib.pyplot.close("all")
+        plt.close("all")
 
 
 def test_the_error_of_a_mean_is_that_of_its_clusters():

@@ -1,0 +1,183 @@
+"""A fit against its data, drawn: replicated data sets, calibration, residuals."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from bayesvb.argument_checks import check_choice, check_count, checked
+from bayesvb.drawing import marks
+from bayesvb.drawing.palette import marker, palette_of
+from bayesvb.errors import DataError
+from bayesvb.evaluation.calibration import pit_ecdf
+from bayesvb.results.calibration_table import calibration as calibration_of
+from bayesvb.results.named_draws import count
+from bayesvb.results.pit import check_numeric, pit_values
+from bayesvb.results.replicated_rows import replicated
+from bayesvb.results.residuals import fitted, residuals
+from bayesvb.results.subsampling import sample
+
+if TYPE_CHECKING:
+    from bayesvb.results.base import AbstractFit
+
+ROWS = 2000
+"""Rows that are looked at; of more a choice, the same one each time."""
+
+OUTER = 0.001
+"""Replicated values beyond these quantiles of all do not widen the axis."""
+
+
+@checked
+def replicates(
+    fit: AbstractFit, n: int = 50, *, response: str | None = None, ax: Any = None
+) -> Any:
+    """Posterior predictive check: distribution functions of replicated data and of the data.
+
+    Each replicated data set is drawn with one draw of the parameters, at the covariates of the
+    rows used. Where the fit is right, the data are one among them.
+
+    Parameters
+    ----------
+    fit : Fit
+    n : int
+        Replicated data sets, at most as many as the fit has draws.
+    response : str, optional
+        Which one, if there are several; the first if left out.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; a new figure if left out.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    DataError
+        If classes are explained.
+
+    References
+    ----------
+    Gabry, Simpson, Vehtari, Betancourt, Gelman (2019), Visualization in Bayesian workflow,
+    doi:10.1111/rssa.12378, section 5.
+    """
+    check_count("n", n, most=count(fit.draws), what="draws of the fit")
+    if fit.model.design.levels:
+        raise DataError(
+            "replicated classes have no distribution function",
+            hint="fit.calibration() and bvb.plots.calibration(fit) are for classes",
+        )
+    observed = fit.model.observed()
+    name = next(iter(observed)) if response is None else response
+    check_choice("response", name, tuple(observed))
+    at = sample(fit, ROWS).at
+    values = observed[name][at]
+    seen = np.isfinite(values)
+    sets = replicated(fit, at, n)[:, list(observed).index(name)][:, seen]
+    axes = marks.new_axes((6.4, 4.0)) if ax is None else ax
+    palette = palette_of(axes)
+    marks.dress(axes, palette, x=name, y="share of rows up to it")
+    for one in sets:
+        _step(axes, one, color=palette.accent, linewidth=0.7, alpha=0.35)
+    _step(axes, values[seen], color=palette.ink, linewidth=1.8)
+    low, high = np.quantile(sets, [OUTER, 1.0 - OUTER])
+    axes.set_xlim(min(low, values[seen].min()), max(high, values[seen].max()))
+    marks.note(axes, f"data (dark), {n} replicated data sets", palette)
+    return axes
+
+
+@checked
+def calibration(fit: AbstractFit, *, response: str | None = None, ax: Any = None) -> Any:
+    """Calibration of rows left out: of numbers by PIT values, of classes by reliability.
+
+    Of numbers the share of PIT values up to each value, less the same share of uniform ones, with
+    a band that calibrated predictions leave nowhere with probability 95 %. Of classes the observed
+    share of each class against its predicted probability; dots should lie on the diagonal.
+
+    Parameters
+    ----------
+    fit, response, ax
+        As in ``replicates``.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    References
+    ----------
+    Säilynoja, Bürkner, Vehtari (2022), Graphical test for discrete uniformity and its
+    applications, doi:10.1007/s11222-022-10090-6. Broecker, Smith (2007), Increasing the
+    reliability of reliability diagrams, Weather and Forecasting 22.
+    """
+    axes = marks.new_axes((6.4, 3.8)) if ax is None else ax
+    palette = palette_of(axes)
+    if fit.model.design.levels:
+        return _reliability(fit, axes)
+    check_numeric(fit)
+    names = fit.model.design.response_names
+    name = names[0] if response is None else response
+    check_choice("response", name, names)
+    found = pit_ecdf(pit_values(fit, sample(fit, ROWS).at)[names.index(name)])
+    marks.dress(axes, palette, x="PIT value", y="ECDF minus uniform")
+    axes.fill_between(found.points, found.lower, found.upper, step="mid", color=palette.accent,
+                      alpha=0.16, linewidth=0)  # fmt: skip
+    axes.axhline(0.0, color=palette.line, linewidth=1.0)
+    axes.step(found.points, found.difference, where="mid", color=palette.accent, linewidth=1.8)
+    axes.set_xlim(0.0, 1.0)
+    return axes
+
+
+@checked
+def residual(fit: AbstractFit, *, response: str | None = None, ax: Any = None) -> Any:
+    """Quantile residuals of rows left out against fitted values: standard normal, if all is well.
+
+    Parameters
+    ----------
+    fit, response, ax
+        As in ``replicates``.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    References
+    ----------
+    Dunn, Smyth (1996), Randomized quantile residuals, Journal of Computational and Graphical
+    Statistics 5(3).
+    """
+    found, means = residuals(fit, "quantile"), fitted(fit)
+    names = fit.model.design.response_names
+    name = names[0] if response is None else response
+    check_choice("response", name, names)
+    if isinstance(found, pd.DataFrame):
+        found, means = found[name], means[name]
+    at = sample(fit, ROWS).at
+    axes = marks.new_axes((6.4, 3.8)) if ax is None else ax
+    palette = palette_of(axes)
+    marks.dress(axes, palette, x=f"fitted {name}", y="quantile residual")
+    x, y = np.asarray(means)[at], np.asarray(found)[at]
+    axes.plot(x, y, "o", color=palette.point, markersize=3.5, alpha=0.7, markeredgewidth=0)
+    for height, line in ((-2.0, "--"), (0.0, "-"), (2.0, "--")):
+        axes.axhline(height, color=palette.mute, linewidth=0.8, linestyle=line)
+    return axes
+
+
+def _step(axes: Any, values: Float[np.ndarray, " rows"], **look: Any) -> None:
+    """Empirical distribution function."""
+    x = np.sort(values)
+    axes.step(x, np.arange(1, len(x) + 1) / len(x), where="post", **look)
+
+
+def _reliability(fit: AbstractFit, axes: Any) -> Any:
+    """Observed shares of each class against predicted probabilities."""
+    palette, table = palette_of(axes), calibration_of(fit)
+    marks.dress(axes, palette, x="predicted probability", y="observed share")
+    axes.plot([0.0, 1.0], [0.0, 1.0], color=palette.line, linewidth=1.0)
+    for number, (label, own) in enumerate(table.groupby(level="class", sort=False)):
+        x, colour = own["expected"], palette.colour(number)
+        axes.vlines(x, own["lower"], own["upper"], color=colour, linewidth=3.0, alpha=0.25)
+        axes.plot(x, own["observed"], marker(number), color=colour, label=str(label))
+    marks.legend(axes, palette, ", ".join(fit.model.design.response_names))
+    return axes

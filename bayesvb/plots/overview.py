@@ -1,0 +1,94 @@
+"""A fit at a glance: the conditional distribution, the weights, and the fit against its data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from bayesvb.argument_checks import checked
+from bayesvb.effects.marginal_effects import predictions
+from bayesvb.effects.plotting import effects
+from bayesvb.errors import DataError
+from bayesvb.plots.conditional import quantiles, weights
+from bayesvb.plots.diagnostics import calibration, replicates, residual
+
+if TYPE_CHECKING:
+    from bayesvb.results.base import AbstractFit
+
+Panel = Callable[..., Any]
+
+
+@checked
+def overview(fit: AbstractFit, along: str | None = None) -> Any:
+    """Figures of the fit on one grid.
+
+    Of numbers: quantiles of the response and weights of the components along a covariate,
+    calibration of rows left out, residuals, replicated data, all of the first response. Of classes:
+    probabilities along the covariate, and calibration. Of variables without a response: replicated
+    data of each.
+
+    Parameters
+    ----------
+    fit : Fit
+    along : str, optional
+        A covariate of the formula; the first one if left out.
+
+    Returns
+    -------
+    numpy.ndarray of matplotlib.axes.Axes
+        In the order of reading; ``axes[0].figure`` is the figure.
+
+    Raises
+    ------
+    DataError
+        If ``along`` is not a covariate.
+    """
+    import matplotlib.pyplot as plt
+
+    panels = _panels(fit, along)
+    columns = min(len(panels), 2)
+    rows = -(-len(panels) // columns)
+    size = (6.0 * columns, 3.8 * rows)
+    figure, grid = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
+    axes = grid.ravel()
+    for panel, ax in zip(panels, axes, strict=False):
+        panel(ax=ax)
+    for ax in axes[len(panels) :]:
+        figure.delaxes(ax)
+    return axes[: len(panels)]
+
+
+def _panels(fit: AbstractFit, along: str | None) -> list[Panel]:
+    """What is drawn, in order."""
+    design = fit.model.design
+    if design.response is None:
+        return [partial(replicates, fit, response=name) for name in fit.model.observed()]
+    if along is not None and along not in design.covariates:
+        raise DataError(
+            f"along={along!r} is not a covariate of the formula",
+            hint=f"it reads {', '.join(design.covariates) or 'none'}",
+        )
+    first = along or next(iter(design.covariates), None)
+    if design.levels:
+        own: list[Panel] = [] if first is None else [partial(_probabilities, fit, first)]
+        return [*own, partial(calibration, fit)]
+    name = design.response_names[0]
+    seen: list[Panel] = [] if first is None else [partial(quantiles, fit, first, response=name)]
+    if first is not None and _has_weights(fit):
+        seen.append(partial(weights, fit, first))
+    return [*seen, partial(calibration, fit), partial(residual, fit), partial(replicates, fit)]
+
+
+def _has_weights(fit: AbstractFit) -> bool:
+    """Whether weights of several components depend on covariates."""
+    try:
+        fit.weights_at(fit.model.design.frame.iloc[:1])
+    except DataError:
+        return False
+    return int(fit.core.n_components) > 1
+
+
+def _probabilities(fit: AbstractFit, along: str, ax: Any) -> Any:
+    """Probability of each class along a covariate."""
+    return effects(predictions(fit, along), ax=ax)
