@@ -70,7 +70,6 @@ def test_column_names_become_text_and_the_frame_of_the_user_keeps_its_own():
         np.ones((3, 2)),
         FRAME["x"],
         None,
-        {"x": 1.0},
         {"x": [1], "y": []},
     ],
     ids=lambda data: type(data).__name__,
@@ -206,3 +205,8 @@ def test_the_hint_lists_a_few_columns_if_none_is_near():
     columns = [f"column{i}" for i in range(12)]
     assert nearest("q", columns).endswith("`column7` ...")
     assert nearest("colum3", columns).startswith("did you mean `column3`")
+
+
+def test_single_values_make_one_row_or_are_the_same_in_all():
+    assert as_frame({"x": 1.0, "site": "north"}).to_dict("list") == {"x": [1.0], "site": ["north"]}
+    assert as_frame({"x": [1.0, 2.0], "n": 3}).to_dict("list") == {"x": [1.0, 2.0], "n": [3, 3]}
