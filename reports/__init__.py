@@ -1,6 +1,6 @@
 """Reports: a fit as one self-contained HTML page.
 
-May import: errors, argument_checks, streams, drawing, storage, data, factors, distributions,
+May import: errors, argument_checks, drawing, numerics, storage, data, factors, distributions,
 evaluation, engines, models, results, effects.
 """
 

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = {"bayesvb": "bayesvb", "bayesvb.reports": "reports", "bayesvb.datasets": "datasets"}
 
 # Files that stand beside the folders; the face of the package may import everything.
-BESIDE = {"errors": (), "argument_checks": ("errors",), "streams": ()}
+BESIDE = {"errors": (), "argument_checks": ("errors",)}
 FACES = ("bayesvb", "__main__")
 
 # Imported inside the function that needs them: they are slow to import, or not installed.

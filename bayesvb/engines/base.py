@@ -15,7 +15,7 @@ from jaxtyping import Float
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.errors import DataError
-from bayesvb.streams import EngineStreams
+from bayesvb.numerics.streams import EngineStreams
 from bayesvb.variational.local import Draws
 from bayesvb.variational.model import AbstractVariationalModel
 

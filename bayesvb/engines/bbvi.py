@@ -19,7 +19,7 @@ from bayesvb.engines.differentiated import (
     jax_key,
 )
 from bayesvb.engines.gaussian_guide import GaussianGuide, GuideFit
-from bayesvb.streams import EngineStreams
+from bayesvb.numerics.streams import EngineStreams
 from bayesvb.variational.local import Draws
 from bayesvb.variational.model import AbstractVariationalModel
 

@@ -21,7 +21,7 @@ from bayesvb.engines.base import (
 )
 from bayesvb.engines.stopping import SMALL_ENTRY, RemainingGain, sweeps_to_go
 from bayesvb.numerics.runtime import keep_freed_memory, single_threaded_blas
-from bayesvb.streams import EngineStreams
+from bayesvb.numerics.streams import EngineStreams
 from bayesvb.variational.model import AbstractVariationalModel
 
 ROUNDING = 1e-12

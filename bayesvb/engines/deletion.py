@@ -18,7 +18,7 @@ from bayesvb.data.statistics import SufficientStats
 from bayesvb.engines.base import AbstractEngine, Budget
 from bayesvb.engines.sweep_derivative import full_step, sweep_derivative
 from bayesvb.numerics.runtime import single_threaded_blas
-from bayesvb.streams import EngineStreams
+from bayesvb.numerics.streams import EngineStreams
 from bayesvb.variational.model import AbstractVariationalModel
 
 MANY_ROWS = 20_000

@@ -13,7 +13,7 @@ from bayesvb.engines.base import AbstractEngine, Budget, EngineResult, StatsT
 from bayesvb.engines.cavi import Cavi
 from bayesvb.engines.point_estimates import PointEstimates
 from bayesvb.errors import ConvergenceWarning, DataError
-from bayesvb.streams import EngineStreams
+from bayesvb.numerics.streams import EngineStreams
 from bayesvb.variational.model import AbstractVariationalModel
 
 CHECKED_ROWS = 20_000

@@ -20,7 +20,7 @@ from bayesvb.engines.differentiated import (
 )
 from bayesvb.errors import DataError
 from bayesvb.numerics.linalg import shrunken_covariance
-from bayesvb.streams import EngineStreams
+from bayesvb.numerics.streams import EngineStreams
 from bayesvb.variational.model import AbstractVariationalModel
 
 STARTS = ("optimum", "random")

@@ -28,7 +28,7 @@ from bayesvb.engines.partitions import (
     one_part_start,
 )
 from bayesvb.errors import ConvergenceWarning
-from bayesvb.streams import EngineStreams, Streams
+from bayesvb.numerics.streams import EngineStreams, Streams
 from bayesvb.variational.model import AbstractVariationalModel
 
 ROUGH = 10.0

@@ -21,7 +21,7 @@ from bayesvb.engines.linear_response import (
 )
 from bayesvb.engines.restarts import SCREEN_ROWS
 from bayesvb.errors import ConvergenceWarning
-from bayesvb.streams import EngineStreams
+from bayesvb.numerics.streams import EngineStreams
 
 ATTEMPTS = 6
 """Times that linear response is tried."""

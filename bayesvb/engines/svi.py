@@ -14,7 +14,7 @@ from bayesvb.data.sources import AbstractSource
 from bayesvb.engines.base import AbstractEngine, Budget, EngineResult, StatsT, one_pass
 from bayesvb.errors import DataError
 from bayesvb.numerics.runtime import keep_freed_memory, single_threaded_blas
-from bayesvb.streams import EngineStreams
+from bayesvb.numerics.streams import EngineStreams
 from bayesvb.variational.model import AbstractVariationalModel
 
 FEWEST_STEPS = 300

@@ -24,8 +24,8 @@ from bayesvb.estimators.time_estimate import FirstPasses
 from bayesvb.formula.design import Design, build_design
 from bayesvb.formula.parser import Formula
 from bayesvb.numerics.runtime import processors
+from bayesvb.numerics.streams import Streams
 from bayesvb.results.base import AbstractPublicModel
-from bayesvb.streams import Streams
 from bayesvb.variational.model import AbstractVariationalModel
 
 INTERVALS = ("linear-response", "mean-field")

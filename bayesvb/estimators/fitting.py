@@ -21,13 +21,13 @@ from bayesvb.engines.traces import restart_table, traces
 from bayesvb.estimators.fit import Fit
 from bayesvb.estimators.near_restarts import apart
 from bayesvb.evaluation.stacking_weights import stacking_weights
+from bayesvb.numerics.streams import Streams
 from bayesvb.results.base import Member
 from bayesvb.results.importance import of_one_restart
 from bayesvb.results.leave_one_out import Fitted, has_log_predictive, leave_one_out
 from bayesvb.results.named_draws import log_joint
 from bayesvb.results.robust import default_covariance
 from bayesvb.results.stacking import distinct, held_out, kept, stacked
-from bayesvb.streams import Streams
 from bayesvb.variational.model import AbstractVariationalModel
 
 if TYPE_CHECKING:

@@ -18,11 +18,11 @@ from bayesvb.engines.cavi import Cavi
 from bayesvb.engines.known_rows import BesideKnownRows, KnownInformation, response_beside
 from bayesvb.engines.linear_response import LinearResponse, withheld
 from bayesvb.errors import DataError
+from bayesvb.numerics.streams import Streams
 from bayesvb.results.base import AbstractFit
 from bayesvb.results.importance import of_one_restart
 from bayesvb.results.named_draws import count
 from bayesvb.results.units import grouping_of
-from bayesvb.streams import Streams
 
 
 def updated(

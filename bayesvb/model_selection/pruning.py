@@ -20,10 +20,10 @@ from bayesvb.errors import DataError
 from bayesvb.estimators.rebuilding import rebuilt
 from bayesvb.models.mixture import Mixture
 from bayesvb.numerics.runtime import processors
+from bayesvb.numerics.streams import EngineStreams, Streams
 from bayesvb.results.base import number_before
 from bayesvb.results.named_draws import count
 from bayesvb.results.robust import default_covariance
-from bayesvb.streams import EngineStreams, Streams
 
 if TYPE_CHECKING:
     import pandas as pd

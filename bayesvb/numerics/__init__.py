@@ -1,4 +1,4 @@
-"""Arrays in, arrays out: linear algebra, special functions, root finding, threads.
+"""Arrays in, arrays out: linear algebra, special functions, root finding, threads, random streams.
 
 May import: errors.
 """

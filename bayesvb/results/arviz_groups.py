@@ -14,9 +14,9 @@ from jaxtyping import Float
 from bayesvb.data.partly_kept import all_kept
 from bayesvb.errors import DataError
 from bayesvb.models.ensemble import MEMBER
+from bayesvb.numerics.streams import Streams
 from bayesvb.results.named_draws import NamedDraws, chunks, count, log_joint, log_lik_blocks
 from bayesvb.results.units import units_of
-from bayesvb.streams import Streams
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -30,9 +30,9 @@ from bayesvb.errors import DataError
 from bayesvb.formula.design import Design, Rows
 from bayesvb.formula.parser import Formula
 from bayesvb.models.ensemble import thinned
+from bayesvb.numerics.streams import Streams
 from bayesvb.results.named_draws import HasDraws, NamedDraws
 from bayesvb.results.simulation_calibration import SimulationCalibration
-from bayesvb.streams import Streams
 from bayesvb.variational.local import Draws
 from bayesvb.variational.model import AbstractVariationalModel
 

@@ -9,10 +9,10 @@ import numpy as np
 from bayesvb.errors import DataError
 from bayesvb.evaluation.calibration import coverage, uniformity_p_value
 from bayesvb.evaluation.classification import calibration_error, reliability
+from bayesvb.numerics.streams import Streams
 from bayesvb.results.class_folds import held_out_classes
 from bayesvb.results.pit import check_numeric, pit_values
 from bayesvb.results.subsampling import sample
-from bayesvb.streams import Streams
 
 if TYPE_CHECKING:
     import pandas as pd

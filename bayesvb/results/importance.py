@@ -10,10 +10,10 @@ from jaxtyping import Float
 from bayesvb.errors import DataError
 from bayesvb.evaluation.information_criteria import khat
 from bayesvb.evaluation.psis import psis
+from bayesvb.numerics.streams import Streams
 from bayesvb.results.base import AbstractFit
 from bayesvb.results.named_draws import count, log_joint
 from bayesvb.results.robust import moved, robust_covariance
-from bayesvb.streams import Streams
 
 LARGEST_K = 0.7
 """Pareto k up to which importance weights can be trusted (Vehtari et al. 2024, section 3)."""

@@ -15,7 +15,7 @@ from bayesvb.data.sources import AbstractSource
 from bayesvb.engines.base import AbstractEngine
 from bayesvb.engines.deletion import Deletion, refitted, without_one
 from bayesvb.numerics.runtime import single_threaded_blas
-from bayesvb.streams import EngineStreams, Streams
+from bayesvb.numerics.streams import EngineStreams, Streams
 
 MOST_ROWS = 20_000
 """With more rows than this a choice of them stands for all."""

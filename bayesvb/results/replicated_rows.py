@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float, Int
 
+from bayesvb.numerics.streams import Streams
 from bayesvb.results.named_draws import chunks
 from bayesvb.results.subsampling import source_at
 from bayesvb.results.units import places_of_rows
-from bayesvb.streams import Streams
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit

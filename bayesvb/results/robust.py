@@ -12,10 +12,10 @@ from bayesvb.engines.deletion import Deletion
 from bayesvb.engines.jackknife import Jackknife
 from bayesvb.engines.robust_covariance import RobustCovariance
 from bayesvb.errors import DataError
+from bayesvb.numerics.streams import Streams
 from bayesvb.results.leave_one_out import Fitted, group_sums, has_log_predictive
 from bayesvb.results.row_groups import group_numbers
 from bayesvb.results.units import units_of
-from bayesvb.streams import Streams
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit

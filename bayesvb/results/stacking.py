@@ -17,11 +17,11 @@ from bayesvb.errors import DataError
 from bayesvb.evaluation.elpd import Elpd
 from bayesvb.evaluation.psis import psis
 from bayesvb.models.ensemble import Ensemble, joined
+from bayesvb.numerics.streams import Streams
 from bayesvb.results.base import AbstractFit, Member
 from bayesvb.results.importance import of_one_restart
 from bayesvb.results.named_draws import count, log_lik_blocks
 from bayesvb.results.robust import cluster_numbers, moved, robust_covariance
-from bayesvb.streams import Streams
 from bayesvb.variational.local import Draws
 
 COVARIANCES = ("linear-response", "mean-field", "importance", "robust")

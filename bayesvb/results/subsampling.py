@@ -15,13 +15,13 @@ from bayesvb.engines.folds import FOLDS, PASSES
 from bayesvb.errors import ignoring_user_warnings
 from bayesvb.evaluation.elpd import Elpd, read_elpd
 from bayesvb.evaluation.information_criteria import loo, waic
+from bayesvb.numerics.streams import Streams
 from bayesvb.results.criteria import answers, leaves_folds_out, left_out, no_ratios
 from bayesvb.results.importance import pareto_k
 from bayesvb.results.leave_one_out import Fitted, RowsLeftOut, leave_one_out, without_rows
 from bayesvb.results.named_draws import count, log_lik_blocks
 from bayesvb.results.stacking import combined
 from bayesvb.results.units import units_at, units_of
-from bayesvb.streams import Streams
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit

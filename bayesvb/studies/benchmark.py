@@ -17,7 +17,7 @@ from bayesvb.data.frames import as_frame
 from bayesvb.engines import ENGINES
 from bayesvb.errors import ConvergenceWarning, DataError
 from bayesvb.estimators.base import AbstractEstimator
-from bayesvb.streams import EngineStreams
+from bayesvb.numerics.streams import EngineStreams
 from bayesvb.studies.folds import fold_numbers, splits
 from bayesvb.studies.held_out_scores import Trial
 from bayesvb.studies.model_makers import MakesModel, class_codes, maker_of, quietly_made

@@ -17,7 +17,7 @@ from bayesvb.argument_checks import check_count, check_probability, checked, fre
 from bayesvb.errors import ConvergenceWarning, DataError
 from bayesvb.estimators.base import AbstractEstimator
 from bayesvb.numerics.runtime import single_threaded_blas
-from bayesvb.streams import EngineStreams
+from bayesvb.numerics.streams import EngineStreams
 from bayesvb.studies.compared_rows import ComparedRows, compared_rows
 from bayesvb.studies.cross_validated import CrossValidation
 from bayesvb.studies.folds import fold_numbers

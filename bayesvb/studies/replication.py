@@ -12,8 +12,8 @@ from jaxtyping import Float, Int
 
 from bayesvb.estimators.base import AbstractEstimator
 from bayesvb.numerics.runtime import single_threaded_blas
+from bayesvb.numerics.streams import EngineStreams
 from bayesvb.results.named_draws import count
-from bayesvb.streams import EngineStreams
 from bayesvb.studies.quantities import Quantities
 from bayesvb.studies.quiet_fits import first_line, quiet_fit
 from bayesvb.studies.simulated_rows import Simulation

@@ -11,9 +11,9 @@ from jaxtyping import Float, Int
 from bayesvb.engines.folds import FOLDS
 from bayesvb.evaluation.classification import calibration_error, confusion, scores
 from bayesvb.evaluation.reliability import SETS, Reliability, reliability
+from bayesvb.numerics.streams import Streams
 from bayesvb.results.class_folds import HeldOutClasses, held_out_classes
 from bayesvb.results.multinomial_baseline import multinomial_baseline
-from bayesvb.streams import Streams
 
 from ..cells.plain import Summary
 from ..cells.tables import shaded, table

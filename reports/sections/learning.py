@@ -10,9 +10,9 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from bayesvb.numerics.streams import Streams
 from bayesvb.results.capabilities import HasPriorDraws
 from bayesvb.results.named_draws import PriorDraws
-from bayesvb.streams import Streams
 
 from ..cells.numerals import percent
 from ..cells.plain import Summary

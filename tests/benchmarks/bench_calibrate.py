@@ -22,8 +22,8 @@ import pandas as pd
 from tables import keep
 
 import bayesvb as bvb
+from bayesvb.numerics.streams import EngineStreams
 from bayesvb.results.simulation_calibration import SimulationCalibration
-from bayesvb.streams import EngineStreams
 from bayesvb.studies.simulated_rows import Simulation
 
 N_ROWS, REPLICATIONS, RESTARTS = 200, 200, 4

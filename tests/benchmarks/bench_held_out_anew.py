@@ -30,8 +30,8 @@ from bayesvb.engines.partitions import SAMPLE_ROWS
 from bayesvb.engines.partitions import STARTS as DIVISIONS
 from bayesvb.engines.restarts import RestartSearch, search
 from bayesvb.evaluation.stacking_weights import stacking_weights
+from bayesvb.numerics.streams import Streams
 from bayesvb.results.stacking import distinct, kept
-from bayesvb.streams import Streams
 
 SETS = (("vehicle", 160, 20), ("pinwheel", 200, 10), ("pinwheel", 400, 10))
 """Data, training rows, experts."""

@@ -32,7 +32,7 @@ from bayesvb.engines.restarts import search
 from bayesvb.estimators.fit import Fit
 from bayesvb.estimators.fitting import FitRequest, fitted
 from bayesvb.evaluation import classification as metrics
-from bayesvb.streams import Streams
+from bayesvb.numerics.streams import Streams
 
 STARTS = 16
 PINWHEEL_SEEDS, OTHER_SEEDS = 5, 3

@@ -20,7 +20,7 @@ from bayesvb.data.sources import AbstractSource
 from bayesvb.engines.base import Budget
 from bayesvb.engines.restarts import enlarged
 from bayesvb.engines.svi import Svi
-from bayesvb.streams import Streams
+from bayesvb.numerics.streams import Streams
 
 COMPONENTS = (2, 5)
 PASSES = 1

@@ -15,7 +15,7 @@ from bayesvb.engines.cavi import ROUNDING, Cavi
 from bayesvb.errors import DataError
 from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.gates import GATES
-from bayesvb.streams import Streams
+from bayesvb.numerics.streams import Streams
 
 BLOCK = 17
 """Rows of a block: the 60 rows are in four, the last one shorter."""

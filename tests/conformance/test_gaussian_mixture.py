@@ -21,7 +21,7 @@ from bayesvb.factors import Dirichlet
 from bayesvb.gates import DirichletGate
 from bayesvb.models.mixture import Mixture
 from bayesvb.numerics.runtime import single_threaded_blas
-from bayesvb.streams import Streams
+from bayesvb.numerics.streams import Streams
 
 every_form = pytest.mark.parametrize("form", GAUSSIAN_EXPERTS)
 

@@ -24,7 +24,7 @@ from bayesvb.engines.cavi import Cavi, cavi
 from bayesvb.engines.folds import FOLDS, assigned, folds, held_out_density
 from bayesvb.engines.restarts import Budget, search
 from bayesvb.engines.settled_response import settled_response
-from bayesvb.streams import Streams
+from bayesvb.numerics.streams import Streams
 
 N_ROWS = 200
 

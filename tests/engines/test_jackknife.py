@@ -14,8 +14,8 @@ from bayesvb.engines import jackknife as module
 from bayesvb.engines.base import Budget
 from bayesvb.engines.deletion import Deletion
 from bayesvb.engines.jackknife import Jackknife
+from bayesvb.numerics.streams import Streams
 from bayesvb.results.leave_one_out import group_sums
-from bayesvb.streams import Streams
 
 FLAT = bvb.Priors(coefficient_sd=1e4, scales="fixed")
 

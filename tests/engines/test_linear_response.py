@@ -16,7 +16,7 @@ from bayesvb.engines.settled_response import settled_response
 from bayesvb.errors import DataError
 from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.evaluation.information_criteria import loo
-from bayesvb.streams import Streams
+from bayesvb.numerics.streams import Streams
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from bayesvb.engines.partitions import STARTS
 from bayesvb.engines.restarts import search
 from bayesvb.errors import ConvergenceWarning
 from bayesvb.gates import GATES
-from bayesvb.streams import Streams
+from bayesvb.numerics.streams import Streams
 
 FORMULA = "y ~ x + z | gating(x)"
 

@@ -16,7 +16,7 @@ from bayesvb.engines.linear_response import linear_response, response_or_directi
 from bayesvb.engines.settled_response import joined, settled_response, stepped
 from bayesvb.errors import ConvergenceWarning
 from bayesvb.gates.gaussian_logits import LogitStats
-from bayesvb.streams import Streams
+from bayesvb.numerics.streams import Streams
 
 FORMULA = "y ~ x + z | gating(x)"
 

@@ -21,7 +21,7 @@ from bayesvb.engines.settled_response import HARDLY, moves_of_a_sweep
 from bayesvb.engines.svi import Svi
 from bayesvb.errors import DataError
 from bayesvb.gates import GATES
-from bayesvb.streams import Streams
+from bayesvb.numerics.streams import Streams
 
 
 def frame(n, seed=3):

@@ -15,6 +15,7 @@ import bayesvb as bvb
 from bayesvb.data.blocks import Block
 from bayesvb.data.sources import InMemorySource
 from bayesvb.engines.folds import FOLDS, assigned, continued
+from bayesvb.numerics.streams import Streams
 from bayesvb.reports.cells.plain import plain
 from bayesvb.reports.figures.class_regions import regions
 from bayesvb.reports.figures.label_spacing import apart
@@ -25,7 +26,6 @@ from bayesvb.reports.sections.reproduce import code
 from bayesvb.results.checks.accuracy import against_multinomial
 from bayesvb.results.class_folds import held_out_classes
 from bayesvb.results.multinomial_baseline import SEPARATED
-from bayesvb.streams import Streams
 
 OWN = ("classes", "classification")
 """Sections that only classes have."""

@@ -18,10 +18,10 @@ from bayesvb.estimators import fitting
 from bayesvb.evaluation.elpd import Elpd, compare, elpd_data, read_elpd
 from bayesvb.evaluation.stacking_weights import stacking_weights
 from bayesvb.models.ensemble import MEMBER, joined, matching
+from bayesvb.numerics.streams import Streams
 from bayesvb.results.named_draws import count
 from bayesvb.results.stacking import combined, distinct, kept, whole_shares
 from bayesvb.storage.arviz_objects import group
-from bayesvb.streams import Streams
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*unreliable")
 

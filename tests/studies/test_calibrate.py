@@ -16,7 +16,7 @@ from bayesvb.data.sources import InMemorySource
 from bayesvb.engines import ENGINES
 from bayesvb.engines.base import AbstractEngine
 from bayesvb.errors import ConvergenceWarning, DataError
-from bayesvb.streams import EngineStreams
+from bayesvb.numerics.streams import EngineStreams
 from bayesvb.studies.processes import results
 from bayesvb.studies.quantities import ROWS, Quantities, representative_rows
 from bayesvb.studies.replication import ranks_among

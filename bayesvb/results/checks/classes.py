@@ -8,10 +8,10 @@ import numpy as np
 
 from bayesvb.evaluation.reliability import reliability
 from bayesvb.evaluation.row_order import positive_autocorrelation
+from bayesvb.numerics.streams import Streams
 from bayesvb.results.checks.base import Misfit
 from bayesvb.results.checks.dependence import ALIKE, LEAST_CORRELATION
 from bayesvb.results.class_folds import HeldOutClasses
-from bayesvb.streams import Streams
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit

@@ -10,9 +10,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesvb.evaluation.normal_scores import Scores, normal_scores
+from bayesvb.numerics.streams import Streams
 from bayesvb.results.leave_one_out import CHOSEN_ROWS, MOST_ROWS
 from bayesvb.results.pit import pit_values
-from bayesvb.streams import Streams
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit

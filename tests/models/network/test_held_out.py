@@ -9,8 +9,8 @@ from bayesvb.engines.cavi import Cavi
 from bayesvb.engines.folds import FOLDS, assigned, continued, folds, held_out_density
 from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.evaluation.information_criteria import loo
+from bayesvb.numerics.streams import Streams
 from bayesvb.results.arviz_groups import log_lik_blocks_of
-from bayesvb.streams import Streams
 
 ENGINE = Cavi(), Streams(1).branch("held out")
 

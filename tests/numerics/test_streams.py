@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from bayesvb.streams import NUMBERS, EngineStreams, Streams
+from bayesvb.numerics.streams import NUMBERS, EngineStreams, Streams
 
 SEEDS = (0, 1, 7, 2**32 - 1, 2**63 - 1)
 RESTARTS = 3
