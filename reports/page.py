@@ -20,6 +20,7 @@ from .cells.plain import Summary, numbers_only, plain
 from .figures.svg import prefixed
 from .sections import SECTIONS
 from .sections.comparison import comparison
+from .sections.finding import finding
 from .sections.verdict import verdict
 
 if TYPE_CHECKING:
@@ -59,8 +60,9 @@ def page_summary(fits: Mapping[str, AbstractFit], date: str | None = None) -> Su
 
 
 def _fit_summary(fit: AbstractFit, name: str, prefix: str) -> Summary:
-    found = {key: section.summary(fit) for key, section in SECTIONS.items()}
-    kept = {key: one for key, one in found.items() if one is not None}
+    every = {key: section.summary(fit) for key, section in SECTIONS.items()}
+    kept = {key: one for key, one in every.items() if one is not None}
+    found, sections = finding(fit, kept)
     model = fit.model
     components = kept.get("components", {"occupied": fit.core.n_components})
     return {
@@ -75,8 +77,9 @@ def _fit_summary(fit: AbstractFit, name: str, prefix: str) -> Summary:
             "description": model.description(),
             "seconds": fit.seconds,
         },
+        "finding": found,
         "verdict": verdict(checks(fit), kept.get("computation")),
-        "sections": kept,
+        "sections": sections,
     }
 
 

@@ -135,12 +135,20 @@ def test_tables_have_captions_and_scopes_and_figures_have_words(page):
 def test_the_page_has_one_title_a_language_and_sections_in_the_order_of_the_table(page):
     assert len(page.all("h1")) == 1 and page.all("html")[0]["lang"] == "en"
     sections = [attrs["id"] for attrs in page.all("section")]
-    assert sections == ["verdict", *REGRESSION]
+    assert sections == ["finding", "verdict", *REGRESSION]
 
 
 @pytest.mark.heavy
 def test_the_same_fit_gives_the_same_bytes(fit, text):
     assert html(page_summary({"": fit})) == text
+
+
+def test_the_first_picture_is_on_the_page_once(summary, text):
+    one = summary["fits"][0]
+    figure = one["finding"]["figure"]
+    assert one["sections"]["conditional"]["responses"][0]["bands"] is None
+    assert text.count(f'id="{figure["id"]}"') == 1
+    assert text.index('id="finding"') < text.index(figure["id"]) < text.index('id="verdict"')
 
 
 def test_the_page_stays_within_its_budget(text):
@@ -174,7 +182,8 @@ def test_two_fits_are_compared_first_and_told_apart(pair):
     page = Page(pair)
     sections = [attrs["id"] for attrs in page.all("section")]
     assert sections[0] == "comparison"
-    assert sections[1:] == [f"fit{i}-{name}" for i in (1, 2) for name in ("verdict", *REGRESSION)]
+    each = ("finding", "verdict", *REGRESSION)
+    assert sections[1:] == [f"fit{i}-{name}" for i in (1, 2) for name in each]
     ids = [attrs["id"] for _, attrs in page.tags if "id" in attrs]
     assert len(ids) == len(set(ids))
     twin = json.loads("".join(page.inside["script"]))

@@ -1,0 +1,278 @@
+"""What was found, in a sentence with its interval and a picture: the first that a page shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.distributions.intervals import PROB, tails
+from bayesvb.effects import predictions
+from bayesvb.results.summary import coefficient_table
+
+from ..cells.numerals import counted, numeral, percent, significant
+from ..cells.plain import Summary
+from ..rows.profiles import MOST_COMPARED, Profile, labels, profile
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bayesvb.results.base import AbstractFit
+
+ENDS = (0.1, 0.9)
+"""Quantiles of a covariate between which the response is compared."""
+
+WIDE = (0.05, 0.5, 0.95)
+"""Quantiles of the response: its median, and the ends of its middle 90 %."""
+
+BEYOND = 0.25
+"""A turn between the two ends is told from this part of the width of the middle 90 % on."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """When a change is said to have a direction.
+
+    The covariate is the one of several that moves the response most, so that its interval would
+    exclude no change far too often by chance. A direction is therefore said where the interval
+    does that whose level is adjusted for their number (Bonferroni).
+
+    Attributes
+    ----------
+    n_compared : int
+        Covariates, or pairs of levels, of which this is the one that moves most.
+    only_points : bool
+        Whether there are no intervals.
+    """
+
+    n_compared: int
+    only_points: bool
+
+    def is_clear(self, draws: Float[np.ndarray, " draws"], nothing: float) -> bool:
+        """Whether the adjusted interval excludes that there is no change."""
+        outside = (1.0 - PROB) / self.n_compared
+        low, high = np.quantile(draws, [outside / 2.0, 1.0 - outside / 2.0])
+        return not low <= nothing <= high
+
+
+def finding(fit: AbstractFit, sections: Summary) -> tuple[Summary, Summary]:
+    """Sentences and a picture, and the sections without the picture: a page has it once.
+
+    Parameters
+    ----------
+    fit : Fit
+    sections : mapping
+        Summaries of the sections of the page.
+    """
+    for name, (words, picture) in KINDS.items():
+        if name not in sections:
+            continue
+        section = sections[name]
+        several = "responses" in section
+        first = section["responses"][0] if several else section
+        found = {"sentences": words(fit, first), "figure": first[picture] if picture else None}
+        if picture is None:
+            return found, sections
+        left = {**first, picture: None}
+        if several:
+            left = {**section, "responses": [left, *section["responses"][1:]]}
+        return found, {**sections, name: left}
+    return {"sentences": [], "figure": None}, sections
+
+
+def _of_numbers(fit: AbstractFit, section: Summary) -> list[str]:
+    """How median and width of a response change along the covariate that moves it most."""
+    y, along = section["name"], section["along"]
+    if along is None:
+        low, middle, high = fit.predictive(
+            fit.model.design.data_at(np.arange(1)), response=y
+        ).quantile(np.array(WIDE))[:, 0]
+        return [
+            f"No covariate changes the distribution of {y}: its median is "
+            f"{numeral(float(middle))}, and its middle {percent(0.9)} goes from "
+            f"{numeral(float(low))} to {numeral(float(high))}."
+        ]
+    ends, whole = _ends(fit, along, y)
+    found = predictions(fit, data=ends.frame, target="quantile", q=list(WIDE), response=y)
+    draws = found.draws.to_numpy().reshape(-1, 2, len(WIDE))
+    width = draws[:, :, 2] - draws[:, :, 0]
+    told = _told(fit, whole)
+    median = _difference(draws[:, :, 1], f"the median of {y}", told)
+    spread = _ratio(width, told)
+    turns = _turns(fit, whole, ends, y, float(np.median(width)))
+    return [f"{_lead(ends)} {median}; {spread}.", *turns]
+
+
+def _ends(fit: AbstractFit, along: str, response: str) -> tuple[Profile, Profile]:
+    """Two rows that are compared, and the curve between them."""
+    whole = profile(fit, along)
+    if whole.covariate.discrete:
+        median = fit.predictive(whole.frame, response=response).quantile(np.array([0.5]))[0]
+        two = [whole.values[int(median.argmin())], whole.values[int(median.argmax())]]
+    else:
+        two = _places(fit.model.design.frame, along)
+    return profile(fit, along, two), whole
+
+
+def _told(fit: AbstractFit, whole: Profile) -> Told:
+    """What the one comparison was chosen from."""
+    pairs = len(whole.values) * (len(whole.values) - 1) // 2 if whole.covariate.discrete else 1
+    classes = max(len(fit.model.design.levels or ()) - 1, 1)
+    compared = min(len(fit.model.design.covariates), MOST_COMPARED)
+    return Told(compared * pairs * classes, fit.only_points)
+
+
+def _places(frame: pd.DataFrame, along: str) -> list[object]:
+    """Two quantiles of a covariate; its extremes where these are the same."""
+    column = frame[along].to_numpy(dtype=float)
+    low, high = np.quantile(column, ENDS)
+    return [float(low), float(high)] if low < high else [float(column.min()), float(column.max())]
+
+
+def _lead(ends: Profile) -> str:
+    """From where to where the covariate goes, and that the others do not."""
+    name, (first, last) = ends.covariate.name, labels(ends.values)
+    others = ", other covariates held," if ends.fixed else ""
+    if ends.covariate.discrete:
+        return f"Between {name} = {first} and {last}, the levels that differ most{others or ','}"
+    low, high = (f"{100 * end:g}" for end in ENDS)
+    return f"From {name} = {first} to {last} ({low} and {high} % of the rows lie below){others}"
+
+
+def _difference(draws: Float[np.ndarray, "draws 2"], what: str, told: Told) -> str:
+    """A change and its interval; it has a direction where that is clear."""
+    change = draws[:, 1] - draws[:, 0]
+    low, high = np.quantile(change, tails(PROB))
+    before, after = np.median(draws, axis=0)
+    decimals = significant([float(high - low) or float(after - before)], 2)
+    first, last, size, low_text, high_text = (
+        numeral(float(one), decimals) for one in (before, after, after - before, low, high)
+    )
+    if told.only_points:
+        return f"{what} goes from {first} to {last}"
+    interval = f"{percent(PROB)} interval {low_text} to {high_text}"
+    if not told.is_clear(change, 0.0):
+        return f"{what} goes from {first} to {last} (change {size}, {interval})"
+    verb = "rises" if change.mean() > 0.0 else "falls"
+    return f"{what} {verb} from {first} to {last}, by {size.lstrip('−')} ({interval})"
+
+
+def _ratio(width: Float[np.ndarray, "draws 2"], told: Told) -> str:
+    """How many times as wide the middle 90 % becomes."""
+    ratio = width[:, 1] / width[:, 0]
+    low, high = np.quantile(ratio, tails(PROB))
+    what, middle = f"its middle {percent(0.9)}", float(np.median(ratio))
+    value = numeral(middle, significant([middle], 2))
+    if np.allclose(ratio, 1.0):
+        return f"{what} stays as wide"
+    if told.only_points:
+        return f"{what} becomes {value} times as wide"
+    decimals = significant([float(high - low)], 2)
+    interval = f"{percent(PROB)} interval {numeral(float(low), decimals)} to "
+    interval += numeral(float(high), decimals)
+    verb = "becomes" if told.is_clear(ratio, 1.0) else "is"
+    return f"{what} {verb} {value} times as wide ({interval})"
+
+
+def _turns(
+    fit: AbstractFit, whole: Profile, ends: Profile, response: str, width: float
+) -> list[str]:
+    """Places between the ends at which the median is far below or above both."""
+    if whole.covariate.discrete:
+        return []
+    low, high = ends.x
+    median = fit.predictive(whole.frame, response=response).quantile(np.array([0.5]))[0]
+    between = (whole.x >= low) & (whole.x <= high)
+    x, median = whole.x[between], median[between]
+    if len(median) < 3:
+        return []
+    least, most = int(median.argmin()), int(median.argmax())
+    told = [
+        f"{verb} to {numeral(float(median[at]))} (near {numeral(float(x[at]))})"
+        for at, beyond, verb in (
+            (least, min(median[0], median[-1]) - median[least], "falls"),
+            (most, median[most] - max(median[0], median[-1]), "rises"),
+        )
+        if beyond > BEYOND * width
+    ]
+    return [f"In between the median {' and '.join(told)}."] if told else []
+
+
+def _of_classes(fit: AbstractFit, section: Summary) -> list[str]:
+    """How the probability of the class that changes most does so."""
+    along = section["along"]
+    response = fit.model.design.response_names[0]
+    if along is None:
+        return [f"No covariate changes the probabilities of {response}."]
+    whole = profile(fit, along)
+    mean = fit.predict(whole.frame, kind="probability").to_numpy()
+    if whole.covariate.discrete:
+        most = int(np.ptp(mean, axis=0).argmax())
+        two = [whole.values[int(mean[:, most].argmin())], whole.values[int(mean[:, most].argmax())]]
+    else:
+        two = _places(fit.model.design.frame, along)
+    ends = profile(fit, along, two)
+    levels = fit.model.design.class_labels
+    draws = predictions(fit, data=ends.frame).draws.to_numpy().reshape(-1, 2, len(levels))
+    k = int(np.abs(draws[:, 1] - draws[:, 0]).mean(axis=0).argmax())
+    what = f"the probability of {response} = {levels[k]}"
+    return [f"{_lead(ends)} {_difference(draws[:, :, k], what, _told(fit, whole))}."]
+
+
+def _of_groups(fit: AbstractFit, section: Summary) -> list[str]:
+    """How many components hold rows, and the largest."""
+    frame = fit.components()
+    held = int((frame["rows"] > 0).sum())
+    first = frame.iloc[0]
+    low, high = float(first["share_lower"]), float(first["share_upper"])
+    told = (
+        "" if fit.only_points else f" ({percent(PROB)} interval {percent(low)} to {percent(high)})"
+    )
+    verb = "holds" if held == 1 else "hold"
+    share = percent(float(first["share"]))
+    if len(frame) == 1:
+        return [f"One component describes all {section['n_variables']} variables together."]
+    return [
+        f"Of {counted(len(frame), 'component')} {numeral(held)} {verb} rows; the largest has "
+        f"{share} of them{told}."
+    ]
+
+
+def _of_scores(fit: AbstractFit, section: Summary) -> list[str]:
+    """How much of the variance the components explain that carry signal."""
+    frame = fit.components()
+    effective = frame[frame["effective"]]
+    if effective.empty:
+        return ["No component stands out of the noise."]
+    shares = effective["variance"].to_numpy(dtype=float)
+    more = f", the first alone {percent(shares[0])}" if len(shares) > 1 else ""
+    one = len(effective) == 1
+    return [
+        f"Of {counted(len(frame), 'component')} {numeral(len(effective))} "
+        f"{'stands' if one else 'stand'} out of the noise and {'explains' if one else 'explain'} "
+        f"{percent(shares.sum())} of the variance{more}."
+    ]
+
+
+def _of_a_sample(fit: AbstractFit, section: Summary) -> list[str]:
+    """Mean and standard deviation with their intervals."""
+    frame = coefficient_table(fit).droplevel(["component", "term"])
+    name, told = fit.model.design.response_names[0], []
+    for part, word in (("mu", "mean"), ("sigma", "standard deviation")):
+        each = frame.loc[[part], ["mean", "lower", "upper"]].to_numpy(dtype=float)[0]
+        mean, low, high = (numeral(float(one), significant(np.diff(each[1:]), 2)) for one in each)
+        told.append(f"{word} {mean} ({percent(PROB)} interval {low} to {high})")
+    return [f"{name} has {' and '.join(told)}."]
+
+
+KINDS: dict[str, tuple[Callable[[AbstractFit, Summary], list[str]], str | None]] = {
+    "conditional": (_of_numbers, "bands"),
+    "classes": (_of_classes, "curves"),
+    "pairs": (_of_groups, "pairs"),
+    "scores": (_of_scores, "scores"),
+    "exact": (_of_a_sample, None),
+}
+"""Section -> what makes its sentences, and the key of its picture if one says the same."""

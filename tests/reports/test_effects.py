@@ -1,0 +1,62 @@
+"""The table of average effects on a page."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bayesvb as bvb
+from bayesvb.reports.sections import SECTIONS, effects
+
+
+@pytest.fixture(scope="module")
+def fit():
+    rng = np.random.default_rng(2)
+    data = pd.DataFrame({"x": rng.normal(size=150), "g": rng.choice(list("abc"), 150)})
+    data["y"] = 3.0 * data["x"] + 2.0 * (data["g"] == "b") + rng.normal(size=150)
+    return bvb.DensityRegression("y ~ x + g", data, n_components=1).fit(seed=1, draws=300)
+
+
+def rows(found):
+    return {tuple(row["heads"]): row["cells"] for row in found["table"]["rows"]}
+
+
+def test_numbers_go_between_quartiles_and_levels_from_the_first(fit):
+    found = SECTIONS["effects"].summary(fit)
+    frame, table = fit.model.design.frame, rows(found)
+    low, high = np.quantile(frame["x"], [0.25, 0.75])
+    heads = [head for head in table if head[3] == "mean"]
+    assert [head[0] for head in heads] == ["x", "g", "g"]
+    assert [head[1:3] for head in heads[1:]] == [("a", "b"), ("a", "c")]
+    difference, interval = table[heads[0]]
+    expected = bvb.effects.comparisons(fit, {"x": [low, high]}, average_by=True).summary.iloc[0]
+    assert difference == pytest.approx(expected["estimate"])
+    assert interval == pytest.approx([expected["lower"], expected["upper"]])
+    assert table[heads[1]][0] == pytest.approx(2.0, abs=0.6)
+    assert table["x", *heads[0][1:3], "sd"][0] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_probabilities_of_classes_have_differences(class_fit):
+    found = SECTIONS["effects"].summary(class_fit)
+    levels = class_fit.model.design.class_labels
+    by = pd.DataFrame(
+        [(*heads, cells[0]) for heads, cells in rows(found).items()],
+        columns=["name", "from", "to", "level", "difference"],
+    )
+    assert set(by["level"]) == set(map(str, levels))
+    assert np.allclose(by.groupby(["name", "from", "to"])["difference"].sum(), 0.0, atol=1e-9)
+
+
+def test_many_levels_and_models_without_covariates_have_no_line(fit, monkeypatch):
+    monkeypatch.setattr(effects, "MOST_LEVELS", 2)
+    assert {head[0] for head in rows(SECTIONS["effects"].summary(fit))} == {"x"}
+    data = fit.model.design.frame
+    assert SECTIONS["effects"].summary(bvb.Normal("y ~ 1", data).fit(seed=1)) is None
+    constant = bvb.DensityRegression("y ~ 1", data, n_components=1).fit(seed=1)
+    assert SECTIONS["effects"].summary(constant) is None
+
+
+def test_averages_of_a_sample_say_so(fit, monkeypatch):
+    monkeypatch.setattr(effects, "ROWS", 40)
+    assert (
+        "Averages are over 40 of 150 rows" in SECTIONS["effects"].summary(fit)["table"]["caption"]
+    )
