@@ -46,10 +46,13 @@ class Told:
         Covariates, or pairs of levels, of which this is the one that moves most.
     only_points : bool
         Whether there are no intervals.
+    interval : str
+        What its intervals are called.
     """
 
     n_compared: int
     only_points: bool
+    interval: str = f"{percent(PROB)} interval"
 
     def is_clear(self, draws: Float[np.ndarray, " draws"], nothing: float) -> bool:
         """Whether the adjusted interval excludes that there is no change."""
@@ -122,7 +125,8 @@ def _told(fit: AbstractFit, whole: Profile) -> Told:
     pairs = len(whole.values) * (len(whole.values) - 1) // 2 if whole.covariate.discrete else 1
     classes = max(len(fit.model.design.levels or ()) - 1, 1)
     compared = min(len(fit.model.design.covariates), MOST_COMPARED)
-    return Told(compared * pairs * classes, fit.only_points)
+    kind = "mean-field interval" if fit.covariance == "mean-field" else "interval"
+    return Told(compared * pairs * classes, fit.only_points, f"{percent(PROB)} {kind}")
 
 
 def _places(frame: pd.DataFrame, along: str) -> list[object]:
@@ -153,7 +157,7 @@ def _difference(draws: Float[np.ndarray, "draws 2"], what: str, told: Told) -> s
     )
     if told.only_points:
         return f"{what} goes from {first} to {last}"
-    interval = f"{percent(PROB)} interval {low_text} to {high_text}"
+    interval = f"{told.interval} {low_text} to {high_text}"
     if not told.is_clear(change, 0.0):
         return f"{what} goes from {first} to {last} (change {size}, {interval})"
     verb = "rises" if change.mean() > 0.0 else "falls"
@@ -171,8 +175,8 @@ def _ratio(width: Float[np.ndarray, "draws 2"], told: Told) -> str:
     if told.only_points:
         return f"{what} becomes {value} times as wide"
     decimals = significant([float(high - low)], 2)
-    interval = f"{percent(PROB)} interval {numeral(float(low), decimals)} to "
-    interval += numeral(float(high), decimals)
+    ends = (numeral(float(low), decimals), numeral(float(high), decimals))
+    interval = f"{told.interval} {' to '.join(ends)}"
     verb = "becomes" if told.is_clear(ratio, 1.0) else "is"
     return f"{what} {verb} {value} times as wide ({interval})"
 
