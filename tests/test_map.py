@@ -212,6 +212,8 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "reports/page.py": ("reports/test_report.py",),
     "reports/rows/profiles.py": (PARTS,),
     "reports/rows/sampling.py": (SECTIONS,),
+    "reports/sections/effects.py": ("reports/test_effects.py",),
+    "reports/sections/finding.py": ("reports/test_finding.py",),
     "reports/sections/accuracy.py": (SECTIONS, "reports/test_checks.py"),
     "reports/sections/audit.py": ("reports/test_audit.py",),
     "reports/sections/calibration.py": (SECTIONS, "reports/test_checks.py"),
