@@ -70,7 +70,7 @@ def _fit_summary(fit: AbstractFit, name: str, prefix: str) -> Summary:
         "prefix": prefix,
         "formula": model.formula.canonical(),
         "in_short": {
-            "rows": model.design.n_rows,
+            "rows": model.design.n_fitted,
             "left_out": model.design.n_missing,
             "components": fit.core.n_components,
             "occupied": components["occupied"],

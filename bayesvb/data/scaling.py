@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from bayesvb.data.column_moments import ROUNDING, ColumnMoments
 from bayesvb.errors import DataError
 from bayesvb.numerics.medians import median
 
@@ -23,9 +24,6 @@ NORMAL_MAD = 1.482602218505602
 
 FARTHEST = 1e150
 """Scales from the middle of which the square is still a number."""
-
-ROUNDING = 1e-12
-"""Spread relative to the size of the values that may be rounding of equal ones."""
 
 
 @dataclass(frozen=True)
@@ -70,14 +68,27 @@ class Scaling:
             mean squares: coefficients with variance one are then a function of the rows with
             mean variance one, as that of any other column is.
         """
+        found = ColumnMoments.of(matrix, weight)
+        return cls.of_moments(found, names, active=active, together=together)
+
+    @classmethod
+    def of_moments(
+        cls,
+        found: ColumnMoments,
+        names: Sequence[str],
+        *,
+        active: bool = True,
+        together: Sequence[Sequence[int]] = (),
+    ) -> Scaling:
+        """Scaling of a design matrix with these moments; see ``of``."""
         intercept = names.index(INTERCEPT) if INTERCEPT in names else None
-        centre, scale = moments(matrix, weight, centred=intercept is not None)
+        centre, scale = found.scales(centred=intercept is not None)
         if intercept is not None:
             centre[intercept], scale[intercept] = 0.0, 1.0
+        roots = found.scales(centred=False)[1]
         for places in map(list, together):
-            empty = np.abs(matrix[:, places]).max(axis=0, initial=0.0) == 0.0
-            roots = np.where(empty, 0.0, moments(matrix[:, places], weight, centred=False)[1])
-            centre[places], scale[places] = 0.0, float(np.hypot.reduce(roots)) or 1.0
+            own = np.where(found.largest[places] == 0.0, 0.0, roots[places])
+            centre[places], scale[places] = 0.0, float(np.hypot.reduce(own)) or 1.0
         return cls._if_active(centre, scale, intercept, active=active)
 
     @classmethod
@@ -90,8 +101,16 @@ class Scaling:
         active: bool = True,
     ) -> Scaling:
         """Scaling of responses; centred only if an intercept can take the shift."""
-        centre, scale = moments(matrix, weight, centred=centred)
-        return cls._if_active(centre, scale, active=active)
+        return cls.of_response_moments(
+            ColumnMoments.of(matrix, weight), centred=centred, active=active
+        )
+
+    @classmethod
+    def of_response_moments(
+        cls, found: ColumnMoments, *, centred: bool, active: bool = True
+    ) -> Scaling:
+        """Scaling of responses with these moments; see ``of_response``."""
+        return cls._if_active(*found.scales(centred=centred), active=active)
 
     @classmethod
     def of_response_by_medians(
@@ -213,25 +232,10 @@ def moments(
 ) -> tuple[Float[np.ndarray, " columns"], Float[np.ndarray, " columns"]]:
     """Means and standard deviations; zeros and root mean squares if not ``centred``.
 
-    A row of weight w enters as w rows would; the divisor is the sum of the weights. Columns are
-    divided by their largest entry first, so that squares neither overflow nor vanish. A column
+    A row of weight w enters as w rows would; the divisor is the sum of the weights. A column
     without spread gets the scale 1.
     """
-    if weight is not None:
-        matrix, weight = matrix[weight > 0.0], weight[weight > 0.0]
-    total = float(max(len(matrix), 1) if weight is None else weight.sum() or 1.0)
-    size = np.abs(matrix).max(axis=0, initial=0.0)
-    size[size == 0.0] = 1.0
-    centre = np.zeros(matrix.shape[1])
-    spread = np.zeros(matrix.shape[1])
-    for column, largest in enumerate(size):
-        values = matrix[:, column] / largest
-        middle = _weighted(values, weight).sum() / total if centred else 0.0
-        values -= middle
-        centre[column] = middle * largest
-        spread[column] = largest * np.sqrt(_weighted(values, weight) @ values / total)
-    flat = spread <= ROUNDING * size
-    return centre, np.where(flat, 1.0, spread)
+    return ColumnMoments.of(matrix, weight).scales(centred=centred)
 
 
 def median_moments(
@@ -262,9 +266,3 @@ def median_moments(
         if deviation > ROUNDING * abs(centre[column]):
             spread[column] = NORMAL_MAD * deviation
     return centre, spread
-
-
-def _weighted(
-    values: Float[np.ndarray, " rows"], weight: Float[np.ndarray, " rows"] | None
-) -> Float[np.ndarray, " rows"]:
-    return values if weight is None else values * weight

@@ -81,10 +81,9 @@ class AbstractSource(abc.ABC):
 
     def sample(self, n_rows: int, rng: np.random.Generator) -> Block:
         """Rows drawn without replacement, in their order; all rows if there are not more."""
-        chosen = np.arange(self.n_rows)
-        if len(chosen) > n_rows:
-            chosen = np.sort(rng.choice(len(chosen), n_rows, replace=False))
-        return self.take(chosen)
+        if self.n_rows <= n_rows:
+            return self.whole()
+        return self.take(np.sort(rng.choice(self.n_rows, n_rows, replace=False)))
 
     def standing_for_all(self, n_rows: int, rng: np.random.Generator) -> InMemorySource:
         """A sample of so many rows whose weights have the sum of those of all rows."""

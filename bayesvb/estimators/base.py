@@ -63,6 +63,7 @@ class AbstractEstimator(AbstractPublicModel):
         """
         told = copy(self)
         object.__setattr__(told, "source", source)
+        object.__setattr__(told, "all_rows", None)
         return told
 
     @checked
@@ -148,7 +149,7 @@ class AbstractEstimator(AbstractPublicModel):
         """The fit of a search over as many restarts as there are streams."""
         engine = request.engine
         engine.check(self.core)
-        source = replace(self.source, workers=workers)
+        source = replace(self.all_rows or self.source, workers=workers)
         found = search(
             self._seen_by(engine),
             source,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from jaxtyping import Float
 
 from bayesvb.argument_checks import check_choice, check_count, checked
 from bayesvb.data.blocks import Block
+from bayesvb.data.frame_kinds import frames_of
+from bayesvb.data.frame_streams import AbstractFrames
 from bayesvb.data.frames import as_frame
 from bayesvb.data.grouping import Grouping, grouped_source
 from bayesvb.data.scaling import Scaling
@@ -35,6 +38,7 @@ from bayesvb.estimators.groups import (
 from bayesvb.estimators.learned_scales import HEADINGS, LearnedScales
 from bayesvb.estimators.mixture import AbstractGatedMixture
 from bayesvb.estimators.priors import Priors, check_priors
+from bayesvb.estimators.streaming import RowOptions, streamed_regression
 from bayesvb.experts import EXPERTS
 from bayesvb.experts.grouped import GroupedExperts
 from bayesvb.experts.regression import AbstractRegressionExperts, RegressionPrior, RegressionUnits
@@ -70,7 +74,9 @@ class DensityRegression(AbstractGatedMixture):
         second part the weights have the terms of the experts. ``offset(z)`` in the first part is
         a known summand of the response.
     data : table
-        pandas, polars or pyarrow, or a mapping of columns.
+        pandas, polars or pyarrow, or a mapping of columns. Rows that are not all in memory: a
+        Parquet file, folder or pattern (``"data/*.parquet"``), a DuckDB relation, a polars
+        LazyFrame, a function that yields tables; see ``docs/large-data.md``.
     n_components : int
         Number of components, at most one per row.
     gate : {"softmax", "softmax-jensen", "softmax-bouchard", "stick-breaking", "dirichlet"}
@@ -155,12 +161,31 @@ class DensityRegression(AbstractGatedMixture):
         check_choice("gate", gate, tuple(GATES))
         check_choice("family", family, tuple(EXPERTS))
         check_priors(priors, Priors)
-        parsed = parse_formula(formula, offset=True)
-        rest, labels = without_groups(group, parsed, data)
-        design, given = read(parsed, rest, (weights, weights_are), context=context, missing=missing)
+        parsed, priors = parse_formula(formula, offset=True), priors or Priors()
+        rows = RowOptions(weights, weights_are, group, missing, context)
+        options = n_components, gate, family, priors
+        frames = frames_of(data)
+        if frames is None:
+            self._keep_table(parsed, data, rows, *options)
+        else:
+            self._keep_stream(parsed, frames, rows, *options)
+
+    def _keep_table(
+        self,
+        formula: Formula,
+        data: object,
+        rows: RowOptions,
+        n_components: int,
+        gate: str,
+        family: str,
+        priors: Priors,
+    ) -> None:
+        """Set the fields of a model whose rows are in memory."""
+        rest, labels = without_groups(rows.group, formula, data)
+        weights = rows.weights, rows.weights_are
+        design, given = read(formula, rest, weights, context=rows.context, missing=rows.missing)
         design, given, grouping = grouped(labels, design, given)
         check_count("n_components", n_components, **most_components(design, grouping))
-        priors = priors or Priors()
         response = np.asarray(design.response, dtype=float)
         scales = Scales.of(
             design.matrices,
@@ -176,7 +201,27 @@ class DensityRegression(AbstractGatedMixture):
             check_constant(grouping, design.matrices["gating"], design.terms, given.values)
             source = grouped_source(source.whole(), grouping)
         count = int(n_components)
-        self._keep(parsed, design, count, gate, family, priors, *given, scales, source, grouping)
+        self._keep(formula, design, count, gate, family, priors, *given, scales, source, grouping)
+
+    def _keep_stream(
+        self,
+        formula: Formula,
+        frames: AbstractFrames,
+        rows: RowOptions,
+        n_components: int,
+        gate: str,
+        family: str,
+        priors: Priors,
+    ) -> None:
+        """Set the fields of a model whose rows are read in blocks; a sample is in memory."""
+        experts = partial(experts_of, family, priors)
+        found = streamed_regression(formula, frames, experts, rows, active=priors.standardize)
+        check_count("n_components", n_components, **most_components(found.design, None))
+        self._keep(
+            formula, found.design, int(n_components), gate, family, priors, *found.weights,
+            found.scales, found.source, None,
+        )  # fmt: skip
+        object.__setattr__(self, "all_rows", found.all_rows)
 
     @property
     def core(self) -> Mixture:

@@ -73,7 +73,7 @@ class AbstractGatedMixture(AbstractMixture):
 
     def ordered(self, core: Any, stats: Any) -> tuple[Any, Any, tuple[int, ...]]:
         """Components sorted by share, the largest first."""
-        sizes = expected_shares(core, self.source, core.update(stats))
+        sizes = expected_shares(core, self.all_rows or self.source, core.update(stats))
         order = tuple(np.argsort(-sizes, kind="stable").tolist())
         return *core.permuted(order, stats), order
 

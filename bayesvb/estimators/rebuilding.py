@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float
 from bayesvb.errors import DesignWarning
 from bayesvb.estimators.base import AbstractEstimator
 from bayesvb.formula.dot import every_column
+from bayesvb.results.all_rows import check_all_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,6 +61,7 @@ def rebuilt(model: AbstractEstimator, **changes: object) -> AbstractEstimator:
     DataError
         If an option does not go with the data.
     """
+    check_all_rows(model, "the model with other options", "it is made again of those it has")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DesignWarning)
         return built(

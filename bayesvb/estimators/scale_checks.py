@@ -10,7 +10,7 @@ from jaxtyping import Float
 from bayesvb.errors import DataError
 from bayesvb.formula.design import Design
 
-__all__ = ["check_scales"]
+__all__ = ["check_columns", "check_scales"]
 
 LARGEST = 1e152
 """Largest number, and reciprocal of the least difference: their squares are doubles."""
@@ -25,13 +25,20 @@ def check_scales(design: Design) -> None:
         Naming the column.
     """
     for part, matrix in design.matrices.items():
-        _check(matrix, design.terms[part])
+        check_columns(matrix, design.terms[part])
     response = design.response
     if response is not None and response.ndim == 2 and response.dtype.kind == "f":
-        _check(np.asarray(response, dtype=float), design.response_names)
+        check_columns(np.asarray(response, dtype=float), design.response_names)
 
 
-def _check(matrix: Float[np.ndarray, "rows terms"], names: Sequence[str]) -> None:
+def check_columns(matrix: Float[np.ndarray, "rows terms"], names: Sequence[str]) -> None:
+    """Refuse columns with such numbers; their smallest and largest ones are enough to see it.
+
+    Raises
+    ------
+    DataError
+        Naming the column.
+    """
     lowest, highest = np.fmin.reduce(matrix, axis=0), np.fmax.reduce(matrix, axis=0)
     size = np.maximum(np.abs(lowest), np.abs(highest))
     with np.errstate(over="ignore"):

@@ -88,6 +88,8 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
 
     learns_scales = True
 
+    scaled_by_medians = True
+
     prior: StudentPosterior
     learns_dof: bool
     standardised: bool = True

@@ -84,6 +84,9 @@ class AbstractRegressionExperts(AbstractExperts[PosteriorT, StatsT]):
     scale_words: ClassVar[str] = "columns and response with mean 0 and standard deviation 1"
     """What columns and response have once they are standardised, within a sentence."""
 
+    scaled_by_medians: ClassVar[bool] = False
+    """Whether ``response_scaling`` goes by medians, and not by mean and standard deviation."""
+
     def with_coefficient_precision(
         self, precision: Float[np.ndarray, "*many terms"]
     ) -> AbstractRegressionExperts[PosteriorT, StatsT]:

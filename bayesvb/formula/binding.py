@@ -29,7 +29,7 @@ from bayesvb.formula.smooth_terms import SmoothTerm
 from bayesvb.formula.special_terms import OFFSET
 from bayesvb.formula.terms import Part, read_terms
 
-__all__ = ["BoundFormula", "BoundPart", "BoundTerm", "UsableRows", "bind"]
+__all__ = ["BoundFormula", "BoundPart", "BoundTerm", "UsableRows", "bind", "find_columns"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,7 +223,7 @@ def bind(
         If a column, the response or too few rows cannot be used.
     """
     bound = replace(
-        _with_columns(formula, frame, context, has_response=response != "none"),
+        find_columns(formula, frame, context, has_response=response != "none"),
         keeps_missing=missing == "keep",
     )
     read = {role.column for role in bound.roles(list(bound.parts))}
@@ -259,7 +259,7 @@ def _kept(
     return {name: column[usable] for name, column in columns.items()}
 
 
-def _with_columns(
+def find_columns(
     formula: Formula, frame: pd.DataFrame, context: Mapping[str, object], *, has_response: bool
 ) -> BoundFormula:
     """The formula with every name looked up; without the response's terms if it has none."""

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
 
+from bayesvb.data.frame_streams import ReadCount
 from bayesvb.data.frames import as_frame
 from bayesvb.errors import DataError
 from bayesvb.formula.binding import bind
@@ -23,7 +24,7 @@ from bayesvb.formula.smooth_columns import SmoothCurve
 from bayesvb.formula.special_terms import OFFSET
 from bayesvb.formula.term_blocks import TermBlock
 
-__all__ = ["Design", "Rows", "build_design"]
+__all__ = ["AllRows", "Design", "Rows", "build_design"]
 
 Response = Float[np.ndarray, "rows responses"] | Int[np.ndarray, " rows"]
 
@@ -59,6 +60,28 @@ class Rows:
 
 
 @dataclass(frozen=True, eq=False)
+class AllRows:
+    """Rows that are not all in memory: a sample of them is.
+
+    Attributes
+    ----------
+    n_rows : int
+        Complete rows.
+    n_missing : int
+        Rows left out because a value was missing.
+    words : str
+        What they are read from.
+    count : ReadCount
+        How often they were gone over.
+    """
+
+    n_rows: int
+    n_missing: int
+    words: str
+    count: ReadCount
+
+
+@dataclass(frozen=True, eq=False)
 class Design:
     """A formula's matrices, and how to make the same columns of new data.
 
@@ -87,6 +110,8 @@ class Design:
         Known summand of the response, None for a formula without.
     unseen : Unseen
         What is made of new rows with groups, or levels, that were not there.
+    all_rows : AllRows or None
+        The rows of which those here are a sample; None where they are all.
     """
 
     formula: Formula
@@ -102,6 +127,7 @@ class Design:
     classes: Classes | None = field(repr=False)
     offset: Float[np.ndarray, " rows"] | None = None
     unseen: Unseen = field(default_factory=Unseen)
+    all_rows: AllRows | None = None
 
     @property
     def class_labels(self) -> tuple[str, ...]:
@@ -112,6 +138,11 @@ class Design:
     def n_rows(self) -> int:
         """Number of rows used."""
         return len(self.frame)
+
+    @property
+    def n_fitted(self) -> int:
+        """Number of rows that a fit is to: those used, or those of which these are a sample."""
+        return self.n_rows if self.all_rows is None else self.all_rows.n_rows
 
     @property
     def given(self) -> pd.DataFrame:
@@ -178,6 +209,11 @@ class Design:
         return tuple(name for name in map(str, self.frame.columns) if name in read)
 
     @property
+    def parts_alike(self) -> Mapping[str, str]:
+        """Part -> the first part with its text, mostly the part itself."""
+        return self._encoder.bound.same_as
+
+    @property
     def together(self) -> dict[str, tuple[tuple[int, ...], ...]]:
         """Part -> sets of columns that are measured in one unit: of a smooth, of groups."""
         same_as = self._encoder.bound.same_as
@@ -195,6 +231,8 @@ class Design:
     @property
     def n_missing(self) -> int:
         """Rows left out because a value was missing."""
+        if self.all_rows is not None:
+            return self.all_rows.n_missing
         return int((~self.complete).sum())
 
     def new(self, data: object, *, response: bool = False) -> Rows:

@@ -23,7 +23,7 @@ from bayesvb.formula.parser import Formula
 from bayesvb.formula.smooth_columns import SmoothCurve
 from bayesvb.formula.term_blocks import TermBlock, term_blocks
 
-__all__ = ["Encoder", "fit_encoder"]
+__all__ = ["Encoder", "Matrices", "fit_encoder", "role_table"]
 
 Matrices = dict[str, Float[np.ndarray, "rows _"]]
 
@@ -111,7 +111,7 @@ class Encoder:
         if not len(rows):
             return {part: np.empty((0, len(self.names[part]))) for part in parts}
         roles = bound.roles(parts)
-        table = _table(bound, rows, roles, self.levels, checked=checked)
+        table = role_table(bound, rows, roles, self.levels, checked=checked)
         for role in roles:
             if role in self.levels and role.role != "groups":
                 _check_levels(role.column, table[role.alias], self.levels[role])
@@ -146,7 +146,7 @@ def fit_encoder(bound: BoundFormula, rows: UsableRows) -> tuple[Encoder, Matrice
     levelled = dict.fromkeys(
         role for role in roles if role.role != "hashed" and role.has_levels(rows.columns)
     )
-    table = _table(bound, rows, roles, levelled)
+    table = role_table(bound, rows, roles, levelled)
     found = {role: pd.Index(table[role.alias].cat.categories) for role in levelled}
     for role, categories in found.items():
         if role.role != "groups":
@@ -203,7 +203,7 @@ def _check_names(formula: Formula, part: str, names: Sequence[str]) -> None:
         )
 
 
-def _table(
+def role_table(
     bound: BoundFormula,
     rows: UsableRows,
     roles: Sequence[ColumnRole],

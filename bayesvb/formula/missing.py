@@ -9,7 +9,7 @@ from jaxtyping import Bool
 
 from bayesvb.errors import DataError
 
-__all__ = ["check_rows", "usable_rows"]
+__all__ = ["check_rows", "refuse_missing", "usable_rows"]
 
 
 def usable_rows(
@@ -35,9 +35,28 @@ def check_rows(
     DataError
         With the number of missing values in each column.
     """
-    counts = {name: int(absent.sum()) for name, absent in missing.items() if absent.any()}
-    listed = ", ".join(f"`{name}` in {count}" for name, count in counts.items())
-    left, rows = int(usable.sum()), len(usable)
+    counts = {name: int(absent.sum()) for name, absent in missing.items()}
+    refuse_missing(counts, int(usable.sum()), len(usable), policy=policy)
+
+
+def refuse_missing(missing: Mapping[str, int], left: int, rows: int, *, policy: str) -> None:
+    """Refuse so many rows, if none is left that can be used, or as the policy says.
+
+    Parameters
+    ----------
+    missing : mapping of str to int
+        Rows that lack a value, by column.
+    left, rows : int
+        Rows that can be used, and all.
+    policy : str
+        What to do with rows that lack a value.
+
+    Raises
+    ------
+    DataError
+        With the number of missing values in each column.
+    """
+    listed = ", ".join(f"`{name}` in {count}" for name, count in missing.items() if count)
     if not left and policy == "keep":
         raise DataError(f"no row has a value: of {rows} rows, all are missing from {listed}")
     if not left:

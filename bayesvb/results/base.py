@@ -42,10 +42,8 @@ if TYPE_CHECKING:
     from bayesvb.distributions.prediction import Values
     from bayesvb.results.leave_one_out import RowsLeftOut
 
-
 PREDICTIVE_DRAWS = 400
-"""Draws over which predictions are averaged: their Monte Carlo error is a twentieth of a posterior
-standard deviation."""
+"""Draws over which predictions are averaged: their error is a twentieth of a posterior sd."""
 
 NEAR_BEST = 2.0
 """Nats below the best bound up to which a restart is a rival: its optimum might be right."""
@@ -115,6 +113,8 @@ class AbstractPublicModel(abc.ABC):
     source: AbstractSource
     weights: Float[np.ndarray, " rows"] | None
     weights_are: str
+    all_rows: AbstractSource | None = None
+    """What is fitted where not all rows are in memory: ``design`` and ``source`` are a sample."""
 
     @property
     @abc.abstractmethod

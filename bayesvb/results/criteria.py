@@ -18,6 +18,7 @@ from bayesvb.errors import DataError
 from bayesvb.evaluation.elpd import Elpd, elpd_data, read_elpd
 from bayesvb.evaluation.information_criteria import loo as loo_of
 from bayesvb.evaluation.information_criteria import waic as waic_of
+from bayesvb.results.all_rows import check_all_rows
 from bayesvb.results.arviz_groups import log_lik_blocks_of
 from bayesvb.results.importance import log_ratio
 from bayesvb.results.leave_one_out import Fitted, RowsLeftOut, has_log_predictive, leave_one_out
@@ -99,6 +100,10 @@ def _by_response(fit: AbstractFit, *, groups: object, exact: bool) -> Elpd:
             f"{'refits' if exact else 'linear response'}",
             hint=f"method={own_method(fit)!r} is to be had",
         )
+    if exact:
+        check_all_rows(fit.model, "fit.loo(method='exact')", "it fits again without each of them")
+    if groups is not None:
+        check_all_rows(fit.model, f"fit.loo(groups={groups!r})", "a group is left out whole")
     if groups is None and not exact:
         found = fit.rows_left_out
     else:

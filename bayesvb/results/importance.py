@@ -11,6 +11,7 @@ from bayesvb.errors import DataError
 from bayesvb.evaluation.information_criteria import khat
 from bayesvb.evaluation.psis import psis
 from bayesvb.numerics.streams import Streams
+from bayesvb.results.all_rows import check_all_rows
 from bayesvb.results.base import AbstractFit
 from bayesvb.results.named_draws import count, log_joint
 from bayesvb.results.robust import moved, robust_covariance
@@ -24,6 +25,8 @@ def log_ratio(fit: AbstractFit, n_draws: int | None = None) -> Float[np.ndarray,
 
     For the first draws, if their number is given.
     """
+    why = "the exact posterior is a product over them for every draw"
+    check_all_rows(fit.model, "the Pareto k of draws", why)
     draws = {name: values[:n_draws] for name, values in fit.draws.items()}
     joint = log_joint(fit.core, fit.model.source, draws, fit.model.log_jacobian)
     return np.asarray(joint - fit.log_q[:n_draws])

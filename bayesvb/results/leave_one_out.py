@@ -16,6 +16,7 @@ from bayesvb.engines.base import AbstractEngine
 from bayesvb.engines.deletion import Deletion, refitted, without_one
 from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.numerics.streams import EngineStreams, Streams
+from bayesvb.results.all_rows import is_sample
 
 MOST_ROWS = 20_000
 """With more rows than this a choice of them stands for all."""
@@ -113,7 +114,8 @@ class Fitted:
     streams : EngineStreams
         Its randomness.
     row_passes : float
-        Rows times passes that refits may take: those of the fit, or ``FEW`` if that is more.
+        Rows times passes that refits may take: those of the fit, or ``FEW`` if that is more; none
+        of a sample of the rows that were fitted.
     whole : bool
         Whether a row of weight w is one row, as of a survey, and not w rows.
     """
@@ -130,11 +132,10 @@ class Fitted:
     def of(cls, fit: OneRestart) -> Fitted:
         """That of a fit of one restart."""
         streams = Streams(fit.seed).branch("restart", fit.best_restart, "left out")
-        passes = float((fit.restarts["n_iter"] * fit.restarts["rows"]).sum())
+        passes = max(float((fit.restarts["n_iter"] * fit.restarts["rows"]).sum()), FEW)
         whole = fit.model.weights_are == "sampling"
-        return cls(
-            fit.core, fit.model.source, fit.stats, fit.engine, streams, max(passes, FEW), whole
-        )
+        limit = 0.0 if is_sample(fit.model) else passes
+        return cls(fit.core, fit.model.source, fit.stats, fit.engine, streams, limit, whole)
 
 
 def leave_one_out(

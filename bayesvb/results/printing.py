@@ -11,6 +11,7 @@ from bayesvb.data.partly_kept import all_kept
 from bayesvb.distributions.intervals import PROB
 from bayesvb.errors import ignoring_user_warnings
 from bayesvb.evaluation.elpd import Elpd, read_elpd
+from bayesvb.results.all_rows import rows_text
 from bayesvb.results.criteria import answers, folds_known, leaves_folds_out
 from bayesvb.results.criteria import loo as loo_of
 from bayesvb.results.leave_one_out import CHOSEN_ROWS, MOST_ROWS
@@ -63,12 +64,13 @@ def model_text(model: AbstractPublicModel) -> str:
 def formula_lines(model: AbstractPublicModel) -> list[str]:
     """Canonical formula, with what was filled in, and the rows used."""
     canonical = model.formula.canonical()
-    partly = not all_kept(model.source)
     told = model.formula.gating_given or model.size == 1
     filled = "" if told else "   (no gating part: same terms as the mean)"
     grouping = grouping_of(model)
-    rows = f"{model.source.n_rows if partly else model.design.n_rows:,} rows".replace(",", " ")
-    rows += f" ({model.design.n_rows:,} of them kept)".replace(",", " ") if partly else ""
+    rows = rows_text(model)
+    if not all_kept(model.source):
+        rows = f"{model.source.n_rows:,} rows ({model.design.n_rows:,} of them kept)"
+        rows = rows.replace(",", " ")
     rows += "" if grouping is None else f" in {grouping.text}"
     left = model.design.n_missing
     if left:

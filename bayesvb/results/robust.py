@@ -13,6 +13,7 @@ from bayesvb.engines.jackknife import Jackknife
 from bayesvb.engines.robust_covariance import RobustCovariance
 from bayesvb.errors import DataError
 from bayesvb.numerics.streams import Streams
+from bayesvb.results.all_rows import check_all_rows, is_sample
 from bayesvb.results.leave_one_out import Fitted, group_sums, has_log_predictive
 from bayesvb.results.row_groups import group_numbers
 from bayesvb.results.units import units_of
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 def has_jackknife(fit: AbstractFit) -> bool:
     """Whether the centre of one restart's posterior answers to its rows."""
-    if not fit.engine.maximises_bound or fit.core.follows_rows:
+    if not fit.engine.maximises_bound or fit.core.follows_rows or is_sample(fit.model):
         return False
     known = has_log_predictive(fit.core, fit.model.source, fit.stats)
     return known and fit.core.coordinates(fit.q) is not None
@@ -44,6 +45,7 @@ def jackknife(fit: AbstractFit, what: str) -> Jackknife:
     DataError
         If there is none, naming what was asked for.
     """
+    check_all_rows(fit.model, what, "it is made of what the fit loses without each of them")
     if not has_jackknife(fit):
         raise DataError(
             f"{type(fit.model).__name__} fitted by {fit.engine.title} with these priors has no "

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesvb.data.partly_kept import PartlyKept
+from bayesvb.results.all_rows import check_all_rows
 from bayesvb.results.arviz_groups import attributes, fixed_groups
 from bayesvb.results.base import AbstractFit, Member
 from bayesvb.storage.arviz_objects import as_tree, to_arviz
@@ -26,6 +27,8 @@ def save(fit: AbstractFit, path: str | os.PathLike[str]) -> Path:
     """Write a fit; see ``Fit.save``."""
     import xarray as xr
 
+    why = "levels, knots and scales are made again of the rows in the file"
+    check_all_rows(fit.model, "fit.save()", why)
     groups, named = fixed_groups(fit)
     attrs = attributes(fit) | {"fit": json.dumps(_description(fit))}
     whole = to_arviz(groups, dims=named.dims, coords=named.coords, attrs=attrs, n_chains=fit.chains)

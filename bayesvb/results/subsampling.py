@@ -16,6 +16,7 @@ from bayesvb.errors import ignoring_user_warnings
 from bayesvb.evaluation.elpd import Elpd, read_elpd
 from bayesvb.evaluation.information_criteria import loo, waic
 from bayesvb.numerics.streams import Streams
+from bayesvb.results.all_rows import is_sample
 from bayesvb.results.criteria import answers, leaves_folds_out, left_out, no_ratios
 from bayesvb.results.importance import pareto_k
 from bayesvb.results.leave_one_out import Fitted, RowsLeftOut, leave_one_out, without_rows
@@ -173,13 +174,13 @@ def folds_affordable(fit: AbstractFit) -> bool:
 def khat_within(fit: AbstractFit, budget: float) -> tuple[float | None, int]:
     """K-hat of the approximation and the draws it is from; None if there are too many rows.
 
-    There is none of estimates whose spread is not known, nor without a prior.
+    There is none of estimates whose spread is not known, without a prior, nor of a sample of rows.
 
     The budget is in likelihoods, rows x components x draws: three millions take a second.
     """
     n_all = count(fit.draws)
-    unknown = not (fit.engine.prior_counts and all_kept(fit.model.source))
-    if fit.only_points or unknown:
+    told = all_kept(fit.model.source) and not is_sample(fit.model)
+    if fit.only_points or not (fit.engine.prior_counts and told):
         return None, 0
     likelihoods = len(fit.parts) * fit.model.source.n_rows * fit.core.n_components
     n_draws = min(n_all, int(budget / likelihoods))

@@ -13,6 +13,7 @@ from bayesvb.argument_checks import check_choice, check_count, checked, fresh_se
 from bayesvb.engines import DEFAULT_METHOD, ENGINES
 from bayesvb.errors import ConvergenceWarning, DataError
 from bayesvb.estimators.base import INTERVALS, AbstractEstimator
+from bayesvb.results.all_rows import check_all_rows
 from bayesvb.results.base import AbstractFit
 from bayesvb.results.capabilities import HasResponses
 from bayesvb.results.simulation_calibration import SimulationCalibration
@@ -154,6 +155,7 @@ def _replicator(
             f"{type(model).__name__} cannot be calibrated: nothing can be simulated from it",
             hint="its core needs responses(draws, block, rng)",
         )
+    check_all_rows(model, "bvb.calibrate()", "responses are drawn anew at each of them")
     if model.weights is not None:
         raise DataError(
             "weights: rows that count more than once cannot be simulated as one",

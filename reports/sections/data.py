@@ -43,7 +43,8 @@ def summary(fit: AbstractFit) -> Summary:
         weights = {"total": model.weights.sum(), "smallest": model.weights.min(),
                    "largest": model.weights.max()}  # fmt: skip
     return {
-        "n_rows": model.design.n_rows,
+        "n_rows": model.design.n_fitted,
+        **_sample(fit),
         "n_left_out": model.design.n_missing,
         "n_gaps": sum(int(np.isnan(values).sum()) for values in model.observed().values()),
         "weights": weights,
@@ -52,6 +53,15 @@ def summary(fit: AbstractFit) -> Summary:
             {"name": name, **_pictures(fit, name, values)} for name, values in _drawable(fit)
         ],
     }
+
+
+def _sample(fit: AbstractFit) -> Summary:
+    """Rows that the page is made of where not all are in memory, and what they are from."""
+    known = fit.model.design.all_rows
+    if known is None:
+        return {}
+    sampled = fit.model.design.n_rows if known.n_rows > fit.model.design.n_rows else 0
+    return {"read": {"words": known.words, "times": known.count.times, "sampled": sampled}}
 
 
 def _drawable(fit: AbstractFit) -> list[tuple[str, Float[np.ndarray, " rows"]]]:

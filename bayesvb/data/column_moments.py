@@ -1,0 +1,140 @@
+"""Means and variances of columns, from moments of blocks of rows that are put together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.data.blocks import BLOCK_ROWS
+
+ROUNDING = 1e-12
+"""Spread relative to the size of the values that may be rounding of equal ones."""
+
+Vector = Float[np.ndarray, " columns"]
+
+
+@dataclass(frozen=True)
+class ColumnMoments:
+    """Moments of the columns of some rows; ``+`` makes those of more rows.
+
+    A row of weight w enters as w rows would; one without weight not at all. Deviations are from
+    the means of these rows, and columns are divided by their largest entry first: no digit is lost
+    where means are large, and squares neither overflow nor vanish.
+
+    Attributes
+    ----------
+    weight : float
+        Sum of the case weights.
+    mean, deviation, root : ndarray, shape (columns,)
+        Means, standard deviations and root mean squares.
+    lowest, highest : ndarray, shape (columns,)
+
+    References
+    ----------
+    Chan, Golub, LeVeque (1983), Algorithms for computing the sample variance, The American
+    Statistician 37(3), eq. 2.1.
+    """
+
+    weight: float
+    mean: Vector
+    deviation: Vector
+    root: Vector
+    lowest: Vector
+    highest: Vector
+
+    @classmethod
+    def of(
+        cls,
+        matrix: Float[np.ndarray, "rows columns"],
+        weight: Float[np.ndarray, " rows"] | None = None,
+    ) -> ColumnMoments:
+        """Moments of rows in memory, block by block.
+
+        Examples
+        --------
+        >>> whole = ColumnMoments.of(np.array([[1.0], [3.0]])) + ColumnMoments.of(np.array([[8.0]]))
+        >>> whole.mean.tolist(), round(float(whole.deviation[0]) ** 2, 12)
+        ([4.0], 8.666666666667)
+        """
+        pieces = []
+        for start in range(0, max(len(matrix), 1), BLOCK_ROWS):
+            rows = slice(start, start + BLOCK_ROWS)
+            pieces.append(cls._of_block(matrix[rows], None if weight is None else weight[rows]))
+        return reduce(add, pieces)
+
+    @classmethod
+    def _of_block(
+        cls, matrix: Float[np.ndarray, "rows columns"], weight: Float[np.ndarray, " rows"] | None
+    ) -> ColumnMoments:
+        """Moments of few rows."""
+        if weight is not None:
+            matrix, weight = matrix[weight > 0.0], weight[weight > 0.0]
+        total = float(len(matrix) if weight is None else weight.sum())
+        divisor = total or 1.0
+        lowest = matrix.min(axis=0, initial=np.inf)
+        highest = matrix.max(axis=0, initial=-np.inf)
+        size = _sizes(lowest, highest)
+        mean, deviation, root = np.zeros((3, matrix.shape[1]))
+        for column, largest in enumerate(np.where(size == 0.0, 1.0, size)):
+            values = matrix[:, column] / largest
+            shares = _weighted(values, weight)
+            middle = shares.sum() / divisor
+            root[column] = largest * np.sqrt(shares @ values / divisor)
+            values -= middle
+            mean[column] = middle * largest
+            deviation[column] = largest * np.sqrt(_weighted(values, weight) @ values / divisor)
+        return cls(total, mean, deviation, root, lowest, highest)
+
+    def __add__(self, other: ColumnMoments) -> ColumnMoments:
+        """Moments of the rows of both."""
+        if not self.weight or not other.weight:
+            return self if self.weight else other
+        weight = self.weight + other.weight
+        mine, part = self.weight / weight, other.weight / weight
+        apart = other.mean - self.mean
+        between = np.sqrt(mine * part) * apart
+        return ColumnMoments(
+            weight,
+            self.mean + part * apart,
+            np.hypot(_pooled(self.deviation, other.deviation, mine, part), between),
+            _pooled(self.root, other.root, mine, part),
+            np.minimum(self.lowest, other.lowest),
+            np.maximum(self.highest, other.highest),
+        )
+
+    @property
+    def largest(self) -> Vector:
+        """Largest absolute value of each column."""
+        return _sizes(self.lowest, self.highest)
+
+    def scales(self, *, centred: bool) -> tuple[Vector, Vector]:
+        """Means and standard deviations; zeros and root mean squares if not ``centred``.
+
+        A column without spread gets the scale 1.
+        """
+        centre = self.mean.copy() if centred else np.zeros_like(self.mean)
+        spread = self.deviation if centred else self.root
+        largest = self.largest
+        flat = spread <= ROUNDING * np.where(largest == 0.0, 1.0, largest)
+        return centre, np.where(flat, 1.0, spread)
+
+
+def _sizes(lowest: Vector, highest: Vector) -> Vector:
+    """Largest absolute values; zeros where there are no rows."""
+    size = np.maximum(np.abs(lowest), np.abs(highest))
+    return np.where(lowest <= highest, size, 0.0)
+
+
+def _pooled(mine: Vector, theirs: Vector, share: float, part: float) -> Vector:
+    """Root of the mean square of two groups of rows."""
+    return np.asarray(np.hypot(np.sqrt(share) * mine, np.sqrt(part) * theirs))
+
+
+def _weighted(
+    values: Float[np.ndarray, " rows"], weight: Float[np.ndarray, " rows"] | None
+) -> Float[np.ndarray, " rows"]:
+    return values if weight is None else values * weight

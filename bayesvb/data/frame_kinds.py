@@ -1,0 +1,59 @@
+"""Which tables are gone over in blocks, and how their rows are read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+
+from bayesvb.data.frame_streams import AbstractFrames, CalledFrames, in_pieces
+from bayesvb.data.lazy_frames import DuckDBFrames, PolarsFrames
+from bayesvb.data.parquet_frames import ParquetFrames
+
+__all__ = ["frames_of"]
+
+QUERIES: Mapping[tuple[str, str], Callable[[object], AbstractFrames]] = {
+    ("duckdb", "DuckDBPyRelation"): lambda data: DuckDBFrames(data),
+    ("polars", "LazyFrame"): lambda data: PolarsFrames(data),
+}
+"""Module and name of the types of queries, and how their rows are read."""
+
+
+def frames_of(data: object) -> AbstractFrames | None:
+    """Rows of a table that is not in memory, as frames; None of any other.
+
+    Parameters
+    ----------
+    data : path, query, function or iterable of tables
+        Parquet files (one, those of a folder, or those that match a pattern), a DuckDB relation,
+        a polars LazyFrame, a function that yields tables, or a list of tables.
+
+    Raises
+    ------
+    DataError
+        If there are no such files, or rows can be gone over once only.
+
+    Examples
+    --------
+    >>> frames_of({"x": [1.0, 2.0]}) is None
+    True
+    >>> frames_of(lambda: [{"x": [1.0, 2.0]}]).names
+    ('x',)
+    """
+    if isinstance(data, str | os.PathLike):
+        return ParquetFrames.of(data)
+    kind = type(data)
+    make = QUERIES.get((kind.__module__.split(".")[0].lstrip("_"), kind.__name__))
+    if make is not None:
+        return make(data)
+    if isinstance(data, Iterator):
+        return in_pieces(data)
+    if isinstance(data, list | tuple) and data and all(map(_is_table, data)):
+        return in_pieces(data)
+    if callable(data) and not isinstance(data, type) and not hasattr(data, "columns"):
+        return CalledFrames(data)
+    return None
+
+
+def _is_table(data: object) -> bool:
+    """Whether it has named columns."""
+    return hasattr(data, "columns") or isinstance(data, Mapping)

@@ -1,0 +1,130 @@
+"""Rows that are read, encoded and standardised a block at a time whenever they are gone over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import final
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.data.blocks import BLOCK_ROWS, Block
+from bayesvb.data.sources import AbstractSource
+from bayesvb.errors import DataError
+
+Columns = Float[np.ndarray, "rows _"]
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedRows:
+    """Some rows in the units of the data, rows on the first axis.
+
+    Attributes
+    ----------
+    matrices : mapping of str to ndarray, shape (rows, terms)
+        Design matrix of every part of the formula; parts with one text have one array.
+    response : ndarray, shape (rows, responses), or None
+        None for a model without response.
+    weight : ndarray, shape (rows,), or None
+        Case weights.
+    offset : ndarray, shape (rows,), or None
+        Known summand of the response.
+    """
+
+    matrices: Mapping[str, Columns]
+    response: Columns | None
+    weight: Float[np.ndarray, " rows"] | None = None
+    offset: Float[np.ndarray, " rows"] | None = None
+
+    def __len__(self) -> int:
+        return len(next(iter(self.matrices.values())))
+
+    def part(self, start: int, stop: int) -> EncodedRows:
+        """Rows ``start`` to ``stop``."""
+        response, weight, offset = (
+            None if values is None else values[start:stop]
+            for values in (self.response, self.weight, self.offset)
+        )
+        matrices = {name: matrix[start:stop] for name, matrix in self.matrices.items()}
+        return EncodedRows(matrices, response, weight, offset)
+
+    def before(self, other: EncodedRows) -> EncodedRows:
+        """These rows, and then others."""
+
+        def both(
+            mine: Float[np.ndarray, "..."] | None, theirs: Float[np.ndarray, "..."] | None
+        ) -> Float[np.ndarray, "..."] | None:
+            return None if mine is None or theirs is None else np.concatenate([mine, theirs])
+
+        matrices = {
+            name: np.concatenate([matrix, other.matrices[name]])
+            for name, matrix in self.matrices.items()
+        }
+        return EncodedRows(
+            matrices,
+            both(self.response, other.response),
+            both(self.weight, other.weight),
+            both(self.offset, other.offset),
+        )
+
+
+@final
+@dataclass(frozen=True)
+class StreamedRows(AbstractSource):
+    """Blocks that are made anew of what is read, of the size that blocks in memory have.
+
+    Attributes
+    ----------
+    read : callable
+        Goes over all rows from the first one.
+    standardise : callable
+        Makes a block of rows.
+    counted : tuple of int and float
+        Number of rows, and sum of their case weights.
+    """
+
+    read: Callable[[], Iterator[EncodedRows]] = field(repr=False)
+    standardise: Callable[[EncodedRows], Block] = field(repr=False)
+    counted: tuple[int, float]
+
+    def iterate(self) -> Iterator[Block]:
+        """The blocks.
+
+        Raises
+        ------
+        DataError
+            If there are more rows than there were, or fewer.
+        """
+        seen = 0
+        for rows in recut(self.read(), BLOCK_ROWS):
+            seen += len(rows)
+            yield self.standardise(rows)
+        if seen != self.n_rows:
+            raise DataError(
+                f"the data had {self.n_rows} rows that can be used, and now have {seen}",
+                hint="rows must stay the same during a fit: work on a copy that nobody writes to",
+            )
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.counted[0]
+
+    @property
+    def total_weight(self) -> float:
+        """Sum of the case weights; the number of rows without weights."""
+        return self.counted[1]
+
+
+def recut(pieces: Iterator[EncodedRows], size: int) -> Iterator[EncodedRows]:
+    """The same rows in pieces of so many, fewer in the last one."""
+    rest: EncodedRows | None = None
+    for piece in pieces:
+        whole = piece if rest is None else rest.before(piece)
+        end = len(whole) - len(whole) % size
+        for start in range(0, end, size):
+            yield whole.part(start, start + size)
+        rest = whole.part(end, len(whole)) if end < len(whole) else None
+    if rest is not None:
+        yield rest

@@ -1,0 +1,310 @@
+"""All stages, for rows that are read in blocks: what a formula learns of them, their matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial, reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from bayesvb.data.blocks import BLOCK_ROWS
+from bayesvb.data.column_moments import ColumnMoments
+from bayesvb.data.frame_streams import AbstractFrames
+from bayesvb.data.frames import as_frame
+from bayesvb.data.streamed_rows import EncodedRows, recut
+from bayesvb.errors import DataError
+from bayesvb.formula.binding import BoundFormula, UsableRows, bind, find_columns
+from bayesvb.formula.checks import check_matrices
+from bayesvb.formula.design import AllRows, Design
+from bayesvb.formula.encoder import Encoder, fit_encoder, role_table
+from bayesvb.formula.group_terms import GroupTerm
+from bayesvb.formula.matrices import evaluate
+from bayesvb.formula.parser import RESPONSE, Formula
+from bayesvb.formula.passes.representatives import Choice, Representatives
+from bayesvb.formula.passes.term_states import exact_term
+from bayesvb.formula.passes.transform_states import exact_states
+from bayesvb.formula.responses import ResponseKind
+from bayesvb.formula.special_terms import OFFSET
+
+__all__ = ["TARGET", "BlockEncoding", "StreamedDesign", "streamed_design"]
+
+TARGET = "response less offset"
+"""Key of the moments of what is left of responses once the offset has been taken away."""
+
+Moments = dict[str, ColumnMoments]
+
+SAME = 1e-9
+"""Relative difference of an entry of a matrix that is rounding."""
+
+
+@dataclass(frozen=True, eq=False)
+class BlockEncoding:
+    """From rows as they are read to their matrices.
+
+    Attributes
+    ----------
+    encoder : Encoder
+        After all rows.
+    weights : str or None
+        Column of case weights.
+    """
+
+    encoder: Encoder
+    weights: str | None
+
+    def __call__(self, number: int, frame: pd.DataFrame) -> EncodedRows:
+        """Matrices of the complete rows of a frame."""
+        bound, table = self.encoder.bound, as_frame(frame).reset_index(drop=True)
+        response = RESPONSE in bound.parts
+        rows = bound.rows(table, response=response)
+        made = self.encoder.encode(rows, response=response)
+        matrices = {part: made[first] for part, first in bound.same_as.items()}
+        weight = None
+        if self.weights is not None:
+            weight = table[self.weights].to_numpy(dtype=np.float64)[rows.usable]
+        offset = made[OFFSET].sum(axis=1) if OFFSET in made else None
+        return EncodedRows(matrices, made.get(RESPONSE), weight, offset)
+
+    def expression(self, code: str, number: int, frame: pd.DataFrame) -> Float[np.ndarray, " rows"]:
+        """Values of an expression of numbers in the complete rows, columns under their aliases."""
+        from formulaic import Formula as TermLists
+
+        bound, table = self.encoder.bound, as_frame(frame).reset_index(drop=True)
+        rows = bound.rows(table, response=RESPONSE in bound.parts)
+        if not len(rows):
+            return np.empty(0)
+        roles = bound.roles(bound.encoded(response=RESPONSE in bound.parts))
+        made, _, _ = evaluate(
+            TermLists(values=f"0 + {{{code}}}"),
+            role_table(bound, rows, roles, self.encoder.levels),
+            formula=bound.formula,
+            context=bound.context,
+        )
+        return np.ascontiguousarray(made["values"][:, 0])
+
+
+@dataclass(frozen=True, eq=False)
+class StreamedDesign:
+    """A formula after all rows, a sample of which is in memory.
+
+    Attributes
+    ----------
+    design : Design
+        Of the sample, encoded by what all rows say.
+    rows : Representatives
+        What was counted in the first pass.
+    frames : AbstractFrames
+        Where the rows are read from.
+    encoding : BlockEncoding
+    moments : mapping of str to ColumnMoments
+        Of the columns of each part, of the responses and of what is left of these.
+    """
+
+    design: Design
+    rows: Representatives
+    frames: AbstractFrames
+    encoding: BlockEncoding
+    moments: Mapping[str, ColumnMoments]
+
+    def encoded(self) -> Iterator[EncodedRows]:
+        """All complete rows, as they are read."""
+        return self.frames.map(self.encoding, self.rows.choice.read)
+
+    @cached_property
+    def weight(self) -> Float[np.ndarray, " sample"] | None:
+        """Case weights of the sample."""
+        name = self.rows.choice.weights
+        return None if name is None else self.rows.sample[name].to_numpy(dtype=np.float64)
+
+
+def streamed_design(
+    formula: Formula,
+    frames: AbstractFrames,
+    *,
+    response: ResponseKind = "numeric",
+    context: Mapping[str, object] | None = None,
+    missing: str = "drop",
+    weights: str | None = None,
+) -> StreamedDesign:
+    """The design of a formula on rows that are read in blocks.
+
+    Two passes, for a sample with the levels of all rows and for the moments of all columns; more
+    for knots of splines and for what other transforms learn.
+
+    Parameters
+    ----------
+    formula : Formula
+    frames : AbstractFrames
+    response : {"numeric", "none"}
+    context : mapping, optional
+        Functions and constants that the formula may use besides the allow-list.
+    missing : {"drop", "raise"}
+    weights : str, optional
+        Column of case weights.
+
+    Raises
+    ------
+    DataError
+        If the data cannot be used, or a transform cannot be learned in passes.
+    FormulaError
+        If the formula names what is not there.
+    """
+    choice = _choice(formula, frames, response, context or {}, weights)
+    rows = _summed(frames.map(choice.of_frame, choice.read))
+    rows.check(missing)
+    shown = rows.together[list(choice.names)]
+    bound, usable = bind(formula, shown, response=response, context=context or {}, missing="drop")
+    encoder = _after_all_rows(fit_encoder(bound, usable)[0], frames, rows, choice)
+    _check_rowwise(encoder, usable)
+    encoding = BlockEncoding(encoder, weights)
+    encoded = frames.map(encoding, choice.read)
+    moments = _moments(recut(encoded, BLOCK_ROWS), encoder.bound.same_as)
+    _check_ends(encoder, usable, moments)
+    design = _of_sample(encoder, rows, frames)
+    return StreamedDesign(design, rows, frames, encoding, moments)
+
+
+def _summed(parts: Iterator[Representatives]) -> Representatives:
+    """What was kept of all rows."""
+    try:
+        first = next(parts)
+    except StopIteration:
+        raise DataError("the data have no rows") from None
+    return reduce(add, parts, first)
+
+
+def _choice(
+    formula: Formula,
+    frames: AbstractFrames,
+    response: ResponseKind,
+    context: Mapping[str, object],
+    weights: str | None,
+) -> Choice:
+    """Columns that the formula reads, of which the first rows show the kinds."""
+    names = [name for name in frames.names if name != weights]
+    if weights is not None and weights not in frames.names:
+        raise DataError(
+            f"weights={weights!r} is not a column of the data",
+            hint="the columns are " + ", ".join(frames.names[:8]),
+        )
+    head = _head(frames, names)
+    bound = find_columns(formula, head, context, has_response=response != "none")
+    roles = bound.roles(list(bound.parts))
+    read = {role.column for role in roles}
+    together = (
+        tuple(role.column for role in one.columns)
+        for part in bound.parts.values()
+        for one in part.own
+        if isinstance(one.term, GroupTerm) and len(one.columns) > 1
+    )
+    levels = dict.fromkeys(role.column for role in roles if role.role in ("levels", "groups"))
+    own = tuple(name for name in names if name in read)
+    return Choice(own, tuple(dict.fromkeys(together)), tuple(levels), weights)
+
+
+def _head(frames: AbstractFrames, names: Sequence[str]) -> pd.DataFrame:
+    """The first rows."""
+    for frame in frames.read(names):
+        if len(frame):
+            return as_frame(frame)
+    raise DataError("the data have no rows")
+
+
+def _after_all_rows(
+    encoder: Encoder, frames: AbstractFrames, rows: Representatives, choice: Choice
+) -> Encoder:
+    """The encoder with the states that all rows leave behind, in place of those of a sample."""
+    reading = BlockEncoding(encoder, choice.weights)
+
+    def values(code: str) -> Iterator[Float[np.ndarray, " rows"]]:
+        return frames.map(partial(reading.expression, code), choice.read)
+
+    states: dict[str, Any] = {}
+    for spec in encoder.specs.values():
+        states |= {code: state for code, state in spec.transform_state.items() if state}
+    known = exact_states(states, values, rows.n_rows[1])
+    own = {
+        part: replace(
+            one,
+            each=tuple(
+                exact_term(term, fitted, values)
+                for term, fitted in zip(one.part.own, one.each, strict=True)
+            ),
+        )
+        for part, one in encoder.own.items()
+    }
+    specs = {
+        part: spec.update(transform_state={**spec.transform_state, **known})
+        for part, spec in encoder.specs.items()
+    }
+    return replace(encoder, specs=specs, own=own)
+
+
+def _check_rowwise(encoder: Encoder, rows: UsableRows) -> None:
+    """Refuse functions that were handed in and look at other rows than their own."""
+    response = RESPONSE in encoder.bound.parts
+    whole = encoder.encode(rows, response=response)
+    for places in (np.arange(0, len(rows), 2), np.arange(1, len(rows), 2)):
+        some = encoder.encode(rows.at(places), response=response)
+        for part, matrix in some.items():
+            same = np.isclose(matrix, whole[part][places], rtol=SAME, atol=0.0)
+            if not same.all():
+                column = encoder.names[part][int((~same).any(axis=0).argmax())]
+                raise DataError(
+                    f"`{column}` depends on the rows that are read together, and these are blocks",
+                    hint="a function of context= may use the values of its own row only: make the "
+                    "column in the data",
+                )
+
+
+def _moments(blocks: Iterator[EncodedRows], same_as: Mapping[str, str]) -> Moments:
+    """Moments of the columns of every matrix, of the responses and of what is left of these."""
+    found: dict[str, ColumnMoments] = {}
+    for rows in blocks:
+        columns = {part: rows.matrices[part] for part in dict.fromkeys(same_as.values())}
+        if rows.response is not None:
+            away = 0.0 if rows.offset is None else rows.offset[:, None]
+            columns |= {RESPONSE: rows.response, TARGET: rows.response - away}
+        for name, matrix in columns.items():
+            own = ColumnMoments.of(matrix, rows.weight)
+            found[name] = found[name] + own if name in found else own
+    return found
+
+
+def _check_ends(encoder: Encoder, rows: UsableRows, moments: Mapping[str, ColumnMoments]) -> None:
+    """Warn of constant and collinear columns, as among the rows that show all there is."""
+    response = RESPONSE in encoder.bound.parts
+    made = encoder.encode(rows, response=response)
+    plain = {part: encoder.plain(part) for part in made}
+    check_matrices(encoder.bound, made, encoder.names, warn=True, plain=plain)
+    if response and (moments[RESPONSE].lowest == moments[RESPONSE].highest).any():
+        raise DataError("the response is the same in every row with weight")
+
+
+def _of_sample(encoder: Encoder, rows: Representatives, frames: AbstractFrames) -> Design:
+    """The design of the sample."""
+    bound: BoundFormula = encoder.bound
+    response = RESPONSE in bound.parts
+    usable = bound.rows(rows.sample[list(rows.choice.names)], response=response)
+    made = encoder.encode(usable, response=response)
+    names = encoder.names
+    return Design(
+        formula=bound.formula,
+        frame=usable.frame,
+        response=made.get(RESPONSE),
+        response_names=names.get(RESPONSE, ()),
+        levels=None,
+        matrices={part: made[first] for part, first in bound.same_as.items()},
+        terms={part: names[first] for part, first in bound.same_as.items()},
+        term_blocks={part: encoder.term_blocks(first) for part, first in bound.same_as.items()},
+        complete=usable.usable,
+        _encoder=encoder,
+        classes=None,
+        offset=made[OFFSET].sum(axis=1) if OFFSET in made else None,
+        all_rows=AllRows(rows.n_rows[1], rows.n_missing, frames.words, frames.count),
+    )

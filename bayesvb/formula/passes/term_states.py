@@ -1,0 +1,58 @@
+"""Stage 3, encode: knots of smooths and centres of slopes, from the distinct values of all rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from bayesvb.errors import DataError
+from bayesvb.formula.binding import BoundTerm
+from bayesvb.formula.columns import with_own_names
+from bayesvb.formula.group_columns import GroupColumns
+from bayesvb.formula.passes.transform_states import Values
+from bayesvb.formula.smooth_columns import SmoothColumns, fit_smooth
+from bayesvb.formula.smooth_terms import SmoothTerm
+from bayesvb.formula.term_columns import AbstractTermColumns, TermData
+from bayesvb.numerics.order_statistics import distinct_values
+
+__all__ = ["exact_term"]
+
+MOST_DISTINCT = 1 << 23
+"""Distinct values that are kept in memory: 64 MiB."""
+
+
+def exact_term(term: BoundTerm, fitted: AbstractTermColumns, values: Values) -> AbstractTermColumns:
+    """A term with what all rows say, from that of a sample.
+
+    Raises
+    ------
+    DataError
+        If it needs all distinct values of a column, and there are too many.
+    """
+    if isinstance(term.term, SmoothTerm) and isinstance(fitted, SmoothColumns):
+        levels: tuple[pd.Index | None, ...] = (fitted.levels,) if term.columns else ()
+        (code,) = term.numbers
+        names = tuple(role.column for role in term.columns)
+        data = TermData((_distinct(code, values),), (), levels, names)
+        return fit_smooth(term.term, term.numbers, data)
+    if isinstance(fitted, GroupColumns):
+        centres = [_distinct(code, values).mean() for code in term.numbers]
+        return replace(fitted, centres=np.array(centres))
+    return fitted
+
+
+def _distinct(code: str, values: Values) -> Float[np.ndarray, " values"]:
+    """All distinct values of an expression, ascending."""
+    found = distinct_values(partial(values, code), MOST_DISTINCT)
+    if found is None:
+        name = with_own_names(code)
+        raise DataError(
+            f"`{name}` has more than {MOST_DISTINCT} distinct values, and knots of s() and centres "
+            "of slopes that vary by group are learned from all of them",
+            hint=f"round it: s(np.round({name}, 3)) in the data; or write bs({name}, df=5)",
+        )
+    return found
