@@ -62,10 +62,10 @@ def command() -> Callable[..., Result]:
 
 @pytest.fixture(scope="session")
 def blank() -> Callable[..., None]:
-    """Nothing where a picture would be; to be put in the place of ``Figure.savefig``."""
+    """Nothing where a picture would be; to be put in the place of ``FigureCanvasSVG.print_svg``."""
 
-    def write(figure: Any, buffer: IO[str], **_: object) -> None:
-        buffer.write(f"<svg><text>{len(figure.axes)}</text></svg>")
+    def write(canvas: Any, buffer: IO[str], **_: object) -> None:
+        buffer.write(f"<svg><text>{len(canvas.figure.axes)}</text></svg>")
 
     return write
 
@@ -73,7 +73,7 @@ def blank() -> Callable[..., None]:
 @pytest.fixture
 def without_pictures(monkeypatch: pytest.MonkeyPatch, blank: Callable[..., None]) -> None:
     """Figures are composed but not rendered, which takes most of the time of a page."""
-    monkeypatch.setattr("matplotlib.figure.Figure.savefig", blank)
+    monkeypatch.setattr("matplotlib.backends.backend_svg.FigureCanvasSVG.print_svg", blank)
 
 
 @pytest.fixture

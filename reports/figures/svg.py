@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import matplotlib
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from PIL import Image
 
@@ -122,12 +123,12 @@ def drawn(
     with matplotlib.rc_context(STYLE), warnings.catch_warnings():
         # Text stays text: the reader's fonts draw it.
         warnings.filterwarnings("ignore", r"Glyph .* missing from font", UserWarning)
-        figure = Figure(figsize=size, layout="constrained")
+        figure = Figure(figsize=size, dpi=RASTER_DPI, layout="constrained")
         draw(figure)
         buffer = io.StringIO()
-        figure.savefig(
-            buffer, format="svg", dpi=RASTER_DPI, transparent=True, metadata={"Date": None}
-        )
+        # `Figure.savefig` would draw everything twice, the first time into nothing.
+        canvas: Any = FigureCanvasSVG(figure)
+        canvas.print_svg(buffer, metadata={"Date": None})
     return {
         "svg": _slim(buffer.getvalue()),
         "alt": alt,

@@ -18,7 +18,7 @@ from bayesvb.results.units import units_of
 from ..cells.plain import Summary
 from ..cells.tables import table
 from ..figures.svg import BAND, INK, axes_of, drawn
-from .posterior import is_empty
+from .posterior import empty_components
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
@@ -50,7 +50,8 @@ def summary(fit: AbstractFit) -> Summary | None:
     except DataError:  # at the edge of what can be estimated: nothing is smooth there
         return None
     labels = coefficient_table(fit.parts[0].fit).index
-    kept = [label_of(one) for one in labels if not is_empty(fit, one[1])]
+    empty = empty_components(fit)
+    kept = [label_of(one) for one in labels if one[1] not in empty]
     each = found[[name for name in kept if name in found]]
     sizes = each.abs().to_numpy()
     largest = np.maximum(sizes.max(axis=1), found["prediction"].to_numpy())

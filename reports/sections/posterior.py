@@ -58,11 +58,12 @@ def summary(fit: AbstractFit) -> Summary:
     }
 
 
-def is_empty(fit: AbstractFit, component: object) -> bool:
-    """Whether a component has hardly any rows, so that its parameters are its prior's."""
-    if component == "" or not fit.model.order_rule:
-        return False
-    return bool(fit.components()["share"].get(component, 1.0) < OCCUPIED)
+def empty_components(fit: AbstractFit) -> frozenset[object]:
+    """Components with hardly any rows, so that their parameters are those of the prior."""
+    if not fit.model.order_rule:
+        return frozenset()
+    share = fit.components()["share"]
+    return frozenset(share.index[share < OCCUPIED])
 
 
 def engine_words(fit: AbstractFit) -> Summary:

@@ -13,7 +13,7 @@ from bayesvb.results.robust import has_jackknife
 
 from ..cells.plain import Summary
 from ..cells.tables import table
-from .posterior import is_empty
+from .posterior import empty_components
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
@@ -34,7 +34,7 @@ def summary(fit: AbstractFit) -> Summary | None:
     if fit.model.source.n_rows > MOST_ROWS:
         return None
     found = prior_sensitivity(fit)
-    found = found[[not is_empty(fit, one) for one in found.index.get_level_values("component")]]
+    found = found[~found.index.get_level_values("component").isin(empty_components(fit))]
     numbers = dict.fromkeys(map(str, found.index.get_level_values("number")))
     rows = {number: _largest(found.loc[[number]].droplevel("number")) for number in numbers}
     shown = pd.DataFrame.from_dict(rows, orient="index").rename_axis("number")

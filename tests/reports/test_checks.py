@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.figure import Figure
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 
 import bayesvb as bvb
 from bayesvb.reports.cells.checks import checks_table, shown
@@ -72,11 +72,11 @@ def test_the_shading_of_pit_medians_is_two_standard_errors(monkeypatch):
     """The median of n uniform values has variance 1 / (4 n) for large n, 1 / (4 n + 8) exactly."""
     drawn = []
 
-    def kept(figure, buffer, **_):
-        drawn.append(figure)
+    def kept(canvas, buffer, **_):
+        drawn.append(canvas.figure)
         buffer.write("<svg></svg>")
 
-    monkeypatch.setattr(Figure, "savefig", kept)
+    monkeypatch.setattr(FigureCanvasSVG, "print_svg", kept)
     rng = np.random.default_rng(2)
     data = pd.DataFrame({"g": np.repeat(list("abc"), [90, 30, 9]), "y": rng.normal(size=129)})
     data["y"] += np.where(data["g"] == "a", 3.0, 0.0)

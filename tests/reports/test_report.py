@@ -90,8 +90,13 @@ def page(text) -> Page:
 
 
 @pytest.fixture(scope="module")
-def pair(fit) -> str:
-    return html(page_summary({"a < b": fit, "one": fitted("y ~ x", n_components=1)}))
+def line() -> bvb.Fit:
+    return fitted("y ~ x", n_components=1)
+
+
+@pytest.fixture(scope="module")
+def pair(fit, line) -> str:
+    return html(page_summary({"a < b": fit, "one": line}))
 
 
 def test_nothing_is_fetched_and_no_script_runs(page, text):
@@ -192,8 +197,8 @@ def test_two_fits_are_compared_first_and_told_apart(pair):
 
 
 @pytest.mark.filterwarnings("ignore:Pareto k")
-def test_the_comparison_has_the_numbers_of_compare(fit, pair):
-    fits = {"a < b": fit, "one": fitted("y ~ x", n_components=1)}
+def test_the_comparison_has_the_numbers_of_compare(fit, line, pair):
+    fits = {"a < b": fit, "one": line}
     expected = bvb.compare(fits)
     table = json.loads("".join(Page(pair).inside["script"]))["comparison"]["table"]
     assert table["titles"][0] == "elpd"
@@ -232,8 +237,19 @@ def test_the_path_is_checked_before_the_work(fit, tmp_path, monkeypatch):
         bvb.report({}, tmp_path / "fit.html")
 
 
-def test_report_returns_its_path_and_prints_the_date_it_is_given(fit, text, tmp_path):
+def test_report_returns_its_path_and_prints_the_date_it_is_given(
+    fit, summary, text, tmp_path, monkeypatch
+):
+    asked = []
+
+    def known(fits, date):
+        asked.extend(fits.values())
+        return summary | {"date": date}
+
+    module = importlib.import_module("bayesvb.reports.report")  # the package has the function
+    monkeypatch.setattr(module, "page_summary", known)
     path = fit.report(tmp_path / "fit.html")
     assert path == tmp_path / "fit.html" and path.read_text(encoding="utf-8") == text
     bvb.report(fit, path, date="3 May 2026")
     assert "3 May 2026" in path.read_text(encoding="utf-8")
+    assert all(one is fit for one in asked) and len(asked) == 2

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from matplotlib.figure import Figure
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 
 import bayesvb as bvb
 from bayesvb.data.blocks import Block
@@ -194,7 +194,7 @@ def test_classes_that_terms_separate_have_no_regression_beside_them_and_the_page
     )
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         warnings.simplefilter("error")
-        patch.setattr(Figure, "savefig", blank)
+        patch.setattr(FigureCanvasSVG, "print_svg", blank)
         found = SECTIONS["classification"].summary(fit)
     assert found["baseline_missing"] == SEPARATED
     assert not against_multinomial(fit, held_out_classes(fit))

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from matplotlib.figure import Figure
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from scipy.stats import skew
 
 import bayesvb as bvb
@@ -100,7 +100,7 @@ def summary(kind, blank):
     if kind in PICTURED:
         return page_summary({"": fit})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Figure, "savefig", blank)
+        patch.setattr(FigureCanvasSVG, "print_svg", blank)
         return page_summary({"": fit})
 
 
