@@ -9,7 +9,7 @@ from bayesvb.gates import GATES
 BIMODAL = bvb.datasets.SIMULATIONS["bimodal"]
 
 
-@pytest.fixture(scope="module", params=[1, 2])
+@pytest.fixture(scope="module", params=[1, pytest.param(2, marks=pytest.mark.heavy)])
 def bimodal_fit(request):
     """Two equally likely, overlapping regimes; the product bound prefers an empty component."""
     train = BIMODAL.sample(1000, np.random.default_rng(request.param))

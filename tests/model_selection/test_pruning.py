@@ -35,7 +35,7 @@ def score(fit):
     return fit.restarts.get("score", fit.restarts["elbo"])[fit.best_restart]
 
 
-@pytest.mark.parametrize("n_components", [6, 10])
+@pytest.mark.parametrize("n_components", [6, pytest.param(10, marks=pytest.mark.heavy)])
 @pytest.mark.parametrize("gate", GATES)
 def test_two_lines_are_two_components(lines, gate, n_components):
     model = bvb.DensityRegression("y ~ x | gating(x)", lines, n_components=n_components, gate=gate)

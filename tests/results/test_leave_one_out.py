@@ -17,7 +17,9 @@ from bayesvb.results.pit import pit_values
 
 @pytest.fixture(scope="module")
 def fit(regimes):
-    return bvb.DensityRegression("y ~ x + z", regimes, n_components=2).fit(seed=1, tol=1e-9)
+    return bvb.DensityRegression("y ~ x + z", regimes, n_components=2).fit(
+        seed=1, restarts=3, tol=1e-9
+    )
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +49,9 @@ def test_learned_scales_answer_to_first_order(regimes):
 
 
 def test_superfluous_components_do_not_change_the_criterion(regimes, fit):
-    more = bvb.DensityRegression("y ~ x + z", regimes, n_components=6).fit(seed=1, tol=1e-9)
+    more = bvb.DensityRegression("y ~ x + z", regimes, n_components=6).fit(
+        seed=1, restarts=3, tol=1e-9
+    )
     assert read_elpd(more.loo()).elpd == pytest.approx(read_elpd(fit.loo()).elpd, abs=3.0)
 
 
@@ -130,7 +134,9 @@ def test_many_rows_are_judged_by_some(regimes, fit, monkeypatch):
     whole = read_elpd(fit.loo())
     monkeypatch.setattr(module, "MOST_ROWS", 100)
     monkeypatch.setattr(module, "CHOSEN_ROWS", 60)
-    again = bvb.DensityRegression("y ~ x + z", regimes, n_components=2).fit(seed=1, tol=1e-9)
+    again = bvb.DensityRegression("y ~ x + z", regimes, n_components=2).fit(
+        seed=1, restarts=3, tol=1e-9
+    )
     assert len(every_row(150, 1)) == 60
     some = read_elpd(again.loo())
     assert len(some.pointwise) == 150
@@ -151,7 +157,7 @@ def test_pit_values_are_those_without_the_row(fit, line):
 
 def test_pit_values_of_several_responses_and_of_a_stack(regimes):
     data = regimes.assign(v=regimes["y"] ** 2)
-    both = bvb.DensityRegression("y + v ~ x", data, n_components=2).fit(seed=1)
+    both = bvb.DensityRegression("y + v ~ x", data, n_components=2).fit(seed=1, restarts=3)
     assert list(both.pit().columns) == ["y", "v"]
     stack = bvb.DensityRegression("y ~ x", data, n_components=2).fit(
         seed=1, restarts=3, combine="average"
@@ -175,7 +181,9 @@ def iris_fit():
 
 def test_a_gaussian_mixture_is_left_out_by_linear_response():
     data = bvb.datasets.load("faithful").iloc[:90]
-    fit = bvb.GaussianMixture("~ eruptions + waiting", data, n_components=2).fit(seed=1, tol=1e-9)
+    fit = bvb.GaussianMixture("~ eruptions + waiting", data, n_components=2).fit(
+        seed=1, restarts=3, tol=1e-9
+    )
     near, exact = (read_elpd(fit.loo(method)) for method in (None, "exact"))
     assert near.method == "linear-response"
     assert_allclose(near.pointwise, exact.pointwise, atol=0.02)

@@ -80,10 +80,19 @@ FORMULAS = {
     "no intercept": "y ~ 0 + x + z | gating(0 + x)",
     "transformed response": "np.log(y + 10) ~ x",
     "dot": "y ~ . - group - size - text | gating(x)",
+    "all": "np.log(y + 10) ~ 0 + np.exp(x / 4) + scale(z) + poly(count, 2) + flag + x : size"
+    " | gating(bs(x, df=4) + text)",
 }
+QUICK = ("factors", "all", "dot")
 
 
-@pytest.mark.parametrize("formula", FORMULAS.values(), ids=list(FORMULAS))
+@pytest.mark.parametrize(
+    "formula",
+    [
+        pytest.param(formula, id=name, marks=[pytest.mark.heavy] * (name not in QUICK))
+        for name, formula in FORMULAS.items()
+    ],
+)
 def test_every_formula_comes_back(data, formula, tmp_path):
     fit = fit_of(data, formula)
     path = fit.save(tmp_path / "fit.nc")
@@ -157,20 +166,23 @@ def test_functions_of_your_own_must_be_given_again(regimes, tmp_path):
     assert_same(bvb.load(path, context=context), fit, regimes)
 
 
-def test_loading_unpickles_nothing(data, tmp_path, monkeypatch):
-    path = fit_of(data).save(tmp_path / "fit.nc")
-
+def test_loading_unpickles_nothing(saved, monkeypatch):
     def refuse(*arguments, **options):
         raise AssertionError("a file was unpickled")
 
     for name in ("load", "loads", "Unpickler"):
         monkeypatch.setattr(pickle, name, refuse)
-    bvb.load(path)
+    bvb.load(saved)
 
 
-def test_a_formula_in_a_file_cannot_run_code(regimes, tmp_path):
-    path = fit_of(regimes).save(tmp_path / "fit.nc")
-    tree = storage.read_tree(path)
+@pytest.fixture(scope="module")
+def saved(regimes_fit, tmp_path_factory):
+    """A fit in a file that is read only."""
+    return regimes_fit.save(tmp_path_factory.mktemp("saved") / "fit.nc")
+
+
+def test_a_formula_in_a_file_cannot_run_code(saved, tmp_path):
+    tree = storage.read_tree(saved)
     told = json.loads(tree.attrs["fit"])
     told["formula"] = "y ~ __import__('os').system('true')"
     tree.attrs["fit"] = json.dumps(told)
@@ -178,14 +190,13 @@ def test_a_formula_in_a_file_cannot_run_code(regimes, tmp_path):
         bvb.load(storage.write_tree(tree, tmp_path / "evil.nc"))
 
 
-def test_arviz_opens_the_file(regimes_fit, tmp_path):
-    path = regimes_fit.save(tmp_path / "fit.nc")
-    tree = xr.open_datatree(path, engine="h5netcdf")
+def test_arviz_opens_the_file(regimes_fit, saved):
+    tree = xr.open_datatree(saved, engine="h5netcdf")
     assert {"posterior", "sample_stats", "observed_data", "constant_data"} <= set(tree.children)
     assert_array_equal(tree["posterior/beta"], regimes_fit.posterior["beta"])
     tree.close()
     az = import_arviz()
-    assert "posterior" in group_names(quietly(az.from_netcdf, path))
+    assert "posterior" in group_names(quietly(az.from_netcdf, saved))
 
 
 # -- what cannot be saved or loaded --------------------------------------------------------------
@@ -200,14 +211,14 @@ def test_paths_that_take_no_file(regimes_fit, tmp_path):
         bvb.load(tmp_path / "absent.nc")
 
 
-def test_files_that_are_not_ours(tmp_path, regimes_fit):
+def test_files_that_are_not_ours(tmp_path, saved):
     (tmp_path / "text.nc").write_text("y ~ x")
     with pytest.raises(DataError, match=r"text.nc.*not a bayesvb file"):
         bvb.load(tmp_path / "text.nc")
     xr.Dataset({"a": ("x", [1.0])}).to_netcdf(tmp_path / "other.nc", engine="h5netcdf")
     with pytest.raises(DataError, match=r"other\.nc"):
         bvb.load(tmp_path / "other.nc")
-    tree = storage.read_tree(regimes_fit.save(tmp_path / "fit.nc"))
+    tree = storage.read_tree(saved)
     del tree["fit_state"]
     with pytest.raises(DataError, match=r"bare.nc.*does not hold a fit"):
         bvb.load(storage.write_tree(tree, tmp_path / "bare.nc"))
@@ -224,8 +235,8 @@ def test_files_that_are_not_ours(tmp_path, regimes_fit):
         ({"traces": ["9"]}, "does not hold a fit as this version writes it.*trace.9"),
     ],
 )
-def test_descriptions_that_make_no_fit(regimes_fit, tmp_path, change, why):
-    tree = storage.read_tree(regimes_fit.save(tmp_path / "fit.nc"))
+def test_descriptions_that_make_no_fit(saved, tmp_path, change, why):
+    tree = storage.read_tree(saved)
     tree.attrs["fit"] = json.dumps(json.loads(tree.attrs["fit"]) | change)
     with pytest.raises(DataError, match=f"changed.nc.*{why}"):
         bvb.load(storage.write_tree(tree, tmp_path / "changed.nc"))
