@@ -39,14 +39,15 @@ def summary(fit: AbstractFit) -> Summary:
     whole, named = coefficient_table(fit), fit.model.named_draws(fit)
     shares = named.values["share"].mean(axis=0) if "share" in named.values else np.ones(1)
     occupied = [k for k, share in enumerate(shares, start=1) if share >= OCCUPIED]
-    parts = []
+    parts, basis = [], _basis_functions(fit)
     for name, text in named.texts.items():
         rows = whole.loc[[named.parts[name]]].droplevel("part")
         forest = _forest(rows, text.heading, occupied) if text.forest else None
         single = "a point estimate" if fit.only_points else named.single.get(name)
         shown = _table(rows, text.caption, single, points=fit.engine.finds_points)
         shown["folded"] = shown["folded"] or not text.identified
-        parts.append({"heading": text.heading, "table": shown, "forest": forest})
+        curves = _mostly_curves(rows, basis)
+        parts.append({"heading": text.heading, "table": shown, "forest": forest, "curves": curves})
     return {
         "prob": PROB,
         "covariance": fit.covariance,
@@ -56,6 +57,24 @@ def summary(fit: AbstractFit) -> Summary:
         "n_not_drawn": len(shares) - len(occupied),
         "smallest_share_drawn": OCCUPIED,
     }
+
+
+def _basis_functions(fit: AbstractFit) -> set[str]:
+    """Terms that are one of several columns of a curve: of a spline, a polynomial, a smooth."""
+    design = fit.model.design
+    return {
+        design.terms[part][column]
+        for part, blocks in design.term_blocks.items()
+        for block in blocks
+        if block.kind in ("covariate", "smooth") and len(block.columns) > 1
+        for column in block.columns
+    }
+
+
+def _mostly_curves(rows: pd.DataFrame, basis: set[str]) -> bool:
+    """Whether more than half of the terms mean nothing one by one."""
+    terms = set(rows.index.get_level_values("term"))
+    return 2 * len(terms & basis) > len(terms)
 
 
 def empty_components(fit: AbstractFit) -> frozenset[object]:

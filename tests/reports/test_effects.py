@@ -60,3 +60,15 @@ def test_averages_of_a_sample_say_so(fit, monkeypatch):
     assert (
         "Averages are over 40 of 150 rows" in SECTIONS["effects"].summary(fit)["table"]["caption"]
     )
+
+
+@pytest.mark.usefixtures("without_pictures")
+@pytest.mark.parametrize(("formula", "curves"), [
+    ("y ~ bs(x, df=4)", True), ("y ~ s(x, k=5)", True), ("y ~ x + g", False),
+])  # fmt: skip
+def test_coefficients_of_curves_are_folded(fit, formula, curves):
+    data = fit.model.design.frame
+    found = bvb.DensityRegression(formula, data, n_components=1).fit(seed=1, draws=50)
+    parts = SECTIONS["posterior"].summary(found)["parts"]
+    assert parts[0]["curves"] is curves
+    assert not parts[-1]["curves"]
