@@ -63,6 +63,9 @@ _HOMES = {
     "select": "bayesvb.model_selection.selection",
 }
 
+# Not among them: it needs scikit-learn, and is imported only when it is asked for by name.
+_OPTIONAL = {"sklearn": "bayesvb.sklearn"}
+
 __all__ = [*_HOMES, "__version__"]
 
 
@@ -71,11 +74,12 @@ def __getattr__(name: str) -> object:
         from importlib.metadata import version
 
         return version("bayesvb")
-    if name not in _HOMES:
+    homes = _HOMES | _OPTIONAL
+    if name not in homes:
         raise AttributeError(f"module 'bayesvb' has no attribute {name!r}")
-    home = importlib.import_module(_HOMES[name])
+    home = importlib.import_module(homes[name])
     return home if home.__name__ == f"bayesvb.{name}" else getattr(home, name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_OPTIONAL})

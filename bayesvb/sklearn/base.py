@@ -1,0 +1,86 @@
+"""What all estimators share: parameters to a fit, and rows to tables."""
+
+from __future__ import annotations
+
+import abc
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from bayesvb.estimators.base import AbstractEstimator
+from bayesvb.estimators.fit import Fit
+from bayesvb.sklearn.tables import formula_of, response_name, table_of
+
+FIT_OPTIONS = ("method", "combine", "restarts", "tol", "max_iter", "covariance", "n_jobs")
+"""Parameters that are arguments of ``fit``; ``random_state`` is its seed."""
+
+LARGEST_SEED = 2**31 - 1
+
+
+class AbstractModelEstimator(BaseEstimator):
+    """An estimator that fits one of the public models.
+
+    Attributes
+    ----------
+    fit_ : Fit
+        The fit, with all that bayesvb says of it.
+    formula_ : str
+        The formula that was fitted.
+    n_iter_ : int
+        Passes over the rows of the run that was kept.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only if all names of columns are text.
+    """
+
+    formula: str | None
+    random_state: Any
+
+    @abc.abstractmethod
+    def _model(self, formula: str, data: pd.DataFrame, weights: object) -> AbstractEstimator:
+        """The model of the rows, with case weights if there are any."""
+
+    @property
+    @abc.abstractmethod
+    def _needs_response(self) -> bool:
+        """Whether there is something to be explained."""
+
+    def _fitted(self, X: object, response: Any = None, weights: object = None) -> Fit:
+        """Fit to the rows, and keep what there is to keep."""
+        frame = table_of(X)
+        validate_data(self, X, skip_check_array=True)
+        if len(frame) < 2:
+            raise ValueError(f"n_samples={len(frame)}: a fit needs two rows or more")
+        name = None
+        if self._needs_response:
+            name = response_name(self.formula, list(frame.columns))
+            frame = frame.assign(**{name: response})
+        columns = [column for column in frame.columns if column != name]
+        self.formula_ = formula_of(self.formula, columns, name)
+        options = {key: value for key, value in self.get_params().items() if key in FIT_OPTIONS}
+        if weights is not None:
+            weights = _check_sample_weight(weights, frame, dtype=np.float64)
+        seed = int(check_random_state(self.random_state).randint(LARGEST_SEED))
+        self.fit_ = self._model(self.formula_, frame, weights).fit(**options, seed=seed)
+        self.n_iter_ = self.fit_.n_iter
+        return self.fit_
+
+    def _table(self, X: object, y: Any = None) -> pd.DataFrame:
+        """New rows, with the response if it is given."""
+        check_is_fitted(self)
+        frame = table_of(X)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        if y is None:
+            return frame
+        (name,) = self.fit_.model.design.response_names
+        return frame.assign(**{name.strip("`"): y})
+
+    def _log_density(self, X: object, y: object = None) -> Float[np.ndarray, " rows"]:
+        """Log predictive density of each row."""
+        rows = self._table(X, y)
+        return np.asarray(self.fit_.log_density(rows), dtype=float)

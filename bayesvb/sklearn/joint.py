@@ -1,0 +1,205 @@
+"""Models of whole rows: a Gaussian mixture as a density, principal components as a transformer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float, Int
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, DensityMixin, TransformerMixin
+
+from bayesvb.estimators.gaussian_mixture import GaussianMixture
+from bayesvb.estimators.pca import BayesianPCA
+from bayesvb.estimators.priors import GaussianPriors, PcaPriors
+from bayesvb.sklearn.base import AbstractModelEstimator
+
+
+class GaussianMixtureDensity(DensityMixin, AbstractModelEstimator):
+    """The joint density of columns as a mixture of Gaussians; see ``GaussianMixture``.
+
+    Parameters
+    ----------
+    formula : str, optional
+        ``"~ a + b"``; all columns if left out. Columns of an array are called x0, x1, ...
+    n_components, priors
+        As in ``GaussianMixture``.
+    method, restarts, tol, max_iter, covariance, n_jobs
+        As in its ``fit``.
+    random_state : int, RandomState or None
+        Same number, same fit.
+
+    Examples
+    --------
+    >>> import bayesvb as bvb
+    >>> from bayesvb.sklearn import GaussianMixtureDensity
+    >>> data = bvb.datasets.load("faithful")
+    >>> density = GaussianMixtureDensity(n_components=2, restarts=2, random_state=1).fit(data)
+    >>> round(density.score(data), 1)
+    -4.2
+    """
+
+    def __init__(
+        self,
+        formula: str | None = None,
+        *,
+        n_components: int = 5,
+        priors: GaussianPriors | None = None,
+        method: str = "cavi",
+        restarts: int = 8,
+        tol: float = 1e-3,
+        max_iter: int = 2000,
+        covariance: str = "linear-response",
+        random_state: object = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.formula = formula
+        self.n_components = n_components
+        self.priors = priors
+        self.method = method
+        self.restarts = restarts
+        self.tol = tol
+        self.max_iter = max_iter
+        self.covariance = covariance
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @property
+    def _needs_response(self) -> bool:
+        return False
+
+    def _model(self, formula: str, data: pd.DataFrame, weights: object) -> GaussianMixture:
+        return GaussianMixture(
+            formula,
+            data,
+            n_components=self.n_components,
+            priors=self.priors,
+            weights=weights,
+            missing="raise",
+        )
+
+    def fit(self, X: object, y: object = None) -> GaussianMixtureDensity:
+        """Fit to rows; ``y`` is not read.
+
+        Raises
+        ------
+        DataError
+            If values are missing or infinite, or the formula does not go with the columns.
+        """
+        self._fitted(X)
+        return self
+
+    def score_samples(self, X: object) -> Float[np.ndarray, " rows"]:
+        """Log predictive density of each row."""
+        return self._log_density(X)
+
+    def score(self, X: object, y: object = None) -> float:
+        """Mean log predictive density of the rows: larger is better."""
+        return float(np.mean(self.score_samples(X)))
+
+    def predict_proba(self, X: object) -> Float[np.ndarray, "rows components"]:
+        """Probability of each component given the row; components are sorted by weight."""
+        rows = self._table(X)
+        return np.asarray(self.fit_.responsibilities(rows), dtype=float)
+
+    def predict(self, X: object) -> Int[np.ndarray, " rows"]:
+        """The most probable component of each row, from 0."""
+        return np.asarray(self.predict_proba(X).argmax(axis=1))
+
+
+class PcaTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, AbstractModelEstimator):
+    """Scores on principal components whose number is learned; see ``BayesianPCA``.
+
+    Parameters
+    ----------
+    formula : str, optional
+        ``"~ a + b + c"``; all columns if left out. Columns of an array are called x0, x1, ...
+    n_components : int, optional
+        Most components; one less than there are columns if left out. The scores are those of
+        components that the data support, one at least.
+    scale, priors
+        As in ``BayesianPCA``.
+    method, restarts, tol, max_iter, covariance, n_jobs
+        As in its ``fit``.
+    random_state : int, RandomState or None
+        Same number, same fit.
+
+    Attributes
+    ----------
+    n_components_ : int
+        Number of scores.
+    """
+
+    def __init__(
+        self,
+        formula: str | None = None,
+        *,
+        n_components: int | None = None,
+        scale: bool = True,
+        priors: PcaPriors | None = None,
+        method: str = "cavi",
+        restarts: int = 8,
+        tol: float = 1e-3,
+        max_iter: int = 2000,
+        covariance: str = "linear-response",
+        random_state: object = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.formula = formula
+        self.n_components = n_components
+        self.scale = scale
+        self.priors = priors
+        self.method = method
+        self.restarts = restarts
+        self.tol = tol
+        self.max_iter = max_iter
+        self.covariance = covariance
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @property
+    def _needs_response(self) -> bool:
+        return False
+
+    def _model(self, formula: str, data: pd.DataFrame, weights: object) -> BayesianPCA:
+        if data.shape[1] < 2:
+            raise ValueError("X has 1 feature(s); principal components need two or more")
+        return BayesianPCA(
+            formula,
+            data,
+            n_components=self.n_components,
+            scale=self.scale,
+            priors=self.priors,
+            weights=weights,
+        )
+
+    def fit(self, X: object, y: object = None) -> PcaTransformer:
+        """Fit to rows; ``y`` is not read.
+
+        Raises
+        ------
+        DataError
+            If values are missing or infinite, or the formula does not go with the columns.
+        """
+        fit = self._fitted(X)
+        model: Any = fit.model
+        self.n_components_ = max(model.effective(fit), 1)
+        return self
+
+    def transform(self, X: object) -> Float[np.ndarray, "rows components"]:
+        """Mean scores of each row on the components that the data support."""
+        rows = self._table(X)
+        scores = np.asarray(self.fit_.predict(rows, kind="scores"), dtype=float)
+        return scores[:, : self.n_components_]
+
+    def score_samples(self, X: object) -> Float[np.ndarray, " rows"]:
+        """Log predictive density of each row."""
+        return self._log_density(X)
+
+    def score(self, X: object, y: object = None) -> float:
+        """Mean log predictive density of the rows: larger is better."""
+        return float(np.mean(self.score_samples(X)))
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.n_components_)
