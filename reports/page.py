@@ -21,6 +21,7 @@ from .figures.svg import prefixed
 from .sections import SECTIONS
 from .sections.comparison import comparison
 from .sections.finding import finding
+from .sections.side_by_side import side_by_side
 from .sections.verdict import verdict
 
 if TYPE_CHECKING:
@@ -48,14 +49,16 @@ def page_summary(fits: Mapping[str, AbstractFit], date: str | None = None) -> Su
     for number, (name, fit) in enumerate(fits.items(), start=1):
         prefix = f"fit{number}-" if several else ""
         reports.append(_fit_summary(fit, name, prefix))
-    whole = {
-        "format": FORMAT,
-        "title": _title(fits),
-        "date": date,
-        "comparison": comparison(fits) if several else None,
-        "fits": reports,
-    }
-    found: Summary = _identified(plain(whole), "page")
+    whole = plain(
+        {
+            "format": FORMAT,
+            "title": _title(fits),
+            "date": date,
+            "comparison": comparison(fits) if several else None,
+            "fits": reports,
+        }
+    )
+    found: Summary = _identified(side_by_side(whole) if several else whole, "page")
     return found
 
 

@@ -230,6 +230,7 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "reports/rows/sampling.py": (SECTIONS,),
     "reports/sections/effects.py": ("reports/test_effects.py",),
     "reports/sections/finding.py": ("reports/test_finding.py",),
+    "reports/sections/side_by_side.py": ("reports/test_side_by_side.py",),
     "reports/sections/accuracy.py": (SECTIONS, "reports/test_checks.py"),
     "reports/sections/audit.py": ("reports/test_audit.py",),
     "reports/sections/calibration.py": (SECTIONS, "reports/test_checks.py"),

@@ -186,9 +186,10 @@ def test_names_and_levels_from_the_data_are_escaped_wherever_they_occur():
 def test_two_fits_are_compared_first_and_told_apart(pair):
     page = Page(pair)
     sections = [attrs["id"] for attrs in page.all("section")]
-    assert sections[0] == "comparison"
-    each = ("finding", "verdict", *REGRESSION)
-    assert sections[1:] == [f"fit{i}-{name}" for i in (1, 2) for name in each]
+    assert sections[:4] == ["comparison", "fit1-finding", "fit2-finding", "data"]
+    each = ("verdict", *(name for name in REGRESSION if name != "data"))
+    assert sections[4:] == [f"fit{i}-{name}" for i in (1, 2) for name in each]
+    assert [one["class"] for one in page.all("details") if "class" in one] == ["fit", "fit"]
     ids = [attrs["id"] for _, attrs in page.tags if "id" in attrs]
     assert len(ids) == len(set(ids))
     twin = json.loads("".join(page.inside["script"]))
