@@ -8,7 +8,7 @@ says how to go over its rows and how many there are; everything else is derived 
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
@@ -65,6 +65,13 @@ class AbstractSource(abc.ABC):
         block size changes it by rounding only.
         """
         return reduce(add, self._results(function))
+
+    def map_reduce_all(self, functions: Sequence[Callable[[Block], StatsT]]) -> list[StatsT]:
+        """Sums of several functions, none of which depends on another's sum.
+
+        Sources whose rows are elsewhere ask for all of them at once.
+        """
+        return [self.map_reduce(function) for function in functions]
 
     def map_rows(
         self, function: Callable[[Block], Float[np.ndarray, "*axes _"]]

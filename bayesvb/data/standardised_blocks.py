@@ -46,6 +46,23 @@ class Scales:
         centred = parts["mean"].intercept is not None
         return cls(parts, response_scaling(response, centred=centred, weight=weight, active=active))
 
+    def with_numbers(self, numbers: Mapping[str, Float[np.ndarray, "2 _"]]) -> Scales:
+        """The same parts with other centres and scales, ``"response"`` among them.
+
+        Raises
+        ------
+        ValueError
+            If the columns are not as many.
+        """
+        found = {}
+        for name, one in {**self.parts, "response": self.response}.items():
+            centre, scale = np.asarray(numbers[name], dtype=float)
+            if centre.shape != one.centre.shape or not (scale > 0.0).all():
+                raise ValueError(f"{name} has {len(one.centre)} columns")
+            found[name] = Scaling(centre, scale, one.intercept)
+        response = found.pop("response")
+        return Scales(found, response)
+
     def block(
         self,
         matrices: Mapping[str, Float[np.ndarray, "rows _"]],

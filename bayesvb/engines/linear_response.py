@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -26,6 +26,9 @@ SMALLEST_NORM = 1e-3
 
 SETTLED = 1e-3
 """Relative change of every variance after which no further directions are tried."""
+
+TOGETHER = 1 << 17
+"""Numbers in the statistics of directions that are gone along together."""
 
 UNTOLD = "the rows may not tell all coefficients apart"
 """What it means that statistics next to those of a fit are of no data."""
@@ -182,29 +185,38 @@ class _Differences:
 
     def metric(self, directions: Rows) -> Rows:
         """``V u`` for every direction ``u``: changes of the expectations."""
-        return self._along(directions, lambda q: coordinates_of(self.model, q).expectations())
+        return self._along(
+            directions,
+            lambda several: [coordinates_of(self.model, q).expectations() for q in several],
+        )
 
     def answers(self, directions: Rows) -> Rows:
         """``F' u`` for every direction ``u``: changes of the statistics one sweep on."""
-        return self._along(directions, self._sweep)
+        return self._along(directions, self._sweeps)
 
-    def _sweep(self, posterior: Any) -> Float[np.ndarray, " entries"]:
-        self.passes += 1
-        stats = self.source.map_reduce(partial(self.model.e_step, posterior)).stats
-        statistics: SufficientStats = self.model.gradient_stats(posterior, stats)
-        return statistics.to_vector()
+    def _sweeps(self, posteriors: Sequence[Any]) -> list[Float[np.ndarray, " entries"]]:
+        self.passes += len(posteriors)
+        steps = self.source.map_reduce_all([partial(self.model.e_step, q) for q in posteriors])
+        return [
+            self.model.gradient_stats(q, step.stats).to_vector()
+            for q, step in zip(posteriors, steps, strict=True)
+        ]
 
     def _along(
-        self, directions: Rows, function: Callable[[Any], Float[np.ndarray, " entries"]]
+        self,
+        directions: Rows,
+        function: Callable[[Sequence[Any]], list[Float[np.ndarray, " entries"]]],
     ) -> Rows:
+        """Central differences; as many directions at a time as are no burden on memory."""
         centre = self.stats.to_vector()
         found = np.empty_like(directions)
-        for row, direction in enumerate(directions):
-            ahead, behind = (
-                function(self.model.update(self.stats.with_vector(centre + step * direction)))
-                for step in (STEP, -STEP)
-            )
-            found[row] = (ahead - behind) / (2.0 * STEP)
+        together = max(TOGETHER // max(centre.size, 1), 1)
+        for first in range(0, len(directions), together):
+            some = directions[first : first + together]
+            moved = [centre + step * one for one in some for step in (STEP, -STEP)]
+            values = function([self.model.update(self.stats.with_vector(v)) for v in moved])
+            ends = np.stack(values)
+            found[first : first + together] = (ends[::2] - ends[1::2]) / (2.0 * STEP)
         return found
 
 

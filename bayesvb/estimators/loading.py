@@ -30,6 +30,7 @@ from bayesvb.estimators.saved_schema import (
     check_state,
 )
 from bayesvb.results.base import Member
+from bayesvb.results.capabilities import HasGivenScales
 from bayesvb.results.importance import of_one_restart
 from bayesvb.results.leave_one_out import RowsLeftOut
 from bayesvb.results.named_draws import count
@@ -101,7 +102,10 @@ def load(path: str | os.PathLike[str], *, context: Mapping[str, object] | None =
         check_description(told)
         check_state(state, told)
         frame = decoded_frame(schema, columns, most=state["complete"].size)
-        model = _model(told, state, frame, context)
+        model: Any = _model(told, state, frame, context)
+        scales = _named(state, "scales.")
+        if scales and isinstance(model, HasGivenScales):
+            model = model.in_given_scales(scales)
         if "all_rows" in state:
             count, weight = state["all_rows"]
             model = model.over(PartlyKept(model.source, int(count), float(weight)))

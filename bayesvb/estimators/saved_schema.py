@@ -60,7 +60,9 @@ DESCRIPTION = Record(
 )
 """Of files of all versions; what later ones have added is optional."""
 
-NAME = re.compile(r"part\d{1,9}\.[\w.]{1,200}|trace\.\w{1,100}|complete|weights|all_rows")
+NAME = re.compile(
+    r"part\d{1,9}\.[\w.]{1,200}|trace\.\w{1,100}|complete|weights|all_rows|scales\.\w{1,100}"
+)
 """Names of arrays of the state."""
 
 COVARIANCES = ("mean-field", "linear-response", "importance", "robust", "engine")

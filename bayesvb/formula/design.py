@@ -163,6 +163,11 @@ class Design:
         return {name: size for name, size in sizes.items() if size > most}
 
     @property
+    def column_levels(self) -> Mapping[str, pd.Index]:
+        """Levels of the columns that have some, in their order."""
+        return {role.column: found for role, found in self._encoder.levels.items()}
+
+    @property
     def units(self) -> Mapping[str, str]:
         """Unit of the columns that are dates or durations."""
         return self._encoder.bound.dates.texts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -35,6 +36,17 @@ class HasExactPosterior(Protocol):
 
     def exact_posterior(self, fit: AbstractFit) -> NormalGamma:
         """The exact posterior on the standardised scale."""
+
+
+@runtime_checkable
+class HasGivenScales(Protocol):
+    """Units that may be those of more rows than the model has."""
+
+    def given_scales(self) -> dict[str, Float[np.ndarray, "2 _"]]:
+        """Centres and scales by part, where they are not those of the rows."""
+
+    def in_given_scales(self, numbers: Mapping[str, Float[np.ndarray, "2 _"]]) -> Any:
+        """The same model of the same rows in these units."""
 
 
 @runtime_checkable

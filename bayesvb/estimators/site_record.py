@@ -1,0 +1,225 @@
+"""What a site sends, and what several have sent together: sums over rows, and never a row."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bayesvb.argument_checks import shown
+from bayesvb.data.pooled_moments import ColumnMoments
+from bayesvb.errors import DataError
+from bayesvb.estimators.site_levels import pooled_levels
+from bayesvb.storage.inspection import PlainFile
+from bayesvb.storage.json_schema import ANYTHING, ListOf, MapOf, Record, check_json, parsed_json
+from bayesvb.storage.netcdf import read_plain, write_tree
+
+Arrays = Mapping[str, np.ndarray]
+
+ROUNDS = ("levels", "scales", "starts", "sums", "finished")
+"""What is told in the rounds, in their order; sums are told as often as an ascent needs them."""
+
+SAME = 1e-6
+"""Relative difference of a divergence at two sites that is rounding."""
+
+NODE = "site_statistics"
+"""Node of the file with the arrays."""
+
+DESCRIPTION = Record(
+    {
+        "round": str,
+        "n_sites": int,
+        "n_rows": int,
+        "model": Record(
+            {"model": str, "formula": str, "options": MapOf(ANYTHING), "settings": MapOf(ANYTHING)}
+        ),
+        "levels": MapOf(ListOf(ANYTHING)),
+    }
+)
+"""What is not an array."""
+
+
+@dataclass(frozen=True, eq=False)
+class SiteStatistics:
+    """Statistics of the rows of one site, or of several that ``merge`` has put together.
+
+    Attributes
+    ----------
+    round : {"levels", "scales", "starts", "sums", "finished"}
+        What was told last.
+    model : Mapping
+        Class, formula, options and settings, the same at all sites.
+    n_sites, n_rows : int
+        Sites that these are of, and their rows.
+    own : Mapping of str to ndarray
+        What a site tells in this round; empty of what has been merged.
+    known : Mapping of str to ndarray
+        What all sites have told in the rounds before.
+    levels : Mapping of str to list
+        Levels of the columns that have some.
+    """
+
+    round: str
+    model: Mapping[str, Any]
+    n_sites: int
+    n_rows: int
+    own: Arrays = field(default_factory=dict, repr=False)
+    known: Arrays = field(default_factory=dict, repr=False)
+    levels: Mapping[str, list[Any]] = field(default_factory=dict)
+
+    @property
+    def finished(self) -> bool:
+        """Whether there is a fit, and nothing more to be told."""
+        return self.round == "finished"
+
+    @property
+    def n_passes(self) -> int:
+        """Passes over the rows of all sites so far."""
+        return len(self.known.get("sums", ()))
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write all to one file with a checksum, which ``merge`` and ``site_statistics`` read."""
+        import xarray as xr
+
+        told = {name: getattr(self, name) for name in DESCRIPTION.required}
+        arrays = {f"own.{name}": values for name, values in self.own.items()}
+        arrays |= {f"known.{name}": values for name, values in self.known.items()}
+        variables = {
+            name: ([f"{name}_{axis}" for axis in range(values.ndim)], values)
+            for name, values in arrays.items()
+        }
+        tree = xr.DataTree(xr.Dataset(attrs={"site_statistics": json.dumps(told)}))
+        tree[NODE] = xr.DataTree(xr.Dataset(variables))
+        return write_tree(tree, path)
+
+
+def read(source: object, name: str) -> SiteStatistics:
+    """Statistics, or those of a file.
+
+    Raises
+    ------
+    DataError
+        If it is neither, or the file is damaged.
+    """
+    if isinstance(source, SiteStatistics):
+        return source
+    if not isinstance(source, str | os.PathLike):
+        raise DataError(
+            f"{name}={shown(source)} must be what site_statistics() or merge() returned",
+            hint="or the path of a file that its save() wrote",
+        )
+    file = read_plain(source)
+    try:
+        return _of_file(file)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        said = error.why if isinstance(error, DataError) else str(error)
+        raise DataError(
+            f"{name}={shown(source)} does not hold statistics of sites: {said}",
+            hint="give a file that site_statistics(...).save() wrote",
+        ) from error
+
+
+def _of_file(file: PlainFile) -> SiteStatistics:
+    """Statistics of a file that has been opened."""
+    text = file.attribute("site_statistics")
+    if not isinstance(text, str):
+        raise DataError("it has no description of them")
+    told = parsed_json(text)
+    check_json(told, DESCRIPTION, "site_statistics")
+    if told["round"] not in ROUNDS:
+        raise DataError(f"its round is {told['round']!r}")
+    parts: dict[str, dict[str, np.ndarray]] = {"own": {}, "known": {}}
+    for name, values in file.numbers(NODE).items():
+        role, _, rest = name.partition(".")
+        if not np.isfinite(values).all():
+            raise DataError(f"{name} is not finite")
+        parts[role][rest] = values
+    given = {key: told[key] for key in DESCRIPTION.required}
+    return SiteStatistics(**given, own=parts["own"], known=parts["known"])
+
+
+def merged(parts: Sequence[SiteStatistics]) -> SiteStatistics:
+    """Statistics of all sites together; see ``merge``.
+
+    Raises
+    ------
+    DataError
+        If they are not of one model and one round.
+    """
+    first = parts[0]
+    for number, part in enumerate(parts):
+        _check_alike(first, part, number)
+    n_sites = sum(part.n_sites for part in parts)
+    whole = replace(first, own={}, n_sites=n_sites, n_rows=sum(part.n_rows for part in parts))
+    if first.round == "levels":
+        return replace(whole, levels=pooled_levels([part.levels for part in parts]))
+    if first.round == "finished":
+        return whole
+    found = {"scales": _scales, "starts": _starts, "sums": _sums}[first.round](parts)
+    return replace(whole, known={**first.known, **found})
+
+
+def _check_alike(first: SiteStatistics, part: SiteStatistics, number: int) -> None:
+    """Refuse statistics of another model, another round, or another history."""
+    where = f"parts[{number}]"
+    if part.round != first.round:
+        raise DataError(
+            f"{where} is of the round {part.round!r}, the first part of {first.round!r}",
+            hint="all sites answer to the same merged statistics",
+        )
+    for name, mine in first.model.items():
+        if part.model.get(name) != mine:
+            raise DataError(
+                f"{where} has another {name} than the first part: {shown(part.model.get(name))}",
+                hint=f"the first has {shown(mine)}; use the same model at all sites",
+            )
+    if first.round not in ("levels", "finished") and not part.own:
+        raise DataError(f"{where} has been merged already", hint="give what each site returned")
+    same = first.known.keys() == part.known.keys() and all(
+        np.array_equal(values, part.known[name]) for name, values in first.known.items()
+    )
+    told = first.round == "levels" or part.levels == first.levels
+    if not same or not told or set(part.own) != set(first.own):
+        raise DataError(
+            f"{where} answers to other merged statistics than the first part",
+            hint="all sites must have been given the same ones",
+        )
+
+
+def _scales(parts: Sequence[SiteStatistics]) -> dict[str, np.ndarray]:
+    """Moments of all rows, by the name of what has columns."""
+    found = {}
+    for name, mine in parts[0].own.items():
+        every = [np.asarray(part.own[name]) for part in parts]
+        if any(one.shape != mine.shape for one in every):
+            raise DataError(f"the sites differ in the number of columns of {name!r}")
+        moments = [ColumnMoments(float(one[0, 0]), one[1], one[2]) for one in every]
+        whole = ColumnMoments.pooled(moments)
+        weight = np.full_like(whole.mean, whole.weight)
+        found[name] = np.stack([weight, whole.mean, whole.squares])
+    return found
+
+
+def _starts(parts: Sequence[SiteStatistics]) -> dict[str, np.ndarray]:
+    """What every site would set out from."""
+    return {"starts": np.concatenate([part.own["starts"] for part in parts])}
+
+
+def _sums(parts: Sequence[SiteStatistics]) -> dict[str, np.ndarray]:
+    """Sums over the rows of all sites, behind those of the rounds before."""
+    first = parts[0].own
+    for number, part in enumerate(parts):
+        at = part.own["at"]
+        if at.shape != first["at"].shape or not np.allclose(at, first["at"], rtol=SAME, atol=SAME):
+            raise DataError(
+                f"parts[{number}] has sums at another posterior than the first part",
+                hint="use the same version of bayesvb at all sites",
+            )
+    new = np.sum([part.own["sums"] for part in parts], axis=0)
+    before = parts[0].known.get("sums", np.empty((0, new.shape[1])))
+    return {"sums": np.concatenate([before, new])}
