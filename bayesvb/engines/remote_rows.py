@@ -7,7 +7,7 @@ begin anew, take them one after the other, and find out which ones to ask for ne
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from typing import Any, TypeVar, cast, final
@@ -31,12 +31,16 @@ Model = AbstractVariationalModel[Any, Any]
 class Unanswered(Exception):
     """Sums over rows elsewhere that nobody has told yet: ``functions`` of a block of rows.
 
-    They are passes under a posterior, their first argument.
+    They are passes under a posterior, their first argument. ``owners`` are the numbers of the
+    ascents that ask for them.
     """
 
-    def __init__(self, functions: Sequence[Callable[[Block], Any]]) -> None:
+    def __init__(
+        self, functions: Sequence[Callable[[Block], Any]], owners: Sequence[int] = ()
+    ) -> None:
         super().__init__(f"{len(functions)} sums are not known yet")
         self.functions = tuple(cast("partial[LocalStep]", one) for one in functions)
+        self.owners = tuple(owners)
 
 
 @final
@@ -111,33 +115,79 @@ class RemoteFit:
     response: LinearResponse
 
 
+SCREENED = 10
+"""Passes of the ascents from all starts, of which the one that is highest then goes on."""
+
+
 def fit_elsewhere(
     model: Any,
-    source: AbstractSource,
+    told: Sequence[Sequence[LocalStep]],
     starts: Sequence[SufficientStats],
     *,
+    size: tuple[int, float],
     tol: float,
     max_iter: int,
     with_response: bool,
 ) -> RemoteFit:
     """Ascent from the best of several starts, and the linear response at its end.
 
+    Parameters
+    ----------
+    model : AbstractVariationalModel
+    told : sequence of sequence of LocalStep
+        Sums told so far: those of the first passes from each start, then those of the rest.
+    starts : sequence of SufficientStats
+    size : tuple of int and float
+        Number of rows, and their weight.
+    tol, max_iter
+        As of ``cavi``.
+    with_response : bool
+
     Raises
     ------
     Unanswered
-        If sums over rows are needed that the source does not know.
+        If sums over rows are needed that have not been told.
     """
-    posteriors = [model.update(start) for start in starts]
-    steps = source.map_reduce_all([partial(model.e_step, q) for q in posteriors])
-    bounds = [step.bound - model.kl(q) for q, step in zip(posteriors, steps, strict=True)]
-    best = starts[int(np.nanargmax(bounds))]
-    ascent = cavi(model, source, best, tol=tol, max_iter=max_iter)
-    order = tuple(np.argsort(-ascent.stats.experts.weight, kind="stable").tolist())
-    ordered, stats = model.permuted(order, ascent.stats)
-    response = withheld("linear response was not asked for")
-    if with_response:
-        response = linear_response(ordered, source, stats)
+    sources = [RowsElsewhere(iter(steps), *size) for steps in told]
+    first = _screened(model, sources[:-1], starts, tol=tol, max_iter=min(SCREENED, max_iter))
+    try:
+        ascent = first
+        if not first.converged and max_iter > first.n_iter:
+            rest = max_iter - first.n_iter
+            more = cavi(model, sources[-1], first.stats, tol=tol, max_iter=rest)
+            trace = np.concatenate([first.trace, more.trace[1:]])
+            ascent = replace(more, trace=trace, n_iter=first.n_iter + more.n_iter)
+        order = tuple(np.argsort(-ascent.stats.experts.weight, kind="stable").tolist())
+        ordered, stats = model.permuted(order, ascent.stats)
+        response = withheld("linear response was not asked for")
+        if with_response:
+            response = linear_response(ordered, sources[-1], stats)
+    except Unanswered as asked:
+        raise Unanswered(asked.functions, [len(starts)] * len(asked.functions)) from None
     return RemoteFit(ascent, ordered, stats, order, response)
+
+
+def _screened(
+    model: Any,
+    sources: Sequence[AbstractSource],
+    starts: Sequence[SufficientStats],
+    *,
+    tol: float,
+    max_iter: int,
+) -> EngineResult[Any]:
+    """The highest of short ascents from all starts, which ask for their sums side by side."""
+    found: list[EngineResult[Any]] = []
+    functions: list[partial[LocalStep]] = []
+    owners: list[int] = []
+    for number, (source, start) in enumerate(zip(sources, starts, strict=True)):
+        try:
+            found.append(cavi(model, source, start, tol=tol, max_iter=max_iter))
+        except Unanswered as asked:
+            functions += asked.functions
+            owners += [number] * len(asked.functions)
+    if functions:
+        raise Unanswered(functions, owners)
+    return max(found, key=lambda one: one.bound)
 
 
 def as_row(step: LocalStep) -> Float[np.ndarray, " entries"]:

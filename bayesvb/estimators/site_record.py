@@ -215,11 +215,16 @@ def _sums(parts: Sequence[SiteStatistics]) -> dict[str, np.ndarray]:
     first = parts[0].own
     for number, part in enumerate(parts):
         at = part.own["at"]
-        if at.shape != first["at"].shape or not np.allclose(at, first["at"], rtol=SAME, atol=SAME):
+        same = np.array_equal(part.own["owners"], first["owners"]) and len(at) == len(first["at"])
+        if not same or not np.allclose(at, first["at"], rtol=SAME, atol=SAME):
             raise DataError(
                 f"parts[{number}] has sums at another posterior than the first part",
                 hint="use the same version of bayesvb at all sites",
             )
     new = np.sum([part.own["sums"] for part in parts], axis=0)
-    before = parts[0].known.get("sums", np.empty((0, new.shape[1])))
-    return {"sums": np.concatenate([before, new])}
+    known = parts[0].known
+    before = known.get("sums", np.empty((0, new.shape[1]))), known.get("owners", np.empty(0))
+    return {
+        "sums": np.concatenate([before[0], new]),
+        "owners": np.concatenate([before[1], first["owners"]]),
+    }

@@ -22,7 +22,6 @@ from bayesvb.data.standardised_blocks import without_offset
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.engines.remote_rows import (
     RemoteFit,
-    RowsElsewhere,
     Unanswered,
     as_row,
     as_step,
@@ -34,8 +33,8 @@ from bayesvb.estimators.density_regression import DensityRegression
 from bayesvb.estimators.fit import Fit
 from bayesvb.estimators.site_levels import levels_of, with_every_level
 from bayesvb.estimators.site_record import SiteStatistics, merged, read
+from bayesvb.numerics.streams import Streams
 from bayesvb.results.importance import of_one_restart
-from bayesvb.streams import Streams
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,7 +50,7 @@ def site_statistics(
     agreed: object = None,
     *,
     weights: object = None,
-    restarts: int = 4,
+    restarts: int = 3,
     seed: int = 0,
     tol: float = 1e-3,
     max_iter: int = 2000,
@@ -59,8 +58,8 @@ def site_statistics(
 ) -> SiteStatistics:
     """What a site tells of its rows in the next round of a fit to the rows of several sites.
 
-    First the levels of columns, then means and sums of squares, a start from a fit to the site's
-    own rows, and then the sums of one pass after the other.
+    First the levels of columns, then means and sums of squares, starts from fits to the
+    site's own rows, and then the sums of one pass after the other.
 
     Parameters
     ----------
@@ -73,7 +72,8 @@ def site_statistics(
     weights : str or sequence of float, optional
         Case weights of the rows.
     restarts, seed : int
-        Of the fit to the site's own rows from which the ascent of all may set out.
+        Fits to the site's own rows, from each of which an ascent over all rows sets out; the one
+        that is highest after a few passes goes on.
     tol, max_iter, covariance
         As of ``model.fit``; what is given in the first round holds, and is to be the same at all
         sites.
@@ -117,15 +117,12 @@ def site_statistics(
         return part("scales", own=_moments(own))
     own = own.in_given_scales(_scales(own, told))
     if told.round == "scales":
-        starts = _own_start(own, restarts, seed)[None]
+        starts = np.stack([_own_start(own, seed + number) for number in range(restarts)])
         return part("starts", own={"starts": starts}, known=told.known)
     if told.finished:
         raise DataError("agreed is finished", hint="fit_of_sites(model, data, agreed) is the fit")
-    try:
-        _found(own, told)
-    except Unanswered as asked:
-        return part("sums", own=_answers(own, asked), known=told.known)
-    return part("finished", known=told.known)
+    answers = _answers(own, told)
+    return part("sums" if answers else "finished", own=answers, known=told.known)
 
 
 @checked
@@ -297,11 +294,11 @@ def _scales(model: DensityRegression, told: SiteStatistics) -> dict[str, Float[n
     return found
 
 
-def _own_start(model: DensityRegression, restarts: int, seed: int) -> Float[np.ndarray, " entries"]:
+def _own_start(model: DensityRegression, seed: int) -> Float[np.ndarray, " entries"]:
     """Statistics of a fit to the rows of this site alone."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        fit = model.fit(restarts=restarts, seed=seed, draws=25, covariance="mean-field")
+        fit = model.fit(restarts=1, seed=seed, draws=25, tol=0.1, covariance="mean-field")
     _, stats = fit.core.permuted(np.argsort(fit.order).tolist(), fit.stats)
     return np.asarray(stats.to_vector())
 
@@ -328,12 +325,18 @@ def _found(model: DensityRegression, told: SiteStatistics) -> RemoteFit:
     starts = [blank.with_vector(row) for row in told.known["starts"]]
     nobody = _nobody(model.source)
     of_a_pass: SufficientStats = core.e_step(core.update(starts[0]), nobody).stats
-    steps = (as_step(row, of_a_pass) for row in told.known.get("sums", ()))
+    rows = told.known.get("sums", np.empty((0, 0)))
+    owners = told.known.get("owners", np.empty(0))
+    steps = [
+        [as_step(row, of_a_pass) for row in rows[owners == number]]
+        for number in range(len(starts) + 1)
+    ]
     settings = told.model["settings"]
     return fit_elsewhere(
         core,
-        RowsElsewhere(steps, *_sizes(told)),
+        steps,
         starts,
+        size=_sizes(told),
         tol=settings["tol"],
         max_iter=settings["max_iter"],
         with_response=settings["covariance"] != "mean-field",
@@ -345,11 +348,20 @@ def _nobody(source: AbstractSource) -> Block:
     return replace(source.take(np.arange(1)), weight=np.zeros(1))
 
 
-def _answers(model: DensityRegression, asked: Unanswered) -> dict[str, Float[np.ndarray, "..."]]:
-    """Sums over the rows of this site, and where they are taken: divergences from the prior."""
-    steps = model.source.map_reduce_all(asked.functions)
-    at = [model.core.kl(function.args[0]) for function in asked.functions]
-    return {"sums": np.stack([as_row(step) for step in steps]), "at": np.array(at)}
+def _answers(model: DensityRegression, told: SiteStatistics) -> dict[str, Float[np.ndarray, "..."]]:
+    """The sums over the rows of this site that are asked for next; none if none are.
+
+    With them go the ascents that they are for, and where they are taken: the divergence from the
+    prior, by which sites that went different ways are found out.
+    """
+    try:
+        _found(model, told)
+    except Unanswered as asked:
+        steps = model.source.map_reduce_all(asked.functions)
+        at = [model.core.kl(function.args[0]) for function in asked.functions]
+        sums = np.stack([as_row(step) for step in steps])
+        return {"sums": sums, "at": np.array(at), "owners": np.array(asked.owners, dtype=float)}
+    return {}
 
 
 def _fit(model: DensityRegression, found: RemoteFit, draws: int, seed: int, seconds: float) -> Fit:
