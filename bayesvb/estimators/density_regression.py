@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -288,23 +287,6 @@ class DensityRegression(AbstractGatedMixture):
     def title(self) -> str:
         """What is fitted, in the first line of what is printed of a fit."""
         return capitalised(self.likelihood_name)
-
-    def in_given_scales(self, numbers: Mapping[str, Float[np.ndarray, "2 _"]]) -> DensityRegression:
-        """The same model of the same rows in other units, as those of more rows."""
-        told, scales = copy(self), self.scales.with_numbers(numbers)
-        response = np.asarray(self.design.response, dtype=float)
-        source = source_of(scales, self.design.matrices, response, self.weights, self.design.offset)
-        object.__setattr__(told, "scales", scales)
-        object.__setattr__(told, "source", source)
-        object.__setattr__(told, "scales_given", True)
-        return told
-
-    def given_scales(self) -> dict[str, Float[np.ndarray, "2 _"]]:
-        """Centres and scales by part, where they are not those of the rows."""
-        if not getattr(self, "scales_given", False):
-            return {}
-        every = {**self.scales.parts, "response": self.scales.response}
-        return {name: np.stack([one.centre, one.scale]) for name, one in every.items()}
 
     def block(self, rows: Rows) -> Block:
         """Complete rows on the standardised scale; of groups, each as a group of its own."""

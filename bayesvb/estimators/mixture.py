@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import abc
+from collections.abc import Mapping
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -11,7 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.data.blocks import BLOCK_ROWS, Block
-from bayesvb.data.standardised_blocks import Scales
+from bayesvb.data.standardised_blocks import Scales, source_of
 from bayesvb.distributions.base import AbstractComponentMixture, AbstractDrawnMixture
 from bayesvb.distributions.pooled_draws import PooledDraws
 from bayesvb.errors import DataError
@@ -70,6 +72,25 @@ class AbstractGatedMixture(AbstractMixture):
     def log_unit(self) -> float:
         """Log of the product of the responses' units; zero for classes."""
         return float(np.log(self.scales.response.scale).sum())
+
+    def in_given_scales(
+        self, numbers: Mapping[str, Float[np.ndarray, "2 _"]]
+    ) -> AbstractGatedMixture:
+        """The same model of the same rows in other units, as those of more rows."""
+        told, scales = copy(self), self.scales.with_numbers(numbers)
+        response = np.asarray(self.design.response, dtype=float)
+        source = source_of(scales, self.design.matrices, response, self.weights, self.design.offset)
+        object.__setattr__(told, "scales", scales)
+        object.__setattr__(told, "source", source)
+        object.__setattr__(told, "scales_given", True)
+        return told
+
+    def given_scales(self) -> dict[str, Float[np.ndarray, "2 _"]]:
+        """Centres and scales by part, where they are not those of the rows."""
+        if not getattr(self, "scales_given", False):
+            return {}
+        every = {**self.scales.parts, "response": self.scales.response}
+        return {name: np.stack([one.centre, one.scale]) for name, one in every.items()}
 
     def ordered(self, core: Any, stats: Any) -> tuple[Any, Any, tuple[int, ...]]:
         """Components sorted by share, the largest first."""

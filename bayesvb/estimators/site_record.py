@@ -6,13 +6,15 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import add
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from bayesvb.argument_checks import shown
-from bayesvb.data.pooled_moments import ColumnMoments
+from bayesvb.data.column_moments import ColumnMoments
 from bayesvb.errors import DataError
 from bayesvb.estimators.site_levels import pooled_levels
 from bayesvb.storage.inspection import PlainFile
@@ -191,6 +193,19 @@ def _check_alike(first: SiteStatistics, part: SiteStatistics, number: int) -> No
         )
 
 
+def told_moments(moments: ColumnMoments) -> np.ndarray:
+    """Weight, mean, standard deviation and root mean square of every column; no extremes."""
+    weight = np.full_like(moments.mean, moments.weight)
+    return np.stack([weight, moments.mean, moments.deviation, moments.root])
+
+
+def moments_of(told: np.ndarray) -> ColumnMoments:
+    """Moments that have been told; for extremes stands what is one standard deviation away."""
+    weight, mean, deviation, root = told
+    ends = (mean - deviation, mean + deviation)
+    return ColumnMoments(float(weight[0]), mean, deviation, root, *ends)
+
+
 def _scales(parts: Sequence[SiteStatistics]) -> dict[str, np.ndarray]:
     """Moments of all rows, by the name of what has columns."""
     found = {}
@@ -198,10 +213,7 @@ def _scales(parts: Sequence[SiteStatistics]) -> dict[str, np.ndarray]:
         every = [np.asarray(part.own[name]) for part in parts]
         if any(one.shape != mine.shape for one in every):
             raise DataError(f"the sites differ in the number of columns of {name!r}")
-        moments = [ColumnMoments(float(one[0, 0]), one[1], one[2]) for one in every]
-        whole = ColumnMoments.pooled(moments)
-        weight = np.full_like(whole.mean, whole.weight)
-        found[name] = np.stack([weight, whole.mean, whole.squares])
+        found[name] = told_moments(reduce(add, map(moments_of, every)))
     return found
 
 

@@ -15,8 +15,9 @@ from jaxtyping import Float
 
 from bayesvb.argument_checks import check_choice, checked
 from bayesvb.data.blocks import Block
+from bayesvb.data.column_moments import ColumnMoments
 from bayesvb.data.partly_kept import PartlyKept
-from bayesvb.data.pooled_moments import ColumnMoments
+from bayesvb.data.scaling import Scaling
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.standardised_blocks import without_offset
 from bayesvb.data.statistics import SufficientStats
@@ -32,7 +33,7 @@ from bayesvb.estimators.base import INTERVALS, empty_stats
 from bayesvb.estimators.density_regression import DensityRegression
 from bayesvb.estimators.fit import Fit
 from bayesvb.estimators.site_levels import levels_of, with_every_level
-from bayesvb.estimators.site_record import SiteStatistics, merged, read
+from bayesvb.estimators.site_record import SiteStatistics, merged, moments_of, read, told_moments
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.importance import of_one_restart
 
@@ -58,7 +59,7 @@ def site_statistics(
 ) -> SiteStatistics:
     """What a site tells of its rows in the next round of a fit to the rows of several sites.
 
-    First the levels of columns, then means and sums of squares, starts from fits to the
+    First the levels of columns, then means and standard deviations, starts from fits to the
     site's own rows, and then the sums of one pass after the other.
 
     Parameters
@@ -270,27 +271,25 @@ def _columns(model: DensityRegression) -> dict[str, Float[np.ndarray, "rows _"]]
     return {**model.design.matrices, "response": response}
 
 
-def _moments(model: DensityRegression) -> dict[str, Float[np.ndarray, "3 _"]]:
-    """Weight, mean and sum of squares of every column."""
-    found = {}
-    for name, matrix in _columns(model).items():
-        one = ColumnMoments.of(matrix, model.weights)
-        found[name] = np.stack([np.full_like(one.mean, one.weight), one.mean, one.squares])
-    return found
+def _moments(model: DensityRegression) -> dict[str, Float[np.ndarray, "4 _"]]:
+    """What is told of every column, by part."""
+    return {
+        name: told_moments(ColumnMoments.of(matrix, model.weights))
+        for name, matrix in _columns(model).items()
+    }
 
 
 def _scales(model: DensityRegression, told: SiteStatistics) -> dict[str, Float[np.ndarray, "2 _"]]:
     """Centre and scale of every column over all sites."""
-    found = {}
+    found, active = {}, model.priors.standardize
     for name in _columns(model):
-        weight, mean, squares = told.known[name]
-        scaling = model.scales.parts.get(name, model.scales.response)
-        centred_by = model.scales.parts["mean"] if name == "response" else scaling
-        numbers = ColumnMoments(float(weight[0]), mean, squares).scaling(
-            centred=centred_by.intercept is not None, intercept=scaling.intercept
-        )
-        still = np.stack([np.zeros_like(mean), np.ones_like(mean)])
-        found[name] = numbers if model.priors.standardize else still
+        moments = moments_of(told.known[name])
+        if name == "response":
+            centred = model.scales.parts["mean"].intercept is not None
+            one = Scaling.of_response_moments(moments, centred=centred, active=active)
+        else:
+            one = Scaling.of_moments(moments, model.design.terms[name], active=active)
+        found[name] = np.stack([one.centre, one.scale])
     return found
 
 
