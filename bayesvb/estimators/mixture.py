@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from jaxtyping import Float
@@ -73,9 +73,7 @@ class AbstractGatedMixture(AbstractMixture):
         """Log of the product of the responses' units; zero for classes."""
         return float(np.log(self.scales.response.scale).sum())
 
-    def in_given_scales(
-        self, numbers: Mapping[str, Float[np.ndarray, "2 _"]]
-    ) -> AbstractGatedMixture:
+    def in_given_scales(self, numbers: Mapping[str, Float[np.ndarray, "2 _"]]) -> Self:
         """The same model of the same rows in other units, as those of more rows."""
         told, scales = copy(self), self.scales.with_numbers(numbers)
         response = np.asarray(self.design.response, dtype=float)
