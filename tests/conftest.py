@@ -57,7 +57,7 @@ def command() -> Callable[..., Result]:
 
     apart = "mix_stderr" in inspect.signature(CliRunner).parameters
     runner = CliRunner(mix_stderr=False) if apart else CliRunner()
-    return lambda *words: runner.invoke(main, [str(word) for word in words])
+    return lambda *words, **more: runner.invoke(main, [str(word) for word in words], **more)
 
 
 @pytest.fixture(scope="session")

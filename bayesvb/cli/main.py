@@ -10,9 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bayesvb.cli.messages import Commands
-from bayesvb.cli.options import METHOD, SETTINGS, model_of, model_options, numbers, whole_numbers
-from bayesvb.cli.progress import progress_line
+from bayesvb.cli.csv_files import CsvFormat
+from bayesvb.cli.effects_command import effects
+from bayesvb.cli.messages import Commands, end_if, interrupts_noted
+from bayesvb.cli.options import (
+    METHOD,
+    SETTINGS,
+    csv_format,
+    model_of,
+    model_options,
+    numbers,
+    run_options,
+    whole_numbers,
+)
+from bayesvb.cli.progress import line_per_restart, progress_line
 from bayesvb.cli.tables import check_outputs, read_table, write_csv
 from bayesvb.distributions.prediction import KINDS
 from bayesvb.engines import DEFAULT_METHOD, ENGINES
@@ -70,11 +81,13 @@ def demo(output: str | None) -> None:
     "--max-iter",
     default=2000,
     show_default=True,
-    help="Passes of one ascent, which ends when the bound would rise by less than 0.001 nats.",
+    help="Passes of one ascent at most; see --tol.",
 )
+@run_options
 @click.option("--seed", type=int, help="Same seed, same numbers.  [default: a fresh one]")
 @click.option("--report", help="HTML page to write.")
 @click.option("--save", help="File for the fit, to be read by predict, report and compare.")
+@csv_format
 def fit(
     formula: str,
     data: str,
@@ -86,27 +99,34 @@ def fit(
     settings: dict[str, Any],
     restarts: int,
     max_iter: int,
+    tol: float,
+    n_jobs: int | None,
+    progress: bool | None,
     seed: int | None,
     report: str | None,
     save: str | None,
+    form: CsvFormat,
     **own: Any,
 ) -> None:
-    """Fit FORMULA to DATA: a CSV or Parquet file, or the name of a shipped data set.
+    """Fit FORMULA to DATA: a CSV or Parquet file, the name of a shipped data set, or - for stdin.
 
     Example: bayesvb fit "accel ~ bs(times, df=5)" mcycle --components 3 --seed 1
 
-    Ctrl-C ends the fit early; what it has reached is printed and written.
+    Ctrl-C ends the fit early; what it has reached is printed and written, and the exit code is 130.
     """
     check_outputs([report, save], inputs=[data])
     options = {"n_components": components, **own}
-    described = model_of(model, formula, read_table(data), weights=weights, options=options)
+    described = model_of(model, formula, read_table(data, form), weights=weights, options=options)
     ENGINES[method].with_options(**settings)  # what --set names must be the engine's own
-    fitted = _fitted(described, method, restarts=restarts, max_iter=max_iter, seed=seed, **settings)
+    asked = {"max_iter": max_iter, "tol": tol, "n_jobs": n_jobs, "seed": seed, **settings}
+    with interrupts_noted() as interrupted:
+        fitted = _fitted(described, method, restarts=restarts, shown=progress, **asked)
     if save is not None:
         fitted.save(save)
     click.echo(str(fitted))
     if report is not None:
         fitted.report(report)
+    end_if(interrupted)
 
 
 @main.command()
@@ -118,9 +138,12 @@ def fit(
 @click.option("--criterion", type=click.Choice(CRITERIA), default="loo", show_default=True)
 @METHOD
 @click.option("--restarts", default=8, show_default=True, help="Ascents of each fit.")
+@click.option("--tol", type=float, default=1e-3, show_default=True, help="As of fit.")
+@click.option("--n-jobs", type=int, help="Fits at the same time.  [default: all processors]")
 @click.option("--seed", type=int, help="Same seed, same numbers.  [default: a fresh one]")
 @click.option("--report", help="HTML page to write: of the fit chosen, and the best beside it.")
 @click.option("--save", help="File for the fit that is chosen.")
+@csv_format
 def select(
     formula: str,
     data: str,
@@ -131,24 +154,27 @@ def select(
     weights: str | None,
     method: str,
     restarts: int,
+    tol: float,
+    n_jobs: int | None,
     seed: int | None,
     report: str | None,
     save: str | None,
+    form: CsvFormat,
     **own: Any,
 ) -> None:
     """Fit FORMULA to DATA with several numbers of components, and choose one.
 
     Example: bayesvb select "waiting ~ 1" faithful --components 1-4 --seed 1
 
-    Ctrl-C keeps the fits that are finished.
+    Ctrl-C keeps the fits that are finished, and the exit code is 130.
     """
     from bayesvb.model_selection.selection import select as select_among
 
     check_outputs([report, save], inputs=[data])
-    described = model_of(model, formula, read_table(data), weights=weights, options=own)
-    found = select_among(
-        described, components, criterion, seed=seed, restarts=restarts, method=method
-    )
+    described = model_of(model, formula, read_table(data, form), weights=weights, options=own)
+    asked: dict[str, Any] = {"restarts": restarts, "tol": tol, "method": method}
+    with interrupts_noted() as interrupted:
+        found = select_among(described, components, criterion, seed=seed, n_jobs=n_jobs, **asked)
     if save is not None:
         found.best.save(save)
     click.echo(str(found))
@@ -158,12 +184,21 @@ def select(
         largest = int(found.table.index[found.table["best"]][0])
         near = {f"K={number}": found.fits[number] for number in (found.chosen, largest)}
         write_report(near if len(near) > 1 else found.best, report)
+    end_if(interrupted)
 
 
 def _fitted(
-    model: AbstractEstimator, method: str = DEFAULT_METHOD, *, restarts: int, **options: Any
+    model: AbstractEstimator,
+    method: str = DEFAULT_METHOD,
+    *,
+    restarts: int,
+    shown: bool | None = None,
+    **options: Any,
 ) -> Fit:
-    """Fit with a progress line where stderr is a terminal."""
+    """Fit with a progress line where stderr is a terminal, or as ``shown`` says."""
+    if shown is False or (shown and not sys.stderr.isatty()):
+        told = line_per_restart(restarts, sys.stderr) if shown else None
+        return model.fit(method, restarts=restarts, progress=told, **options)
     with progress_line(restarts, sys.stderr) as progress:
         return model.fit(method, restarts=restarts, progress=progress, **options)
 
@@ -171,7 +206,8 @@ def _fitted(
 @main.command()
 @click.argument("saved")
 @click.argument("data")
-@click.option("--kind", type=click.Choice(EVERY_KIND), default="mean", show_default=True)
+@click.option("--kind", type=click.Choice(EVERY_KIND),
+              help="What is predicted.  [default: mean; of classes probability]")  # fmt: skip
 @click.option("--q", callback=numbers, help="Probabilities of the quantiles: 0.05,0.5,0.95")
 @click.option("--at", callback=numbers, help="Values of the response, for cdf and density.")
 @click.option("--prob", type=float, help="Probability of the interval.")
@@ -181,11 +217,12 @@ def _fitted(
 @click.option("--calibrated", is_flag=True,
               help="Recalibrate by rows left out (quantile, interval, cdf, density).")  # fmt: skip
 @click.option("-o", "--output", help="CSV file to write.  [default: stdout]")
+@csv_format
 def predict(
     saved: str,
     data: str,
     *,
-    kind: str,
+    kind: str | None,
     q: list[float] | None,
     at: list[float] | None,
     prob: float | None,
@@ -194,15 +231,16 @@ def predict(
     seed: int | None,
     calibrated: bool,
     output: str | None,
+    form: CsvFormat,
 ) -> None:
-    """Predictions of the fit SAVED, one line for each row of DATA.
+    """Predictions of the fit SAVED, one line for each row of DATA, which may be - for stdin.
 
     A row that lacks a value has empty predictions.
     """
     from bayesvb.estimators.loading import load
 
     check_outputs([output], inputs=[saved, data])
-    fitted, rows = load(saved), read_table(data)
+    fitted, rows = load(saved), read_table(data, form)
     own: dict[str, Any] = {
         "q": q,
         "at": at,
@@ -266,3 +304,6 @@ def list_datasets(name: str | None) -> None:
     for known in names():
         described = describe(known)
         click.echo(f"{known:14} {described.rows:6}  {described.sentence}")
+
+
+main.add_command(effects)

@@ -6,6 +6,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import click
 
@@ -61,6 +62,30 @@ def one_line_warnings() -> Iterator[None]:
             warnings.simplefilter("ignore", category)
         warnings.showwarning = show
         yield
+
+
+@contextmanager
+def interrupts_noted() -> Iterator[list[str]]:
+    """Warnings that something was interrupted, in a list as they come; they are shown as well."""
+    noted: list[str] = []
+    shown = warnings.showwarning
+
+    def show(message: Warning | str, *rest: Any, **more: Any) -> None:
+        if "was interrupted" in str(message):
+            noted.append(str(message))
+        shown(message, *rest, **more)
+
+    warnings.showwarning = show
+    try:
+        yield noted
+    finally:
+        warnings.showwarning = shown
+
+
+def end_if(interrupted: list[str]) -> None:
+    """End with the exit code of an interrupt if something was; after all has been written."""
+    if interrupted:
+        raise click.exceptions.Exit(INTERRUPTED)
 
 
 class Commands(click.Group):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import json
 import re
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from bayesvb.cli.csv_files import CsvFormat
 from bayesvb.data.case_weights import MEANINGS
 from bayesvb.engines import DEFAULT_METHOD, ENGINES
 from bayesvb.errors import DataError
@@ -88,6 +90,25 @@ SETTINGS = click.option(
 )
 """Options of the engine."""
 
+RUN_OPTIONS = (
+    click.option(
+        "--tol",
+        type=float,
+        default=1e-3,
+        show_default=True,
+        help="An ascent ends when all further passes would raise the bound by less, in nats.",
+    ),
+    click.option("--n-jobs", type=int, help="Threads.  [default: all processors]"),
+    click.option(
+        "--progress/--no-progress",
+        default=None,
+        help="A line on stderr that tells how far the fit is.  [default: on a terminal]",
+    ),
+)
+"""Of commands that fit."""
+
+SEPARATOR_NAMES = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " "}
+
 RANGE = re.compile(r"(\d+)-(\d+)")
 
 
@@ -121,6 +142,26 @@ def model_of(
             option = "--" + key.removeprefix("n_").replace("_", "-")
             raise DataError(f"{option} is not an option of --model {name}", hint="leave it out")
     return cast(AbstractEstimator, kind(formula, data, weights=weights, **given))
+
+
+def csv_format(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with options that say how a CSV file is written; it is given a ``CsvFormat``."""
+
+    @click.option("--sep", help="What separates values in DATA.  [default: recognised]")
+    @click.option("--encoding", help="Encoding of DATA.  [default: utf-8, or else Latin-1]")
+    @functools.wraps(command)
+    def reading(*args: Any, sep: str | None, encoding: str | None, **kwargs: Any) -> None:
+        mark = SEPARATOR_NAMES.get(sep, sep) if sep else None
+        if mark is not None and len(mark) != 1:
+            raise click.BadParameter(f"{sep!r} is not one character, or tab", param_hint="--sep")
+        command(*args, form=CsvFormat(mark, encoding), **kwargs)
+
+    return reading
+
+
+def run_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with options that say how long a fit goes on, and how it runs."""
+    return reduce(lambda given, option: option(given), reversed(RUN_OPTIONS), command)
 
 
 def numbers(ctx: click.Context, param: click.Parameter, value: str | None) -> list[float] | None:

@@ -58,6 +58,26 @@ def progress_line(restarts: int, stream: Stream) -> Iterator[ProgressCallback | 
         line.erase()
 
 
+def line_per_restart(restarts: int, stream: Stream) -> ProgressCallback:
+    """What ``fit(progress=...)`` calls to write a line when a restart begins: for a file.
+
+    Parameters
+    ----------
+    restarts : int
+        Number of restarts of the fit.
+    stream : text stream
+    """
+    begun: set[int] = set()
+
+    def told(run: int, passes: int, bound: float) -> None:
+        if run not in begun:
+            begun.add(run)
+            stream.write(progress_text(run, restarts, passes) + "\n")
+            stream.flush()
+
+    return told
+
+
 def progress_text(run: int, restarts: int, passes: int, gain: float | None = None) -> str:
     """Bar of the restarts done, the one under way, its passes and what the last one gained.
 

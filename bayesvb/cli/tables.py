@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 import gzip
-import warnings
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
+from bayesvb.cli.csv_files import CsvFormat, content_of, read_csv
 from bayesvb.errors import DataError
 from bayesvb.storage.whole_files import check_writable, write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
 
-OTHER_SEPARATORS = (";", "\t", "|")
+STDIN = "-"
+"""Name of the standard input."""
+
+CSV_ENDINGS = (".csv", ".csv.gz")
+
+PARQUET_ENDING = ".parquet"
 
 
-def read_table(given: str) -> pd.DataFrame:
-    """Table of a file, or the shipped data set of that name where there is no such file.
+def read_table(given: str, form: CsvFormat | None = None) -> pd.DataFrame:
+    """Table of a file, of the standard input for ``-``, or the shipped data set of that name.
+
+    What is recognised of how a file is written is said on stderr.
 
     Raises
     ------
@@ -28,19 +38,31 @@ def read_table(given: str) -> pd.DataFrame:
     """
     from bayesvb.datasets import load, names
 
+    if given == STDIN:
+        return _told(read_csv(sys.stdin.buffer.read(), "standard input", form))
     path = Path(given)
     if not path.exists() and given in names():
         shipped: pd.DataFrame = load(given)
         return shipped
     if not path.is_file():
         raise _no_such_file(path)
-    for ending, reader in READERS.items():
-        if path.name.lower().endswith(ending):
-            return reader(path)
+    if path.name.lower().endswith(CSV_ENDINGS):
+        return _told(read_csv(content_of(path), given, form))
+    if path.name.lower().endswith(PARQUET_ENDING):
+        return read_parquet(path)
+    known = ", ".join((*CSV_ENDINGS, PARQUET_ENDING))
     raise DataError(
-        f"DATA={given!r}: no reader for files of this kind; known are {', '.join(READERS)}",
+        f"DATA={given!r}: no reader for files of this kind; known are {known}",
         hint="give a CSV file a name that ends in .csv",
     )
+
+
+def _told(found: tuple[pd.DataFrame, list[str]]) -> pd.DataFrame:
+    """The table, after what was recognised has been said."""
+    frame, notes = found
+    for note in notes:
+        click.echo(f"note: {note}; --sep and --encoding say otherwise", err=True)
+    return frame
 
 
 def _no_such_file(path: Path) -> DataError:
@@ -52,45 +74,6 @@ def _no_such_file(path: Path) -> DataError:
     near = get_close_matches(str(path), [*beside, *names()], n=1)
     hint = f"did you mean {near[0]}?" if near else "shipped data sets: bayesvb datasets"
     return DataError(f"DATA={str(path)!r}: there is no such file or data set", hint=hint)
-
-
-def read_csv(path: Path) -> pd.DataFrame:
-    """Table of a comma-separated file with a header, compressed or not.
-
-    Empty fields, NA, NaN, null and their like are missing values.
-
-    Raises
-    ------
-    DataError
-        If it is no such file, or its header does not fit its rows.
-    """
-    import pandas as pd
-
-    try:
-        header = pd.read_csv(path, header=None, nrows=1, dtype=str)
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", pd.errors.ParserWarning)  # values beyond the header
-            frame = pd.read_csv(path, index_col=False, low_memory=False)
-    except pd.errors.ParserWarning as error:
-        raise DataError(
-            f"{str(path)!r} has more values in a row than names in its header",
-            hint="give every column a name, also that of the row numbers",
-        ) from error
-    except (ValueError, OSError, EOFError) as error:  # of the parser, of UTF-8, of gzip
-        raise DataError(f"{str(path)!r} cannot be read as CSV: {error}") from error
-    names = header.iloc[0].dropna()
-    twice = names[names.duplicated()]
-    if len(twice):
-        raise DataError(
-            f"{str(path)!r} has two columns named {twice.iloc[0]!r}", hint="rename one of them"
-        )
-    separators = [mark for mark in OTHER_SEPARATORS if mark in str(frame.columns[0])]
-    if frame.shape[1] == 1 and separators:
-        raise DataError(
-            f"{str(path)!r} has a single column, {frame.columns[0]!r}",
-            hint=f"separate the values by commas instead of {separators[0]!r}",
-        )
-    return frame
 
 
 def read_parquet(path: Path) -> pd.DataFrame:
@@ -113,14 +96,6 @@ def read_parquet(path: Path) -> pd.DataFrame:
         raise DataError(f"{str(path)!r} cannot be read as Parquet: {error}") from error
 
 
-READERS: dict[str, Callable[[Path], pd.DataFrame]] = {
-    ".csv": read_csv,
-    ".csv.gz": read_csv,
-    ".parquet": read_parquet,
-}
-"""Reader by the ending of the file's name."""
-
-
 def write_csv(table: pd.Series | pd.DataFrame, path: str | None) -> None:
     """Write the columns with a header, one line per row; to stdout without a path.
 
@@ -133,8 +108,6 @@ def write_csv(table: pd.Series | pd.DataFrame, path: str | None) -> None:
     DataError
         If it cannot be written.
     """
-    import click
-
     if table.ndim == 2 and table.columns.nlevels > 1:
         table = table.set_axis(["_".join(map(str, labels)) for labels in table.columns], axis=1)
     if path is None:
@@ -151,7 +124,7 @@ def check_outputs(outputs: Sequence[str | None], inputs: Sequence[str] = ()) -> 
     ------
     DataError
     """
-    taken = {Path(path).resolve(): path for path in inputs}
+    taken = {Path(path).resolve(): path for path in inputs if path != STDIN}
     for path in outputs:
         if path is None:
             continue

@@ -243,7 +243,6 @@ BAD_FILES = {
     "empty": (b"", "cannot be read as CSV"),
     "not text": (b"\xff\xfe\x00\x01,\x80\n", "cannot be read as CSV"),
     "ragged": (b"times,accel\n1,2\n1,2,3\n", "cannot be read as CSV"),
-    "semicolons": (b"times;accel\n1;2\n", "instead of ';'"),
     "no name for row numbers": (b"times,accel\n1,7,2\n2,8,9\n", "more values in a row than names"),
     "one name twice": (b"times,accel,times\n1,2,3\n", "two columns named 'times'"),
     "no rows": (b"times,accel\n", "row"),
@@ -384,7 +383,7 @@ def test_on_a_terminal_it_shows_progress_and_interrupted_it_saves_the_best_state
     status = child.wait()
     stop.cancel()
     os.close(ours)
-    assert (status, shown.count(b"Traceback")) == (0, 0), shown
+    assert (status, shown.count(b"Traceback")) == (130, 0), shown
     assert b"] restart 1 of 8, pass " in shown
     assert ERASE.encode() + b"warning: the fit was interrupted" in shown
     assert not bvb.load(tmp_path / "a.nc").converged

@@ -1,0 +1,168 @@
+"""Files with separated values: separator, decimal mark and encoding as given, or recognised."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bayesvb.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SEPARATORS = (",", ";", "\t", "|")
+"""The first of them that divides the first line into most names is taken."""
+
+ENCODINGS = ("utf-8", "cp1252", "latin-1")
+"""Tried in this order; the last one can read anything."""
+
+WORDS = {";": "semicolons", "\t": "tabs", "|": "vertical bars", " ": "blanks"}
+
+GZIP = b"\x1f\x8b"
+
+DECIMAL_COMMA = r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?|[+-]?\d+"
+
+
+@dataclass(frozen=True)
+class CsvFormat:
+    """How a file is written; None where that is to be recognised.
+
+    Attributes
+    ----------
+    separator : str, optional
+    encoding : str, optional
+    """
+
+    separator: str | None = None
+    encoding: str | None = None
+
+
+def read_csv(
+    content: bytes, name: str, form: CsvFormat | None = None
+) -> tuple[pd.DataFrame, list[str]]:
+    r"""Table of a file with a header, compressed or not, and what was recognised, in words.
+
+    Empty fields, NA, NaN, null and their like are missing values. Where values are separated by
+    semicolons numbers may have decimal commas.
+
+    Parameters
+    ----------
+    content : bytes
+    name : str
+        What messages call the file.
+    form : CsvFormat, optional
+
+    Raises
+    ------
+    DataError
+        If it is no such file, or its header does not fit its rows.
+
+    Examples
+    --------
+    >>> frame, notes = read_csv(b"x;name\n0,5;M\xfcller\n", "a.csv")
+    >>> frame["x"].tolist(), frame["name"].tolist(), len(notes)
+    ([0.5], ['Müller'], 2)
+    """
+    form = form or CsvFormat()
+    text, notes = _decoded(content, name, form.encoding)
+    separator = form.separator or _separator(text)
+    if separator != "," and form.separator is None:
+        notes.append(f"{name}: values are separated by {WORDS.get(separator, repr(separator))}")
+    return _parsed(text, name, separator), notes
+
+
+def _decoded(content: bytes, name: str, encoding: str | None) -> tuple[str, list[str]]:
+    """Text of a file, and a note if it is not UTF-8."""
+    try:
+        content = gzip.decompress(content) if content[:2] == GZIP else content
+    except (OSError, EOFError) as error:
+        raise DataError(f"{name!r} cannot be read as CSV: {error}") from error
+    for one in ENCODINGS if encoding is None else (encoding,):
+        try:
+            text = content.decode(one)
+        except UnicodeDecodeError as error:
+            if encoding is not None:
+                raise DataError(
+                    f"encoding={encoding!r}: {name!r} is written otherwise: {error}"
+                ) from error
+            continue
+        except LookupError as error:
+            raise DataError(
+                f"encoding={encoding!r} is not known", hint="utf-8, latin-1, cp1252, for example"
+            ) from error
+        if "\0" in text:
+            raise DataError(
+                f"{name!r} cannot be read as CSV: it holds NUL characters",
+                hint="of text in UTF-16 say so: --encoding utf-16",
+            )
+        other = encoding is None and one != ENCODINGS[0]
+        notes = [f"{name}: not UTF-8, read as {one} (Latin-1)"] if other else []
+        return text.removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}"), notes
+    raise AssertionError("Latin-1 reads anything")
+
+
+def _separator(text: str) -> str:
+    """What divides the first line into most parts; a comma if nothing does."""
+    first = next((line for line in text.splitlines() if line.strip()), "")
+    return max(SEPARATORS, key=lambda mark: _parts(first, mark))
+
+
+def _parts(line: str, separator: str) -> int:
+    """Number of names in a line; what stands between quotes is one."""
+    return sum(part.count(separator) for part in line.split('"')[::2])
+
+
+def _parsed(text: str, name: str, separator: str) -> pd.DataFrame:
+    """Table of the text."""
+    import pandas as pd
+
+    try:
+        header = pd.read_csv(io.StringIO(text), sep=separator, header=None, nrows=1, dtype=str)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)  # values beyond the header
+            frame = pd.read_csv(io.StringIO(text), sep=separator, index_col=False, low_memory=False)
+    except pd.errors.ParserWarning as error:
+        raise DataError(
+            f"{name!r} has more values in a row than names in its header",
+            hint="give every column a name, also that of the row numbers",
+        ) from error
+    except ValueError as error:
+        raise DataError(f"{name!r} cannot be read as CSV: {error}") from error
+    names = header.iloc[0].dropna()
+    twice = names[names.duplicated()]
+    if len(twice):
+        raise DataError(f"{name!r} has two columns named {twice.iloc[0]!r}", hint="rename one")
+    return _with_points(frame) if separator == ";" else frame
+
+
+def _with_points(frame: pd.DataFrame) -> pd.DataFrame:
+    """The table with numbers in place of text such as ``0,5``."""
+    import pandas as pd
+
+    changed: dict[str, pd.Series] = {}
+    for name in map(str, frame):
+        column = frame[name]
+        if pd.api.types.is_numeric_dtype(column):
+            continue
+        words = column.dropna().astype(str).str.strip()
+        if len(words) and words.str.fullmatch(DECIMAL_COMMA).all():
+            changed[name] = column.astype("string").str.replace(",", ".").astype("float64")
+    return frame.assign(**changed)
+
+
+def content_of(path: Path) -> bytes:
+    """Bytes of a file.
+
+    Raises
+    ------
+    DataError
+        If it cannot be read.
+    """
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise DataError(f"{str(path)!r} cannot be read as CSV: {error}") from error
