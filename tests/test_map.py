@@ -19,7 +19,6 @@ CLASSES = "reports/test_report_classes.py"
 
 TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/argument_checks.py": ("estimators/test_bad_input.py",),
-    "bayesvb/cli/effects_command.py": ("cli/test_effects_command.py",),
     "bayesvb/cli/main.py": ("cli/test_commands.py", "cli/test_reports.py"),
     "bayesvb/cli/messages.py": ("cli/test_commands.py",),
     "bayesvb/cli/options.py": ("cli/test_commands.py",),
