@@ -65,6 +65,10 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/estimators/site_levels.py": ("estimators/test_sites.py",),
     "bayesvb/estimators/site_record.py": ("estimators/test_sites.py",),
     "bayesvb/estimators/rebuilding.py": ("model_selection/test_selection.py",),
+    "bayesvb/estimators/written.py": (
+        "reports/test_paragraphs.py",
+        "reports/test_written_tables.py",
+    ),
     "bayesvb/evaluation/crps.py": ("evaluation/test_calibration.py",),
     "bayesvb/evaluation/discreteness.py": ("evaluation/test_misfit.py",),
     "bayesvb/evaluation/family_wise.py": ("evaluation/test_misfit.py",),

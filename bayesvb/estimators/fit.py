@@ -5,13 +5,12 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from bayesvb.argument_checks import check_choice, checked
 from bayesvb.distributions.intervals import PROB
 from bayesvb.distributions.prediction import PredictionOptions
-from bayesvb.estimators.regression_verbs import AbstractRegressionFit
+from bayesvb.estimators.written import AbstractWrittenFit
 from bayesvb.formula.new_rows import NEW_GROUPS, NEW_LEVELS, Unseen
 
 if TYPE_CHECKING:
@@ -19,11 +18,10 @@ if TYPE_CHECKING:
 
     from bayesvb.distributions.prediction import Values
     from bayesvb.distributions.recalibration import Recalibration
-    from bayesvb.results.simulation_calibration import SimulationCalibration
 
 
-@dataclass(frozen=True, eq=False)
-class Fit(AbstractRegressionFit):
+@dataclass(frozen=True, eq=False, repr=False)
+class Fit(AbstractWrittenFit):
     """A fitted model, in the units of the data; components are numbered by share, largest first.
 
     Intervals have the linear-response covariance where there is one: a mean-field posterior is
@@ -466,33 +464,3 @@ class Fit(AbstractRegressionFit):
             self, data, weights=weights, forgetting=forgetting, tol=tol, max_iter=max_iter
         )
         return cast(Fit, found)
-
-    @checked
-    def save(self, path: str | Path) -> Path:
-        """Write all to one netCDF file, the data included; ``bayesvb.load`` reads it back."""
-        from bayesvb.results.saving import save
-
-        return save(self, path)
-
-    @checked
-    def report(self, path: str | Path, *, calibration: SimulationCalibration | None = None) -> Path:
-        """Write a self-contained HTML page about this fit.
-
-        With ``calibration``, what ``bayesvb.calibrate`` found, a section on it; see ``audited``.
-        """
-        from bayesvb.reports import report
-
-        written: Path = report(self, path, calibration=calibration)
-        return written
-
-    def __str__(self) -> str:
-        from bayesvb.results.printing import fit_text
-
-        return fit_text(self)
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        from bayesvb.results.notebook import text_html
-
-        return text_html(str(self))

@@ -11,11 +11,14 @@ from jaxtyping import Float
 
 from bayesvb.distributions.intervals import PROB, tails
 from bayesvb.effects import predictions
+from bayesvb.results.capabilities import HasExactPosterior, HasJointDensity, HasScores
 from bayesvb.results.summary import coefficient_table
 
 from ..cells.numerals import counted, numeral, percent, significant
 from ..cells.plain import Summary
-from ..rows.profiles import MOST_COMPARED, Profile, labels, profile
+from ..rows.profiles import MOST_COMPARED, Profile, labels, most_moving, profile, quantiles_moved
+from ..rows.sampling import regresses
+from .classes import probabilities_moved
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -280,3 +283,20 @@ KINDS: dict[str, tuple[Callable[[AbstractFit, Summary], list[str]], str | None]]
     "exact": (_of_a_sample, None),
 }
 """Section -> what makes its sentences, and the key of its picture if one says the same."""
+
+
+def sentences(fit: AbstractFit) -> list[str]:
+    """What the page says first, without its pictures; of several responses for each."""
+    model = fit.model
+    if regresses(fit):
+        names = model.design.response_names
+        sections = [{"name": name, "along": most_moving(fit, quantiles_moved, name)}
+                    for name in names]  # fmt: skip
+        return [one for section in sections for one in _of_numbers(fit, section)]
+    if model.design.levels:
+        return _of_classes(fit, {"along": most_moving(fit, probabilities_moved)})
+    if isinstance(model, HasJointDensity):
+        return _of_groups(fit, {"n_variables": len(model.variables)})
+    if isinstance(model, HasScores):
+        return _of_scores(fit, {})
+    return _of_a_sample(fit, {}) if isinstance(model, HasExactPosterior) else []

@@ -84,7 +84,7 @@ def code(fit: AbstractFit) -> str:
     model, weighted, before = fit.model, fit.model.weights is not None, number_before(fit)
     given = {**model.options(), **({"n_components": before} if before else {})}
     options = [f"{name}={value!r}" for name, value in given.items() if name != "priors"]
-    changed = _changed_priors(model.priors)
+    changed = changed_priors(model.priors)
     if changed:
         options.append(f"priors=bvb.{type(model.priors).__name__}({', '.join(changed)})")
     if weighted:
@@ -130,7 +130,7 @@ def _combine(fit: AbstractFit) -> str:
     return "" if made == fit.model.default_combination else f"combine={made!r}, "
 
 
-def _changed_priors(priors: Any) -> list[str]:
+def changed_priors(priors: Any) -> list[str]:
     """Arguments for the priors that are not the defaults."""
     usual = type(priors)()
     return [

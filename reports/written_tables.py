@@ -1,0 +1,97 @@
+"""Parameters of a fit as a table for a paper: Markdown, LaTeX or HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from bayesvb.argument_checks import check_choice
+from bayesvb.results.summary import coefficient_table
+
+from .cells.numerals import numeral, percent
+from .cells.tables import after_uncertainty
+
+if TYPE_CHECKING:
+    from bayesvb.results.base import AbstractFit
+
+
+def written_table(fit: AbstractFit, form: str, prob: float) -> str:
+    """Every parameter with its standard deviation and interval, rounded by its uncertainty.
+
+    Parameters
+    ----------
+    fit : Fit
+    form : {"markdown", "latex", "html"}
+    prob : float
+        Probability of the intervals.
+
+    Raises
+    ------
+    DataError
+        If there is no such form.
+    """
+    check_choice("format", form, tuple(FORMS))
+    frame = coefficient_table(fit, prob)
+    each = after_uncertainty(frame["sd"].fillna(0.0).to_numpy(), frame["mean"].to_numpy())
+    rows = frame.reset_index()[["part", "component", "term"]].astype(str)
+    rows = rows.loc[:, (rows != "").any()]
+    rows["estimate"] = [numeral(float(one), d) for one, d in zip(frame["mean"], each, strict=True)]
+    rows["sd"] = _known(frame["sd"].to_numpy(), each)
+    ends = (_known(frame[name].to_numpy(), each) for name in ("lower", "upper"))
+    joined = [f"{low} to {high}" if low else "" for low, high in zip(*ends, strict=True)]
+    rows[f"{percent(prob)} interval"] = joined
+    return FORMS[form](rows)
+
+
+def _known(values: np.ndarray, decimals: list[int]) -> list[str]:
+    """Numbers as text; nothing where there is none."""
+    return [
+        "" if np.isnan(one) else numeral(float(one), places)
+        for one, places in zip(values, decimals, strict=True)
+    ]
+
+
+def _markdown(rows: pd.DataFrame) -> str:
+    def line(cells: list[str]) -> str:
+        return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
+
+    named = sum(name in ("part", "component", "term") for name in rows)
+    rule = "|" + "---|" * named + "---:|" * (rows.shape[1] - named)
+    return "\n".join(
+        [line([str(name) for name in rows]), rule, *(line(list(row)) for row in rows.to_numpy())]
+    )
+
+
+def _latex(rows: pd.DataFrame) -> str:
+    escaped = rows.rename(columns=_for_latex).map(_for_latex)
+    left = sum(name in ("part", "component", "term") for name in rows)
+    form = "l" * left + "r" * (rows.shape[1] - left)
+    return escaped.to_latex(index=False, escape=False, column_format=form).rstrip()
+
+
+LATEX = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "&": r"\&", "%": r"\%", "$": r"\$",
+    "#": r"\#", "_": r"\_", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "−": "$-$",
+    "\u202f": r"\,", "×": r"$\times$",
+    **{power: f"$^{{{digit}}}$" for power, digit in zip("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789", strict=True)},
+}  # fmt: skip
+"""Signs that mean something to LaTeX, or that its fonts may lack."""
+
+
+def _for_latex(text: str) -> str:
+    return "".join(LATEX.get(sign, sign) for sign in text)
+
+
+def _html(rows: pd.DataFrame) -> str:
+    return rows.to_html(index=False, border=0)
+
+
+FORMS: dict[str, Callable[[pd.DataFrame], str]] = {
+    "markdown": _markdown,
+    "latex": _latex,
+    "html": _html,
+}
+"""Name of a form -> what writes the rows in it."""
