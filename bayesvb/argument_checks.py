@@ -86,6 +86,12 @@ def shown(value: object) -> str:
     return text if len(text) <= LONGEST else f"{type(value).__name__} {text[:LONGEST]}..."
 
 
+def check_seconds(name: str, value: object) -> None:
+    """Raise unless ``value`` is a finite number that is not negative."""
+    if not 0.0 <= _as_double(value) < np.inf:
+        raise DataError(f"{name}={shown(value)} must be a number of seconds, not negative")
+
+
 def check_probability(name: str, value: object) -> None:
     """Raise unless ``value`` is a number between 0 and 1."""
     if not 0.0 < _as_double(value) < 1.0:
@@ -195,6 +201,7 @@ CHECKS: Mapping[str, Check] = {
     "average_by": check_columns,
     "calibrated": check_flag_or_text,
     "calibration": check_audit,
+    "checkpoint_every": check_seconds,
     "combine": check_text,
     "context": check_names,
     "corrected": check_flag,

@@ -44,6 +44,8 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/engines/base.py": ("conformance/test_engines.py", "engines/test_restarts.py"),
     "bayesvb/engines/deletion.py": ("conformance/test_deletion.py",),
     "bayesvb/engines/differentiated.py": ("engines/test_nuts.py",),
+    "bayesvb/engines/run_log.py": ("estimators/test_checkpoint.py",),
+    "bayesvb/engines/run_state.py": ("estimators/test_checkpoint.py",),
     "bayesvb/engines/folds.py": ("models/network/test_held_out.py",),
     "bayesvb/engines/sweep_derivative.py": ("conformance/test_deletion.py",),
     "bayesvb/engines/traces.py": ("engines/test_restarts.py", "engines/test_ranking.py"),

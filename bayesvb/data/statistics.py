@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TypeVar
 
@@ -71,6 +71,17 @@ class SufficientStats:
                 shape = (*vector.shape[:-1], *value.shape)
                 changes[field.name] = vector[..., at : at + size].reshape(shape)
             at += size
+        return replace(self, **changes)
+
+    def with_leaves(
+        self: StatsT, leaves: Mapping[str, Float[np.ndarray, "..."]], prefix: str = ""
+    ) -> StatsT:
+        """Record of the same names with other arrays, by the names of ``leaves``."""
+        changes: dict[str, object] = {}
+        for field in fields(self):
+            value, name = getattr(self, field.name), prefix + field.name
+            nested = isinstance(value, SufficientStats)
+            changes[field.name] = value.with_leaves(leaves, f"{name}.") if nested else leaves[name]
         return replace(self, **changes)
 
 

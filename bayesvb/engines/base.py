@@ -14,6 +14,7 @@ from jaxtyping import Float
 
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import SufficientStats
+from bayesvb.engines.run_log import AbstractRunLog
 from bayesvb.errors import DataError
 from bayesvb.numerics.streams import EngineStreams
 from bayesvb.variational.local import Draws
@@ -23,7 +24,9 @@ StatsT = TypeVar("StatsT", bound=SufficientStats)
 
 Engine = TypeVar("Engine", bound="AbstractEngine")
 
-EVERY_FIT = ("restarts", "combine", "draws", "seed", "tol", "max_iter", "covariance", "n_jobs")
+EVERY_FIT = (
+    "restarts", "combine", "draws", "seed", "tol", "max_iter", "covariance", "n_jobs", "checkpoint",
+)  # fmt: skip
 """Arguments of every fit, which may have been meant where an option is not known."""
 
 RunProgress = Callable[[int, float], None]
@@ -49,6 +52,8 @@ class Budget:
         Draws that an engine returns which returns draws.
     progress : callable, optional
         Called after every gain with the number of passes and the bound.
+    log : AbstractRunLog, optional
+        Where runs are written down, by engines that can.
     """
 
     tol: float = 1e-3
@@ -56,6 +61,7 @@ class Budget:
     accelerate: bool = True
     n_draws: int = 1000
     progress: RunProgress | None = None
+    log: AbstractRunLog | None = None
 
 
 @dataclass(frozen=True)
@@ -129,6 +135,9 @@ class AbstractEngine(abc.ABC):
 
     bounds_evidence: ClassVar[bool] = False
     """Whether the largest bounds of models of different size can be compared."""
+
+    resumes: ClassVar[bool] = False
+    """Whether a run that is written down, and was killed, goes on where it was."""
 
     finds_points: ClassVar[bool] = False
     """Whether it estimates parameters by points; what it says of their spread is approximate."""

@@ -19,6 +19,8 @@ from bayesvb.engines.base import (
     StatsT,
     one_pass,
 )
+from bayesvb.engines.run_log import AbstractRunPage, Arrays
+from bayesvb.engines.run_state import iterate_of, of_iterate, of_result, result_of
 from bayesvb.engines.stopping import SMALL_ENTRY, RemainingGain, sweeps_to_go
 from bayesvb.numerics.runtime import keep_freed_memory, single_threaded_blas
 from bayesvb.numerics.streams import EngineStreams
@@ -40,12 +42,12 @@ Vector = Float[np.ndarray, " entries"]
 class _CaviState(Generic[StatsT]):
     """Running state of one ascent: the point reached, passes so far, what is left to gain."""
 
+    point: Iterate[StatsT]
+    before: Iterate[StatsT] | None = None
+    """Where a cycle began, between its plain sweep and its extrapolation."""
+
     def __init__(
-        self,
-        model: AbstractVariationalModel[Any, StatsT],
-        source: AbstractSource,
-        stats: StatsT,
-        max_iter: int,
+        self, model: AbstractVariationalModel[Any, StatsT], source: AbstractSource, max_iter: int
     ) -> None:
         self.model = model
         self.source = source
@@ -53,7 +55,25 @@ class _CaviState(Generic[StatsT]):
         self.n_iter = 0
         self.longest = FIRST_LENGTH
         self.remaining = RemainingGain()
-        self.point = self.evaluate(stats)
+
+    def begin(self, stats: StatsT, known: Arrays) -> list[float]:
+        """Go to where a run is known to have been, or else to these statistics; the bounds."""
+        if not known:
+            self.point = self.evaluate(stats)
+            return [self.point.bound]
+        self.n_iter, self.longest = int(known["n_iter"]), float(known["longest"])
+        self.remaining = RemainingGain.of_arrays(known)
+        self.point = iterate_of(stats, known, "point")
+        if "before.bound" in known:
+            self.before = iterate_of(stats, known, "before")
+        return list(known["trace"])
+
+    def arrays(self, trace: list[float]) -> Arrays:
+        """The state, from which ``begin`` goes on to the bit."""
+        before = {} if self.before is None else of_iterate(self.before, "before")
+        steps = {"n_iter": np.int64(self.n_iter), "longest": np.float64(self.longest)}
+        point = of_iterate(self.point, "point")
+        return {**steps, **self.remaining.arrays(), **point, **before, "trace": np.array(trace)}
 
     @property
     def has_passes(self) -> bool:
@@ -86,14 +106,17 @@ class _CaviState(Generic[StatsT]):
             ):
                 return
 
-    def cycle(self, *, accelerate: bool) -> Iterator[float]:
-        """Gain of the bound of a plain sweep, then of an extrapolation if it is accepted."""
-        before = self.point
-        self.sweep()
-        if self.point is before and not self.has_passes:
-            return
+    def cycle(self, *, accelerate: bool) -> Iterator[bool]:
+        """A plain sweep, then an extrapolation if it is accepted: whether runs can go on there."""
+        if self.before is None:
+            begun = self.point
+            self.sweep()
+            if self.point is begun and not self.has_passes:
+                return
+            self.before = begun
+            yield True
+        before = self.before
         gain = self.point.bound - before.bound
-        yield gain
         if accelerate and not self.has_passes:
             return
         ways = (before.stats, self.point.stats, self.point.following)
@@ -105,14 +128,14 @@ class _CaviState(Generic[StatsT]):
             cycle=self.point.bound - before.bound,
             to_go=sweeps_to_go(start, once, twice),
         )
+        self.before = None
 
-    def extrapolation(self, stats: StatsT, ways: tuple[Vector, Vector, Vector]) -> Iterator[float]:
-        """Gain of a step ahead of two sweeps, if it is accepted."""
-        bound = self.point.bound
+    def extrapolation(self, stats: StatsT, ways: tuple[Vector, Vector, Vector]) -> Iterator[bool]:
+        """A step ahead of two sweeps, if it is accepted: no run can go on there."""
         ahead, length = squared_extrapolation(*ways, longest=self.longest)
         if self.moves_to(stats.with_vector(ahead)):
             self.longest *= FIRST_LENGTH if length == self.longest else 1.0
-            yield self.point.bound - bound
+            yield False
         else:
             self.longest = max(0.5 * length, 2.0)
 
@@ -127,6 +150,7 @@ class Cavi(AbstractEngine):
 
     title = "CAVI"
     maximises_bound = True
+    resumes = True
     bounds_evidence = True
 
     def run(
@@ -138,6 +162,10 @@ class Cavi(AbstractEngine):
         streams: EngineStreams,
     ) -> EngineResult[StatsT]:
         """State at a maximum of the bound; nothing in it is left to chance."""
+        page = None if budget.log is None else budget.log.run(streams.path)
+        done = None if page is None else result_of(start, page.known)
+        if done is not None:
+            return done
         return cavi(
             model,
             source,
@@ -146,6 +174,7 @@ class Cavi(AbstractEngine):
             max_iter=budget.max_iter,
             accelerate=budget.accelerate,
             progress=budget.progress,
+            page=page,
         )
 
     def description(self, factors: str) -> str:
@@ -166,6 +195,7 @@ def cavi(
     max_iter: int = 2000,
     accelerate: bool = True,
     progress: RunProgress | None = None,
+    page: AbstractRunPage | None = None,
 ) -> EngineResult[StatsT]:
     """Ascent of the lower bound from given statistics.
 
@@ -187,30 +217,40 @@ def cavi(
         Extrapolate between sweeps.
     progress : callable, optional
         Called after every gain with the number of passes and the bound.
+    page : AbstractRunPage, optional
+        Where the state is written down, and where a run that was killed is known from.
 
     References
     ----------
     Varadhan, Roland (2008), doi:10.1111/j.1467-9469.2007.00585.x, section 5 for the safeguard.
     """
-    trace: list[float] = []
     converged, interrupted = False, False
     keep_freed_memory()
     with single_threaded_blas():
-        climb = _CaviState(model, source, stats, max_iter)
-        trace.append(climb.point.bound)
+        climb = _CaviState(model, source, max_iter)
+        trace = climb.begin(stats, {} if page is None else page.known)
         try:
             while climb.has_passes and not converged:
-                for _ in climb.cycle(accelerate=accelerate):
+                for may_go_on in climb.cycle(accelerate=accelerate):
                     trace.append(climb.point.bound)
+                    if page is not None and may_go_on:
+                        page.keep(climb.arrays(trace))
                     if progress is not None:
                         progress(climb.n_iter, climb.point.bound)
                 converged = climb.gains_at_most(tol)
+                if page is not None and climb.before is None:
+                    page.keep(climb.arrays(trace))
         except KeyboardInterrupt:
             interrupted = True
     point = climb.point
     if point.bound != trace[-1]:  # interrupted between the step and its record
         trace.append(point.bound)
-    return EngineResult(point.stats, np.array(trace), climb.n_iter, converged, interrupted)
+    found = EngineResult(point.stats, np.array(trace), climb.n_iter, converged, interrupted)
+    if page is not None:
+        if not interrupted:
+            page.keep(of_result(found))
+        page.write()
+    return found
 
 
 def squared_extrapolation(

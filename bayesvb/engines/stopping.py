@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 
 import numpy as np
 from jaxtyping import Float
@@ -81,6 +82,20 @@ class RemainingGain:
         self._sweeps.append(sweep)
         self._cycles.append(cycle)
         self._to_go.append(to_go)
+
+    def arrays(self) -> dict[str, Float[np.ndarray, " cycles"]]:
+        """What is remembered of the last cycles."""
+        kept = {"sweeps": self._sweeps, "cycles": self._cycles, "to_go": self._to_go}
+        return {name: np.array(values, dtype=float) for name, values in kept.items()}
+
+    @classmethod
+    def of_arrays(cls, arrays: Mapping[str, Float[np.ndarray, " cycles"]]) -> RemainingGain:
+        """The same memory again."""
+        found = cls()
+        found._sweeps.extend(arrays["sweeps"])
+        found._cycles.extend(arrays["cycles"])
+        found._to_go.extend(arrays["to_go"])
+        return found
 
     def nats(self, bound: float) -> float:
         """Remaining gain; infinite as long as there are too few cycles to tell.

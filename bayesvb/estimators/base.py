@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,6 +19,7 @@ from bayesvb.engines import DEFAULT_METHOD, ENGINES
 from bayesvb.engines.base import AbstractEngine, Budget, ProgressCallback
 from bayesvb.engines.restarts import search, share_of_rows
 from bayesvb.errors import DataError
+from bayesvb.estimators.checkpoint import described, opened, seed_in
 from bayesvb.estimators.fit import Fit
 from bayesvb.estimators.fitting import FitRequest, fitted
 from bayesvb.estimators.scale_checks import check_scales
@@ -80,6 +83,8 @@ class AbstractEstimator(AbstractPublicModel):
         covariance: str = "linear-response",
         n_jobs: int | None = None,
         progress: ProgressCallback | None = None,
+        checkpoint: str | Path | None = None,
+        checkpoint_every: float = 30.0,
         **options: Any,
     ) -> Fit:
         """Fit by variational inference: coordinate ascent unless another ``method`` is chosen.
@@ -114,6 +119,11 @@ class AbstractEstimator(AbstractPublicModel):
             Threads that go over the rows, all processors if left out. It changes nothing else.
         progress : callable, optional
             Called with the number of the restart, the passes so far and the bound.
+        checkpoint : path, optional
+            A file in which ascents are written down: the same call goes on where one that was
+            killed has been, and ends at the same bits. Of ``"cavi"``.
+        checkpoint_every : float
+            Seconds between two times that the file is written; zero for after every sweep.
         **options
             Options of the engine that ``method`` names, its fields; ``"cavi"`` has none.
 
@@ -138,12 +148,32 @@ class AbstractEstimator(AbstractPublicModel):
             check_count(name, value)
         check_count("draws", draws, least=25)
         check_positive("tol", tol)
+        if seed is None and checkpoint is not None:
+            seed = seed_in(checkpoint)
         seed, budget = fresh_seed(seed), Budget(float(tol), max_iter, n_draws=draws)
+        if checkpoint is not None:
+            settings = {
+                "method": method, "options": repr(sorted(options.items())), "seed": seed,
+                "restarts": restarts, "combine": combine, "tol": float(tol), "max_iter": max_iter,
+            }  # fmt: skip
+            budget = self._written_down(budget, checkpoint, checkpoint_every, settings)
         began = time.perf_counter()
         request = FitRequest(
             combine, draws, covariance, budget, seed, began, progress, method, options
         )
         return self._fitted(request, Streams(seed, restarts), workers)
+
+    def _written_down(
+        self, budget: Budget, path: str | Path, every: float, settings: Mapping[str, Any]
+    ) -> Budget:
+        """The budget of a fit whose ascents are written down in a file."""
+        method = settings["method"]
+        if not ENGINES[method].resumes:
+            raise DataError(
+                f"checkpoint={str(path)!r} with method={method!r}: its runs are not written down",
+                hint="leave checkpoint out, or fit with method='cavi'",
+            )
+        return replace(budget, log=opened(path, float(every), described(self, settings)))
 
     def _fitted(self, request: FitRequest, streams: Streams, workers: int) -> Fit:
         """The fit of a search over as many restarts as there are streams."""

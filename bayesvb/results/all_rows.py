@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from bayesvb.errors import DataError
 from bayesvb.formula.design import Design
 
 
+@runtime_checkable
 class HasRows(Protocol):
     """A model, as far as its rows go."""
 

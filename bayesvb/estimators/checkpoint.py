@@ -1,0 +1,190 @@
+"""Checkpoints of fits: what ascents have reached, in one file that is whole at any moment."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import time
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from bayesvb.engines.run_log import AbstractRunLog, AbstractRunPage, Arrays
+from bayesvb.errors import DataError
+from bayesvb.results.base import AbstractPublicModel
+from bayesvb.storage.sealing import seal, unseal
+from bayesvb.storage.whole_files import check_writable, write_whole
+
+DESCRIPTION = "description"
+"""Name of the array with what the fit is of."""
+
+SEED = "seed"
+
+
+@dataclass(eq=False)
+class FileLog(AbstractRunLog):
+    """Runs of a fit in a file.
+
+    Attributes
+    ----------
+    path : Path
+    every : float
+        Seconds between two times that it is written.
+    description : mapping of str to value
+        What the fit is of: the file of another one is refused.
+    pages : dict of str to arrays
+        State of every run, by its place.
+    """
+
+    path: Path
+    every: float
+    description: Mapping[str, Any]
+    pages: dict[str, Arrays]
+    _visits: dict[str, int] = field(default_factory=dict)
+    _written: float = field(default_factory=time.monotonic)
+    _lock: Lock = field(default_factory=Lock)
+
+    def run(self, path: tuple[str, ...]) -> FilePage:
+        """The page of the next run at this place."""
+        place = "/".join(path)
+        with self._lock:
+            visit = self._visits[place] = self._visits.get(place, 0) + 1
+        return FilePage(self, f"{place}#{visit}")
+
+    def keep(self, name: str, state: Arrays, *, now: bool) -> None:
+        """Keep the state of a run, and write all of them if it is time to."""
+        with self._lock:
+            self.pages[name] = state
+            if now or time.monotonic() - self._written >= self.every:
+                write_whole(_packed(self.description, self.pages), self.path)
+                self._written = time.monotonic()
+
+
+@dataclass(eq=False)
+class FilePage(AbstractRunPage):
+    """A run in such a file."""
+
+    log: FileLog
+    name: str
+
+    @property
+    def known(self) -> Arrays:
+        """State that was written down by a run that was killed."""
+        return self.log.pages.get(self.name, {})
+
+    def keep(self, state: Arrays) -> None:
+        """Keep a state, and write it down if it is time to."""
+        self.log.keep(self.name, state, now=False)
+
+    def write(self) -> None:
+        """Write down what was kept last."""
+        if self.known:
+            self.log.keep(self.name, self.known, now=True)
+
+
+def described(model: AbstractPublicModel, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """What a fit is of: the model, the data and the settings that its ascents depend on."""
+    source = model.all_rows or model.source
+    return {
+        "version": version("bayesvb"),
+        "model": type(model).__name__,
+        "formula": model.formula.canonical(),
+        "arguments": json.dumps(model.options(), sort_keys=True, default=str),
+        "data": _data_hash(model),
+        "rows": source.n_rows,
+        **settings,
+    }
+
+
+def _data_hash(model: AbstractPublicModel) -> str:
+    """SHA-256 of the rows in memory, their weights, and what all rows are scaled by."""
+    import pandas as pd
+
+    rows = pd.util.hash_pandas_object(model.design.frame, index=False).to_numpy()
+    digest = hashlib.sha256(rows.tobytes())
+    total = (model.all_rows or model.source).total_weight
+    digest.update(np.array([total, model.log_jacobian]).tobytes())
+    if model.weights is not None:
+        digest.update(np.ascontiguousarray(model.weights).tobytes())
+    return digest.hexdigest()
+
+
+def seed_in(path: str | os.PathLike[str]) -> int | None:
+    """Seed of the fit whose checkpoint a file is; None if there is no file.
+
+    Raises
+    ------
+    DataError
+        If the file is no checkpoint, or damaged.
+    """
+    target = check_writable(path)
+    return int(_read(target)[0][SEED]) if target.exists() else None
+
+
+def opened(path: str | os.PathLike[str], every: float, description: Mapping[str, Any]) -> FileLog:
+    """The log in a file, empty if there is no such file.
+
+    Raises
+    ------
+    DataError
+        If the file is that of another fit, no checkpoint, or damaged.
+    """
+    target = check_writable(path)
+    if not target.exists():
+        return FileLog(target, every, description, {})
+    before, pages = _read(target)
+    other = [name for name, value in description.items() if before.get(name) != value]
+    if other:
+        name = other[0]
+        raise DataError(
+            f"checkpoint={str(target)!r} is of another fit: "
+            + _differs(name, before.get(name), description[name]),
+            hint="give another name, or delete the file",
+        )
+    return FileLog(target, every, description, pages)
+
+
+def _differs(name: str, before: object, now: object) -> str:
+    """What is not the same."""
+    if name == "data":
+        return "its data are others"
+    return f"its {name} is {before!r}, and here it is {now!r}"
+
+
+def _packed(description: Mapping[str, Any], pages: Mapping[str, Arrays]) -> bytes:
+    """Content of the file."""
+    arrays = {f"{name}|{key}": value for name, page in pages.items() for key, value in page.items()}
+    text = np.frombuffer(json.dumps(description).encode(), dtype=np.uint8)
+    stream = io.BytesIO()
+    known: dict[str, Any] = {DESCRIPTION: text, **arrays}
+    np.savez(stream, **known)
+    return seal(stream.getvalue())
+
+
+def _read(path: Path) -> tuple[dict[str, Any], dict[str, Arrays]]:
+    """Description and runs of a file."""
+    try:
+        content, sealed = unseal(path.read_bytes())
+        if not sealed:
+            raise ValueError("it has no checksum")
+        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+            known = {name: arrays[name] for name in arrays.files}
+        description = json.loads(known.pop(DESCRIPTION).tobytes())
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+        raise DataError(
+            f"checkpoint={str(path)!r} is no checkpoint, or damaged: {error}",
+            hint="give another name, or delete the file",
+        ) from error
+    pages: dict[str, dict[str, Any]] = {}
+    for name, values in known.items():
+        place, _, key = name.rpartition("|")
+        pages.setdefault(place, {})[key] = values
+    return description, dict(pages)

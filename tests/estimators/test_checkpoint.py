@@ -1,0 +1,201 @@
+"""Fits that are killed go on where they were, and end at the same bits."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+import bayesvb as bvb
+from bayesvb.engines import cavi as cavi_module
+from bayesvb.errors import DataError
+
+FIT = {"seed": 1, "restarts": 2, "draws": 25, "checkpoint_every": 0.0}
+
+
+class KilledError(BaseException):
+    """What nothing catches."""
+
+
+def model(**options):
+    data = bvb.datasets.load("mcycle")
+    return bvb.DensityRegression("accel ~ times", data, **{"n_components": 3, **options})
+
+
+@pytest.fixture
+def passes(monkeypatch):
+    """Passes of all ascents so far."""
+    made = []
+    plain = cavi_module.one_pass
+    monkeypatch.setattr(cavi_module, "one_pass", lambda *a: (made.append(1), plain(*a))[1])
+    return made
+
+
+def killed_at(number):
+    """A watch that kills the fit at its call of this number."""
+    calls = []
+
+    def watch(*_):
+        calls.append(1)
+        if len(calls) == number:
+            raise KilledError
+
+    return watch
+
+
+def assert_same(found, expected):
+    assert_array_equal(found.stats.to_vector(), expected.stats.to_vector())
+    assert_array_equal(found.elbo_trace, expected.elbo_trace)
+    for name, values in expected.draws.items():
+        assert_array_equal(found.draws[name], values)
+    assert found.n_iter == expected.n_iter
+    assert found.restarts["n_iter"].tolist() == expected.restarts["n_iter"].tolist()
+
+
+@pytest.fixture(scope="module")
+def expected():
+    """The fit that nobody killed."""
+    return model().fit(**{name: FIT[name] for name in ("seed", "restarts", "draws")})
+
+
+@pytest.mark.parametrize(
+    "number", [2, 20, *(pytest.param(n, marks=pytest.mark.heavy) for n in (1, 3, 4, 9, 33))]
+)
+def test_a_killed_fit_goes_on_and_loses_one_sweep_at_most(number, expected, passes, tmp_path):
+    path = tmp_path / "state"
+    whole = model().fit(**FIT, checkpoint=tmp_path / "other")
+    assert_same(whole, expected)
+    undisturbed = len(passes)
+    passes.clear()
+    with pytest.raises(KilledError):
+        model().fit(**FIT, checkpoint=path, progress=killed_at(number))
+    assert_same(model().fit(**FIT, checkpoint=path), expected)
+    assert len(passes) <= undisturbed + 1
+
+
+def test_a_fit_that_has_ended_is_read(expected, passes, tmp_path):
+    path = tmp_path / "state"
+    model().fit(**FIT, checkpoint=path)
+    passes.clear()
+    assert_same(model().fit(**FIT, checkpoint=path), expected)
+    assert passes == []
+
+
+def test_a_seed_that_was_drawn_is_kept(tmp_path):
+    path, options = tmp_path / "state", {**FIT, "seed": None, "restarts": 1, "tol": 1.0}
+    first = model().fit(**options, checkpoint=path)
+    assert model().fit(**options, checkpoint=path).seed == first.seed
+
+
+def test_an_interrupted_fit_goes_on(expected, tmp_path):
+    path = tmp_path / "state"
+
+    def interrupt(number, n_iter, bound):
+        if n_iter > 10:
+            raise KeyboardInterrupt
+
+    with pytest.warns(bvb.errors.ConvergenceWarning):
+        model().fit(**{**FIT, "checkpoint_every": 1e6}, checkpoint=path, progress=interrupt)
+    assert_same(model().fit(**FIT, checkpoint=path), expected)
+
+
+SCRIPT = """
+import sys
+import numpy as np, pandas as pd
+import bayesvb as bvb
+rng = np.random.default_rng(0)
+n = 60_000
+x = rng.normal(size=n)
+y = np.where(rng.random(n) < 0.4, 1.0 + x, -1.0) + 0.8 * rng.normal(size=n)
+model = bvb.DensityRegression("y ~ x", pd.DataFrame({"y": y, "x": x}), n_components=3)
+options = {} if sys.argv[1] == "none" else {"checkpoint": sys.argv[1], "checkpoint_every": 0.0}
+fit = model.fit(seed=1, restarts=2, draws=25, covariance="mean-field", tol=1e-6, **options)
+np.save(sys.argv[2], np.concatenate([fit.stats.to_vector(), fit.elbo_trace]))
+"""
+
+
+@pytest.mark.heavy
+def test_a_process_that_is_killed_again_and_again_ends_at_the_same_bits(tmp_path):
+    n_kills = int(os.environ.get("BAYESVB_KILLS", "5"))
+    script = tmp_path / "fit.py"
+    script.write_text(SCRIPT, encoding="utf-8")
+    command = [sys.executable, "-W", "ignore", str(script)]
+    began = time.monotonic()
+    subprocess.run([*command, "none", str(tmp_path / "whole.npy")], check=True)
+    whole = time.monotonic() - began
+    rng, killed = np.random.default_rng(n_kills), 0
+    for _ in range(n_kills):
+        running = subprocess.Popen([*command, str(tmp_path / "state"), str(tmp_path / "found.npy")])
+        try:
+            running.wait(rng.uniform(0.3 * whole, whole))
+            break
+        except subprocess.TimeoutExpired:
+            running.send_signal(signal.SIGKILL)
+            running.wait()
+            killed += 1
+    subprocess.run([*command, str(tmp_path / "state"), str(tmp_path / "found.npy")], check=True)
+    assert killed > 0
+    assert_array_equal(np.load(tmp_path / "found.npy"), np.load(tmp_path / "whole.npy"))
+    assert not list(tmp_path.glob(".state*"))
+
+
+OTHERS = {
+    "seed": lambda path: model().fit(**{**FIT, "seed": 2}, checkpoint=path),
+    "tol": lambda path: model().fit(**FIT, tol=0.5, checkpoint=path),
+    "restarts": lambda path: model().fit(**{**FIT, "restarts": 3}, checkpoint=path),
+    "arguments": lambda path: model(n_components=2).fit(**FIT, checkpoint=path),
+    "formula": lambda path: bvb.DensityRegression(
+        "accel ~ 1", bvb.datasets.load("mcycle"), n_components=3
+    ).fit(**FIT, checkpoint=path),
+    "data are others": lambda path: bvb.DensityRegression(
+        "accel ~ times", bvb.datasets.load("mcycle").iloc[::-1], n_components=3
+    ).fit(**FIT, checkpoint=path),
+}
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """The checkpoint of a fit."""
+    path = tmp_path_factory.mktemp("written") / "state"
+    model().fit(**FIT, checkpoint=path)
+    return path
+
+
+@pytest.mark.parametrize("what", OTHERS)
+def test_a_checkpoint_of_another_fit_is_refused(what, written):
+    with pytest.raises(DataError, match=f"is of another fit: its {what}"):
+        OTHERS[what](written)
+
+
+def changed(content):
+    middle = len(content) // 2
+    return content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [changed, lambda content: content[:100], lambda _: b"", lambda _: b"no checkpoint"],
+    ids=["one bit", "cut", "empty", "another file"],
+)
+def test_a_file_that_is_no_checkpoint_is_refused(damage, written, tmp_path):
+    path = tmp_path / "state"
+    path.write_bytes(damage(written.read_bytes()))
+    with pytest.raises(DataError, match="is no checkpoint, or damaged"):
+        model().fit(**FIT, checkpoint=path)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"checkpoint_every": -1.0}, "checkpoint_every=-1.0 must be a number of seconds"),
+        ({"method": "svi"}, "with method='svi': its runs are not written down"),
+        ({"checkpoint": "no/such/folder/state"}, "does not exist"),
+    ],
+)
+def test_wrong_arguments_are_refused(options, message, tmp_path):
+    with pytest.raises(DataError, match=message):
+        model().fit(**{**FIT, "checkpoint": tmp_path / "state", **options})
