@@ -8,9 +8,9 @@ from typing import TypeVar
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import logsumexp
 
 from bayesvb.errors import DataError
+from bayesvb.numerics.special import log_total
 
 # Not `Self`: beartype refuses it in methods that are checked one by one, as jaxtyping does.
 Mixture = TypeVar("Mixture", bound="AbstractComponentMixture")
@@ -135,7 +135,7 @@ def joint_log_density(
         terms = np.log(marginals[0].weights)
     for one, values in zip(marginals, observed, strict=True):
         terms = terms + one.component_log_density(values)
-    return np.asarray(logsumexp(terms, axis=0))
+    return np.asarray(log_total(terms, axis=0))
 
 
 def check_probabilities(q: Float[np.ndarray, " probs"]) -> None:

@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.special import gammainccinv, gammaincinv, gammaln, log_ndtr, logsumexp, ndtr, ndtri
+from scipy.special import gammainccinv, gammaincinv, gammaln, log_ndtr, ndtr, ndtri
 
 from bayesvb.distributions.base import AbstractRowDistribution, check_probabilities
 from bayesvb.factors.normal_gamma import FactorisedNormalGamma, ScalarGamma
 from bayesvb.numerics.root_finding import invert_log_cdf
-from bayesvb.numerics.special import LOG_2PI
+from bayesvb.numerics.special import LOG_2PI, log_total
 
 LEFT_OUT = 1e-60
 """Probability of the precision beyond either end of the rule: farther tails are cut off."""
@@ -87,7 +87,7 @@ class NormalScaleMixture:
 
         def piece(z: Float[np.ndarray, " some"]) -> Float[np.ndarray, " some"]:
             exponent = -0.5 * (z / self.scale[:, None]) ** 2
-            return np.asarray(logsumexp(exponent + log_weights[:, None], axis=0))
+            return np.asarray(log_total(exponent + log_weights[:, None], axis=0))
 
         return _in_pieces(piece, x - self.location)
 
@@ -124,9 +124,9 @@ class NormalScaleMixture:
             x: Float[np.ndarray, " some"], which: Int[np.ndarray, " some"]
         ) -> tuple[Float[np.ndarray, " some"], Float[np.ndarray, " some"]]:
             z = x / scale
-            value = logsumexp(log_ndtr(z) + log_weights, axis=0)
+            value = log_total(log_ndtr(z) + log_weights, axis=0)
             normal = -0.5 * (z * z + LOG_2PI) - np.log(scale) + log_weights
-            return value, np.exp(logsumexp(normal, axis=0) - value)
+            return value, np.exp(log_total(normal, axis=0) - value)
 
         standard = ndtri(tail)
         root = invert_log_cdf(

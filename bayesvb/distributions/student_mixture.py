@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.special import logsumexp, poch, stdtr, stdtrit
+from scipy.special import poch, stdtr, stdtrit
 
 from bayesvb.distributions.base import AbstractComponentMixture, check_probabilities
 from bayesvb.errors import DataError
 from bayesvb.numerics.root_finding import invert_log_cdf
+from bayesvb.numerics.special import log_total
 
 POINTS_PER_BLOCK = 1 << 14
 """Quantiles solved together: the arrays (experts, points) of a block stay in cache."""
@@ -117,7 +118,7 @@ class StudentMixture(AbstractComponentMixture):
         with np.errstate(divide="ignore"):
             terms = np.log(self.weights) - np.log(self.scale)
         terms += _log_student((y - self.location) / self.scale, self._tails)
-        return np.asarray(logsumexp(terms, axis=0))
+        return np.asarray(log_total(terms, axis=0))
 
     def density_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
         """Density of every row at each of the same points."""

@@ -19,7 +19,7 @@ from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.local import Draws
 
-CURVED = 2_000
+CURVED = 500
 """Changes that are made in full, the largest; of more than these the others are linear."""
 
 PRIOR_STEP = 0.05

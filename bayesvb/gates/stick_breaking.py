@@ -22,7 +22,7 @@ from bayesvb.gates.gaussian_logits import (
 )
 from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.linalg import linear_at, quadratic_at, quadratic_weights
-from bayesvb.numerics.special import expected_expit, jaakkola, omega_slope
+from bayesvb.numerics.special import expected_expit, jaakkola, omega_slope, softplus
 from bayesvb.variational.descriptions import PriorRow
 from bayesvb.variational.local import AbstractLocalPosterior
 from bayesvb.variational.row_derivatives import GateDerivatives
@@ -194,7 +194,7 @@ class StickBreakingGate(AbstractLogitGate):
         """Exact log weights for each draw."""
         logit = draws @ block.designs["gating"]
         xp = namespace(logit)
-        pass_on = -xp.logaddexp(0.0, logit)
+        pass_on = -softplus(logit)
         ends = xp.zeros((len(draws), 1, block.n_rows))
         left = xp.concatenate([ends, xp.cumsum(pass_on, axis=1)], axis=1)
         by_stick: Float[np.ndarray, "draws experts rows"]

@@ -17,8 +17,7 @@ from bayesvb.distributions.base import AbstractComponentMixture, joint_log_densi
 from bayesvb.experts.base import AbstractExperts
 from bayesvb.gates.base import AbstractGate
 from bayesvb.models.ensemble import matching
-from bayesvb.numerics.array_library import special
-from bayesvb.numerics.special import log_sum_exp
+from bayesvb.numerics.special import log_sum_exp, log_total
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.local import Draws
 from bayesvb.variational.model import AbstractVariationalModel
@@ -344,7 +343,7 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
     def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws rows"]:
         """``log sum_k pi_k(x) p_k(y | x)``."""
         found: Float[np.ndarray, "draws rows"]
-        found = special(draws["gate"]).logsumexp(self.component_log_lik(draws, block), axis=1)
+        found = log_total(self.component_log_lik(draws, block), axis=1)
         return found
 
     def drawn_responsibilities(

@@ -8,6 +8,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import digamma, gammaln, ndtr, ndtri
 
+from bayesvb.numerics.array_library import namespace, special
+
 LOG_2PI = float(np.log(2.0 * np.pi))
 
 SMALLEST_XI = 1e-5
@@ -33,6 +35,40 @@ def log_sum_exp(
     total = shares.sum(axis=0)
     shares /= total
     return top + np.log(total), shares
+
+
+def log_total(terms: Float[np.ndarray, "*shape"], axis: int) -> Float[np.ndarray, "*_"]:
+    """Log of the sum of exponentials over one axis, in NumPy or JAX.
+
+    Several times as fast as SciPy's, which corrects the last bit; here its error is that of a sum.
+
+    Examples
+    --------
+    >>> float(log_total(np.log([[1.0], [3.0]]), axis=0)[0].round(12)) == np.log(4.0).round(12)
+    True
+    """
+    if namespace(terms) is not np:
+        found: Float[np.ndarray, "*_"] = special(terms).logsumexp(terms, axis=axis)
+        return found
+    top = terms.max(axis=axis, keepdims=True)
+    top = np.where(np.isfinite(top), top, 0.0)
+    shares = terms - top
+    np.exp(shares, out=shares)
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(shares.sum(axis=axis)) + top.squeeze(axis))
+
+
+def softplus(logits: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
+    """``log(1 + exp(u))`` in NumPy or JAX, to the rounding of one."""
+    if namespace(logits) is not np:
+        found: Float[np.ndarray, "*shape"] = namespace(logits).logaddexp(0.0, logits)
+        return found
+    tail = np.abs(logits)
+    np.exp(np.negative(tail, out=tail), out=tail)
+    tail += 1.0
+    np.log(tail, out=tail)
+    tail += np.maximum(logits, 0.0)
+    return np.asarray(tail)
 
 
 def softmax_spread(

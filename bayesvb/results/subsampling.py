@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -98,7 +99,6 @@ def criteria_at(
     With ``folds`` a fifth of the rows is left out at a time, as it is of networks unless told, if
     there are not too many rows for it.
     """
-    folds = leaves_folds_out(fit) and folds_affordable(fit) if folds is None else folds
     weights = np.array([member.weight for member in fit.parts])
     units = units_of(fit.model)
     labels, cases = units.index[at], units.weights
@@ -106,12 +106,29 @@ def criteria_at(
     with ignoring_user_warnings():
         each = [log_likelihood(member.fit, at) for member in fit.parts]
         widely = [read_elpd(waic([values], **options)) for values in each]
+    wide = replace(combined(weights, widely), labels=labels)
+    return left_out_at(fit, at, folds, each), wide
+
+
+def left_out_at(
+    fit: AbstractFit,
+    at: Int[np.ndarray, " rows"],
+    folds: bool | None = None,
+    each: Sequence[Float[np.ndarray, "draws rows"] | None] | None = None,
+) -> Elpd:
+    """LOO of rows of the fit, or folds as of `criteria_at`, without its warnings.
+
+    Log likelihoods under the draws of every restart are taken from ``each``, if they are at hand.
+    """
+    folds = leaves_folds_out(fit) and folds_affordable(fit) if folds is None else folds
+    given = [None] * len(fit.parts) if each is None else each
+    with ignoring_user_warnings():
         without = [
             left_out(member.fit, at) if folds else loo_at(member.fit, at, values)
-            for member, values in zip(fit.parts, each, strict=True)
+            for member, values in zip(fit.parts, given, strict=True)
         ]
-    alone, wide = combined(weights, without), combined(weights, widely)
-    return replace(alone, labels=labels), replace(wide, labels=labels)
+    whole = combined(np.array([member.weight for member in fit.parts]), without)
+    return replace(whole, labels=units_of(fit.model).index[at])
 
 
 def loo_of_some(fit: AbstractFit, at: Int[np.ndarray, " rows"]) -> Elpd:

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 POINTS_SHOWN = 2000
 """Points of a scatter."""
 
-ROWS_CHECKED = 5000
+ROWS_CHECKED = 2000
 """Rows whose predictive distributions are compared with what was observed."""
 
-ROWS_LEFT_OUT = 3000
+ROWS_LEFT_OUT = 2000
 """Rows for leave-one-out: a millisecond each, and as much for their log likelihood."""
 
 

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from bayesvb.errors import DataError
 from bayesvb.evaluation.elpd import Elpd, compare
 from bayesvb.results.comparison import check_comparable, folds_for_all
-from bayesvb.results.subsampling import RowSample, criteria_at, folds_affordable, unit_sample
+from bayesvb.results.subsampling import RowSample, folds_affordable, left_out_at, unit_sample
 
 from ..cells.numerals import counted, numeral
 from ..cells.plain import Summary
@@ -33,7 +33,7 @@ def comparison(fits: Mapping[str, AbstractFit]) -> Summary:
         return {"why_not": str(error), "models": _models(fits)}
     chosen = unit_sample(next(iter(fits.values())), ROWS_LEFT_OUT)
     folds = folds_for_all(fits) and all(folds_affordable(fit) for fit in fits.values())
-    found = {name: criteria_at(fit, chosen.at, folds)[0] for name, fit in fits.items()}
+    found = {name: left_out_at(fit, chosen.at, folds) for name, fit in fits.items()}
     frame = compare_elpds(found)
     best, second = frame.index[0], frame.index[1]
     return {

@@ -14,7 +14,9 @@ from bayesvb.numerics.special import (
     expected_softmax,
     jaakkola,
     log_sum_exp,
+    log_total,
     normal_points,
+    softplus,
 )
 
 VARIANCES = (0.0, 1e-12, 0.3, 4.0, 25.0, 1e3, 1e6)
@@ -154,3 +156,16 @@ def test_logits_that_hardly_vary_have_the_weights_of_their_means(rng):
     for variance, digits in ((0.0, 1e-14), (9e-9, 1e-8), (1.1e-8, 1e-7)):
         found = expected_softmax(mean, np.full_like(mean, variance))
         assert_allclose(found, expected, atol=digits)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_log_totals_are_those_of_scipy(rng, axis):
+    terms = 30.0 * rng.normal(size=(4, 5, 6))
+    terms[:, :, 0] = -np.inf
+    terms[1, 2, 1] = np.inf
+    assert_allclose(log_total(terms, axis=axis), logsumexp(terms, axis=axis), rtol=1e-13)
+
+
+def test_softplus_is_log_one_plus_exp(rng):
+    logits = np.concatenate([30.0 * rng.normal(size=40), [-np.inf, np.inf, 0.0, 800.0, -800.0]])
+    assert_allclose(softplus(logits), np.logaddexp(0.0, logits), rtol=1e-13, atol=1e-15)

@@ -16,9 +16,9 @@ from scipy.special import ndtr, stdtrit
 from bayesvb.factors.normal import Normal
 from bayesvb.models.network.output import LatentDraws, LatentPredictive
 from bayesvb.models.network.stick_labels import StickLabels
-from bayesvb.numerics.array_library import namespace, special
+from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.linalg import products, quadratic_weights
-from bayesvb.numerics.special import normal_points
+from bayesvb.numerics.special import log_total, normal_points
 
 CELLS = 40_000
 """Rows times points gone over at once."""
@@ -155,7 +155,7 @@ def label_log_lik(
     """
     if namespace(coefficients) is not np:
         terms = label_log_terms(coefficients, latents, labels)
-        found: Float[np.ndarray, "draws rows"] = special(terms).logsumexp(terms, axis=1)
+        found: Float[np.ndarray, "draws rows"] = log_total(terms, axis=1)
         return found
     n_latents = coefficients.shape[2] - 1
     points = normal_points(n_latents, LIKELIHOOD_POINTS)
@@ -178,7 +178,7 @@ def label_log_lik(
         if len(lost):
             alike = _alike(sign[:, lost], reach[:, lost])
             terms = _log_terms(latents.log_weights[s][:, lost], centre[..., lost], spread, alike)
-            result[s, lost] = special(terms).logsumexp(terms, axis=0)
+            result[s, lost] = log_total(terms, axis=0)
     return result
 
 

@@ -30,10 +30,10 @@ from bayesvb.models.network.output import (
     LatentPredictive,
     OutputDraws,
 )
-from bayesvb.numerics.array_library import namespace, special
+from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.linalg import inverse_and_log_det, pack, products, quadratic_weights, unpack
 from bayesvb.numerics.packed_matrices import row_of
-from bayesvb.numerics.special import LOG_2PI, log_sum_exp
+from bayesvb.numerics.special import LOG_2PI, log_sum_exp, log_total
 from bayesvb.variational.supports import AbstractSupport, Positive, Real
 
 MEAN_FIELD_PASSES = 8
@@ -296,7 +296,7 @@ class GaussianOutput(AbstractOutput[MatrixNormalGamma, GaussianStats]):
     ) -> Float[np.ndarray, "draws rows"]:
         """Log density of each row's responses, latent vector and component summed out."""
         terms = self.component_log_lik(draws, latents, block)
-        found: Float[np.ndarray, "draws rows"] = special(terms).logsumexp(terms, axis=1)
+        found: Float[np.ndarray, "draws rows"] = log_total(terms, axis=1)
         return found
 
 

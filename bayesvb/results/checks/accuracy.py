@@ -18,7 +18,7 @@ from bayesvb.results.leave_one_out import CHOSEN_ROWS, MOST_ROWS
 from bayesvb.results.linear_baseline import linear_baseline
 from bayesvb.results.multinomial_baseline import multinomial_baseline
 from bayesvb.results.stacking import combined
-from bayesvb.results.subsampling import criteria_at, loo_at, unit_sample
+from bayesvb.results.subsampling import left_out_at, loo_at, unit_sample
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
@@ -49,7 +49,7 @@ def left_out_densities(fit: AbstractFit, at: Int[np.ndarray, " rows"]) -> Elpd:
     """Log predictive density of rows without them, restarts combined by weight."""
     parts = [member.fit for member in fit.parts]
     if not all(answers(part) for part in parts):
-        return criteria_at(fit, at)[0]
+        return left_out_at(fit, at)
     return combined(
         np.array([member.weight for member in fit.parts]),
         [loo_at(part, at) for part in parts],
