@@ -23,6 +23,7 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/cli/messages.py": ("cli/test_commands.py",),
     "bayesvb/cli/options.py": ("cli/test_commands.py",),
     "bayesvb/cli/tables.py": ("cli/test_commands.py",),
+    "bayesvb/data/dask_rows.py": ("data/test_dask_frames.py",),
     "bayesvb/data/frame_kinds.py": ("estimators/test_streaming.py",),
     "bayesvb/data/frame_streams.py": ("estimators/test_streaming.py",),
     "bayesvb/data/lazy_frames.py": ("estimators/test_streaming.py",),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 
+from bayesvb.data.dask_frames import DaskFrames
 from bayesvb.data.frame_streams import AbstractFrames, CalledFrames, in_pieces
 from bayesvb.data.lazy_frames import DuckDBFrames, PolarsFrames
 from bayesvb.data.parquet_frames import ParquetFrames
@@ -14,6 +15,7 @@ __all__ = ["frames_of"]
 QUERIES: Mapping[tuple[str, str], Callable[[object], AbstractFrames]] = {
     ("duckdb", "DuckDBPyRelation"): lambda data: DuckDBFrames(data),
     ("polars", "LazyFrame"): lambda data: PolarsFrames(data),
+    ("dask", "DataFrame"): lambda data: DaskFrames.of(data),
 }
 """Module and name of the types of queries, and how their rows are read."""
 
@@ -25,7 +27,7 @@ def frames_of(data: object) -> AbstractFrames | None:
     ----------
     data : path, query, function or iterable of tables
         Parquet files (one, those of a folder, or those that match a pattern), a DuckDB relation,
-        a polars LazyFrame, a function that yields tables, or a list of tables.
+        a polars LazyFrame, a Dask DataFrame, a function that yields tables, or a list of tables.
 
     Raises
     ------

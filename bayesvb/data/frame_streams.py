@@ -8,7 +8,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, final
 
+from bayesvb.data.blocks import Block
 from bayesvb.data.frames import as_frame, nearest
+from bayesvb.data.sources import AbstractSource
+from bayesvb.data.streamed_rows import EncodedRows, StreamedRows
 from bayesvb.errors import DataError
 
 if TYPE_CHECKING:
@@ -71,6 +74,21 @@ class AbstractFrames(abc.ABC):
         """What a function makes of the number of each frame and the frame, in their order."""
         for number, frame in enumerate(self.read(names)):
             yield function(number, frame)
+
+    def source(
+        self,
+        encode: Callable[[int, pd.DataFrame], EncodedRows],
+        names: Sequence[str],
+        standardise: Callable[[EncodedRows], Block],
+        counted: tuple[int, float],
+    ) -> AbstractSource:
+        """Standardised blocks of all rows, of which number and sum of weights are known."""
+        return StreamedRows(partial(self.map, encode, names), standardise, counted)
+
+    @property
+    def remote(self) -> bool:
+        """Whether rows stay where they are, and only what is made of them travels."""
+        return False
 
 
 def checked_columns(frame: pd.DataFrame, names: Sequence[str], words: str) -> pd.DataFrame:

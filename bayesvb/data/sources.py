@@ -12,15 +12,14 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
-from functools import reduce
 from itertools import chain, islice
-from operator import add
 from typing import TypeVar, final
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from bayesvb.data.blocks import BLOCK_ROWS, Block
+from bayesvb.data.dyadic_sums import partial_sums, total
 from bayesvb.data.statistics import SufficientStats
 
 StatsT = TypeVar("StatsT", bound=SufficientStats)
@@ -59,12 +58,12 @@ class AbstractSource(abc.ABC):
         """Sum of the case weights; the number of rows without weights."""
 
     def map_reduce(self, function: Callable[[Block], StatsT]) -> StatsT:
-        """Sum of ``function(block)`` over the blocks, added in block order.
+        """Sum of ``function(block)`` over the blocks, neighbours first.
 
         The order makes the result the same to the last bit for any number of workers; another
         block size changes it by rounding only.
         """
-        return reduce(add, self._results(function))
+        return total(partial_sums(self._results(function)))
 
     def map_reduce_all(self, functions: Sequence[Callable[[Block], StatsT]]) -> list[StatsT]:
         """Sums of several functions, none of which depends on another's sum.

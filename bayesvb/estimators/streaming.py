@@ -17,7 +17,7 @@ from bayesvb.data.frame_streams import AbstractFrames
 from bayesvb.data.scaling import NORMAL_MAD, Scaling
 from bayesvb.data.sources import AbstractSource, InMemorySource
 from bayesvb.data.standardised_blocks import Scales, source_of
-from bayesvb.data.streamed_rows import EncodedRows, StreamedRows
+from bayesvb.data.streamed_rows import EncodedRows
 from bayesvb.errors import DataError
 from bayesvb.estimators.scale_checks import check_columns
 from bayesvb.experts.regression import AbstractRegressionExperts
@@ -113,7 +113,9 @@ def streamed_regression(
     if design.n_rows == n_rows:
         return StreamedRegression(design, given, scales, source, None)
     counted = n_rows, streamed.rows.total_weight
-    everything = StreamedRows(streamed.encoded, partial(standardised, scales), counted)
+    everything = frames.source(
+        streamed.encoding, streamed.rows.choice.read, partial(standardised, scales), counted
+    )
     return StreamedRegression(design, given, scales, source, everything)
 
 

@@ -70,6 +70,25 @@ class BlockEncoding:
         offset = made[OFFSET].sum(axis=1) if OFFSET in made else None
         return EncodedRows(matrices, made.get(RESPONSE), weight, offset)
 
+    def moments(self, number: int, frame: pd.DataFrame) -> Moments:
+        """Moments of all columns of a frame."""
+        return self.moments_of(iter([self(number, frame)]))
+
+    def moments_of(self, pieces: Iterator[EncodedRows]) -> Moments:
+        """Moments of the columns of every matrix, of responses and of what is left of these."""
+        found: Moments = {}
+        for rows in recut(pieces, BLOCK_ROWS):
+            columns = {
+                part: rows.matrices[part] for part in set(self.encoder.bound.same_as.values())
+            }
+            if rows.response is not None:
+                away = 0.0 if rows.offset is None else rows.offset[:, None]
+                columns |= {RESPONSE: rows.response, TARGET: rows.response - away}
+            found = _both(
+                found, {name: ColumnMoments.of(x, rows.weight) for name, x in columns.items()}
+            )
+        return found
+
     def expression(self, code: str, number: int, frame: pd.DataFrame) -> Float[np.ndarray, " rows"]:
         """Values of an expression of numbers in the complete rows, columns under their aliases."""
         from formulaic import Formula as TermLists
@@ -162,8 +181,10 @@ def streamed_design(
     encoder = _after_all_rows(fit_encoder(bound, usable)[0], frames, rows, choice)
     _check_rowwise(encoder, usable)
     encoding = BlockEncoding(encoder, weights)
-    encoded = frames.map(encoding, choice.read)
-    moments = _moments(recut(encoded, BLOCK_ROWS), encoder.bound.same_as)
+    if frames.remote:
+        moments = reduce(_both, frames.map(encoding.moments, choice.read))
+    else:
+        moments = encoding.moments_of(frames.map(encoding, choice.read))
     _check_ends(encoder, usable, moments)
     design = _of_sample(encoder, rows, frames)
     return StreamedDesign(design, rows, frames, encoding, moments)
@@ -262,18 +283,11 @@ def _check_rowwise(encoder: Encoder, rows: UsableRows) -> None:
                 )
 
 
-def _moments(blocks: Iterator[EncodedRows], same_as: Mapping[str, str]) -> Moments:
-    """Moments of the columns of every matrix, of the responses and of what is left of these."""
-    found: dict[str, ColumnMoments] = {}
-    for rows in blocks:
-        columns = {part: rows.matrices[part] for part in dict.fromkeys(same_as.values())}
-        if rows.response is not None:
-            away = 0.0 if rows.offset is None else rows.offset[:, None]
-            columns |= {RESPONSE: rows.response, TARGET: rows.response - away}
-        for name, matrix in columns.items():
-            own = ColumnMoments.of(matrix, rows.weight)
-            found[name] = found[name] + own if name in found else own
-    return found
+def _both(mine: Moments, theirs: Moments) -> Moments:
+    """Moments of the rows of both, either of which may have none."""
+    if not mine or not theirs:
+        return mine or theirs
+    return {name: moments + theirs[name] for name, moments in mine.items()}
 
 
 def _check_ends(encoder: Encoder, rows: UsableRows, moments: Mapping[str, ColumnMoments]) -> None:

@@ -1,0 +1,164 @@
+"""Rows that lie on the workers of a Dask cluster, as blocks: functions go there, sums come back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial, reduce
+from itertools import accumulate
+from typing import Any, TypeVar, final
+
+import numpy as np
+from jaxtyping import Int
+
+from bayesvb.data.blocks import BLOCK_ROWS, Block
+from bayesvb.data.dyadic_sums import PartialSum, joined, partial_sums, total
+from bayesvb.data.sources import AbstractSource
+from bayesvb.data.statistics import SufficientStats
+from bayesvb.numerics.runtime import single_threaded_blas
+
+StatsT = TypeVar("StatsT", bound=SufficientStats)
+ResultT = TypeVar("ResultT")
+
+TOGETHER = 8
+"""Partial sums that are put together at a time, and results that are waited for."""
+
+Blocks = tuple[Block, ...]
+
+
+@final
+@dataclass(frozen=True)
+class DaskRows(AbstractSource):
+    """Blocks of the partitions of a table, each in the memory of a worker.
+
+    What is lost with a worker is made again by others, from the table.
+
+    Attributes
+    ----------
+    client : distributed.Client
+    partitions : tuple of distributed.Future
+        Blocks of each partition.
+    sizes : tuple of int
+        Rows of each.
+    weight : float
+        Sum of the case weights.
+    """
+
+    client: Any = field(repr=False)
+    partitions: tuple[Any, ...] = field(repr=False)
+    sizes: tuple[int, ...]
+    weight: float
+
+    @classmethod
+    def of(
+        cls,
+        client: Any,
+        tables: Sequence[Any],
+        encode: Callable[[int, Any], Blocks],
+        weight: float,
+    ) -> DaskRows:
+        """Rows of tables that are on the cluster, or will be when they are asked for."""
+        made = tuple(
+            client.submit(encode, number, table, pure=False) for number, table in enumerate(tables)
+        )
+        sizes = client.gather([client.submit(_n_rows, one, pure=False) for one in made])
+        return cls(client, made, tuple(sizes), weight)
+
+    def iterate(self) -> Iterator[Block]:
+        """The blocks, which travel here: for what cannot be done where they are."""
+        for one in self.partitions:
+            yield from one.result()
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return sum(self.sizes)
+
+    @property
+    def total_weight(self) -> float:
+        """Sum of the case weights; the number of rows without weights."""
+        return self.weight
+
+    def map_reduce(self, function: Callable[[Block], StatsT]) -> StatsT:
+        """Sum of ``function(block)`` over the blocks; only sums travel, and they do as a tree."""
+        n_blocks = [-(-size // BLOCK_ROWS) for size in self.sizes]
+        firsts = list(accumulate(n_blocks, initial=0))
+        sums = [
+            self.client.submit(_sums, function, one, first, pure=False)
+            for one, first in zip(self.partitions, firsts, strict=False)
+        ]
+        while len(sums) > 1:
+            sums = [
+                self.client.submit(_joined, *sums[start : start + TOGETHER], pure=False)
+                for start in range(0, len(sums), TOGETHER)
+            ]
+        whole: list[PartialSum[StatsT]] = sums[0].result()
+        return total(whole)
+
+    def take(self, rows: Int[np.ndarray, " chosen"]) -> Block:
+        """Rows at these positions, in the order in which they are asked for; no others travel."""
+        if (rows[1:] < rows[:-1]).any():
+            order = np.argsort(rows, kind="stable")
+            return self.take(rows[order]).take(np.argsort(order))
+        firsts = list(accumulate(self.sizes, initial=0))
+        ends = np.searchsorted(rows, firsts)
+        asked = [
+            self.client.submit(_taken, one, rows[start:stop] - first, pure=False)
+            for one, first, start, stop in zip(
+                self.partitions, firsts, ends, ends[1:], strict=False
+            )
+            if stop > start
+        ]
+        if not asked:
+            full = int(np.argmax(self.sizes))
+            asked = [self.client.submit(_taken, self.partitions[full], rows[:0], pure=False)]
+        return Block.joined(self.client.gather(asked))
+
+    def thinned(self, n_rows: int) -> Block:
+        """About this many rows, at even distances within each block."""
+        step = max(self.n_rows // n_rows, 1)
+        every = self._results(partial(_every, step))
+        return Block.joined(list(every))
+
+    def _results(self, function: Callable[[Block], ResultT]) -> Iterator[ResultT]:
+        """Results in block order, made where the blocks are."""
+        waiting: list[Any] = []
+        for one in self.partitions:
+            waiting.append(self.client.submit(_each, function, one, pure=False))
+            if len(waiting) == TOGETHER:
+                yield from waiting.pop(0).result()
+        for one in waiting:
+            yield from one.result()
+
+
+def _n_rows(blocks: Blocks) -> int:
+    """Rows of blocks."""
+    return sum(block.n_rows for block in blocks)
+
+
+def _each(function: Callable[[Block], ResultT], blocks: Blocks) -> list[ResultT]:
+    """Results of blocks, on a worker."""
+    with single_threaded_blas(), np.errstate(all="ignore"):
+        return [function(block) for block in blocks]
+
+
+def _sums(
+    function: Callable[[Block], StatsT], blocks: Blocks, first: int
+) -> list[PartialSum[StatsT]]:
+    """Sums over the blocks of a partition, whose first block has this number among all."""
+    return partial_sums(_each(function, blocks), first)
+
+
+def _joined(*sums: list[PartialSum[StatsT]]) -> list[PartialSum[StatsT]]:
+    """Sums of consecutive partitions."""
+    return reduce(joined, sums)
+
+
+def _taken(blocks: Blocks, rows: Int[np.ndarray, " chosen"]) -> Block:
+    """Rows at these positions of the blocks."""
+    return Block.joined(blocks).take(rows)
+
+
+def _every(step: int, block: Block) -> Block:
+    """Rows at this distance from one another."""
+    return block.take(np.arange(0, block.n_rows, step))
