@@ -9,9 +9,9 @@ import pandas as pd
 
 from bayesvb.results.checks.base import Check
 
-from .numerals import numeral
+from .numerals import PROBABILITY, numeral
 from .plain import Summary
-from .tables import Decimals, table
+from .tables import ColumnDecimals, table
 
 SMALLEST = 0.001
 """p-value below which only that is said."""
@@ -63,7 +63,8 @@ def checks_table(found: Sequence[Check]) -> Summary:
         "What fit.check() returns. The number is what the measure says; p is adjusted for how many "
         "tests there are (Holm)."
     )
-    each: Decimals = {"number": [_decimals(one.number) for one in found], "p_value": 3}
+    numbers = [_decimals(one.number) for one in found]
+    each: ColumnDecimals = {"number": numbers, "p_value": PROBABILITY}
     made = table(frame, caption, titles={"p_value": "p"}, decimals=each)
     return {**made, "folded": True}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 
@@ -21,20 +22,28 @@ MOST_DECIMALS = 6
 THIN = "\u202f"  # narrow space that does not break
 
 
-def numeral(value: object, decimals: int | None = None) -> str:
+PROBABILITY: Literal["probability"] = "probability"
+"""In place of decimals: three of them, and never all of nothing or of certainty."""
+
+Decimals = int | Literal["probability"] | None
+
+
+def numeral(value: object, decimals: Decimals = None) -> str:
     """A cell of a table or a number in a sentence.
 
     Parameters
     ----------
     value : None, bool, int, float, str or list
         None is a dash, a list an interval; text stays as it is.
-    decimals : int, optional
+    decimals : int or PROBABILITY, optional
         Three significant digits if left out.
 
     Examples
     --------
     >>> numeral(-0.12345), numeral(1234567), numeral(2.5e-9), numeral(None)
     ('−0.123', '1\u202f234\u202f567', '2.5×10⁻⁹', '–')
+    >>> numeral(0.0, PROBABILITY), numeral(0.25, PROBABILITY), numeral(1.0, PROBABILITY)
+    ('< 0.001', '0.250', '> 0.999')
     """
     if value is None:
         return "–"
@@ -48,6 +57,8 @@ def numeral(value: object, decimals: int | None = None) -> str:
         return str(value)
     if not math.isfinite(value):
         return "–" if math.isnan(value) else ("∞" if value > 0 else "−∞")
+    if decimals == PROBABILITY:
+        return "< 0.001" if value < 0.0005 else "> 0.999" if value > 0.9995 else f"{value:.3f}"
     if abs(value) >= LARGE or (decimals is None and 0.0 < abs(value) < SMALL):
         return _scientific(value)
     digits = significant([value]) if decimals is None else decimals
@@ -108,7 +119,7 @@ def percent(share: float, decimals: int = 0) -> str:
     >>> percent(0.8912, 1)
     '89.1\u202f%'
     """
-    return f"{100.0 * share:.{decimals}f}{THIN}%"
+    return f"{numeral(100.0 * float(share), decimals)}{THIN}%"
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:

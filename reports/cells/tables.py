@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 
-from .numerals import significant
+from .numerals import PROBABILITY, Decimals, significant
 from .plain import Summary
 
 MOST_ROWS = 150
@@ -19,7 +20,7 @@ LONG = 24
 SHORT = 30
 """Characters up to which text stays on one line."""
 
-Decimals = Mapping[str, int | Sequence[int]]
+ColumnDecimals = Mapping[str, Literal["probability"] | int | Sequence[int]]
 
 
 def table(
@@ -27,7 +28,7 @@ def table(
     caption: str,
     *,
     titles: Mapping[str, str] | None = None,
-    decimals: Decimals | None = None,
+    decimals: ColumnDecimals | None = None,
     rest: str = "",
 ) -> Summary:
     """A frame as a table whose row headers are the index.
@@ -100,9 +101,11 @@ def shaded(counts: pd.DataFrame, caption: str, *, corner: str, across: str) -> S
     }  # fmt: skip
 
 
-def _decimals(column: pd.Series, given: int | Sequence[int] | None) -> list[int | None]:
+def _decimals(
+    column: pd.Series, given: Literal["probability"] | int | Sequence[int] | None
+) -> Sequence[Decimals]:
     """Decimals of each cell."""
-    if isinstance(given, int):
+    if isinstance(given, int) or given == PROBABILITY:
         return [given] * len(column)
     if given is not None:
         return list(given[: len(column)])

@@ -10,9 +10,9 @@ from matplotlib.figure import Figure
 from bayesvb.results.printing_calibration import troubles, verdict
 from bayesvb.results.simulation_calibration import LEVEL, PROBS, SimulationCalibration
 
-from ..cells.numerals import percent
+from ..cells.numerals import PROBABILITY, percent
 from ..cells.plain import Summary
-from ..cells.tables import table
+from ..cells.tables import ColumnDecimals, table
 from ..figures.svg import BAND, LINE, colour, dash, drawn
 
 if TYPE_CHECKING:
@@ -71,7 +71,9 @@ def _table(audit: SimulationCalibration) -> Summary:
         "Each quantity: mean of its rank as a fraction of the draws (0.5 if right, more where the "
         "draws are too low), its standard error, coverage (%), and the p-value of uniform ranks."
     )
-    decimals = {"mean_rank": 2, "se": 2, "p_value": 3, **dict.fromkeys(covers, 1)}
+    decimals: ColumnDecimals = {
+        "mean_rank": 2, "se": 2, "p_value": PROBABILITY, **dict.fromkeys(covers, 1)
+    }  # fmt: skip
     return table(frame, caption, titles=titles, decimals=decimals)
 
 

@@ -187,8 +187,9 @@ def _table(
     other = f" Other covariates {fixed}." if fixed else ""
     caption = f"Predictive mean, standard deviation and quantiles of {name}.{other}"
     if np.isinf(frame["sd"]).any():
-        caption += (
-            " ∞: a component with almost no rows has tails too heavy for a standard deviation, "
-            "however small its weight; quantiles are the better description."
+        frame = frame.drop(columns="sd")
+        caption = caption.replace(", standard deviation and", " and") + (
+            " There is no standard deviation: a component with almost no rows has tails too heavy "
+            "for one, however small its weight."
         )
-    return table(frame, caption, decimals=dict.fromkeys(columns, significant([width], 3)))
+    return table(frame, caption, decimals=dict.fromkeys(frame.columns, significant([width], 3)))

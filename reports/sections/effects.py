@@ -9,14 +9,14 @@ import pandas as pd
 
 from bayesvb.distributions.intervals import PROB
 from bayesvb.effects import Effects, comparisons
-from bayesvb.effects.covariates import Covariate, value_text
+from bayesvb.effects.covariates import Covariate
 from bayesvb.errors import DataError
 from bayesvb.results.subsampling import sample
 
 from ..cells.numerals import percent, significant
 from ..cells.plain import Summary
 from ..cells.tables import table
-from ..rows.profiles import covariate
+from ..rows.profiles import covariate, labels
 from ..rows.sampling import choice_note, gated
 
 if TYPE_CHECKING:
@@ -91,12 +91,13 @@ def _of(
             ]  # fmt: skip
         except DataError:  # standard deviations of heavy tails are infinite
             continue
-        lines += [_line(one, name, target, values[0], later)
-                  for one, later in zip(found, values[1:], strict=True)]  # fmt: skip
+        first, *others = labels(values)
+        lines += [_line(one, name, target, first, later)
+                  for one, later in zip(found, others, strict=True)]  # fmt: skip
     return pd.concat(lines) if lines else pd.DataFrame()
 
 
-def _line(found: Effects, name: str, target: str, first: object, later: object) -> pd.DataFrame:
+def _line(found: Effects, name: str, target: str, first: str, later: str) -> pd.DataFrame:
     frame = found.summary
     what = frame["level"].astype(str) if "level" in frame else pd.Series(target, frame.index)
     if "response" in frame:
@@ -104,8 +105,8 @@ def _line(found: Effects, name: str, target: str, first: object, later: object) 
     return pd.DataFrame(
         {
             "covariate": name,
-            "from": value_text(first),
-            "to": value_text(later),
+            "from": first,
+            "to": later,
             "effect on": what.to_numpy(),
             "difference": frame["estimate"].to_numpy(dtype=float),
             "interval": frame[["lower", "upper"]].to_numpy(dtype=float).tolist(),

@@ -15,7 +15,7 @@ from bayesvb.evaluation.calibration import PitEcdf, pit_ecdf, uniformity_p_value
 from bayesvb.results.capabilities import HasJointDensity
 from bayesvb.results.subsampling import RowSample, sample
 
-from ..cells.numerals import counted, percent
+from ..cells.numerals import PROBABILITY, counted, percent
 from ..cells.plain import Summary
 from ..cells.tables import table
 from ..figures.ellipses import DEVIATIONS, ellipse
@@ -247,4 +247,4 @@ def _table(found: dict[str, Float[np.ndarray, " rows"]], chosen: RowSample) -> S
     )
     titles = {"inside": "in the band", "middle": "in the middle 50 % (%)",
               "wide": "in the middle 90 % (%)"}  # fmt: skip
-    return table(frame, caption, titles=titles, decimals={"p": 3, "middle": 1, "wide": 1})
+    return table(frame, caption, titles=titles, decimals={"p": PROBABILITY, "middle": 1, "wide": 1})

@@ -14,7 +14,7 @@ from bayesvb.distributions.intervals import PROB
 from bayesvb.results.printing import interval_line
 from bayesvb.results.summary import coefficient_table
 
-from ..cells.numerals import percent, significant
+from ..cells.numerals import PROBABILITY, percent, significant
 from ..cells.plain import Summary
 from ..cells.tables import after_uncertainty, table
 from ..figures.svg import LINE, colour, drawn, marker, shortened
@@ -105,7 +105,7 @@ def _table(
     if frame["p_positive"].isna().all():
         frame = frame.drop(columns="p_positive")
     else:
-        decimals["p_positive"] = 3
+        decimals["p_positive"] = PROBABILITY
     low, high = (1.0 - PROB) / 2.0, (1.0 + PROB) / 2.0
     titles = {**TITLES, "lower": percent(low, 1), "upper": percent(high, 1)}
     caption = f"{words}: {STATISTICS[points]} and central {percent(PROB)} interval."

@@ -15,7 +15,7 @@ from bayesvb.results import replicated_rows
 from bayesvb.results.named_draws import count
 from bayesvb.results.subsampling import sample
 
-from ..cells.numerals import numeral
+from ..cells.numerals import PROBABILITY, numeral
 from ..cells.plain import Summary
 from ..cells.tables import after_uncertainty, table
 from ..figures.svg import BAND, INK, MUTE, POINT, axes_of, drawn
@@ -136,7 +136,7 @@ def _table(
     titles = {"low": "replicated, 5 %", "middle": "50 %", "high": "95 %"}
     each = after_uncertainty((frame["high"] - frame["low"]).to_numpy(), frame["middle"].to_numpy())
     decimals = dict.fromkeys(["observed", "low", "middle", "high"], each)
-    return table(frame, caption, titles=titles, decimals={**decimals, "p": 3})
+    return table(frame, caption, titles=titles, decimals={**decimals, "p": PROBABILITY})
 
 
 def density(
