@@ -13,6 +13,7 @@ import bayesvb
 
 SECONDS = 0.6
 LATE = {"arviz", "arviz_plots", "arviz_stats", "dask", "formulaic", "jinja2", "matplotlib"}
+AFTER_A_FIT = {"arviz", "jinja2", "matplotlib", "scipy.signal", "scipy.stats", "xarray"}
 MODELLING = sorted(set(bayesvb._HOMES) - {"datasets", "report"})
 
 
@@ -51,6 +52,20 @@ def test_import_takes_well_under_a_second():
 @pytest.mark.parametrize("name", ["", *MODELLING])
 def test_a_public_name_brings_no_package_that_only_some_calls_need(brought, name):
     assert brought[name] == set()
+
+
+@pytest.mark.parametrize("gate", ["softmax", "stick-breaking"])
+def test_a_first_fit_brings_what_it_needs(gate):
+    """Statistical tests, optimisers, files and pages wait until they are asked for."""
+    program = (
+        "import sys, warnings, bayesvb\n"
+        "warnings.simplefilter('ignore')\n"
+        "rows = {'x': [float(i) for i in range(60)], 'y': [float(i * i % 17) for i in range(60)]}\n"
+        f"model = bayesvb.DensityRegression('y ~ x', rows, n_components=2, gate={gate!r})\n"
+        "model.fit(seed=1, restarts=1, draws=25).predict()\n"
+        f"print([name for name in {sorted(AFTER_A_FIT)} if name in sys.modules])"
+    )
+    assert run(program).strip() == "[]"
 
 
 @pytest.mark.parametrize("name", bayesvb.__all__)

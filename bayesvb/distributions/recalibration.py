@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
-from scipy.stats import binom
 
 from bayesvb.distributions.base import AbstractRowDistribution, check_probabilities
 from bayesvb.errors import DataError
@@ -76,6 +75,8 @@ class Recalibration:
         DataError
             If no PIT value is a number between 0 and 1.
         """
+        from scipy.stats import binom
+
         weight = np.ones(len(pit)) if weights is None else weights
         counts = (pit >= 0.0) & (pit <= 1.0) & (weight > 0.0)
         if not counts.any():

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import logsumexp
-from scipy.stats import chi2
+from scipy.special import gammaincinv, logsumexp
 
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.local import Draws
@@ -73,7 +72,7 @@ class RobustCovariance:
         if self.dof < NEARLY_NORMAL:
             standard *= np.sqrt(self.dof / rng.chisquare(self.dof, len(standard)))[:, None]
             probs = (np.arange(NODES) + 0.5) / NODES
-            scales = np.sqrt(self.dof / chi2.ppf(probs, self.dof))
+            scales = np.sqrt(self.dof / (2.0 * gammaincinv(0.5 * self.dof, probs)))
         moved: Draws = own.parameters(standard)
         each = [
             _log_density(model, posterior, own, standard @ inverse / scale)

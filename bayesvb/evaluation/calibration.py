@@ -8,8 +8,6 @@ from functools import lru_cache
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.signal import fftconvolve
-from scipy.stats import binom, poisson
 
 from bayesvb.distributions.base import AbstractRowDistribution
 from bayesvb.errors import DataError
@@ -200,6 +198,8 @@ def uniformity_p_value(pit: Float[np.ndarray, " rows"]) -> float:
     counts. PIT values of the rows to which the model was fitted are too regular: it is then
     conservative.
     """
+    from scipy.stats import binom
+
     counts, points = _counts(pit)
     below = binom.cdf(counts, pit.size, points)
     above = binom.sf(counts - 1, pit.size, points)
@@ -232,6 +232,8 @@ def _band(
     gamma: float, rows: int, points: Float[np.ndarray, " points"]
 ) -> tuple[Int[np.ndarray, " points"], Int[np.ndarray, " points"]]:
     """Smallest and largest counts inside the binomial intervals of probability 1 - gamma."""
+    from scipy.stats import binom
+
     lower = binom.ppf(0.5 * gamma, rows, points)
     upper = binom.isf(0.5 * gamma, rows, points)
     return lower.astype(np.int64), upper.astype(np.int64)
@@ -263,6 +265,9 @@ def _stay_probability(
     The counts are a Poisson process given that it ends at ``rows``; its independent steps make
     the recursion a convolution.
     """
+    from scipy.signal import fftconvolve
+    from scipy.stats import poisson
+
     if (lower > upper).any():
         return 0.0
     step = poisson.pmf(np.arange(rows + 1), rows / points.size)

@@ -10,7 +10,6 @@ from jaxtyping import Float
 from scipy.special import logsumexp
 
 from bayesvb.errors import DataError
-from bayesvb.storage.arviz_objects import arviz_line, import_arviz
 
 __all__ = ["psis"]
 
@@ -70,6 +69,8 @@ def _checked_draws(log_ratios: np.ndarray) -> int:
 
 def _smooth(log_ratios: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """ArviZ's smoothing, draws first."""
+    from bayesvb.storage.arviz_objects import arviz_line, import_arviz
+
     if arviz_line() == 0:
         log_weights, pareto_k = import_arviz().psislw(log_ratios.T)
     else:  # takes the log-likelihood, whose negative is the ratio; gives the draws last

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 from numpy.typing import ArrayLike
-from scipy.optimize import isotonic_regression
 
 from bayesvb.evaluation.classification import checked_predictions
 
@@ -154,6 +153,8 @@ class _Steps:
 
     def regression(self, happened: np.ndarray) -> tuple[Float[np.ndarray, " values"], float]:
         """Rising shares, and by how much they lower the mean squared error."""
+        from scipy.optimize import isotonic_regression
+
         mean = np.bincount(self.value, happened, minlength=len(self.rows)) / self.rows
         share = np.asarray(isotonic_regression(mean, weights=self.rows).x)
         p = self.probability

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
-from scipy.optimize import minimize
 
 from bayesvb.data.case_weights import sum_and_error
 
@@ -69,6 +68,8 @@ def stacking_weights(
     >>> stacking_weights(np.log([[0.5, 0.5], [0.1, 0.1]])).round(3).tolist()
     [1.0, 0.0]
     """
+    from scipy.optimize import minimize
+
     n_members = len(log_density)
     density = np.exp(log_density - log_density.max(axis=0))
     share = np.ones(density.shape[1]) if row_weights is None else row_weights

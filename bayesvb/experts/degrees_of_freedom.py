@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from jaxtyping import Float
-from scipy.optimize import brentq
 from scipy.special import digamma, gammaln, polygamma
 
 from bayesvb.numerics.array_library import namespace, special
@@ -28,6 +27,8 @@ def learned_dof(total: float, tail: float) -> float:
     numpy.linalg.LinAlgError
         The sums are of no rows: ``E[log u] - E[u]`` is at most -1.
     """
+    from scipy.optimize import brentq
+
     if not (total >= 0.0 and np.isfinite(tail)):
         raise np.linalg.LinAlgError("tails are of no rows")
 

@@ -9,14 +9,16 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from types import ModuleType
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
-import xarray as xr
 from jaxtyping import Shaped
 
 from bayesvb.errors import DataError
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 __all__ = [
     "GROUPS",
@@ -113,6 +115,8 @@ def to_arviz(
     >>> dict(group(tree, "posterior").sizes)
     {'chain': 1, 'draw': 4, 'term': 2}
     """
+    import xarray as xr
+
     unknown = sorted(set(groups) - set(GROUPS))
     if unknown:
         raise DataError(f"groups={unknown} are not ArviZ groups", hint=f"use {', '.join(GROUPS)}")
@@ -137,21 +141,27 @@ def group(obj: object, name: str) -> xr.Dataset:
     DataError
         If the object has no such group.
     """
+    import xarray as xr
+
     names = group_names(obj)
     if name not in names:
         raise DataError(f"there is no group {name!r}", hint=f"there are {', '.join(names)}")
     node = cast(Any, obj)[name]
-    return cast(xr.Dataset, node.to_dataset() if isinstance(node, xr.DataTree) else node)
+    return cast("xr.Dataset", node.to_dataset() if isinstance(node, xr.DataTree) else node)
 
 
 def group_names(obj: object) -> list[str]:
     """Names of the groups of either object."""
+    import xarray as xr
+
     names: Iterable[str] = obj.children if isinstance(obj, xr.DataTree) else cast(Any, obj).groups()
     return list(names)
 
 
 def as_tree(obj: object) -> xr.DataTree:
     """Either object as a DataTree, with the attributes of the root."""
+    import xarray as xr
+
     if isinstance(obj, xr.DataTree):
         return obj
     datasets = {name: group(obj, name) for name in group_names(obj)}
@@ -222,6 +232,8 @@ def _dataset(
     n_chains: int | None,
 ) -> xr.Dataset:
     """One group, of draws in chains or of no draws; every dim gets an index: ArviZ wants one."""
+    import xarray as xr
+
     variables = {}
     for name, values in arrays.items():
         names = (*(() if n_chains is None else ("draw",)), *dims.get(name, ()))
@@ -260,6 +272,8 @@ def _wrap(datasets: Mapping[str, xr.Dataset], attrs: Mapping[Any, Any], kind: st
 
 def _wrap_tree(datasets: Mapping[str, xr.Dataset], attrs: Mapping[Any, Any]) -> xr.DataTree:
     """The datasets as children of a root that holds the attributes."""
+    import xarray as xr
+
     tree = xr.DataTree.from_dict(dict(datasets))
     tree.attrs.update(attrs)
     return tree

@@ -35,6 +35,9 @@ MUCH = 1.0
 MOST_ROWS = 20_000
 """Rows beyond which the page leaves this to ``fit.influence()``: each then moves little."""
 
+ROW_BY_ROW = 2_000
+"""The same, where posteriors are not made for many rows at once: a few milliseconds a row."""
+
 TITLES = {"cooks_distance": "Cook's distance", "prediction": "largest change of a mean (sd)",
           "parameter": "parameter moved most", "change": "by (sd)"}  # fmt: skip
 
@@ -43,13 +46,15 @@ def summary(fit: AbstractFit) -> Summary | None:
     """The most influential rows; None without linear response, or if rows come in groups."""
     if units_of(fit.model).grouping is not None:  # a group has no leverage: see fit.influence()
         return None
-    if not has_jackknife(fit.parts[0].fit) or fit.model.source.n_rows > MOST_ROWS:
+    one = fit.parts[0].fit
+    most = MOST_ROWS if one.core.posterior_by_row else ROW_BY_ROW
+    if not has_jackknife(one) or one.model.source.n_rows > most:
         return None
     try:
         found = influence(fit)
     except DataError:  # at the edge of what can be estimated: nothing is smooth there
         return None
-    labels = coefficient_table(fit.parts[0].fit).index
+    labels = coefficient_table(one).index
     empty = empty_components(fit)
     kept = [label_of(one) for one in labels if one[1] not in empty]
     each = found[[name for name in kept if name in found]]
