@@ -16,7 +16,7 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.sources import AbstractSource, InMemorySource
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.engines.base import AbstractEngine, Budget
-from bayesvb.engines.sweep_derivative import full_step, sweep_derivative
+from bayesvb.engines.sweep_derivative import SweepDerivative, full_step, sweep_derivative
 from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.numerics.streams import EngineStreams
 from bayesvb.variational.model import AbstractVariationalModel
@@ -56,7 +56,7 @@ class Deletion:
     source : AbstractSource
     stats : SufficientStats
         State of a converged fit.
-    derivative : ndarray, shape (entries, entries)
+    derivative : SweepDerivative
         ``F'``.
 
     References
@@ -68,7 +68,7 @@ class Deletion:
     model: Model
     source: AbstractSource
     stats: SufficientStats
-    derivative: Float[np.ndarray, "entries entries"]
+    derivative: SweepDerivative
 
     @classmethod
     def of(
@@ -92,8 +92,9 @@ class Deletion:
 
     @cached_property
     def _factor(self) -> Any:
-        """Triangular factors of ``I - F'``."""
-        return lu_factor(np.eye(len(self.derivative)) - self.derivative)
+        """Triangular factors of ``I - F'`` in the entries that answer."""
+        own = self.derivative.rows[:, self.derivative.answering]
+        return lu_factor(np.eye(len(own)) - own)
 
     @cached_property
     def _sums(self) -> Any:
@@ -104,7 +105,13 @@ class Deletion:
         self, added: Float[np.ndarray, "groups entries"]
     ) -> Float[np.ndarray, "groups entries"]:
         """``(I - F')^-1`` times what is added to the statistics from outside."""
-        return np.asarray(lu_solve(self._factor, added.T).T)
+        own, rows = self.derivative.answering, self.derivative.rows
+        moved = added[:, own]
+        if not own.all():
+            moved = moved + np.where(own, 0.0, added) @ rows.T
+        found = np.array(added, dtype=float)
+        found[:, own] = lu_solve(self._factor, moved.T).T
+        return found
 
     def near(self, change: Float[np.ndarray, " entries"]) -> Any:
         """Posterior of changed statistics, or that of the fit where they are of no data."""

@@ -172,6 +172,16 @@ class Jackknife:
         """
         with single_threaded_blas(), np.errstate(all="ignore"):
             change = self.deletion.answered(direct)
+            if len(change) <= CURVED:
+                each = [
+                    self._curved(*both, self.centre) for both in zip(direct, change, strict=True)
+                ]
+                return np.array(
+                    [
+                        self.derivative @ change[place] if one is None else one
+                        for place, one in enumerate(each)
+                    ]
+                ).reshape(len(change), self.size)
             found = change @ self.derivative.T
             for place in np.argsort(-(found**2).sum(axis=1), kind="stable")[:CURVED]:
                 curved = self._curved(direct[place], change[place], self.centre)

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.sources import AbstractSource
@@ -25,6 +25,17 @@ ROWS_AT_ONCE = 1024
 Model = AbstractVariationalModel[Any, Any]
 
 
+FEW_ENTRIES = 500
+"""Entries of the statistics of which all are taken to be added to by some row."""
+
+
+@dataclass(frozen=True)
+class Presence(SufficientStats):
+    """How many parts of the rows add to each entry of the statistics."""
+
+    parts: Float[np.ndarray, " entries"]
+
+
 @dataclass(frozen=True)
 class Curvature(SufficientStats):
     """Second derivative of the rows' part of the bound in the expectations."""
@@ -32,15 +43,44 @@ class Curvature(SufficientStats):
     value: Float[np.ndarray, "entries entries"]
 
 
+@dataclass(frozen=True)
+class SweepDerivative:
+    """Derivative of a pass in the statistics, the rows that are not zero.
+
+    Attributes
+    ----------
+    answering : ndarray, shape (entries,)
+        Entries of the next statistics that answer to these at all.
+    rows : ndarray, shape (answering, entries)
+        How each of them changes with every entry.
+    """
+
+    answering: Bool[np.ndarray, " entries"]
+    rows: Float[np.ndarray, "answering entries"]
+
+    @property
+    def n_entries(self) -> int:
+        """Length of the vectors of statistics."""
+        return len(self.answering)
+
+    def whole(self) -> Float[np.ndarray, "entries entries"]:
+        """With rows of zeros for the entries that do not answer."""
+        found = np.zeros((self.n_entries, self.n_entries))
+        found[self.answering] = self.rows
+        return found
+
+
 def sweep_derivative(
     model: Model, source: AbstractSource, stats: SufficientStats
-) -> Float[np.ndarray, "entries entries"]:
+) -> SweepDerivative:
     r"""``F'(s)`` of the map ``F`` from the statistics of one pass to those of the next.
 
     Where the rows' part of the bound is a function ``f`` of few scalars per row, linear in the
     expectations, ``F' = f'' V``: the second derivative of ``f`` in the expectations is a sum of
     products of features, and ``V`` the covariance of the sufficient statistics under the
-    posterior. For other models ``F'`` is made of differences of two passes per entry.
+    posterior. An entry to which no row of data adds does not answer: with many groups these are
+    most of them, products of the indicators of two groups. For other models ``F'`` is made of
+    differences of two passes per entry.
 
     Parameters
     ----------
@@ -48,11 +88,6 @@ def sweep_derivative(
     source : AbstractSource
     stats : SufficientStats
         State of a converged fit.
-
-    Returns
-    -------
-    ndarray, shape (entries, entries)
-        Row ``i``, column ``j``: change of entry ``i`` of the next statistics with entry ``j``.
 
     References
     ----------
@@ -62,12 +97,17 @@ def sweep_derivative(
     posterior = model.update(stats)
     first = model.row_derivatives(posterior, source.take(np.arange(1)))
     if first is None:
-        return _by_differences(model, source, stats)
-    curvature = source.map_reduce(partial(_curvature, model, posterior)).value
+        found = _by_differences(model, source, stats)
+        return SweepDerivative(np.ones(len(found), dtype=bool), found)
+    kept = np.ones(first.n_entries, dtype=bool)
+    if first.n_entries > FEW_ENTRIES:
+        kept = source.map_reduce(partial(_presence, model, posterior)).parts > 0.0
+    curvature = source.map_reduce(partial(_curvature, model, posterior, kept)).value
     of_prior = model.prior_curvature(posterior)
     if of_prior is not None:
-        curvature = curvature + of_prior
-    return np.asarray(curvature @ _covariance(model, stats, first.factors, first.shared))
+        curvature = curvature + of_prior[np.ix_(kept, kept)]
+    covariance = _covariance(model, stats, first.factors, first.shared, kept)
+    return SweepDerivative(kept, np.asarray(curvature @ covariance))
 
 
 def full_step(model: Model, posterior: Any, sums: Any) -> Float[np.ndarray, " entries"]:
@@ -76,12 +116,22 @@ def full_step(model: Model, posterior: Any, sums: Any) -> Float[np.ndarray, " en
     return statistics.to_vector()
 
 
-def _curvature(model: Model, posterior: Any, block: Block) -> Curvature:
-    """Sum over the rows of a block, a part at a time."""
-    parts = (
-        _known(model, posterior, part).curvature(part.weight) for part in block.split(ROWS_AT_ONCE)
-    )
-    return Curvature(sum(parts, start=np.zeros(())))
+def _presence(model: Model, posterior: Any, block: Block) -> Presence:
+    """Entries to which rows of a block add, a part at a time."""
+    parts = (_known(model, posterior, part).present() for part in block.split(ROWS_AT_ONCE))
+    return Presence(sum((part.astype(float) for part in parts), start=np.zeros(())))
+
+
+def _curvature(
+    model: Model, posterior: Any, kept: Bool[np.ndarray, " entries"], block: Block
+) -> Curvature:
+    """Sum over the rows of a block, a part at a time, in these entries."""
+    whole = bool(kept.all())
+    found: Any = np.zeros(())
+    for part in block.split(ROWS_AT_ONCE):
+        known = _known(model, posterior, part)
+        found = found + (known if whole else known.restricted(kept)).curvature(part.weight)
+    return Curvature(found)
 
 
 def _known(model: Model, posterior: Any, block: Block) -> Any:
@@ -94,24 +144,27 @@ def _covariance(
     stats: SufficientStats,
     factors: Sequence[Int[np.ndarray, "_ _"]],
     shared: Int[np.ndarray, " shared"],
-) -> Float[np.ndarray, "entries entries"]:
-    """Derivative of the expectations in the statistics, of all factors of a kind at once.
+    kept: Bool[np.ndarray, " entries"],
+) -> Float[np.ndarray, "kept entries"]:
+    """Covariance of these sufficient statistics with all of them: how expectations change.
 
-    No row is touched: differences cost as many updates as a factor has statistics.
+    The derivative of all expectations in these statistics, of all factors of a kind at once. No
+    row is touched: differences cost as many updates as a factor has statistics.
     """
     centre = stats.to_vector()
-    size = STEP * np.maximum(np.abs(centre), 1.0)
-    found = np.zeros((centre.size, centre.size))
+    size, place = STEP * np.maximum(np.abs(centre), 1.0), np.cumsum(kept) - 1
+    found = np.zeros((int(kept.sum()), centre.size))
     for entries in factors:
-        for one in entries.T:
+        for one in entries.T[kept[entries].any(axis=0)]:
             step = np.zeros_like(centre)
             step[one] = size[one]
             change = _change(model, stats, step)
-            found[entries, one[:, None]] = change[entries] / size[one][:, None]
+            found[place[one][:, None], entries] = change[entries] / size[one][:, None]
     for entry in shared.tolist():
         step = np.zeros_like(centre)
         step[entry] = size[entry]
-        found[entry] = found[:, entry] = _change(model, stats, step) / size[entry]
+        change = _change(model, stats, step) / size[entry]
+        found[place[entry]], found[:, entry] = change, change[kept]
     return found
 
 

@@ -253,7 +253,7 @@ def group_sums(
     deletion: Deletion, groups: Int[np.ndarray, " rows"]
 ) -> Float[np.ndarray, "groups entries"]:
     """What the rows of each group add to the statistics, by case weight."""
-    sums = np.zeros((int(groups.max()) + 1, len(deletion.derivative)))
+    sums = np.zeros((int(groups.max()) + 1, deletion.derivative.n_entries))
     for start in range(0, len(groups), ROWS_AT_ONCE):
         rows = np.arange(start, min(start + ROWS_AT_ONCE, len(groups)))
         block = deletion.source.take(rows)

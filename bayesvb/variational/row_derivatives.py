@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from bayesvb.numerics.special import softmax_spread
 
@@ -111,6 +111,25 @@ class RowDerivatives:
     def n_entries(self) -> int:
         """Length of the vectors of expectations and of statistics."""
         return sum(one.entries.size for one in self.scalars) + self.n_more
+
+    def present(self) -> Bool[np.ndarray, " entries"]:
+        """Entries to which some row adds, and those at the end to which none can.
+
+        Products of indicators of two groups, say, are zero in every row.
+        """
+        found = np.ones(self.n_entries, dtype=bool)
+        for one in self.scalars:
+            found[one.entries] = one.features.any(axis=1)
+        return found
+
+    def restricted(self, kept: Bool[np.ndarray, " entries"]) -> RowDerivatives:
+        """The same in vectors of these entries only; no row is to add to the others."""
+        place = np.cumsum(kept) - 1
+        scalars = []
+        for one in self.scalars:
+            own = kept[one.entries[0]]
+            scalars.append(RowScalars(one.features[own], place[one.entries[:, own]]))
+        return replace(self, scalars=tuple(scalars))
 
     @property
     def _places(self) -> list[slice]:

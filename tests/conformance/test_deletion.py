@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+import bayesvb as bvb
 from bayesvb.data.sources import InMemorySource
 from bayesvb.engines.cavi import cavi
 from bayesvb.engines.deletion import Deletion, without_one
@@ -34,7 +35,7 @@ def test_the_derivative_of_a_pass_is_that_of_differences(
 ):
     problem = make_problem(gate_name, seed=1, experts=experts, responses=2, weighted=weighted)
     source, stats = problem.source(30), moved(problem)
-    found = sweep_derivative(problem.model, source, stats)
+    found = sweep_derivative(problem.model, source, stats).whole()
     expected = _by_differences(problem.model, source, stats)
     assert_allclose(found, expected, rtol=1e-4, atol=1e-6 * np.abs(expected).max() + 1e-9)
 
@@ -159,3 +160,21 @@ def test_one_copy_of_a_row_is_left_out(make_problem):
     assert rest.total_weight == weight.sum() - 1.0
     single = int(np.flatnonzero(weight == 1.0)[0])
     assert without_one(problem.source(), single).n_rows == len(weight) - 1
+
+
+def test_the_derivative_of_a_pass_leaves_out_products_of_two_groups(monkeypatch):
+    rng = np.random.default_rng(5)
+    group = np.repeat(np.arange(12), 6)
+    data = {"g": group, "x": rng.normal(size=72), "y": rng.normal(size=72) + group % 3}
+    model = bvb.DensityRegression("y ~ x + (1 | g) | x", data, n_components=2)
+    fit = model.fit(seed=1, restarts=1, draws=30, covariance="mean-field")
+    every = sweep_derivative(fit.core, model.source, fit.stats)
+    monkeypatch.setattr("bayesvb.engines.sweep_derivative.FEW_ENTRIES", 10)
+    found = sweep_derivative(fit.core, model.source, fit.stats)
+    assert found.answering.sum() < 0.6 * every.answering.sum() == 0.6 * found.n_entries
+    size = np.abs(every.rows).max()
+    assert_allclose(found.whole(), every.whole(), rtol=0, atol=1e-9 * size)
+    deletions = [Deletion(fit.core, model.source, fit.stats, one) for one in (every, found)]
+    added = rng.normal(size=(3, found.n_entries))
+    both = [deletion.answered(added) for deletion in deletions]
+    assert_allclose(both[1], both[0], rtol=0, atol=1e-9 * np.abs(both[0]).max())

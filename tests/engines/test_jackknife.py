@@ -100,5 +100,10 @@ def test_changes_that_leave_no_data_are_shortened():
     own = jackknife_of(fit)
     far = own.changes(-0.999 * own.deletion.stats.to_vector()[None])
     assert np.isfinite(far).all()
-    wide = replace(own.deletion, derivative=0.99999 * np.eye(len(own.deletion.derivative)))
+    wide = replace(
+        own.deletion,
+        derivative=replace(
+            own.deletion.derivative, rows=0.99999 * np.eye(own.deletion.derivative.n_entries)
+        ),
+    )
     assert np.isfinite(Jackknife(wide).changes(-group_sums(wide, np.arange(60)))).all()

@@ -219,7 +219,7 @@ def test_labels_do_not_matter(gate, likelihood):
 def test_the_derivative_of_a_sweep_is_that_of_differences(gate):
     problem = make(gate, terms=4, responses=2)
     stats = problem.settled()
-    found = sweep_derivative(problem.model, problem.source(), stats)
+    found = sweep_derivative(problem.model, problem.source(), stats).whole()
     expected = _by_differences(problem.model, problem.source(), stats)
     # Precisions and sums of squares have entries of their own, in the last rows and columns.
     assert_allclose(found, expected, atol=2e-5 * np.abs(expected).max())
@@ -251,7 +251,7 @@ def test_linear_response_is_the_change_of_tilted_optima(gate, likelihood):
     found = linear_response(model, source, stats)
     assert found.failure is None
     tilts = model.coordinates(model.update(stats)).perturbations()
-    derivative = sweep_derivative(model, source, stats)
+    derivative = sweep_derivative(model, source, stats).whole()
     answers = np.linalg.solve(np.eye(len(derivative)) - derivative, tilts.T).T
     centre, step, expected = stats.to_vector(), 1e-4, []
     for answer in answers:

@@ -1,0 +1,60 @@
+"""Rows left out with effects of groups: the derivative of a pass with and without empty products.
+
+Two components, ten rows for each group, random intercepts. Seconds of the derivative of a pass and
+of its triangular factors, the ways interleaved; run by hand.
+"""
+
+import time
+import warnings
+
+import numpy as np
+import pandas as pd
+from tables import keep
+
+import bayesvb as bvb
+from bayesvb.engines import sweep_derivative as module
+from bayesvb.engines.deletion import Deletion
+
+GROUPS = (15, 30, 60)
+REPEATS = 3
+EVERY = 10**9
+
+
+def fit_of(n_groups: int):
+    """A fit with so many groups."""
+    rng = np.random.default_rng(1)
+    group = np.repeat(np.arange(n_groups), 10)
+    x, second = rng.normal(size=len(group)), rng.random(len(group)) < 0.5
+    y = np.where(second, 2.0 + x, -2.0 - 0.5 * x) + rng.normal(size=n_groups)[group]
+    data = pd.DataFrame({"x": x, "g": group, "y": y + 0.5 * rng.normal(size=len(group))})
+    model = bvb.DensityRegression("y ~ x + (1 | g) | x", data, n_components=2)
+    return model.fit(seed=1, restarts=1, draws=30, covariance="mean-field")
+
+
+def seconds(fit, few: int) -> float:
+    """Time until rows can be left out, where so few entries are all looked at."""
+    module.FEW_ENTRIES = few
+    began = time.perf_counter()
+    found = module.sweep_derivative(fit.core, fit.model.source, fit.stats)
+    Deletion(fit.core, fit.model.source, fit.stats, found).answered(np.ones((1, found.n_entries)))
+    return time.perf_counter() - began
+
+
+def main() -> None:
+    """One row per number of groups."""
+    warnings.simplefilter("ignore")
+    records = []
+    for n_groups in GROUPS:
+        fit = fit_of(n_groups)
+        times = np.array([[seconds(fit, few) for few in (EVERY, 0)] for _ in range(REPEATS)])
+        before, after = np.median(times, axis=0)
+        entries = fit.stats.to_vector().size
+        records.append(
+            {"groups": n_groups, "entries": entries, "every_entry": before,
+             "entries_with_rows": after, "ratio": before / after}
+        )  # fmt: skip
+    keep(pd.DataFrame(records), "group_terms")
+
+
+if __name__ == "__main__":
+    main()
