@@ -28,6 +28,7 @@ from bayesvb.cli.tables import check_outputs, read_table, write_csv
 from bayesvb.distributions.prediction import KINDS
 from bayesvb.engines import DEFAULT_METHOD, ENGINES
 from bayesvb.estimators import MODELS, AbstractEstimator, DensityRegression
+from bayesvb.formula.new_rows import NEW_GROUPS, NEW_LEVELS, Unseen
 from bayesvb.model_selection.selection import CRITERIA
 
 if TYPE_CHECKING:
@@ -216,6 +217,11 @@ def _fitted(
 @click.option("--seed", type=int, help="Seed of the draws.")
 @click.option("--calibrated", is_flag=True,
               help="Recalibrate by rows left out (quantile, interval, cdf, density).")  # fmt: skip
+@click.option("--new-groups", type=click.Choice(NEW_GROUPS), default="population",
+              help="Effect of a group that the fit never saw: none, or drawn.  "
+                   "[default: population]")  # fmt: skip
+@click.option("--new-levels", type=click.Choice(NEW_LEVELS), default="error", show_default=True,
+              help="What to make of another level that it never saw.")  # fmt: skip
 @click.option("-o", "--output", help="CSV file to write.  [default: stdout]")
 @csv_format
 def predict(
@@ -230,6 +236,8 @@ def predict(
     n: int | None,
     seed: int | None,
     calibrated: bool,
+    new_groups: str,
+    new_levels: str,
     output: str | None,
     form: CsvFormat,
 ) -> None:
@@ -248,10 +256,13 @@ def predict(
         "response": response,
         "n": n,
         "seed": seed,
+        "new_groups": new_groups,
+        "new_levels": new_levels,
     }
     table = fitted.predict(rows, kind, calibrated=calibrated, **own)
     write_csv(table, output)
-    missing = int((~fitted.model.rows(rows).complete).sum())
+    design = fitted.model.design.with_unseen(Unseen(new_groups, new_levels))
+    missing = int((~design.new(rows).complete).sum())
     if missing:
         click.echo(f"warning: {missing} of {len(rows)} rows lack a value", err=True)
 

@@ -141,6 +141,29 @@ class Fit(AbstractWrittenFit):
             found = self._predicted_by(told, data, kind, options, calibrated=calibrated)
         return with_support(told, data, found) if supported else found
 
+    @checked
+    def log_density(
+        self, data: object = None, *, new_groups: str = "population", new_levels: str = "error"
+    ) -> pd.Series:
+        """Log predictive density of each row's observed response(s); NaN where one is missing.
+
+        ``new_groups`` and ``new_levels`` as of ``predict``.
+        """
+        told = self._with_unseen(new_groups, new_levels)
+        return told.model.log_density(told, data)
+
+    @checked
+    def responsibilities(
+        self, data: object = None, *, new_groups: str = "population", new_levels: str = "error"
+    ) -> pd.DataFrame:
+        """Probability of each component given the observed row, or all rows of the group.
+
+        Of the rows used in the fit, or of other data with the response. ``new_groups`` and
+        ``new_levels`` as of ``predict``.
+        """
+        told = self._with_unseen(new_groups, new_levels)
+        return told.model.responsibilities(told, data)
+
     def _predicted_by(
         self,
         told: Fit,

@@ -202,6 +202,24 @@ def test_one_path_for_two_outputs_is_refused(run):
     refused(run("fit", FORMULA, "mcycle", "--save", "a", "--report", "./a"), "written over './a'")
 
 
+def test_new_groups_and_levels_are_what_one_says(run):
+    rng = np.random.default_rng(1)
+    data = pd.DataFrame({"h": ["a", "b"] * 30, "g": np.repeat(np.arange(12), 5)})
+    data["y"] = rng.normal(size=12)[data.g] + 0.3 * rng.normal(size=60)
+    model = bvb.DensityRegression("y ~ h + (1 | g) | 1", data, n_components=1)
+    model.fit(seed=1, restarts=1, draws=50).save("a.nc")
+    pd.DataFrame({"h": ["a", "c"], "g": [1, 99]}).to_csv("new.csv", index=False)
+    refused(run("predict", "a.nc", "new.csv"), "never saw: 'c'")
+    missing = succeeded(run("predict", "a.nc", "new.csv", "--new-levels", "missing"))
+    assert "1 of 2 rows lack a value" in missing.stderr
+    asked = ("predict", "a.nc", "new.csv", "--kind", "sd", "--new-levels", "population")
+    sds = [
+        pd.read_csv(StringIO(succeeded(run(*asked, "--new-groups", policy)).stdout))
+        for policy in ("population", "sample")
+    ]
+    assert sds[1].iloc[1, -1] > 1.5 * sds[0].iloc[1, -1]
+
+
 def test_predictions_are_recalibrated_on_request(run, saved):
     words = ["predict", saved, "mcycle", "--kind", "quantile", "--q", "0.1,0.9"]
     plain, own = (succeeded(run(*words, *more)).stdout for more in ([], ["--calibrated"]))
