@@ -52,6 +52,7 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/engines/traces.py": ("engines/test_restarts.py", "engines/test_ranking.py"),
     "bayesvb/errors.py": ("formula/test_parser.py", "estimators/test_bad_input.py"),
     "bayesvb/estimators/base.py": ("conformance/test_models.py", "estimators/test_bad_input.py"),
+    "bayesvb/estimators/fit_request.py": ("estimators/test_weighing.py",),
     "bayesvb/estimators/fitting.py": ("results/test_stacking.py", "conformance/test_models.py"),
     "bayesvb/estimators/generative.py": ("estimators/test_prior_predictive.py",),
     "bayesvb/estimators/learned_scales.py": ("estimators/test_priors.py",),

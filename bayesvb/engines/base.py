@@ -54,6 +54,11 @@ class Budget:
         Called after every gain with the number of passes and the bound.
     log : AbstractRunLog, optional
         Where runs are written down, by engines that can.
+    per_row : float
+        The tolerance is so many nats per row, if that is more.
+    least : int
+        Passes before which a tolerance ends nothing: a coarse one is met by chance where an ascent
+        has only begun.
     """
 
     tol: float = 1e-3
@@ -62,6 +67,12 @@ class Budget:
     n_draws: int = 1000
     progress: RunProgress | None = None
     log: AbstractRunLog | None = None
+    per_row: float = 0.0
+    least: int = 0
+
+    def over(self, total_weight: float) -> Budget:
+        """The same with the tolerance for rows with these case weights in all."""
+        return replace(self, tol=max(self.tol, self.per_row * total_weight))
 
 
 @dataclass(frozen=True)

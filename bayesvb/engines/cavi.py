@@ -173,6 +173,7 @@ class Cavi(AbstractEngine):
             tol=budget.tol,
             max_iter=budget.max_iter,
             accelerate=budget.accelerate,
+            least=budget.least,
             progress=budget.progress,
             page=page,
         )
@@ -194,6 +195,7 @@ def cavi(
     tol: float = 1e-3,
     max_iter: int = 2000,
     accelerate: bool = True,
+    least: int = 0,
     progress: RunProgress | None = None,
     page: AbstractRunPage | None = None,
 ) -> EngineResult[StatsT]:
@@ -215,6 +217,8 @@ def cavi(
         Passes over the rows.
     accelerate : bool
         Extrapolate between sweeps.
+    least : int
+        Passes before which the tolerance is not asked.
     progress : callable, optional
         Called after every gain with the number of passes and the bound.
     page : AbstractRunPage, optional
@@ -237,7 +241,7 @@ def cavi(
                         page.keep(climb.arrays(trace))
                     if progress is not None:
                         progress(climb.n_iter, climb.point.bound)
-                converged = climb.gains_at_most(tol)
+                converged = climb.n_iter >= least and climb.gains_at_most(tol)
                 if page is not None and climb.before is None:
                     page.keep(climb.arrays(trace))
         except KeyboardInterrupt:

@@ -24,6 +24,15 @@ prior is; fifty find nearly all that hundreds would."""
 TOLERANCE = 1e-5
 """Remaining gain of the bound per row at which a fold is finished."""
 
+FEW_PASSES = 5
+"""Passes between which a density is extrapolated. What those alone say flatters wide priors."""
+
+DOUBLINGS = 3.0
+"""How often passes are doubled in thought: from twice ``FEW_PASSES`` to more than ``PASSES``."""
+
+DENSITY = 3e-3
+"""Nats per row by which densities of rows left out may be off for the bound's sake."""
+
 
 def held_out_density(
     model: AbstractVariationalModel[Any, Any],
@@ -45,6 +54,31 @@ def held_out_density(
         return model.log_predictive(model.update(own), source.take(rows))
 
     return by_fold(source, without_folds(model, source, stats, engine, streams), density)
+
+
+def extrapolated_density(
+    model: AbstractVariationalModel[Any, Any],
+    source: AbstractSource,
+    stats: Any,
+    engine: AbstractEngine,
+    streams: EngineStreams,
+) -> Float[np.ndarray, " rows"]:
+    """About what ``held_out_density`` would be, from ascents of a tenth of the passes.
+
+    A fold is forgotten evenly on the scale of the logarithm of the passes: the second
+    ``FEW_PASSES`` change the density of a row as much as each of the next doublings will.
+    """
+    quick, found = model.within(DENSITY), np.empty(source.n_rows)
+    for number, (rows, rest) in enumerate(folds(source)):
+        place, left_out = streams.branch("fold", number), source.take(rows)
+        early = continued(quick, rest, stats, engine, place, FEW_PASSES)
+        budget = Budget(TOLERANCE * rest.total_weight, FEW_PASSES)
+        late = engine.run(quick, rest, early, budget, place.branch("on")).stats
+        before, after = (
+            np.asarray(quick.log_predictive(quick.update(own), left_out)) for own in (early, late)
+        )
+        found[rows] = after + DOUBLINGS * (after - before)
+    return found
 
 
 def without_folds(
@@ -108,9 +142,10 @@ def continued(
     stats: Any,
     engine: AbstractEngine,
     streams: EngineStreams,
+    passes: int = PASSES,
 ) -> Any:
-    """Statistics of a run that goes on with these rows alone."""
+    """Statistics of a run that goes on with these rows alone, for at most so many passes."""
     posterior = model.update(stats)
     first = model.global_step(posterior, rest.map_reduce(partial(model.e_step, posterior)).stats)
-    budget = Budget(TOLERANCE * rest.total_weight, PASSES)
+    budget = Budget(TOLERANCE * rest.total_weight, passes)
     return engine.run(model, rest, first, budget, streams).stats

@@ -37,6 +37,12 @@ ROUGH = 10.0
 ROUGH_PER_ROW = 1e-5
 """The same per row, if that is more: optima of more rows are further apart."""
 
+ROUGH_WEIGHED = 3.0
+"""Multiple of a tolerance per row, which is for runs that are combined."""
+
+LEAST_PASSES = 40
+"""Passes that such runs make at least."""
+
 SCREEN_ROWS = 20_000
 """With more rows than this, starts are compared on a sample and only the best sees all rows."""
 
@@ -195,7 +201,7 @@ def search(
         sample = source.sample(SCREEN_ROWS // 2, streams.screening())
         screened = InMemorySource.of(sample, workers=source.workers)
     coarse = rough or engine.maximises_bound
-    first = replace(budget, tol=_rough(budget.tol, screened)) if coarse else budget
+    first = _rough(budget, screened.total_weight) if coarse else budget
     runs: list[Restart] = []
     initialisations = _initialisations(model, restarts)
     try:
@@ -224,9 +230,13 @@ def share_of_rows(source: AbstractSource) -> float:
     return 1.0 if source.n_rows <= SCREEN_ROWS else source.n_rows / (SCREEN_ROWS // 2)
 
 
-def _rough(tol: float, source: AbstractSource) -> float:
-    """Tolerance by which runs can be ranked."""
-    return max(ROUGH * tol, ROUGH_PER_ROW * source.total_weight)
+def _rough(budget: Budget, total_weight: float) -> Budget:
+    """The budget with a tolerance by which runs can be ranked."""
+    tol = max(ROUGH * budget.tol, ROUGH_PER_ROW * total_weight)
+    if not budget.per_row:
+        return replace(budget, tol=tol)
+    per_row = ROUGH_WEIGHED * budget.per_row
+    return replace(budget, tol=tol, per_row=per_row, least=LEAST_PASSES).over(total_weight)
 
 
 def _on_all_rows(
@@ -301,6 +311,18 @@ class _Task:
     budget: Budget
     streams: EngineStreams
 
+    @property
+    def spent(self) -> Budget:
+        """The budget, its tolerance that for these rows."""
+        return self.budget.over(self.source.total_weight)
+
+    def climb(
+        self, model: AbstractVariationalModel[Any, Any], stats: Any, budget: Budget
+    ) -> EngineResult[Any]:
+        """A run from these statistics, its passes no finer than a tolerance per row asks for."""
+        climbing = model.within(budget.per_row)
+        return self.engine.run(climbing, self.source, stats, budget, self.streams)
+
     def run(self, initialisation: _Initialisation, start: AbstractPartition) -> Restart:
         """The run from a division of the rows."""
         began, model = time.perf_counter(), initialisation.model
@@ -309,7 +331,7 @@ class _Task:
             return model.partition_stats(block, start.responsibilities(block))
 
         stats = model.first_stats(self.source.map_reduce(divide))
-        ascent = self.engine.run(model, self.source, stats, self.budget, self.streams)
+        ascent = self.climb(model, stats, self.spent)
         return Restart(
             start=initialisation.start,
             prior=initialisation.prior,
@@ -327,8 +349,7 @@ class _Task:
         passes = self.budget.max_iter - before.n_iter
         if passes < 1:
             return replace(run, ascent=replace(before, converged=False))
-        rest = replace(self.budget, max_iter=passes)
-        more = self.engine.run(run.model, self.source, before.stats, rest, self.streams)
+        more = self.climb(run.model, before.stats, replace(self.spent, max_iter=passes))
         trace = np.concatenate([before.trace, more.trace[1:]])
         ascent = replace(more, trace=trace, n_iter=before.n_iter + more.n_iter)
         return replace(
@@ -350,7 +371,7 @@ class _Task:
         source, streams = self.source, self.streams.branch("all rows")
         try:
             first = enlarged(model, source, stats)
-            return self.engine.run(model, source, first, self.budget, streams)
+            return self.engine.run(model, source, first, self.spent, streams)
         except KeyboardInterrupt:
             first = enlarged(model, source, stats)
             bound = self.engine.run(

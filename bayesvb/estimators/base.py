@@ -21,7 +21,8 @@ from bayesvb.engines.restarts import search, share_of_rows
 from bayesvb.errors import DataError
 from bayesvb.estimators.checkpoint import described, opened, seed_in
 from bayesvb.estimators.fit import Fit
-from bayesvb.estimators.fitting import FitRequest, fitted
+from bayesvb.estimators.fit_request import FitRequest
+from bayesvb.estimators.fitting import fitted
 from bayesvb.estimators.scale_checks import check_scales
 from bayesvb.estimators.time_estimate import FirstPasses
 from bayesvb.formula.design import Design, build_design
@@ -108,7 +109,9 @@ class AbstractEstimator(AbstractPublicModel):
         tol : float
             Stop when all further sweeps together would raise the bound by less than this, in
             nats, extrapolated from the last ones; for any number of rows. Restarts that are not
-            kept stop at ten times this, or at 1e-5 nats per row if that is more.
+            kept stop at ten times this, or at 1e-5 nats per row if that is more. Restarts of a
+            network that are combined stop at ``tol`` nats per row, or at 0.001 if that is less,
+            and those that get no weight at three times as much.
         max_iter : int
             Passes over the rows of one ascent.
         covariance : {"linear-response", "mean-field"}
@@ -177,7 +180,7 @@ class AbstractEstimator(AbstractPublicModel):
 
     def _fitted(self, request: FitRequest, streams: Streams, workers: int) -> Fit:
         """The fit of a search over as many restarts as there are streams."""
-        engine = request.engine
+        engine, request = request.engine, request.of(self.core)
         engine.check(self.core)
         source = replace(self.all_rows or self.source, workers=workers)
         found = search(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -11,23 +10,20 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.data.sources import AbstractSource
-from bayesvb.engines import DEFAULT_METHOD, ENGINES
-from bayesvb.engines.base import AbstractEngine, Budget, EngineResult, ProgressCallback
-from bayesvb.engines.folds import held_out_density
+from bayesvb.engines.base import Budget, EngineResult
 from bayesvb.engines.linear_response import LinearResponse, linear_response, withheld
-from bayesvb.engines.restarts import Restart, RestartSearch, warn_if_unfinished
+from bayesvb.engines.restarts import RestartSearch, warn_if_unfinished
 from bayesvb.engines.settled_response import ATTEMPTS, joined, settled_response, warn_if_uphill
 from bayesvb.engines.traces import restart_table, traces
 from bayesvb.estimators.fit import Fit
-from bayesvb.estimators.near_restarts import apart
-from bayesvb.evaluation.stacking_weights import stacking_weights
+from bayesvb.estimators.fit_request import FitRequest
+from bayesvb.estimators.weighing import weighed
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.base import Member
 from bayesvb.results.importance import of_one_restart
-from bayesvb.results.leave_one_out import Fitted, has_log_predictive, leave_one_out
 from bayesvb.results.named_draws import log_joint
 from bayesvb.results.robust import default_covariance
-from bayesvb.results.stacking import distinct, held_out, kept, stacked
+from bayesvb.results.stacking import stacked
 from bayesvb.variational.model import AbstractVariationalModel
 
 if TYPE_CHECKING:
@@ -36,54 +32,6 @@ if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit, AbstractPublicModel
 
 INTERRUPTED = "the fit was interrupted"
-
-COMBINATIONS = ("best", "stack", "average")
-"""What is made of the restarts."""
-
-WEIGHING_DRAWS = 250
-"""Draws behind the held-out densities by which restarts are weighed."""
-
-
-@dataclass(frozen=True)
-class FitRequest:
-    """What is asked of a fit.
-
-    Attributes
-    ----------
-    combine : {"best", "stack", "average"}
-    n_draws : int
-    covariance : {"linear-response", "mean-field"}
-    budget : Budget
-    seed : int
-    began : float
-        When the work began, by ``time.perf_counter``.
-    progress : callable, optional
-        Called as ``search`` does.
-    method : str
-        Key of the engine in ``ENGINES``.
-    options : Mapping of str to value
-        Options of the engine.
-    """
-
-    combine: str
-    n_draws: int
-    covariance: str
-    budget: Budget
-    seed: int
-    began: float
-    progress: ProgressCallback | None = None
-    method: str = DEFAULT_METHOD
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def engine(self) -> AbstractEngine:
-        """What runs."""
-        return ENGINES[self.method].with_options(**self.options)
-
-    @property
-    def rough(self) -> bool:
-        """Whether it is not the best restart alone that counts, and needs to converge."""
-        return self.combine != "best"
 
 
 def fitted(
@@ -94,15 +42,10 @@ def fitted(
     streams: Streams,
 ) -> Fit:
     """The fit of a search, its components in the order of their labels."""
-    try:
-        weights, columns, held = weighed(found, request, streams, source.n_rows)
-    except KeyboardInterrupt:
-        weights, columns, held = {found.best: 1.0}, {}, {}
-        found = replace(found, interrupted=True)
+    found, count = weighed(found, request, streams, source.n_rows)
+    weights, columns = count.weights, dict(count.columns)
     if "elpd_per_row" in columns:
-        columns["elpd_per_row"] -= model.log_jacobian
-    if request.rough:
-        found = found.settled(weights, request.budget, request.progress)
+        columns["elpd_per_row"] = columns["elpd_per_row"] - model.log_jacobian
     numbers = sorted(weights, key=lambda number: -weights[number])
     members: list[Member] = []
     labelled: list[_Labelled] = []
@@ -114,7 +57,7 @@ def fitted(
             found = found.advanced(number, run.ascent)
         labelled.append(run)
         one = _one(model, found, run, request, streams.draws())
-        one = replace(one, held_out=held.get(number))
+        one = replace(one, held_out=count.held_out.get(number))
         members.append(Member(number + 1, weights[number], one))
     ascents = [run.ascent for run in labelled]
     interrupted = found.interrupted or any(ascent.interrupted for ascent in ascents)
@@ -126,59 +69,6 @@ def fitted(
         return cast("Fit", finished[0].fit)
     fit = stacked(finished)
     return cast("Fit", replace(fit, seconds=time.perf_counter() - request.began))
-
-
-def weighed(
-    found: RestartSearch, request: FitRequest, streams: Streams, n_rows: int
-) -> tuple[
-    dict[int, float], dict[str, Float[np.ndarray, " runs"]], dict[int, Float[np.ndarray, " rows"]]
-]:
-    """Weight of every run that counts, by its number from 0, and columns for the table.
-
-    Then the densities of rows without their folds by the number of the run, if they are of all
-    rows. Held-out densities are those of the standardised scale.
-    """
-    n_runs = len(found.runs)
-    if request.combine == "best":
-        return {found.best: 1.0}, apart(found), {}
-    log_density = np.stack(
-        [
-            _held_out(run, number, found.screened, request, streams)
-            for number, run in enumerate(found.runs, start=1)
-        ]
-    )
-    row_weights = found.screened.weights()
-    whole = np.full(n_runs, 1.0 / n_runs)
-    if request.combine == "stack":
-        numbers = distinct([run.score for run in found.runs], log_density)
-        whole = np.zeros(n_runs)
-        whole[numbers] = kept(stacking_weights(log_density[numbers], row_weights))
-    by_folds = found.runs[0].model.follows_rows and found.screened.n_rows == n_rows
-    return (
-        {number: float(weight) for number, weight in enumerate(whole) if weight > 0.0},
-        {"elpd_per_row": np.average(log_density, axis=1, weights=row_weights), "weight": whole},
-        dict(enumerate(log_density)) if by_folds else {},
-    )
-
-
-def _held_out(
-    run: Restart, number: int, source: AbstractSource, request: FitRequest, streams: Streams
-) -> Float[np.ndarray, " rows"]:
-    """Held-out density of every row under one run: from folds, linear response, or draws."""
-    stats, place = run.ascent.stats, streams.branch("restart", number)
-    own = held_out_density(run.model, source, stats, request.engine, place)
-    if own is not None:
-        return own
-    if request.engine.maximises_bound and has_log_predictive(run.model, source, stats):
-        one = Fitted(run.model, source, stats, request.engine, place, 0.0)
-        return leave_one_out(one, np.arange(source.n_rows)).log_density
-    n_draws = min(request.n_draws, WEIGHING_DRAWS)
-    if run.ascent.draws is not None:
-        few = {name: values[:n_draws] for name, values in run.ascent.draws.items()}
-        return held_out(run.model, source, few)
-    posterior = run.model.update(stats)
-    draws = run.model.draws(posterior, n_draws, streams.draws())
-    return held_out(run.model, source, draws)
 
 
 @dataclass(frozen=True)

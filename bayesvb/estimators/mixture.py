@@ -19,7 +19,7 @@ from bayesvb.distributions.pooled_draws import PooledDraws
 from bayesvb.errors import DataError
 from bayesvb.estimators.component_shares import expected_shares, weights_at
 from bayesvb.estimators.component_tables import component_table, responsibility_table
-from bayesvb.estimators.fitting import COMBINATIONS
+from bayesvb.estimators.fit_request import COMBINATIONS
 from bayesvb.estimators.generative import AbstractGenerative
 from bayesvb.models.ensemble import matching
 from bayesvb.models.mixture import Mixture

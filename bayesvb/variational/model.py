@@ -37,6 +37,10 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
     changes.
     """
 
+    density_tolerance: ClassVar[float] = 0.0
+    """Nats per row that the bound may still lack where predictive distributions of several ascents
+    are mixed, as far as these are concerned; none unless the model has been measured."""
+
     without_response: ClassVar[str] = "no correction of them is made for this model"
     """Why intervals stay those of the posterior itself where there are no coordinates."""
 
@@ -61,6 +65,14 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
         numpy.linalg.LinAlgError
             The statistics are outside the domain (an extrapolation went too far).
         """
+
+    def within(self, nats: float) -> AbstractVariationalModel[PosteriorT, StatsT]:
+        """The model for ascents that may end so many nats per row below the top: itself as a rule.
+
+        Its posteriors are of the same kind; a pass may find less of the best for each row, if that
+        takes less time, and its bound then is lower by less than this.
+        """
+        return self
 
     def global_step(self, posterior: PosteriorT, stats: Any) -> StatsT:
         """Statistics of the next posterior, from those of a pass under this one.

@@ -30,7 +30,8 @@ from bayesvb.engines.base import Budget
 from bayesvb.engines.cavi import Cavi
 from bayesvb.engines.restarts import search
 from bayesvb.estimators.fit import Fit
-from bayesvb.estimators.fitting import FitRequest, fitted
+from bayesvb.estimators.fit_request import FitRequest
+from bayesvb.estimators.fitting import fitted
 from bayesvb.evaluation import classification as metrics
 from bayesvb.numerics.streams import Streams
 

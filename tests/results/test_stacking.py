@@ -14,7 +14,7 @@ from bayesvb.engines import ENGINES
 from bayesvb.engines.base import Budget
 from bayesvb.engines.restarts import search
 from bayesvb.errors import ConvergenceWarning, DataError
-from bayesvb.estimators import fitting
+from bayesvb.estimators import weighing
 from bayesvb.evaluation.elpd import Elpd, compare, elpd_data, read_elpd
 from bayesvb.evaluation.stacking_weights import stacking_weights
 from bayesvb.models.ensemble import MEMBER, joined, matching
@@ -263,7 +263,7 @@ def test_ctrl_c_while_restarts_are_weighed_keeps_the_best_bound(regimes, monkeyp
     def pressed(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(fitting, "stacking_weights", pressed)
+    monkeypatch.setattr(weighing, "stacking_weights", pressed)
     model = DensityRegression("y ~ x", regimes, n_components=3)
     with pytest.warns(ConvergenceWarning, match="interrupted"):
         fit = model.fit(combine="stack", restarts=3, seed=1, draws=30)

@@ -194,6 +194,13 @@ class Network(AbstractVariationalModel[NetworkPosterior, NetworkStats]):
 
     follows_rows = True
 
+    density_tolerance = 1e-3
+
+    def within(self, nats: float) -> Network:
+        """The network whose output layer may leave as much to gain."""
+        output = self.output.within(nats)
+        return self if output is self.output else replace(self, output=output)
+
     def log_predictive(
         self, posterior: NetworkPosterior, block: Block
     ) -> Float[np.ndarray, " rows"]:

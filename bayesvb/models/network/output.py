@@ -124,6 +124,13 @@ class AbstractOutput(abc.ABC, Generic[PosteriorT, StatsT]):
     def kl(self, posterior: PosteriorT) -> float:
         """``KL(posterior || prior)``."""
 
+    def within(self, nats: float) -> AbstractOutput[PosteriorT, StatsT]:
+        """The layer for ascents that may end so many nats per row below the top.
+
+        A pass may leave out inner steps that gain much less; itself as a rule.
+        """
+        return self
+
     def with_prior_power(self, power: float) -> AbstractOutput[PosteriorT, StatsT]:
         """The same layer whose prior is this one's to a power; see ``AbstractVariationalModel``.
 

@@ -43,6 +43,13 @@ CONDITIONAL_PASSES = 2
 """A pass brings the bound about 200 times closer to that of exact inner optima: two leave 1e-7 nats
 per row on the pinwheel."""
 
+COARSE = 2e-3
+"""Nats per row above which an ascent that may leave as much needs one pass only: that lacks 1e-5 of
+them where experts are many, and up to this where they and the rows are few."""
+
+POINTS, FEW_POINTS = 256, 64
+"""Points of the integrals behind predictive probabilities; few leave 1e-3 nats on average."""
+
 MEAN_FIELD_PASSES = 8
 """Components and latent vectors that wait for each other settle more slowly."""
 
@@ -93,6 +100,8 @@ class ClassOutput(AbstractOutput[Normal, LogitStats]):
         Whether the latent vector depends on the component, q(x1 | z) q(z), or not, q(x1) q(z).
     passes : int, optional
         Inner steps; by default ``CONDITIONAL_PASSES`` or ``MEAN_FIELD_PASSES``.
+    points : int
+        Points over which predictive probabilities are averaged.
 
     References
     ----------
@@ -104,6 +113,7 @@ class ClassOutput(AbstractOutput[Normal, LogitStats]):
     covariance: str = "full"
     conditional: bool = True
     passes: int | None = None
+    points: int = POINTS
 
     @property
     def n_latents(self) -> int:
@@ -187,6 +197,11 @@ class ClassOutput(AbstractOutput[Normal, LogitStats]):
         """``KL(posterior || prior)``."""
         return posterior.kl(self.prior)
 
+    def within(self, nats: float) -> ClassOutput:
+        """The layer with one inner step and fewer points, if that is little beside these nats."""
+        short = self.conditional and self.passes is None and nats > COARSE
+        return replace(self, passes=1, points=FEW_POINTS) if short else self
+
     def with_prior_power(self, power: float) -> ClassOutput:
         """The layer whose prior density is to a power."""
         return replace(self, prior=self.prior.to_the_power(power))
@@ -269,10 +284,10 @@ class ClassOutput(AbstractOutput[Normal, LogitStats]):
         return np.asarray(np.log(found[block.response[0].astype(int), np.arange(block.n_rows)]))
 
     def probabilities(
-        self, posterior: Normal, latents: LatentPredictive, n_points: int = 256
+        self, posterior: Normal, latents: LatentPredictive, n_points: int | None = None
     ) -> Float[np.ndarray, "classes rows"]:
         """Predictive class probabilities; see ``class_probabilities``."""
-        return class_probabilities(posterior, latents, n_points)
+        return class_probabilities(posterior, latents, n_points or self.points)
 
     def drawn_probabilities(
         self, draws: OutputDraws, latents: LatentDraws

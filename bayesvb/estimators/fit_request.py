@@ -1,0 +1,67 @@
+"""What is asked of a fit: engine and budget, and what is made of its restarts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from bayesvb.engines import DEFAULT_METHOD, ENGINES
+from bayesvb.engines.base import AbstractEngine, Budget, ProgressCallback
+from bayesvb.variational.model import AbstractVariationalModel
+
+COMBINATIONS = ("best", "stack", "average")
+"""What is made of the restarts."""
+
+
+@dataclass(frozen=True)
+class FitRequest:
+    """What is asked of a fit.
+
+    Attributes
+    ----------
+    combine : {"best", "stack", "average"}
+    n_draws : int
+    covariance : {"linear-response", "mean-field"}
+    budget : Budget
+    seed : int
+    began : float
+        When the work began, by ``time.perf_counter``.
+    progress : callable, optional
+        Called as ``search`` does.
+    method : str
+        Key of the engine in ``ENGINES``.
+    options : Mapping of str to value
+        Options of the engine.
+    """
+
+    combine: str
+    n_draws: int
+    covariance: str
+    budget: Budget
+    seed: int
+    began: float
+    progress: ProgressCallback | None = None
+    method: str = DEFAULT_METHOD
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def engine(self) -> AbstractEngine:
+        """What runs."""
+        return ENGINES[self.method].with_options(**self.options)
+
+    @property
+    def rough(self) -> bool:
+        """Whether it is not the best restart alone that counts, and needs to converge."""
+        return self.combine != "best"
+
+    def of(self, core: AbstractVariationalModel[Any, Any]) -> FitRequest:
+        """The request with the tolerance of this model, if several restarts are combined.
+
+        It is ``tol`` nats per row then, or what the model's predictive distributions need if that
+        is less: what is mixed are densities of rows.
+        """
+        if not self.rough:
+            return self
+        per_row = min(self.budget.tol, core.density_tolerance)
+        return replace(self, budget=replace(self.budget, per_row=per_row))

@@ -1,0 +1,147 @@
+"""How much each restart of a search counts: the best alone, or several by the rows left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.engines.folds import FOLDS, PASSES, extrapolated_density, held_out_density
+from bayesvb.engines.restarts import RestartSearch
+from bayesvb.estimators.fit_request import FitRequest
+from bayesvb.estimators.near_restarts import apart
+from bayesvb.evaluation.stacking_weights import stacking_weights
+from bayesvb.numerics.streams import Streams
+from bayesvb.results.leave_one_out import Fitted, has_log_predictive, leave_one_out
+from bayesvb.results.stacking import distinct, held_out, kept
+
+WEIGHING_DRAWS = 250
+"""Draws behind the held-out densities by which restarts are weighed."""
+
+LITTLE_WORK = 1e6
+"""Rows x experts x passes up to which rows are left out with care at once, some tenths of a second;
+with more of them they are when ``fit.loo()`` asks for it."""
+
+
+@dataclass(frozen=True)
+class Count:
+    """How much the restarts count.
+
+    Attributes
+    ----------
+    weights : Mapping of int to float
+        By the number of the run, from 0; those that are not there do not count.
+    columns : Mapping of str to ndarray, shape (runs,)
+        What is said of all of them, on the standardised scale.
+    held_out : Mapping of int to ndarray, shape (rows,)
+        Densities of rows without their folds by the number of the run, if they are of all rows.
+    """
+
+    weights: Mapping[int, float]
+    columns: Mapping[str, Float[np.ndarray, " runs"]] = field(default_factory=dict)
+    held_out: Mapping[int, Float[np.ndarray, " rows"]] = field(default_factory=dict)
+
+
+def weighed(
+    found: RestartSearch, request: FitRequest, streams: Streams, n_rows: int
+) -> tuple[RestartSearch, Count]:
+    """The search after the runs that count met the tolerance, and how much each of them counts.
+
+    After Ctrl-C as much counts as was known before: the best run alone, if it was nothing.
+    """
+    count, n_runs = Count({found.best: 1.0}), len(found.runs)
+    try:
+        if not request.rough:
+            return found, replace(count, columns=apart(found))
+        if request.combine == "average":
+            even = np.full(n_runs, 1.0 / n_runs)
+            count = Count(dict(enumerate(even.tolist())), {"weight": even})
+            found = found.settled(count.weights, request.budget, request.progress)
+            if not found.interrupted:
+                count = _counted(found, request, streams, range(n_runs))
+        else:
+            count = _counted(found, request, streams, range(n_runs), short=_in_short(found))
+            found = found.settled(count.weights, request.budget, request.progress)
+            if _in_short(found) and not found.interrupted:
+                count = _with_care(found, request, streams, count)
+    except KeyboardInterrupt:
+        found = replace(found, interrupted=True)
+    seen = found.runs[0].model.follows_rows and found.screened.n_rows == n_rows
+    return found, count if seen else replace(count, held_out={})
+
+
+def _with_care(found: RestartSearch, request: FitRequest, streams: Streams, count: Count) -> Count:
+    """Weights of those that count from whole ascents without each fold, if that is little work."""
+    each = found.screened.n_rows * found.runs[0].model.n_components * FOLDS * PASSES
+    if each * len(count.weights) > LITTLE_WORK:
+        return count
+    whole = _counted(found, request, streams, count.weights)
+    return replace(whole, columns={**count.columns, "weight": whole.columns["weight"]})
+
+
+def _in_short(found: RestartSearch) -> bool:
+    """Whether a short look tells which runs count, as whole ascents would take most of the time."""
+    return found.runs[0].model.follows_rows and found.engine.maximises_bound
+
+
+def _counted(
+    found: RestartSearch,
+    request: FitRequest,
+    streams: Streams,
+    numbers: Iterable[int],
+    *,
+    short: bool = False,
+) -> Count:
+    """Weights of these runs; with ``short`` by extrapolated densities, of which none is kept."""
+    density = {
+        number: _short(found, number, request, streams)
+        if short
+        else _held_out(found, number, request, streams)
+        for number in sorted(numbers)
+    }
+    chosen, row_weights = np.array(list(density)), found.screened.weights()
+    log_density = np.stack(list(density.values()))
+    own = np.full(len(chosen), 1.0 / len(chosen))
+    if request.combine == "stack":
+        optima = distinct([found.runs[number].score for number in density], log_density)
+        own = np.zeros(len(chosen))
+        own[optima] = kept(stacking_weights(log_density[optima], row_weights))
+    each, weight = np.full(len(found.runs), np.nan), np.zeros(len(found.runs))
+    each[chosen] = np.average(log_density, axis=1, weights=row_weights)
+    weight[chosen] = own
+    return Count(
+        {number: float(weight[number]) for number in density if weight[number] > 0.0},
+        {"elpd_per_row": each, "weight": weight},
+        {} if short else density,
+    )
+
+
+def _short(
+    found: RestartSearch, number: int, request: FitRequest, streams: Streams
+) -> Float[np.ndarray, " rows"]:
+    """About the held-out density of every row under one run, from short ascents."""
+    run, place = found.runs[number], streams.branch("restart", number + 1)
+    return extrapolated_density(run.model, found.screened, run.ascent.stats, request.engine, place)
+
+
+def _held_out(
+    found: RestartSearch, number: int, request: FitRequest, streams: Streams
+) -> Float[np.ndarray, " rows"]:
+    """Held-out density of every row under one run: from folds, linear response, or draws."""
+    run, source = found.runs[number], found.screened
+    stats, place = run.ascent.stats, streams.branch("restart", number + 1)
+    own = held_out_density(run.model, source, stats, request.engine, place)
+    if own is not None:
+        return own
+    if request.engine.maximises_bound and has_log_predictive(run.model, source, stats):
+        one = Fitted(run.model, source, stats, request.engine, place, 0.0)
+        return leave_one_out(one, np.arange(source.n_rows)).log_density
+    n_draws = min(request.n_draws, WEIGHING_DRAWS)
+    if run.ascent.draws is not None:
+        few = {name: values[:n_draws] for name, values in run.ascent.draws.items()}
+        return held_out(run.model, source, few)
+    posterior = run.model.update(stats)
+    draws = run.model.draws(posterior, n_draws, streams.draws())
+    return held_out(run.model, source, draws)

@@ -1,0 +1,91 @@
+"""Restarts that are combined: where they stop, and which of them rows are left out of with care."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import bayesvb as bvb
+from bayesvb.engines.cavi import Cavi
+from bayesvb.engines.folds import continued, extrapolated_density, folds, held_out_density
+from bayesvb.estimators import weighing
+from bayesvb.numerics.streams import Streams
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*unreliable", "ignore:the bound was still rising")
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return bvb.datasets.SIMULATIONS["pinwheel"].sample(40, np.random.default_rng(3))
+
+
+@pytest.fixture(scope="module")
+def model(rows):
+    return bvb.ConditionalMixtureNetwork("label ~ .", rows, n_experts=3)
+
+
+@pytest.fixture(scope="module")
+def usual(model):
+    return fit_of(model)
+
+
+def fit_of(model, **options):
+    return model.fit(restarts=3, draws=25, seed=2, **options)
+
+
+@pytest.mark.heavy
+def test_combined_restarts_stop_by_nats_per_row(model, usual):
+    """Those of a smaller tolerance, and the best restart alone, climb further."""
+    fine = fit_of(model, tol=1e-5)
+    best = fit_of(model, combine="best")
+    assert usual.converged and fine.converged and best.converged
+    passes = usual.restarts["n_iter"].sum()
+    assert passes < fine.restarts["n_iter"].sum() and passes < best.restarts["n_iter"].sum()
+    assert (fine.restarts["elbo"] > usual.restarts["elbo"] - 1e-9).all()
+
+
+def test_bounds_never_fall_where_passes_become_finer(usual):
+    for trace in usual.traces.values():
+        assert (np.diff(trace) >= -1e-9 * np.abs(trace[:-1])).all()
+
+
+def test_passes_of_a_coarse_tolerance_lack_little(model, usual):
+    """The bound of the model with one inner step is lower, by less than it may be."""
+    block, own = model.source.whole(), usual.parts[0].fit.core
+    q, coarse = own.update(usual.parts[0].fit.stats), own.within(3e-3)
+    lost = (own.e_step(q, block).bound - coarse.e_step(q, block).bound) / block.n_rows
+    assert 0.0 < lost < 3e-3
+    assert own.within(1e-3) is own
+    assert_allclose(coarse.log_predictive(q, block), own.log_predictive(q, block), atol=0.05)
+
+
+def test_weights_are_those_of_whole_ascents_where_these_take_little_time(model, usual, monkeypatch):
+    assert all(member.fit.held_out is not None for member in usual.parts)
+    monkeypatch.setattr(weighing, "LITTLE_WORK", 0.0)
+    short = fit_of(model)
+    assert all(member.fit.held_out is None for member in short.parts)
+    assert_array_equal(short.restarts["elpd_per_row"], usual.restarts["elpd_per_row"])
+    counted = set(usual.restarts.index[usual.restarts["weight"] > 0.0])
+    assert counted <= set(short.restarts.index[short.restarts["weight"] > 0.0])
+    assert short.restarts["weight"].sum() == pytest.approx(1.0)
+
+
+def test_a_density_is_extrapolated_on_the_scale_of_log_passes(model, usual):
+    fit = usual.parts[0].fit
+    core, source, place = fit.core, model.source, Streams(2).branch("restart", 1)
+    found = extrapolated_density(core, source, fit.stats, Cavi(), place)
+    whole = held_out_density(core, source, fit.stats, Cavi(), place)
+    seen = core.log_predictive(core.update(fit.stats), source.whole())
+    assert np.abs(found - whole).mean() < 0.5 * np.abs(seen - whole).mean()
+    rows, rest = next(iter(folds(source)))
+    alike = held_out_density(core, source, fit.stats, Cavi(), place)
+    q = core.update(continued(core, rest, fit.stats, Cavi(), place.branch("fold", 0)))
+    assert_array_equal(alike[rows], core.log_predictive(q, source.take(rows)))
+
+
+@pytest.mark.heavy
+def test_the_same_bits_with_any_number_of_threads(model, usual):
+    one, two = fit_of(model, n_jobs=1), usual
+    assert_array_equal(one.restarts["elbo"], two.restarts["elbo"])
+    assert_array_equal(one.restarts["weight"], two.restarts["weight"])
+    for name, values in one.draws.items():
+        assert_array_equal(values, two.draws[name])
