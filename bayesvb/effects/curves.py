@@ -11,6 +11,7 @@ from jaxtyping import Float
 from bayesvb.argument_checks import check_choice, check_count, checked
 from bayesvb.distributions.intervals import PROB, tails
 from bayesvb.errors import DataError
+from bayesvb.results.smoothness import smooth_dof
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
@@ -123,10 +124,8 @@ def smoothness(fit: AbstractFit) -> pd.DataFrame:
     known = fit.model.design.curves("mean") if _checked(fit, "mean") else ()
     if not known:
         raise DataError("the mean has no smooth", hint="a smooth curve is written s(x)")
-    one = fit.parts[0].fit
-    points = one.sampled or one.engine.finds_points
-    each = None if points else one.core.effective_dof(one.q)
-    if each is None:
+    found = smooth_dof(fit)
+    if found is None:
         raise DataError(
             "effective degrees of freedom are not known for this fit",
             hint="those of Gaussian experts with coefficients in units of the noise are, fitted by "
@@ -136,11 +135,11 @@ def smoothness(fit: AbstractFit) -> pd.DataFrame:
         {
             "curve": curve.name,
             "component": label,
-            "edf": float(values[list(curve.places)].sum()),
+            "edf": float(value),
             "coefficients": len(curve.places),
         }
         for curve in known
-        for label, values in enumerate(each, start=1)
+        for label, value in enumerate(found[curve.name], start=1)
     ]
     return pd.DataFrame(rows)
 

@@ -16,6 +16,7 @@ from bayesvb.results.criteria import answers, folds_known, leaves_folds_out
 from bayesvb.results.criteria import loo as loo_of
 from bayesvb.results.leave_one_out import CHOSEN_ROWS, MOST_ROWS
 from bayesvb.results.named_draws import count
+from bayesvb.results.smoothness import smooth_dof
 from bayesvb.results.subsampling import khat_within, loo_of_some, unit_sample
 from bayesvb.results.summary import coefficient_table
 from bayesvb.results.units import grouping_of, units_of
@@ -116,7 +117,7 @@ def fit_text(fit: AbstractFit) -> str:
         lines += ["", _components(fit)]
     for part, title in fit.model.headings(fit).items():
         if part in table.index.get_level_values("part"):
-            lines += ["", _part(fit.model, table, part, title)]
+            lines += ["", _part(fit, table, part, title)]
     lines += ["", accuracy_line(fit), interval_line(fit), *fit.model.notes(fit)]
     if fit.model.order_rule and not fit.sampled and len(fit.components()) > 1:
         lines.append(fit.model.order_rule)
@@ -258,8 +259,9 @@ def _components(fit: AbstractFit) -> str:
     return f"Components ({PROB:.0%} intervals)\n" + _indented(text)
 
 
-def _part(model: AbstractPublicModel, table: pd.DataFrame, part: str, title: str) -> str:
+def _part(fit: AbstractFit, table: pd.DataFrame, part: str, title: str) -> str:
     """Coefficients of a part; of curves and groups how many there are, and where they are told."""
+    model, dof = fit.model, (smooth_dof(fit) or {}) if part == "mean" else {}
     terms, apart = model.design.terms.get(part, ()), []
     for one in model.design.term_blocks.get(part, ()):
         if one.kind in ("smooth", "group"):
@@ -274,6 +276,9 @@ def _part(model: AbstractPublicModel, table: pd.DataFrame, part: str, title: str
     for one in apart:
         where = "curves" if one.kind == "smooth" else "groups"
         told.append(f"  {one.name}: {len(one.columns)} coefficients, effects.{where}(fit{of_part})")
+        if one.name in dof:
+            values = ", ".join(f"{value:.1f}" for value in dof[one.name])
+            told[-1] += f"; effective degrees of freedom with its line {values}"
     return "\n".join(told)
 
 

@@ -99,5 +99,8 @@ def test_coefficients_of_curves_and_groups_are_not_printed_one_by_one(fit):
     text = str(fit)
     assert "s(x).line" in text and "s(x).1" not in text and "[g3]" not in text
     assert "s(x): 8 coefficients, effects.curves(fit)" in text
+    dof = bvb.effects.smoothness(fit).query("curve == 's(x)'")["edf"]
+    told = ", ".join(f"{value:.1f}" for value in dof)
+    assert f"effects.curves(fit); effective degrees of freedom with its line {told}\n" in text
     assert "(1 | g): 13 coefficients, effects.groups(fit)" in text
     assert "s(x): 2 coefficients, effects.curves(fit, 'gating')" in text
