@@ -66,12 +66,12 @@ class _CaviState(Generic[StatsT]):
         self.point = iterate_of(stats, known, "point")
         if "before.bound" in known:
             self.before = iterate_of(stats, known, "before")
-        return list(known["trace"])
+        return list(known["trace"].tolist())
 
     def arrays(self, trace: list[float]) -> Arrays:
         """The state, from which ``begin`` goes on to the bit."""
         before = {} if self.before is None else of_iterate(self.before, "before")
-        steps = {"n_iter": np.int64(self.n_iter), "longest": np.float64(self.longest)}
+        steps = {"n_iter": np.array(self.n_iter), "longest": np.array(self.longest)}
         point = of_iterate(self.point, "point")
         return {**steps, **self.remaining.arrays(), **point, **before, "trace": np.array(trace)}
 

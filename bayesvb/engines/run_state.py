@@ -13,7 +13,7 @@ from bayesvb.engines.run_log import Arrays
 
 def of_stats(stats: SufficientStats, name: str) -> dict[str, Any]:
     """Arrays of statistics by name."""
-    return {f"{name}.{leaf}": values for leaf, values in stats.leaves()}
+    return {f"{name}.{leaf}": np.asarray(values) for leaf, values in stats.leaves()}
 
 
 def stats_of(blank: Any, arrays: Arrays, name: str) -> Any:
@@ -26,7 +26,7 @@ def stats_of(blank: Any, arrays: Arrays, name: str) -> Any:
 def of_iterate(point: Iterate[Any], name: str) -> dict[str, Any]:
     """Arrays of a point by name."""
     own = of_stats(point.stats, f"{name}.stats") | of_stats(point.following, f"{name}.following")
-    return own | {f"{name}.bound": np.float64(point.bound)}
+    return own | {f"{name}.bound": np.array(point.bound)}
 
 
 def iterate_of(blank: Any, arrays: Arrays, name: str) -> Iterate[Any]:
@@ -37,8 +37,9 @@ def iterate_of(blank: Any, arrays: Arrays, name: str) -> Iterate[Any]:
 
 def of_result(result: EngineResult[Any]) -> dict[str, Any]:
     """Arrays of a run that has ended."""
-    ends = {"trace": result.trace, "n_iter": result.n_iter, "converged": result.converged}
-    return {"ended": True, **ends, **of_stats(result.stats, "stats")}
+    ends = {"ended": True, "n_iter": result.n_iter, "converged": result.converged}
+    arrays = {name: np.array(value) for name, value in ends.items()}
+    return {"trace": result.trace, **arrays, **of_stats(result.stats, "stats")}
 
 
 def result_of(blank: Any, arrays: Arrays) -> EngineResult[Any] | None:

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Mapping
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 
 SMALL_ENTRY = 1e-3
 """Entries of the statistics much smaller than this count alike in norms."""
@@ -83,18 +83,18 @@ class RemainingGain:
         self._cycles.append(cycle)
         self._to_go.append(to_go)
 
-    def arrays(self) -> dict[str, Float[np.ndarray, " cycles"]]:
+    def arrays(self) -> dict[str, Float[np.ndarray, " _"]]:
         """What is remembered of the last cycles."""
         kept = {"sweeps": self._sweeps, "cycles": self._cycles, "to_go": self._to_go}
         return {name: np.array(values, dtype=float) for name, values in kept.items()}
 
     @classmethod
-    def of_arrays(cls, arrays: Mapping[str, Float[np.ndarray, " cycles"]]) -> RemainingGain:
+    def of_arrays(cls, arrays: Mapping[str, Shaped[np.ndarray, "..."]]) -> RemainingGain:
         """The same memory again."""
         found = cls()
-        found._sweeps.extend(arrays["sweeps"])
-        found._cycles.extend(arrays["cycles"])
-        found._to_go.extend(arrays["to_go"])
+        found._sweeps.extend(arrays["sweeps"].tolist())
+        found._cycles.extend(arrays["cycles"].tolist())
+        found._to_go.extend(arrays["to_go"].tolist())
         return found
 
     def nats(self, bound: float) -> float:

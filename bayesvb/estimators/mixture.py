@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from jaxtyping import Float
@@ -24,6 +24,7 @@ from bayesvb.estimators.generative import AbstractGenerative
 from bayesvb.models.ensemble import matching
 from bayesvb.models.mixture import Mixture
 from bayesvb.models.network.model import Network
+from bayesvb.results.all_rows import check_all_rows
 from bayesvb.results.base import AbstractFit
 from bayesvb.results.named_draws import HasDraws
 from bayesvb.variational.local import Draws
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from bayesvb.formula.design import Rows
+
+
+ModelT = TypeVar("ModelT", bound="AbstractGatedMixture")
 
 
 class AbstractMixture(AbstractGenerative):
@@ -73,8 +77,15 @@ class AbstractGatedMixture(AbstractMixture):
         """Log of the product of the responses' units; zero for classes."""
         return float(np.log(self.scales.response.scale).sum())
 
-    def in_given_scales(self, numbers: Mapping[str, Float[np.ndarray, "2 _"]]) -> Self:
-        """The same model of the same rows in other units, as those of more rows."""
+    def in_given_scales(self: ModelT, numbers: Mapping[str, Float[np.ndarray, "2 _"]]) -> ModelT:
+        """The same model of the same rows in other units, as those of more rows.
+
+        Raises
+        ------
+        DataError
+            If not all rows are in memory.
+        """
+        check_all_rows(self, "a model in given scales", "they are changed to them")
         told, scales = copy(self), self.scales.with_numbers(numbers)
         response = np.asarray(self.design.response, dtype=float)
         source = source_of(scales, self.design.matrices, response, self.weights, self.design.offset)

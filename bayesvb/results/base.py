@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 from jaxtyping import Float
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from bayesvb.distributions.prediction import Values
     from bayesvb.results.leave_one_out import RowsLeftOut
 
+FitT = TypeVar("FitT", bound="AbstractFit")
+
 PREDICTIVE_DRAWS = 400
 """Draws over which predictions are averaged: their error is a twentieth of a posterior sd."""
 
@@ -55,8 +57,7 @@ PREDICTS_APART = "apart"
 class AbstractPublicModel(abc.ABC):
     """A public model as fits know it: what a fit of it means in the data's units.
 
-    It holds the design, the standardised rows and the options, and says what its draws,
-    predictions and tables are.
+    It holds design, standardised rows and options, and says what draws and predictions are.
     """
 
     @property
@@ -266,10 +267,9 @@ class AbstractFit:
         Covariance of all parameters beyond mean-field, or why there is none.
     restarts : pandas.DataFrame
         One row per restart: start, elbo, n_iter, converged, rows, seconds, best; ``elpd_per_row``
-        and ``weight`` if they are combined; ``apart`` if one is kept of several: mean absolute
-        difference of the log density of rows from that of the best, for those within 2 nats of
-        it. The largest elbo is kept; with ``softmax-bouchard`` the largest ``score``, a tighter
-        bound of the same q.
+        and ``weight`` if they are combined; ``apart`` if one is kept: mean absolute difference of
+        the log density of rows from that of the best, within 2 nats of it. The largest elbo is
+        kept; with ``softmax-bouchard`` the largest ``score``, a tighter bound of the same q.
     traces : Mapping of int to ndarray
         Lower bound after every accepted sweep, by restart; ``"final"`` of a fit whose restarts
         went over a sample of the rows.
@@ -406,7 +406,7 @@ class AbstractFit:
         return leave_one_out(Fitted.of(self), every_row(self.model.source.n_rows, self.seed))
 
     @checked
-    def audited(self, calibration: SimulationCalibration) -> Self:
+    def audited(self: FitT, calibration: SimulationCalibration) -> FitT:
         """The same fit with what ``bayesvb.calibrate`` found, for its reports and its file.
 
         Raises
