@@ -1,8 +1,8 @@
-# make demo | test | check | bench | fuzz. Each makes the environment that it needs and keeps it.
+# make demo | test | check | docs | bench | fuzz. Each makes the environment that it needs and keeps it.
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check lint format types layers bench fuzz clean environment
+.PHONY: demo test check lint format types layers docs bench fuzz clean environment
 
 demo:
 	@.ci/environment .venv $(PYTHON) -e .
@@ -25,6 +25,11 @@ types: environment
 layers: environment
 	$(BIN)/pytest -q tests/test_layers.py tests/test_sizes.py
 
+docs:
+	@.ci/environment .venv-docs $(PYTHON) -e .[docs]
+	@.venv-docs/bin/sphinx-build --quiet --fail-on-warning --keep-going docs build/docs
+	@echo build/docs/index.html
+
 bench: environment
 	@for script in tests/benchmarks/bench_*.py; do echo "$$script"; $(BIN)/python "$$script" || exit 1; done
 
@@ -32,7 +37,7 @@ fuzz: environment
 	@BAYESVB_ATTACKS=60 $(BIN)/pytest -q -m heavy tests/attacks
 
 clean:
-	rm -rf .venv .venv-wheel .venv-py313 .venv-oldest .results build
+	rm -rf .venv .venv-wheel .venv-py313 .venv-oldest .venv-docs .venv-mcmc .results build
 
 environment:
 	@.ci/environment .venv $(PYTHON) -e .[test]

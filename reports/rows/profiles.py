@@ -88,6 +88,8 @@ def _fixed(frame: pd.DataFrame, held: Mapping[str, object]) -> str:
 
 
 def _value(value: object) -> str:
+    if isinstance(value, bool | np.bool_):
+        return numeral(bool(value))
     return numeral(float(value)) if isinstance(value, float | np.floating) else str(value)
 
 
