@@ -66,7 +66,8 @@ OWN = ("pairs", "scores", "exact", "classes", "classification", "audit", "trajec
 """Sections of one kind of model that is no regression, or of a fit that was audited."""
 
 SOME_LACK = (
-    "conditional", "effects", "calibration", "components", "learning", "influence", "sensitivity", *OWN
+    "conditional", "effects", "calibration", "components", "learning", "influence", "sensitivity",
+    *OWN,
 )  # fmt: skip
 """Sections that some fits do not have."""
 
