@@ -78,6 +78,7 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/evaluation/family_wise.py": ("evaluation/test_misfit.py",),
     "bayesvb/evaluation/normal_scores.py": ("evaluation/test_misfit.py",),
     "bayesvb/evaluation/quantile_scores.py": ("studies/test_cross_validation.py",),
+    "bayesvb/evaluation/response_support.py": ("results/test_response_notes.py",),
     "bayesvb/evaluation/row_order.py": ("evaluation/test_misfit.py",),
     "bayesvb/evaluation/score_regression.py": ("evaluation/test_misfit.py",),
     "bayesvb/evaluation/unseen_optima.py": ("evaluation/test_misfit.py",),

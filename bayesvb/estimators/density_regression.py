@@ -50,6 +50,7 @@ from bayesvb.gates.base import GatePrior
 from bayesvb.models.mixture import Mixture
 from bayesvb.results.base import AbstractFit
 from bayesvb.results.named_draws import HasDraws, NamedDraws
+from bayesvb.results.response_notes import warn_of_response
 from bayesvb.results.tables import prior_frame
 
 if TYPE_CHECKING:
@@ -184,6 +185,7 @@ class DensityRegression(AbstractGatedMixture):
         rest, labels = without_groups(rows.group, formula, data)
         weights = rows.weights, rows.weights_are
         design, given = read(formula, rest, weights, context=rows.context, missing=rows.missing)
+        warn_of_response(design)
         design, given, grouping = grouped(labels, design, given)
         check_count("n_components", n_components, **most_components(design, grouping))
         response = np.asarray(design.response, dtype=float)

@@ -11,6 +11,7 @@ from bayesvb.argument_checks import check_choice, check_count
 from bayesvb.errors import DataError, DesignWarning
 from bayesvb.estimators.network_assembly import COVARIANCES, POSTERIORS
 from bayesvb.formula.design import Design
+from bayesvb.results.response_notes import warn_of_response
 
 FEW_VALUES = 3
 """Whole numbers of a response, so few that classes were probably meant."""
@@ -57,15 +58,18 @@ def check_response(design: Design, covariance: str) -> Float[np.ndarray, "rows r
             f"latent_covariance='shared' is for classes, and the response `{name}` holds numbers",
             hint="latent_covariance='full' already is one covariance per expert for numbers",
         )
-    for column, one in zip(response.T, design.response_names, strict=True):
-        _doubt(column, one)
+    columns = zip(response.T, design.response_names, strict=True)
+    doubts = [_doubt(column, one) for column, one in columns]
+    if not any(doubts):
+        warn_of_response(design)
     return response
 
 
-def _doubt(column: Float[np.ndarray, " rows"], name: str) -> None:
-    """Warn of numbers that look like codes of classes."""
+def _doubt(column: Float[np.ndarray, " rows"], name: str) -> bool:
+    """Warn of numbers that look like codes of classes; whether they do."""
     found = np.unique(column)
-    if len(found) <= FEW_VALUES and (found == np.round(found)).all():
+    few = bool(len(found) <= FEW_VALUES and (found == np.round(found)).all())
+    if few:
         listed = ", ".join(f"{value:g}" for value in found)
         warnings.warn(
             f"the response `{name}` has the values {listed} only, and is taken as a number; "
@@ -73,6 +77,7 @@ def _doubt(column: Float[np.ndarray, " rows"], name: str) -> None:
             DesignWarning,
             stacklevel=4,
         )
+    return few
 
 
 def latents_of(design: Design, latent_dim: int | None) -> int:

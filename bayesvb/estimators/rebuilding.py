@@ -29,6 +29,8 @@ def built(
 ) -> AbstractEstimator:
     """A model of this class from its formula, the rows it used and what ``options()`` said.
 
+    What its design warned of when it was first made is not said again.
+
     Parameters
     ----------
     kind : type
@@ -48,13 +50,14 @@ def built(
         arguments["priors"] = kind.prior_class(**arguments["priors"])
     if weights is not None:
         arguments["weights"] = weights
-    with every_column():
+    with every_column(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", DesignWarning)
         model = cast(AbstractEstimator, kind(formula, frame, **arguments))
     return model if complete is None else model.recalling(complete)
 
 
 def rebuilt(model: AbstractEstimator, **changes: object) -> AbstractEstimator:
-    """The model with other options, on the same rows; what its design warned of is not said again.
+    """The model with other options, on the same rows.
 
     Raises
     ------
@@ -62,13 +65,11 @@ def rebuilt(model: AbstractEstimator, **changes: object) -> AbstractEstimator:
         If an option does not go with the data.
     """
     check_all_rows(model, "the model with other options", "it is made again of those it has")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DesignWarning)
-        return built(
-            type(model),
-            model.formula.text,
-            model.design.given,
-            options={**model.options(), "context": model.design.context, **changes},
-            complete=model.design.complete,
-            weights=model.weights,
-        )
+    return built(
+        type(model),
+        model.formula.text,
+        model.design.given,
+        options={**model.options(), "context": model.design.context, **changes},
+        complete=model.design.complete,
+        weights=model.weights,
+    )

@@ -16,6 +16,7 @@ from bayesvb.results.criteria import answers, folds_known, leaves_folds_out
 from bayesvb.results.criteria import loo as loo_of
 from bayesvb.results.leave_one_out import CHOSEN_ROWS, MOST_ROWS
 from bayesvb.results.named_draws import count
+from bayesvb.results.response_notes import response_notes
 from bayesvb.results.smoothness import smooth_dof
 from bayesvb.results.subsampling import khat_within, loo_of_some, unit_sample
 from bayesvb.results.summary import coefficient_table
@@ -81,7 +82,10 @@ def formula_lines(model: AbstractPublicModel) -> list[str]:
         rows += ", sampling weights" if sampling else f", total weight {model.weights.sum():g}"
     dated = [f"{name} in {unit}" for name, unit in model.design.units.items()]
     dates = [f"Dates:     {', '.join(dated)}"] if dated else []
-    return [f"Formula:   {canonical}{filled}", f"Data:      {rows}", *dates, *_level_lines(model)]
+    own = [] if model.design.levels else response_notes(model.design)
+    noticed = [f"Response:  {note}" for note in own]
+    described = [f"Formula:   {canonical}{filled}", f"Data:      {rows}"]
+    return [*described, *noticed, *dates, *_level_lines(model)]
 
 
 def _level_lines(model: AbstractPublicModel) -> list[str]:

@@ -95,6 +95,7 @@ WRONG = {
 }  # fmt: skip
 
 
+@pytest.mark.filterwarnings("ignore:`:bayesvb.errors.DesignWarning")  # of the response
 @pytest.mark.parametrize("name", WRONG)
 def test_what_is_wrong_is_named_with_its_remedy(name, rows):
     law, check, words = WRONG[name]

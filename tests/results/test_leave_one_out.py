@@ -155,6 +155,7 @@ def test_pit_values_are_those_without_the_row(fit, line):
     assert_allclose(line.pit(), exact.cdf[0], atol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:`:bayesvb.errors.DesignWarning")  # of the response
 def test_pit_values_of_several_responses_and_of_a_stack(regimes):
     data = regimes.assign(v=regimes["y"] ** 2)
     both = bvb.DensityRegression("y + v ~ x", data, n_components=2).fit(seed=1, restarts=3)

@@ -1,0 +1,55 @@
+"""What is to be done about a response that is not such as a density on the real line describes."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+
+import numpy as np
+
+from bayesvb.errors import DesignWarning
+from bayesvb.evaluation.response_support import response_support
+from bayesvb.formula.design import Design
+
+MOST_ROWS = 100_000
+"""Rows that are looked at; of more they are evenly thinned."""
+
+LONGEST_NAME = 60
+
+REMEDIES: Mapping[str, str] = {
+    "two values": "if they are classes, ConditionalMixtureNetwork('C({name}) ~ ...') gives their "
+    "probabilities",
+    "counts": "of few numbers ConditionalMixtureNetwork('C({name}) ~ ...') gives probabilities; "
+    "otherwise log1p({name}) or sqrt({name}), and intervals rounded outwards",
+    "coarse": "use exact values, or read intervals as rounded outwards, and no densities",
+    "bound": "rows at a bound may be censored, or a case of their own: model whether a row is "
+    "there by ConditionalMixtureNetwork, and the other rows alone",
+    "heap": "a component may shrink to that value; use exact values, or leave out rows that stand "
+    "for something else",
+    "proportion": "log({name} / (1 - {name})) keeps predictions between 0 and 1",
+    "positive": "log({name}) keeps predictions positive",
+}
+"""What to do, by kind of support."""
+
+
+def response_notes(design: Design) -> list[str]:
+    """A sentence for each numeric response that no density describes as it is."""
+    if design.response is None or design.levels:
+        return []
+    values = np.asarray(design.response, dtype=float).reshape(len(design.response), -1)
+    values = values[:: max(len(values) // MOST_ROWS, 1)]
+    found = []
+    for name, column in zip(design.response_names, values.T, strict=True):
+        support = response_support(column)
+        if support is not None:
+            short = name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}..."
+            remedy = REMEDIES[support.kind].format(name=short)
+            found.append(f"`{short}` {support.words}: {remedy}")
+    return found
+
+
+def warn_of_response(design: Design, *, stacklevel: int = 5) -> None:
+    """Say so once, all responses together."""
+    found = response_notes(design)
+    if found:
+        warnings.warn("; ".join(found), DesignWarning, stacklevel=stacklevel)
