@@ -118,6 +118,12 @@ def check_callable(name: str, value: object) -> None:
         raise DataError(f"{name}={shown(value)} must be a function")
 
 
+def check_progress(name: str, value: object) -> None:
+    """Raise unless ``value`` is True, False or can be called."""
+    if not (isinstance(value, bool) or callable(value)):
+        raise DataError(f"{name}={shown(value)} must be True, or a function")
+
+
 def check_names(name: str, value: object) -> None:
     """Raise unless ``value`` is a mapping from names."""
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):

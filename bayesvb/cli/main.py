@@ -23,10 +23,10 @@ from bayesvb.cli.options import (
     run_options,
     whole_numbers,
 )
-from bayesvb.cli.progress import line_per_restart, progress_line
 from bayesvb.cli.tables import check_outputs, read_table, write_csv
 from bayesvb.distributions.prediction import KINDS
 from bayesvb.engines import DEFAULT_METHOD, ENGINES
+from bayesvb.engines.progress import line_per_restart, progress_line
 from bayesvb.estimators import MODELS, AbstractEstimator, DensityRegression
 from bayesvb.formula.new_rows import NEW_GROUPS, NEW_LEVELS, Unseen
 from bayesvb.model_selection.selection import CRITERIA

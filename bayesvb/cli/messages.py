@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from bayesvb.cli.progress import ERASE
+from bayesvb.engines.progress import ERASE
 
 BAD_INPUT = 2
 

@@ -6,17 +6,26 @@ import time
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Bool
 
-from bayesvb.argument_checks import check_choice, check_count, check_positive, checked, fresh_seed
+from bayesvb.argument_checks import (
+    check_choice,
+    check_count,
+    check_positive,
+    check_progress,
+    checked,
+    fresh_seed,
+)
 from bayesvb.data.case_weights import CaseWeights, check_meaning, scaled, weights_and_frame
 from bayesvb.data.sources import AbstractSource
 from bayesvb.engines import DEFAULT_METHOD, ENGINES
 from bayesvb.engines.base import AbstractEngine, Budget, ProgressCallback
+from bayesvb.engines.progress import progress_told
 from bayesvb.engines.restarts import search, share_of_rows
 from bayesvb.errors import DataError
 from bayesvb.estimators.checkpoint import described, opened, seed_in
@@ -70,7 +79,7 @@ class AbstractEstimator(AbstractPublicModel):
         object.__setattr__(told, "all_rows", None)
         return told
 
-    @checked
+    @partial(checked, progress=check_progress)
     def fit(
         self,
         method: str = DEFAULT_METHOD,
@@ -83,7 +92,7 @@ class AbstractEstimator(AbstractPublicModel):
         max_iter: int = 2000,
         covariance: str = "linear-response",
         n_jobs: int | None = None,
-        progress: ProgressCallback | None = None,
+        progress: bool | ProgressCallback | None = None,
         checkpoint: str | Path | None = None,
         checkpoint_every: float = 30.0,
         **options: Any,
@@ -120,8 +129,10 @@ class AbstractEstimator(AbstractPublicModel):
             in place of linear response, where the model has it; see ``Fit.with_covariance``.
         n_jobs : int, optional
             Threads that go over the rows, all processors if left out. It changes nothing else.
-        progress : callable, optional
-            Called with the number of the restart, the passes so far and the bound.
+        progress : bool or callable, optional
+            True for a line on a terminal or below a notebook's cell with the restarts that are
+            done, the passes of the one under way, and about how long it all will take; a function
+            is called with the number of the restart, the passes so far and the bound.
         checkpoint : path, optional
             A file in which ascents are written down: the same call goes on where one that was
             killed has been, and ends at the same bits. Of ``"cavi"``.
@@ -161,10 +172,9 @@ class AbstractEstimator(AbstractPublicModel):
             }  # fmt: skip
             budget = self._written_down(budget, checkpoint, checkpoint_every, settings)
         began = time.perf_counter()
-        request = FitRequest(
-            combine, draws, covariance, budget, seed, began, progress, method, options
-        )
-        return self._fitted(request, Streams(seed, restarts), workers)
+        with progress_told(progress, restarts) as told:
+            given = combine, draws, covariance, budget, seed, began, told, method, options
+            return self._fitted(FitRequest(*given), Streams(seed, restarts), workers)
 
     def _written_down(
         self, budget: Budget, path: str | Path, every: float, settings: Mapping[str, Any]

@@ -194,7 +194,7 @@ SEEDS = {
     "interval as text": lambda fit: fit.summary(prob="0.9"),
     "seed below zero": lambda fit: fit.predict(kind="draws", seed=-1),
     "more draws than memory": lambda fit: fit.predict(kind="draws", n=10**15),
-    "progress=True": lambda fit: fit.model.fit(progress=True),
+    "progress as text": lambda fit: fit.model.fit(progress="bar"),
     "a list of fits": lambda fit: bvb.compare([fit, fit]),
     "restarts without end": lambda fit: fit.model.fit(restarts=10**12),
     "components without end": lambda fit: bvb.select(fit.model, [1, 999_999_999_999]),

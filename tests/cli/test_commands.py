@@ -17,10 +17,10 @@ import pytest
 
 import bayesvb as bvb
 from bayesvb.cli.main import main
-from bayesvb.cli.progress import ERASE
 from bayesvb.distributions.prediction import KINDS
 from bayesvb.engines import ENGINES
 from bayesvb.engines.cavi import Cavi
+from bayesvb.engines.progress import ERASE
 from bayesvb.estimators import COMMAND_NAMES, MODELS
 from bayesvb.gates import GATES
 

@@ -1,0 +1,208 @@
+"""One line on a terminal, or in a notebook, that tells how far a fit has come."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Protocol, runtime_checkable
+
+from bayesvb.engines.base import ProgressCallback
+
+WIDTH = 24
+"""Characters of the bar."""
+
+PAUSE = 0.1
+"""Seconds between two pictures of the line: more often cannot be read."""
+
+NOTEBOOK = "ipykernel."
+"""Beginning of the module of a stream that a notebook shows: it knows `\\r`, and no more."""
+
+ERASE = "\r\x1b[2K"
+"""Back to the beginning of the line, and clear it."""
+
+
+@runtime_checkable
+class Stream(Protocol):
+    """What a progress line needs of the stream it is written to."""
+
+    def write(self, text: str, /) -> object:
+        """Write the text."""
+
+    def flush(self) -> object:
+        """Let the reader have it."""
+
+    def isatty(self) -> bool:
+        """Whether the reader is a terminal."""
+
+
+@contextmanager
+def progress_told(
+    progress: bool | ProgressCallback | None, restarts: int, stream: Stream | None = None
+) -> Iterator[ProgressCallback | None]:
+    """What a fit calls with its progress: the function given, or for True one that shows it.
+
+    On a terminal and in a notebook that is a line which is gone when the block ends; elsewhere
+    one line when a restart begins.
+
+    Parameters
+    ----------
+    progress : bool or callable, optional
+    restarts : int
+        Number of restarts of the fit.
+    stream : text stream, optional
+        Where the line goes, standard error if left out.
+    """
+    if not isinstance(progress, bool):
+        yield progress
+        return
+    stream = sys.stderr if stream is None else stream
+    if not progress:
+        yield None
+    elif stream.isatty() or _in_notebook(stream):
+        with _kept_up(restarts, stream) as line:
+            yield line
+    else:
+        yield line_per_restart(restarts, stream)
+
+
+@contextmanager
+def progress_line(restarts: int, stream: Stream) -> Iterator[ProgressCallback | None]:
+    """What ``fit(progress=...)`` calls to keep the line up to date; None off a terminal.
+
+    The line is gone when the block ends.
+
+    Parameters
+    ----------
+    restarts : int
+        Number of restarts of the fit.
+    stream : text stream
+        Where the line goes, if a terminal reads it.
+    """
+    if not stream.isatty():
+        yield None
+        return
+    with _kept_up(restarts, stream) as line:
+        yield line
+
+
+@contextmanager
+def _kept_up(restarts: int, stream: Stream) -> Iterator[ProgressCallback]:
+    """The line, from the first restart to the end of the block."""
+    line = _Line(restarts, stream)
+    try:
+        line.show(progress_text(0, restarts, 0))
+        yield line
+    finally:
+        line.erase()
+
+
+def _in_notebook(stream: Stream) -> bool:
+    """Whether what is written to the stream stands below a cell of a notebook."""
+    return type(stream).__module__.startswith(NOTEBOOK)
+
+
+def line_per_restart(restarts: int, stream: Stream) -> ProgressCallback:
+    """What ``fit(progress=...)`` calls to write a line when a restart begins: for a file.
+
+    Parameters
+    ----------
+    restarts : int
+        Number of restarts of the fit.
+    stream : text stream
+    """
+    begun: set[int] = set()
+
+    def told(run: int, passes: int, bound: float) -> None:
+        if run not in begun:
+            begun.add(run)
+            stream.write(progress_text(run, restarts, passes) + "\n")
+            stream.flush()
+
+    return told
+
+
+def progress_text(
+    run: int,
+    restarts: int,
+    passes: int,
+    gain: float | None = None,
+    seconds_left: float | None = None,
+) -> str:
+    """Bar of the restarts done, the one under way, its passes, what the last one gained, the rest.
+
+    Examples
+    --------
+    >>> progress_text(2, 8, 140, 0.0021)
+    '[######------------------] restart 3 of 8, pass 140, bound +0.0021'
+    >>> progress_text(8, 8, 3)
+    '[########################] best restart on all rows, pass 3'
+    >>> progress_text(2, 8, 140, seconds_left=75.2)
+    '[######------------------] restart 3 of 8, pass 140, about 76 s left'
+    """
+    filled = WIDTH * min(run, restarts) // restarts
+    bar = "#" * filled + "-" * (WIDTH - filled)
+    # A fit to many rows compares restarts on a sample; the best one then sees all rows.
+    where = f"restart {run + 1} of {restarts}" if run < restarts else "best restart on all rows"
+    rise = "" if gain is None else f", bound {gain:+.2g}"
+    rest = "" if seconds_left is None else f", about {_rounded(seconds_left)} left"
+    return f"[{bar}] {where}, pass {passes}{rise}{rest}"
+
+
+def _rounded(seconds: float) -> str:
+    """Seconds, or minutes where there are many."""
+    if seconds < 100.0:
+        return f"{math.ceil(seconds)} s"
+    return f"{math.ceil(seconds / 60.0)} min"
+
+
+class _Line:
+    """The line and what it showed last."""
+
+    def __init__(
+        self, restarts: int, stream: Stream, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.restarts = restarts
+        self.stream = stream
+        self.clock = clock
+        self.shown_at = -math.inf
+        self.width = 0
+        self.run = -1
+        self.bound = 0.0
+        self.begun = {0: clock()}
+
+    def __call__(self, run: int, passes: int, bound: float) -> None:
+        now = self.clock()
+        self.begun.setdefault(run, now)
+        gain = bound - self.bound if run == self.run else None
+        self.run, self.bound = run, bound
+        if now - self.shown_at >= PAUSE:
+            self.show(progress_text(run, self.restarts, passes, gain, self.seconds_left(now)))
+
+    def seconds_left(self, now: float) -> float | None:
+        """Of restarts that take as long as those done; None while there is none, or all are."""
+        done, latest = len(self.begun) - 1, max(self.begun.values())
+        if done < 1 or max(self.begun) >= self.restarts:
+            return None
+        each = (latest - min(self.begun.values())) / done
+        return max(each * (self.restarts - done) - (now - latest), 0.0)
+
+    def show(self, text: str) -> None:
+        """Write the text over the one before."""
+        self.shown_at = self.clock()
+        text = text[: shutil.get_terminal_size().columns - 1]
+        if self.stream.isatty():
+            self.stream.write(ERASE + text)
+        else:
+            self.stream.write("\r" + text.ljust(self.width))
+        self.width = len(text)
+        self.stream.flush()
+
+    def erase(self) -> None:
+        """Leave nothing."""
+        blank = ERASE if self.stream.isatty() else "\r" + " " * self.width + "\r"
+        self.stream.write(blank)
+        self.stream.flush()
