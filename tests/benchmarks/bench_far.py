@@ -1,0 +1,151 @@
+"""Rows in Parquet files: seconds and memory of passes and fits, beside rows in memory.
+
+Every line is measured in a process of its own, so that its peak memory is its own. Files are
+written to a temporary folder, and taken away. ``BAYESVB_FAR_ROWS`` are the sizes. Fits go on to a
+millionth of a nat per row, those to more than ``MOST`` rows for at most ``PASSES`` passes.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from tables import keep, yardstick
+
+SIZES = [int(n) for n in os.environ.get("BAYESVB_FAR_ROWS", "1000000,10000000").split(",")]
+FORMULA = "y ~ x1 + x2 | gating(x1)"
+COMPONENTS = 5
+PIECE = 1_000_000
+TIMED = 2
+MOST, PASSES = 2_000_000, 12
+CLOSE = 1e-3
+"""Nats per row below the optimum that count as there."""
+
+
+def rows(number: int, size: int) -> pd.DataFrame:
+    """A piece of the table: three lines whose weights depend on a covariate."""
+    rng = np.random.default_rng(number)
+    x1, x2, noise = rng.normal(size=(3, size))
+    logits = np.stack([np.zeros(size), 1.5 * x1, -1.0 - x1]) + rng.gumbel(size=(3, size))
+    which = logits.argmax(axis=0)
+    line = np.choose(which, [1.0 + x1, -2.0 - x2, 4.0 + 0.5 * x1])
+    return pd.DataFrame({"y": line + noise * np.choose(which, [0.3, 0.7, 1.2]), "x1": x1, "x2": x2})
+
+
+def write(folder: Path, n_rows: int) -> None:
+    """The table, a file for each piece."""
+    for number in range(-(-n_rows // PIECE)):
+        size = min(PIECE, n_rows - number * PIECE)
+        path = folder / f"part-{number:04}.parquet"
+        rows(number, size).to_parquet(path, row_group_size=1 << 17)
+
+
+def peak() -> float:
+    """Largest resident memory of this process so far, MiB; that of its parent does not count."""
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return float(next(line for line in lines if line.startswith("VmHWM")).split()[1]) / 1024.0
+
+
+def timed(call) -> float:
+    """Seconds of one call, the median of few."""
+    seconds = []
+    for _ in range(TIMED):
+        began = time.perf_counter()
+        call()
+        seconds.append(time.perf_counter() - began)
+    return float(np.median(seconds))
+
+
+def fitted(data: object, n_rows: int) -> dict[str, float]:
+    """Learning, a pass, and a whole fit."""
+    import bayesvb as bvb
+    from bayesvb.engines.restarts import enlarged
+
+    before, began = peak(), time.perf_counter()
+    model = bvb.DensityRegression(FORMULA, data, n_components=COMPONENTS)
+    learned, began = time.perf_counter() - began, time.perf_counter()
+    passes = 2000 if n_rows <= MOST else PASSES
+    fit = model.fit(seed=1, tol=1e-6 * n_rows, restarts=4, max_iter=passes, n_jobs=2)
+    whole = time.perf_counter() - began
+    trace = fit.traces["final"] / n_rows
+    source = model.all_rows or model.source
+    there = int(np.argmax(trace >= trace[-1] - CLOSE))
+    one = timed(partial(enlarged, fit.core, source, fit.stats))
+    return {
+        "imported MiB": before,
+        "peak MiB": peak(),
+        "learning s": learned,
+        "pass s": one,
+        "fit s": whole,
+        "passes of the fit": fit.n_iter,
+        "nats per row gained": trace[-1] - trace[0],
+        "passes until close": there + 2,
+        "elbo per row": trace[-1],
+    }
+
+
+def streamed(folder: str, n_rows: int) -> dict[str, float]:
+    """From files."""
+    return fitted(folder, n_rows)
+
+
+def in_memory(folder: str, n_rows: int) -> dict[str, float]:
+    """The same rows in memory."""
+    return fitted(pd.read_parquet(folder), n_rows)
+
+
+def scikit_learn(folder: str, n_rows: int) -> dict[str, float]:
+    """Iterations of a Gaussian mixture of as many components, of the three columns in memory."""
+    from sklearn.mixture import GaussianMixture
+
+    x = pd.read_parquet(folder).to_numpy()
+
+    def seconds(n_iter: int) -> float:
+        mixture = GaussianMixture(
+            COMPONENTS, init_params="random_from_data", max_iter=n_iter, tol=0.0, random_state=0
+        )
+        began = time.perf_counter()
+        mixture.fit(x)
+        return time.perf_counter() - began
+
+    return {"pass s": 0.5 * (seconds(3) - seconds(1)), "peak MiB": peak()}
+
+
+WAYS = {"Parquet": streamed, "in memory": in_memory, "scikit-learn": scikit_learn}
+
+
+def in_own_process(way: str, folder: Path, n_rows: int) -> dict[str, float]:
+    """What one way takes."""
+    words = [sys.executable, "-W", "ignore", __file__, way, str(folder), str(n_rows)]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def main() -> None:
+    """All sizes and ways."""
+    found = []
+    for n_rows in SIZES:
+        with tempfile.TemporaryDirectory() as name:
+            write(Path(name), n_rows)
+            for way in [one for one in WAYS if n_rows <= MOST or one != "in memory"]:
+                unit = yardstick()
+                one = in_own_process(way, Path(name), n_rows)
+                per_row = 1e9 * one["pass s"] / n_rows
+                units = 1e3 * one["pass s"] / unit
+                shown = {"rows": n_rows, "way": way, "ns per row": per_row, "yardsticks": units}
+                found.append({**shown, **one})
+                keep(pd.DataFrame(found), "far")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        way, folder, n_rows = sys.argv[1:]
+        print(json.dumps(WAYS[way](folder, int(n_rows))))
+    else:
+        main()
