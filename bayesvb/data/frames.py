@@ -43,6 +43,9 @@ TEMPORAL = {
 
 UNSURE = {"unknown-array", "mixed"}  # a dictionary of Arrow; NaT among numbers
 
+COLLECT = ("collect", "arrow")
+"""What makes a table of a polars LazyFrame, of a DuckDB relation."""
+
 SHOWN = 8
 
 
@@ -84,9 +87,12 @@ def _pandas(data: object) -> pd.DataFrame:
             return pd.DataFrame(data)
         return _from_other_library(data)
     except (TypeError, ValueError, ImportError) as error:
+        hint = "give a pandas, polars or pyarrow table, or a mapping of equally long columns"
+        collected = [name for name in COLLECT if callable(getattr(data, name, None))]
+        if collected:
+            hint = f"its rows are not in memory yet: make a table of it by .{collected[0]}()"
         raise DataError(
-            f"cannot read data of type {type(data).__name__}: {error}",
-            hint="give a pandas, polars or pyarrow table, or a mapping of equally long columns",
+            f"cannot read data of type {type(data).__name__}: {error}", hint=hint
         ) from error
 
 

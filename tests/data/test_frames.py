@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import bayesvb as bvb
 from bayesvb.data.frames import (
     as_frame,
     columns_of,
@@ -210,3 +211,34 @@ def test_the_hint_lists_a_few_columns_if_none_is_near():
 def test_single_values_make_one_row_or_are_the_same_in_all():
     assert as_frame({"x": 1.0, "site": "north"}).to_dict("list") == {"x": [1.0], "site": ["north"]}
     assert as_frame({"x": [1.0, 2.0], "n": 3}).to_dict("list") == {"x": [1.0, 2.0], "n": [3, 3]}
+
+
+def test_lazy_tables_are_told_how_they_become_tables():
+    pl = pytest.importorskip("polars")
+    with pytest.raises(DataError, match=r"hint: .*\.collect\(\)"):
+        as_frame(pl.LazyFrame({"x": [1.0]}))
+
+
+@pytest.mark.parametrize("library", ["polars", "pyarrow"])
+def test_tables_of_other_libraries_are_fitted_and_predicted_like_those_of_pandas(library):
+    pytest.importorskip(library)
+    rng = np.random.default_rng(2)
+    data = pd.DataFrame({"x": rng.normal(size=40), "k": np.where(rng.random(40) < 0.5, "a", "b")})
+    data["y"] = data["x"] + (data["k"] == "a") + rng.normal(size=40)
+    if library == "polars":
+        import polars
+
+        other = polars.from_pandas(data)
+    else:
+        import pyarrow
+
+        other = pyarrow.Table.from_pandas(data)
+    few = {"seed": 1, "restarts": 1, "draws": 30}
+    fit, same = (
+        bvb.DensityRegression("y ~ x + k", table, n_components=1).fit(**few)
+        for table in (data, other)
+    )
+    for table in (data, other):
+        assert np.array_equal(same.predict(table), fit.predict(data))
+    effects = [bvb.effects.predictions(fit, data=table).summary for table in (data, other)]
+    assert np.array_equal(effects[0]["estimate"], effects[1]["estimate"])
