@@ -127,7 +127,7 @@ def site_statistics(
 
 
 @checked
-def merge(parts: Sequence[object]) -> SiteStatistics:
+def merge(parts: object) -> SiteStatistics:
     """Statistics of several sites together, to be given to each of them for the next round.
 
     Whoever merges needs neither rows nor a model.
