@@ -38,9 +38,6 @@ if TYPE_CHECKING:
 ModelT = TypeVar("ModelT", bound="AbstractGatedMixture")
 
 
-GatedT = TypeVar("GatedT", bound="AbstractGatedMixture")
-
-
 class AbstractMixture(AbstractGenerative):
     """A public model whose rows come from one of several components."""
 
