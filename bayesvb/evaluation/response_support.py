@@ -71,7 +71,7 @@ def response_support(values: Values) -> Support | None:
     return _stepped(values, found) or _heaped(found, counts) or _bounded(values)
 
 
-def _stepped(values: Values, found: Values) -> Support | None:
+def _stepped(values: Values, found: Float[np.ndarray, " found"]) -> Support | None:
     """Values on a grid that is coarse beside their spread."""
     step = float(np.diff(found).min())
     on_grid = (found - found[0]) / step
@@ -84,7 +84,9 @@ def _stepped(values: Values, found: Values) -> Support | None:
     return Support("coarse", f"is on a grid of step {step:g}, {spread:.2g} standard deviations")
 
 
-def _heaped(found: Values, counts: Int[np.ndarray, " found"]) -> Support | None:
+def _heaped(
+    found: Float[np.ndarray, " found"], counts: Int[np.ndarray, " found"]
+) -> Support | None:
     """A value that many rows share and few have near it."""
     n = int(counts.sum())
     for at in np.argsort(-counts, kind="stable")[:3]:
