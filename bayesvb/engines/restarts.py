@@ -37,7 +37,7 @@ ROUGH = 10.0
 ROUGH_PER_ROW = 1e-5
 """The same per row, if that is more: optima of more rows are further apart."""
 
-ROUGH_WEIGHED = 3.0
+ROUGH_WEIGHED = 30.0
 """Multiple of a tolerance per row, which is for runs that are combined."""
 
 LEAST_PASSES = 40

