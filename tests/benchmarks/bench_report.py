@@ -129,10 +129,11 @@ def main() -> None:
     found = []
     for name in asked.models:
         for n_rows in asked.rows:
-            found.append({"when": asked.when, **measured(name, n_rows)})
+            run = f"{asked.when}: {name}, {n_rows}"
+            found.append({"run": run, "when": asked.when, **measured(name, n_rows)})
             print(pd.DataFrame(found[-1:]).to_string(index=False, header=False), flush=True)
     if not asked.dry:
-        keep(pd.DataFrame(found), "report")
+        keep(pd.DataFrame(found), "report", by="run")
 
 
 if __name__ == "__main__":
