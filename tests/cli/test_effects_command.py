@@ -64,6 +64,7 @@ def test_effects_are_printed_and_wrong_words_answered(saved, command):
     assert unknown.exit_code == 2 and "times" in unknown.stderr
 
 
+@pytest.mark.heavy
 def test_tolerance_and_threads_reach_the_fit_and_progress_can_be_asked_for(command, tmp_path):
     words = ["accel ~ times", "mcycle", "--components", "2", "--restarts", "2", "--seed", "1"]
     path = tmp_path / "a.nc"
@@ -90,6 +91,7 @@ def test_after_an_interrupt_the_exit_code_is_that_of_shells():
     end_if([])
 
 
+@pytest.mark.heavy
 def test_shells_can_complete_words(tmp_path):
     words = {"COMP_WORDS": "bayesvb eff", "COMP_CWORD": "1", "_BAYESVB_COMPLETE": "bash_complete"}
     done = subprocess.run(

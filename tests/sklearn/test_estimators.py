@@ -115,6 +115,7 @@ def test_columns_of_arrays_have_names_and_a_column_called_y_is_no_response(data)
     assert own.formula_ == "y_ ~ y"
 
 
+@pytest.mark.heavy
 def test_it_works_in_pipelines_searches_and_cross_validation(data):
     X, y = data[["x", "a b"]], data["y"]
     pipeline = make_pipeline(StandardScaler(), DensityRegressor(n_components=1, **QUICK))
@@ -125,6 +126,7 @@ def test_it_works_in_pipelines_searches_and_cross_validation(data):
     assert np.isfinite(logs.fit(X, y - y.min()).predict(X)).all()
 
 
+@pytest.mark.heavy
 def test_classes_keep_their_labels_and_order(data):
     classifier = MixtureNetworkClassifier(n_experts=1, combine="best", **QUICK).fit(
         data[["x"]], data["k"]

@@ -77,6 +77,7 @@ def test_the_better_model_is_found_and_differences_are_of_pairs(found):
     assert np.isclose(back["se_resampled"]["crps"], gaps["se_resampled"]["crps"])
 
 
+@pytest.mark.heavy
 def test_numbers_are_the_same_for_any_number_of_processes(data):
     models = {"line": line(data), "two": bvb.DensityRegression("y ~ x", data, n_components=2)}
     one, two = (bvb.cross_validate(models, folds=2, n_jobs=n, **QUICK) for n in (1, 2))
@@ -84,6 +85,7 @@ def test_numbers_are_the_same_for_any_number_of_processes(data):
     pd.testing.assert_frame_equal(one.scores, two.scores, check_exact=True)
 
 
+@pytest.mark.heavy
 def test_classes_have_accuracy_brier_and_probabilities_whose_calibration_is_measured(data):
     model = bvb.ConditionalMixtureNetwork("label ~ x", data, n_experts=2)
     found = bvb.cross_validate(model, folds=2, n_jobs=1, max_iter=30, **QUICK)
@@ -135,6 +137,7 @@ def test_rows_that_a_model_cannot_use_are_left_to_none(data):
     pd.testing.assert_frame_equal(found.rows, again.rows)
 
 
+@pytest.mark.heavy
 def test_a_fit_that_fails_is_named_and_is_not_the_best(data):
     def fails(rows):
         return line(rows) if 0 in rows.index and 1 in rows.index else line(rows, "y ~ nothing")
@@ -195,6 +198,7 @@ def test_it_prints_a_table_and_draws_differences(found):
         plt.close("all")
 
 
+@pytest.mark.heavy
 def test_the_error_of_a_mean_is_that_of_its_clusters():
     rng = np.random.default_rng(1)
     clusters, means = np.repeat(np.arange(50), 4), []
