@@ -37,6 +37,8 @@ CONSTRUCTOR: dict[str, list[tuple[object, str]]] = {
 
 FIT: dict[str, list[tuple[object, str]]] = {
     "method": [("mcmc", "method='mcmc' is not known.*'cavi'")],
+    "checkpoint": [("no/such/folder/state", "path='no/such/folder/state': the folder .* does not")],
+    "checkpoint_every": [(-1.0, "checkpoint_every=-1.0 must be a number of seconds")],
     "combine": [("mean", "combine='mean' is not known.*'best'")],
     "covariance": [("full", "covariance='full' is not known.*'mean-field'")],
     "restarts": [(0, "restarts=0 must be at least 1")],
