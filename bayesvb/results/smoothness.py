@@ -17,7 +17,8 @@ def smooth_dof(fit: AbstractFit) -> Mapping[str, Float[np.ndarray, " components"
 
     Of combined restarts those of the heaviest.
     """
-    one, known = fit.parts[0].fit, fit.model.design.curves("mean")
+    one, design = fit.parts[0].fit, fit.model.design
+    known = design.curves("mean") if "mean" in design.terms else ()
     if not known or one.sampled or one.engine.finds_points:
         return None
     each = one.core.effective_dof(one.q)
