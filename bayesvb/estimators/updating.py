@@ -66,6 +66,8 @@ def _check_updatable(fit: AbstractFit) -> None:
         why = f"fits by {fit.engine.title} are not made of sums over rows"
     elif grouping_of(fit.model) is not None:
         why = "rows of one subject belong together, and its earlier rows are not kept"
+    elif fit.model.design.all_rows is not None:
+        why = "its rows are read in blocks, of which a sample only is in memory"
     elif fit.model.weights_are == "sampling":
         why = "sampling weights are in proportion to those of all rows"
     else:
