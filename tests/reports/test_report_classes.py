@@ -148,7 +148,7 @@ def test_every_fold_has_its_part_of_every_class(codes):
 
 
 def test_an_ascent_that_goes_on_with_all_rows_stays_where_it_is_and_without_some_does_not(fit):
-    one = fit.model.fit(combine="best", restarts=1, draws=25, seed=1)  # which climbs to the end
+    one = fit.parts[0].fit
     fitted = one.predict(kind="probability").to_numpy()
     engine = one.engine, Streams(one.seed).branch("held out")
     same = replace(one, stats=continued(one.core, fit.model.source, one.stats, *engine))
