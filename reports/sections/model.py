@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from bayesvb.results.smoothness import smooth_dof
+
 from ..cells.numerals import numeral, powers_written_out, significant
 from ..cells.plain import Summary
 from ..cells.tables import table
@@ -33,6 +35,8 @@ def summary(fit: AbstractFit) -> Summary:
         "prior_counts": fit.engine.prior_counts,
         "priors": _priors(fit),
         "tried": _tried(fit),
+        "scales": _scales(fit),
+        "curves": _curves(fit),
         "standardized": model.priors.standardize,
         "scale": model.scale_words,
     }
@@ -45,6 +49,31 @@ def _gate(fit: AbstractFit) -> Summary:
         "gate_meaning": fit.core.coefficient_meaning() if gated(fit) else None,
         "gate_coefficients": "gating" in named.parts.values(),
     }
+
+
+def _scales(fit: AbstractFit) -> Summary | None:
+    """Which coefficients have learned scales, and their prior; None if none have."""
+    named, priors = fit.named, fit.model.priors
+    parts = [name for name in ("mean", "gating") if f"scale_{name}" in named.parts]
+    if not parts:
+        return None
+    return {
+        "parts": parts,
+        "with_noise": priors.coefficients_in == "noise",
+        "shape": f"{priors.scale_shape:g}",
+        "rate": f"{priors.scale_rate:g}",
+    }
+
+
+def _curves(fit: AbstractFit) -> str | None:
+    """Effective degrees of freedom of each smooth curve, in each component."""
+    found = smooth_dof(fit)
+    if not found:
+        return None
+    return "; ".join(
+        f"{name} {', '.join(numeral(float(one), 1) for one in each)}"
+        for name, each in found.items()
+    )
 
 
 def _parameters(fit: AbstractFit) -> Summary:

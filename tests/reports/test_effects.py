@@ -72,3 +72,17 @@ def test_coefficients_of_curves_are_folded(fit, formula, curves):
     parts = SECTIONS["posterior"].summary(found)["parts"]
     assert parts[0]["curves"] is curves
     assert not parts[-1]["curves"]
+
+
+@pytest.mark.usefixtures("without_pictures")
+def test_the_model_tells_of_scales_that_are_learned_and_of_curves(fit):
+    data = fit.model.design.frame
+    found = SECTIONS["model"].summary(fit)
+    assert found["scales"] == {
+        "parts": ["mean"], "with_noise": True, "shape": "0.5", "rate": "0.005"
+    }  # fmt: skip
+    assert found["curves"] is None
+    fixed = bvb.Priors(scales="fixed")
+    plain = bvb.DensityRegression("y ~ s(x, k=5)", data, n_components=1, priors=fixed)
+    told = SECTIONS["model"].summary(plain.fit(seed=1, draws=50))
+    assert told["scales"] is None and told["curves"].startswith("s(x) ")
