@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -85,14 +86,8 @@ class Jackknife:
             If the fit is at the edge of where there is one, as where a likelihood does not tell
             coefficients apart.
         """
-        try:
+        with _smooth():
             return self._differences()
-        except np.linalg.LinAlgError as error:
-            raise DataError(
-                f"the fit does not change smoothly with its statistics: {error}",
-                hint="take out terms that the rows of a component do not tell apart, or fit with "
-                "a prior",
-            ) from error
 
     def _differences(self) -> Float[np.ndarray, "coordinates entries"]:
         """The same, where the fit has neighbours."""
@@ -173,6 +168,7 @@ class Jackknife:
         with single_threaded_blas(), np.errstate(all="ignore"):
             change = self.deletion.answered(direct)
             if len(change) <= CURVED:
+                self._check_neighbours()
                 each = [
                     self._curved(*both, self.centre) for both in zip(direct, change, strict=True)
                 ]
@@ -187,6 +183,19 @@ class Jackknife:
                 curved = self._curved(direct[place], change[place], self.centre)
                 found[place] = found[place] if curved is None else curved
         return np.asarray(found)
+
+    def _check_neighbours(self) -> None:
+        """Raise where the fit has no neighbours to all sides, as ``derivative`` does.
+
+        A matrix that a likelihood leaves singular has a negative root on one of two sides.
+        """
+        stats = self.deletion.stats
+        at = stats.to_vector()
+        signs = np.random.default_rng(0).choice([-1.0, 1.0], at.size)
+        step = STEP * np.maximum(np.abs(at), 1.0) * signs / np.sqrt(at.size)
+        with _smooth():
+            for side in (at + step, at - step):
+                self.centre(self.deletion.model.update(stats.with_vector(side)))
 
     def _curved(
         self,
@@ -206,3 +215,16 @@ class Jackknife:
             if np.isfinite(found).all():
                 return found
         return None
+
+
+@contextmanager
+def _smooth() -> Iterator[None]:
+    """A DataError in place of that of a matrix that has no root."""
+    try:
+        yield
+    except np.linalg.LinAlgError as error:
+        raise DataError(
+            f"the fit does not change smoothly with its statistics: {error}",
+            hint="take out terms that the rows of a component do not tell apart, or fit with "
+            "a prior",
+        ) from error
