@@ -66,10 +66,14 @@ def _markdown(rows: pd.DataFrame) -> str:
 
 
 def _latex(rows: pd.DataFrame) -> str:
-    escaped = rows.rename(columns=_for_latex).map(_for_latex)
+    def line(cells: list[str]) -> str:
+        return " & ".join(map(_for_latex, cells)) + r" \\"
+
     left = sum(name in ("part", "component", "term") for name in rows)
     form = "l" * left + "r" * (rows.shape[1] - left)
-    return escaped.to_latex(index=False, escape=False, column_format=form).rstrip()
+    head = [rf"\begin{{tabular}}{{{form}}}", r"\toprule", line([str(name) for name in rows])]
+    lines = [line(list(row)) for row in rows.to_numpy()]
+    return "\n".join([*head, r"\midrule", *lines, r"\bottomrule", r"\end{tabular}"])
 
 
 LATEX = {

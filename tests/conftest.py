@@ -36,6 +36,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.skip('needs pip install "bayesvb[mcmc]"'))
 
 
+@pytest.fixture(autouse=True)
+def no_open_figures() -> Iterator[None]:
+    """Figures that a test leaves open are closed after it."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
+
+
 @pytest.fixture
 def x64() -> Iterator[None]:
     """Double precision in JAX during a test."""

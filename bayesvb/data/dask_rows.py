@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from itertools import accumulate
 from typing import Any, TypeVar, final
@@ -22,6 +23,9 @@ ResultT = TypeVar("ResultT")
 
 TOGETHER = 8
 """Partial sums that are put together at a time, and results that are waited for."""
+
+ALIGNMENT = 16
+"""Bytes of which the address of every array is a multiple that NumPy allocates."""
 
 Blocks = tuple[Block, ...]
 
@@ -67,7 +71,7 @@ class DaskRows(AbstractSource):
     def iterate(self) -> Iterator[Block]:
         """The blocks, which travel here: for what cannot be done where they are."""
         for one in self.partitions:
-            yield from one.result()
+            yield from map(_aligned, one.result())
 
     @property
     def n_rows(self) -> int:
@@ -83,8 +87,9 @@ class DaskRows(AbstractSource):
         """Sum of ``function(block)`` over the blocks; only sums travel, and they do as a tree."""
         n_blocks = [-(-size // BLOCK_ROWS) for size in self.sizes]
         firsts = list(accumulate(n_blocks, initial=0))
+        sent = _whole(function)
         sums = [
-            self.client.submit(_sums, function, one, first, pure=False)
+            self.client.submit(_sums, sent, one, first, pure=False)
             for one, first in zip(self.partitions, firsts, strict=False)
         ]
         while len(sums) > 1:
@@ -122,9 +127,9 @@ class DaskRows(AbstractSource):
 
     def _results(self, function: Callable[[Block], ResultT]) -> Iterator[ResultT]:
         """Results in block order, made where the blocks are."""
-        waiting: list[Any] = []
+        waiting, sent = list[Any](), _whole(function)
         for one in self.partitions:
-            waiting.append(self.client.submit(_each, function, one, pure=False))
+            waiting.append(self.client.submit(_each, sent, one, pure=False))
             if len(waiting) == TOGETHER:
                 yield from waiting.pop(0).result()
         for one in waiting:
@@ -136,17 +141,50 @@ def _n_rows(blocks: Blocks) -> int:
     return sum(block.n_rows for block in blocks)
 
 
-def _each(function: Callable[[Block], ResultT], blocks: Blocks) -> list[ResultT]:
-    """Results of blocks, on a worker."""
+def _whole(function: Callable[[Block], ResultT]) -> bytes:
+    """The function and its arrays in one piece.
+
+    Those that are sent apart begin anywhere in what is received, where NumPy sums them in another
+    order.
+    """
+    from distributed.protocol.pickle import dumps
+
+    return bytes(dumps(function))
+
+
+def _each(sent: bytes, blocks: Blocks) -> list[Any]:
+    """Results of a function of blocks, on a worker."""
+    function = pickle.loads(sent)
     with single_threaded_blas(), np.errstate(all="ignore"):
-        return [function(block) for block in blocks]
+        return [function(_aligned(block)) for block in blocks]
 
 
-def _sums(
-    function: Callable[[Block], StatsT], blocks: Blocks, first: int
-) -> list[PartialSum[StatsT]]:
+def _aligned(block: Block) -> Block:
+    """The block with its arrays where those made here would be.
+
+    Those that have travelled begin anywhere in what was received, and the order in which an array
+    is summed depends on where it begins.
+    """
+    copies: dict[int, Any] = {}
+
+    def own(array: Any) -> Any:
+        if array is None or array.ctypes.data % ALIGNMENT == 0:
+            return array
+        return copies.setdefault(id(array), array.copy(order="K"))
+
+    designs = {name: own(design) for name, design in block.designs.items()}
+    return replace(
+        block,
+        designs=designs,
+        response=own(block.response),
+        weight=own(block.weight),
+        offset=own(block.offset),
+    )
+
+
+def _sums(sent: bytes, blocks: Blocks, first: int) -> list[PartialSum[Any]]:
     """Sums over the blocks of a partition, whose first block has this number among all."""
-    return partial_sums(_each(function, blocks), first)
+    return partial_sums(_each(sent, blocks), first)
 
 
 def _joined(*sums: list[PartialSum[StatsT]]) -> list[PartialSum[StatsT]]:
