@@ -84,7 +84,10 @@ class DaskRows(AbstractSource):
         return self.weight
 
     def map_reduce(self, function: Callable[[Block], StatsT]) -> StatsT:
-        """Sum of ``function(block)`` over the blocks; only sums travel, and they do as a tree."""
+        """Sum of ``function(block)`` over the blocks; only sums travel, and they do as a tree.
+
+        What has travelled is copied, so that its arrays begin where those made here would.
+        """
         n_blocks = [-(-size // BLOCK_ROWS) for size in self.sizes]
         firsts = list(accumulate(n_blocks, initial=0))
         sent = _whole(function)
@@ -97,7 +100,7 @@ class DaskRows(AbstractSource):
                 self.client.submit(_joined, *sums[start : start + TOGETHER], pure=False)
                 for start in range(0, len(sums), TOGETHER)
             ]
-        whole: list[PartialSum[StatsT]] = sums[0].result()
+        whole: list[PartialSum[StatsT]] = pickle.loads(pickle.dumps(sums[0].result()))
         return total(whole)
 
     def take(self, rows: Int[np.ndarray, " chosen"]) -> Block:
