@@ -182,6 +182,7 @@ def test_weights_name_a_column(run, mcycle, fitted):
     assert bvb.load("a.nc").elbo == pytest.approx(fitted.elbo, rel=1e-12)
 
 
+@pytest.mark.heavy
 def test_a_warning_is_one_line_and_the_fit_is_kept(run):
     result = succeeded(run("fit", FORMULA, "mcycle", *QUICK, "--max-iter", "3", "--save", "a.nc"))
     (line,) = result.stderr.splitlines()
@@ -339,6 +340,7 @@ def test_an_option_that_the_kind_does_not_read_is_refused(run, saved):
 # compare, datasets, version
 
 
+@pytest.mark.heavy
 def test_compare_names_the_files_and_puts_the_better_fit_first(run, saved, mcycle):
     better = bvb.DensityRegression("accel ~ bs(times, df=6) | times", mcycle, n_components=3)
     better.fit(restarts=2, seed=1).save("splines.nc")

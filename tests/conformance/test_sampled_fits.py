@@ -13,6 +13,8 @@ from bayesvb.engines.base import AbstractEngine, EngineResult
 from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.storage.arviz_objects import group
 
+pytestmark = pytest.mark.heavy
+
 ROWS, DRAWS = 60, 200
 
 
@@ -123,7 +125,6 @@ def test_pit_values_leave_the_row_out():
     assert outward.mean() > 0.0
 
 
-@pytest.mark.heavy
 @pytest.mark.filterwarnings("ignore:.*Pareto")
 @pytest.mark.parametrize("name", ["normal noise", "classes"])
 def test_the_report_and_the_checks_take_them(name, tmp_path):

@@ -15,6 +15,8 @@ from bayesvb.experts.linear_semiconjugate import NormalAndGamma, SemiConjugateEx
 from bayesvb.factors import Gamma, Normal
 from bayesvb.models.mixture import Mixture
 
+pytestmark = pytest.mark.heavy
+
 ONE = np.ones((1, 1))
 
 

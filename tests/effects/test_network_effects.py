@@ -8,6 +8,8 @@ from bayesvb import ConditionalMixtureNetwork, effects
 from bayesvb.effects import effect_draws as evaluation
 from bayesvb.errors import DataError
 
+pytestmark = pytest.mark.heavy
+
 N = 90
 
 

@@ -29,6 +29,7 @@ def test_the_kept_run_is_not_the_collapsed_one(bimodal_fit):
     assert bimodal_fit.components()["share"].min() > 0.3
 
 
+@pytest.mark.heavy
 def test_its_bound_alone_would_have_chosen_the_collapsed_one(bimodal_fit):
     table = bimodal_fit.restarts
     by_bound = table.loc[table["elbo"].idxmax()]

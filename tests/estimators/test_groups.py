@@ -15,6 +15,8 @@ from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.reports.sections import SECTIONS
 from bayesvb.results.memberships import relative_entropy
 
+pytestmark = pytest.mark.heavy
+
 CLASSES = np.array([[1.0, 0.3], [2.5, -0.6]])
 """Intercept and slope of both classes."""
 
@@ -126,7 +128,6 @@ def test_subjects_of_weight_two_are_two_subjects():
         model(data.assign(c=np.arange(1.0, len(data) + 1.0)), weights="c")
 
 
-@pytest.mark.heavy
 def test_leaving_out_to_first_order_is_leaving_out(fit):
     found, exact = read_elpd(fit.loo()), read_elpd(fit.loo("exact"))
     assert found.elpd == pytest.approx(exact.elpd, abs=0.1)
@@ -201,7 +202,6 @@ def test_other_engines_agree(fit, method):
 
 
 @pytest.mark.mcmc
-@pytest.mark.heavy
 def test_draws_of_the_exact_posterior_agree(fit):
     found = model().fit("nuts", seed=1, restarts=2, draws=300)
     assert_allclose(found.components()["share"], fit.components()["share"], atol=0.03)
@@ -214,7 +214,6 @@ def test_several_responses_have_groups_too():
     assert read_elpd(two.loo()).elpd > -np.inf
 
 
-@pytest.mark.heavy
 def test_heavy_tails_have_groups_too():
     tails = model(family="student").fit(seed=1, restarts=1, covariance="mean-field")
     assert tails.components()["groups"].sum() == 80
@@ -275,13 +274,11 @@ def test_folds_and_clusters_are_of_whole_subjects(fit):
         fit.predict(kind="interval", calibrated="jackknife+")
 
 
-@pytest.mark.heavy
 def test_folds_of_subjects_agree_with_leaving_one_out(fit):
     found = read_elpd(fit.loo("folds"))
     assert found.elpd == pytest.approx(read_elpd(fit.loo()).elpd, abs=3.0)
 
 
-@pytest.mark.heavy
 def test_models_of_groups_are_compared_pruned_and_chosen_among(fit):
     three = model(n_components=3).fit(seed=1, restarts=2)
     assert len(bvb.compare({"two": fit, "three": three})) == 2

@@ -125,6 +125,7 @@ def test_the_arviz_object_holds_codes_and_axes(fit, flowers):
     assert json.loads(idata.attrs["options"])["n_experts"] == 3
 
 
+@pytest.mark.heavy
 @pytest.mark.usefixtures("without_pictures")
 def test_a_report_is_made_of_both_kinds(fit, line, tmp_path):
     text = fit.report(tmp_path / "a.html").read_text(encoding="utf-8")

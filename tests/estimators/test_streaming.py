@@ -164,6 +164,7 @@ def sampled():
     return model.fit(**quick), whole.fit(**quick)
 
 
+@pytest.mark.heavy
 def test_predictions_are_those_of_all_rows(sampled):
     found, expected = sampled
     new = table(5, seed=3)
@@ -187,6 +188,7 @@ def test_rows_and_passes_are_told(sampled):
     assert "5 left out: missing values" in text
 
 
+@pytest.mark.heavy
 def test_what_is_said_by_row_is_of_the_sample(sampled, tmp_path):
     fit = sampled[0]
     assert len(fit.predict()) == len(fit.responsibilities()) == len(fit.pit()) == 500

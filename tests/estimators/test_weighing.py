@@ -43,6 +43,7 @@ def test_combined_restarts_stop_by_nats_per_row(model, usual):
     assert (fine.restarts["elbo"] > usual.restarts["elbo"] - 0.01).all()
 
 
+@pytest.mark.heavy
 def test_bounds_never_fall_where_passes_become_finer(usual):
     for trace in usual.traces.values():
         assert (np.diff(trace) >= -1e-9 * np.abs(trace[:-1])).all()

@@ -17,6 +17,8 @@ from bayesvb.experts.linear_student import REACH
 from bayesvb.experts.regression import RegressionPrior
 from bayesvb.gates import GATES
 
+pytestmark = pytest.mark.heavy
+
 
 def lines(seed, n_rows, n_components=1):
     """One line, or two of which a row follows one more often the larger x is; noise 0.5."""
@@ -153,7 +155,6 @@ def test_many_degrees_of_freedom_are_gaussian_noise(n_components):
 # -- gross errors --------------------------------------------------------------------------------
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("n_components", "gate"), [(1, "softmax"), *((2, gate) for gate in GATES)], ids=str
 )

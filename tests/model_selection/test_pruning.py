@@ -10,6 +10,8 @@ from bayesvb.gates import GATES
 from bayesvb.models.mixture import Mixture
 from bayesvb.reports.sections.reproduce import code
 
+pytestmark = pytest.mark.heavy
+
 QUICK = {"seed": 1, "restarts": 2, "draws": 50, "covariance": "mean-field"}
 
 

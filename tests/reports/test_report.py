@@ -173,6 +173,7 @@ def test_the_twin_holds_no_number_that_json_does_not_know(page):
     json.loads("".join(page.inside["script"]), parse_constant=refuse)
 
 
+@pytest.mark.heavy
 def test_names_and_levels_from_the_data_are_escaped_wherever_they_occur():
     text = html(page_summary({"": fitted(f"y ~ `{HOSTILE}`")}))
     page = Page(text)
@@ -207,6 +208,7 @@ def test_the_comparison_has_the_numbers_of_compare(fit, line, pair):
         assert row["cells"][0] == pytest.approx(expected.loc[row["heads"][0], "elpd"], rel=1e-9)
 
 
+@pytest.mark.heavy
 @pytest.mark.usefixtures("without_pictures")
 def test_fits_to_other_rows_are_reported_with_the_reason_why_they_are_not_compared(fit):
     fewer = bvb.DensityRegression("y ~ x", rows().iloc[5:], n_components=1)

@@ -27,6 +27,8 @@ from bayesvb.results.checks.accuracy import against_multinomial
 from bayesvb.results.class_folds import held_out_classes
 from bayesvb.results.multinomial_baseline import SEPARATED
 
+pytestmark = pytest.mark.heavy
+
 OWN = ("classes", "classification")
 """Sections that only classes have."""
 
@@ -71,7 +73,6 @@ KINDS = {
 }
 
 
-@pytest.mark.heavy
 @pytest.mark.usefixtures("without_pictures")
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_page_of_every_kind_of_network_builds(kind):

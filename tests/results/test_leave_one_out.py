@@ -28,6 +28,7 @@ def line(regimes):
     return bvb.DensityRegression("y ~ x + z", regimes, n_components=1, priors=priors).fit(seed=1)
 
 
+@pytest.mark.heavy
 def test_the_criterion_is_near_refits_of_every_row(fit):
     near, exact = (read_elpd(fit.loo(method)) for method in ("linear-response", "exact"))
     assert np.sqrt(np.mean((near.pointwise - exact.pointwise) ** 2)) < 0.005
@@ -42,6 +43,7 @@ def test_one_component_is_left_out_exactly(line):
     assert_allclose(near.pointwise, exact.pointwise, atol=1e-6)
 
 
+@pytest.mark.heavy
 def test_learned_scales_answer_to_first_order(regimes):
     learned = bvb.DensityRegression("y ~ x + z", regimes, n_components=1).fit(seed=1, tol=1e-9)
     near, exact = (read_elpd(learned.loo(method)) for method in ("linear-response", "exact"))
@@ -64,6 +66,7 @@ def test_the_density_with_the_row_is_that_of_the_fit(fit):
     assert p == pytest.approx((found.seen - found.log_density).sum())
 
 
+@pytest.mark.heavy
 def test_doubtful_rows_are_refitted_and_others_are_not(fit, monkeypatch):
     every = np.arange(fit.model.source.n_rows)
     monkeypatch.setattr(module, "ANSWER", 0.0)
@@ -155,6 +158,7 @@ def test_pit_values_are_those_without_the_row(fit, line):
     assert_allclose(line.pit(), exact.cdf[0], atol=1e-6)
 
 
+@pytest.mark.heavy
 @pytest.mark.filterwarnings("ignore:`:bayesvb.errors.DesignWarning")  # of the response
 def test_pit_values_of_several_responses_and_of_a_stack(regimes):
     data = regimes.assign(v=regimes["y"] ** 2)

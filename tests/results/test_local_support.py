@@ -10,6 +10,8 @@ from bayesvb.plots import quantiles
 from bayesvb.reports.sections import SECTIONS
 from bayesvb.results.local_support import ALARMS, FLOOR, ROWS_PER_TERM, local_support, support_of
 
+pytestmark = pytest.mark.heavy
+
 
 def lines(n_rows, seed=0, low=-2.0, high=2.0):
     rng = np.random.default_rng(seed)
@@ -60,7 +62,6 @@ def test_a_gap_between_the_rows_is_marked():
     assert found["supported"].tolist() == [True, False, True]
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("n_rows", [40, 200])
 def test_new_rows_like_those_of_the_fit_are_seldom_marked(n_rows):
     marked = [

@@ -11,6 +11,8 @@ import bayesvb as bvb
 from bayesvb.errors import DataError
 from bayesvb.results.prior_sensitivity import numbers
 
+pytestmark = pytest.mark.heavy
+
 
 def rows(n=150):
     rng = np.random.default_rng(0)

@@ -271,6 +271,7 @@ def test_ctrl_c_while_restarts_are_weighed_keeps_the_best_bound(regimes, monkeyp
     assert fit.elbo == fit.restarts["elbo"].max()
 
 
+@pytest.mark.heavy
 @pytest.mark.usefixtures("without_pictures")
 def test_the_print_and_the_report_say_what_was_combined(fits, tmp_path):
     fit = fits["stack"]

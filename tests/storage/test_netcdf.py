@@ -367,6 +367,7 @@ def test_shapes_and_names_are_kept(frame, tmp_path):
 scalars = st.none() | st.booleans() | st.integers(-(2**80), 2**80) | st.floats() | st.text()
 
 
+@pytest.mark.heavy
 @given(cells=st.lists(scalars, max_size=8))
 def test_any_object_cells_are_kept(cells):
     values = np.empty(len(cells), dtype=object)

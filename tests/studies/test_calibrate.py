@@ -22,6 +22,8 @@ from bayesvb.studies.quantities import ROWS, Quantities, representative_rows
 from bayesvb.studies.replication import ranks_among
 from bayesvb.studies.simulated_rows import explaining
 
+pytestmark = pytest.mark.heavy
+
 QUICK = {"restarts": 1, "covariance": "mean-field", "n_jobs": 1}
 
 
@@ -73,7 +75,6 @@ def test_draws_of_half_the_spread_are_found_out(exact_model, monkeypatch):
     assert audit.replications["covariance"].eq("engine").all()
 
 
-@pytest.mark.heavy
 def test_posterior_calibration_of_an_exact_posterior_is_uniform(exact_model):
     fit = exact_model.fit(seed=2, restarts=1, covariance="mean-field", n_jobs=1)
     audit = bvb.calibrate(fit, 150, seed=3, restarts=1, n_jobs=1)
@@ -81,13 +82,11 @@ def test_posterior_calibration_of_an_exact_posterior_is_uniform(exact_model):
     assert audit.options["covariance"] == "mean-field"
 
 
-@pytest.mark.heavy
 def test_false_alarms_are_as_rare_as_is_said(exact_model):
     found = [bool(bvb.calibrate(exact_model, 40, seed=seed, **QUICK).uneven) for seed in range(40)]
     assert np.mean(found) <= 0.05 + 3.0 * np.sqrt(0.05 * 0.95 / 40)
 
 
-@pytest.mark.heavy
 def test_the_seed_decides_and_not_the_number_of_processes(exact_model):
     one, two = (
         bvb.calibrate(exact_model, 6, seed=5, **{**QUICK, "n_jobs": jobs}) for jobs in (1, 2)

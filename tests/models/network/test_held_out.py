@@ -72,6 +72,7 @@ def test_the_criterion_of_a_network_is_sober():
     assert "rows left out a fifth at a time" in str(fit)
 
 
+@pytest.mark.heavy
 def test_restarts_take_turns_in_starts_and_priors(regimes):
     model = ConditionalMixtureNetwork("y ~ x", regimes, n_experts=2)
     fit = model.fit(restarts=9, draws=25, max_iter=3, seed=1, combine="average")

@@ -9,6 +9,8 @@ from numpy.testing import assert_allclose
 from bayesvb.models.network.output_classes_shared import SharedClassOutput
 from bayesvb.numerics.linalg import unpack
 
+pytestmark = pytest.mark.heavy
+
 
 def shared(problem):
     output = SharedClassOutput(problem.model.output)
