@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
 
 
+NAMES = ("part", "component", "term")
+"""Columns that say which parameter it is, on the left; numbers stand on the right."""
+
+
 def written_table(fit: AbstractFit, form: str, prob: float) -> str:
     """Every parameter with its standard deviation and interval, rounded by its uncertainty.
 
@@ -36,7 +40,7 @@ def written_table(fit: AbstractFit, form: str, prob: float) -> str:
     check_choice("format", form, tuple(FORMS))
     frame = coefficient_table(fit, prob)
     each = after_uncertainty(frame["sd"].fillna(0.0).to_numpy(), frame["mean"].to_numpy())
-    rows = frame.reset_index()[["part", "component", "term"]].astype(str)
+    rows = frame.reset_index()[list(NAMES)].astype(str)
     rows = rows.loc[:, (rows != "").any()]
     rows["estimate"] = [numeral(float(one), d) for one, d in zip(frame["mean"], each, strict=True)]
     rows["sd"] = _known(frame["sd"].to_numpy(), each)
@@ -58,7 +62,7 @@ def _markdown(rows: pd.DataFrame) -> str:
     def line(cells: list[str]) -> str:
         return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
 
-    named = sum(name in ("part", "component", "term") for name in rows)
+    named = sum(name in NAMES for name in rows)
     rule = "|" + "---|" * named + "---:|" * (rows.shape[1] - named)
     return "\n".join(
         [line([str(name) for name in rows]), rule, *(line(list(row)) for row in rows.to_numpy())]
@@ -69,7 +73,7 @@ def _latex(rows: pd.DataFrame) -> str:
     def line(cells: list[str]) -> str:
         return " & ".join(map(_for_latex, cells)) + r" \\"
 
-    left = sum(name in ("part", "component", "term") for name in rows)
+    left = sum(name in NAMES for name in rows)
     form = "l" * left + "r" * (rows.shape[1] - left)
     head = [rf"\begin{{tabular}}{{{form}}}", r"\toprule", line([str(name) for name in rows])]
     lines = [line(list(row)) for row in rows.to_numpy()]

@@ -70,8 +70,7 @@ def replicates(
             hint="fit.calibration() and bvb.plots.calibration(fit) are for classes",
         )
     observed = fit.model.observed()
-    name = next(iter(observed)) if response is None else response
-    check_choice("response", name, tuple(observed))
+    name = _chosen(response, tuple(observed))
     at = sample(fit, ROWS).at
     values = observed[name][at]
     seen = np.isfinite(values)
@@ -117,8 +116,7 @@ def calibration(fit: AbstractFit, *, response: str | None = None, ax: Any = None
         return _reliability(fit, axes)
     check_numeric(fit)
     names = fit.model.design.response_names
-    name = names[0] if response is None else response
-    check_choice("response", name, names)
+    name = _chosen(response, names)
     found = pit_ecdf(pit_values(fit, sample(fit, ROWS).at)[names.index(name)])
     marks.dress(axes, palette, x="PIT value", y="ECDF minus uniform")
     axes.fill_between(found.points, found.lower, found.upper, step="mid", color=palette.accent,
@@ -149,8 +147,7 @@ def residual(fit: AbstractFit, *, response: str | None = None, ax: Any = None) -
     """
     found, means = residuals(fit, "quantile"), fitted(fit)
     names = fit.model.design.response_names
-    name = names[0] if response is None else response
-    check_choice("response", name, names)
+    name = _chosen(response, names)
     if isinstance(found, pd.DataFrame):
         found, means = found[name], means[name]
     at = sample(fit, ROWS).at
@@ -162,6 +159,13 @@ def residual(fit: AbstractFit, *, response: str | None = None, ax: Any = None) -
     for height, line in ((-2.0, "--"), (0.0, "-"), (2.0, "--")):
         axes.axhline(height, color=palette.mute, linewidth=0.8, linestyle=line)
     return axes
+
+
+def _chosen(response: str | None, names: tuple[str, ...]) -> str:
+    """The response that is named, or the first."""
+    name = names[0] if response is None else response
+    check_choice("response", name, names)
+    return name
 
 
 def _step(axes: Any, values: Float[np.ndarray, " rows"], **look: Any) -> None:

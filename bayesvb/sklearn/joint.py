@@ -15,7 +15,23 @@ from bayesvb.estimators.priors import GaussianPriors, PcaPriors
 from bayesvb.sklearn.base import AbstractModelEstimator
 
 
-class GaussianMixtureDensity(DensityMixin, AbstractModelEstimator):
+class AbstractRowEstimator(AbstractModelEstimator):
+    """An estimator of whole rows, whose score is a density."""
+
+    @property
+    def _needs_response(self) -> bool:
+        return False
+
+    def score_samples(self, X: object) -> Float[np.ndarray, " rows"]:
+        """Log predictive density of each row."""
+        return self._log_density(X)
+
+    def score(self, X: object, y: object = None) -> float:
+        """Mean log predictive density of the rows: larger is better."""
+        return float(np.mean(self.score_samples(X)))
+
+
+class GaussianMixtureDensity(AbstractRowEstimator, DensityMixin, AbstractModelEstimator):
     """The joint density of columns as a mixture of Gaussians; see ``GaussianMixture``.
 
     Parameters
@@ -64,10 +80,6 @@ class GaussianMixtureDensity(DensityMixin, AbstractModelEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    @property
-    def _needs_response(self) -> bool:
-        return False
-
     def _model(self, formula: str, data: pd.DataFrame, weights: object) -> GaussianMixture:
         return GaussianMixture(
             formula,
@@ -89,14 +101,6 @@ class GaussianMixtureDensity(DensityMixin, AbstractModelEstimator):
         self._fitted(X)
         return self
 
-    def score_samples(self, X: object) -> Float[np.ndarray, " rows"]:
-        """Log predictive density of each row."""
-        return self._log_density(X)
-
-    def score(self, X: object, y: object = None) -> float:
-        """Mean log predictive density of the rows: larger is better."""
-        return float(np.mean(self.score_samples(X)))
-
     def predict_proba(self, X: object) -> Float[np.ndarray, "rows components"]:
         """Probability of each component given the row; components are sorted by weight."""
         rows = self._table(X)
@@ -107,7 +111,9 @@ class GaussianMixtureDensity(DensityMixin, AbstractModelEstimator):
         return np.asarray(self.predict_proba(X).argmax(axis=1))
 
 
-class PcaTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, AbstractModelEstimator):
+class PcaTransformer(
+    AbstractRowEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, AbstractModelEstimator
+):
     """Scores on principal components whose number is learned; see ``BayesianPCA``.
 
     Parameters
@@ -157,10 +163,6 @@ class PcaTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Abstract
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    @property
-    def _needs_response(self) -> bool:
-        return False
-
     def _model(self, formula: str, data: pd.DataFrame, weights: object) -> BayesianPCA:
         if data.shape[1] < 2:
             raise ValueError("X has 1 feature(s); principal components need two or more")
@@ -191,14 +193,6 @@ class PcaTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Abstract
         rows = self._table(X)
         scores = np.asarray(self.fit_.predict(rows, kind="scores"), dtype=float)
         return scores[:, : self.n_components_]
-
-    def score_samples(self, X: object) -> Float[np.ndarray, " rows"]:
-        """Log predictive density of each row."""
-        return self._log_density(X)
-
-    def score(self, X: object, y: object = None) -> float:
-        """Mean log predictive density of the rows: larger is better."""
-        return float(np.mean(self.score_samples(X)))
 
     @property
     def _n_features_out(self) -> int:

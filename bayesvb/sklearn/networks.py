@@ -20,9 +20,34 @@ from bayesvb.sklearn.regressors import AbstractDensityRegressor
 class AbstractNetworkEstimator(AbstractModelEstimator):
     """An estimator that fits a ``ConditionalMixtureNetwork``."""
 
-    n_experts: int
-    latent_dim: int | None
-    priors: NetworkPriors | None
+    def __init__(
+        self,
+        formula: str | None = None,
+        *,
+        n_experts: int = 10,
+        latent_dim: int | None = None,
+        priors: NetworkPriors | None = None,
+        method: str = "cavi",
+        combine: str | None = None,
+        restarts: int = 8,
+        tol: float = 1e-3,
+        max_iter: int = 2000,
+        covariance: str = "linear-response",
+        random_state: object = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.formula = formula
+        self.n_experts = n_experts
+        self.latent_dim = latent_dim
+        self.priors = priors
+        self.method = method
+        self.combine = combine
+        self.restarts = restarts
+        self.tol = tol
+        self.max_iter = max_iter
+        self.covariance = covariance
+        self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def _model(
         self, formula: str, data: pd.DataFrame, weights: object
@@ -54,35 +79,6 @@ class MixtureNetworkRegressor(AbstractDensityRegressor, AbstractNetworkEstimator
         Same number, same fit.
     """
 
-    def __init__(
-        self,
-        formula: str | None = None,
-        *,
-        n_experts: int = 10,
-        latent_dim: int | None = None,
-        priors: NetworkPriors | None = None,
-        method: str = "cavi",
-        combine: str | None = None,
-        restarts: int = 8,
-        tol: float = 1e-3,
-        max_iter: int = 2000,
-        covariance: str = "linear-response",
-        random_state: object = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.formula = formula
-        self.n_experts = n_experts
-        self.latent_dim = latent_dim
-        self.priors = priors
-        self.method = method
-        self.combine = combine
-        self.restarts = restarts
-        self.tol = tol
-        self.max_iter = max_iter
-        self.covariance = covariance
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-
 
 class MixtureNetworkClassifier(ClassifierMixin, AbstractNetworkEstimator):
     """Classification by a layer of linear experts; see ``ConditionalMixtureNetwork``.
@@ -111,35 +107,6 @@ class MixtureNetworkClassifier(ClassifierMixin, AbstractNetworkEstimator):
     >>> bool(fitted.score(data[["petal_length", "petal_width"]], data["label"]) > 0.9)
     True
     """
-
-    def __init__(
-        self,
-        formula: str | None = None,
-        *,
-        n_experts: int = 10,
-        latent_dim: int | None = None,
-        priors: NetworkPriors | None = None,
-        method: str = "cavi",
-        combine: str | None = None,
-        restarts: int = 8,
-        tol: float = 1e-3,
-        max_iter: int = 2000,
-        covariance: str = "linear-response",
-        random_state: object = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.formula = formula
-        self.n_experts = n_experts
-        self.latent_dim = latent_dim
-        self.priors = priors
-        self.method = method
-        self.combine = combine
-        self.restarts = restarts
-        self.tol = tol
-        self.max_iter = max_iter
-        self.covariance = covariance
-        self.random_state = random_state
-        self.n_jobs = n_jobs
 
     @property
     def _needs_response(self) -> bool:
