@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from bayesvb.distributions.intervals import PROB
-from bayesvb.effects import Effects, comparisons
+from bayesvb.effects import comparisons
 from bayesvb.effects.covariates import Covariate
 from bayesvb.errors import DataError
 from bayesvb.results.subsampling import sample
@@ -49,8 +49,9 @@ def summary(fit: AbstractFit) -> Summary | None:
     found = []
     for name in design.covariates[:MOST_COVARIATES]:
         values = _compared(design.frame, covariate(design.frame, name))
-        if values is not None:
-            found.append(_of(fit, name, values, rows, targets))
+        own = None if values is None else _of(fit, name, values, rows, targets)
+        if own is not None:
+            found.append(own)
     if not found:
         return None
     more = len(design.covariates) - MOST_COVARIATES
@@ -79,26 +80,25 @@ def _of(
     values: list[object],
     rows: pd.DataFrame,
     targets: tuple[str, ...],
-) -> pd.DataFrame:
+) -> pd.DataFrame | None:
     """Effects of one covariate on every target: later levels are compared with the first."""
+    first, *others = labels(values)
     lines = []
     for target in targets:
         try:
-            found = [
-                comparisons(fit, {name: [values[0], later]}, data=rows, average_by=True,
-                            target=target, prob=PROB)
-                for later in values[1:]
-            ]  # fmt: skip
+            found = comparisons(fit, {name: values}, data=rows, average_by=True, target=target,
+                                prob=PROB).summary  # fmt: skip
         except DataError:  # standard deviations of heavy tails are infinite
             continue
-        first, *others = labels(values)
-        lines += [_line(one, name, target, first, later)
-                  for one, later in zip(found, others, strict=True)]  # fmt: skip
-    return pd.concat(lines) if lines else pd.DataFrame()
+        pairs = found["contrast"].drop_duplicates()[: len(others)]  # the first level comes first
+        lines += [
+            _line(found[found["contrast"] == pair], name, target, first, later)
+            for pair, later in zip(pairs, others, strict=True)
+        ]
+    return pd.concat(lines) if lines else None
 
 
-def _line(found: Effects, name: str, target: str, first: str, later: str) -> pd.DataFrame:
-    frame = found.summary
+def _line(frame: pd.DataFrame, name: str, target: str, first: str, later: str) -> pd.DataFrame:
     what = frame["level"].astype(str) if "level" in frame else pd.Series(target, frame.index)
     if "response" in frame:
         what = what + " of " + frame["response"].astype(str)
