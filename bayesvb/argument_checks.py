@@ -289,9 +289,14 @@ def check_spelling(
         near = meant or get_close_matches(name, names, 1)
         listed = ", ".join(own for own in names if own != "self")
         raise DataError(
-            f"{function.removesuffix('.__init__').split('.')[-1]}() has no argument {name}=",
+            f"{_called(function)}() has no argument {name}=",
             hint=f"it is called {near[0]}= here" if near else f"its arguments are {listed}",
         )
+
+
+def _called(qualified: str) -> str:
+    """A function's name as it is called, a class's for its `__init__`."""
+    return qualified.removesuffix(".__init__").split(".")[-1]
 
 
 def checked(function: Callable[P, R], /, **others: Check) -> Callable[P, R]:
@@ -325,7 +330,10 @@ def checked(function: Callable[P, R], /, **others: Check) -> Callable[P, R]:
     def holding(*args: P.args, **kwargs: P.kwargs) -> R:
         if not kwargs.keys() <= defaults.keys():
             check_spelling(function.__qualname__, kwargs, names, open_ended=open_ended)
-        given = signature.bind(*args, **kwargs).arguments
+        try:
+            given = signature.bind(*args, **kwargs).arguments
+        except TypeError as error:  # which does not say whose argument it is
+            raise TypeError(f"{_called(function.__qualname__)}(): {error}") from None
         for name, check in own.items():
             if name in given and not (given[name] is None and defaults[name] is None):
                 check(name, given[name])

@@ -235,6 +235,11 @@ def test_what_once_gave_a_raw_error_gets_a_message(fits, attack, tmp_path, monke
         assert "TypeCheckError" in type(error).__name__, error  # the type checker may be quicker
 
 
+def test_a_missing_argument_is_named_with_the_function_that_needs_it():
+    with pytest.raises(TypeError, match=r"DensityRegression\(\): .*'data'"):
+        bvb.DensityRegression("y ~ x")
+
+
 def test_no_rows_have_no_predictions(fits):
     for name in ("density", "joint", "network"):
         fit = fits[name]
