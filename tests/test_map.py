@@ -66,6 +66,7 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
         "estimators/test_probability_intervals.py",
     ),
     "bayesvb/estimators/parameter_values.py": ("conformance/test_log_joint.py",),
+    "bayesvb/estimators/rows_told.py": ("estimators/test_new_groups.py",),
     "bayesvb/estimators/site_levels.py": ("estimators/test_sites.py",),
     "bayesvb/estimators/site_record.py": ("estimators/test_sites.py",),
     "bayesvb/estimators/rebuilding.py": ("model_selection/test_selection.py",),

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
-from bayesvb.argument_checks import check_choice, checked
+from bayesvb.argument_checks import checked
 from bayesvb.distributions.intervals import PROB
 from bayesvb.distributions.prediction import PredictionOptions
-from bayesvb.estimators.written import AbstractWrittenFit
-from bayesvb.formula.new_rows import NEW_GROUPS, NEW_LEVELS, Unseen
+from bayesvb.estimators.rows_told import AbstractRowsFit
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Fit(AbstractWrittenFit):
+class Fit(AbstractRowsFit):
     """A fitted model, in the units of the data; components are numbered by share, largest first.
 
     Intervals have the linear-response covariance where there is one: a mean-field posterior is
@@ -141,29 +139,6 @@ class Fit(AbstractWrittenFit):
             found = self._predicted_by(told, data, kind, options, calibrated=calibrated)
         return with_support(told, data, found) if supported else found
 
-    @checked
-    def log_density(
-        self, data: object = None, *, new_groups: str = "population", new_levels: str = "error"
-    ) -> pd.Series:
-        """Log predictive density of each row's observed response(s); NaN where one is missing.
-
-        ``new_groups`` and ``new_levels`` as of ``predict``.
-        """
-        told = self._with_unseen(new_groups, new_levels)
-        return told.model.log_density(told, data)
-
-    @checked
-    def responsibilities(
-        self, data: object = None, *, new_groups: str = "population", new_levels: str = "error"
-    ) -> pd.DataFrame:
-        """Probability of each component given the observed row, or all rows of the group.
-
-        Of the rows used in the fit, or of other data with the response. ``new_groups`` and
-        ``new_levels`` as of ``predict``.
-        """
-        told = self._with_unseen(new_groups, new_levels)
-        return told.model.responsibilities(told, data)
-
     def _predicted_by(
         self,
         told: Fit,
@@ -185,17 +160,6 @@ class Fit(AbstractWrittenFit):
             number = names.index(options.response) if options.response in names else 0
             options = replace(options, recalibration=self.recalibrations[number])
         return told.model.predict(told, data, kind, options)
-
-    def _with_unseen(self, new_groups: str, new_levels: str) -> Fit:
-        """The fit whose model makes this of levels that were not in its data."""
-        check_choice("new_groups", new_groups, NEW_GROUPS)
-        check_choice("new_levels", new_levels, NEW_LEVELS)
-        unseen = Unseen(new_groups, new_levels)
-        if unseen == self.model.design.unseen:
-            return self
-        model = copy(self.model)
-        object.__setattr__(model, "design", model.design.with_unseen(unseen))
-        return replace(self, model=model)
 
     def classification_table(self) -> pd.DataFrame:
         """How surely rows, or groups of rows, belong to their most likely component.

@@ -64,3 +64,31 @@ def test_what_is_no_policy_is_refused(fit):
     plain = bvb.DensityRegression("y ~ x | 1", fit.model.design.frame, n_components=1)
     with pytest.raises(DataError, match="no groups"):
         plain.fit(seed=1, restarts=1).predict(new_groups="sample")
+
+
+def test_predictive_distributions_heed_what_is_new(fit):
+    new = {"x": [0.0, 0.0], "h": ["v", "w"], "g": ["elsewhere", "g3"]}
+    drawn = fit.predictive(new, new_groups="sample", new_levels="missing")
+    assert_allclose(drawn.mean(), fit.predict(new, new_levels="missing")[:1], atol=1e-9)
+    assert_allclose(
+        drawn.sd(), fit.predict(new, "sd", new_groups="sample", new_levels="missing")[:1]
+    )
+    with pytest.raises(DataError, match="never saw: 'w'"):
+        fit.predictive(new)
+
+
+def test_weights_heed_what_is_new():
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"g": np.repeat([f"g{i}" for i in range(10)], 12)})
+    frame["h"] = np.where(np.arange(120) % 3 == 0, "u", "v")
+    high = rng.random(120) < np.repeat([0.1, 0.9] * 5, 12)
+    frame["y"] = np.where(high, 3.0, -3.0) + rng.normal(size=120)
+    model = bvb.DensityRegression("y ~ 1 | h + (1 | g)", frame, n_components=2)
+    fit = model.fit(seed=1, restarts=1, draws=400)
+    new = {"h": ["v", "w"], "g": ["elsewhere", "g3"]}
+    typical = fit.weights_at(new, new_levels="population")
+    drawn = fit.weights_at(new, new_levels="population", new_groups="sample")
+    assert typical.shape == (400, 2, 2)
+    assert drawn[:, 0, 0].std() > 1.5 * typical[:, 0, 0].std()
+    assert_allclose(drawn[:, 1], typical[:, 1])
+    assert fit.weights_at(new, new_levels="missing").shape == (400, 1, 2)
