@@ -219,6 +219,7 @@ CHECKS: Mapping[str, Check] = {
     "fits": check_named_fits,
     "forgetting": check_positive,
     "folds": _whole(2, MOST_DRAWS),
+    "jacobian": check_flag,
     "kind": check_text,
     "latent_dim": _whole(1, MOST),
     "max_iter": _whole(1, 10**12),
@@ -240,6 +241,7 @@ CHECKS: Mapping[str, Check] = {
     "table": check_table,
     "target": check_text,
     "tol": check_positive,
+    "transform": check_text,
     "value": check_text,
     "wrt": check_text,
 }

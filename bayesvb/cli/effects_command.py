@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from bayesvb.cli.csv_files import CsvFormat
-from bayesvb.cli.options import csv_format, numbers
+from bayesvb.cli.options import TRANSFORM, csv_format, numbers
 from bayesvb.cli.tables import check_outputs, read_table, write_csv
 from bayesvb.errors import DataError
 
@@ -33,6 +33,7 @@ def columns(ctx: click.Context, param: click.Parameter, value: str | None) -> An
 @click.option("--below", callback=numbers, help="Value, for --target probability.")
 @click.option("--at", callback=numbers, help="Values, for --target density.")
 @click.option("--response", help="Which response, if there are several.")
+@TRANSFORM
 @click.option("--prob", type=float, help="Probability of the intervals.")
 @click.option("--data", help="Rows at which effects are taken, in place of a grid.")
 @click.option("--average-by", callback=columns,

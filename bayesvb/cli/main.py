@@ -16,6 +16,7 @@ from bayesvb.cli.messages import Commands, end_if, interrupts_noted
 from bayesvb.cli.options import (
     METHOD,
     SETTINGS,
+    TRANSFORM,
     csv_format,
     model_of,
     model_options,
@@ -217,6 +218,7 @@ def _fitted(
 @click.option("--seed", type=int, help="Seed of the draws.")
 @click.option("--calibrated", is_flag=True,
               help="Recalibrate by rows left out (quantile, interval, cdf, density).")  # fmt: skip
+@TRANSFORM
 @click.option("--new-groups", type=click.Choice(NEW_GROUPS), default="population",
               help="Effect of a group that the fit never saw: none, or drawn.  "
                    "[default: population]")  # fmt: skip
@@ -236,6 +238,7 @@ def predict(
     n: int | None,
     seed: int | None,
     calibrated: bool,
+    transform: str | None,
     new_groups: str,
     new_levels: str,
     output: str | None,
@@ -256,6 +259,7 @@ def predict(
         "response": response,
         "n": n,
         "seed": seed,
+        "transform": transform,
         "new_groups": new_groups,
         "new_levels": new_levels,
     }
@@ -281,14 +285,16 @@ def report(saved: str, output: str) -> None:
 @main.command()
 @click.argument("saved", nargs=-1, required=True)
 @click.option("--report", help="HTML page to write.")
-def compare(saved: tuple[str, ...], report: str | None) -> None:
+@click.option("--jacobian", is_flag=True,
+              help="Compare log(y) with y: densities of the data as they are.")  # fmt: skip
+def compare(saved: tuple[str, ...], report: str | None, *, jacobian: bool) -> None:
     """Compare fits to the same rows by leave-one-out cross-validation, best first."""
     from bayesvb.estimators.loading import load
     from bayesvb.results.comparison import compare as compare_fits
 
     check_outputs([report], inputs=saved)
     fits = {name: load(path) for name, path in _names(saved).items()}
-    table = compare_fits(fits)
+    table = compare_fits(fits, jacobian=jacobian)
     click.echo(table.to_string(float_format=lambda x: f"{x:.4g}"))
     click.echo(f"Rows were left out {table.attrs['left out']}.")
     if report is not None:

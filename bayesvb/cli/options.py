@@ -14,11 +14,13 @@ import click
 
 from bayesvb.cli.csv_files import CsvFormat
 from bayesvb.data.case_weights import MEANINGS
+from bayesvb.distributions.transformations import TRANSFORMATIONS
 from bayesvb.engines import DEFAULT_METHOD, ENGINES
 from bayesvb.errors import DataError
 from bayesvb.estimators import COMMAND_NAMES, MODELS, AbstractEstimator
 from bayesvb.experts import EXPERTS, GAUSSIAN_EXPERTS
 from bayesvb.gates import GATES
+from bayesvb.results.back_transformation import INVERSE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,6 +91,13 @@ SETTINGS = click.option(
     help="An option of the method, such as chains=4; once for each.",
 )
 """Options of the engine."""
+
+TRANSFORM = click.option(
+    "--transform",
+    type=click.Choice([INVERSE, *TRANSFORMATIONS]),
+    help="A function of the response: inverse undoes that of the formula, as exp does log.",
+)
+"""Of commands that tell of the response."""
 
 RUN_OPTIONS = (
     click.option(

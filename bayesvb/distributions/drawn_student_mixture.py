@@ -60,3 +60,7 @@ class DrawnStudentMixture(AbstractLocationScaleMixture):
     def standard_quantile(self, q: float) -> Float[np.ndarray, "..."]:
         """Quantile of the standard Student t."""
         return np.asarray(stdtrit(self.dof, q))
+
+    def standard_log_mgf(self, t: Float[np.ndarray, "experts ..."]) -> Float[np.ndarray, "..."]:
+        """Infinite but at zero: the tails are powers."""
+        return np.where(t == 0.0, 0.0, np.inf)

@@ -63,6 +63,10 @@ class AbstractLocationScaleMixture(AbstractDrawnMixture):
     def standard_quantile(self, q: float) -> Float[np.ndarray, "..."]:
         """Quantile of the standard distribution; broadcasts over the components."""
 
+    @abc.abstractmethod
+    def standard_log_mgf(self, t: Float[np.ndarray, "experts ..."]) -> Float[np.ndarray, "..."]:
+        """Log moment generating function of the standard distribution, ``log E exp(t z)``."""
+
     def mean(self) -> Float[np.ndarray, "..."]:
         """Means, the sum of ``w mu``; centres of symmetry count where there is no mean."""
         return np.asarray((self.weights * self.location).sum(axis=0))

@@ -65,3 +65,7 @@ class NormalMixture(AbstractLocationScaleMixture):
     def standard_quantile(self, q: float) -> Float[np.ndarray, "..."]:
         """Quantile of the standard normal."""
         return np.asarray(ndtri(q))
+
+    def standard_log_mgf(self, t: Float[np.ndarray, "experts ..."]) -> Float[np.ndarray, "..."]:
+        """``t^2 / 2``."""
+        return np.asarray(0.5 * t * t)

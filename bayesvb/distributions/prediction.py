@@ -13,6 +13,8 @@ from jaxtyping import Bool, Float
 from bayesvb.distributions.base import AbstractRowDistribution
 from bayesvb.distributions.intervals import tails
 from bayesvb.distributions.recalibration import Recalibrated, Recalibration
+from bayesvb.distributions.transformations import AbstractTransformation
+from bayesvb.distributions.transformed import Transformed
 from bayesvb.errors import DataError
 
 if TYPE_CHECKING:
@@ -47,6 +49,8 @@ class PredictionOptions:
         Which response the distribution is of: the model reads it, not the kinds below.
     recalibration : Recalibration, optional
         Applied to the distribution before any kind reads it.
+    transformation : AbstractTransformation, optional
+        Of the response, applied after that.
     """
 
     prob: float | None = None
@@ -56,6 +60,7 @@ class PredictionOptions:
     seed: int | np.random.Generator | None = None
     response: str | None = None
     recalibration: Recalibration | None = None
+    transformation: AbstractTransformation | None = None
 
     def given(self) -> dict[str, object]:
         """Options that were not left out, by name."""
@@ -143,7 +148,7 @@ def predict(
     """
     if kind not in KINDS:
         raise _unknown_kind(kind)
-    used = _used(kind, replace(options, response=None, recalibration=None).given())
+    used = options_read(kind, options)
     checked = CheckedOptions(
         prob=interval_probability(used.get("prob", 0.5)),
         q=_points("q", used.get("q", 0.5)),
@@ -153,6 +158,8 @@ def predict(
     )
     if options.recalibration is not None:
         distribution = Recalibrated(distribution, options.recalibration)
+    if options.transformation is not None:
+        distribution = Transformed(distribution, options.transformation)
     return _labelled(KINDS[kind].table(distribution, checked), index, complete, kind)
 
 
@@ -219,9 +226,16 @@ def _unknown_kind(kind: object) -> DataError:
     )
 
 
-def _used(kind: str, given: dict[str, object]) -> dict[str, object]:
-    """Options of a kind, defaults filled in."""
+def options_read(kind: str, options: PredictionOptions) -> dict[str, object]:
+    """Options of a kind, defaults filled in.
+
+    Raises
+    ------
+    DataError
+        If one was given that the kind does not read, or one is lacking.
+    """
     reads = KINDS[kind].reads
+    given = replace(options, response=None, recalibration=None, transformation=None).given()
     for name in given:
         if name not in reads:
             readers = " or ".join(repr(other) for other in KINDS if name in KINDS[other].reads)

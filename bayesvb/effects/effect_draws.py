@@ -111,7 +111,8 @@ def _values(fit: AbstractFit, block: Block, estimand: Estimand, response: int) -
         return np.broadcast_to(weights, (*weights.shape[:2], block.n_rows))
     if estimand.levels:
         return np.moveaxis(fit.core.drawn_probabilities(fit.draws, block), 1, 0)
-    return estimand(drawn_distributions_of(fit).drawn_mixture(fit, block, response))
+    name = fit.model.design.response_names[response]
+    return estimand(drawn_distributions_of(fit).drawn_mixture(fit, block, response), name)
 
 
 def _gathered(pieces: Iterator[Combined], groups: Groups | None) -> Combined:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Float
 
 from bayesvb.argument_checks import check_choice
 from bayesvb.distributions.base import AbstractDrawnMixture
+from bayesvb.distributions.location_scale import AbstractLocationScaleMixture
+from bayesvb.distributions.transformations import AbstractTransformation
+from bayesvb.distributions.transformed import TransformedMixture
 from bayesvb.errors import DataError
 
 Values = Float[np.ndarray, "entries draws rows"]
@@ -31,6 +34,8 @@ class Estimand:
         Whether the option was given as a list.
     levels : tuple of str
         Those of a response of classes, each of which has a probability.
+    scales : mapping of str to (transformation, str)
+        Response -> what it is transformed by, and the name of the result; none are if empty.
     """
 
     target: str
@@ -38,6 +43,12 @@ class Estimand:
     values: tuple[float, ...] = ()
     several: bool = False
     levels: tuple[str, ...] = ()
+    scales: Mapping[str, tuple[AbstractTransformation | None, str]] = field(default_factory=dict)
+
+    @property
+    def has_mean(self) -> bool:
+        """Whether its average over draws is finite, which moments after ``exp`` have not."""
+        return not (self.scales and self.target in ("mean", "sd"))
 
     @property
     def of_response(self) -> bool:
@@ -49,6 +60,7 @@ class Estimand:
         if self.levels:
             return f"probability of each level of {response}"
         shown = ", ".join(f"{value:g}" for value in self.values)
+        response = self.scales[response][1] if response in self.scales else response
         return TARGETS[self.target].words.format(
             y=response, v=shown, sign=">" if self.option == "above" else "<"
         )
@@ -61,7 +73,7 @@ class Estimand:
             return "level", self.levels
         return (self.option, self.values) if self.several else (None, (None,))
 
-    def __call__(self, mixture: AbstractDrawnMixture) -> Values:
+    def __call__(self, mixture: AbstractDrawnMixture, response: str = "") -> Values:
         """The numbers of every draw and row, of a response that holds numbers.
 
         Raises
@@ -69,6 +81,9 @@ class Estimand:
         DataError
             If they are infinite, as the standard deviation of heavy tails is.
         """
+        change = self.scales[response][0] if response in self.scales else None
+        if change is not None and isinstance(mixture, AbstractLocationScaleMixture):
+            mixture = TransformedMixture(mixture, change)
         if self.option is None:
             values = np.asarray(getattr(mixture, self.target)())[None]
             if np.isinf(values).any():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from bayesvb.effects.effect_draws import Combined, Plan, drawn_distributions_of,
 from bayesvb.effects.estimands import Estimand, Values, estimand
 from bayesvb.effects.grid import Conditional, EvaluationGrid, Groups, setting
 from bayesvb.effects.result import EffectRequest, Effects, chosen_responses, effects_of
+from bayesvb.results.back_transformation import transformation_of
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
@@ -36,6 +38,7 @@ def predictions(
     below: Numbers = None,
     at: Numbers = None,
     response: str | None = None,
+    transform: str | None = None,
     prob: float = PROB,
 ) -> Effects:
     """A property of the conditional distribution at a grid of covariates, or at rows.
@@ -64,8 +67,8 @@ def predictions(
     target : {"mean", "sd", "quantile", "probability", "density", "weights"}, optional
         The property; the mean of a number and the probabilities of classes if left out.
         ``"weights"``, those of the components, has one row per component; a ``"probability"`` of
-        classes has one row per level. In the units of the formula's response: of ``log(y)`` if
-        the formula says so.
+        classes has one row per level. In the units of the formula's response, of ``log(y)`` if
+        the formula says so, unless ``transform`` is given.
     q : float or list of float, optional
         Probabilities of the ``"quantile"``.
     above, below : float or list of float, optional
@@ -74,6 +77,9 @@ def predictions(
         Values of the response for the ``"density"``.
     response : str, optional
         Which response, if there are several; all of them if left out.
+    transform : {"inverse", "exp", "expm1", "exp2", "exp10", "expit"}, optional
+        Ask of this function of the response: ``"inverse"`` is the one that undoes the formula,
+        ``exp`` of ``log(y)``. The estimate of a mean is then the median of the draws.
     prob : float
         Probability of the equal-tailed intervals.
 
@@ -97,7 +103,7 @@ def predictions(
     [0.0, 0.9]
     """
     drawn_distributions_of(fit)
-    request = _quantity(fit, target, q=q, above=above, below=below, at=at)
+    request = _quantity(fit, (target, transform), q=q, above=above, below=below, at=at)
     rows = setting(fit, conditional, data)
     plan = Plan((rows.frame,), lambda values, where: values[0][None])
     return _answer(
@@ -120,6 +126,7 @@ def comparisons(
     below: Numbers = None,
     at: Numbers = None,
     response: str | None = None,
+    transform: str | None = None,
     prob: float = PROB,
 ) -> Effects:
     """Comparisons of predictions with one covariate at two values, all else equal.
@@ -136,7 +143,7 @@ def comparisons(
         The covariate, or ``{name: values}``: every later value is compared with every earlier one.
         Without values: one unit about the mean of a number (half a unit to either side), all
         levels of anything else, a number with at most five values included.
-    conditional, data, average_by, target, q, above, below, at, response, prob
+    conditional, data, average_by, target, q, above, below, at, response, transform, prob
         As in ``predictions``.
     comparison : {"difference", "ratio", "lift"}
         ``b - a``, ``b / a`` or ``(b - a) / a``, for predictions ``a`` at the earlier and ``b`` at
@@ -158,7 +165,7 @@ def comparisons(
     """
     drawn_distributions_of(fit)
     check_choice("comparison", comparison, tuple(COMPARISONS))
-    request = _quantity(fit, target, q=q, above=above, below=below, at=at)
+    request = _quantity(fit, (target, transform), q=q, above=above, below=below, at=at)
     rows = setting(fit, conditional, data)
     name, values = contrasted(fit, contrast, rows)
     pairs = list(combinations(range(len(values)), 2))
@@ -191,6 +198,7 @@ def slopes(
     below: Numbers = None,
     at: Numbers = None,
     response: str | None = None,
+    transform: str | None = None,
     prob: float = PROB,
 ) -> Effects:
     """Derivatives of a prediction with respect to one covariate, all else equal.
@@ -205,7 +213,7 @@ def slopes(
         Of a ``DensityRegression`` or a ``ConditionalMixtureNetwork``.
     wrt : str
         A numeric covariate.
-    conditional, data, average_by, target, q, above, below, at, response, prob
+    conditional, data, average_by, target, q, above, below, at, response, transform, prob
         As in ``predictions``. An average over rows of slopes is an average marginal effect.
     slope : {"dydx", "eyex", "eydx", "dyex"}
         ``dy/dx``; the elasticity ``dy/dx x/y``; ``dy/dx / y`` and ``dy/dx x``.
@@ -228,7 +236,7 @@ def slopes(
     """
     drawn_distributions_of(fit)
     check_choice("slope", slope, SLOPES)
-    request = _quantity(fit, target, q=q, above=above, below=below, at=at)
+    request = _quantity(fit, (target, transform), q=q, above=above, below=below, at=at)
     rows = setting(fit, conditional, data)
     x, low, high = steps(fit, wrt, rows, eps)
     variants = [rows.with_column(wrt, low), rows.with_column(wrt, high)]
@@ -249,9 +257,18 @@ def slopes(
     return _answer(fit, what, rows, plan, request, rest)
 
 
-def _quantity(fit: AbstractFit, target: str | None, **options: Numbers) -> Estimand:
-    """What is asked of the fit's response."""
-    return estimand(target, options, fit.model.design.levels)
+def _quantity(
+    fit: AbstractFit, what: tuple[str | None, str | None], **options: Numbers
+) -> Estimand:
+    """What is asked of the fit's response; ``what`` are ``target`` and ``transform``."""
+    target, transform = what
+    asked = estimand(target, options, fit.model.design.levels)
+    if transform is None:
+        return asked
+    names = fit.model.design.response_names
+    return replace(
+        asked, scales={name: transformation_of(fit.model, transform, name) for name in names}
+    )
 
 
 def _answer(

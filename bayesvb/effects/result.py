@@ -85,7 +85,8 @@ def effects_of(
     labels = _labels(fit, request, plan)
     flat = draws.reshape(len(draws), -1)
     bounds = np.quantile(flat, [low, high], axis=0)
-    numbers = dict(zip(NUMBERS, (flat.mean(0), flat.std(0, ddof=1), *bounds), strict=True))
+    centre = flat.mean(0) if request.estimand.has_mean else np.median(flat, axis=0)
+    numbers = dict(zip(NUMBERS, (centre, flat.std(0, ddof=1), *bounds), strict=True))
     names = fit.model.design.response_names
     words = " and ".join(dict.fromkeys(request.estimand.words(names[i]) for i in request.responses))
     coords = {

@@ -36,7 +36,8 @@ class EffectsTable:
         One row per effect. First the columns that identify it (``term`` and ``contrast``, the
         covariates, ``response``, ``component`` and ``level`` where there are several, or the
         option that was given as a list), then ``estimate``, ``sd``, ``lower`` and ``upper``: mean,
-        standard deviation and equal-tailed interval of the draws.
+        standard deviation and equal-tailed interval of the draws; the median in place of the mean
+        where a transformed response leaves no mean.
     draws : xarray.DataArray, dims (draw, row)
         The draws behind each row of the summary, in its order, with its first columns as
         coordinates of ``row``.

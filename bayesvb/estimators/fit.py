@@ -74,6 +74,7 @@ class Fit(AbstractRowsFit):
         new_groups: str = "population",
         new_levels: str = "error",
         supported: bool = False,
+        transform: str | None = None,
     ) -> pd.Series | pd.DataFrame:
         """Prediction for every row of the data, with the data's index.
 
@@ -116,23 +117,30 @@ class Fit(AbstractRowsFit):
         supported : bool
             Whether a column ``supported`` is to say if the components that a prediction leans on
             have rows of the fit nearby; see ``docs/intervals.md``.
+        transform : {"inverse", "exp", "expm1", "exp2", "exp10", "expit"}, optional
+            Predict this function of the response: ``"inverse"`` is the one that undoes the formula,
+            ``exp`` of ``log(y)``. Quantiles, intervals, draws, densities and ``at`` are those of
+            the result, exactly. Its mean and sd are exact given the parameters; of these the median
+            over the draws, as their average is infinite after logarithms.
 
         Returns
         -------
         pandas.Series or pandas.DataFrame
-            In the units of the formula's response: of ``log(y)`` if the formula says so.
+            In the units of the formula's response, of ``log(y)`` if the formula says so, unless
+            ``transform`` is given.
 
         Raises
         ------
         DataError
             For an unknown kind or option, or levels that the fit never saw.
         """
+        from bayesvb.results.back_transformation import asked_for
         from bayesvb.results.local_support import with_support
         from bayesvb.results.observed_groups import predict_with
 
         kind = kind or ("probability" if self.model.design.levels else "mean")
         told = self._with_unseen(new_groups, new_levels)
-        options = PredictionOptions(prob, q, at, n, seed, response)
+        options = asked_for(self, PredictionOptions(prob, q, at, n, seed, response), transform)
         if observed is not None:
             found = predict_with(told, data, kind, options, observed, calibrated=calibrated)
         else:
@@ -149,6 +157,7 @@ class Fit(AbstractRowsFit):
         calibrated: bool | str,
     ) -> pd.Series | pd.DataFrame:
         """Prediction by the fit that knows what to make of unseen levels."""
+        from bayesvb.results.back_transformation import MOMENTS, moment
         from bayesvb.results.jackknife_plus import JACKKNIFE, jackknife_plus
         from bayesvb.results.recalibration import check_recalibrated
 
@@ -159,6 +168,8 @@ class Fit(AbstractRowsFit):
             names = self.model.design.response_names
             number = names.index(options.response) if options.response in names else 0
             options = replace(options, recalibration=self.recalibrations[number])
+        elif options.transformation is not None and kind in MOMENTS:
+            return moment(told, data, kind, options)
         return told.model.predict(told, data, kind, options)
 
     def classification_table(self) -> pd.DataFrame:
@@ -228,28 +239,6 @@ class Fit(AbstractRowsFit):
         from bayesvb.results.criteria import loo
 
         return loo(self, method=method, groups=groups, corrected=corrected)
-
-    def pit(self) -> Any:
-        """Leave-one-out probability integral transform of each row's response.
-
-        The predictive distribution function of the response, without the row, at its value:
-        uniform where the model is right. Of rows that come in groups, it is given those of the
-        same group before it, whose memberships they tell of, by the posterior of the fit: such
-        values are independent of one another, too.
-
-        Returns
-        -------
-        pandas.Series
-            Index of the rows used; of several responses a DataFrame.
-
-        Raises
-        ------
-        DataError
-            If the model has no numeric response.
-        """
-        from bayesvb.results.pit import pit
-
-        return pit(self)
 
     @checked
     def check(self, *, groups: object = None) -> pd.DataFrame:

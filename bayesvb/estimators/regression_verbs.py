@@ -109,6 +109,28 @@ class AbstractRegressionFit(AbstractFit):
 
         return residuals(self, kind)
 
+    def pit(self) -> Any:
+        """Leave-one-out probability integral transform of each row's response.
+
+        The predictive distribution function of the response, without the row, at its value:
+        uniform where the model is right. Of rows that come in groups, it is given those of the
+        same group before it, whose memberships they tell of, by the posterior of the fit: such
+        values are independent of one another, too.
+
+        Returns
+        -------
+        pandas.Series
+            Index of the rows used; of several responses a DataFrame.
+
+        Raises
+        ------
+        DataError
+            If the model has no numeric response.
+        """
+        from bayesvb.results.pit import pit
+
+        return pit(self)
+
     def calibration(self) -> pd.DataFrame:
         """How often what the fit calls probable happens, of rows that were left out.
 

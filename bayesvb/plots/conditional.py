@@ -17,9 +17,11 @@ from bayesvb.drawing import marks
 from bayesvb.drawing.palette import palette_of
 from bayesvb.effects.covariates import Covariate, covariate, crossed, held_value, value_text
 from bayesvb.errors import DataError
+from bayesvb.results.back_transformation import transformed
 from bayesvb.results.local_support import has_support, supported
 
 if TYPE_CHECKING:
+    from bayesvb.distributions.base import AbstractRowDistribution
     from bayesvb.results.base import AbstractFit
 
 CURVE = 101
@@ -53,6 +55,7 @@ def ridges(
     *,
     at: Mapping[str, object] | None = None,
     response: str | None = None,
+    transform: str | None = None,
     ax: Any = None,
 ) -> Any:
     """Predictive densities of the response at some values of a covariate, above one another.
@@ -71,6 +74,8 @@ def ridges(
         left out.
     response : str, optional
         Which response, if there are several.
+    transform : {"inverse", "exp", "expm1", "exp2", "exp10", "expit"}, optional
+        Draw this function of the response: ``"inverse"`` undoes that of the formula.
     ax : matplotlib.axes.Axes, optional
         Where to draw; a new figure if left out.
 
@@ -86,8 +91,7 @@ def ridges(
     one = _along(fit, along)
     values = _places(fit, one) if values is None else list(values)
     frame, held = _frame(fit, along, values, at)
-    distribution = fit.predictive(frame, response=response)
-    name, observed = _observed(fit, response)
+    distribution, name, observed = _conditional(fit, frame, response, transform)
     points = np.linspace(*_limits(observed), DENSITY_POINTS)
     axes = marks.new_axes((6.4, 1.2 + 0.6 * max(len(values), 2))) if ax is None else ax
     palette = palette_of(axes)
@@ -107,6 +111,7 @@ def quantiles(
     *,
     at: Mapping[str, object] | None = None,
     response: str | None = None,
+    transform: str | None = None,
     ax: Any = None,
 ) -> Any:
     """Predictive median, middle half and middle 90 % against a covariate, over the data.
@@ -115,7 +120,7 @@ def quantiles(
 
     Parameters
     ----------
-    fit, along, at, response, ax
+    fit, along, at, response, transform, ax
         As in ``ridges``.
 
     Returns
@@ -125,8 +130,8 @@ def quantiles(
     one = _along(fit, along)
     values = one.grid(CURVE)
     frame, held = _frame(fit, along, values, at)
-    found = fit.predictive(frame, response=response).quantile(PROBS)
-    name, observed = _observed(fit, response)
+    distribution, name, observed = _conditional(fit, frame, response, transform)
+    found = distribution.quantile(PROBS)
     axes = marks.new_axes((6.8, 4.2)) if ax is None else ax
     palette = palette_of(axes)
     marks.dress(axes, palette, x=along, y=name)
@@ -235,10 +240,13 @@ def _frame(
     return crossed(frame, {along: list(values)}, held), words
 
 
-def _observed(fit: AbstractFit, response: str | None) -> tuple[str, Float[np.ndarray, " rows"]]:
-    observed = fit.model.observed()
-    name = next(iter(observed)) if response is None else response
-    return name, np.asarray(observed[name], dtype=float)
+def _conditional(
+    fit: AbstractFit, frame: pd.DataFrame, response: str | None, transform: str | None
+) -> tuple[AbstractRowDistribution, str, Float[np.ndarray, " rows"]]:
+    """Distributions of a response at rows, its name, and what was observed of it."""
+    found = fit.predictive(frame, response=response)
+    name = next(iter(fit.model.observed())) if response is None else response
+    return transformed(fit, found, transform, name)
 
 
 def _limits(values: Float[np.ndarray, " some"]) -> tuple[float, float]:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
+from jaxtyping import Float
 
 from bayesvb.argument_checks import checked
 from bayesvb.data.case_weights import sum_and_error
 from bayesvb.errors import DataError
+from bayesvb.results.back_transformation import log_jacobian, original, untransformed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,12 +29,15 @@ error of the difference is skewed however many rows there are. The number is tha
 loo (``loo_compare``, column ``diag_diff``), which refers to them.
 """
 
+SAME_SCALE = "jacobian=True compares densities of the response as it is in the data"
+"""What to do where models explain one response on different scales."""
+
 ERRORS = 2.0
 """Standard errors of a difference within which the fewer components are chosen."""
 
 
 @checked
-def compare(fits: Mapping[str, AbstractFit]) -> pd.DataFrame:
+def compare(fits: Mapping[str, AbstractFit], *, jacobian: bool = False) -> pd.DataFrame:
     """Table of fits to the same rows, best first.
 
     Parameters
@@ -39,6 +46,9 @@ def compare(fits: Mapping[str, AbstractFit]) -> pd.DataFrame:
         If one is a network, the rows of all are left out a fifth at a time, in ascents that go on
         without them: draws of a network flatter it, and estimates of different kinds are nats
         apart for the same predictions. Otherwise one at a time, as in ``fit.loo()``.
+    jacobian : bool
+        Compare fits of ``log(y)`` with fits of ``y``: densities are those of ``y`` as it is in the
+        data, ``p(log y) / y``. Logarithms are known; other functions are refused.
 
     Returns
     -------
@@ -51,14 +61,27 @@ def compare(fits: Mapping[str, AbstractFit]) -> pd.DataFrame:
     ------
     DataError
         If there are fewer than two fits, or they are not of the same response and rows.
+
+    Examples
+    --------
+    >>> import bayesvb as bvb
+    >>> data = bvb.datasets.load("cps1985")
+    >>> few = {"seed": 1, "restarts": 1}
+    >>> log = bvb.DensityRegression("log(wage) ~ education", data, n_components=1).fit(**few)
+    >>> plain = bvb.DensityRegression("wage ~ education", data, n_components=1).fit(**few)
+    >>> compare({"wage": plain, "log(wage)": log}, jacobian=True).index.tolist()
+    ['log(wage)', 'wage']
     """
     from bayesvb.evaluation.elpd import compare as compare_elpd
     from bayesvb.results.criteria import loo
 
-    check_comparable(fits)
+    check_comparable(fits, jacobian=jacobian)
     folds = folds_for_all(fits)
     method = "folds" if folds else None
-    table = compare_elpd({name: loo(fit, method=method) for name, fit in fits.items()})
+    found = {name: loo(fit, method=method) for name, fit in fits.items()}
+    if jacobian:
+        found = {name: _on_original_scale(one, fits[name]) for name, one in found.items()}
+    table = compare_elpd(found)
     table.attrs["left out"] = "a fifth at a time" if folds else "one at a time"
     return table
 
@@ -70,7 +93,15 @@ def folds_for_all(fits: Mapping[str, AbstractFit]) -> bool:
     return any(leaves_folds_out(fit) for fit in fits.values())
 
 
-def check_comparable(fits: Mapping[str, AbstractFit]) -> None:
+def _on_original_scale(result: object, fit: AbstractFit) -> object:
+    """A criterion of the response as it is in the data."""
+    from bayesvb.evaluation.elpd import elpd_data, read_elpd
+
+    own = read_elpd(result)
+    return elpd_data(replace(own, pointwise=own.pointwise + log_jacobian(fit.model)))
+
+
+def check_comparable(fits: Mapping[str, AbstractFit], *, jacobian: bool = False) -> None:
     """Refuse fewer than two fits, and fits of different responses or rows.
 
     Raises
@@ -82,15 +113,23 @@ def check_comparable(fits: Mapping[str, AbstractFit]) -> None:
         raise DataError(f"compare needs two fits or more; there are {len(fits)}")
     (first, reference), *others = fits.items()
     for name, fit in others:
-        _check_same(first, reference, name, fit)
+        _check_same(first, reference, name, fit, jacobian=jacobian)
 
 
-def _check_same(first: str, reference: AbstractFit, name: str, fit: AbstractFit) -> None:
+def _check_same(
+    first: str, reference: AbstractFit, name: str, fit: AbstractFit, *, jacobian: bool
+) -> None:
     mine, theirs = reference.model.design, fit.model.design
-    if mine.response_names != theirs.response_names:
+    both = [
+        untransformed(one.response_names) if jacobian else one.response_names
+        for one in (mine, theirs)
+    ]
+    if both[0] != both[1]:
+        alike = untransformed(mine.response_names) == untransformed(theirs.response_names)
         raise DataError(
             f"{name!r} explains {', '.join(theirs.response_names)}, {first!r} explains "
-            f"{', '.join(mine.response_names)}: their densities are of different things"
+            f"{', '.join(mine.response_names)}: their densities are of different things",
+            hint=SAME_SCALE if alike and not jacobian else None,
         )
     if not mine.index.equals(theirs.index):
         raise DataError(
@@ -98,12 +137,19 @@ def _check_same(first: str, reference: AbstractFit, name: str, fit: AbstractFit)
             "they are not the same rows",
             hint="drop the rows with missing values from the data before both fits",
         )
-    same = zip(reference.model.observed().values(), fit.model.observed().values(), strict=True)
-    if not all(np.array_equal(one, other) for one, other in same):
+    same = zip(_explained(reference, jacobian), _explained(fit, jacobian), strict=True)
+    close = partial(np.allclose, rtol=1e-9, atol=0.0) if jacobian else np.array_equal
+    if not all(close(one, other) for one, other in same):
         raise DataError(
             f"{name!r} and {first!r} were fitted to different values of the same rows",
             hint="fit both to the same data",
         )
+
+
+def _explained(fit: AbstractFit, jacobian: bool) -> list[Float[np.ndarray, " rows"]]:
+    """What was observed, with ``jacobian`` as it is in the data."""
+    observed = fit.model.observed()
+    return [original(*one) if jacobian else one[1] for one in observed.items()]
 
 
 def ranked(results: Mapping[int, Elpd], hopeful: Collection[int] = ()) -> pd.DataFrame:

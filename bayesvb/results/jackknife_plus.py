@@ -72,7 +72,8 @@ def jackknife_plus(
     ends = np.stack([lower, upper], axis=1) * scaling.scale[number] + scaling.centre[number]
     if rows.offset is not None:
         ends += rows.offset[:, None]
-    found[rows.complete] = ends
+    change = options.transformation
+    found[rows.complete] = ends if change is None else change.apply(ends)
     return pd.DataFrame(found, rows.index, ["lower", "upper"])
 
 
@@ -83,7 +84,7 @@ def _check(fit: AbstractFit, kind: str, options: PredictionOptions) -> None:
             f"calibrated={JACKKNIFE!r} is of intervals, not of kind={kind!r}",
             hint="kind='interval', or calibrated=True",
         )
-    for name in replace(options, prob=None, response=None).given():
+    for name in replace(options, prob=None, response=None, transformation=None).given():
         raise DataError(f"kind='interval' does not read {name}", hint=f"leave {name} out")
     if len(fit.parts) > 1 or not answers(fit) or not fit.core.posterior_by_row:
         raise DataError(

@@ -12,6 +12,8 @@ from jaxtyping import Bool, Int
 from bayesvb.data.frames import as_frame, nearest
 from bayesvb.errors import DataError
 from bayesvb.estimators.base import AbstractEstimator
+from bayesvb.results.back_transformation import untransformed
+from bayesvb.results.comparison import SAME_SCALE
 from bayesvb.results.units import grouping_of
 from bayesvb.studies.model_makers import MakesModel, class_codes, quietly_made
 
@@ -41,7 +43,12 @@ class ComparedRows:
 
 
 def compared_rows(
-    models: Mapping[str, object], makers: Mapping[str, MakesModel], data: object, groups: object
+    models: Mapping[str, object],
+    makers: Mapping[str, MakesModel],
+    data: object,
+    groups: object,
+    *,
+    jacobian: bool = False,
 ) -> ComparedRows:
     """Rows of the data that all models can use; of the models' own data if ``data`` is None.
 
@@ -54,7 +61,7 @@ def compared_rows(
     made = {name: quietly_made(make, frame) for name, make in makers.items()}
     unit = _unit(made)
     labels = _labels(unit if groups is None else groups, frame)
-    _check_same_response(made)
+    _check_same_response(made, jacobian=jacobian)
     complete = np.logical_and.reduce([model.design.complete for model in made.values()])
     complete &= True if labels is None else labels.notna().to_numpy()
     if not complete.any():
@@ -145,14 +152,16 @@ def _labels(groups: object, frame: pd.DataFrame) -> pd.Series | None:
     return pd.Series(values, index=frame.index, name="groups")
 
 
-def _check_same_response(made: Mapping[str, AbstractEstimator]) -> None:
-    """Raise unless all models explain the same thing."""
+def _check_same_response(made: Mapping[str, AbstractEstimator], *, jacobian: bool) -> None:
+    """Raise unless all models explain the same thing; with ``jacobian``, once it is undone."""
     (first, reference), *others = ((name, _explains(model)) for name, model in made.items())
     for name, own in others:
-        if own != reference:
+        alike = (untransformed(own[0]), own[1]) == (untransformed(reference[0]), reference[1])
+        if not (alike if jacobian else own == reference):
             raise DataError(
                 f"models: {name!r} explains {', '.join(own[0])}, {first!r} explains "
-                f"{', '.join(reference[0])}: their scores are of different things"
+                f"{', '.join(reference[0])}: their scores are of different things",
+                hint=SAME_SCALE if alike else None,
             )
 
 

@@ -44,6 +44,7 @@ def cross_validate(
     *,
     probs: Sequence[float] = PROBS,
     quantiles: Sequence[float] = QUANTILES,
+    jacobian: bool = False,
     seed: int | None = None,
     n_jobs: int | None = None,
     progress: FoldProgress | None = None,
@@ -75,6 +76,9 @@ def cross_validate(
         Probabilities of the central intervals whose coverage is counted.
     quantiles : sequence of float
         Quantiles whose pinball loss is measured.
+    jacobian : bool
+        Score predictions of the response as it is in the data, so that models of ``log(y)`` and of
+        ``y`` can be compared: ``p(log y) / y``, and quantiles of ``y``. There is no CRPS then.
     seed : int, optional
         Of folds and fits; a fresh one is drawn, and kept, if left out.
     n_jobs : int, optional
@@ -124,10 +128,10 @@ def cross_validate(
     check_count("repeats", repeats)
     seed = fresh_seed(seed)
     makers = {name: maker_of(model) for name, model in named.items()}
-    compared = compared_rows(named, makers, data, groups)
+    compared = compared_rows(named, makers, data, groups, jacobian=jacobian)
     streams = EngineStreams(seed).branch("cross-validation")
     numbers = np.stack([_numbers(compared, folds, streams.branch(i)) for i in range(repeats)])
-    asked = Asked(asked.probs, asked.quantiles, compared.unit)
+    asked = Asked(asked.probs, asked.quantiles, compared.unit, jacobian)
     trials = FoldTrials(makers, compared.frame, numbers, folds, options, asked, seed)
     return CrossValidation.of(_done(trials, n_jobs, progress), trials.n, compared, numbers, seed)
 

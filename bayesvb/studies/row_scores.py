@@ -14,6 +14,7 @@ from bayesvb.evaluation.calibration import inside_central, pit_values
 from bayesvb.evaluation.classification import scores_by_row
 from bayesvb.evaluation.crps import crps
 from bayesvb.evaluation.quantile_scores import pinball
+from bayesvb.results.back_transformation import before_formula, jacobian_of, original
 from bayesvb.results.units import grouping_of
 
 MANY = "log_density"
@@ -31,11 +32,14 @@ class Asked:
     quantiles : tuple of float
     unit : str or None
         Column of groups that are scored as wholes; None where rows are.
+    jacobian : bool
+        Score predictions of responses as they are in the data, before formulas transform them.
     """
 
     probs: tuple[float, ...]
     quantiles: tuple[float, ...]
     unit: str | None = None
+    jacobian: bool = False
 
 
 def row_scores(fit: Fit, test: pd.DataFrame, asked: Asked) -> pd.DataFrame:
@@ -45,7 +49,8 @@ def row_scores(fit: Fit, test: pd.DataFrame, asked: Asked) -> pd.DataFrame:
     hold the response; of several responses each has its own, named behind a colon. Of classes:
     ``log_density``, ``accuracy`` (one or zero), ``brier``, ``class`` (the observed one) and the
     probability of every class, ``p[class]``. Of what has no response, and of groups:
-    ``log_density``.
+    ``log_density``. With ``asked.jacobian`` there is no ``crps``: that of the exponential of a
+    Student t is infinite.
 
     Parameters
     ----------
@@ -55,7 +60,7 @@ def row_scores(fit: Fit, test: pd.DataFrame, asked: Asked) -> pd.DataFrame:
     asked : Asked
     """
     if asked.unit is not None:
-        return _of_groups(fit, test, asked.unit)
+        return _of_groups(fit, test, asked)
     design = fit.model.design
     if design.levels:
         return _of_classes(fit, test)
@@ -64,6 +69,8 @@ def row_scores(fit: Fit, test: pd.DataFrame, asked: Asked) -> pd.DataFrame:
         return found
     observed = np.asarray(fit.model.rows(test, response=True).response, dtype=float)
     observed = observed.reshape(len(test), -1)
+    if asked.jacobian:
+        found[MANY] += _jacobian(fit, observed)
     several = len(design.response_names) > 1
     for i, name in enumerate(design.response_names):
         own = _of_numbers(fit, test, name, observed[:, i], asked)
@@ -78,7 +85,9 @@ def _of_numbers(
     """Scores of one response by its predictive distribution."""
     distribution = fit.predictive(test, response=name)
     pit = pit_values(distribution, observed)
-    found = {"crps": crps(distribution, observed), "pit": pit}
+    found = {"pit": pit} if asked.jacobian else {"crps": crps(distribution, observed), "pit": pit}
+    if asked.jacobian:
+        distribution, observed = before_formula(distribution, name), original(name, observed)
     if asked.quantiles:
         levels = np.array(asked.quantiles)
         losses = pinball(observed, distribution.quantile(levels), levels)
@@ -108,9 +117,20 @@ def _of_classes(fit: Fit, test: pd.DataFrame) -> pd.DataFrame:
     return found[[MANY, *(name for name in found if name != MANY)]]
 
 
-def _of_groups(fit: Fit, test: pd.DataFrame, unit: str) -> pd.DataFrame:
+def _jacobian(fit: Fit, observed: Float[np.ndarray, "rows _"]) -> Float[np.ndarray, " rows"]:
+    """What log densities of rows gain on the scale of the data."""
+    names = fit.model.design.response_names
+    each = [jacobian_of(name, values) for name, values in zip(names, observed.T, strict=True)]
+    return np.asarray(np.sum(each, axis=0))
+
+
+def _of_groups(fit: Fit, test: pd.DataFrame, asked: Asked) -> pd.DataFrame:
     """Log density of all responses of each group; of models of single rows their sum."""
-    own = fit.log_density(test)
+    own, labels = fit.log_density(test), test[asked.unit].to_numpy()
     if grouping_of(fit.model) is None:
-        own = own.groupby(test[unit].to_numpy(), sort=False).sum()
+        own = own.groupby(labels, sort=False).sum()
+    if asked.jacobian and not fit.model.design.levels and fit.model.design.response is not None:
+        observed = np.asarray(fit.model.rows(test, response=True).response, dtype=float)
+        gain = pd.Series(_jacobian(fit, observed.reshape(len(test), -1)), labels)
+        own = own + gain.groupby(level=0, sort=False).sum().reindex(own.index)
     return pd.DataFrame({MANY: own})

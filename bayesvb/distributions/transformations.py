@@ -1,0 +1,206 @@
+"""Monotone transformations of a response, their slopes, and moments of what they make of it."""
+
+from __future__ import annotations
+
+import abc
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float
+from scipy.special import expit, log_expit, logit
+
+from bayesvb.distributions.location_scale import AbstractLocationScaleMixture
+from bayesvb.errors import DataError
+from bayesvb.numerics.special import log_total
+
+STEP, FARTHEST_NODE = 0.08, 3.2
+"""Spacing and end of quadrature nodes in the double-exponential variable."""
+
+Moments = tuple[Float[np.ndarray, "..."], Float[np.ndarray, "..."]]
+"""Means and standard deviations."""
+
+
+class AbstractTransformation(abc.ABC):
+    r"""An increasing function ``z = g(y)`` of a response ``y``, smooth, with a known inverse.
+
+    Densities change by the Jacobian, :math:`p(z) = p(y) / g'(y)`; quantiles are transformed, and
+    moments are integrals.
+    """
+
+    @abc.abstractmethod
+    def apply(self, y: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+        """``g(y)``; infinite where it is too large for a double."""
+
+    @abc.abstractmethod
+    def undo(self, z: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+        """``y`` with ``g(y) = z``; infinite beyond the range of ``g``."""
+
+    @abc.abstractmethod
+    def inside(self, z: Float[np.ndarray, "..."]) -> Bool[np.ndarray, "..."]:
+        """Whether values are in the range of ``g``; True of what is missing."""
+
+    @abc.abstractmethod
+    def log_slope(self, y: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+        """``log g'(y)``."""
+
+    @abc.abstractmethod
+    def moments(self, mixture: AbstractLocationScaleMixture) -> Moments:
+        """Mean and standard deviation of ``g(y)`` under each mixture.
+
+        Raises
+        ------
+        DataError
+            If they are infinite.
+        """
+
+
+@dataclass(frozen=True)
+class Exponential(AbstractTransformation):
+    r"""``exp(rate y) + shift``: what undoes logarithms, those of ``1 + z`` with the shift -1.
+
+    Moments of mixtures of normals, which become mixtures of log-normals, are exact:
+
+    .. math:: m_k = e^{c \mu_k + c^2 \sigma_k^2 / 2}, \quad
+              \mathrm{Var} = \sum_k w_k \big[ m_k^2 (e^{c^2 \sigma_k^2} - 1)
+                             + (m_k - \bar m)^2 \big].
+
+    References
+    ----------
+    Johnson, Kotz, Balakrishnan (1994), Continuous Univariate Distributions 1, ch. 14.
+
+    Examples
+    --------
+    >>> from bayesvb.distributions.normal_mixture import NormalMixture
+    >>> one = np.ones((1, 1))
+    >>> mean, sd = Exponential().moments(NormalMixture(one, 0.0 * one, one))
+    >>> mean.round(3), sd.round(3)
+    (array([1.649]), array([2.161]))
+    """
+
+    rate: float = 1.0
+    shift: float = 0.0
+
+    def apply(self, y: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+        """``exp(rate y) + shift``."""
+        with np.errstate(over="ignore"):
+            return np.asarray((np.expm1 if self.shift else np.exp)(self.rate * y))
+
+    def undo(self, z: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+        """The logarithm; minus infinity for values that have none."""
+        log = np.log1p if self.shift else np.log
+        with np.errstate(divide="ignore"):
+            found = log(np.where(z < self.shift, self.shift, z))
+        return np.asarray(found / self.rate)
+
+    def inside(self, z: Float[np.ndarray, "..."]) -> Bool[np.ndarray, "..."]:
+        """Whether a value has a logarithm."""
+        return np.asarray(~(np.asarray(z) <= self.shift))
+
+    def log_slope(self, y: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+        """``log rate + rate y``."""
+        return np.asarray(np.log(self.rate) + self.rate * y)
+
+    def moments(self, mixture: AbstractLocationScaleMixture) -> Moments:
+        """Those of a mixture of log-normals; the tails of Student t have none."""
+        log_mgf = [mixture.standard_log_mgf(order * self.rate * mixture.scale) for order in (1, 2)]
+        if not np.isfinite(log_mgf[1]).all():
+            raise DataError(
+                "the mean of exp(y) is infinite where y has the tails of a Student t",
+                hint="quantiles are finite: kind='quantile', of which q=0.5 is the centre",
+            )
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            log_each = self.rate * mixture.location + log_mgf[0]
+            log_weights = np.log(mixture.weights)
+            log_mean = log_total(log_weights + log_each, axis=0)
+            spread = np.expm1(log_mgf[1] - 2.0 * log_mgf[0])
+            around = np.expm1(log_each - log_mean) ** 2
+            within = np.exp(2.0 * (log_each - log_mean)) * spread
+            parts = np.where(mixture.weights > 0.0, mixture.weights * (within + around), 0.0)
+            mean = np.exp(log_mean)
+            return np.asarray(mean + self.shift), np.asarray(mean * np.sqrt(parts.sum(axis=0)))
+
+
+@dataclass(frozen=True)
+class Logistic(AbstractTransformation):
+    """``1 / (1 + exp(-y))``: what undoes log odds.
+
+    Moments by the double-exponential rule, to 1e-8 while the scale of ``y`` is at most five.
+
+    References
+    ----------
+    Takahasi, Mori (1974), Double exponential formulas for numerical integration,
+    doi:10.2977/prims/1195192451.
+    """
+
+    def apply(self, y: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+        """The probability with these log odds."""
+        return np.asarray(expit(y))
+
+    def undo(self, z: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+        """Log odds; infinite for zero, one and what is beyond them."""
+        return np.asarray(logit(np.clip(z, 0.0, 1.0)))
+
+    def inside(self, z: Float[np.ndarray, "..."]) -> Bool[np.ndarray, "..."]:
+        """Whether a value is between zero and one."""
+        given = np.asarray(z)
+        return np.asarray(~((given <= 0.0) | (given >= 1.0)))
+
+    def log_slope(self, y: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+        """``log p + log(1 - p)``."""
+        return np.asarray(log_expit(y) + log_expit(-y))
+
+    def moments(self, mixture: AbstractLocationScaleMixture) -> Moments:
+        """Both integrals by quadrature."""
+        v = np.arange(-FARTHEST_NODE, FARTHEST_NODE + STEP / 2, STEP)
+        nodes = np.sinh(0.5 * np.pi * np.sinh(v))
+        lengths = STEP * 0.5 * np.pi * np.cosh(v) * np.cosh(0.5 * np.pi * np.sinh(v))
+        first, second = 0.0, 0.0
+        for node, length in zip(nodes.tolist(), lengths.tolist(), strict=True):
+            at = np.full_like(mixture.location, node)
+            mass = mixture.weights * length * mixture.standard_density(at)
+            value = expit(mixture.location + node * mixture.scale)
+            first = first + (mass * value).sum(axis=0)
+            second = second + (mass * value * value).sum(axis=0)
+        mean = np.asarray(first)
+        return mean, np.asarray(np.sqrt(np.maximum(second - mean * mean, 0.0)))
+
+
+TRANSFORMATIONS: Mapping[str, AbstractTransformation] = {
+    "exp": Exponential(),
+    "expm1": Exponential(shift=-1.0),
+    "exp2": Exponential(rate=float(np.log(2.0))),
+    "exp10": Exponential(rate=float(np.log(10.0))),
+    "expit": Logistic(),
+}
+"""What a response may be transformed by, by the name of the function."""
+
+UNDOES: Mapping[str, str] = {"log": "exp", "log1p": "expm1", "log2": "exp2", "log10": "exp10"}
+"""Function that a formula may write on the left, and what undoes it."""
+
+CALL = re.compile(r"(?:np\.)?(\w+)\((.*)\)")
+
+
+def written_function(response: str) -> tuple[str | None, str]:
+    """Name of what undoes the function around a response, as formulas write it, and its argument.
+
+    Examples
+    --------
+    >>> written_function("np.log(wage)"), written_function("wage")
+    (('exp', 'wage'), (None, 'wage'))
+    """
+    found = CALL.fullmatch(response)
+    if found is None or found[1] not in UNDOES or not _balanced(found[2]):
+        return None, response
+    return UNDOES[found[1]], found[2].strip("`")
+
+
+def _balanced(text: str) -> bool:
+    """Whether every parenthesis is closed inside."""
+    depth = 0
+    for letter in text:
+        depth += (letter == "(") - (letter == ")")
+        if depth < 0:
+            return False
+    return depth == 0

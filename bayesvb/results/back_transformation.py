@@ -1,0 +1,196 @@
+"""Predictions of a response before the formula transformed it: which function, which moments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.argument_checks import check_choice
+from bayesvb.data.blocks import Block
+from bayesvb.distributions.prediction import PredictionOptions, options_read
+from bayesvb.distributions.transformations import (
+    TRANSFORMATIONS,
+    UNDOES,
+    AbstractTransformation,
+    Moments,
+    written_function,
+)
+from bayesvb.distributions.transformed import Transformed, no_moments
+from bayesvb.errors import DataError
+from bayesvb.results.capabilities import HasDrawnDistributions
+from bayesvb.results.named_draws import CHUNK_ENTRIES, count
+from bayesvb.results.units import units_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bayesvb.distributions.base import AbstractRowDistribution
+    from bayesvb.formula.design import Rows
+    from bayesvb.results.base import AbstractFit, AbstractPublicModel
+
+INVERSE = "inverse"
+"""Value of ``transform`` that stands for the inverse of the function in the formula."""
+
+MOMENTS = ("mean", "sd")
+"""Kinds of prediction that are moments."""
+
+
+def transformation_of(
+    model: AbstractPublicModel, transform: str | None, response: str
+) -> tuple[AbstractTransformation | None, str]:
+    """What ``transform`` does to a response, and what the result is called.
+
+    Raises
+    ------
+    DataError
+        If it is not known, or the response is no transformed number.
+    """
+    if transform is None:
+        return None, response
+    check_choice("transform", transform, (INVERSE, *TRANSFORMATIONS))
+    if model.design.response is None or model.design.levels:
+        raise DataError(
+            f"transform={transform!r} is of a response that holds numbers, and there is none",
+            hint="leave transform out",
+        )
+    undoing, inside = written_function(response)
+    if transform != INVERSE:
+        return TRANSFORMATIONS[transform], inside if undoing == transform else (
+            f"{transform}({response})"
+        )
+    if undoing is None:
+        raise DataError(
+            f"transform='{INVERSE}', and the formula does not say what `{response}` is of",
+            hint=f"functions that are known are {', '.join(UNDOES)}; transform='exp' says it",
+        )
+    return TRANSFORMATIONS[undoing], inside
+
+
+def transformed(
+    fit: AbstractFit, predicted: AbstractRowDistribution, transform: str | None, response: str
+) -> tuple[AbstractRowDistribution, str, Float[np.ndarray, " rows"]]:
+    """Distributions of the transformed response, its name, and its observed values."""
+    found, name = transformation_of(fit.model, transform, response)
+    observed = np.asarray(fit.model.observed()[response], dtype=float)
+    if found is None:
+        return predicted, name, observed
+    return Transformed(predicted, found), name, found.apply(observed)
+
+
+def response_of(model: AbstractPublicModel, response: str | None) -> str:
+    """The response that is named, or the only one.
+
+    Raises
+    ------
+    DataError
+        If there are several, or none of this name.
+    """
+    names = model.design.response_names
+    if response is None and len(names) == 1:
+        return str(names[0])
+    if response not in names:
+        raise DataError(
+            f"response={response!r} is not one of the responses",
+            hint=f"name one of {', '.join(names)}" if names else "there is none",
+        )
+    return str(response)
+
+
+def asked_for(
+    fit: AbstractFit, options: PredictionOptions, transform: str | None
+) -> PredictionOptions:
+    """Options of a prediction, with the function that the response is to be transformed by."""
+    if transform is None:
+        return options
+    names = fit.model.design.response_names
+    response = response_of(fit.model, options.response) if names else ""
+    found, _ = transformation_of(fit.model, transform, response)
+    return replace(options, transformation=found)
+
+
+def moment(fit: AbstractFit, data: object, kind: str, options: PredictionOptions) -> pd.Series:
+    r"""Mean or standard deviation of the transformed response, for every row of the data.
+
+    Given the parameters both are exact: those of a mixture of log-normals, if a logarithm is
+    undone. Their average over the parameters is infinite then, as the predictive distribution of
+    logarithms has the tails of a Student t; the median over the draws is what is returned, of
+    combined restarts that of each, joined by the law of total variance.
+
+    Raises
+    ------
+    DataError
+        If the model's distribution given its parameters is not known, or its moments are infinite.
+    """
+    import pandas as pd
+
+    options_read(kind, options)
+    transformation = options.transformation
+    if not isinstance(fit.model, HasDrawnDistributions) or transformation is None:
+        raise no_moments(kind)
+    number = fit.model.design.response_names.index(response_of(fit.model, options.response))
+    rows = fit.model.rows(data)
+    each = [_medians(part.fit, rows, number, transformation) for part in fit.parts]
+    weights = np.array([part.weight for part in fit.parts])
+    means, sds = np.stack([one[0] for one in each]), np.stack([one[1] for one in each])
+    mean = weights @ means
+    found = mean if kind == "mean" else np.sqrt(weights @ (sds**2 + (means - mean) ** 2))
+    values = np.full(len(rows.index), np.nan)
+    values[rows.complete] = found
+    return pd.Series(values, rows.index, name=kind)
+
+
+def _medians(
+    fit: AbstractFit, rows: Rows, response: int, transformation: AbstractTransformation
+) -> Moments:
+    """Medians over draws of mean and standard deviation at each row, a few rows at a time."""
+    block: Block = fit.model.block(rows)
+    size = max(CHUNK_ENTRIES // (count(fit.draws) * fit.core.n_components), 1)
+    model: Any = fit.model
+    found: list[Moments] = [(np.empty(0), np.empty(0))]
+    for start in range(0, block.n_rows, size):
+        part = block.part(start, min(start + size, block.n_rows))
+        both = transformation.moments(model.drawn_mixture(fit, part, response))
+        found.append((np.median(both[0], axis=0), np.median(both[1], axis=0)))
+    means, sds = zip(*found, strict=True)
+    return np.concatenate(means), np.concatenate(sds)
+
+
+def log_jacobian(model: AbstractPublicModel) -> Float[np.ndarray, " units"]:
+    """What log densities gain for each unit on the scale of the response in the data.
+
+    Zero where the formula takes the response as it is.
+    """
+    total = np.zeros(model.design.n_rows)
+    for name, values in model.observed().items():
+        total += jacobian_of(name, values)
+    grouping = units_of(model).grouping
+    return total if grouping is None else np.bincount(grouping.number, total)
+
+
+def jacobian_of(response: str, values: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+    """``log dy/dz`` at each value of a response ``y`` that a formula makes of ``z``."""
+    undoing, _ = written_function(response)
+    if undoing is None:
+        return np.zeros(len(values))
+    return np.asarray(-TRANSFORMATIONS[undoing].log_slope(values))
+
+
+def original(response: str, values: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+    """Values of a response before the formula transformed it."""
+    undoing, _ = written_function(response)
+    return values if undoing is None else TRANSFORMATIONS[undoing].apply(values)
+
+
+def before_formula(predicted: AbstractRowDistribution, response: str) -> AbstractRowDistribution:
+    """Distributions of a response before the formula transformed it."""
+    undoing, _ = written_function(response)
+    return predicted if undoing is None else Transformed(predicted, TRANSFORMATIONS[undoing])
+
+
+def untransformed(responses: Sequence[str]) -> tuple[str, ...]:
+    """Names of responses before formulas transformed them."""
+    return tuple(written_function(name)[1] for name in responses)
