@@ -27,6 +27,7 @@ from bayesvb.engines.partitions import (
     Starter,
     one_part_start,
 )
+from bayesvb.engines.side_by_side import processes, side_by_side
 from bayesvb.errors import ConvergenceWarning
 from bayesvb.numerics.streams import EngineStreams, Streams
 from bayesvb.variational.model import AbstractVariationalModel
@@ -42,6 +43,9 @@ ROUGH_WEIGHED = 30.0
 
 LEAST_PASSES = 40
 """Passes that such runs make at least."""
+
+FURTHER_PASSES = 200
+"""Passes, about, that those which count go on for."""
 
 SCREEN_ROWS = 20_000
 """With more rows than this, starts are compared on a sample and only the best sees all rows."""
@@ -142,17 +146,21 @@ class RestartSearch:
         """
         if self.interrupted or self.final is not self.runs[self.best].ascent:
             return self
-        runs, interrupted = list(self.runs), False
+        runs, interrupted, chosen = list(self.runs), False, list(numbers)
+        each = _Task(self.engine, self.screened, budget, self.streams.branch())
+
+        def go_on(number: int, told: ProgressCallback | None) -> Restart:
+            place = _branch(self.streams, number).branch("continued")
+            task = each.watched(told, place, number, self.runs[number].ascent.n_iter)
+            return task.continued(self.runs[number])
+
+        tasks = [partial(go_on, number) for number in chosen]
+        places = each.places(runs[0].model, len(tasks) * FURTHER_PASSES)
+        found = side_by_side(tasks, places, progress, last=_ended)
         try:
-            for number in numbers:
-                before = runs[number].ascent.n_iter
-                watched = replace(budget, progress=_numbered(progress, number, before))
-                streams = _branch(self.streams, number).branch("continued")
-                task = _Task(self.engine, self.screened, watched, streams)
-                runs[number] = task.continued(runs[number])
-                interrupted = runs[number].ascent.interrupted
-                if interrupted:
-                    break
+            for number, run in zip(chosen, found, strict=True):
+                runs[number] = replace(run, model=self.runs[number].model)
+                interrupted = interrupted or run.ascent.interrupted
         except KeyboardInterrupt:
             interrupted = True
         final = runs[self.best].ascent
@@ -202,19 +210,10 @@ def search(
         screened = InMemorySource.of(sample, workers=source.workers)
     coarse = rough or engine.maximises_bound
     first = _rough(budget, screened.total_weight) if coarse else budget
-    runs: list[Restart] = []
     initialisations = _initialisations(model, restarts)
-    try:
-        for number, initialisation in enumerate(initialisations):
-            start = initialisation.partition(screened, streams.start(number))
-            watched = replace(first, progress=_numbered(progress, number))
-            task = _Task(engine, screened, watched, _branch(streams, number))
-            runs.append(task.run(initialisation, start))
-            if runs[-1].ascent.interrupted:
-                break
-    except KeyboardInterrupt:
-        if not runs:
-            raise
+    runs = _runs(
+        initialisations, _Task(engine, screened, first, streams.branch()), streams, progress
+    )
     interrupted = len(runs) < len(initialisations) or runs[-1].ascent.interrupted
     best = max(range(len(runs)), key=lambda number: (runs[number].score, runs[number].ascent.bound))
     found = RestartSearch(
@@ -302,6 +301,39 @@ def _branch(streams: Streams, number: int) -> EngineStreams:
     return streams.branch("restart", number + 1)
 
 
+def _runs(
+    initialisations: Sequence[_Initialisation],
+    each: _Task,
+    streams: Streams,
+    progress: ProgressCallback | None,
+) -> list[Restart]:
+    """The runs in their order; after Ctrl-C those that have a bound.
+
+    It goes through where none has.
+    """
+
+    def run(number: int, told: ProgressCallback | None) -> Restart:
+        start = initialisations[number].partition(each.source, streams.start(number))
+        task = each.watched(told, _branch(streams, number), number)
+        return task.run(initialisations[number], start)
+
+    tasks = [partial(run, number) for number in range(len(initialisations))]
+    places = each.places(initialisations[0].model, len(tasks) * LEAST_PASSES)
+    runs: list[Restart] = []
+    try:
+        for number, found in enumerate(side_by_side(tasks, places, progress, last=_ended)):
+            runs.append(replace(found, model=initialisations[number].model))
+    except KeyboardInterrupt:
+        if not runs:
+            raise
+    return runs
+
+
+def _ended(run: Restart) -> bool:
+    """Whether Ctrl-C ended the run."""
+    return run.ascent.interrupted
+
+
 @dataclass(frozen=True)
 class _Task:
     """An engine, the rows that it is to go over, and what it may use up."""
@@ -310,6 +342,19 @@ class _Task:
     source: AbstractSource
     budget: Budget
     streams: EngineStreams
+
+    def watched(
+        self, told: ProgressCallback | None, streams: EngineStreams, number: int, before: int = 0
+    ) -> _Task:
+        """The task of one run, by its number and the passes that it has made already."""
+        budget = replace(self.budget, progress=_numbered(told, number, before))
+        return replace(self, budget=budget, streams=streams)
+
+    def places(self, model: AbstractVariationalModel[Any, Any], passes: int) -> int:
+        """Processes for runs of so many passes in all: several where these are short, and many."""
+        if self.budget.log is not None or not self.engine.maximises_bound:
+            return 1
+        return processes(model, self.source, passes)
 
     @property
     def spent(self) -> Budget:

@@ -128,7 +128,8 @@ class AbstractEstimator(AbstractPublicModel):
             passes; its intervals are too narrow. With sampling weights the covariance is robust
             in place of linear response, where the model has it; see ``Fit.with_covariance``.
         n_jobs : int, optional
-            Threads that go over the rows, all processors if left out. It changes nothing else.
+            Threads that go over the rows, or processes for restarts where rows are few (on Linux);
+            all processors if left out. It changes nothing else.
         progress : bool or callable, optional
             True for a line on a terminal or below a notebook's cell with the restarts that are
             done, the passes of the one under way, and about how long it all will take; a function

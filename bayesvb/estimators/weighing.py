@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 from jaxtyping import Float
 
-from bayesvb.engines.folds import FOLDS, PASSES, extrapolated_density, held_out_density
+from bayesvb.engines.folds import FEW_PASSES, FOLDS, PASSES, extrapolated_density, held_out_density
 from bayesvb.engines.restarts import RestartSearch
+from bayesvb.engines.side_by_side import processes, side_by_side
 from bayesvb.estimators.fit_request import FitRequest
 from bayesvb.estimators.near_restarts import apart
 from bayesvb.evaluation.stacking_weights import stacking_weights
@@ -95,12 +97,7 @@ def _counted(
     short: bool = False,
 ) -> Count:
     """Weights of these runs; with ``short`` by extrapolated densities, of which none is kept."""
-    density = {
-        number: _short(found, number, request, streams)
-        if short
-        else _held_out(found, number, request, streams)
-        for number in sorted(numbers)
-    }
+    density = _densities(found, request, streams, sorted(numbers), short=short)
     chosen, row_weights = np.array(list(density)), found.screened.weights()
     log_density = np.stack(list(density.values()))
     own = np.full(len(chosen), 1.0 / len(chosen))
@@ -116,6 +113,30 @@ def _counted(
         {"elpd_per_row": each, "weight": weight},
         {} if short else density,
     )
+
+
+def _densities(
+    found: RestartSearch,
+    request: FitRequest,
+    streams: Streams,
+    numbers: Sequence[int],
+    *,
+    short: bool,
+) -> dict[int, Float[np.ndarray, " rows"]]:
+    """Densities of rows left out under each of these runs, side by side where folds are ascents."""
+    left_out = _short if short else _held_out
+
+    def task(number: int, told: object) -> Float[np.ndarray, " rows"]:
+        return left_out(found, number, request, streams)
+
+    model, passes = (
+        found.runs[0].model,
+        len(numbers) * FOLDS * (2 * FEW_PASSES if short else PASSES),
+    )
+    ascents = model.follows_rows and found.engine.maximises_bound
+    places = processes(model, found.screened, passes) if ascents else 1
+    each = side_by_side([partial(task, number) for number in numbers], places)
+    return dict(zip(numbers, each, strict=True))
 
 
 def _short(

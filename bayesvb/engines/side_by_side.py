@@ -1,0 +1,297 @@
+"""Independent tasks side by side, in processes that inherit all data.
+
+For work that is many small steps: threads wait for the interpreter where arrays are short. A
+process that is forked starts within milliseconds and has all data already; only its results
+travel. They have the bits that they would have here, and they are seen in the order of the tasks,
+as is what is told of their progress.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import selectors
+import signal
+import struct
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from bayesvb.data.sources import AbstractSource, InMemorySource
+from bayesvb.engines.base import ProgressCallback
+from bayesvb.variational.model import AbstractVariationalModel
+
+ResultT = TypeVar("ResultT")
+
+Task = Callable[[ProgressCallback | None], ResultT]
+
+LITTLE_WORK = 300_000
+"""Rows x components x passes that take less time than processes would save."""
+
+MOST_TASKS = 1000
+"""Tasks whose numbers fit into a pipe at once."""
+
+THREADED = ("jax", "torch", "tensorflow")
+"""Libraries whose threads do not live on in a forked process, which they may wait for."""
+
+LENGTH = struct.Struct("<Q")
+NUMBER = struct.Struct("<I")
+
+_inside: list[bool] = []
+"""Not empty in a process that was made here: it makes none itself."""
+
+
+def side_by_side(
+    tasks: Sequence[Task[ResultT]],
+    workers: int,
+    progress: ProgressCallback | None = None,
+    *,
+    last: Callable[[ResultT], bool] = lambda found: False,
+) -> Iterator[ResultT]:
+    """Results of the tasks, in their order.
+
+    One after the other where there is one worker, or where processes cannot be made safely: off
+    Linux, beside other threads at work, or with a library loaded that does not bear it. After
+    Ctrl-C come the results that there are up to the first gap, then KeyboardInterrupt.
+
+    Parameters
+    ----------
+    tasks : sequence of callables
+        Each is called with what it is to tell its progress.
+    workers : int
+    progress : callable, optional
+        Called with what the tasks tell, in their order.
+    last : callable, optional
+        Whether a result says that nothing is to be begun after it: Ctrl-C ended its task.
+
+    Examples
+    --------
+    >>> list(side_by_side([lambda told: 1, lambda told: 2], workers=2))
+    [1, 2]
+    """
+    places = min(workers, len(tasks))
+    if not 1 < places <= len(tasks) <= MOST_TASKS or not can_fork():
+        yield from _in_turn(tasks, progress, last)
+        return
+    collected = _Collected(len(tasks), progress)
+    _collect(tasks, places, collected)
+    for number, task in enumerate(tasks):
+        if number in collected.results:
+            yield collected.results[number]
+        elif collected.interrupted:
+            raise KeyboardInterrupt
+        else:  # whatever went wrong there is said here
+            yield task(progress)
+    if collected.interrupted:
+        raise KeyboardInterrupt
+
+
+def _in_turn(
+    tasks: Sequence[Task[ResultT]],
+    progress: ProgressCallback | None,
+    last: Callable[[ResultT], bool],
+) -> Iterator[ResultT]:
+    """The results of one task after the other."""
+    for task in tasks:
+        found = task(progress)
+        yield found
+        if last(found):
+            raise KeyboardInterrupt
+
+
+def processes(
+    model: AbstractVariationalModel[Any, Any], source: AbstractSource, passes: int
+) -> int:
+    """Processes that are worth while for so many passes over these rows.
+
+    Rows in several blocks keep the processors busy themselves.
+    """
+    work = source.n_rows * model.n_components * passes
+    alone = isinstance(source, InMemorySource) and len(source.blocks) == 1
+    return source.workers if alone and work >= LITTLE_WORK else 1
+
+
+def can_fork() -> bool:
+    """Whether a forked process of this one can work: no thread holds what it would wait for."""
+    here = threading.current_thread()
+    return (
+        sys.platform == "linux"
+        and not _inside
+        and here is threading.main_thread()
+        and all(one.daemon for one in threading.enumerate() if one is not here)
+        and multiprocessing.parent_process() is None
+        and not any(name in sys.modules for name in THREADED)
+        and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    )
+
+
+@dataclass
+class _Collected:
+    """What has arrived: results by task, and what tasks told, handed on in their order."""
+
+    n_tasks: int
+    progress: ProgressCallback | None
+    results: dict[int, Any] = field(default_factory=dict)
+    told: dict[int, list[tuple[int, int, float]]] = field(default_factory=dict)
+    current: int = 0
+    interrupted: bool = False
+
+    def take(self, number: int, kind: str, content: Any) -> None:
+        """One message of a task."""
+        if kind == "told":
+            self.told.setdefault(number, []).append(content)
+        else:
+            self.results[number], warned = content
+            for message in warned:
+                warnings.warn(message, stacklevel=6)
+        while self.current < self.n_tasks:
+            for words in self.told.pop(self.current, []):
+                if self.progress is not None:
+                    self.progress(*words)
+            if self.current not in self.results:
+                return
+            self.current += 1
+
+
+def _collect(tasks: Sequence[Task[Any]], places: int, collected: _Collected) -> None:
+    """Run the tasks in so many processes until all have ended."""
+    numbers, given = os.pipe()
+    os.write(given, b"".join(NUMBER.pack(number) for number in range(len(tasks))))
+    os.close(given)
+    children: dict[int, int] = {}
+    handler = signal.signal(signal.SIGINT, _stopping(children, collected))
+    try:
+        for _ in range(places):
+            results, child = _child(tasks, numbers)
+            children[results] = child
+        try:
+            _listen(children, collected)
+        except KeyboardInterrupt:  # by what is told of the progress
+            collected.interrupted, collected.progress = True, None
+            _interrupt(children)
+            _listen(children, collected)
+    finally:
+        for results, child in list(children.items()):  # only after an error here
+            os.kill(child, signal.SIGKILL)
+            _ended(children, results)
+        os.close(numbers)
+        signal.signal(signal.SIGINT, handler)
+
+
+def _stopping(children: dict[int, int], collected: _Collected) -> Callable[..., None]:
+    """What Ctrl-C does meanwhile: no task is begun any more, and those under way end."""
+
+    def stop(*_: object) -> None:
+        collected.interrupted = True
+        _interrupt(children)
+
+    return stop
+
+
+def _interrupt(children: dict[int, int]) -> None:
+    for child in list(children.values()):
+        os.kill(child, signal.SIGINT)
+
+
+def _listen(children: dict[int, int], collected: _Collected) -> None:
+    """Take what the processes say until they have closed their pipes."""
+    with selectors.DefaultSelector() as waiting:
+        buffers = {results: bytearray() for results in children}
+        for results in children:
+            waiting.register(results, selectors.EVENT_READ)
+        while children:
+            for key, _ in waiting.select():
+                piece = os.read(key.fd, 1 << 16)
+                buffers[key.fd] += piece
+                if not piece:
+                    waiting.unregister(key.fd)
+                    _ended(children, key.fd)
+                for message in _messages(buffers[key.fd]):
+                    collected.take(*message)
+
+
+def _ended(children: dict[int, int], results: int) -> None:
+    """Close the pipe of a process and wait for its end."""
+    child = children.pop(results)
+    os.close(results)
+    os.waitpid(child, 0)
+
+
+def _messages(buffer: bytearray) -> Iterator[tuple[int, str, Any]]:
+    """Whole messages at the beginning of what has arrived, which are taken out of it."""
+    while len(buffer) >= LENGTH.size:
+        (length,) = LENGTH.unpack_from(buffer)
+        if len(buffer) < LENGTH.size + length:
+            return
+        message = bytes(buffer[LENGTH.size : LENGTH.size + length])
+        del buffer[: LENGTH.size + length]
+        yield pickle.loads(message)
+
+
+def _child(tasks: Sequence[Task[Any]], numbers: int) -> tuple[int, int]:
+    """Pipe and number of a new process that takes tasks until none is left."""
+    results, out = os.pipe()
+    parent = os.getpid()
+    with _uninterrupted(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of threads, which are idle
+        child = os.fork()
+        if not child:
+            try:
+                _inside.append(True)
+                os.setpgid(0, 0)  # Ctrl-C comes from the parent
+                _serve(tasks, numbers, out, parent)
+            finally:
+                os._exit(0)
+    os.close(out)
+    return results, child
+
+
+def _serve(tasks: Sequence[Task[Any]], numbers: int, out: int, parent: int) -> None:
+    """Do what is left, in a process of its own; after Ctrl-C nothing new is begun."""
+    stopped: list[bool] = []
+
+    def stop(*_: object) -> None:
+        stopped.append(True)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, stop)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+    while not stopped and (found := os.read(numbers, NUMBER.size)):
+        (number,) = NUMBER.unpack(found)
+
+        def told(run: int, passes: int, bound: float, number: int = number) -> None:
+            if os.getppid() != parent:
+                os._exit(1)
+            _send(out, (number, "told", (run, passes, bound)))
+
+        with warnings.catch_warnings(record=True) as warned:
+            result = tasks[number](told)
+        _send(out, (number, "result", (result, [one.message for one in warned])))
+
+
+def _send(out: int, message: tuple[int, str, Any]) -> None:
+    """Send a message, and all of it.
+
+    Of a pickle of this protocol arrays are made in memory of their own, as here: where one begins
+    decides the order in which NumPy sums it.
+    """
+    content = pickle.dumps(message, protocol=4)
+    left = memoryview(LENGTH.pack(len(content)) + content)
+    with _uninterrupted():
+        while left:
+            left = left[os.write(out, left) :]
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Let Ctrl-C wait."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])

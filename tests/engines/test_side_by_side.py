@@ -1,0 +1,174 @@
+"""Tasks in processes: the results, bits, progress and errors that they have one after the other."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+import warnings
+from functools import partial
+
+import numpy as np
+import pytest
+
+import bayesvb as bvb
+from bayesvb.engines import side_by_side as module
+from bayesvb.engines.side_by_side import can_fork, side_by_side
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+
+
+@pytest.fixture
+def forking(monkeypatch):
+    """Processes whatever threads the tests themselves run in."""
+    here = os.getpid()
+    monkeypatch.setattr(module, "can_fork", lambda: os.getpid() == here)
+
+
+def squares(count):
+    def task(number, told):
+        if told is not None:
+            told(number, 1, 0.5 * number)
+            told(number, 2, float(number))
+        return number, os.getpid(), np.arange(3.0) * number
+
+    return [lambda told, number=number: task(number, told) for number in range(count)]
+
+
+def test_results_come_in_order_from_other_processes(forking):
+    found = list(side_by_side(squares(7), 2))
+    assert [number for number, *_ in found] == list(range(7))
+    assert os.getpid() not in {process for _, process, _ in found}
+    np.testing.assert_array_equal(found[3][2], [0.0, 3.0, 6.0])
+    assert found[3][2].flags.writeable
+
+
+def test_one_worker_or_one_task_needs_no_process(forking):
+    assert {process for _, process, _ in side_by_side(squares(3), 1)} == {os.getpid()}
+    assert {process for _, process, _ in side_by_side(squares(1), 2)} == {os.getpid()}
+
+
+def test_progress_is_told_as_one_after_the_other(forking):
+    alone, together = [], []
+    list(side_by_side(squares(5), 1, lambda *words: alone.append(words)))
+    list(side_by_side(squares(5), 3, lambda *words: together.append(words)))
+    assert together == alone and len(alone) == 10
+
+
+def test_an_error_is_that_of_the_task(forking):
+    def failing(told):
+        raise ZeroDivisionError("of the task")
+
+    tasks = [*squares(2), failing]
+    found = side_by_side(tasks, 2)
+    assert next(found)[0] == 0 and next(found)[0] == 1
+    with pytest.raises(ZeroDivisionError, match="of the task"):
+        next(found)
+
+
+def test_what_a_killed_process_owes_is_made_here(forking):
+    here = os.getpid()
+
+    def mortal(told):
+        if os.getpid() != here:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return "made here"
+
+    tasks = [mortal, *squares(3)]
+    assert next(side_by_side(tasks, 2)) == "made here"
+
+
+def test_warnings_are_heard(forking):
+    def warning(told):
+        warnings.warn("of the task", UserWarning, stacklevel=1)
+        return 1
+
+    with pytest.warns(UserWarning, match="of the task"):
+        assert list(side_by_side([warning, warning], 2)) == [1, 1]
+
+
+def waiting(told, interrupted=None):
+    """A task that Ctrl-C ends, with what it has."""
+    try:
+        if interrupted is not None:
+            time.sleep(0.3)
+            os.kill(interrupted, signal.SIGINT)
+        time.sleep(30.0)
+    except KeyboardInterrupt:
+        return "so far"
+    return "whole"
+
+
+def test_an_interrupt_ends_what_is_under_way(forking):
+    interrupting = partial(waiting, interrupted=os.getpid())
+    found, began = [], time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        for result in side_by_side([waiting, interrupting, waiting, waiting], 2):
+            found.append(result)
+    assert found == ["so far", "so far"]
+    assert time.monotonic() - began < 10.0
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_an_interrupt_by_the_progress_ends_all(forking):
+    def telling(told):
+        told(0, 1, 0.0)
+        return waiting(told)
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    found = []
+    with pytest.raises(KeyboardInterrupt):
+        for result in side_by_side([telling, waiting, waiting], 2, interrupt):
+            found.append(result)
+    assert found[0] == "so far"
+
+
+def test_one_after_the_other_nothing_is_begun_after_the_last(monkeypatch):
+    monkeypatch.setattr(module, "can_fork", lambda: False)
+    found = []
+    with pytest.raises(KeyboardInterrupt):
+        for result in side_by_side(squares(4), 2, last=lambda result: result[0] == 1):
+            found.append(result[0])
+    assert found == [0, 1]
+
+
+def test_no_process_beside_threads_at_work():
+    release = threading.Event()
+    thread = threading.Thread(target=release.wait)
+    thread.start()
+    try:
+        assert not can_fork()
+    finally:
+        release.set()
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    "combine",
+    ["best", *(pytest.param(name, marks=pytest.mark.heavy) for name in ("stack", "average"))],
+)
+def test_a_fit_has_the_same_bits(forking, monkeypatch, combine):
+    made = []
+    fork = os.fork
+    monkeypatch.setattr(module, "LITTLE_WORK", 0)
+    monkeypatch.setattr(os, "fork", lambda: made.append(1) or fork())
+    rows = bvb.datasets.SIMULATIONS["pinwheel"].sample(40, np.random.default_rng(1))
+    model = bvb.ConditionalMixtureNetwork("label ~ .", rows, n_experts=3)
+    options = {"seed": 2, "restarts": 3, "max_iter": 45, "tol": 0.05, "combine": combine}
+    told = {1: [], 2: []}
+    fits = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for workers, heard in told.items():
+            tell = lambda *words, heard=heard: heard.append(words)  # noqa: E731
+            fits[workers] = model.fit(n_jobs=workers, progress=tell, **options)
+    assert made
+    assert told[1] == told[2]
+    one, two = fits[1], fits[2]
+    columns = [name for name in one.restarts if name != "seconds"]
+    assert one.restarts[columns].equals(two.restarts[columns])
+    for name, draws in one.draws.items():
+        np.testing.assert_array_equal(draws, two.draws[name])
