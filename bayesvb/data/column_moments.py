@@ -111,6 +111,11 @@ class ColumnMoments:
         """Largest absolute value of each column."""
         return _sizes(self.lowest, self.highest)
 
+    def columns(self) -> list[ColumnMoments]:
+        """Those of each column by itself."""
+        parts = zip(self.mean, self.deviation, self.root, self.lowest, self.highest, strict=True)
+        return [ColumnMoments(self.weight, *(np.array([value]) for value in one)) for one in parts]
+
     def scales(self, *, centred: bool) -> tuple[Vector, Vector]:
         """Means and standard deviations; zeros and root mean squares if not ``centred``.
 

@@ -171,15 +171,22 @@ class Scaling:
             Case weights.
         active : bool
         """
-        pieces = []
+        each = []
         for column in matrix.T:
             seen = ~np.isnan(column)
             share = None if weight is None else weight[seen]
-            pieces.append(moments(column[seen, None], share, centred=True))
+            each.append(ColumnMoments.of(column[seen, None], share))
+        return cls.of_gapped_moments(each, common=common, active=active)
+
+    @classmethod
+    def of_gapped_moments(
+        cls, each: Sequence[ColumnMoments], *, common: bool, active: bool = True
+    ) -> Scaling:
+        """Scaling of variables with these moments, one column each; see ``of_gapped``."""
+        pieces = [one.scales(centred=True) for one in each]
         centre, scale = (np.concatenate(values) for values in zip(*pieces, strict=True))
         if common:
-            counted = matrix if weight is None else matrix[weight > 0.0]
-            flat = np.nanmax(counted, axis=0) == np.nanmin(counted, axis=0)
+            flat = np.concatenate([one.highest == one.lowest for one in each])
             spread, largest = np.where(flat, 0.0, scale), float(scale.max())
             scale[:] = largest * np.sqrt(np.mean((spread / largest) ** 2)) or 1.0
         return cls._if_active(centre, scale, active=active)

@@ -46,7 +46,8 @@ class EncodedRows:
             None if values is None else values[start:stop]
             for values in (self.response, self.weight, self.offset)
         )
-        matrices = {name: matrix[start:stop] for name, matrix in self.matrices.items()}
+        own = {id(matrix): matrix[start:stop] for matrix in self.matrices.values()}
+        matrices = {name: own[id(matrix)] for name, matrix in self.matrices.items()}
         return EncodedRows(matrices, response, weight, offset)
 
     def before(self, other: EncodedRows) -> EncodedRows:
@@ -57,12 +58,12 @@ class EncodedRows:
         ) -> Float[np.ndarray, "..."] | None:
             return None if mine is None or theirs is None else np.concatenate([mine, theirs])
 
-        matrices = {
-            name: np.concatenate([matrix, other.matrices[name]])
+        whole = {
+            id(matrix): np.concatenate([matrix, other.matrices[name]])
             for name, matrix in self.matrices.items()
         }
         return EncodedRows(
-            matrices,
+            {name: whole[id(matrix)] for name, matrix in self.matrices.items()},
             both(self.response, other.response),
             both(self.weight, other.weight),
             both(self.offset, other.offset),

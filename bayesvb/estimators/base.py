@@ -57,6 +57,10 @@ class AbstractEstimator(AbstractPublicModel):
         for name, value in zip(self.__dataclass_fields__, values, strict=True):
             object.__setattr__(self, name, value)
 
+    def _keep_rows(self, all_rows: AbstractSource | None) -> None:
+        """Set what is fitted, where that is not the rows in memory."""
+        object.__setattr__(self, "all_rows", all_rows)
+
     def weight_options(self) -> dict[str, object]:
         """What case weights mean, as an argument, unless they mean what they usually do."""
         usual = self.weights_are == "frequency"
@@ -76,7 +80,7 @@ class AbstractEstimator(AbstractPublicModel):
         """
         told = copy(self)
         object.__setattr__(told, "source", source)
-        object.__setattr__(told, "all_rows", None)
+        told._keep_rows(None)
         return told
 
     @partial(checked, progress=check_progress)

@@ -38,7 +38,8 @@ from bayesvb.estimators.groups import (
 from bayesvb.estimators.learned_scales import HEADINGS, LearnedScales
 from bayesvb.estimators.mixture import AbstractGatedMixture
 from bayesvb.estimators.priors import Priors, check_priors
-from bayesvb.estimators.streaming import RowOptions, streamed_regression
+from bayesvb.estimators.streamed_regression import streamed_regression
+from bayesvb.estimators.streaming import RowOptions, streamed_model
 from bayesvb.experts import EXPERTS
 from bayesvb.experts.grouped import GroupedExperts
 from bayesvb.experts.regression import AbstractRegressionExperts, RegressionPrior, RegressionUnits
@@ -163,7 +164,7 @@ class DensityRegression(AbstractGatedMixture):
         check_choice("family", family, tuple(EXPERTS))
         check_priors(priors, Priors)
         parsed, priors = parse_formula(formula, offset=True), priors or Priors()
-        rows = RowOptions(weights, weights_are, group, missing, context)
+        rows = RowOptions(weights, weights_are, missing, context, group)
         options = n_components, gate, family, priors
         frames = frames_of(data)
         if frames is None:
@@ -217,13 +218,14 @@ class DensityRegression(AbstractGatedMixture):
     ) -> None:
         """Set the fields of a model whose rows are read in blocks; a sample is in memory."""
         experts = partial(experts_of, family, priors)
-        found = streamed_regression(formula, frames, experts, rows, active=priors.standardize)
+        kind = streamed_regression(experts, active=priors.standardize)
+        found = streamed_model(formula, frames, kind, rows)
         check_count("n_components", n_components, **most_components(found.design, None))
         self._keep(
             formula, found.design, int(n_components), gate, family, priors, *found.weights,
             found.scales, found.source, None,
         )  # fmt: skip
-        object.__setattr__(self, "all_rows", found.all_rows)
+        self._keep_rows(found.all_rows)
 
     @property
     def core(self) -> Mixture:

@@ -11,6 +11,7 @@ from jaxtyping import Float
 
 from bayesvb.argument_checks import check_choice, check_count, checked
 from bayesvb.data.blocks import Block
+from bayesvb.data.frame_kinds import frames_of
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.standardised_blocks import variables_block, variables_source
@@ -26,6 +27,8 @@ from bayesvb.estimators.base import empty_stats, read
 from bayesvb.estimators.component_shares import SHARE
 from bayesvb.estimators.mixture import AbstractMixture
 from bayesvb.estimators.priors import GaussianPriors, check_priors
+from bayesvb.estimators.streamed_variables import streamed_variables
+from bayesvb.estimators.streaming import ModelRows, RowOptions, streamed_model
 from bayesvb.experts import GAUSSIAN_EXPERTS
 from bayesvb.factors.dirichlet import Dirichlet
 from bayesvb.formula.design import Design, Rows
@@ -84,7 +87,8 @@ class GaussianMixture(AbstractMixture):
     formula : str
         ``"~ a + b"``, or ``"~ ."`` for all numeric columns.
     data : table
-        pandas, polars or pyarrow, or a mapping of columns.
+        pandas, polars or pyarrow, or a mapping of columns; or rows that are not all in memory, see
+        ``docs/large-data.md``.
     n_components : int
         Largest number of components, at most one per row.
     covariance : {"full", "diagonal"}
@@ -157,18 +161,18 @@ class GaussianMixture(AbstractMixture):
         check_priors(priors, GaussianPriors)
         check_choice("covariance", covariance, tuple(GAUSSIAN_EXPERTS))
         parsed = parse_formula(formula, parts=("variables",), one_sided=True)
-        design, given = read(
-            parsed, data, (weights, weights_are), response="none", context=context, missing=missing
-        )
-        n_rows = design.n_rows
+        priors, frames = priors or GaussianPriors(), frames_of(data)
+        rows = RowOptions(weights, weights_are, missing, context)
+        if frames is None:
+            found = _in_memory(parsed, data, rows, active=priors.standardize)
+        else:
+            kind = streamed_variables(active=priors.standardize)
+            found = streamed_model(parsed, frames, kind, rows)
+        n_rows, design = found.design.n_rows, found.design
         check_count("n_components", n_components, most=n_rows, what="rows that are complete")
-        priors = priors or GaussianPriors()
-        matrix = design.matrices["variables"]
-        if not np.ptp(matrix, axis=0).any():
-            raise DataError("the variables are the same in every row: there is nothing to mix")
-        scaling = Scaling.of_variables(matrix, weight=given.values, active=priors.standardize)
-        source = variables_source(scaling, matrix, given.values)
-        self._keep(parsed, design, int(n_components), covariance, priors, *given, scaling, source)
+        number, known = int(n_components), (found.scales, found.source)
+        self._keep(parsed, design, number, covariance, priors, *found.weights, *known)
+        self._keep_rows(found.all_rows)
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -354,6 +358,21 @@ class GaussianMixture(AbstractMixture):
         """First line of what is printed of the model."""
         plural = "" if self.n_components == 1 else "s"
         return f"Mixture of {self.n_components} Gaussian{plural}, {self.covariance} covariances"
+
+
+def _in_memory(
+    formula: Formula, data: object, rows: RowOptions, *, active: bool
+) -> ModelRows[Scaling]:
+    """Rows of a table."""
+    weights = rows.weights, rows.weights_are
+    design, given = read(
+        formula, data, weights, missing=rows.missing, response="none", context=rows.context
+    )
+    matrix = design.matrices["variables"]
+    if not np.ptp(matrix, axis=0).any():
+        raise DataError("the variables are the same in every row: there is nothing to mix")
+    scaling = Scaling.of_variables(matrix, weight=given.values, active=active)
+    return ModelRows(design, given, scaling, variables_source(scaling, matrix, given.values))
 
 
 def _joint_of_draws(fit: AbstractFit) -> JointStudent:

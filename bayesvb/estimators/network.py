@@ -17,18 +17,18 @@ from bayesvb.distributions.base import AbstractComponentMixture
 from bayesvb.distributions.normal_mixture import NormalMixture
 from bayesvb.distributions.prediction import PredictionOptions, predict
 from bayesvb.estimators import network_prediction
-from bayesvb.estimators.base import empty_stats, read
+from bayesvb.estimators.base import empty_stats
 from bayesvb.estimators.component_shares import gate_parameters, share_parameter
 from bayesvb.estimators.network_assembly import (
     Output,
     class_output,
     gaussian_output,
     network_of,
-    network_scales,
-    network_source,
 )
-from bayesvb.estimators.network_checks import check_family, check_response, latents_of
+from bayesvb.estimators.network_checks import check_family, latents_of
+from bayesvb.estimators.network_rows import network_rows
 from bayesvb.estimators.priors import NetworkPriors, check_priors
+from bayesvb.estimators.streaming import RowOptions
 from bayesvb.experts.regression import in_units
 from bayesvb.formula.design import Design, Rows
 from bayesvb.formula.parser import Formula, parse_formula
@@ -62,7 +62,8 @@ class ConditionalMixtureNetwork(network_prediction.AbstractNetwork):
         second part the gate has the terms of the experts. ``.`` stands for all other columns, and
         ``C(g)`` on the left makes classes of numbers.
     data : table
-        pandas, polars or pyarrow, or a mapping of columns.
+        pandas, polars or pyarrow, or a mapping of columns; or rows that are not all in memory, see
+        ``docs/large-data.md``.
     n_experts : int
         Number of experts, at most one per row.
     latent_dim : int, optional
@@ -157,24 +158,16 @@ class ConditionalMixtureNetwork(network_prediction.AbstractNetwork):
         check_priors(priors, NetworkPriors)
         check_family(latent_covariance, latent_posterior)
         parsed = parse_formula(formula)
-        design, given = read(
-            parsed, data, (weights, weights_are), response="any", context=context, missing=missing
+        priors, rows = priors or NetworkPriors(), RowOptions(weights, weights_are, missing, context)
+        found = network_rows(
+            parsed, data, rows, covariance=latent_covariance, active=priors.standardize
         )
-        check_count("n_experts", n_experts, most=design.n_rows, what="rows that are complete")
-        response = check_response(design, latent_covariance)
-        latents = latents_of(design, latent_dim)
-        priors = priors or NetworkPriors()
-        scales = network_scales(
-            design.matrices,
-            design.terms,
-            response,
-            given.values,
-            classes=design.levels is not None,
-            active=priors.standardize,
-        )
-        source = network_source(scales, design.matrices, response, given.values)
-        kind = (latents, latent_covariance, latent_posterior)
-        self._keep(parsed, design, int(n_experts), *kind, priors, *given, scales, source)
+        n_rows, design = found.design.n_rows, found.design
+        check_count("n_experts", n_experts, most=n_rows, what="rows that are complete")
+        kind = latents_of(design, latent_dim), latent_covariance, latent_posterior
+        known = *found.weights, found.scales, found.source
+        self._keep(parsed, design, int(n_experts), *kind, priors, *known)
+        self._keep_rows(found.all_rows)
 
     @property
     def n_experts(self) -> int:

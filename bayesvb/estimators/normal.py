@@ -12,6 +12,7 @@ from scipy import special
 
 from bayesvb.argument_checks import check_choice, checked
 from bayesvb.data.blocks import Block
+from bayesvb.data.frame_kinds import frames_of
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.sources import AbstractSource, InMemorySource
 from bayesvb.distributions.intervals import PROB, tails
@@ -24,6 +25,8 @@ from bayesvb.estimators.base import read
 from bayesvb.estimators.gaussian_mixture import filled
 from bayesvb.estimators.generative import AbstractGenerative
 from bayesvb.estimators.priors import NormalPriors, check_priors
+from bayesvb.estimators.streamed_variables import streamed_sample
+from bayesvb.estimators.streaming import ModelRows, RowOptions, streamed_model
 from bayesvb.factors.normal_gamma import NormalGamma, ScalarGamma
 from bayesvb.formula.design import Design, Rows
 from bayesvb.formula.parser import Formula, parse_formula
@@ -67,7 +70,8 @@ class Normal(AbstractGenerative):
     formula : str
         ``"y ~ 1"``, or ``"log(y) ~ 1"``.
     data : table
-        pandas, polars or pyarrow, or a mapping of columns.
+        pandas, polars or pyarrow, or a mapping of columns; or rows that are not all in memory, see
+        ``docs/large-data.md``.
     priors : NormalPriors, optional
     weights : str or sequence of float, optional
         Case weights: a column's name, or one number per row.
@@ -130,18 +134,18 @@ class Normal(AbstractGenerative):
         if parsed.parts["mean"] != "1":
             hint = "write y ~ 1; DensityRegression takes covariates"
             raise FormulaError(parsed.text, "one sample has no covariates", hint=hint)
-        design, given = read(parsed, data, (weights, weights_are), context=context, missing=missing)
-        if len(design.response_names) > 1:
+        priors, frames = priors or NormalPriors(), frames_of(data)
+        rows = RowOptions(weights, weights_are, missing, context)
+        if frames is None:
+            found = _in_memory(parsed, data, rows, active=priors.standardize)
+        else:
+            kind = streamed_sample(active=priors.standardize)
+            found = streamed_model(parsed, frames, kind, rows)
+        if len(found.design.response_names) > 1:
             hint = "GaussianMixture('~ a + b', n_components=1) takes several variables"
             raise FormulaError(parsed.text, "one sample has one response", hint=hint)
-        priors = priors or NormalPriors()
-        response = np.asarray(design.response, dtype=float)
-        scaling = Scaling.of_response(
-            response, centred=True, weight=given.values, active=priors.standardize
-        )
-        whole = Block({}, scaling.rows_last(response), given.values)
-        source = InMemorySource.of(whole)
-        self._keep(parsed, design, priors, *given, scaling, source)
+        self._keep(parsed, found.design, priors, *found.weights, found.scales, found.source)
+        self._keep_rows(found.all_rows)
 
     @property
     def core(self) -> UnivariateGaussian:
@@ -273,6 +277,18 @@ class Normal(AbstractGenerative):
     def description(self) -> str:
         """First line of what is printed of the model."""
         return "One Gaussian sample"
+
+
+def _in_memory(
+    formula: Formula, data: object, rows: RowOptions, *, active: bool
+) -> ModelRows[Scaling]:
+    """Rows of a table."""
+    weights = rows.weights, rows.weights_are
+    design, given = read(formula, data, weights, context=rows.context, missing=rows.missing)
+    response = np.asarray(design.response, dtype=float)
+    scaling = Scaling.of_response(response, centred=True, weight=given.values, active=active)
+    whole = Block({}, scaling.rows_last(response), given.values)
+    return ModelRows(design, given, scaling, InMemorySource.of(whole))
 
 
 def gaussian_of(priors: NormalPriors) -> UnivariateGaussian:

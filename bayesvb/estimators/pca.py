@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -11,24 +10,26 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import logsumexp
 
-from bayesvb.argument_checks import check_choice, check_count, checked
+from bayesvb.argument_checks import check_choice, checked
 from bayesvb.data.blocks import Block
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.sources import AbstractSource, InMemorySource
-from bayesvb.data.standardised_blocks import gapped_block, gapped_source
+from bayesvb.data.standardised_blocks import gapped_block
 from bayesvb.distributions.prediction import KINDS, PredictionOptions, predict
 from bayesvb.distributions.student_mixture import StudentMixture
-from bayesvb.errors import DataError, DesignWarning
-from bayesvb.estimators.base import read
+from bayesvb.errors import DataError
 from bayesvb.estimators.gaussian_mixture import filled
 from bayesvb.estimators.generative import AbstractGenerative
+from bayesvb.estimators.pca_rows import number_of_components, pca_rows
 from bayesvb.estimators.priors import PcaPriors, check_priors
+from bayesvb.estimators.streaming import RowOptions
 from bayesvb.formula.design import Design, Rows
 from bayesvb.formula.parser import Formula, parse_formula
 from bayesvb.models.pca.model import PcaStats, PrincipalComponents
 from bayesvb.models.pca.prior import PcaPrior
 from bayesvb.models.pca.scores import LatentPosterior
 from bayesvb.models.pca.starts import PrincipalAxes
+from bayesvb.results.all_rows import is_sample
 from bayesvb.results.base import AbstractFit
 from bayesvb.results.named_draws import HasDraws, NamedDraws, chunks, count
 from bayesvb.results.tables import prior_frame
@@ -82,7 +83,8 @@ class BayesianPCA(AbstractGenerative):
     formula : str
         ``"~ a + b + c"``, or ``"~ ."`` for all numeric columns.
     data : table
-        pandas, polars or pyarrow, or a mapping of columns.
+        pandas, polars or pyarrow, or a mapping of columns; or rows that are not all in memory, see
+        ``docs/large-data.md``.
     n_components : int, optional
         Largest number of components; one less than variables, or than rows, if left out.
     scale : bool
@@ -171,25 +173,13 @@ class BayesianPCA(AbstractGenerative):
         if not isinstance(scale, bool):
             raise DataError(f"scale={scale!r} must be True or False")
         parsed = parse_formula(formula, parts=("variables",), one_sided=True)
-        design, given = read(
-            parsed,
-            data,
-            (weights, weights_are),
-            response="none",
-            context=context,
-            missing=missing,
-            warn=False,
-        )
-        matrix = design.matrices["variables"]
-        warn_of_constants(matrix, design.terms["variables"])
-        number = _number_of_components(n_components, matrix)
-        priors = priors or PcaPriors()
-        scaling = Scaling.of_gapped(
-            matrix, common=not scale, weight=given.values, active=priors.standardize
-        )
-        source = gapped_source(scaling, matrix, given.values)
-        axes = PrincipalAxes.of(source)
-        self._keep(parsed, design, number, scale, missing, priors, *given, scaling, source, axes)
+        priors, rows = priors or PcaPriors(), RowOptions(weights, weights_are, missing, context)
+        found = pca_rows(parsed, data, rows, common=not scale, active=priors.standardize)
+        design, scaling = found.design, found.scales.scaling
+        number = number_of_components(n_components, design.n_rows, len(scaling.scale))
+        known = scaling, found.source, PrincipalAxes.of(found.fitted)
+        self._keep(parsed, design, number, scale, missing, priors, *found.weights, *known)
+        self._keep_rows(found.all_rows)
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -381,8 +371,10 @@ class BayesianPCA(AbstractGenerative):
         ]
         if self.n_gaps:
             n_values = self.design.matrices["variables"].size
+            where = " in the sample" if is_sample(self) else ""
             said.append(
-                f"{self.n_gaps} of {n_values} values are missing; rows count with the others."
+                f"{self.n_gaps} of {n_values} values{where} are missing; rows count with the "
+                "others."
             )
         return said
 
@@ -390,18 +382,6 @@ class BayesianPCA(AbstractGenerative):
         """First line of what is printed of the model."""
         scale = "each variable by its own" if self.scale else "all variables by one"
         return f"Bayesian PCA, at most {self.n_components} components, scale: {scale}"
-
-
-def _number_of_components(given: int | None, matrix: Float[np.ndarray, "rows dims"]) -> int:
-    """The number asked for, or the largest there can be."""
-    n_rows, n_dims = matrix.shape
-    if n_dims < 2:
-        raise DataError("there is one variable only", hint="components need two or more")
-    if given is None:
-        return int(min(n_dims, n_rows)) - 1
-    check_count("n_components", given, most=n_dims - 1, what="that these variables can have")
-    check_count("n_components", given, most=n_rows - 1, what="that these rows can have")
-    return int(given)
 
 
 def principal_components_of(
@@ -479,16 +459,3 @@ def _log_density(
         for block in chunks(core, InMemorySource((model.block(rows),)), n_draws)
     ]
     return np.concatenate(pieces)
-
-
-def warn_of_constants(matrix: Float[np.ndarray, "rows dims"], names: Sequence[str]) -> None:
-    """Warn of variables that never vary."""
-    constant = np.nanmax(matrix, axis=0) == np.nanmin(matrix, axis=0)
-    if constant.any():
-        listed = ", ".join(f"`{names[i]}`" for i in np.flatnonzero(constant).tolist())
-        warnings.warn(
-            f"constant variables tell nothing of the components, and are taken to have the noise "
-            f"of the others: {listed}",
-            DesignWarning,
-            stacklevel=4,
-        )

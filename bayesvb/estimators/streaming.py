@@ -1,32 +1,28 @@
-"""Models of rows that are not all in memory: scales from moments, a sample beside a stream."""
+"""Models of rows that are not all in memory: what is learned of all of them, a sample beside."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Generic, TypeVar
 
 import numpy as np
 from jaxtyping import Float
 
-from bayesvb.data.blocks import Block
+from bayesvb.data.blocks import BLOCK_ROWS, Block
 from bayesvb.data.case_weights import CaseWeights
-from bayesvb.data.column_moments import ROUNDING
 from bayesvb.data.frame_streams import AbstractFrames
-from bayesvb.data.scaling import NORMAL_MAD, Scaling
 from bayesvb.data.sources import AbstractSource, InMemorySource
-from bayesvb.data.standardised_blocks import Scales, source_of
-from bayesvb.data.streamed_rows import EncodedRows
+from bayesvb.data.streamed_rows import EncodedRows, recut
 from bayesvb.errors import DataError
 from bayesvb.estimators.scale_checks import check_columns
-from bayesvb.experts.regression import AbstractRegressionExperts
 from bayesvb.formula.design import Design
 from bayesvb.formula.parser import RESPONSE, Formula
-from bayesvb.formula.passes.streamed_design import TARGET, StreamedDesign, streamed_design
-from bayesvb.numerics.order_statistics import quantiles
+from bayesvb.formula.passes.streamed_design import StreamedDesign, streamed_design
+from bayesvb.formula.responses import ResponseKind
 
-Experts = AbstractRegressionExperts[Any, Any]
+ScalesT = TypeVar("ScalesT")
 
 
 @dataclass(frozen=True)
@@ -35,55 +31,74 @@ class RowOptions:
 
     weights: object
     weights_are: str
-    group: str | None
     missing: str
     context: Mapping[str, object] | None
+    group: str | None = None
 
 
 @dataclass(frozen=True)
-class StreamedRegression:
-    """What a regression knows of rows that are not all in memory.
+class ModelRows(Generic[ScalesT]):
+    """What a model knows of its rows.
 
     Attributes
     ----------
     design : Design
-        Of a sample.
+        Of the rows in memory: all of them, or a sample.
     weights : CaseWeights
-        Of the sample.
-    scales : Scales
+        Of these rows.
+    scales : Scales or Scaling
         Of all rows.
     source : InMemorySource
-        The sample, which stands for all rows by its weights.
+        The rows in memory; a sample stands for all rows by its weights.
     all_rows : AbstractSource or None
-        What is fitted; None where the sample is all rows.
+        What is fitted; None where all rows are in memory.
     """
 
     design: Design
     weights: CaseWeights
-    scales: Scales
+    scales: ScalesT
     source: InMemorySource
-    all_rows: AbstractSource | None
+    all_rows: AbstractSource | None = None
+
+    @property
+    def fitted(self) -> AbstractSource:
+        """All rows."""
+        return self.all_rows or self.source
 
 
-def streamed_regression(
-    formula: Formula,
-    frames: AbstractFrames,
-    experts: Callable[[Design], Experts],
-    rows: RowOptions,
-    *,
-    active: bool,
-) -> StreamedRegression:
-    """A regression on rows that are read in blocks.
+@dataclass(frozen=True)
+class StreamedKind(Generic[ScalesT]):
+    """What a kind of model makes of rows that are read in blocks.
+
+    Attributes
+    ----------
+    scales : callable
+        Finds the scales of a design.
+    block : callable
+        Makes a block of some rows in these scales.
+    response : {"numeric", "any", "none"}
+        What the model explains.
+    warn : bool
+        Whether constant and collinear columns are worth a warning to it.
+    """
+
+    scales: Callable[[StreamedDesign], ScalesT]
+    block: Callable[[ScalesT, EncodedRows], Block]
+    response: ResponseKind = "numeric"
+    warn: bool = True
+
+
+def streamed_model(
+    formula: Formula, frames: AbstractFrames, kind: StreamedKind[ScalesT], rows: RowOptions
+) -> ModelRows[ScalesT]:
+    """A model of rows that are read in blocks.
 
     Parameters
     ----------
     formula : Formula
     frames : AbstractFrames
-    experts : callable
-        Makes the experts of a design.
+    kind : StreamedKind
     rows : RowOptions
-    active : bool
-        Whether columns and response are standardised.
 
     Raises
     ------
@@ -94,34 +109,45 @@ def streamed_regression(
     streamed = streamed_design(
         formula,
         frames,
+        response=kind.response,
         context=rows.context,
         missing=rows.missing,
         weights=_weight_column(rows),
+        warn=kind.warn,
     )
-    design = streamed.design
-    for part, first in design.parts_alike.items():
-        if part == first:
-            ends = streamed.moments[part]
-            check_columns(np.stack([ends.lowest, ends.highest]), design.terms[part])
-    ends = streamed.moments[RESPONSE]
-    check_columns(np.stack([ends.lowest, ends.highest]), design.response_names)
-    scales = _scales(streamed, experts(design), active=active)
-    response = np.asarray(design.response, dtype=float)
-    source = source_of(scales, design.matrices, response, _standing(streamed), design.offset)
+    _check_ends(streamed)
+    scales = kind.scales(streamed)
+    block = partial(kind.block, scales)
+    source = InMemorySource(tuple(map(block, _sample(streamed))))
     given = CaseWeights(streamed.weight, "frequency")
     n_rows = streamed.rows.n_rows[1]
-    if design.n_rows == n_rows:
-        return StreamedRegression(design, given, scales, source, None)
+    if streamed.design.n_rows == n_rows:
+        return ModelRows(streamed.design, given, scales, source)
     counted = n_rows, streamed.rows.total_weight
-    everything = frames.source(
-        streamed.encoding, streamed.rows.choice.read, partial(standardised, scales), counted
-    )
-    return StreamedRegression(design, given, scales, source, everything)
+    everything = frames.source(streamed.encoding, streamed.rows.choice.read, block, counted)
+    return ModelRows(streamed.design, given, scales, source, everything)
 
 
-def standardised(scales: Scales, rows: EncodedRows) -> Block:
-    """A block of rows in the units of the data."""
-    return scales.block(rows.matrices, rows.response, rows.weight, rows.offset)
+def _check_ends(streamed: StreamedDesign) -> None:
+    """Refuse columns whose numbers cannot be squared."""
+    design, moments = streamed.design, streamed.moments
+    named = {first: design.terms[first] for first in design.parts_alike.values()}
+    if RESPONSE in moments and design.levels is None:
+        named[RESPONSE] = design.response_names
+    if not named.keys() <= moments.keys():  # where values are missing each column has its own
+        named = {name: (name,) for name in moments}
+    for key, names in named.items():
+        check_columns(np.stack([moments[key].lowest, moments[key].highest]), names)
+
+
+def _sample(streamed: StreamedDesign) -> Iterator[EncodedRows]:
+    """Rows of the sample, in pieces as large as blocks."""
+    design = streamed.design
+    response = None
+    if design.response is not None:
+        response = np.asarray(design.response, dtype=float).reshape(design.n_rows, -1)
+    rows = EncodedRows(design.matrices, response, _standing(streamed), design.offset)
+    return recut(iter([rows]), BLOCK_ROWS)
 
 
 def _weight_column(rows: RowOptions) -> str | None:
@@ -158,51 +184,3 @@ def _standing(streamed: StreamedDesign) -> Float[np.ndarray, " sample"] | None:
         return own
     own = np.ones(streamed.design.n_rows) if own is None else own
     return np.asarray(own * (total / own.sum()))
-
-
-def _scales(streamed: StreamedDesign, experts: Experts, *, active: bool) -> Scales:
-    """Scales of all rows."""
-    design = streamed.design
-    parts = {
-        part: Scaling.of_moments(
-            streamed.moments[first],
-            design.terms[part],
-            active=active,
-            together=design.together.get(part, ()),
-        )
-        for part, first in design.parts_alike.items()
-    }
-    centred = parts["mean"].intercept is not None
-    scaling = Scaling.of_response_moments(streamed.moments[TARGET], centred=centred, active=active)
-    if experts.scaled_by_medians and active:
-        scaling = _by_medians(streamed, scaling, centred=centred)
-    return Scales(parts, scaling)
-
-
-def _by_medians(streamed: StreamedDesign, scaling: Scaling, *, centred: bool) -> Scaling:
-    """Scaling by exact medians of all rows; see ``Scaling.of_response_by_medians``."""
-    if streamed.rows.choice.weights is not None:
-        raise DataError(
-            "family='student' with weights needs all rows in memory: the scale of its response is "
-            "a weighted median",
-            hint="leave weights out, or read the table first: data=pandas.read_parquet(path)",
-        )
-    centre, scale = np.zeros_like(scaling.centre), scaling.scale.copy()
-    for column in range(len(scale)):
-
-        def values(column: int = column) -> Any:
-            for rows in streamed.encoded():
-                assert rows.response is not None
-                own = rows.response[:, column]
-                yield own if rows.offset is None else own - rows.offset
-
-        def away(middle: float, column: int = column) -> Any:
-            return (np.abs(one - middle) for one in values(column))
-
-        n_rows = streamed.rows.n_rows[1]
-        middle = float(quantiles(values, n_rows, [0.5])[0]) if centred else 0.0
-        deviation = float(quantiles(partial(away, middle), n_rows, [0.5])[0])
-        centre[column] = middle
-        if deviation > ROUNDING * abs(middle):
-            scale[column] = NORMAL_MAD * deviation
-    return replace(scaling, centre=centre, scale=scale)

@@ -79,7 +79,8 @@ def formula_lines(model: AbstractPublicModel) -> list[str]:
         rows += f" ({left:,} left out: missing values)".replace(",", " ")
     if model.weights is not None:
         sampling = model.weights_are == "sampling"
-        rows += ", sampling weights" if sampling else f", total weight {model.weights.sum():g}"
+        total = model.weights.sum() if model.all_rows is None else model.all_rows.total_weight
+        rows += ", sampling weights" if sampling else f", total weight {total:g}"
     dated = [f"{name} in {unit}" for name, unit in model.design.units.items()]
     dates = [f"Dates:     {', '.join(dated)}"] if dated else []
     own = [] if model.design.levels else response_notes(model.design)

@@ -44,12 +44,15 @@ class Choice:
         Columns of numbers whose values are levels.
     weights : str or None
         Column of case weights.
+    keeps_missing : bool
+        Whether rows that lack some of the values can be used.
     """
 
     names: tuple[str, ...]
     together: tuple[tuple[str, ...], ...] = ()
     levels: tuple[str, ...] = ()
     weights: str | None = None
+    keeps_missing: bool = False
 
     @property
     def read(self) -> tuple[str, ...]:
@@ -62,7 +65,7 @@ class Choice:
         table = as_frame(frame).reset_index(drop=True)
         names = list(self.names)
         absent = {name: missing_rows(table[name]) for name in names}
-        usable = usable_rows(absent, len(table), keep=False)
+        usable = usable_rows(absent, len(table), keep=self.keeps_missing)
         weight = None if self.weights is None else _weights(table[self.weights], self.weights)
         kept = table[usable]
         keys = np.random.default_rng([SEED, number]).random(len(kept))
@@ -120,7 +123,7 @@ class Representatives:
     shown : pandas.DataFrame
         Rows that show all there is.
     n_rows : tuple of int and int
-        Rows given, and complete ones.
+        Rows given, and those that can be used.
     missing : mapping of str to int
         Rows that lack a value, by column.
     total_weight : float
@@ -189,7 +192,9 @@ def _smallest(keys: Float[np.ndarray, " rows"], most: int) -> Bool[np.ndarray, "
 
 
 def _ends(column: pd.Series) -> list[int]:
-    """Places of the smallest and the largest value."""
+    """Places of the smallest and the largest value; none of a column without any."""
+    if not column.notna().any():
+        return []
     values = pd.to_datetime(column, utc=True) if column.dtype.kind == "O" else column
     return [int(values.argmin()), int(values.argmax())]
 

@@ -68,7 +68,11 @@ class BlockEncoding:
         if self.weights is not None:
             weight = table[self.weights].to_numpy(dtype=np.float64)[rows.usable]
         offset = made[OFFSET].sum(axis=1) if OFFSET in made else None
-        return EncodedRows(matrices, made.get(RESPONSE), weight, offset)
+        known = made.get(RESPONSE)
+        if bound.classes is not None:
+            codes = bound.classes.codes(rows.columns[bound.classes.column])
+            known = codes[:, None].astype(float)
+        return EncodedRows(matrices, known, weight, offset)
 
     def moments(self, number: int, frame: pd.DataFrame) -> Moments:
         """Moments of all columns of a frame."""
@@ -81,6 +85,9 @@ class BlockEncoding:
             columns = {
                 part: rows.matrices[part] for part in set(self.encoder.bound.same_as.values())
             }
+            if self.encoder.bound.keeps_missing:
+                found = _both(found, _gapped(columns, self.encoder.names, rows.weight))
+                continue
             if rows.response is not None:
                 away = 0.0 if rows.offset is None else rows.offset[:, None]
                 columns |= {RESPONSE: rows.response, TARGET: rows.response - away}
@@ -149,6 +156,7 @@ def streamed_design(
     context: Mapping[str, object] | None = None,
     missing: str = "drop",
     weights: str | None = None,
+    warn: bool = True,
 ) -> StreamedDesign:
     """The design of a formula on rows that are read in blocks.
 
@@ -159,12 +167,16 @@ def streamed_design(
     ----------
     formula : Formula
     frames : AbstractFrames
-    response : {"numeric", "none"}
+    response : {"numeric", "any", "none"}
+        What the model can explain; see ``build_design``.
     context : mapping, optional
         Functions and constants that the formula may use besides the allow-list.
-    missing : {"drop", "raise"}
+    missing : {"drop", "raise", "keep"}
+        What to do with rows that lack a value; see ``build_design``.
     weights : str, optional
         Column of case weights.
+    warn : bool
+        Whether constant and collinear columns are worth a warning to the model.
 
     Raises
     ------
@@ -174,10 +186,12 @@ def streamed_design(
         If the formula names what is not there.
     """
     choice = _choice(formula, frames, response, context or {}, weights)
+    choice = replace(choice, keeps_missing=missing == "keep")
     rows = _summed(frames.map(choice.of_frame, choice.read))
     rows.check(missing)
     shown = rows.together[list(choice.names)]
-    bound, usable = bind(formula, shown, response=response, context=context or {}, missing="drop")
+    policy = "keep" if choice.keeps_missing else "drop"
+    bound, usable = bind(formula, shown, response=response, context=context or {}, missing=policy)
     encoder = _after_all_rows(fit_encoder(bound, usable)[0], frames, rows, choice)
     _check_rowwise(encoder, usable)
     encoding = BlockEncoding(encoder, weights)
@@ -185,7 +199,7 @@ def streamed_design(
         moments = reduce(_both, frames.map(encoding.moments, choice.read))
     else:
         moments = encoding.moments_of(frames.map(encoding, choice.read))
-    _check_ends(encoder, usable, moments)
+    _check_ends(encoder, usable, moments, warn=warn)
     design = _of_sample(encoder, rows, frames)
     return StreamedDesign(design, rows, frames, encoding, moments)
 
@@ -273,7 +287,7 @@ def _check_rowwise(encoder: Encoder, rows: UsableRows) -> None:
     for places in (np.arange(0, len(rows), 2), np.arange(1, len(rows), 2)):
         some = encoder.encode(rows.at(places), response=response)
         for part, matrix in some.items():
-            same = np.isclose(matrix, whole[part][places], rtol=SAME, atol=0.0)
+            same = np.isclose(matrix, whole[part][places], rtol=SAME, atol=0.0, equal_nan=True)
             if not same.all():
                 column = encoder.names[part][int((~same).any(axis=0).argmax())]
                 raise DataError(
@@ -290,13 +304,34 @@ def _both(mine: Moments, theirs: Moments) -> Moments:
     return {name: moments + theirs[name] for name, moments in mine.items()}
 
 
-def _check_ends(encoder: Encoder, rows: UsableRows, moments: Mapping[str, ColumnMoments]) -> None:
+def _gapped(
+    matrices: Mapping[str, Float[np.ndarray, "rows _"]],
+    names: Mapping[str, Sequence[str]],
+    weight: Float[np.ndarray, " rows"] | None,
+) -> Moments:
+    """Moments of every column by its name, of the rows where it has a value."""
+    found: Moments = {}
+    for part, matrix in matrices.items():
+        for name, column in zip(names[part], matrix.T, strict=True):
+            seen = ~np.isnan(column)
+            own = None if weight is None else weight[seen]
+            found[name] = ColumnMoments.of(column[seen, None], own)
+    return found
+
+
+def _check_ends(
+    encoder: Encoder, rows: UsableRows, moments: Mapping[str, ColumnMoments], *, warn: bool
+) -> None:
     """Warn of constant and collinear columns, as among the rows that show all there is."""
     response = RESPONSE in encoder.bound.parts
     made = encoder.encode(rows, response=response)
     plain = {part: encoder.plain(part) for part in made}
-    check_matrices(encoder.bound, made, encoder.names, warn=True, plain=plain)
-    if response and (moments[RESPONSE].lowest == moments[RESPONSE].highest).any():
+    check_matrices(encoder.bound, made, encoder.names, warn=warn, plain=plain)
+    if (
+        response
+        and encoder.bound.classes is None
+        and (moments[RESPONSE].lowest == moments[RESPONSE].highest).any()
+    ):
         raise DataError("the response is the same in every row with weight")
 
 
@@ -306,19 +341,20 @@ def _of_sample(encoder: Encoder, rows: Representatives, frames: AbstractFrames) 
     response = RESPONSE in bound.parts
     usable = bound.rows(rows.sample[list(rows.choice.names)], response=response)
     made = encoder.encode(usable, response=response)
-    names = encoder.names
+    names, classes = encoder.names, bound.classes
+    given = (bound.formula.response or "",) if classes else ()
     return Design(
         formula=bound.formula,
         frame=usable.frame,
-        response=made.get(RESPONSE),
-        response_names=names.get(RESPONSE, ()),
-        levels=None,
+        response=classes.codes(usable.columns[classes.column]) if classes else made.get(RESPONSE),
+        response_names=names.get(RESPONSE, given),
+        levels=classes.labels if classes else None,
         matrices={part: made[first] for part, first in bound.same_as.items()},
         terms={part: names[first] for part, first in bound.same_as.items()},
         term_blocks={part: encoder.term_blocks(first) for part, first in bound.same_as.items()},
         complete=usable.usable,
         _encoder=encoder,
-        classes=None,
+        classes=classes,
         offset=made[OFFSET].sum(axis=1) if OFFSET in made else None,
         all_rows=AllRows(rows.n_rows[1], rows.n_missing, frames.words, frames.count),
     )

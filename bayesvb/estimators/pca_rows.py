@@ -1,0 +1,98 @@
+"""Rows of a principal component analysis: read, scaled, and enough for its components."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.argument_checks import check_count
+from bayesvb.data.frame_kinds import frames_of
+from bayesvb.data.scaling import Scaling
+from bayesvb.data.standardised_blocks import gapped_source
+from bayesvb.errors import DataError, DesignWarning
+from bayesvb.estimators.base import read
+from bayesvb.estimators.streamed_variables import GappedScaling, streamed_gapped
+from bayesvb.estimators.streaming import ModelRows, RowOptions, streamed_model
+from bayesvb.formula.parser import Formula
+
+
+def pca_rows(
+    formula: Formula, data: object, rows: RowOptions, *, common: bool, active: bool
+) -> ModelRows[GappedScaling]:
+    """Rows of a table, or of one that is read in blocks.
+
+    Parameters
+    ----------
+    formula : Formula
+    data : table
+    rows : RowOptions
+    common : bool
+        One scale for all variables in place of one each.
+    active : bool
+        Whether they are standardised.
+
+    Raises
+    ------
+    DataError
+        If the data cannot be used.
+
+    Warns
+    -----
+    DesignWarning
+        Of variables that never vary.
+    """
+    frames = frames_of(data)
+    if frames is None:
+        found = _in_memory(formula, data, rows, common=common, active=active)
+    else:
+        kind = streamed_gapped(common=common, active=active)
+        found = streamed_model(formula, frames, kind, rows)
+    _warn_of_constants(found.scales.ends, found.design.terms["variables"])
+    return found
+
+
+def number_of_components(given: int | None, n_rows: int, n_dims: int) -> int:
+    """The number asked for, or the largest there can be."""
+    if n_dims < 2:
+        raise DataError("there is one variable only", hint="components need two or more")
+    if given is None:
+        return int(min(n_dims, n_rows)) - 1
+    check_count("n_components", given, most=n_dims - 1, what="that these variables can have")
+    check_count("n_components", given, most=n_rows - 1, what="that these rows can have")
+    return int(given)
+
+
+def _in_memory(
+    formula: Formula, data: object, rows: RowOptions, *, common: bool, active: bool
+) -> ModelRows[GappedScaling]:
+    """Rows of a table."""
+    design, given = read(
+        formula,
+        data,
+        (rows.weights, rows.weights_are),
+        missing=rows.missing,
+        response="none",
+        context=rows.context,
+        warn=False,
+    )
+    matrix = design.matrices["variables"]
+    scaling = Scaling.of_gapped(matrix, common=common, weight=given.values, active=active)
+    source = gapped_source(scaling, matrix, given.values)
+    ends = np.stack([np.nanmin(matrix, axis=0), np.nanmax(matrix, axis=0)])
+    return ModelRows(design, given, GappedScaling(scaling, ends, gapped=False), source)
+
+
+def _warn_of_constants(ends: Float[np.ndarray, "2 dims"], names: Sequence[str]) -> None:
+    """Warn of variables that never vary, by their smallest and largest values."""
+    constant = ends[0] == ends[1]
+    if constant.any():
+        listed = ", ".join(f"`{names[i]}`" for i in np.flatnonzero(constant).tolist())
+        warnings.warn(
+            f"constant variables tell nothing of the components, and are taken to have the noise "
+            f"of the others: {listed}",
+            DesignWarning,
+            stacklevel=5,
+        )
