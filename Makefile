@@ -27,7 +27,7 @@ layers: environment
 
 docs:
 	@.ci/environment .venv-docs $(PYTHON) -e .[docs]
-	@.venv-docs/bin/sphinx-build --quiet --fail-on-warning --keep-going docs build/docs
+	@.venv-docs/bin/sphinx-build --jobs 2 --quiet --fail-on-warning --keep-going docs build/docs
 	@echo build/docs/index.html
 
 bench: environment
