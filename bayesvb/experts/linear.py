@@ -31,6 +31,7 @@ from bayesvb.numerics.linalg import (
     by_row,
     effective_dof,
     linear_at,
+    one_by_one,
     products,
     quadratic_at,
     quadratic_weights,
@@ -72,15 +73,26 @@ class LinearStats(SufficientStats):
     def of_rows(
         cls, responsibilities: Float[np.ndarray, "experts rows"], block: Block
     ) -> LinearStats:
-        """Sums weighted by the responsibilities."""
+        """Sums weighted by the responsibilities: one product with all that is summed of a row."""
         design, response = block.designs["mean"], block.response
-        weighted = responsibilities[:, None, :] * response
-        return cls(
-            weight=responsibilities.sum(axis=1),
-            xx=second_moments(responsibilities, design),
-            xy=weighted @ design.T,
-            yy=(weighted * response).sum(axis=2),
-        )
+        shape = (len(responsibilities), len(response), len(design))
+        if one_by_one(len(responsibilities), len(design)):
+            weighted = responsibilities[:, None, :] * response
+            return cls(
+                weight=responsibilities.sum(axis=1),
+                xx=second_moments(responsibilities, design),
+                xy=weighted @ design.T,
+                yy=(weighted * response).sum(axis=2),
+            )
+        places = np.cumsum([0, shape[2] * (shape[2] + 1) // 2, shape[1] * shape[2], shape[1], 1])
+        summed = np.empty((places[-1], block.n_rows))
+        pairs, cross, squares, ones = np.split(summed, places[1:-1])
+        products(design, out=pairs)
+        np.multiply(response[:, None], design, out=cross.reshape(shape[1:] + cross.shape[1:]))
+        np.multiply(response, response, out=squares)
+        ones[:] = 1.0
+        xx, xy, yy, weight = np.split(responsibilities @ summed.T, places[1:-1], axis=1)
+        return cls(weight=weight[:, 0], xx=xx, xy=xy.reshape(shape), yy=yy)
 
     def permuted(self, order: list[int]) -> LinearStats:
         """Statistics after a new labelling: expert ``order[0]`` comes first."""
@@ -165,15 +177,9 @@ class LinearExperts(AbstractLinearExperts[MatrixNormalGamma, LinearStats]):
         design, response = block.designs["mean"], block.response
         precision = posterior.expected_precision
         constant = 0.5 * (posterior.expected_log_precision - LOG_2PI).sum(axis=1)
-        terms = quadratic_at(posterior.covariance, design)
-        terms *= -0.5 * len(response)
+        terms = quadratic_at(-0.5 * len(response) * posterior.covariance, design)
         terms += constant[:, None]
-        for i, observed in enumerate(response):
-            residual = posterior.mean[:, i] @ design
-            residual -= observed
-            residual *= residual
-            residual *= 0.5 * precision[:, i, None]
-            terms -= residual
+        subtract_squares(terms, posterior.mean, 0.5 * precision, block)
         return LinearLocalPosterior(terms, block)
 
     def partition_stats(
@@ -287,6 +293,21 @@ class LinearExperts(AbstractLinearExperts[MatrixNormalGamma, LinearStats]):
         sd = np.sqrt(rate / shape / np.diagonal(self.prior.precision))
         coefficients = coefficient_rows(units, f"Student t({2.0 * shape:g})", sd)
         return [*coefficients, *noise_rows(units, shape, rate)]
+
+
+def subtract_squares(
+    terms: Float[np.ndarray, "experts rows"],
+    mean: Float[np.ndarray, "experts responses terms"],
+    weight: Float[np.ndarray, "experts responses"],
+    block: Block,
+) -> None:
+    """Subtract ``w (y - x' m)^2`` of every response, in place; weights are positive."""
+    root = np.sqrt(weight)
+    for i, observed in enumerate(block.response):
+        scaled = np.concatenate([root[:, i, None] * mean[:, i], -root[:, i, None]], axis=1)
+        residual = scaled @ np.concatenate([block.designs["mean"], observed[None]])
+        residual *= residual
+        terms -= residual
 
 
 def without_noise(

@@ -14,7 +14,9 @@ from bayesvb.experts.linear import (
     AbstractLinearExperts,
     LinearLocalPosterior,
     LinearStats,
+    subtract_squares,
 )
+from bayesvb.experts.noise_given_coefficients import NoiseGivenCoefficients
 from bayesvb.experts.regression import (
     RegressionPrior,
     RegressionUnits,
@@ -99,14 +101,11 @@ class SemiConjugateExperts(AbstractLinearExperts[NormalAndGamma, SemiConjugateSt
         design = block.designs["mean"]
         coefficients, precision = posterior.coefficients, posterior.noise.mean
         constant = 0.5 * (posterior.noise.expected_log - LOG_2PI).sum(axis=1)
-        terms = np.repeat(constant[:, None], block.n_rows, axis=1)
-        for i, observed in enumerate(block.response):
-            residual = coefficients.mean[:, i] @ design
-            residual -= observed
-            residual *= residual
-            residual += quadratic_at(coefficients.covariance[:, i], design)
-            residual *= 0.5 * precision[:, i, None]
-            terms -= residual
+        weight = 0.5 * precision
+        spread = (weight[..., None, None] * coefficients.covariance).sum(axis=1)
+        terms = quadratic_at(-spread, design)
+        terms += constant[:, None]
+        subtract_squares(terms, coefficients.mean, weight, block)
         return LinearLocalPosterior(terms, block)
 
     def partition_stats(
@@ -124,9 +123,10 @@ class SemiConjugateExperts(AbstractLinearExperts[NormalAndGamma, SemiConjugateSt
         """
         known = self.prior.noise if posterior is None else posterior.noise
         precision = np.broadcast_to(known.mean, stats.yy.shape)
+        noise = NoiseGivenCoefficients.of(self.prior.coefficients, self.prior.noise, stats)
         for _ in range(TURNS):
             before = precision
-            precision = self.update(SemiConjugateStats(stats, before)).noise.mean
+            precision = noise.next(before)
             if (np.abs(precision - before) <= SETTLED * before).all():
                 break
         return SemiConjugateStats(stats, precision)

@@ -48,14 +48,44 @@ class StickLocalPosterior(AbstractLocalPosterior):
     ) -> tuple[Float[np.ndarray, "sticks rows"], Float[np.ndarray, "sticks rows"]]:
         """What ``x x'`` and ``x`` of every row are multiplied with in the statistics."""
         stops = responsibilities if self.order is None else responsibilities[list(self.order)]
-        reach = _up_to_own(len(stops)).T @ stops
-        return self.omega * reach, stops[:-1] - 0.5 * reach
+        reach = _from_own(stops)
+        curvature = self.omega * reach
+        reach *= -0.5
+        reach += stops[:-1]
+        return curvature, reach
 
 
 @lru_cache(maxsize=64)
 def _up_to_own(n_components: int) -> Float[np.ndarray, "experts sticks"]:
-    """Times values of the sticks: their sums up to each component (``cumsum`` takes longer)."""
+    """Times values of the sticks: their sums up to each component."""
     return np.tri(n_components, n_components - 1)
+
+
+def _less_up_to_own(
+    values: Float[np.ndarray, "sticks rows"],
+) -> Float[np.ndarray, "experts rows"]:
+    """Minus the sums of the sticks' values up to each component, row by row.
+
+    Half the time of a matrix product, and a fifth of that of ``cumsum``.
+    """
+    n_sticks, n_rows = values.shape
+    sums = np.zeros((n_sticks + 1, n_rows))
+    before = sums[-1]
+    for own, result in zip(values, sums, strict=False):
+        np.subtract(before, own, out=result)
+        before = result
+    sums[-1] = before
+    return sums
+
+
+def _from_own(stops: Float[np.ndarray, "experts rows"]) -> Float[np.ndarray, "sticks rows"]:
+    """Sums of the values of the components at which a stick or a later one stops."""
+    reach = np.empty((len(stops) - 1, stops.shape[1]))
+    after = stops[-1]
+    for own, result in zip(stops[-2::-1], reach[::-1], strict=True):
+        np.add(after, own, out=result)
+        after = result
+    return reach
 
 
 @dataclass(frozen=True)
@@ -140,7 +170,7 @@ class StickBreakingGate(AbstractLogitGate):
         variance += logit * logit
         passing, omega = jaakkola(np.sqrt(variance, out=variance))
         passing += 0.5 * logit
-        terms = -_up_to_own(self.n_components) @ passing
+        terms = _less_up_to_own(passing)
         terms[:-1] += logit
         return StickLocalPosterior(self._by_component(terms), omega, design, features, self.order)
 

@@ -72,8 +72,13 @@ def tilted_bound(
         tilt = np.empty_like(logit)
         tilt[:, hard] = _by_normaliser(logit[:, hard], variance[:, hard])
         tilt[:, ~hard] = _newton(logit[:, ~hard], variance[:, ~hard])
-    bound, share = log_sum_exp(logit + (0.5 - tilt) * variance)
-    return bound + 0.5 * (tilt * tilt * variance).sum(axis=0), share, tilt
+    terms = 0.5 - tilt
+    terms *= variance
+    terms += logit
+    bound, share = log_sum_exp(terms)
+    square = np.multiply(tilt, tilt, out=terms)
+    bound += 0.5 * _column_dots(square, variance)
+    return bound, share, tilt
 
 
 def _newton(
@@ -81,29 +86,27 @@ def _newton(
 ) -> Float[np.ndarray, "experts rows"]:
     """Newton's steps for ``a = p``: the matrix is diagonal plus rank one, so they cost little.
 
-    With ``d = 1 / (1 + p s)`` the step leaves ``p + (1 - d) (a - p) - d p g``, ``g`` the rank-one
-    part of the solution. Everything happens in three buffers.
+    With ``d = 1 / (1 + p s)`` and ``c = sum d a / sum d p`` a step goes from ``a`` to
+    ``a - d (a - c p)``, which sums to one as ``a`` does. Everything happens in two buffers.
     """
-    weight = np.exp(logit - logit.max(axis=0))
-    tilt = weight / weight.sum(axis=0)
-    share, scale, kept = np.empty_like(tilt), np.empty_like(tilt), np.empty_like(tilt)
+    exponent = logit - logit.max(axis=0)
+    tilt = np.exp(exponent)
+    tilt /= tilt.sum(axis=0)
+    share = 0.5 * variance
+    exponent += share
+    scale = np.empty_like(tilt)
     for _ in range(NEWTON_STEPS):
-        np.subtract(0.5, tilt, out=share)
-        share *= variance
+        np.multiply(tilt, variance, out=share)
+        np.subtract(exponent, share, out=share)
         np.exp(share, out=share)  # at most exp(LARGE_VARIANCE / 2): no maximum to take out
-        share *= weight
         share /= share.sum(axis=0)
-        np.multiply(share, variance, out=kept)
-        np.add(kept, 1.0, out=scale)
+        np.multiply(share, variance, out=scale)
+        scale += 1.0
         np.divide(1.0, scale, out=scale)
-        kept *= scale
-        tilt -= share
-        gain = _column_dots(kept, tilt) / (1.0 - _column_dots(kept, share))
-        tilt *= kept
-        tilt += share
+        share *= _column_dots(scale, tilt) / _column_dots(scale, share)
+        share -= tilt
         share *= scale
-        share *= gain
-        tilt -= share
+        tilt += share
     return np.asarray(tilt)
 
 

@@ -39,8 +39,16 @@ def _positions(
     return first * n_terms + second, high * (high + 1) // 2 + low, 2.0 - (first == second)
 
 
-def products(x: Float[np.ndarray, "terms rows"]) -> Float[np.ndarray, "pairs rows"]:
+def products(
+    x: Float[np.ndarray, "terms rows"], out: Float[np.ndarray, "pairs rows"] | None = None
+) -> Float[np.ndarray, "pairs rows"]:
     """All distinct products of two terms, row by row.
+
+    Parameters
+    ----------
+    x : ndarray, shape (terms, rows)
+    out : ndarray, shape (pairs, rows), optional
+        Where to write them.
 
     Examples
     --------
@@ -48,14 +56,14 @@ def products(x: Float[np.ndarray, "terms rows"]) -> Float[np.ndarray, "pairs row
     array([1., 3., 9.])
     """
     n_terms, n_rows = x.shape
-    result = np.empty((n_terms * (n_terms + 1) // 2, n_rows))
+    result = np.empty((n_terms * (n_terms + 1) // 2, n_rows)) if out is None else out
     for i, term in enumerate(x):
         start = i * (i + 1) // 2
         np.multiply(x[: i + 1], term, out=result[start : start + i + 1])
     return result
 
 
-def _one_by_one(n_matrices: int, n_terms: int) -> bool:
+def one_by_one(n_matrices: int, n_terms: int) -> bool:
     """Whether a matrix product for each matrix is faster than one with all products of terms."""
     return n_terms >= MANY_TERMS + 2 * n_matrices
 
@@ -70,7 +78,7 @@ def second_moments(
     >>> second_moments(np.array([[1.0, 2.0]]), np.array([[1.0, 1.0], [3.0, 5.0]]))
     array([[ 3., 13., 59.]])
     """
-    if not _one_by_one(len(weights), len(x)):
+    if not one_by_one(len(weights), len(x)):
         return np.asarray(weights @ products(x).T)
     found = np.empty((len(weights), len(x) * (len(x) + 1) // 2))
     for own, result in zip(weights, found, strict=True):
@@ -215,7 +223,7 @@ def quadratic_at(
     >>> quadratic_at(each, x), quadratic_at(np.stack([each, 2.0 * each]), x)
     (array([[14.,  8.]]), array([[14., 16.]]))
     """
-    if matrix.ndim > 3 or not _one_by_one(len(matrix), len(x)):
+    if matrix.ndim > 3 or not one_by_one(len(matrix), len(x)):
         return linear_at(quadratic_weights(matrix), products(x))
     found = np.empty((len(matrix), x.shape[1]))
     for own, result in zip(matrix, found, strict=True):

@@ -28,6 +28,7 @@ PRIORS = bvb.Priors(
     coefficients_in="response",
     even_sticks=False,
     standardize=False,
+    scales="fixed",
 )
 PUBLISHED = -3316.4
 WANTED = {"bound at least": -3150.0, "seconds at most": 0.7}
