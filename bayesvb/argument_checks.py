@@ -192,6 +192,12 @@ def check_audit(name: str, value: object) -> None:
         raise DataError(f"{name}={shown(value)} must be what bvb.calibrate() returns")
 
 
+def check_selection(name: str, value: object) -> None:
+    """Raise unless ``value`` is what ``bvb.select()`` returns."""
+    if not all(hasattr(value, own) for own in ("table", "doubts", "criterion", "chosen")):
+        raise DataError(f"{name}={shown(value)} must be what bvb.select() returns")
+
+
 def check_effects(name: str, value: object) -> None:
     """Raise unless ``value`` is what a function of ``bvb.effects`` returns."""
     if not all(hasattr(value, own) for own in ("summary", "draws", "held")):
@@ -237,6 +243,7 @@ CHECKS: Mapping[str, Check] = {
     "scale": check_flag,
     "score": check_text,
     "seed": check_seed,
+    "selection": check_selection,
     "supported": check_flag,
     "table": check_table,
     "target": check_text,

@@ -19,6 +19,7 @@ from .cells.numerals import numeral, percent
 from .cells.plain import Summary, numbers_only, plain
 from .figures.svg import prefixed
 from .sections import SECTIONS
+from .sections.candidates import HasCandidates, candidates
 from .sections.comparison import comparison
 from .sections.finding import finding
 from .sections.side_by_side import side_by_side
@@ -34,7 +35,11 @@ FORMAT = 1
 """Raised when a reader of the JSON twin has to change."""
 
 
-def page_summary(fits: Mapping[str, AbstractFit], date: str | None = None) -> Summary:
+def page_summary(
+    fits: Mapping[str, AbstractFit],
+    date: str | None = None,
+    selection: HasCandidates | None = None,
+) -> Summary:
     """Everything that the page says, as JSON-able values; figures also as SVG.
 
     Parameters
@@ -43,6 +48,8 @@ def page_summary(fits: Mapping[str, AbstractFit], date: str | None = None) -> Su
         Name to fit. A single fit needs no name.
     date : str, optional
         Shown as it is.
+    selection : Selection, optional
+        What the fits were chosen from.
     """
     several = len(fits) > 1
     reports = []
@@ -54,6 +61,7 @@ def page_summary(fits: Mapping[str, AbstractFit], date: str | None = None) -> Su
             "format": FORMAT,
             "title": _title(fits),
             "date": date,
+            "candidates": candidates(selection),
             "comparison": comparison(fits) if several else None,
             "fits": reports,
         }
@@ -133,6 +141,11 @@ def twin(summary: Summary) -> str:
     for sign in "<>&":  # no tag, comment or entity can begin inside the element
         text = text.replace(sign, f"\\u{ord(sign):04x}")
     return text
+
+
+def indented(summary: Summary) -> str:
+    """The numbers of a summary as JSON that can be read."""
+    return json.dumps(numbers_only(summary), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
 
 def _environment() -> Environment:

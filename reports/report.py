@@ -1,23 +1,36 @@
-"""A fit as one self-contained HTML page."""
+"""A fit as one self-contained HTML page, or what it says as Markdown or JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bayesvb.argument_checks import check_any_fits, checked
+from bayesvb.argument_checks import check_any_fits, check_choice, checked
 from bayesvb.errors import DataError
 from bayesvb.storage.whole_files import check_writable, write_whole
 
-from .page import html, page_summary
+from .cells.plain import Summary
+from .markdown import markdown
+from .page import html, indented, page_summary
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
     from bayesvb.results.simulation_calibration import SimulationCalibration
 
-__all__ = ["report"]
+    from .sections.candidates import HasCandidates
+
+__all__ = ["FORMATS", "report"]
+
+FORMATS: Mapping[str, Callable[[Summary], str]] = {
+    "html": html,
+    "markdown": lambda summary: markdown(html(summary)),
+    "json": indented,
+}
+"""What a report may be written as."""
+
+ENDINGS = {".md": "markdown", ".markdown": "markdown", ".json": "json"}
 
 
 @partial(checked, fit=check_any_fits)
@@ -25,12 +38,14 @@ def report(
     fit: AbstractFit | Mapping[str, AbstractFit],
     path: str | Path,
     *,
+    format: str | None = None,
     date: str | None = None,
     calibration: SimulationCalibration | None = None,
+    selection: HasCandidates | None = None,
 ) -> Path:
     """Path of the page that was written.
 
-    The page needs no network and no script, follows the reader's light or dark scheme, and
+    The HTML page needs no network and no script, follows the reader's light or dark scheme, and
     prints. Its numbers are also in it as JSON, in the element ``#summary``. The same fit gives the
     same bytes.
 
@@ -40,11 +55,17 @@ def report(
         Several fits are compared first, then reported one after the other.
     path : str or Path
         Where to write; a page that is there is replaced when the new one is complete.
+    format : {"html", "markdown", "json"}, optional
+        By the ending of the path if left out: ``.md``, ``.json``, HTML otherwise. Markdown says
+        what the page says, of figures their captions; JSON has the numbers.
     date : str, optional
         Printed under the title; there is none otherwise.
     calibration : SimulationCalibration, optional
         What ``bayesvb.calibrate`` found of the model of a single fit, for a section of its own;
         several fits bring theirs with them, see ``Fit.audited``.
+    selection : Selection, optional
+        What ``bayesvb.select`` returned, for the table of the numbers of components among which
+        these fits were chosen; see ``Selection.report``.
 
     Raises
     ------
@@ -57,7 +78,7 @@ def report(
     Depaoli, van de Schoot (2017), Improving transparency and replication in Bayesian statistics,
     doi:10.1037/met0000065.
     """
-    target = check_writable(path)
+    form, target = _format_of(path, format), check_writable(path)
     fits = dict(fit) if isinstance(fit, Mapping) else {"": fit}
     if not fits:
         raise DataError("fit={} holds no fit", hint="give a fit, or {name: fit, ...}")
@@ -68,5 +89,14 @@ def report(
                 hint="write {name: fit.audited(calibration), ...}",
             )
         fits = {name: one.audited(calibration) for name, one in fits.items()}
-    page = html(page_summary({str(name): one for name, one in fits.items()}, date))
-    return write_whole(page.encode(), target)
+    named = {str(name): one for name, one in fits.items()}
+    written = FORMATS[form](page_summary(named, date, selection))
+    return write_whole(written.encode(), target)
+
+
+def _format_of(path: str | Path, given: str | None) -> str:
+    """The format that is named, or that of the ending."""
+    if given is not None:
+        check_choice("format", given, tuple(FORMATS))
+        return given
+    return ENDINGS.get(Path(path).suffix.lower(), "html")

@@ -15,6 +15,7 @@ from bayesvb.cli.effects_command import effects
 from bayesvb.cli.messages import Commands, end_if, interrupts_noted
 from bayesvb.cli.options import (
     METHOD,
+    REPORT_FORMATS,
     SETTINGS,
     TRANSFORM,
     csv_format,
@@ -87,7 +88,7 @@ def demo(output: str | None) -> None:
 )
 @run_options
 @click.option("--seed", type=int, help="Same seed, same numbers.  [default: a fresh one]")
-@click.option("--report", help="HTML page to write.")
+@click.option("--report", help="Page to write: .html, .md or .json.")
 @click.option("--save", help="File for the fit, to be read by predict, report and compare.")
 @csv_format
 def fit(
@@ -143,7 +144,9 @@ def fit(
 @click.option("--tol", type=float, default=1e-3, show_default=True, help="As of fit.")
 @click.option("--n-jobs", type=int, help="Fits at the same time.  [default: all processors]")
 @click.option("--seed", type=int, help="Same seed, same numbers.  [default: a fresh one]")
-@click.option("--report", help="HTML page to write: of the fit chosen, and the best beside it.")
+@click.option(
+    "--report", help="Page to write: the candidates, the fit chosen, and the best beside it."
+)
 @click.option("--save", help="File for the fit that is chosen.")
 @csv_format
 def select(
@@ -181,11 +184,7 @@ def select(
         found.best.save(save)
     click.echo(str(found))
     if report is not None:
-        from bayesvb.reports import report as write_report
-
-        largest = int(found.table.index[found.table["best"]][0])
-        near = {f"K={number}": found.fits[number] for number in (found.chosen, largest)}
-        write_report(near if len(near) > 1 else found.best, report)
+        found.report(report)
     end_if(interrupted)
 
 
@@ -273,18 +272,20 @@ def predict(
 
 @main.command()
 @click.argument("saved")
-@click.option("-o", "--output", required=True, help="HTML page to write.")
-def report(saved: str, output: str) -> None:
-    """Write a self-contained HTML page about the fit SAVED."""
+@click.option("-o", "--output", required=True, help="Page to write: .html, .md or .json.")
+@click.option("--format", "form", type=click.Choice(REPORT_FORMATS),
+              help="What it is written as.  [default: by its ending]")  # fmt: skip
+def report(saved: str, output: str, *, form: str | None) -> None:
+    """Write a page about the fit SAVED: self-contained HTML, Markdown, or its numbers as JSON."""
     from bayesvb.estimators.loading import load
 
     check_outputs([output], inputs=[saved])
-    click.echo(load(saved).report(output))
+    click.echo(load(saved).report(output, format=form))
 
 
 @main.command()
 @click.argument("saved", nargs=-1, required=True)
-@click.option("--report", help="HTML page to write.")
+@click.option("--report", help="Page to write: .html, .md or .json.")
 @click.option("--jacobian", is_flag=True,
               help="Compare log(y) with y: densities of the data as they are.")  # fmt: skip
 def compare(saved: tuple[str, ...], report: str | None, *, jacobian: bool) -> None:

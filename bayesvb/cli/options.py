@@ -99,6 +99,9 @@ TRANSFORM = click.option(
 )
 """Of commands that tell of the response."""
 
+REPORT_FORMATS = ("html", "markdown", "json")
+"""What a report may be written as."""
+
 RUN_OPTIONS = (
     click.option(
         "--tol",

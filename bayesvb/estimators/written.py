@@ -29,14 +29,22 @@ class AbstractWrittenFit(AbstractRegressionFit):
         return save(self, path)
 
     @checked
-    def report(self, path: str | Path, *, calibration: SimulationCalibration | None = None) -> Path:
-        """Write a self-contained HTML page about this fit.
+    def report(
+        self,
+        path: str | Path,
+        *,
+        format: str | None = None,
+        calibration: SimulationCalibration | None = None,
+    ) -> Path:
+        """Write a self-contained HTML page about this fit, or what it says in another format.
 
-        With ``calibration``, what ``bayesvb.calibrate`` found, a section on it; see ``audited``.
+        ``format`` is ``"html"``, ``"markdown"`` or ``"json"``, by the ending of the path if left
+        out (``.md``, ``.json``). With ``calibration``, what ``bayesvb.calibrate`` found, a section
+        on it; see ``audited``.
         """
         from bayesvb.reports import report
 
-        written: Path = report(self, path, calibration=calibration)
+        written: Path = report(self, path, format=format, calibration=calibration)
         return written
 
     def report_text(self) -> str:

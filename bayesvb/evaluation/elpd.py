@@ -46,14 +46,14 @@ class Elpd:
     warning : bool
         Whether the estimate of some row is unreliable.
     pareto_k : array, optional
-        Pareto k of each row, only for LOO; NaN where the ratios are constant.
+        Pareto k of each row, only for LOO by ratios of draws; NaN where these are constant.
     labels : pandas.Index, optional
         Names of the rows.
     weights : array, optional
         Case weights: as many rows a row stands for.
     method : {"linear-response", "exact", "folds", "psis"}
-        How rows were left out. Only ratios of draws (``"psis"``) have a Pareto k: it is zero
-        otherwise, and ``n_draws`` too.
+        How rows were left out. Only ratios of draws (``"psis"``) have a Pareto k; ``n_draws`` is
+        zero otherwise.
     n_refitted : int
         Rows that linear response was not relied on for: an ascent was made without each.
     """
@@ -222,7 +222,8 @@ def _elpd_data_0(result: Elpd, pointwise: object, pareto_k: object) -> object:
         f"{kind}_i": pointwise,
     }
     if kind == "loo":
-        fields |= {"pareto_k": pareto_k, "scale": "log", "good_k": result.good_k}
+        ratios = {} if pareto_k is None else {"pareto_k": pareto_k}
+        fields |= {**ratios, "scale": "log", "good_k": result.good_k}
     else:
         fields["scale"] = "log"
     import_arviz()

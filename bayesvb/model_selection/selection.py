@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextvars import copy_context
 from dataclasses import dataclass, replace
+from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
@@ -94,6 +95,21 @@ class Selection:
         axes.set_xlabel("number of components")
         axes.set_ylabel(f"elpd ({self.criterion.upper()}), one standard error")
         return figure
+
+    @checked
+    def report(self, path: str | Path, *, format: str | None = None) -> Path:
+        """Write a page with the table of candidates and the fit that is chosen.
+
+        Beside it stands the fit with the largest elpd, if that is another one. ``format`` as of
+        ``Fit.report``.
+        """
+        from bayesvb.reports import report
+
+        largest = int(self.table.index[self.table["best"]][0])
+        near = {f"K={number}": self.fits[number] for number in (self.chosen, largest)}
+        shown = near if len(near) > 1 else self.best
+        written: Path = report(shown, path, format=format, selection=self)
+        return written
 
     def __str__(self) -> str:
         marks = {name: np.where(self.table[name], "*", "") for name in ("best", "chosen")}

@@ -121,10 +121,9 @@ def _by_response(fit: AbstractFit, *, groups: object, exact: bool) -> Elpd:
     method = "exact" if exact else "linear-response"
     units = units_of(fit.model)
     pointwise, p = of_all_rows(fit, found)
-    zero = no_ratios(len(pointwise), units.weights)
     doubtful, n_refitted = bool(found.doubtful.any()), int(found.refitted.sum())
     return Elpd(
-        "loo", pointwise, p, 0, doubtful, zero, units.index, units.weights, method, n_refitted
+        "loo", pointwise, p, 0, doubtful, None, units.index, units.weights, method, n_refitted
     )
 
 
@@ -136,11 +135,6 @@ def _check_ungrouped(fit: AbstractFit, groups: object) -> None:
             f"groups are given, and the model has group={own.name!r}",
             hint="leave groups out: all rows of a group are left out together already",
         )
-
-
-def no_ratios(n_rows: int, weights: Float[np.ndarray, " rows"] | None) -> Float[np.ndarray, " _"]:
-    """Pareto k of rows that were left out without ratios: zero, and NaN where a row counts not."""
-    return np.zeros(n_rows) if weights is None else np.where(weights > 0.0, 0.0, np.nan)
 
 
 def of_all_rows(fit: AbstractFit, found: RowsLeftOut) -> tuple[Float[np.ndarray, " rows"], float]:
@@ -177,7 +171,7 @@ def folds_known(fit: AbstractFit) -> bool:
 
 
 def left_out(fit: AbstractFit, at: Int[np.ndarray, " chosen"] | None = None) -> Elpd:
-    """Criterion of one restart from rows left out a fold at a time: no ratios, all Pareto k zero.
+    """Criterion of one restart from rows left out a fold at a time: no ratios, no Pareto k.
 
     Of the rows ``at`` these positions, if they are given. For models whose predictive density is
     that of q.
@@ -201,7 +195,7 @@ def left_out(fit: AbstractFit, at: Int[np.ndarray, " chosen"] | None = None) -> 
     labels, weights = units.index[chosen], units.weights
     weights = None if weights is None else weights[chosen]
     p = sum_and_error(seen - found, weights)[0]
-    return Elpd("loo", found, p, 0, False, np.zeros(len(found)), labels, weights, "folds")
+    return Elpd("loo", found, p, 0, False, None, labels, weights, "folds")
 
 
 def waic(fit: AbstractFit) -> object:

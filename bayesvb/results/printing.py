@@ -246,12 +246,14 @@ def _taken(fit: AbstractFit) -> str:
 def _doubt(fit: AbstractFit, loo: Elpd) -> str:
     """Rows whose leave-one-out density is not to be relied on."""
     if loo.method == "psis":
-        high = int((np.asarray(loo.pareto_k) > 0.7).sum())
-        return ", all Pareto k <= 0.7" if not high else f", {high} Pareto k > 0.7: see fit.loo()"
+        high, good = int((np.asarray(loo.pareto_k) > loo.good_k).sum()), f"{loo.good_k:.2g}"
+        if not high:
+            return f", all Pareto k <= {good}"
+        return f", {high} Pareto k > {good}: see fit.loo()"
     rows = units_of(fit.model).plural
     rows = rows.removesuffix("s") if loo.n_refitted == 1 else rows
     again = f", {loo.n_refitted} {rows} refitted" if loo.n_refitted else ""
-    return again + (", some in doubt: see fit.loo('exact')" if loo.warning else "")
+    return again + (", some in doubt: see fit.loo(method='exact')" if loo.warning else "")
 
 
 def _total(loo: Elpd) -> str:

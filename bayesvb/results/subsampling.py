@@ -18,7 +18,7 @@ from bayesvb.evaluation.elpd import Elpd, read_elpd
 from bayesvb.evaluation.information_criteria import loo, waic
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.all_rows import is_sample
-from bayesvb.results.criteria import answers, leaves_folds_out, left_out, no_ratios
+from bayesvb.results.criteria import answers, leaves_folds_out, left_out
 from bayesvb.results.importance import pareto_k
 from bayesvb.results.leave_one_out import Fitted, RowsLeftOut, leave_one_out, without_rows
 from bayesvb.results.named_draws import count, log_lik_blocks
@@ -173,7 +173,7 @@ def of_rows(fit: AbstractFit, found: RowsLeftOut) -> Elpd:
         sum_and_error(found.seen - found.log_density, weights)[0],
         0,
         bool(found.doubtful.any()),
-        no_ratios(len(found.at), weights),
+        None,
         units.index[found.at],
         weights,
         "linear-response",

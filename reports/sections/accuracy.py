@@ -30,7 +30,7 @@ LISTED = 20
 
 
 def summary(fit: AbstractFit) -> Summary | None:
-    """LOO and WAIC, Pareto k by row, and the comparison with least squares; None for classes.
+    """LOO and WAIC, with Pareto k where there is one, and least squares; None for classes.
 
     Rows of classes are really left out, in the section on classification.
     """
@@ -40,7 +40,7 @@ def summary(fit: AbstractFit) -> Summary | None:
     loo, waic = criteria_at(fit, chosen.at)
     linear = linear_baseline(fit) if regresses(fit) else None
     straight = None if linear is None else linear[chosen.at]
-    k = np.nan_to_num(np.asarray(loo.pareto_k, dtype=float), nan=-np.inf)
+    k = np.full(len(loo.pointwise), -np.inf) if loo.pareto_k is None else _known(loo.pareto_k)
     narrow = fit.covariance == "mean-field"
     return {
         "n_rows": len(chosen.at),
@@ -50,11 +50,20 @@ def summary(fit: AbstractFit) -> Summary | None:
         "good_k": loo.good_k,
         "narrow": narrow,
         "by_folds": loo.by_folds,
+        "method": loo.method,
+        "n_refitted": loo.n_refitted,
+        "in_doubt": loo.warning,
+        "plural": chosen.plural,
         "n_high": int((k > loo.good_k).sum()),
-        "k": None if loo.by_folds else _figure(k, loo.good_k, chosen),
-        "high": _high(fit, chosen, loo, k),
+        "k": _figure(k, loo.good_k, chosen) if loo.method == "psis" else None,
+        "high": _high(fit, chosen, loo, k) if loo.method == "psis" else None,
         "baseline_missing": regresses(fit) and straight is None,
     }
+
+
+def _known(k: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+    """Pareto k, the lowest where ratios are constant."""
+    return np.asarray(np.nan_to_num(k, nan=-np.inf))
 
 
 def _line(

@@ -43,7 +43,7 @@ def comparison(fits: Mapping[str, AbstractFit]) -> Summary:
         "best": best,
         "reading": reading(frame),
         "left_out": _left_out(fits, folds=folds),
-        "table": _table(frame, chosen, folds=folds),
+        "table": _table(frame, chosen, folds=folds, ratios=_ratios(found)),
         "differences": _differences(frame),
         "pointwise": _pointwise(found, (str(best), str(second)), chosen),
     }
@@ -94,16 +94,22 @@ def _left_out(fits: Mapping[str, AbstractFit], *, folds: bool) -> str:
     return ""
 
 
-def _table(frame: pd.DataFrame, chosen: RowSample, *, folds: bool) -> Summary:
+def _ratios(found: Mapping[str, Elpd]) -> bool:
+    """Whether all criteria are of ratios of draws, which have a Pareto k."""
+    return all(one.method == "psis" for one in found.values())
+
+
+def _table(frame: pd.DataFrame, chosen: RowSample, *, folds: bool, ratios: bool) -> Summary:
     caption = (
         "Log densities of rows that were left out, in nats, the best fit first. Difference and its "
         "se are against the best; weight: share in the best combination of the fits (stacking); p: "
         "effective number of parameters"
     )
-    caption += "." if folds else "; the last column marks fits with rows of a high Pareto k."
+    doubt = "of a high Pareto k" if ratios else "that would have to be refitted to be sure"
+    caption += "." if folds else f"; the last column marks fits with {chosen.plural} {doubt}."
     caption += choice_note("From", chosen)
     titles = {"name": "fit", "elpd_diff": "difference", "dse": "se of difference",
-              "warning": "high Pareto k"}  # fmt: skip
+              "warning": "high Pareto k" if ratios else "in doubt"}  # fmt: skip
     digits = {"elpd": 1, "se": 1, "p": 1, "elpd_diff": 1, "dse": 1, "weight": 2}
     unread = ["rank", "warning"] if folds else ["rank"]
     return table(frame.drop(columns=unread), caption, titles=titles, decimals=digits)

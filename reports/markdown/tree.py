@@ -1,0 +1,82 @@
+"""HTML as a tree of elements; drawings, styles and scripts are left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+
+LEFT_OUT = frozenset({"svg", "script", "style", "head", "nav", "footer"})
+
+VOID = frozenset({"br", "hr", "img", "input", "link", "meta"})
+"""Elements that nothing closes."""
+
+
+@dataclass(frozen=True)
+class Element:
+    """An element with what is in it, text and elements."""
+
+    tag: str
+    attributes: dict[str, str]
+    children: list[Element | str] = field(default_factory=list)
+
+    @property
+    def elements(self) -> list[Element]:
+        """Its children without text."""
+        return [one for one in self.children if isinstance(one, Element)]
+
+    @property
+    def hidden(self) -> bool:
+        """Whether it repeats for the eye what is said beside it."""
+        return self.attributes.get("aria-hidden") == "true"
+
+    def all(self, tag: str) -> Iterator[Element]:
+        """Elements of this name inside, in order."""
+        for one in self.elements:
+            if one.tag == tag:
+                yield one
+            yield from one.all(tag)
+
+
+def tree(page: str) -> Element:
+    """The page as one element."""
+    reader = _Reader()
+    reader.feed(page)
+    reader.close()
+    return reader.root
+
+
+class _Reader(HTMLParser):
+    """Builds the tree; elements that are left out are gone over."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.root = Element("page", {})
+        self.path = [self.root]
+        self.skipping: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Go down into an element."""
+        if self.skipping or tag in LEFT_OUT:
+            self.skipping += [] if tag in VOID else [tag]
+            return
+        found = Element(tag, {name: value or "" for name, value in attrs})
+        self.path[-1].children.append(found)
+        if tag not in VOID:
+            self.path.append(found)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """An element with nothing in it: those of drawings, which are left out."""
+
+    def handle_endtag(self, tag: str) -> None:
+        """Come up again."""
+        if self.skipping:
+            if self.skipping[-1] == tag:
+                self.skipping.pop()
+        elif len(self.path) > 1 and self.path[-1].tag == tag:
+            self.path.pop()
+
+    def handle_data(self, data: str) -> None:
+        """Text of the element that is open."""
+        if not self.skipping:
+            self.path[-1].children.append(data)
