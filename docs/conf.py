@@ -17,7 +17,15 @@ from docutils.utils.math import latex2mathml
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # of the kernels; a processor each is enough
 os.environ.setdefault("MATPLOTLIBRC", str(Path(__file__).with_name("matplotlibrc")))
-os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")  # a warning of theirs about debuggers
+os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"  # a warning of theirs about debuggers
+
+KERNEL = Path(__file__).resolve().parents[1] / "build" / "kernel"  # no settings of who builds it
+(KERNEL / "profile_default").mkdir(parents=True, exist_ok=True)
+(KERNEL / "profile_default" / "ipython_kernel_config.py").write_text(
+    "c = get_config()\nc.IPKernelApp.log_level = 40  # not each kernel's port\n"
+    "c.HistoryManager.enabled = False\n"
+)
+os.environ["IPYTHONDIR"] = str(KERNEL)
 
 project = "bayesvb"
 author = "the bayesvb developers"

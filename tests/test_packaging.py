@@ -133,3 +133,8 @@ def test_the_version_is_that_of_the_project():
 def test_the_version_has_an_entry_in_the_changelog():
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert f"## [{PROJECT['project']['version']}]" in changelog or "## [Unreleased]" in changelog
+
+
+def test_the_citation_is_of_the_version():
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {PROJECT['project']['version']}\n" in citation
