@@ -123,6 +123,7 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     ),
     "bayesvb/formula/terms.py": ("formula/test_parser.py",),
     "bayesvb/formula/tokens.py": ("formula/test_parser.py",),
+    "bayesvb/formula/passes/learned_numbers.py": ("estimators/test_kept_sample.py",),
     "bayesvb/formula/passes/representatives.py": ("estimators/test_streaming.py",),
     "bayesvb/formula/passes/streamed_design.py": ("estimators/test_streaming.py",),
     "bayesvb/formula/passes/term_states.py": ("estimators/test_streaming.py",),

@@ -46,8 +46,8 @@ class PartlyKept(AbstractSource):
         """
         raise DataError(
             NOT_KEPT.format(kept=self.kept.n_rows, all=self.count),
-            hint="rows of Fit.update(), and those of other sites, left their sums only: fit all "
-            "rows together for leave-one-out, checks, importance weights and reports",
+            hint="rows of Fit.update(), of other sites, and of a fit from a file that were read in "
+            "blocks, left their sums only: fit all rows together",
         )
 
     @property

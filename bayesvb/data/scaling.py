@@ -205,6 +205,19 @@ class Scaling:
             centre, scale = np.zeros_like(centre), np.ones_like(scale)
         return cls(centre, scale, intercept)
 
+    def with_numbers(self, numbers: Float[np.ndarray, "2 _"]) -> Scaling:
+        """The same columns with other centres and scales.
+
+        Raises
+        ------
+        ValueError
+            If the columns are not as many, or a scale is not positive.
+        """
+        centre, scale = np.asarray(numbers, dtype=float)
+        if centre.shape != self.centre.shape or not (scale > 0.0).all():
+            raise ValueError(f"there are {len(self.centre)} columns")
+        return Scaling(centre, scale, self.intercept)
+
     def rows_last(
         self, matrix: Float[np.ndarray, "rows columns"]
     ) -> Float[np.ndarray, "columns rows"]:

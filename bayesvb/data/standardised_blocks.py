@@ -54,14 +54,8 @@ class Scales:
         ValueError
             If the columns are not as many.
         """
-        found = {}
-        for name, one in {**self.parts, "response": self.response}.items():
-            centre, scale = np.asarray(numbers[name], dtype=float)
-            if centre.shape != one.centre.shape or not (scale > 0.0).all():
-                raise ValueError(f"{name} has {len(one.centre)} columns")
-            found[name] = Scaling(centre, scale, one.intercept)
-        response = found.pop("response")
-        return Scales(found, response)
+        parts = {name: one.with_numbers(numbers[name]) for name, one in self.parts.items()}
+        return Scales(parts, self.response.with_numbers(numbers["response"]))
 
     def block(
         self,

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from jaxtyping import Bool
+from jaxtyping import Bool, Float
 
 from bayesvb.argument_checks import (
     check_choice,
@@ -38,6 +38,7 @@ from bayesvb.formula.design import Design, build_design
 from bayesvb.formula.parser import Formula
 from bayesvb.numerics.runtime import processors
 from bayesvb.numerics.streams import Streams
+from bayesvb.results.all_rows import is_sample
 from bayesvb.results.base import AbstractPublicModel
 from bayesvb.variational.model import AbstractVariationalModel
 
@@ -60,6 +61,13 @@ class AbstractEstimator(AbstractPublicModel):
     def _keep_rows(self, all_rows: AbstractSource | None) -> None:
         """Set what is fitted, where that is not the rows in memory."""
         object.__setattr__(self, "all_rows", all_rows)
+
+    def given_scales(self) -> dict[str, Float[np.ndarray, "2 _"]]:
+        """Centres and scales by part, where they are not those of the rows in memory."""
+        own: Any = getattr(self, "scaling", None)
+        if own is None or not is_sample(self):
+            return {}
+        return {"variables": np.stack([own.centre, own.scale])}
 
     def weight_options(self) -> dict[str, object]:
         """What case weights mean, as an argument, unless they mean what they usually do."""

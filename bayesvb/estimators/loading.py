@@ -23,6 +23,7 @@ from bayesvb.engines.robust_covariance import RobustCovariance
 from bayesvb.errors import BayesVBError, DataError, FormulaError
 from bayesvb.estimators.base import empty_stats
 from bayesvb.estimators.fit import Fit
+from bayesvb.estimators.kept_sample import restored
 from bayesvb.estimators.saved_schema import (
     check_arrays,
     check_description,
@@ -30,7 +31,7 @@ from bayesvb.estimators.saved_schema import (
     check_state,
 )
 from bayesvb.results.base import Member
-from bayesvb.results.capabilities import HasGivenScales
+from bayesvb.results.capabilities import TakesGivenScales
 from bayesvb.results.importance import of_one_restart
 from bayesvb.results.leave_one_out import RowsLeftOut
 from bayesvb.results.named_draws import count
@@ -104,7 +105,9 @@ def load(path: str | os.PathLike[str], *, context: Mapping[str, object] | None =
         frame = decoded_frame(schema, columns, most=state["complete"].size)
         model: Any = _model(told, state, frame, context)
         scales = _named(state, "scales.")
-        if scales and isinstance(model, HasGivenScales):
+        if "read_from" in told:
+            model = restored(model, scales, _named(state, "sample."), told["read_from"])
+        elif scales and isinstance(model, TakesGivenScales):
             model = model.in_given_scales(scales)
         if "all_rows" in state:
             count, weight = state["all_rows"]
@@ -167,13 +170,20 @@ def _model(
             frame,
             options=options,
             complete=state["complete"] > 0,
-            weights=state.get("weights"),
+            weights=_padded(state.get("weights"), len(frame)),
         )
     except FormulaError as error:
         if context is not None:
             raise
         hint = "functions of your own must be given again: load(path, context={...})"
         raise FormulaError(error.formula, error.why, error.at, hint) from error
+
+
+def _padded(weights: np.ndarray | None, n_rows: int) -> np.ndarray | None:
+    """Case weights of all rows of the file: those behind a sample count once, until they go."""
+    if weights is None or len(weights) > n_rows:
+        return weights
+    return np.concatenate([weights, np.ones(n_rows - len(weights))])
 
 
 COEFFICIENT_UNITS = {"conjugate": "noise", "semi-conjugate": "response"}

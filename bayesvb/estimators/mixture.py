@@ -24,7 +24,7 @@ from bayesvb.estimators.generative import AbstractGenerative
 from bayesvb.models.ensemble import matching
 from bayesvb.models.mixture import Mixture
 from bayesvb.models.network.model import Network
-from bayesvb.results.all_rows import check_all_rows
+from bayesvb.results.all_rows import check_all_rows, is_sample
 from bayesvb.results.base import AbstractFit
 from bayesvb.results.named_draws import HasDraws
 from bayesvb.variational.local import Draws
@@ -96,7 +96,7 @@ class AbstractGatedMixture(AbstractMixture):
 
     def given_scales(self) -> dict[str, Float[np.ndarray, "2 _"]]:
         """Centres and scales by part, where they are not those of the rows."""
-        if not getattr(self, "scales_given", False):
+        if not (getattr(self, "scales_given", False) or is_sample(self)):
             return {}
         every = {**self.scales.parts, "response": self.scales.response}
         return {name: np.stack([one.centre, one.scale]) for name, one in every.items()}

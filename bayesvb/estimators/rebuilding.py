@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from copy import copy
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from jaxtyping import Bool, Float
 
+from bayesvb.argument_checks import check_count
 from bayesvb.errors import DesignWarning
 from bayesvb.estimators.base import AbstractEstimator
+from bayesvb.estimators.mixture import AbstractMixture
 from bayesvb.formula.dot import every_column
-from bayesvb.results.all_rows import check_all_rows
+from bayesvb.results.all_rows import check_all_rows, is_sample
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,14 +59,29 @@ def built(
     return model if complete is None else model.recalling(complete)
 
 
+def _resized(model: AbstractMixture, n_components: object) -> AbstractEstimator:
+    """The model with another number of components, which changes nothing about its rows."""
+    check_count(model.size_name, n_components, most=model.design.n_rows, what="rows of the sample")
+    told = copy(model)
+    object.__setattr__(told, "n_components", int(cast(int, n_components)))
+    return told
+
+
 def rebuilt(model: AbstractEstimator, **changes: object) -> AbstractEstimator:
     """The model with other options, on the same rows.
 
     Raises
     ------
     DataError
-        If an option does not go with the data.
+        If an option does not go with the data, or one but the number of components is to change
+        and not all rows are in memory.
     """
+    if (
+        is_sample(model)
+        and isinstance(model, AbstractMixture)
+        and set(changes) == {model.size_name}
+    ):
+        return _resized(model, changes[model.size_name])
     check_all_rows(model, "the model with other options", "it is made again of those it has")
     return built(
         type(model),

@@ -56,12 +56,18 @@ DESCRIPTION = Record(
         "seconds": float,
         "seed": int,
     },
-    {"method": str, "method_options": MapOf(CELL), "audit": OneOf((None, AUDIT))},
+    {
+        "method": str,
+        "method_options": MapOf(CELL),
+        "audit": OneOf((None, AUDIT)),
+        "read_from": str,
+    },
 )
 """Of files of all versions; what later ones have added is optional."""
 
 NAME = re.compile(
     r"part\d{1,9}\.[\w.]{1,200}|trace\.\w{1,100}|complete|weights|all_rows|scales\.\w{1,100}"
+    r"|sample\.\w{1,20}"
 )
 """Names of arrays of the state."""
 
@@ -115,6 +121,11 @@ def check_state(state: Arrays, told: Mapping[str, Any]) -> None:
     _check_axes(state, "complete", 1)
     _check_axes(state, "weights", 1)
     _check_axes(state, "all_rows", 1)
+    if "read_from" in told:
+        for name in ("sample.counts", "sample.learned"):
+            _require(name in state, name, "not there")
+            _check_axes(state, name, 1)
+            _require(bool(np.isfinite(state[name]).all()), f"values of {name}", "not finite")
     if "all_rows" in state:
         rows = state["all_rows"]
         _require(len(rows) == 2 and bool(((rows >= 0) & (rows < 1e18)).all()), "all_rows", rows)

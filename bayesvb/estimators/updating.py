@@ -19,6 +19,7 @@ from bayesvb.engines.known_rows import BesideKnownRows, KnownInformation, respon
 from bayesvb.engines.linear_response import LinearResponse, withheld
 from bayesvb.errors import DataError
 from bayesvb.numerics.streams import Streams
+from bayesvb.results.all_rows import fitted_rows
 from bayesvb.results.base import AbstractFit
 from bayesvb.results.importance import of_one_restart
 from bayesvb.results.named_draws import count
@@ -36,13 +37,14 @@ def updated(
     began = time.perf_counter()
     source = _new_rows(fit, data, weights)
     model = fit.model
-    seen = model.source.total_weight
+    every = fitted_rows(model)
+    seen = every.total_weight
     bound = fit.elbo + model.log_jacobian * seen
     beside = BesideKnownRows.of(fit.core, fit.stats, bound).forgetting(share)
     ascent = _ascent(beside, source, fit, Budget(float(tol), max_iter))
     response = _response(fit, beside, source, ascent, share)
     total = share * seen + source.total_weight
-    told = _with_source(model, _together(model.source, source, total))
+    told = _with_source(model, _together(model.source, every, source, total))
     return _refreshed(fit, told, ascent, response, total, time.perf_counter() - began)
 
 
@@ -66,8 +68,6 @@ def _check_updatable(fit: AbstractFit) -> None:
         why = f"fits by {fit.engine.title} are not made of sums over rows"
     elif grouping_of(fit.model) is not None:
         why = "rows of one subject belong together, and its earlier rows are not kept"
-    elif fit.model.design.all_rows is not None:
-        why = "its rows are read in blocks, of which a sample only is in memory"
     elif fit.model.weights_are == "sampling":
         why = "sampling weights are in proportion to those of all rows"
     else:
@@ -132,10 +132,12 @@ def _response(
         return withheld(str(error))
 
 
-def _together(before: AbstractSource, new: AbstractSource, total: float) -> PartlyKept:
-    """The rows that are kept, those of the first fit, and how many there are in all."""
-    kept = before.kept if isinstance(before, PartlyKept) else before
-    return PartlyKept(kept, before.n_rows + new.n_rows, total, workers=before.workers)
+def _together(
+    rows: AbstractSource, before: AbstractSource, new: AbstractSource, total: float
+) -> PartlyKept:
+    """The rows that are kept, those in memory at the first fit, and how many there are in all."""
+    kept = rows.kept if isinstance(rows, PartlyKept) else rows
+    return PartlyKept(kept, before.n_rows + new.n_rows, total, workers=rows.workers)
 
 
 def _with_source(model: Any, source: AbstractSource) -> Any:

@@ -73,12 +73,18 @@ class AllRows:
         What they are read from.
     count : ReadCount
         How often they were gone over.
+    total_weight : float
+        Sum of the case weights of complete rows.
+    shown : pandas.DataFrame
+        Rows that are not of the sample, and show levels and ends that it lacks; as they were given.
     """
 
     n_rows: int
     n_missing: int
     words: str
     count: ReadCount
+    total_weight: float
+    shown: pd.DataFrame
 
 
 @dataclass(frozen=True, eq=False)

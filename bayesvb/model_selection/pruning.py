@@ -21,6 +21,7 @@ from bayesvb.estimators.rebuilding import rebuilt
 from bayesvb.models.mixture import Mixture
 from bayesvb.numerics.runtime import processors
 from bayesvb.numerics.streams import EngineStreams, Streams
+from bayesvb.results.all_rows import fitted_rows
 from bayesvb.results.base import number_before
 from bayesvb.results.named_draws import count
 from bayesvb.results.robust import default_covariance
@@ -112,7 +113,7 @@ def prune(fit: Fit, *, tol: float = 1e-3, max_iter: int = 2000, n_jobs: int | No
     check_positive("tol", tol)
     check_count("max_iter", max_iter)
     began = time.perf_counter()
-    source = replace(fit.model.source, workers=n_jobs or processors())
+    source = replace(fitted_rows(fit.model), workers=n_jobs or processors())
     climb = _Climb(fit.engine, Budget(float(tol), max_iter), Streams(fit.seed).branch("pruning"))
     score = (
         fit.elbo
@@ -203,14 +204,15 @@ def _with_row(fit: Fit, state: _State, seconds: float) -> pd.DataFrame:
     """Restarts of the fit, and the ascent of what is left as the one that counts."""
     import pandas as pd
 
-    units = state.model.log_jacobian * state.model.source.total_weight
+    every = fitted_rows(state.model)
+    units = state.model.log_jacobian * every.total_weight
     row: dict[Any, Any] = {
         "start": f"{number_before(fit) or fit.core.n_components} components, pruned",
         "elbo": state.ascent.bound - units,
         "score": state.score - units,
         "n_iter": state.ascent.n_iter,
         "converged": state.ascent.converged,
-        "rows": state.model.source.n_rows,
+        "rows": every.n_rows,
         "seconds": seconds,
         "best": True,
     }

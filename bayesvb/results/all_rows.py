@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.data.sources import AbstractSource
 from bayesvb.errors import DataError
 from bayesvb.formula.design import Design
+from bayesvb.formula.passes.streamed_design import learned_of
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @runtime_checkable
@@ -36,6 +44,43 @@ def check_all_rows(model: HasRows, what: str, why: str) -> None:
             f"{what} needs all rows in memory: {why}",
             hint="fit to a table in memory, of as many rows as there is room for",
         )
+
+
+def fitted_rows(model: Any) -> AbstractSource:
+    """The rows that a model is fitted to, in memory or not."""
+    found: AbstractSource = model.all_rows or model.source
+    return found
+
+
+def rows_to_keep(model: HasRows) -> pd.DataFrame:
+    """Rows by which a model can be made again: those in memory, and such as show levels and ends.
+
+    The latter where the former are a sample, and behind them.
+    """
+    import pandas as pd
+
+    known = model.design.all_rows
+    if known is None or not is_sample(model) or not len(known.shown):
+        return model.design.given
+    return pd.concat([model.design.given, known.shown])
+
+
+def sample_state(model: HasRows) -> dict[str, Float[np.ndarray, "..."]]:
+    """What all rows said where those in memory are a sample: counts, and what the formula learned.
+
+    The counts are rows, rows left out, the weight of all rows, rows of the sample, and how often
+    all rows were gone over.
+    """
+    known = model.design.all_rows
+    if known is None or not is_sample(model):
+        return {}
+    counts = [
+        known.n_rows, known.n_missing, known.total_weight, model.design.n_rows, known.count.times,
+    ]  # fmt: skip
+    return {
+        "sample.counts": np.array(counts, dtype=float),
+        "sample.learned": learned_of(model.design),
+    }
 
 
 def rows_text(model: HasRows) -> str:

@@ -45,6 +45,11 @@ class HasGivenScales(Protocol):
     def given_scales(self) -> dict[str, Float[np.ndarray, "2 _"]]:
         """Centres and scales by part, where they are not those of the rows."""
 
+
+@runtime_checkable
+class TakesGivenScales(Protocol):
+    """Rows in memory that may be put in the units of more rows."""
+
     def in_given_scales(self, numbers: Mapping[str, Float[np.ndarray, "2 _"]]) -> Any:
         """The same model of the same rows in these units."""
 

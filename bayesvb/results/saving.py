@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesvb.data.partly_kept import PartlyKept
-from bayesvb.results.all_rows import check_all_rows
+from bayesvb.results.all_rows import is_sample, rows_to_keep, sample_state
 from bayesvb.results.arviz_groups import attributes, fixed_groups
 from bayesvb.results.base import AbstractFit, Member
 from bayesvb.results.capabilities import HasGivenScales
@@ -28,13 +28,11 @@ def save(fit: AbstractFit, path: str | os.PathLike[str]) -> Path:
     """Write a fit; see ``Fit.save``."""
     import xarray as xr
 
-    why = "levels, knots and scales are made again of the rows in the file"
-    check_all_rows(fit.model, "fit.save()", why)
     groups, named = fixed_groups(fit)
     attrs = attributes(fit) | {"fit": json.dumps(_description(fit))}
     whole = to_arviz(groups, dims=named.dims, coords=named.coords, attrs=attrs, n_chains=fit.chains)
     tree = as_tree(whole)
-    tree[FRAME] = xr.DataTree(frame_to_dataset(fit.model.design.given))
+    tree[FRAME] = xr.DataTree(frame_to_dataset(rows_to_keep(fit.model)))
     tree[STATE] = xr.DataTree(_state(fit))
     return write_tree(tree, path)
 
@@ -59,7 +57,14 @@ def _description(fit: AbstractFit) -> dict[str, object]:
             for name, value in fit.method_options.items()
         },
         "audit": None if fit.audit is None else fit.audit.described(),
+        **_sampled(fit),
     }
+
+
+def _sampled(fit: AbstractFit) -> dict[str, str]:
+    """What the rows were read from, where a sample of them is kept."""
+    known = fit.model.design.all_rows
+    return {} if known is None or not is_sample(fit.model) else {"read_from": known.words}
 
 
 def _part(member: Member) -> dict[str, object]:
@@ -106,8 +111,11 @@ def _state(fit: AbstractFit) -> xr.Dataset:
             arrays[f"{prefix}engine_log_q"] = one.engine_log_q
         arrays |= {f"{prefix}{name}": values for name, values in _found_out(one).items()}
     arrays |= {f"trace.{key}": trace for key, trace in fit.traces.items()}
-    arrays["complete"] = fit.model.design.complete.astype(np.int8)
-    source = fit.model.source
+    source, complete = fit.model.source, fit.model.design.complete
+    if is_sample(fit.model):
+        complete = np.ones(len(rows_to_keep(fit.model)), dtype=bool)
+        arrays |= sample_state(fit.model)
+    arrays["complete"] = complete.astype(np.int8)
     if isinstance(source, PartlyKept):
         arrays["all_rows"] = np.array([float(source.count), source.weight])
     if isinstance(fit.model, HasGivenScales):

@@ -204,8 +204,6 @@ REFUSED = {
     "khat": lambda fit: fit.khat,
     "exact": lambda fit: fit.loo(method="exact"),
     "groups": lambda fit: fit.loo(groups="g"),
-    "save": lambda fit: fit.save("fit.nc"),
-    "prune": bvb.prune,
     "calibrate": lambda fit: bvb.calibrate(fit, replications=2),
 }
 
@@ -348,9 +346,3 @@ def test_only_the_columns_that_the_formula_names_are_read(folder, monkeypatch):
     monkeypatch.setattr(ParquetFrames, "each", watched)
     bvb.DensityRegression("y ~ x", folder)
     assert all(names == {"y", "x"} for names in asked[1:])
-
-
-def test_rows_that_were_read_in_blocks_are_not_updated():
-    model = bvb.DensityRegression("y ~ x", pieces(table(300)), n_components=1)
-    with pytest.raises(DataError, match="cannot be updated: its rows are read in blocks"):
-        model.fit(**QUICK).update(table(20, seed=1))

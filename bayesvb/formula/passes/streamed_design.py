@@ -25,13 +25,16 @@ from bayesvb.formula.encoder import Encoder, fit_encoder, role_table
 from bayesvb.formula.group_terms import GroupTerm
 from bayesvb.formula.matrices import evaluate
 from bayesvb.formula.parser import RESPONSE, Formula
+from bayesvb.formula.passes.learned_numbers import learned_numbers, with_learned_numbers
 from bayesvb.formula.passes.representatives import Choice, Representatives
 from bayesvb.formula.passes.term_states import exact_term
 from bayesvb.formula.passes.transform_states import exact_states
 from bayesvb.formula.responses import ResponseKind
 from bayesvb.formula.special_terms import OFFSET
 
-__all__ = ["TARGET", "BlockEncoding", "StreamedDesign", "streamed_design"]
+__all__ = [
+    "TARGET", "BlockEncoding", "StreamedDesign", "learned_of", "of_kept_rows", "streamed_design",
+]  # fmt: skip
 
 TARGET = "response less offset"
 """Key of the moments of what is left of responses once the offset has been taken away."""
@@ -337,9 +340,48 @@ def _check_ends(
 
 def _of_sample(encoder: Encoder, rows: Representatives, frames: AbstractFrames) -> Design:
     """The design of the sample."""
+    names = list(rows.choice.names)
+    shown = rows.together.loc[rows.together.index.difference(rows.sample.index), names]
+    known = AllRows(
+        rows.n_rows[1], rows.n_missing, frames.words, frames.count, rows.total_weight, shown
+    )
+    return _design(encoder, rows.sample[names], known)
+
+
+def of_kept_rows(
+    design: Design, learned: Float[np.ndarray, " numbers"], known: AllRows, n_sample: int
+) -> Design:
+    """The design of a sample of rows that are not there any more.
+
+    Parameters
+    ----------
+    design : Design
+        Of the rows that were kept: the sample, then those that show levels and ends.
+    learned : ndarray, shape (numbers,)
+        What the formula has learned of all rows; see ``learned_numbers``.
+    known : AllRows
+        The rows of which it is a sample.
+    n_sample : int
+
+    Raises
+    ------
+    DataError
+        If the formula has learned another number of numbers.
+    """
+    encoder = with_learned_numbers(design._encoder, learned)
+    return _design(encoder, design.given.iloc[:n_sample], known)
+
+
+def learned_of(design: Design) -> Float[np.ndarray, " numbers"]:
+    """What the formula has learned of all rows; see ``learned_numbers``."""
+    return learned_numbers(design._encoder)
+
+
+def _design(encoder: Encoder, sample: pd.DataFrame, known: AllRows) -> Design:
+    """The design of a sample by what an encoder has learned of all rows."""
     bound: BoundFormula = encoder.bound
     response = RESPONSE in bound.parts
-    usable = bound.rows(rows.sample[list(rows.choice.names)], response=response)
+    usable = bound.rows(sample, response=response)
     made = encoder.encode(usable, response=response)
     names, classes = encoder.names, bound.classes
     given = (bound.formula.response or "",) if classes else ()
@@ -356,5 +398,5 @@ def _of_sample(encoder: Encoder, rows: Representatives, frames: AbstractFrames) 
         _encoder=encoder,
         classes=classes,
         offset=made[OFFSET].sum(axis=1) if OFFSET in made else None,
-        all_rows=AllRows(rows.n_rows[1], rows.n_missing, frames.words, frames.count),
+        all_rows=known,
     )

@@ -1,0 +1,83 @@
+"""A model of rows that are no longer there: from a sample of them, and what all of them said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.data.frame_streams import ReadCount
+from bayesvb.data.partly_kept import PartlyKept
+from bayesvb.data.sources import InMemorySource
+from bayesvb.errors import DataError
+from bayesvb.formula.design import AllRows, Design
+from bayesvb.formula.passes.streamed_design import of_kept_rows
+from bayesvb.models.pca.starts import PrincipalAxes
+
+Arrays = Mapping[str, Float[np.ndarray, "..."]]
+
+COUNTS = 5
+"""Numbers that say what a sample is of."""
+
+
+def restored(model: Any, scales: Arrays, state: Arrays, words: str) -> Any:
+    """The model of a sample of rows, in the units of all of them.
+
+    Parameters
+    ----------
+    model : AbstractEstimator
+        Of the rows that were kept: the sample first, then those that show levels and ends.
+    scales : mapping of str to ndarray, shape (2, columns)
+        Centres and scales of the columns of each part.
+    state : mapping of str to ndarray
+        ``counts`` and ``learned``; see ``sample_state``.
+    words : str
+        What the rows were read from.
+
+    Raises
+    ------
+    DataError
+        If the arrays do not go with the rows.
+    """
+    n_rows, n_missing, total, n_sample, times = _counts(state, model.design.n_rows)
+    known = AllRows(
+        n_rows, n_missing, words, ReadCount(times), total, model.design.given.iloc[n_sample:]
+    )
+    told = copy(model)
+    design = of_kept_rows(model.design, state["learned"], known, n_sample)
+    object.__setattr__(told, "design", design)
+    if model.weights is not None:
+        object.__setattr__(told, "weights", model.weights[:n_sample])
+    if hasattr(model, "scales"):
+        object.__setattr__(told, "scales", model.scales.with_numbers(scales))
+    else:
+        object.__setattr__(told, "scaling", model.scaling.with_numbers(scales["variables"]))
+    source = _standing(told, design, total)
+    object.__setattr__(told, "source", source)
+    if hasattr(model, "axes"):
+        object.__setattr__(told, "axes", PrincipalAxes.of(source))
+    told._keep_rows(PartlyKept(source, n_rows, total))
+    return told
+
+
+def _counts(state: Arrays, n_kept: int) -> tuple[int, int, float, int, int]:
+    """The counts, refused if they cannot be."""
+    found = state["counts"].tolist()
+    if len(found) != COUNTS or not all(number >= 0.0 for number in found):
+        raise DataError(f"counts are {found}")
+    n_rows, n_missing, total, n_sample, times = found
+    if not 0 < n_sample <= n_kept or n_rows < n_sample or not 0.0 < total < np.inf:
+        raise DataError(f"counts are {found} for {n_kept} rows")
+    return int(n_rows), int(n_missing), float(total), int(n_sample), int(times)
+
+
+def _standing(model: Any, design: Design, total: float) -> InMemorySource:
+    """The sample as rows that stand for all."""
+    everything = np.arange(design.n_rows)
+    rows = design.rows_at(everything, response=design.response is not None)
+    own = np.ones(design.n_rows) if model.weights is None else model.weights
+    return InMemorySource.of(replace(model.block(rows), weight=own * (total / own.sum())))
