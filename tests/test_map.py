@@ -97,7 +97,6 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/experts/grouped.py": ("conformance/test_groups.py",),
     "bayesvb/experts/linear.py": ("conformance/test_mixture_bound.py",),
     "bayesvb/experts/linear_semiconjugate.py": ("conformance/test_semiconjugate.py",),
-    "bayesvb/experts/linear_student_posterior.py": ("conformance/test_experts.py",),
     "bayesvb/experts/regression.py": ("estimators/test_priors.py",),
     "bayesvb/factors/dirichlet.py": ("conformance/test_factors.py",),
     "bayesvb/factors/gamma.py": ("conformance/test_factors.py",),

@@ -128,10 +128,25 @@ class Deletion:
         known = self.model.row_derivatives(self.posterior, block)
         if known is not None:
             return np.asarray(known.statistics())
+        each = self.model.row_stats(self.posterior, block)
+        if each is not None:
+            return self._steps_without(each, block.n_rows)
         whole = full_step(self.model, self.posterior, self._sums)
         single = (block.part(n, n + 1) for n in range(block.n_rows))
         steps = [self._step_without(replace(one, weight=None)) for one in single]
         return np.asarray(whole - np.array(steps).reshape(block.n_rows, whole.size))
+
+    def _steps_without(self, each: Any, n_rows: int) -> Float[np.ndarray, "rows entries"]:
+        """What statistics of the next posterior lose without each row, from what each adds."""
+        whole: SufficientStats = self.model.gradient_stats(self.posterior, self._sums)
+        less: SufficientStats = self.model.gradient_stats(
+            self.posterior, self._sums + (-1.0) * each
+        )
+        pairs = zip(whole.leaves(), less.leaves(), strict=True)
+        lost = [
+            np.broadcast_to(all_ - rest, (n_rows, *all_.shape)) for (_, all_), (_, rest) in pairs
+        ]
+        return np.concatenate([one.reshape(n_rows, -1) for one in lost], axis=1)
 
     def _step_without(self, row: Block) -> Float[np.ndarray, " entries"]:
         """Statistics of the next posterior from the sums without a row."""

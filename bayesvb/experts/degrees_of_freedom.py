@@ -19,33 +19,59 @@ DOF_RANGE = (0.05, 1e4)
 lower end draws of a response are beyond the largest float."""
 
 
-def learned_dof(total: float, tail: float) -> float:
-    """Where ``N A(nu) + nu T / 2 + log p(nu)`` is largest; it is concave.
+MOST_STEPS = 100
+"""Steps for learned degrees of freedom; five to ten are usual, halves of the bracket end before."""
+
+SETTLED = 1e-11
+"""Change of their logarithm after which another step, quadratically smaller, is rounding."""
+
+Numbers = float | Float[np.ndarray, "..."]
+
+
+def learned_dof(total: Numbers, tail: Numbers) -> Float[np.ndarray, "..."]:
+    """Where ``N A(nu) + nu T / 2 + log p(nu)`` is largest, entry by entry; it is concave.
+
+    Newton's steps in ``log nu``, or halves of the bracket where these would leave it.
 
     Raises
     ------
     numpy.linalg.LinAlgError
         The sums are of no rows: ``E[log u] - E[u]`` is at most -1.
     """
-    from scipy.optimize import brentq
-
-    if not (total >= 0.0 and np.isfinite(tail)):
+    total, tail = np.broadcast_arrays(np.asarray(total, float), np.asarray(tail, float))
+    if not ((total >= 0.0).all() and np.isfinite(tail).all()):
         raise np.linalg.LinAlgError("tails are of no rows")
+    low, high = (np.full(total.shape, np.log(end)) for end in DOF_RANGE)
+    at = np.full(total.shape, np.log(FIRST_DOF))
+    below = _slope(np.exp(low), total, tail)[0] <= 0.0
+    above = ~below & (_slope(np.exp(high), total, tail)[0] >= 0.0)
+    for _ in range(MOST_STEPS):
+        slope, bend = _slope(np.exp(at), total, tail)
+        low, high = np.where(slope > 0.0, at, low), np.where(slope > 0.0, high, at)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ahead = at - slope / bend
+        inside = (ahead >= low) & (ahead <= high)
+        before, at = at, np.where(inside, ahead, 0.5 * (low + high))
+        if (below | above | (np.abs(at - before) <= SETTLED)).all():
+            break
+    found = np.where(below, DOF_RANGE[0], np.where(above, DOF_RANGE[1], np.exp(at)))
+    return np.asarray(found)
 
-    def slope(dof: float) -> float:
-        own = 0.5 * total * (np.log(0.5 * dof) + 1.0 - digamma(0.5 * dof))
-        return float(own + 0.5 * tail + (PRIOR_SHAPE - 1.0) / dof - PRIOR_RATE)
 
-    low, high = DOF_RANGE
-    if slope(low) <= 0.0:
-        return low
-    return high if slope(high) >= 0.0 else float(brentq(slope, low, high, xtol=1e-12, rtol=1e-14))
+def _slope(dof: Numbers, total: Numbers, tail: Numbers) -> tuple[Numbers, Numbers]:
+    """First and second derivative of the objective in ``log nu``."""
+    half = 0.5 * dof
+    own = np.log(half) + 1.0 - digamma(half)
+    slope = (0.5 * (total * own + tail) - PRIOR_RATE) * dof + (PRIOR_SHAPE - 1.0)
+    bend = slope - (PRIOR_SHAPE - 1.0) + total * half * (1.0 - half * polygamma(1, half))
+    return slope, bend
 
 
-def log_dof_sd(total: float, dof: float) -> float:
+def log_dof_sd(total: Numbers, dof: Numbers) -> Float[np.ndarray, "..."]:
     """Standard deviation of ``log nu`` given the sums: the curvature where ``learned_dof`` is."""
+    dof = np.asarray(dof)
     curvature = total * (0.25 * polygamma(1, 0.5 * dof) - 0.5 / dof)
-    return float(1.0 / np.sqrt(dof * dof * curvature + PRIOR_SHAPE - 1.0))
+    return np.asarray(1.0 / np.sqrt(dof * dof * curvature + PRIOR_SHAPE - 1.0))
 
 
 def log_partition(dof: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
@@ -71,7 +97,7 @@ def log_prior(dof: Float[np.ndarray, "*_ responses"]) -> Float[np.ndarray, "*_"]
     return total
 
 
-def gamma_shape(variance: Float[np.ndarray, " experts"]) -> Float[np.ndarray, " experts"]:
+def gamma_shape(variance: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
     """Shape of a gamma distribution whose logarithm has this variance (Newton on the trigamma).
 
     The trigamma function is convex, and above ``1 / a + 1 / (2 a^2)``: Newton's steps from where
@@ -79,5 +105,8 @@ def gamma_shape(variance: Float[np.ndarray, " experts"]) -> Float[np.ndarray, " 
     """
     shape = (1.0 + np.sqrt(1.0 + 2.0 * variance)) / (2.0 * variance)
     for _ in range(20):
-        shape = shape - (polygamma(1, shape) - variance) / polygamma(2, shape)
+        step = (polygamma(1, shape) - variance) / polygamma(2, shape)
+        shape = shape - step
+        if (np.abs(step) <= SETTLED * shape).all():
+            break
     return np.asarray(shape)

@@ -44,7 +44,7 @@ from bayesvb.experts.regression import (
     squares_in_noise,
 )
 from bayesvb.numerics.array_library import namespace
-from bayesvb.numerics.linalg import quadratic_at, unpack
+from bayesvb.numerics.linalg import by_row, linear_at, quadratic_at, unpack
 from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
 from bayesvb.variational.local import Draws
 from bayesvb.variational.supports import AbstractSupport, Fixed, Positive, Real, Shared
@@ -86,6 +86,7 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
         "absolute deviation 0.67, that of a standard normal"
     )
 
+    posterior_by_row = True
     learns_scales = True
 
     scaled_by_medians = True
@@ -169,20 +170,19 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
 
     def update(self, stats: StudentStats) -> StudentPosterior:
         """Exact coordinate update of every expert, and of the degrees of freedom."""
-        n_responses, n_terms = stats.xy.shape[1:]
+        many, n_terms = stats.yy.shape[:-2], stats.xy.shape[-1]
         linear = self.prior.linear.posterior(
-            np.repeat(stats.weight, n_responses),
-            unpack(stats.xx.reshape(-1, stats.xx.shape[2])),
-            stats.xy.reshape(-1, 1, n_terms),
-            stats.yy.reshape(-1, 1),
+            np.repeat(stats.weight, stats.yy.shape[-1], axis=-1),
+            unpack(stats.xx.reshape(*many, -1, stats.xx.shape[-1])),
+            stats.xy.reshape(*many, -1, 1, n_terms),
+            stats.yy.reshape(*many, -1, 1),
         )
         if not self.learns_dof:
             return replace(self.prior, linear=linear)
         power = self.dof_power
-        total = float(stats.weight.sum()) / power
-        dof = [learned_dof(total, float(tail)) for tail in stats.tail.sum(axis=0) / power]
-        spread = [log_dof_sd(total, each) / power**0.5 for each in dof]
-        return StudentPosterior(linear, np.array(dof), np.array(spread))
+        total = stats.weight.sum(axis=-1, keepdims=True) / power
+        dof = learned_dof(total, stats.tail.sum(axis=-2) / power)
+        return StudentPosterior(linear, dof, log_dof_sd(total, dof) / power**0.5)
 
     def kl(self, posterior: StudentPosterior) -> float:
         """``KL(posterior || prior)`` of the regressions, less the log prior of learned dof."""
@@ -243,15 +243,17 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
         Row and noise precisions enter as a product, whose law has the log mean and log variance
         of a gamma distribution here; the coefficients widen it as in ``SemiConjugateExperts``.
         """
-        linear, dof = posterior.linear, float(posterior.dof[response])
-        own = np.arange(response, len(linear.mean), len(posterior.dof))
-        design, shape = block.designs["mean"], linear.shape[own]
-        spread = quadratic_at(linear.covariance[own], design)
+        linear, dof = posterior.linear, posterior.dof[..., response, None]
+        own = np.arange(response, linear.shape.shape[-1], posterior.dof.shape[-1])
+        design, shape = block.designs["mean"], linear.shape[..., own]
+        spread = quadratic_at(linear.covariance[..., own, :, :], design)
         joint = gamma_shape(polygamma(1, 0.5 * dof) + polygamma(1, shape))
-        log_mean = digamma(0.5 * dof) - np.log(0.5 * dof) + linear.expected_log_precision[own, 0]
+        log_mean = digamma(0.5 * dof) - np.log(0.5 * dof)
+        log_mean = log_mean + linear.expected_log_precision[..., own, 0]
         square = np.exp(digamma(joint) - log_mean) / joint
-        scale = np.sqrt(square[:, None] * (1.0 + dof / (dof + 1.0) * spread))
-        return StudentMixture(weights, linear.mean[own, 0] @ design, scale, 2.0 * joint)
+        scale = np.sqrt(by_row(square) * (1.0 + by_row(dof / (dof + 1.0)) * spread))
+        location = linear_at(linear.mean[..., own, 0, :], design)
+        return StudentMixture(weights, location, scale, 2.0 * joint.T)
 
     def draws(self, posterior: StudentPosterior, n: int, rng: np.random.Generator) -> Draws:
         """``coefficients`` (draws, experts, responses, terms), ``precision`` and ``dof``."""

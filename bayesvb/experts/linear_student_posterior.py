@@ -12,7 +12,7 @@ from bayesvb.data.statistics import SufficientStats
 from bayesvb.experts.degrees_of_freedom import log_partition
 from bayesvb.experts.linear import LinearCoordinates
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
-from bayesvb.numerics.linalg import products
+from bayesvb.numerics.linalg import outer_by_row, products
 from bayesvb.numerics.special import LOG_2PI
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.local import AbstractLocalPosterior, Draws
@@ -34,11 +34,11 @@ class StudentStats(SufficientStats):
         Sum of ``E[log u_i] - E[u_i]``: what the degrees of freedom are learned from.
     """
 
-    weight: Float[np.ndarray, " experts"]
-    xx: Float[np.ndarray, "experts responses pairs"]
-    xy: Float[np.ndarray, "experts responses terms"]
-    yy: Float[np.ndarray, "experts responses"]
-    tail: Float[np.ndarray, "experts responses"]
+    weight: Float[np.ndarray, "*many experts"]
+    xx: Float[np.ndarray, "*many experts responses pairs"]
+    xy: Float[np.ndarray, "*many experts responses terms"]
+    yy: Float[np.ndarray, "*many experts responses"]
+    tail: Float[np.ndarray, "*many experts responses"]
 
     @classmethod
     def of_rows(
@@ -60,6 +60,25 @@ class StudentStats(SufficientStats):
             tail=(each * tail).sum(axis=2),
         )
 
+    @classmethod
+    def by_row(
+        cls,
+        responsibilities: Float[np.ndarray, "experts rows"],
+        block: Block,
+        scale: Float[np.ndarray, "experts responses rows"],
+        tail: Float[np.ndarray, "experts responses rows"],
+    ) -> StudentStats:
+        """What each row adds, rows on the first axis."""
+        design, response = block.designs["mean"], block.response
+        weighted = responsibilities[:, None] * scale
+        return cls(
+            weight=responsibilities.T,
+            xx=outer_by_row(weighted, products(design)),
+            xy=outer_by_row(weighted * response, design),
+            yy=np.moveaxis(weighted * response * response, -1, 0),
+            tail=np.moveaxis(responsibilities[:, None] * tail, -1, 0),
+        )
+
 
 @dataclass(frozen=True)
 class StudentPosterior:
@@ -77,8 +96,8 @@ class StudentPosterior:
     """
 
     linear: MatrixNormalGamma
-    dof: Float[np.ndarray, " responses"]
-    log_dof_sd: Float[np.ndarray, " learned"]
+    dof: Float[np.ndarray, "*many responses"]
+    log_dof_sd: Float[np.ndarray, "*many learned"]
 
     def dof_draws(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "draws responses"]:
         """Draws of the degrees of freedom."""
@@ -117,6 +136,10 @@ class StudentLocalPosterior(AbstractLocalPosterior):
     def sufficient_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> StudentStats:
         """Sums weighted by the responsibilities and the expected precisions."""
         return StudentStats.of_rows(responsibilities, self.block, self.scale, self.tail)
+
+    def row_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> StudentStats:
+        """What each row adds to the sums."""
+        return StudentStats.by_row(responsibilities, self.block, self.scale, self.tail)
 
 
 @dataclass(frozen=True)

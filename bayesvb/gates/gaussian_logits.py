@@ -14,7 +14,7 @@ from bayesvb.data.scaling import Scaling
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.factors.normal import Normal
 from bayesvb.gates.base import AbstractGate
-from bayesvb.numerics.linalg import quadratic_weights, second_moments, times, unpack
+from bayesvb.numerics.linalg import outer_by_row, quadratic_weights, second_moments, times, unpack
 from bayesvb.variational.coordinates import AbstractCoordinates, entries, perturbation_rows
 from bayesvb.variational.descriptions import PriorRow
 from bayesvb.variational.row_derivatives import GateDerivatives, RowScalars, consecutive
@@ -47,6 +47,17 @@ class LogitStats(SufficientStats):
     ) -> LogitStats:
         """Sums from the per-row weights of ``x x'`` and of ``x``."""
         return cls(second_moments(curvature, design), linear @ design.T)
+
+    @classmethod
+    def by_row(
+        cls,
+        features: Float[np.ndarray, "pairs rows"],
+        design: Float[np.ndarray, "terms rows"],
+        curvature: Float[np.ndarray, "logits rows"],
+        linear: Float[np.ndarray, "logits rows"],
+    ) -> LogitStats:
+        """What each row adds."""
+        return cls(outer_by_row(curvature, features), outer_by_row(linear, design))
 
 
 def gaussian_logits(prior: Normal, stats: LogitStats) -> Normal:

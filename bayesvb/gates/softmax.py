@@ -19,7 +19,7 @@ from bayesvb.gates.softmax_base import (
     logit_moments,
 )
 from bayesvb.gates.tilted_bound import tilted_bound
-from bayesvb.numerics.linalg import second_moments
+from bayesvb.numerics.linalg import outer_by_row, second_moments
 from bayesvb.numerics.special import softmax_spread
 from bayesvb.variational.local import AbstractLocalPosterior
 
@@ -40,6 +40,31 @@ class SoftmaxLocalPosterior(AbstractLocalPosterior):
         Twice the diagonal blocks of ``w`` bound the full curvature in the means (Gershgorin).
         """
         design = self.block.designs["gating"]
+        curvature, gain = self._weights()
+        packed = second_moments(self.block.weighted(curvature), design)
+        return SlopeStats(
+            gradient=(responsibilities - self.block.weighted(self.share)) @ design.T,
+            steepness=2.0 * packed,
+            curvature=packed,
+            gain=self.block.weighted(gain).sum(axis=1),
+        )
+
+    def row_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> SlopeStats:
+        """What each row adds to the sums."""
+        curvature, gain = self._weights()
+        packed = outer_by_row(self.block.weighted(curvature), self.block.products("gating"))
+        slope = responsibilities - self.block.weighted(self.share)
+        return SlopeStats(
+            gradient=outer_by_row(slope, self.block.designs["gating"]),
+            steepness=2.0 * packed,
+            curvature=packed,
+            gain=self.block.weighted(gain).T,
+        )
+
+    def _weights(
+        self,
+    ) -> tuple[Float[np.ndarray, "experts rows"], Float[np.ndarray, "experts rows"]]:
+        """``w`` and the gain of every row."""
         curvature = self.tilt - 2.0 * self.share
         curvature *= self.tilt
         curvature += self.share
@@ -50,13 +75,7 @@ class SoftmaxLocalPosterior(AbstractLocalPosterior):
         gain *= pull
         pull += 1.0
         gain /= pull
-        packed = second_moments(self.block.weighted(curvature), design)
-        return SlopeStats(
-            gradient=(responsibilities - self.block.weighted(self.share)) @ design.T,
-            steepness=2.0 * packed,
-            curvature=packed,
-            gain=self.block.weighted(gain).sum(axis=1),
-        )
+        return curvature, gain
 
 
 @dataclass(frozen=True)

@@ -57,10 +57,10 @@ class SlopeStats(SufficientStats):
         the next curvature.
     """
 
-    gradient: Float[np.ndarray, "experts terms"]
-    steepness: Float[np.ndarray, "experts pairs"]
-    curvature: Float[np.ndarray, "experts pairs"]
-    gain: Float[np.ndarray, " experts"]
+    gradient: Float[np.ndarray, "*many experts terms"]
+    steepness: Float[np.ndarray, "*many experts pairs"]
+    curvature: Float[np.ndarray, "*many experts pairs"]
+    gain: Float[np.ndarray, "*many experts"]
 
 
 def damped_step(prior: Normal, posterior: Normal, stats: SlopeStats) -> LogitStats:

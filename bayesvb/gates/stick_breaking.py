@@ -43,6 +43,10 @@ class StickLocalPosterior(AbstractLocalPosterior):
         curvature, linear = self.weights(responsibilities)
         return LogitStats(curvature @ self.features.T, linear @ self.design.T)
 
+    def row_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> LogitStats:
+        """What each row adds to the sums."""
+        return LogitStats.by_row(self.features, self.design, *self.weights(responsibilities))
+
     def weights(
         self, responsibilities: Float[np.ndarray, "experts rows"]
     ) -> tuple[Float[np.ndarray, "sticks rows"], Float[np.ndarray, "sticks rows"]]:

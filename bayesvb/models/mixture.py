@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -121,6 +121,16 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
             experts.sufficient_stats(responsibilities), gate.sufficient_stats(responsibilities)
         )
         return LocalStep(float(bound), stats)
+
+    def row_stats(self, posterior: MixturePosterior, block: Block) -> MixtureStats | None:
+        """Those of experts and gate, if both know theirs."""
+        once = replace(block, weight=None)
+        experts = self.experts.local(posterior.experts, once)
+        gate = self.gate.local(posterior.gate, once)
+        terms = experts.expected_log_density + gate.expected_log_density
+        responsibilities = log_sum_exp(terms)[1]
+        parts = experts.row_stats(responsibilities), gate.row_stats(responsibilities)
+        return None if None in parts else MixtureStats(*parts)
 
     def update(self, stats: MixtureStats) -> MixturePosterior:
         """Experts and gate, each from its own statistics."""

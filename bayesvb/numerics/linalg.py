@@ -192,6 +192,24 @@ def trace_of_product(
     return np.asarray(np.vecdot(*flat))
 
 
+def outer_by_row(
+    weights: Float[np.ndarray, "*batch rows"], features: Float[np.ndarray, "features rows"]
+) -> Float[np.ndarray, "rows *batch features"]:
+    """Weights of each row times its features.
+
+    Examples
+    --------
+    >>> outer_by_row(np.array([[2.0, 3.0]]), np.array([[1.0, 1.0], [4.0, 5.0]]))
+    array([[[ 2.,  8.]],
+    <BLANKLINE>
+           [[ 3., 15.]]])
+    """
+    return np.asarray(
+        np.moveaxis(weights, -1, 0)[..., None]
+        * np.moveaxis(np.expand_dims(features, tuple(range(weights.ndim - 1))), -1, 0)
+    )
+
+
 def linear_at(
     coefficients: Float[np.ndarray, "... experts terms"], x: Float[np.ndarray, "terms rows"]
 ) -> Float[np.ndarray, "experts rows"]:

@@ -89,7 +89,7 @@ def _check(fit: AbstractFit, kind: str, options: PredictionOptions) -> None:
     if len(fit.parts) > 1 or not answers(fit) or not fit.core.posterior_by_row:
         raise DataError(
             f"calibrated={JACKKNIFE!r} needs the posterior without each row, which a density "
-            "regression with Gaussian experts has, if one restart is kept",
+            "regression with Gaussian or Student experts has, if one restart is kept",
             hint="calibrated=True is to be had",
         )
 

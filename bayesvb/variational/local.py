@@ -28,3 +28,9 @@ class AbstractLocalPosterior(abc.ABC):
         self, responsibilities: Float[np.ndarray, "experts rows"]
     ) -> SufficientStats:
         """Sums over the rows, given (weighted) responsibilities."""
+
+    def row_stats(
+        self, responsibilities: Float[np.ndarray, "experts rows"]
+    ) -> SufficientStats | None:
+        """What each row adds to the sums, rows on the first axis; None if it is not at hand."""
+        return None

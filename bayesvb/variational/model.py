@@ -250,6 +250,13 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
         """Whether ``update`` takes statistics of many rows at once, and predictions these."""
         return False
 
+    def row_stats(self, posterior: PosteriorT, block: Block) -> StatsT | None:
+        """What each row, counted once, adds to the sums of a pass, rows on the first axis.
+
+        None where it is not at hand: a pass over each row by itself then takes its place.
+        """
+        return None
+
     def row_derivatives(self, posterior: PosteriorT, block: Block) -> RowDerivatives | None:
         """Derivatives of each row's part of the bound in the expected sufficient statistics.
 

@@ -42,13 +42,25 @@ TITLES = {"cooks_distance": "Cook's distance", "prediction": "largest change of 
           "parameter": "parameter moved most", "change": "by (sd)"}  # fmt: skip
 
 
+def row_limit(fit: AbstractFit) -> int:
+    """Rows beyond which the page has no influence."""
+    return MOST_ROWS if fit.parts[0].fit.core.posterior_by_row else ROW_BY_ROW
+
+
+def left_to_the_fit(fit: AbstractFit) -> bool:
+    """Whether the page has no influence only because it would take long."""
+    one = fit.parts[0].fit
+    if units_of(fit.model).grouping is not None or not has_jackknife(one):
+        return False
+    return one.model.source.n_rows > row_limit(fit)
+
+
 def summary(fit: AbstractFit) -> Summary | None:
     """The most influential rows; None without linear response, or if rows come in groups."""
     if units_of(fit.model).grouping is not None:  # a group has no leverage: see fit.influence()
         return None
     one = fit.parts[0].fit
-    most = MOST_ROWS if one.core.posterior_by_row else ROW_BY_ROW
-    if not has_jackknife(one) or one.model.source.n_rows > most:
+    if not has_jackknife(one) or left_to_the_fit(fit):
         return None
     try:
         found = influence(fit)

@@ -8,6 +8,7 @@ from bayesvb.results.robust import has_jackknife
 
 from ..cells.plain import Summary
 from ..rows.sampling import regresses
+from .influence import left_to_the_fit
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
@@ -57,4 +58,8 @@ def summary(fit: AbstractFit) -> Summary:
     found = [one for one in NOT_DONE if one not in done]
     if fit.model.design.levels:
         found.append(NEW_ROWS)
+    if left_to_the_fit(fit):
+        rows = f"{fit.parts[0].fit.model.source.n_rows:,}"
+        how = f"Of {rows} rows it takes long: fit.influence() has it, row by row."
+        found.append({"what": "Influence of single rows", "how": how})
     return {"not_done": [*found, NEW_DATA] if regresses(fit) else found}
