@@ -99,10 +99,11 @@ def test_every_module_can_be_imported_first():
     # A circular import shows only when the wrong module comes first. It cannot arise while
     # test_layers.py passes; this looks at what the interpreter does, not at what is written.
     program = (
-        "import pkgutil, sys, bayesvb\n"
+        "import importlib.util, pkgutil, sys, bayesvb\n"
         "for module in pkgutil.walk_packages(bayesvb.__path__, 'bayesvb.'):\n"
         "    for name in [n for n in sys.modules if n.startswith('bayesvb.')]:\n"
         "        del sys.modules[name]\n"
-        "    if not module.name.endswith('__main__'): __import__(module.name)\n"
+        "    lacks = '.skpro' in module.name and not importlib.util.find_spec('skpro')\n"
+        "    if not (lacks or module.name.endswith('__main__')): __import__(module.name)\n"
     )
     assert run(program) == ""

@@ -196,6 +196,8 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/results/units.py": ("estimators/test_groups.py",),
     "bayesvb/results/printing_calibration.py": ("results/test_simulation_calibration.py",),
     "bayesvb/results/rank_plot.py": ("results/test_simulation_calibration.py",),
+    "bayesvb/sklearn/skpro/distribution.py": ("sklearn/test_skpro.py",),
+    "bayesvb/sklearn/skpro/regressor.py": ("sklearn/test_skpro.py",),
     "bayesvb/sklearn/base.py": ("sklearn/test_estimators.py",),
     "bayesvb/sklearn/density_regressor.py": ("sklearn/test_estimators.py",),
     "bayesvb/sklearn/joint.py": ("sklearn/test_estimators.py",),

@@ -1,6 +1,6 @@
 """Models as scikit-learn estimators: for pipelines, grid searches and cross-validation.
 
-May import: errors, argument_checks, numerics, data, formula, estimators.
+May import: errors, argument_checks, numerics, data, distributions, formula, estimators.
 """
 
 from __future__ import annotations
