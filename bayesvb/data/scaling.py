@@ -218,6 +218,12 @@ class Scaling:
             raise ValueError(f"there are {len(self.centre)} columns")
         return Scaling(centre, scale, self.intercept)
 
+    def with_numbers_kept(self, column: int) -> Scaling:
+        """The scaling that leaves a column as it is: of numbers that stand for something else."""
+        centre, scale = self.centre.copy(), self.scale.copy()
+        centre[column], scale[column] = 0.0, 1.0
+        return Scaling(centre, scale, self.intercept)
+
     def rows_last(
         self, matrix: Float[np.ndarray, "rows columns"]
     ) -> Float[np.ndarray, "columns rows"]:

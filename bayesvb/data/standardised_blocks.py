@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.data.blocks import BLOCK_ROWS, Block
+from bayesvb.data.group_rows import GROUP_ROWS, rows_at_once
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.sources import InMemorySource
 
@@ -43,6 +44,8 @@ class Scales:
             )
             for name, matrix in matrices.items()
         }
+        if GROUP_ROWS in parts:
+            parts[GROUP_ROWS] = parts[GROUP_ROWS].with_numbers_kept(0)
         centred = parts["mean"].intercept is not None
         return cls(parts, response_scaling(response, centred=centred, weight=weight, active=active))
 
@@ -89,9 +92,11 @@ def source_of(
     offset: Float[np.ndarray, " rows"] | None = None,
 ) -> InMemorySource:
     """Training rows as standardised blocks, each one contiguous."""
-    blocks = []
-    for start in range(0, len(response), BLOCK_ROWS):
-        rows = slice(start, start + BLOCK_ROWS)
+    blocks, size = [], BLOCK_ROWS
+    if GROUP_ROWS in matrices:
+        size = rows_at_once(int(matrices[GROUP_ROWS][:, 0].max()) + 1)
+    for start in range(0, len(response), size):
+        rows = slice(start, start + size)
         part = {name: matrix[rows] for name, matrix in matrices.items()}
         share, known = (None if given is None else given[rows] for given in (weight, offset))
         blocks.append(scales.block(part, response[rows], share, known))

@@ -10,6 +10,7 @@ from jaxtyping import Float
 
 from bayesvb.argument_checks import check_choice, check_count, checked
 from bayesvb.distributions.intervals import PROB, tails
+from bayesvb.effects.many_groups import many_groups
 from bayesvb.errors import DataError
 from bayesvb.results.smoothness import smooth_dof
 
@@ -157,7 +158,9 @@ def groups(fit: AbstractFit, part: str = "mean", *, prob: float = PROB) -> pd.Da
     -------
     pandas.DataFrame
         Columns term, group, component, response (if there are several), estimate, lower and upper.
-        The last group of a term is one that was not in the data.
+        The last group of a term is one that was not in the data. Intervals of groups so many that
+        they have no columns are those of the posterior itself (Student t), of combined restarts
+        those of the heaviest.
 
     Raises
     ------
@@ -187,6 +190,9 @@ def groups(fit: AbstractFit, part: str = "mean", *, prob: float = PROB) -> pd.Da
     if not known:
         raise DataError(f"the {part} has no groups", hint="effects of groups are written (1 | g)")
     for block in known:
+        if block.size > 1:
+            tables.append(many_groups(fit, block.columns[0] - len(design.terms[part]), prob))
+            continue
         names = [design.terms[part][place] for place in block.columns]
         labels = [name[len(block.name) + 1 : -1] for name in names]
         for component, draws in _by_component(fit, part):

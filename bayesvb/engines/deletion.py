@@ -17,6 +17,7 @@ from bayesvb.data.sources import AbstractSource, InMemorySource
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.engines.base import AbstractEngine, Budget
 from bayesvb.engines.sweep_derivative import SweepDerivative, full_step, sweep_derivative
+from bayesvb.errors import DataError
 from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.numerics.streams import EngineStreams
 from bayesvb.variational.model import AbstractVariationalModel
@@ -78,7 +79,20 @@ class Deletion:
         stats: SufficientStats,
         rng: np.random.Generator,
     ) -> Deletion:
-        """Deletion from a fit, the derivative that of a sample where there are very many rows."""
+        """Deletion from a fit, the derivative that of a sample where there are very many rows.
+
+        Raises
+        ------
+        DataError
+            If statistics by group are too many for a derivative in all of them.
+        """
+        if not model.draws_complete:
+            raise DataError(
+                "what the other rows answer is not to be had with effects of so many groups: it is "
+                "a derivative in the statistics of every group",
+                hint="fit.loo() holds the memberships of other rows; bayesvb.cross_validate(..., "
+                "groups=) fits again without whole groups",
+            )
         seen = source
         if source.n_rows > MANY_ROWS:
             seen = source.standing_for_all(MANY_ROWS // 2, rng)

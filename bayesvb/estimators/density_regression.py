@@ -27,6 +27,7 @@ from bayesvb.distributions.base import (
 from bayesvb.distributions.prediction import PredictionOptions, predict
 from bayesvb.estimators.base import empty_stats, read
 from bayesvb.estimators.component_shares import gate_parameters, share_parameter
+from bayesvb.estimators.group_effects import check_weights_without, experts_of, has_many_groups
 from bayesvb.estimators.groups import (
     check_constant,
     grouped,
@@ -42,7 +43,7 @@ from bayesvb.estimators.streamed_regression import streamed_regression
 from bayesvb.estimators.streaming import RowOptions, streamed_model
 from bayesvb.experts import EXPERTS
 from bayesvb.experts.grouped import GroupedExperts
-from bayesvb.experts.regression import AbstractRegressionExperts, RegressionPrior, RegressionUnits
+from bayesvb.experts.regression import AbstractRegressionExperts, RegressionUnits
 from bayesvb.factors.normal import Normal
 from bayesvb.formula.design import Design, Rows
 from bayesvb.formula.parser import Formula, parse_formula
@@ -185,8 +186,12 @@ class DensityRegression(AbstractGatedMixture):
         """Set the fields of a model whose rows are in memory."""
         rest, labels = without_groups(rows.group, formula, data)
         weights = rows.weights, rows.weights_are
-        design, given = read(formula, rest, weights, context=rows.context, missing=rows.missing)
+        many = has_many_groups(family, priors, rows.group)
+        design, given = read(
+            formula, rest, weights, context=rows.context, missing=rows.missing, many_groups=many
+        )
         warn_of_response(design)
+        check_weights_without(design, n_components)
         design, given, grouping = grouped(labels, design, given)
         check_count("n_components", n_components, **most_components(design, grouping))
         response = np.asarray(design.response, dtype=float)
@@ -273,7 +278,8 @@ class DensityRegression(AbstractGatedMixture):
     def _units(self) -> RegressionUnits:
         """Names and units in which the experts describe themselves."""
         design = self.design
-        return RegressionUnits(design.terms["mean"], design.response_names, self.scales)
+        effects = () if design.groups is None else design.groups.effects
+        return RegressionUnits(design.terms["mean"], design.response_names, self.scales, effects)
 
     @property
     def likelihood_name(self) -> str:
@@ -475,21 +481,6 @@ def gating_sds(scaling: Scaling, priors: Priors) -> Float[np.ndarray, " terms"]:
     if scaling.intercept is not None:
         sds[scaling.intercept] = priors.gating_intercept_sd
     return sds
-
-
-def experts_of(family: str, priors: Priors, design: Design) -> AbstractRegressionExperts[Any, Any]:
-    """Experts of a family with these priors."""
-    prior = RegressionPrior(
-        n_responses=len(design.response_names),
-        n_terms=len(design.terms["mean"]),
-        coefficient_sd=float(priors.coefficient_sd),
-        in_noise=priors.coefficients_in == "noise",
-        noise_shape=float(priors.noise_shape),
-        noise_rate=float(priors.noise_rate),
-        dof=priors.dof,
-        standardised=priors.standardize,
-    )
-    return EXPERTS[family](prior)
 
 
 def capitalised(words: str) -> str:

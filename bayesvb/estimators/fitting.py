@@ -151,9 +151,10 @@ def _one(
     else:
         log_q = own = _engine_log_q(model, run)
     weight = model.source.total_weight
+    core = run.core if own is not None else run.core.knowing(run.core.update(run.stats))
     return Fit(
         model=model,
-        core=run.core,
+        core=core,
         stats=run.stats,
         order=run.order,
         draws=draws,

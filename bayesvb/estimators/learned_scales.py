@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from bayesvb.estimators.group_effects import coefficients_per_term
 from bayesvb.estimators.priors import Priors
 from bayesvb.experts.regression import AbstractRegressionExperts
 from bayesvb.factors.gamma import Gamma
@@ -74,30 +75,34 @@ class LearnedScales:
 
     def learned_by(self, mixture: Mixture) -> ScaledMixture:
         """The mixture whose coefficients of these terms have scales that are learned."""
-        n_terms, n_responses = len(self.design.terms["mean"]), len(self.design.response_names)
-        fixed = np.full(n_terms, self.priors.coefficient_sd**-2.0)
-        experts = self._scales("mean", fixed, mixture.n_components * n_responses)
+        sizes, n_responses = coefficients_per_term(self.design), len(self.design.response_names)
+        fixed = np.full(len(sizes), self.priors.coefficient_sd**-2.0)
+        experts = self._scales("mean", fixed, mixture.n_components * n_responses, sizes)
         own, n_logits = np.empty(0), 0
         if "gating" in self.term_blocks:
             own, n_logits = np.diagonal(mixture.gate.prior.precision), len(mixture.gate.prior.mean)
-        gate = self._scales("gating", own, n_logits)
+        gate = self._scales("gating", own, n_logits, np.ones(len(own)))
         shape, rate = self.priors.scale_shape, self.priors.scale_rate
         prior = Gamma(np.array(float(shape)), np.array(float(rate)))
         return ScaledMixture(mixture.experts, mixture.gate, experts, gate, prior)
 
     def _scales(
-        self, part: str, precision: Float[np.ndarray, " terms"], n_vectors: int
+        self,
+        part: str,
+        precision: Float[np.ndarray, " terms"],
+        n_vectors: int,
+        sizes: Float[np.ndarray, " terms"],
     ) -> TermScales:
         """Scales of a part in which so many vectors have these precisions if they are fixed."""
         columns = [block.columns for block in self.term_blocks.get(part, ())]
-        return TermScales.of(columns, precision, n_vectors)
+        return TermScales.of(columns, precision, n_vectors, sizes)
 
     def at_typical(
         self, experts: AbstractRegressionExperts[Any, Any], gate: GatePrior
     ) -> tuple[AbstractRegressionExperts[Any, Any], GatePrior]:
         """Experts, and the prior of a gate, whose terms have the typical scale."""
         known = self.typical**-2.0
-        n_terms = len(self.design.terms["mean"])
+        n_terms = len(coefficients_per_term(self.design))
         fixed = {
             "mean": np.full(n_terms, self.priors.coefficient_sd**-2.0),
             "gating": np.diagonal(gate.coefficients.precision).copy(),
@@ -159,8 +164,11 @@ class LearnedScales:
 
     def _terms(self, part: str) -> set[str]:
         """Terms with a learned scale, as the prior table calls them."""
+        names, groups = self.design.terms[part], self.design.groups
+        if part == "mean" and groups is not None:
+            names = (*names, *groups.effects)
         columns = [column for block in self.term_blocks[part] for column in block.columns]
-        terms = {self.design.terms[part][column] for column in columns}
+        terms = {names[column] for column in columns}
         responses = self.design.response_names
         if part == "gating" or len(responses) == 1:
             return terms

@@ -230,7 +230,7 @@ def _one(
     own = state.get(f"{prefix}engine_log_q")
     fit = Fit(
         model=model,
-        core=core,
+        core=core if own is not None else core.knowing(q),
         stats=stats,
         order=tuple(part["order"]),
         draws=q_draws,

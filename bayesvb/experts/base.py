@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
 import numpy as np
@@ -103,6 +103,24 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, StatsT]):
         each = [self.predictive(posterior, weights, block, i) for i in range(len(block.response))]
         return joint_log_density(each, block.response)
 
+    def predictive_without(
+        self,
+        posterior: PosteriorT,
+        weights: Float[np.ndarray, "experts rows"],
+        block: Block,
+        left_out: Float[np.ndarray, "experts rows"],
+    ) -> Sequence[AbstractComponentMixture] | None:
+        """``predictive`` of each response, so much of each row taken out of each expert.
+
+        None where rows are left out by derivatives of passes.
+        """
+        return None
+
+    @property
+    def draws_complete(self) -> bool:
+        """Whether draws hold every parameter."""
+        return True
+
     def log_predictive_of_groups(
         self, posterior: PosteriorT, members: Members, n_experts: int
     ) -> Float[np.ndarray, "experts groups"]:
@@ -151,6 +169,10 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, StatsT]):
     @abc.abstractmethod
     def draws(self, posterior: PosteriorT, n: int, rng: np.random.Generator) -> Draws:
         """Draws of the parameters of every expert."""
+
+    def knowing(self, posterior: PosteriorT) -> AbstractExperts[PosteriorT, StatsT]:
+        """The experts that complete draws of this posterior: themselves if these are complete."""
+        return self
 
     def prior_draws(self, n: int, n_components: int, rng: np.random.Generator) -> Draws:
         """Draws of the parameters of so many experts, alike and independent, from the prior."""

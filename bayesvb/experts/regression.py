@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
+from bayesvb.data.group_rows import GROUP_ROWS
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.standardised_blocks import Scales
 from bayesvb.distributions.base import AbstractDrawnMixture
@@ -56,15 +57,29 @@ class RegressionUnits:
     terms, responses : tuple of str
     scales : Scales
         Of the terms (part ``"mean"``) and of the responses.
+    effects : tuple of str
+        Effects of groups that have no columns among the terms.
     """
 
     terms: tuple[str, ...]
     responses: tuple[str, ...]
     scales: Scales
+    effects: tuple[str, ...] = ()
 
     def labelled(self, response: int, term: str = "") -> str:
         """A term of one response: with its name if there are several."""
         return term if len(self.responses) == 1 else f"{self.responses[response]}: {term}"
+
+    def effect_rows(self, words: str, sd: Float[np.ndarray, " effects"]) -> list[PriorRow]:
+        """Prior of the effects of groups that have no columns, each a law with this scale."""
+        if not self.effects:
+            return []
+        each = sd / self.scales.parts[GROUP_ROWS].scale[1:]
+        return [
+            PriorRow("mean", self.labelled(response, effect), words, 0.0, float(own * unit))
+            for response, unit in enumerate(self.scales.response.scale)
+            for effect, own in zip(self.effects, each, strict=True)
+        ]
 
 
 class AbstractRegressionExperts(AbstractExperts[PosteriorT, StatsT]):

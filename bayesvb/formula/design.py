@@ -12,11 +12,13 @@ from jaxtyping import Bool, Float, Int
 
 from bayesvb.data.frame_streams import ReadCount
 from bayesvb.data.frames import as_frame
+from bayesvb.data.group_rows import GROUP_ROWS
 from bayesvb.errors import DataError
 from bayesvb.formula.binding import bind
 from bayesvb.formula.checks import check_matrices
 from bayesvb.formula.columns import roles_in
 from bayesvb.formula.encoder import Encoder, fit_encoder
+from bayesvb.formula.group_places import GroupPlaces
 from bayesvb.formula.new_rows import Unseen, encode_new
 from bayesvb.formula.parser import RESPONSE, Formula
 from bayesvb.formula.responses import Classes, ResponseKind
@@ -107,7 +109,8 @@ class Design:
     matrices : mapping of str to array
         Part -> array of shape (rows, terms) in C order.
     terms : mapping of str to tuple of str
-        Part -> names of the columns of its matrix.
+        Part -> names of the columns of its matrix. Effects of very many groups have a matrix
+        ``GROUP_ROWS``, with the number of each row's group before what they are multiplied by.
     term_blocks : mapping of str to tuple of TermBlock
         Part -> columns of its matrix whose coefficients share one prior scale, by term.
     complete : array of bool, shape (given,)
@@ -228,7 +231,15 @@ class Design:
     def together(self) -> dict[str, tuple[tuple[int, ...], ...]]:
         """Part -> sets of columns that are measured in one unit: of a smooth, of groups."""
         same_as = self._encoder.bound.same_as
-        return {part: self._encoder.together(first) for part, first in same_as.items()}
+        found = {part: self._encoder.together(first) for part, first in same_as.items()}
+        if self.groups is not None:
+            found[GROUP_ROWS] = tuple((1 + j,) for j in range(len(self.groups.effects)))
+        return found
+
+    @property
+    def groups(self) -> GroupPlaces | None:
+        """The term of groups, so many that their effects stay apart from the columns."""
+        return self._encoder.groups
 
     def curves(self, part: str) -> tuple[SmoothCurve, ...]:
         """Curves of the smooths of a part."""
@@ -267,7 +278,7 @@ class Design:
         target: Response | None = made.get(RESPONSE)
         if response and self.classes:
             target = self.classes.codes(rows.columns[self.classes.column])
-        matrices = {part: made[bound.same_as[part]] for part in self.matrices}
+        matrices = {part: made[bound.same_as.get(part, part)] for part in self.matrices}
         return Rows(rows.given, rows.usable, matrices, target, _summed(made))
 
 
@@ -279,6 +290,7 @@ def build_design(
     context: Mapping[str, object] | None = None,
     missing: str = "drop",
     warn: bool = True,
+    many_groups: bool = False,
 ) -> Design:
     """The design of a formula on data.
 
@@ -297,6 +309,9 @@ def build_design(
         without response may stay missing, NaN in the matrix; rows without any are dropped.
     warn : bool
         Whether constant and collinear columns are worth a warning to the model.
+    many_groups : bool
+        Whether the model has effects of very many groups apart from the columns of its first part:
+        they are a matrix of their own, ``GROUP_ROWS``.
 
     Raises
     ------
@@ -324,7 +339,9 @@ def build_design(
     if not len(given):
         raise DataError("the data have no rows")
     bound, rows = bind(formula, given, response=response, context=context or {}, missing=missing)
-    encoder, made = fit_encoder(bound, rows)
+    encoder, made = fit_encoder(bound, rows, many_groups=many_groups)
+    groups = {GROUP_ROWS: made.pop(GROUP_ROWS)} if encoder.groups is not None else {}
+    own_names = {part: encoder.blank_names(response=False)[part] for part in groups}
     plain = {part: encoder.plain(part) for part in made}
     check_matrices(bound, made, encoder.names, warn=warn, plain=plain)
     classes, target = bound.classes, made.get(RESPONSE)
@@ -334,8 +351,8 @@ def build_design(
         response=classes.codes(rows.columns[classes.column]) if classes else target,
         response_names=encoder.names.get(RESPONSE, (formula.response or "",) if classes else ()),
         levels=classes.labels if classes else None,
-        matrices={part: made[first] for part, first in bound.same_as.items()},
-        terms={part: encoder.names[first] for part, first in bound.same_as.items()},
+        matrices={part: made[first] for part, first in bound.same_as.items()} | groups,
+        terms={part: encoder.names[first] for part, first in bound.same_as.items()} | own_names,
         term_blocks={part: encoder.term_blocks(first) for part, first in bound.same_as.items()},
         complete=rows.usable,
         _encoder=encoder,

@@ -12,11 +12,13 @@ import pandas as pd
 from jaxtyping import Bool, Float
 
 from bayesvb.data.frames import levels, numbers
+from bayesvb.data.group_rows import GROUP_ROWS
 from bayesvb.errors import DataError, FormulaError
 from bayesvb.formula.binding import BoundFormula, UsableRows
 from bayesvb.formula.budget import check_columns
 from bayesvb.formula.checks import ranges, require_finite, warn_levels
 from bayesvb.formula.columns import ColumnRole, roles_in
+from bayesvb.formula.group_places import GroupPlaces
 from bayesvb.formula.matrices import evaluate, with_missing
 from bayesvb.formula.own_columns import OwnColumns, fit_own_columns
 from bayesvb.formula.parser import Formula
@@ -28,6 +30,9 @@ __all__ = ["Encoder", "Matrices", "fit_encoder", "role_table"]
 Matrices = dict[str, Float[np.ndarray, "rows _"]]
 
 SHOWN = 5
+
+MANY_GROUPS_PART = "mean"
+"""The part in which effects of groups may stay apart from the columns."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +62,20 @@ class Encoder:
     def term_blocks(self, part: str) -> tuple[TermBlock, ...]:
         """Columns of a part's matrix whose coefficients share one prior scale."""
         known = term_blocks(self.specs[part].term_indices, self.levels)
-        return (*known, *self.own[part].term_blocks(self._first(part)))
+        own = self.own[part]
+        behind = () if own.groups is None else own.groups.blocks_from(len(self.names[part]))
+        return (*known, *own.term_blocks(self._first(part)), *behind)
+
+    @property
+    def groups(self) -> GroupPlaces | None:
+        """The term of groups whose effects stay apart from the columns."""
+        return self.own[MANY_GROUPS_PART].groups if MANY_GROUPS_PART in self.own else None
+
+    def blank_names(self, *, response: bool) -> dict[str, tuple[str, ...]]:
+        """Names of the columns of every matrix that ``encode`` makes."""
+        parts = self.bound.encoded(response=response)
+        own = {} if self.groups is None else {GROUP_ROWS: self.groups.place_names}
+        return {part: self.names[part] for part in parts} | own
 
     def together(self, part: str) -> tuple[tuple[int, ...], ...]:
         """Sets of columns of a part's matrix that are measured in one unit."""
@@ -109,7 +127,8 @@ class Encoder:
 
         bound, parts = self.bound, self.bound.encoded(response=response)
         if not len(rows):
-            return {part: np.empty((0, len(self.names[part]))) for part in parts}
+            widths = self.blank_names(response=response)
+            return {part: np.empty((0, len(names))) for part, names in widths.items()}
         roles = bound.roles(parts)
         table = role_table(bound, rows, roles, self.levels, checked=checked)
         for role in roles:
@@ -121,18 +140,27 @@ class Encoder:
         for part in parts:
             own, numbers = self.own[part], made.pop(_numbers_of(part), None)
             made[part] = own.beside(made[part], numbers, table, self.levels, sampled=sampled)
+            places = own.places(numbers, table, self.levels, sampled=sampled)
+            if places is not None:
+                made[GROUP_ROWS] = places
+        named = self.blank_names(response=response)
         for part, matrix in made.items():
             if not checked:
                 continue
             if bound.keeps_missing:
                 made[part] = with_missing(matrix, self.specs[part], table, self.names[part])
             else:
-                ranges(matrix, self.names[part])
+                ranges(matrix, named[part])
         return made
 
 
-def fit_encoder(bound: BoundFormula, rows: UsableRows) -> tuple[Encoder, Matrices]:
+def fit_encoder(
+    bound: BoundFormula, rows: UsableRows, *, many_groups: bool = False
+) -> tuple[Encoder, Matrices]:
     """The encoder of the first rows, and their matrices.
+
+    With ``many_groups`` effects of very many groups in the first part stay apart from its columns,
+    in a matrix of their own.
 
     Raises
     ------
@@ -161,13 +189,17 @@ def fit_encoder(bound: BoundFormula, rows: UsableRows) -> tuple[Encoder, Matrice
     own = {}
     for part in parts:
         numbers = made.pop(_numbers_of(part), None)
-        own[part] = fit_own_columns(bound.parts[part], numbers, table, found)
+        apart = many_groups and part == MANY_GROUPS_PART
+        own[part] = fit_own_columns(bound.parts[part], numbers, table, found, many_groups=apart)
         made[part] = own[part].beside(made[part], numbers, table, found)
+        places = own[part].places(numbers, table, found)
+        if places is not None:
+            made[GROUP_ROWS] = places
         names[part] = (*names[part], *own[part].names)
         _check_names(bound.formula, part, names[part])
     each = {part: getattr(specs, part) for part in terms}
     if bound.keeps_missing:
-        made = {part: with_missing(made[part], each[part], table, names[part]) for part in parts}
+        made |= {part: with_missing(made[part], each[part], table, names[part]) for part in parts}
     return Encoder(bound, each, names, found, own), made
 
 

@@ -25,10 +25,12 @@ from bayesvb.formula.group_terms import GroupTerm
 from bayesvb.formula.term_blocks import TermBlock
 from bayesvb.formula.term_columns import AbstractTermColumns, TermData
 
-__all__ = ["MOST_GROUPS", "GroupColumns", "fit_groups"]
+__all__ = ["MOST_GROUPS", "GroupColumns", "check_columns_of", "fit_groups"]
 
 MOST_GROUPS = 500
-"""Groups of which each is a column; a fit takes time by the square of their number."""
+"""Groups of which each is a column; a fit takes time by the square of their number.
+
+With more of them, effects stay apart from the columns, where the model has them so."""
 
 UNSEEN = "new group"
 """What stands for a group that was not in the first rows, in names of columns."""
@@ -109,22 +111,33 @@ def fit_groups(term: GroupTerm, codes: tuple[str, ...], data: TermData) -> Group
     Raises
     ------
     DataError
-        If there is one group, or more than columns can hold.
+        If there is one group only.
     """
     groups = np.unique(_combinations(data))
     count = len(groups)
     if count == 1:
         raise DataError(f"`{term.place.text}`: there is one group only", hint="leave it out")
-    if count > MOST_GROUPS:
-        raise DataError(
-            f"`{term.place.text}` has {count} groups, and at most {MOST_GROUPS} are possible: the "
-            f"covariance of their effects takes {8e-9 * count**2:.1f} GB for each component",
-            hint="group by something coarser, or join groups of few rows",
-        )
     effects = (*(("1",) if term.intercept else ()), *map(with_own_names, codes))
     centres = np.array([np.unique(x).mean() for x in data.numbers])
     labels = (*_labels(groups, data.levels), UNSEEN)
     return GroupColumns(":".join(term.groups), effects, centres, groups, labels)
+
+
+def check_columns_of(found: GroupColumns, written: str) -> None:
+    """Refuse more groups than columns can hold.
+
+    Raises
+    ------
+    DataError
+    """
+    count = len(found.groups)
+    if count > MOST_GROUPS:
+        raise DataError(
+            f"`{written}` has {count} groups, and at most {MOST_GROUPS} are possible here: the "
+            f"covariance of their effects takes {8e-9 * count**2:.1f} GB for each component",
+            hint="group by something coarser; one term of more groups may stand in the first part "
+            "of a DensityRegression with family='gaussian' and coefficients_in='noise'",
+        )
 
 
 def _combinations(data: TermData) -> Int[np.ndarray, " rows"]:

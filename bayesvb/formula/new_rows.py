@@ -95,9 +95,8 @@ class _NewRows:
 
     def blank(self, n_rows: int) -> Matrices:
         """Matrices of rows of which nothing is known yet."""
-        parts = self.encoder.bound.encoded(response=self.response)
-        widths = {part: len(self.encoder.names[part]) for part in parts}
-        return {part: np.full((n_rows, width), np.nan) for part, width in widths.items()}
+        named = self.encoder.blank_names(response=self.response)
+        return {part: np.full((n_rows, len(names)), np.nan) for part, names in named.items()}
 
     def fill(self, made: Matrices, rows: UsableRows, places: Int[np.ndarray, " some"]) -> None:
         """Write the matrices of some rows where these stand."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +14,8 @@ from bayesvb.errors import DataError
 from bayesvb.formula.binding import BoundPart, BoundTerm
 from bayesvb.formula.checks import require_finite
 from bayesvb.formula.columns import ColumnRole, roles_in, with_own_names
-from bayesvb.formula.group_columns import fit_groups
+from bayesvb.formula.group_columns import MOST_GROUPS, GroupColumns, check_columns_of, fit_groups
+from bayesvb.formula.group_places import GroupPlaces
 from bayesvb.formula.group_terms import GroupTerm
 from bayesvb.formula.smooth_columns import SmoothColumns, SmoothCurve, fit_smooth
 from bayesvb.formula.term_blocks import TermBlock
@@ -70,6 +71,26 @@ class OwnColumns:
             for places in one.together
         )
 
+    @property
+    def groups(self) -> GroupPlaces | None:
+        """The term whose effects stay apart from the columns."""
+        return next((one for one in self.each if isinstance(one, GroupPlaces)), None)
+
+    def places(
+        self,
+        numbers: Float[np.ndarray, "rows _"] | None,
+        table: pd.DataFrame,
+        levels: Levels,
+        *,
+        sampled: bool = False,
+    ) -> Float[np.ndarray, "rows _"] | None:
+        """Its groups, and what their effects are multiplied by; None if there is no such term."""
+        for term, one in zip(self.part.own, self.each, strict=True):
+            if isinstance(one, GroupPlaces):
+                data = _data(self.part, term, numbers, table, levels)
+                return one.places(replace(data, sampled=sampled))
+        return None
+
     def _starts(self, first: int) -> list[tuple[AbstractTermColumns, int]]:
         """Each term with the place of its first column."""
         sizes = np.cumsum([first, *(len(one.names) for one in self.each)])
@@ -99,6 +120,8 @@ def fit_own_columns(
     numbers: Float[np.ndarray, "rows _"] | None,
     table: pd.DataFrame,
     levels: Levels,
+    *,
+    many_groups: bool = False,
 ) -> OwnColumns:
     """The terms of a part after the first rows.
 
@@ -112,6 +135,8 @@ def fit_own_columns(
         Columns under their aliases.
     levels : mapping of ColumnRole to pandas.Index
         Levels of the columns that have some.
+    many_groups : bool
+        Whether the effects of one term may stay apart from the columns.
 
     Raises
     ------
@@ -125,10 +150,35 @@ def fit_own_columns(
         for code, values in zip(term.numbers, data.numbers, strict=True):
             require_finite(values, with_own_names(code))
         if isinstance(term.term, GroupTerm):
-            each.append(fit_groups(term.term, term.numbers, data))
+            found = fit_groups(term.term, term.numbers, data)
+            each.append(_columns_or_places(found, term, each) if many_groups else found)
+            if not many_groups:
+                check_columns_of(found, term.term.place.text)
         else:
             each.append(fit_smooth(term.term, term.numbers, data))
     return OwnColumns(part, tuple(each))
+
+
+def _columns_or_places(
+    found: GroupColumns, term: BoundTerm, before: Sequence[AbstractTermColumns]
+) -> AbstractTermColumns:
+    """Columns of few groups; of many the number of each row's.
+
+    Raises
+    ------
+    DataError
+        If a term before has many groups as well.
+    """
+    if len(found.groups) <= MOST_GROUPS:
+        return found
+    if any(isinstance(one, GroupPlaces) for one in before):
+        raise DataError(
+            f"`{term.term.place.text}` has {len(found.groups)} groups, and a term before it has "
+            f"more than {MOST_GROUPS} too: one term may have so many",
+            hint="write (1 + x | g) for several effects of the same groups; keep the term with the "
+            "most groups, and join levels of the other's column",
+        )
+    return GroupPlaces(found)
 
 
 def _data(

@@ -31,11 +31,15 @@ class TermBlock:
     kind : {"covariate", "factor", "smooth", "group"}
         A term of numeric columns; one that reads levels; the wiggly part of a smooth; an effect of
         every level of a grouping column.
+    size : int
+        Coefficients of each column: one, but of effects that stay apart from the columns, whose
+        place is behind all of these, one for each group.
     """
 
     name: str
     columns: tuple[int, ...]
     kind: BlockKind
+    size: int = 1
 
 
 def term_blocks(

@@ -220,6 +220,25 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
         pairs = zip(each, block.response, strict=True)
         return np.stack([density, *(one.cdf(observed) for one, observed in pairs)])
 
+    def row_predictions_without(
+        self, posterior: MixturePosterior, block: Block, copies: Float[np.ndarray, " rows"]
+    ) -> Float[np.ndarray, "values rows"] | None:
+        """Of experts without their part of each row; the weights of components stay."""
+        weights = self.mean_weights(posterior, block)
+        left_out = copies * self.responsibilities(posterior, block)
+        each = self.experts.predictive_without(posterior.experts, weights, block, left_out)
+        if each is None:
+            return None
+        pairs = zip(each, block.response, strict=True)
+        return np.stack(
+            [joint_log_density(each, block.response), *(one.cdf(seen) for one, seen in pairs)]
+        )
+
+    @property
+    def draws_complete(self) -> bool:
+        """Whether those of the experts are."""
+        return self.experts.draws_complete
+
     def kl(self, posterior: MixturePosterior) -> float:
         """Sum of both divergences."""
         return self.experts.kl(posterior.experts) + self.gate.kl(posterior.gate)
@@ -305,6 +324,10 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
         """Parameters of the experts by name, and ``gate``."""
         experts = self.experts.draws(posterior.experts, n, rng)
         return {**experts, "gate": self.gate.draws(posterior.gate, n, rng)}
+
+    def knowing(self, posterior: MixturePosterior) -> Mixture:
+        """The mixture whose experts complete draws by this posterior."""
+        return replace(self, experts=self.experts.knowing(posterior.experts))
 
     def prior_draws(self, n: int, rng: np.random.Generator) -> Draws:
         """Parameters by name before any data are seen."""

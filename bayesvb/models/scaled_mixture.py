@@ -324,8 +324,10 @@ class ScaledMixture(Mixture):
         ):
             if own in scales:
                 sd = 1.0 / np.sqrt(scales[own] @ part.membership + (part.fixed > 0.0))
-                axes = (1,) * (draws[name].ndim - 2)
-                draws[name] = draws[name] * sd.reshape(n, *axes, -1)
+                axes, n_terms = (1,) * (draws[name].ndim - 2), draws[name].shape[-1]
+                draws[name] = draws[name] * sd[:, :n_terms].reshape(n, *axes, -1)
+                if sd.shape[1] > n_terms:
+                    draws["effect_scale"] = sd[:, n_terms:]
         return {**draws, **scales}
 
     def parameter_space(self) -> ParameterSpace | None:

@@ -27,12 +27,15 @@ class TermScales:
         Prior precisions with which an ascent sets out.
     n_vectors : int
         Vectors of coefficients that have these precisions in common.
+    sizes : ndarray, shape (terms,)
+        Coefficients of each term in a vector: one of a column, of an effect of groups one for each.
     """
 
     membership: Float[np.ndarray, "blocks terms"]
     fixed: Float[np.ndarray, " terms"]
     start: Float[np.ndarray, " blocks"]
     n_vectors: int
+    sizes: Float[np.ndarray, " terms"]
 
     @classmethod
     def of(
@@ -40,6 +43,7 @@ class TermScales:
         blocks: Sequence[Sequence[int]],
         precision: Float[np.ndarray, " terms"],
         n_vectors: int,
+        sizes: Float[np.ndarray, " terms"] | None = None,
     ) -> TermScales:
         """Scales of blocks of columns; ``precision`` is that of the prior that is not learned."""
         membership = np.zeros((len(blocks), len(precision)))
@@ -47,12 +51,14 @@ class TermScales:
             membership[number, list(columns)] = 1.0
         own = membership.any(axis=0)
         start = np.array([precision[list(columns)].mean() for columns in blocks])
-        return cls(membership, np.where(own, 0.0, precision), start.reshape(-1), n_vectors)
+        each = np.ones(len(precision)) if sizes is None else sizes
+        fixed = np.where(own, 0.0, precision)
+        return cls(membership, fixed, start.reshape(-1), n_vectors, each)
 
     @property
     def counts(self) -> Float[np.ndarray, " blocks"]:
         """Number of coefficients of each block, over all vectors."""
-        return np.asarray(self.n_vectors * self.membership.sum(axis=1))
+        return np.asarray(self.n_vectors * (self.membership @ self.sizes))
 
     def by_term(
         self, precision: Float[np.ndarray, "*many blocks"]

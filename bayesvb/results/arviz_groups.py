@@ -68,7 +68,7 @@ def fixed_groups(fit: AbstractFit) -> tuple[dict[str, Any], NamedDraws]:
     """Groups whose size does not grow with rows times draws."""
     named = fit.named
     statistics = {"log_q": fit.log_q}
-    if all_kept(fit.model.source):
+    if all_kept(fit.model.source) and all(part.fit.core.draws_complete for part in fit.parts):
         joint = log_joint(fit.core, fit.model.source, fit.draws, fit.model.log_jacobian)
         statistics = {"lp": joint, **statistics}
     if fit.members:

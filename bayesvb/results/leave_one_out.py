@@ -162,10 +162,17 @@ def leave_one_out(
     exact : bool
         Make an ascent without every row, or group.
 
+    Models that say what a row predicts without its own part (``row_predictions_without``) are asked
+    for that: memberships of other rows are then held, and nothing is refitted.
+
     References
     ----------
     See ``Deletion``.
     """
+    if groups is None and not exact:
+        known = _memberships_held(fitted, at)
+        if known is not None:
+            return known
     rng = fitted.streams.rng("rows")
     if groups is None and fitted.whole and fitted.source.n_rows <= MOST_ROWS:
         groups = np.arange(fitted.source.n_rows)
@@ -180,6 +187,26 @@ def leave_one_out(
         limit = np.inf if exact else fitted.row_passes
         done = _refits(fitted, deletion, at, order, groups, limit, values)
     return RowsLeftOut(at, values[0], seen[0], values[1:], done, doubtful & ~done)
+
+
+def _memberships_held(fitted: Fitted, at: Int[np.ndarray, " chosen"]) -> RowsLeftOut | None:
+    """Predictions of rows without their own part in the posterior, the other rows as they are.
+
+    None unless the model leaves rows out in this way.
+    """
+    posterior, parts = fitted.core.update(fitted.stats), []
+    for start in range(0, len(at), ROWS_AT_ONCE):
+        block = fitted.source.take(at[start : start + ROWS_AT_ONCE])
+        share = copies(block)
+        if fitted.whole and block.weight is not None:
+            share = block.weight
+        values = fitted.core.row_predictions_without(posterior, block, share)
+        if values is None:
+            return None
+        parts.append((values, fitted.core.log_predictive(posterior, block)))
+    values, seen = (np.concatenate(each, axis=-1) for each in zip(*parts, strict=True))
+    none = np.zeros(len(at), dtype=bool)
+    return RowsLeftOut(at, values[0], seen, values[1:], none, none)
 
 
 def without_rows(fit: Any, at: Int[np.ndarray, " chosen"]) -> RowsLeftOut:

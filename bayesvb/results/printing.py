@@ -273,7 +273,7 @@ def _part(fit: AbstractFit, table: pd.DataFrame, part: str, title: str) -> str:
     for one in model.design.term_blocks.get(part, ()):
         if one.kind in ("smooth", "group"):
             apart.append(one)
-    names = tuple(terms[place] for one in apart for place in one.columns)
+    names = tuple(terms[at] for one in apart for at in one.columns if at < len(terms))
     rows = table.loc[[part]]
     if names:
         hidden = rows.index.get_level_values("term").astype(str).str.endswith(names)
@@ -282,7 +282,8 @@ def _part(fit: AbstractFit, table: pd.DataFrame, part: str, title: str) -> str:
     of_part = "" if part == "mean" else f", {part!r}"
     for one in apart:
         where = "curves" if one.kind == "smooth" else "groups"
-        told.append(f"  {one.name}: {len(one.columns)} coefficients, effects.{where}(fit{of_part})")
+        count = len(one.columns) * one.size
+        told.append(f"  {one.name}: {count} coefficients, effects.{where}(fit{of_part})")
         if one.name in dof:
             values = ", ".join(f"{value:.1f}" for value in dof[one.name])
             told[-1] += f"; effective degrees of freedom with its line {values}"

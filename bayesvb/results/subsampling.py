@@ -197,6 +197,7 @@ def khat_within(fit: AbstractFit, budget: float) -> tuple[float | None, int]:
     """
     n_all = count(fit.draws)
     told = all_kept(fit.model.source) and not is_sample(fit.model)
+    told = told and all(part.fit.core.draws_complete for part in fit.parts)
     if fit.only_points or not (fit.engine.prior_counts and told):
         return None, 0
     likelihoods = len(fit.parts) * fit.model.source.n_rows * fit.core.n_components

@@ -187,6 +187,13 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
     def draws(self, posterior: PosteriorT, n: int, rng: np.random.Generator) -> Draws:
         """Draws of every global parameter."""
 
+    def knowing(self, posterior: PosteriorT) -> AbstractVariationalModel[PosteriorT, StatsT]:
+        """The model that is asked of draws of this posterior: itself as a rule.
+
+        Where draws do not hold every parameter, it knows how the others depend on those they hold.
+        """
+        return self
+
     @abc.abstractmethod
     def prior_draws(self, n: int, rng: np.random.Generator) -> Draws:
         """Draws of every global parameter before any data are seen."""
@@ -244,6 +251,21 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
         if density is None:
             raise NotImplementedError(f"{type(self).__name__} has no closed predictive density")
         return density[None]
+
+    def row_predictions_without(
+        self, posterior: PosteriorT, block: Block, copies: Float[np.ndarray, " rows"]
+    ) -> Float[np.ndarray, "values rows"] | None:
+        """Like ``row_predictions``, with so many copies of each row taken out of the posterior.
+
+        The other rows stay as they are. None unless this is the way in which rows are left out, as
+        where there are too many statistics for derivatives of a pass in all of them.
+        """
+        return None
+
+    @property
+    def draws_complete(self) -> bool:
+        """Whether draws hold every parameter; densities of draws are not to be had otherwise."""
+        return True
 
     @property
     def posterior_by_row(self) -> bool:

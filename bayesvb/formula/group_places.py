@@ -1,0 +1,87 @@
+"""Stage 3, encode: effects of very many groups, which stay apart from the columns of a part.
+
+Each row has the number of its group and the values that the group's effects are multiplied by: as
+many numbers as there are effects, however many groups there are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.formula.group_columns import GroupColumns
+from bayesvb.formula.term_blocks import TermBlock
+from bayesvb.formula.term_columns import AbstractTermColumns, TermData
+
+__all__ = ["GroupPlaces"]
+
+
+@dataclass(frozen=True, eq=False)
+class GroupPlaces(AbstractTermColumns):
+    """A term of groups without columns of its own.
+
+    Attributes
+    ----------
+    groups : GroupColumns
+        The groups, and what varies between them.
+    """
+
+    groups: GroupColumns
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """None: there are no columns."""
+        return ()
+
+    @property
+    def term_blocks(self) -> tuple[TermBlock, ...]:
+        """None: see ``blocks_from``."""
+        return ()
+
+    @property
+    def together(self) -> tuple[tuple[int, ...], ...]:
+        """None: there are no columns."""
+        return ()
+
+    def matrix(self, data: TermData) -> Float[np.ndarray, "rows _"]:
+        """No columns."""
+        n_rows = len(data.columns[0])
+        return np.empty((n_rows, 0))
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Names of the groups, and of those that were not there."""
+        return self.groups.labels
+
+    @property
+    def effects(self) -> tuple[str, ...]:
+        """Names of the effects, as the formula writes them."""
+        return tuple(block.name for block in self.groups.term_blocks)
+
+    @property
+    def place_names(self) -> tuple[str, ...]:
+        """Names of the columns of ``places``."""
+        return (self.groups.grouping, *self.effects)
+
+    def blocks_from(self, first: int) -> tuple[TermBlock, ...]:
+        """A scale for each effect, which stand behind so many columns, one place for each."""
+        size = len(self.labels)
+        return tuple(
+            TermBlock(name, (first + j,), "group", size) for j, name in enumerate(self.effects)
+        )
+
+    def places(self, data: TermData) -> Float[np.ndarray, "rows _"]:
+        """Number of each row's group, and what its effects are multiplied by.
+
+        Zeros for a group that was not there, unless its effects are to be drawn.
+        """
+        own = self.groups
+        place = own.places(data)
+        slopes = [x - centre for x, centre in zip(data.numbers, own.centres, strict=True)]
+        values = [np.ones(len(place)), *slopes] if "1" in own.effects else slopes
+        found = np.column_stack([place, *values]).astype(float)
+        if not data.sampled:
+            found[place == len(own.groups), 1:] = 0.0
+        return found

@@ -1,0 +1,64 @@
+"""Very many small symmetric matrices, equal entries of all of them side by side.
+
+Axes (..., terms, terms, blocks): a loop over the few terms goes along the blocks, where a matrix
+function would be called for each of them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float
+
+
+def inverse_of_blocks(
+    matrix: Float[np.ndarray, "*batch terms terms blocks"],
+) -> tuple[Float[np.ndarray, "*batch terms terms blocks"], Float[np.ndarray, "*batch"]]:
+    """Inverses of positive definite blocks, and the sum of their log-determinants.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        A block is not positive definite.
+
+    References
+    ----------
+    Goodnight (1979), A tutorial on the SWEEP operator, The American Statistician 33(3).
+
+    Examples
+    --------
+    >>> inverse, log_det = inverse_of_blocks(np.array([[[2.0, 4.0]]]))
+    >>> inverse, round(float(np.exp(log_det)), 12)
+    (array([[[0.5 , 0.25]]]), 8.0)
+    """
+    found = np.array(matrix, dtype=float)
+    log_det: Float[np.ndarray, "*batch"] = np.zeros(found.shape[:-3])
+    for j in range(found.shape[-2]):
+        pivot = found[..., j, j, :].copy()
+        if not (pivot > 0.0).all():
+            raise np.linalg.LinAlgError("a block is not positive definite")
+        log_det = log_det + np.log(pivot).sum(axis=-1)
+        column = found[..., :, j, :].copy()
+        scaled = column / pivot[..., None, :]
+        found -= column[..., :, None, :] * scaled[..., None, :, :]
+        found[..., :, j, :] = found[..., j, :, :] = scaled
+        found[..., j, j, :] = -1.0 / pivot
+    return -found, log_det
+
+
+def roots_of_blocks(
+    matrix: Float[np.ndarray, "*batch terms terms blocks"],
+) -> Float[np.ndarray, "*batch terms terms blocks"]:
+    """Lower triangular Cholesky factors of positive definite blocks.
+
+    Examples
+    --------
+    >>> roots_of_blocks(np.array([[[4.0, 9.0]]]))
+    array([[[2., 3.]]])
+    """
+    found = np.zeros(matrix.shape)
+    for j in range(matrix.shape[-2]):
+        rest = matrix[..., j:, j, :] - (
+            found[..., j:, :j, :] * found[..., j, :j, :][..., None, :, :]
+        ).sum(axis=-2)
+        found[..., j:, j, :] = rest / np.sqrt(rest[..., :1, :])
+    return found

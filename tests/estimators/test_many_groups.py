@@ -1,0 +1,158 @@
+"""Density regressions with effects of very many groups: those of columns, and what is not there."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.formula.api as smf
+from numpy.testing import assert_allclose
+
+import bayesvb as bvb
+from bayesvb.data.group_rows import GROUP_ROWS
+from bayesvb.errors import DataError
+from bayesvb.estimators.group_effects import coefficients_per_term
+from bayesvb.evaluation.elpd import read_elpd
+from bayesvb.formula import group_columns, own_columns
+
+FEW = {"seed": 1, "restarts": 1, "draws": 100, "covariance": "mean-field"}
+
+
+def simulated(n_groups=12, n_rows=150, seed=0):
+    """Two lines, and a level of each group that moves both."""
+    rng = np.random.default_rng(seed)
+    g, x = rng.integers(0, n_groups, n_rows), rng.normal(size=n_rows)
+    second = rng.random(n_rows) < 0.4
+    y = np.where(second, 3.0 + x, -3.0 - 0.5 * x) + rng.normal(size=n_groups)[g]
+    return pd.DataFrame({"y": y + 0.5 * rng.normal(size=n_rows), "x": x, "g": [f"g{i}" for i in g]})
+
+
+@pytest.fixture(scope="module")
+def few_columns():
+    """Groups of which more than five stay apart from the columns."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (group_columns, own_columns):
+            patch.setattr(module, "MOST_GROUPS", 5)
+        yield
+
+
+@pytest.fixture(scope="module")
+def pair(request):
+    """The same model fitted with columns, and with effects apart from them."""
+    model = bvb.DensityRegression("y ~ x + (x | g) | x", simulated(), n_components=2)
+    columns = model.fit(seed=1, restarts=2, tol=1e-8, draws=4000)
+    request.getfixturevalue("few_columns")
+    apart = bvb.DensityRegression("y ~ x + (x | g) | x", simulated(), n_components=2)
+    return columns, apart.fit(seed=1, restarts=2, tol=1e-8, draws=4000)
+
+
+def test_bound_scales_and_predictions_are_those_of_columns(pair):
+    columns, apart = pair
+    assert_allclose(apart.elbo, columns.elbo, atol=1e-6)
+    assert_allclose(apart.q.scales.mean, columns.q.scales.mean, rtol=1e-3)
+    new = pd.DataFrame({"x": [0.0, 2.0, 0.0], "g": ["g3", "g3", "elsewhere"]})
+    for policy in ("population", "sample"):
+        for kind in ("mean", "sd"):
+            told = {"kind": kind, "new_groups": policy}
+            assert_allclose(apart.predict(new, **told), columns.predict(new, **told), rtol=1e-4)
+    assert_allclose(apart.predict(), columns.predict(), atol=1e-3)
+    assert_allclose(apart.log_density(), columns.log_density(), atol=1e-3)
+
+
+def test_effects_of_groups_are_those_of_columns(pair):
+    tables = [bvb.effects.groups(fit.with_covariance("mean-field")) for fit in pair]
+    columns, apart = (one.set_index(["term", "group", "component"]) for one in tables)
+    apart = apart.loc[columns.index]
+    for name in ("estimate", "lower", "upper"):
+        assert_allclose(apart[name], columns[name], atol=0.06)
+
+
+def test_prior_rows_print_and_draws(pair):
+    columns, apart = pair
+    table, own = columns.model.prior_table(), apart.model.prior_table()
+    assert_allclose(own.loc["mean", "scale"]["(1 | g)"], table.loc["mean", "scale"]["(1 | g)[g1]"])
+    assert_allclose(own.loc["mean", "scale"]["(x | g)"], table.loc["mean", "scale"]["(x | g)[g1]"])
+    assert_allclose(own.loc["scale", "scale"], table.loc["scale", "scale"])
+    assert "(1 | g): 13 coefficients, effects.groups(fit)" in str(apart)
+    sd = [fit.predict({"x": [0.0], "g": ["g3"]}, "draws", n=9000, seed=1).std() for fit in pair]
+    assert_allclose(*sd, rtol=0.05)
+    prior = apart.model.prior_predictive(draws=30, seed=1)
+    assert np.isfinite(prior["prior_predictive"]["y"].to_numpy()).all()
+
+
+def test_saved_fits_are_the_same(pair, tmp_path, few_columns):
+    _, apart = pair
+    again = bvb.load(apart.save(tmp_path / "fit.nc"))
+    assert again.elbo == apart.elbo
+    new = {"x": [0.0, 1.0], "g": ["g3", "elsewhere"]}
+    assert_allclose(again.predict(new, "sd"), apart.predict(new, "sd"), rtol=1e-12)
+    block = apart.model.source.take(np.arange(20))
+    ours, theirs = (fit.core.log_lik(fit.draws, block) for fit in (apart, again))
+    assert_allclose(ours, theirs, rtol=1e-12)
+
+
+def test_average_levels_keep_the_group(few_columns):
+    data = simulated().assign(h=np.resize(["u", "v", "v"], 150))
+    fit = bvb.DensityRegression("y ~ x + h + (1 | g) | 1", data, n_components=1).fit(**FEW)
+    new = pd.DataFrame({"x": [0.0], "h": ["w"], "g": ["g3"]})
+    u, v = (fit.predict(new.assign(h=level))[0] for level in "uv")
+    average = fit.predict(new, new_levels="population")[0]
+    assert_allclose(average, (u + 2.0 * v) / 3.0, atol=1e-9)
+    assert np.isnan(fit.predict(new, new_levels="missing")[0])
+
+
+def test_best_predictions_of_effects_are_those_of_statsmodels(few_columns):
+    data = simulated(n_groups=40, n_rows=400, seed=3)
+    data["y"] = data.x + pd.factorize(data.g)[0] % 5 + np.random.default_rng(0).normal(size=400)
+    fit = bvb.DensityRegression("y ~ x + (1 | g) | 1", data, n_components=1).fit(seed=1)
+    expected = smf.mixedlm("y ~ x", data, groups="g").fit()
+    table = bvb.effects.groups(fit).set_index("group")["estimate"]
+    effects = pd.Series({g: one.iloc[0] for g, one in expected.random_effects.items()})
+    assert_allclose(table[effects.index], effects, atol=0.03)
+    assert table["new group"] == 0.0
+
+
+REFUSED = {
+    "y ~ x + (1 | g)": (DataError, r"weights have the terms of the lines.*so many", {}),
+    "y ~ x | (1 | g)": (DataError, "12 groups, and at most 5", {}),
+    "y ~ x + (1 | g) + (0 + x | g) | x": (DataError, "one term may have so many", {}),
+    "y ~ x + (1|g) | x": (DataError, "12 groups, and at most 5", {"family": "student"}),
+    "y ~ (1|g) | 1": (DataError, "12 groups, and at most 5", {"group": "g"}),
+}
+
+
+@pytest.mark.parametrize("formula", REFUSED)
+def test_what_cannot_have_so_many_groups_says_so(formula, few_columns):
+    error, message, options = REFUSED[formula]
+    with pytest.raises(error, match=f"(?s){message}"):
+        bvb.DensityRegression(formula, simulated(), n_components=2, **options)
+
+
+def test_what_needs_draws_or_answers_of_all_groups_says_so(pair):
+    _, apart = pair
+    with pytest.raises(DataError, match="draws do not hold the effects of 12 groups"):
+        assert apart.khat
+    with pytest.raises(DataError, match="effects of so many groups"):
+        apart.loo("exact")
+    with pytest.raises(DataError, match="no influence of rows"):
+        apart.influence()
+
+
+def test_few_groups_stay_columns_and_many_are_one_matrix(few_columns):
+    few = bvb.DensityRegression("y ~ x + (1 | h) | 1", simulated().assign(h=np.resize([1, 2], 150)))
+    assert few.design.groups is None and GROUP_ROWS not in few.design.matrices
+    both = simulated().assign(h=np.resize([1, 2], 150))
+    model = bvb.DensityRegression("y ~ x + (x | g) + (1 | h) | 1", both, n_components=1)
+    assert model.design.matrices[GROUP_ROWS].shape == (150, 3)
+    assert coefficients_per_term(model.design).tolist() == [1.0] * 5 + [13.0] * 2
+    assert model.fit(**FEW).converged
+
+
+@pytest.mark.heavy
+def test_rows_left_out_are_nearly_those_of_fits_without_them():
+    data = simulated(n_groups=600, n_rows=4800, seed=5)
+    fit = bvb.DensityRegression("y ~ x + (1 | g) | x", data, n_components=2).fit(**FEW)
+    left = data.groupby("g").head(1).index[::2]  # one row of every second group
+    rest = bvb.DensityRegression("y ~ x + (1 | g) | x", data.drop(left), n_components=2)
+    fresh = rest.fit(**FEW).log_density(data.loc[left])
+    held = pd.Series(read_elpd(fit.loo()).pointwise)[left]
+    assert fit.log_density(data.loc[left]).mean() > fresh.mean() + 0.05
+    assert 0.0 < (held - fresh).mean() < 0.03  # memberships of the others do not answer

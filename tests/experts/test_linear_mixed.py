@@ -1,0 +1,225 @@
+"""Experts with effects by group are those that have a column for every effect of every group."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from bayesvb.data.blocks import Block
+from bayesvb.data.group_rows import GROUP_ROWS, GroupRows, rows_at_once
+from bayesvb.data.sources import InMemorySource
+from bayesvb.engines.cavi import cavi
+from bayesvb.errors import DataError
+from bayesvb.experts.linear import LinearExperts
+from bayesvb.experts.linear_mixed import MixedExperts
+from bayesvb.experts.regression import RegressionPrior
+from bayesvb.factors.gamma import Gamma
+from bayesvb.factors.normal import Normal
+from bayesvb.gates.base import GatePrior
+from bayesvb.gates.stick_breaking import StickBreakingGate
+from bayesvb.models.scaled_mixture import ScaledMixture
+from bayesvb.models.term_scales import TermScales
+
+GROUPS, TERMS = 7, 3
+
+
+def blocks(seed, n_effects, n_responses=1, n_rows=60, weights=False):
+    """The same rows with effects by group, and with a column for each of them."""
+    rng = np.random.default_rng(seed)
+    place = rng.integers(0, GROUPS - 1, n_rows)  # the last group has no rows
+    x = np.vstack([np.ones(n_rows), rng.normal(size=(TERMS - 1, n_rows))])
+    z = np.vstack([np.ones(n_rows), rng.normal(size=(n_effects - 1, n_rows))])[:n_effects]
+    y = rng.normal(size=(n_responses, n_rows)) + rng.normal(size=GROUPS)[place]
+    weight = rng.uniform(0.5, 2.0, n_rows) if weights else None
+    columns = (place == np.arange(GROUPS)[:, None]).astype(float)
+    dense = np.vstack([x, *(columns * one for one in z)])
+    own = {"mean": x, "gating": x[:2], GROUP_ROWS: np.vstack([place, z])}
+    return (
+        Block(own, y, weight),
+        Block({"mean": dense, "gating": x[:2]}, y, weight),
+    )
+
+
+def experts(n_effects, n_responses=1, sd=2.0):
+    """Experts of both kinds with the same prior."""
+    n_terms = TERMS + n_effects * GROUPS
+    prior = RegressionPrior(n_responses, n_terms, sd, True, 1.5, 0.7)
+    mixed = MixedExperts.of_groups(replace(prior, n_terms=TERMS), n_effects, GROUPS)
+    return mixed, LinearExperts.from_prior(prior)
+
+
+def mixtures(n_effects, n_components=2):
+    """Mixtures of both kinds, whose scales are learned."""
+    mixed, dense = experts(n_effects)
+    prior = GatePrior(
+        Normal.from_precision(np.zeros(2), np.eye(2)), np.array([1.0, 0.0]), 1.0, even=True
+    )
+    gate = StickBreakingGate.from_prior(n_components, prior)
+    places = [[1], [2]]
+    effects = [[TERMS + j] for j in range(n_effects)]
+    every = [list(range(TERMS + j * GROUPS, TERMS + (j + 1) * GROUPS)) for j in range(n_effects)]
+    sizes = np.concatenate([np.ones(TERMS), np.full(n_effects, float(GROUPS))])
+    of_gate = TermScales.of([[1]], np.ones(2), n_components - 1)
+    law = Gamma(np.array(1.0), np.array(0.5))
+    few, many = (np.full(n, 0.25) for n in (TERMS + n_effects, TERMS + n_effects * GROUPS))
+    return (
+        ScaledMixture(
+            mixed, gate, TermScales.of(places + effects, few, n_components, sizes), of_gate, law
+        ),
+        ScaledMixture(dense, gate, TermScales.of(places + every, many, n_components), of_gate, law),
+    )
+
+
+def dense_mean(posterior):
+    """Means of all coefficients, in the order of the columns."""
+    effects = posterior.effects.reshape(*posterior.effects.shape[:-2], -1)
+    return np.concatenate([posterior.border.mean, effects], axis=-1)
+
+
+@pytest.mark.parametrize("n_effects", [1, 2, 3])
+@pytest.mark.parametrize("n_responses", [1, 2])
+def test_posterior_bound_and_predictions_are_those_of_columns(n_effects, n_responses):
+    own, dense = blocks(n_effects, n_effects, n_responses)
+    mixed, linear = experts(n_effects, n_responses)
+    share = np.random.default_rng(1).dirichlet(np.ones(2), own.n_rows).T
+    q = mixed.update(mixed.partition_stats(share, own))
+    p = linear.update(linear.partition_stats(share, dense))
+    assert_allclose(dense_mean(q), p.mean, atol=1e-10)
+    assert_allclose(q.border.rate, p.rate, rtol=1e-10)
+    assert_allclose(q.border.covariance, p.covariance[:, :TERMS, :TERMS], atol=1e-10)
+    assert_allclose(q.border.log_det + q.log_det, p.log_det, rtol=1e-10)
+    spread = np.diagonal(p.covariance, axis1=-2, axis2=-1)[:, TERMS:]
+    assert_allclose(q.effect_spread().reshape(2, -1), spread, atol=1e-10)
+    assert_allclose(mixed.kl(q), linear.kl(p), rtol=1e-10)
+    squares = linear.coefficient_squares(p)
+    by_effect = squares[TERMS:].reshape(n_effects, GROUPS).sum(axis=1)
+    assert_allclose(
+        mixed.coefficient_squares(q), np.concatenate([squares[:TERMS], by_effect]), rtol=1e-10
+    )
+    found, expected = mixed.local(q, own), linear.local(p, dense)
+    assert_allclose(found.expected_log_density, expected.expected_log_density, atol=1e-10)
+    for i in range(n_responses):
+        one, other = mixed.predictive(q, share, own, i), linear.predictive(p, share, dense, i)
+        assert_allclose(one.mean(), other.mean(), atol=1e-10)
+        assert_allclose(one.sd(), other.sd(), atol=1e-10)
+
+
+@pytest.mark.parametrize("n_effects", [1, 2])
+def test_ascents_with_learned_scales_are_those_of_columns(n_effects):
+    both = blocks(3, n_effects, weights=True)
+    share = np.random.default_rng(2).dirichlet(np.ones(2), 60).T
+    found = []
+    for model, block in zip(mixtures(n_effects), both, strict=True):
+        start = model.first_stats(model.partition_stats(block, share))
+        source = InMemorySource((block,))
+        run = cavi(model, source, start, tol=0.0, max_iter=30, accelerate=False)
+        assert (np.diff(run.trace) > -1e-9).all()
+        found.append((run.trace, model.update(run.stats)))
+    (trace, q), (other, p) = found
+    assert_allclose(trace, other[: len(trace)], rtol=1e-10)
+    assert_allclose(q.scales.mean, p.scales.mean, rtol=1e-8)
+    assert_allclose(dense_mean(q.experts), p.experts.mean, atol=1e-8)
+
+
+def test_blocks_are_the_whole_and_threads_change_no_bit():
+    own, _ = blocks(5, 2, n_rows=200)
+    model, _ = mixtures(2)
+    share = np.random.default_rng(2).dirichlet(np.ones(2), 200).T
+    q = model.update(model.first_stats(model.partition_stats(own, share)))
+    parts = tuple(own.split(17))
+    whole, one, two = (
+        source.map_reduce(lambda block: model.e_step(q, block)).stats.to_vector()
+        for source in (
+            InMemorySource((own,)), InMemorySource(parts), InMemorySource(parts, workers=2)
+        )
+    )  # fmt: skip
+    assert_array_equal(one, two)
+    assert_allclose(one, whole, rtol=1e-10, atol=1e-12)
+
+
+def test_the_bound_never_falls_with_acceleration():
+    for seed in range(6):
+        own, _ = blocks(seed, 1 + seed % 3, n_rows=80)
+        model, _ = mixtures(1 + seed % 3, 3)
+        share = np.random.default_rng(seed).dirichlet(np.ones(3), 80).T
+        start = model.first_stats(model.partition_stats(own, share))
+        run = cavi(model, InMemorySource((own,)), start, tol=1e-6, max_iter=30)
+        assert (np.diff(run.trace) > -1e-9).all()
+
+
+def test_draws_have_the_law_of_the_posterior():
+    own, dense = blocks(4, 2)
+    mixed, linear = experts(2)
+    share = np.random.default_rng(1).dirichlet(np.ones(2), own.n_rows).T
+    q = mixed.update(mixed.partition_stats(share, own))
+    p = linear.update(linear.partition_stats(share, dense))
+    told = mixed.knowing(q)
+    draws = told.draws(q, 20_000, np.random.default_rng(3))
+    others = linear.draws(p, 20_000, np.random.default_rng(4))
+    few, same = own.take(np.arange(5)), dense.take(np.arange(5))
+    found, expected = told.log_lik(draws, few), linear.log_lik(others, same)
+    assert_allclose(found.mean(axis=0), expected.mean(axis=0), atol=0.05)
+    assert_allclose(found.std(axis=0), expected.std(axis=0), rtol=0.05)
+    assert_allclose(told.log_lik(draws, own)[:, :, :5], found, atol=1e-12)
+    thinned = {name: values[::7] for name, values in draws.items()}
+    assert_allclose(told.log_lik(thinned, few), found[::7], atol=1e-12)
+    rng = np.random.default_rng(5)
+    made = told.responses(draws, np.zeros((20_000, 5), dtype=int), few, rng)
+    one = linear.predictive(p, np.repeat([[1.0], [0.0]], 5, axis=1), same, 0)
+    assert_allclose(made[:, 0].mean(axis=0), one.mean(), atol=0.05)
+    assert_allclose(made[:, 0].std(axis=0), one.sd(), rtol=0.05)
+
+
+def test_effects_of_prior_draws_have_the_prior():
+    own, _ = blocks(4, 1)
+    mixed, _ = experts(1)
+    draws = mixed.prior_draws(20_000, 2, np.random.default_rng(0))
+    draws["coefficients"] = 0.0 * draws["coefficients"]
+    scaled = dict(draws, effect_scale=np.full((20_000, 1), 3.0))
+    every = np.zeros((20_000, own.n_rows), dtype=int)
+    quiet = dict(scaled, precision=np.ones_like(draws["precision"]))
+    made = mixed.responses(quiet, every, own, np.random.default_rng(1))
+    assert_allclose(made.std(axis=0), np.hypot(6.0, 1.0), rtol=0.05)
+
+
+def test_the_prior_density_of_effects_is_refused():
+    own, _ = blocks(4, 1)
+    model, _ = mixtures(1)
+    share = np.random.default_rng(1).dirichlet(np.ones(2), own.n_rows).T
+    q = model.update(model.first_stats(model.partition_stats(own, share)))
+    with pytest.raises(DataError, match="effects of 6 groups"):
+        model.log_prior(model.draws(q, 3, np.random.default_rng(0)))
+
+
+def test_statistics_that_are_of_no_data_are_outside_the_domain():
+    own, _ = blocks(4, 1)
+    mixed, _ = experts(1)
+    stats = mixed.partition_stats(np.ones((1, own.n_rows)), own)
+    with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
+        mixed.update(replace(stats, zz=stats.zz - 100.0))
+
+
+def test_sums_by_group_and_sizes_of_blocks():
+    rows = GroupRows(np.array([1, 0, 1]), np.ones((1, 3)))
+    assert_array_equal(rows.sums(np.array([[1.0, 2.0, 4.0]]), 3), [[2.0, 5.0, 0.0]])
+    assert_array_equal(rows.linear(np.array([[10.0, 20.0, 30.0]])), [20.0, 10.0, 20.0])
+    assert rows_at_once(10) == 8192 and rows_at_once(100_000) == 131_072
+
+
+def test_a_row_is_taken_out_exactly():
+    own, _ = blocks(6, 2, 2, weights=True)
+    mixed, _ = experts(2, 2)
+    share = np.random.default_rng(1).dirichlet(np.ones(2), own.n_rows).T
+    stats = mixed.partition_stats(own.weighted(share), own)
+    weights = np.full((2, own.n_rows), 0.5)
+    found = mixed.predictive_without(mixed.update(stats), weights, own, 0.7 * share)
+    for row in range(5):
+        one = own.take(np.array([row]))
+        without = stats + -0.7 * mixed.partition_stats(share[:, [row]], one)
+        rest = mixed.update(without)
+        for i, each in enumerate(found):
+            expected = mixed.predictive(rest, weights[:, :1], one, i)
+            for name in ("location", "scale"):
+                assert_allclose(getattr(each, name)[:, [row]], getattr(expected, name), rtol=1e-9)
+            assert_allclose(each.dof[:, row], np.ravel(expected.dof), rtol=1e-12)
