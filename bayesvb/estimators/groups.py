@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float
-from scipy.special import logsumexp
+from scipy.special import logsumexp, softmax
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.case_weights import CaseWeights, scaled
@@ -105,14 +105,16 @@ def with_memberships(
 ) -> AbstractComponentMixture:
     """Predictive distribution of rows whose components have the probabilities of their groups.
 
-    Rows of groups that are not among those observed keep the weights of their covariates.
+    Rows of groups that are not among those observed keep the weights of their covariates. Of
+    combined restarts it is the conditional distribution of their mixture: each counts by its
+    weight times the density that it gave what was observed of the group.
 
     Parameters
     ----------
     distribution : AbstractComponentMixture
-        Of the complete rows, one component of it for each of the fit.
+        Of the complete rows, one component of it for each of each restart.
     fit : AbstractFit
-        Of one restart, by an engine that returns a posterior.
+        By an engine that returns a posterior.
     frame : pandas.DataFrame
         All rows that are predicted, with the column of groups.
     complete : ndarray of bool, shape (given,)
@@ -122,21 +124,35 @@ def with_memberships(
     Raises
     ------
     DataError
-        If the fit combines restarts or is of draws, or a column is absent.
+        If the fit is of draws, or a column is absent.
     """
-    if len(fit.parts) > 1 or fit.sampled:
+    if fit.sampled:
         raise DataError(
-            "observed= needs one posterior; this fit combines several restarts or draws",
-            hint="model.fit(combine='best') by 'cavi', 'em' or 'svi'",
+            "observed= needs a posterior; this fit is of draws",
+            hint="model.fit() by 'cavi', 'em' or 'svi'",
         )
     grouping = grouping_of(fit.model)
     name = "" if grouping is None else grouping.name
     labels = columns_of(frame, [name], whose="the new data")[name][complete]
-    known = fit.responsibilities(observed)
-    place = known.index.get_indexer(pd.Index(labels))
-    given = known.to_numpy().T[:, np.maximum(place, 0)]
+    index, known = _conditional_weights(fit, observed)
+    place = index.get_indexer(pd.Index(labels))
+    given = known[:, np.maximum(place, 0)]
     weights = np.where(place >= 0, given, distribution.weights)
     return replace(distribution, weights=weights)  # type: ignore[type-var]
+
+
+def _conditional_weights(
+    fit: AbstractFit, observed: object
+) -> tuple[pd.Index, Float[np.ndarray, "components groups"]]:
+    """Groups observed, and the probability of every component of every restart given their rows."""
+    index, _, block = observed_units(fit.model, observed)
+    of_parts = softmax(
+        [np.log(one.weight) + one.fit.core.log_predictive(one.fit.q, block) for one in fit.parts],
+        axis=0,
+    )
+    pairs = zip(of_parts, fit.parts, strict=True)
+    each = [own * one.fit.core.responsibilities(one.fit.q, block) for own, one in pairs]
+    return index, np.concatenate(each)
 
 
 def log_density_of_groups(fit: AbstractFit, data: object) -> pd.Series:

@@ -164,6 +164,18 @@ def test_subjects_with_responses_are_predicted_from_them(fit):
         model(group=None).fit(seed=1, restarts=1).predict(ahead, observed=known)
 
 
+def test_combined_restarts_are_conditioned_on_what_was_observed():
+    """The ratio of the densities of all rows and of those observed is that of the others."""
+    both = model().fit(seed=1, restarts=3, combine="average")
+    known, ahead = DATA[DATA["id"] == "s1"].iloc[:2], DATA[DATA["id"] == "s1"].iloc[2:3]
+    density = both.predict(ahead, "density", at=ahead["y"], observed=known)
+    joint = both.log_density(pd.concat([known, ahead]))["s1"] - both.log_density(known)["s1"]
+    assert len(both.members) > 1
+    assert_allclose(np.log(density.to_numpy().ravel()[0]), joint, atol=0.02)
+    component = both.predict(ahead, "component", observed=known)
+    assert_allclose(component.sum(axis=1), 1.0)
+
+
 def test_responsibilities_of_other_rows_are_those_of_the_fit(fit):
     some = DATA[DATA["id"].isin(["s5", "s9"])]
     found, every = fit.responsibilities(some), fit.responsibilities()
