@@ -29,6 +29,10 @@ ResultT = TypeVar("ResultT")
 GATHERED_ROWS = 1 << 15
 """Rows in random order that are gathered from all blocks together: one at a time takes longer."""
 
+MIXED_ROWS = 1 << 17
+"""Consecutive rows among which minibatches are drawn at random where rows are read anew: rows of
+few blocks may be alike, those of one file or one level, and steps would follow them."""
+
 
 @dataclass(frozen=True)
 class AbstractSource(abc.ABC):
@@ -131,13 +135,13 @@ class AbstractSource(abc.ABC):
     def minibatches(self, n_rows: int, rng: np.random.Generator) -> Iterator[AbstractSource]:
         """All rows once, about ``n_rows`` of them at a time and nearly as many each time.
 
-        In the order of the blocks, and at random among the rows that are in memory together: a
-        block, or as many as make a minibatch. All rows at once are the source itself.
+        In the order of the blocks, and at random among the rows that are in memory together:
+        ``MIXED_ROWS``, or as many as make a minibatch. All rows at once are the source itself.
         """
         if self.n_rows < 2 * n_rows:
             yield self
             return
-        for group in _grouped(self.iterate(), n_rows):
+        for group in _grouped(self.iterate(), max(n_rows, MIXED_ROWS)):
             whole = Block.joined(group)
             yield from self._batches(whole, rng.permutation(whole.n_rows), n_rows)
 

@@ -96,7 +96,16 @@ def test_minibatches_of_rows_in_memory_are_drawn_from_all_of_them(whole):
     assert places.max() > 150 and places.min() < 50 and (np.diff(places) < 0).any()
 
 
-def test_rows_of_blocks_that_are_made_anew_are_shuffled_within_them(whole):
+def test_rows_of_blocks_that_are_made_anew_are_shuffled_with_their_neighbours(whole):
+    source = Generated(lambda: whole.split(50))
+    first = next(source.minibatches(25, np.random.default_rng(2)))
+    drawn = Block.joined(list(first.iterate())).response[0]
+    places = np.flatnonzero(np.isin(whole.response[0], drawn))
+    assert places.min() < 50 and places.max() > 150
+
+
+def test_rows_of_more_blocks_than_are_in_memory_are_shuffled_within_them(whole, monkeypatch):
+    monkeypatch.setattr("bayesvb.data.sources.MIXED_ROWS", 50)
     source = Generated(lambda: whole.split(50))
     for number, part in enumerate(source.minibatches(25, np.random.default_rng(2))):
         drawn = Block.joined(list(part.iterate())).response[0]

@@ -200,7 +200,8 @@ def generated(n_blocks, size=2000):
 
 
 @pytest.mark.heavy
-def test_memory_does_not_grow_with_rows_that_are_generated():
+def test_memory_does_not_grow_with_rows_that_are_generated(monkeypatch):
+    monkeypatch.setattr("bayesvb.data.sources.MIXED_ROWS", 2000)
     core = gated("softmax")(frame(200)).core
     first = generated(2)
     partition = np.random.default_rng(1).dirichlet([1.0, 1.0], size=4000).T
@@ -216,6 +217,21 @@ def test_memory_does_not_grow_with_rows_that_are_generated():
 
 
 @pytest.mark.heavy
+@pytest.mark.heavy
+def test_rows_that_are_read_in_their_order_do_not_lead_the_steps():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=30_000)
+    y = np.where(rng.random(30_000) < 1.0 / (1.0 + np.exp(-x)), 1.0 + x, -1.5)
+    frame = pd.DataFrame({"y": y + 0.4 * rng.normal(size=30_000), "x": x}).sort_values("y")
+    quick = {"seed": 1, "restarts": 1, "draws": 25, "covariance": "mean-field"}
+    parts = [frame.iloc[start : start + 10_000] for start in range(0, 30_000, 10_000)]
+    found, expected = (
+        bvb.DensityRegression("y ~ x", data, n_components=2).fit("svi", **quick).elbo
+        for data in (parts, frame)
+    )
+    assert abs(found - expected) < 1.0
+
+
 def test_a_search_over_a_sample_ends_on_all_rows(monkeypatch):
     monkeypatch.setattr("bayesvb.engines.restarts.SCREEN_ROWS", 3000)
     core, source = gated("softmax")(frame(200)).core, generated(4)
