@@ -21,6 +21,10 @@ ELSEWHERE = ("http://", "https://", "mailto:")
 RUN_ELSEWHERE = {"docs/adding.md"}  # by tests/test_adding.py, in a copy of the repository
 
 
+NOTEBOOKS = sorted([*(ROOT / "docs/tutorials").glob("*.md"), *(ROOT / "docs/gallery").glob("*.md")])
+CELL = re.compile(r"^```\{code-cell\} python\n(.*?)^```$", re.M | re.S)
+
+
 @dataclass(frozen=True)
 class Example:
     """Code of a page, and what stands below it as its output."""
@@ -119,6 +123,18 @@ def test_the_pictures_are_small():
     sizes = {path.name: path.stat().st_size for path in (ROOT / "docs/images").glob("*.png")}
     assert sizes.pop("mcycle.png") < 80_000
     assert max(sizes.values()) < 150_000
+
+
+@pytest.mark.parametrize("page", NOTEBOOKS, ids=name)
+def test_a_tutorial_is_a_notebook_whose_cells_are_python_and_fit_on_the_page(page):
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("---\nfile_format: mystnb\n")
+    cells = CELL.findall(text)
+    for cell in cells:
+        compile(cell, name(page), "exec")
+    assert cells
+    assert list(examples(page)) == []  # those are run on their own, without the cells before them
+    assert [line for cell in cells for line in cell.splitlines() if len(line) > 100] == []
 
 
 def test_the_table_of_folds_is_that_of_the_benchmark(monkeypatch):
