@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from jaxtyping import Bool, Float
 from scipy.linalg import block_diag
 from scipy.special import softmax
 
-from bayesvb.data.blocks import Block
+from bayesvb.data.blocks import BLOCK_ROWS, Block
+from bayesvb.data.dyadic_sums import partial_sums, total
+from bayesvb.data.group_rows import GROUP_ROWS
 from bayesvb.data.statistics import BoundGap, LocalStep, SufficientStats
 from bayesvb.distributions.base import AbstractComponentMixture, joint_log_density
 from bayesvb.experts.base import AbstractExperts
@@ -110,6 +112,8 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
 
     def e_step(self, posterior: MixturePosterior, block: Block) -> LocalStep:
         """One pass: responsibilities, then the statistics that they weight."""
+        if GROUP_ROWS in block.designs:
+            return self._by_pieces(posterior, block)
         experts = self.experts.local(posterior.experts, block)
         gate = self.gate.local(posterior.gate, block)
         norm, responsibilities = log_sum_exp(
@@ -131,6 +135,24 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
         responsibilities = log_sum_exp(terms)[1]
         parts = experts.row_stats(responsibilities), gate.row_stats(responsibilities)
         return None if None in parts else MixtureStats(*parts)
+
+    def _by_pieces(self, posterior: MixturePosterior, block: Block) -> LocalStep:
+        """The same of a block with very many groups, of which sums by group are taken once.
+
+        All else is of few rows at a time, whose arrays stay in cache.
+        """
+        bound, shares = 0.0, []
+        sums: list[Any] = []
+        for piece in block.split(BLOCK_ROWS):
+            experts = self.experts.local(posterior.experts, piece)
+            gate = self.gate.local(posterior.gate, piece)
+            norm, own = log_sum_exp(experts.expected_log_density + gate.expected_log_density)
+            own = piece.weighted(own)
+            bound += float(norm.sum() if piece.weight is None else norm @ piece.weight)
+            shares.append(own)
+            sums.append(gate.sufficient_stats(own))
+        whole = self.experts.partition_stats(np.concatenate(shares, axis=1), block)
+        return LocalStep(bound, MixtureStats(cast(Any, whole), total(partial_sums(sums))))
 
     def update(self, stats: MixtureStats) -> MixturePosterior:
         """Experts and gate, each from its own statistics."""

@@ -1,6 +1,7 @@
 """Experts with effects by group are those that have a column for every effect of every group."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -122,7 +123,7 @@ def test_ascents_with_learned_scales_are_those_of_columns(n_effects):
     assert_allclose(dense_mean(q.experts), p.experts.mean, atol=1e-8)
 
 
-def test_blocks_are_the_whole_and_threads_change_no_bit():
+def test_blocks_are_the_whole_and_threads_change_no_bit(monkeypatch):
     own, _ = blocks(5, 2, n_rows=200)
     model, _ = mixtures(2)
     share = np.random.default_rng(2).dirichlet(np.ones(2), 200).T
@@ -136,6 +137,10 @@ def test_blocks_are_the_whole_and_threads_change_no_bit():
     )  # fmt: skip
     assert_array_equal(one, two)
     assert_allclose(one, whole, rtol=1e-10, atol=1e-12)
+    monkeypatch.setattr("bayesvb.models.mixture.BLOCK_ROWS", 17)
+    step, pieces = model.e_step(q, own), InMemorySource(parts).map_reduce(partial(model.e_step, q))
+    assert_allclose(step.stats.to_vector(), whole, rtol=1e-10, atol=1e-12)
+    assert_allclose(step.bound, pieces.bound, rtol=1e-12)
 
 
 def test_the_bound_never_falls_with_acceleration():
