@@ -23,7 +23,7 @@ from bayesvb.gates.gaussian_logits import (
     logit_derivatives,
     logit_prior_rows,
 )
-from bayesvb.numerics.array_library import special
+from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.linalg import (
     inverse_and_log_det,
     linear_at,
@@ -32,7 +32,7 @@ from bayesvb.numerics.linalg import (
     times,
     unpack,
 )
-from bayesvb.numerics.special import expected_softmax
+from bayesvb.numerics.special import expected_softmax, log_total
 from bayesvb.variational.descriptions import PriorRow
 from bayesvb.variational.row_derivatives import GateDerivatives
 
@@ -242,8 +242,9 @@ class AbstractSoftmaxGate(AbstractLogitGate, abc.ABC):
         self, draws: Float[np.ndarray, "draws experts terms"], block: Block
     ) -> Float[np.ndarray, "draws experts rows"]:
         """Exact log weights for each draw."""
+        logit = draws @ block.designs["gating"]
         found: Float[np.ndarray, "draws experts rows"]
-        found = special(draws).log_softmax(draws @ block.designs["gating"], axis=1)
+        found = logit - namespace(logit).expand_dims(log_total(logit, axis=1), 1)
         return found
 
     def permuted(

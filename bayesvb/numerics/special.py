@@ -200,6 +200,9 @@ def normal_points(n_dims: int, n_points: int = 256) -> Float[np.ndarray, "points
 NO_VARIANCE = 1e-8
 """Variances below this move a weight by less: it is that at the means."""
 
+LARGEST_EXPONENT = 300.0
+"""Exponentials up to here, and their inverses, are floats far from either end."""
+
 QUADRATURE_ENTRIES = 1 << 15
 """Exponentials (experts x points x rows) that are in cache together."""
 
@@ -223,11 +226,13 @@ def expected_softmax(
     total = np.zeros_like(mean)
     points = normal_points(len(mean))
     step = max(QUADRATURE_ENTRIES // max(mean.size, 1), 1)
+    mean = mean - mean.max(axis=0)
+    far = spread.max() * np.abs(points).max() > LARGEST_EXPONENT
     for start in range(0, len(points), step):
         shares = points[start : start + step].T[:, :, None] * spread
         shares += mean[:, None]
-        shares -= shares.max(axis=0)
+        if far:
+            shares -= shares.max(axis=0)
         np.exp(shares, out=shares)
-        shares /= shares.sum(axis=0)
-        total += shares.sum(axis=1)
+        total += np.einsum("kpn,pn->kn", shares, 1.0 / shares.sum(axis=0))
     return np.asarray(total / len(points))

@@ -33,7 +33,7 @@ OCCUPIED = 0.01
 
 def summary(fit: AbstractFit) -> Summary | None:
     """Table of the components, and their weights along the covariate that moves them most."""
-    named = fit.model.named_draws(fit)
+    named = fit.named
     if "share" not in named.values:
         return None
     frame = fit.components()

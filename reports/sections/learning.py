@@ -61,7 +61,7 @@ def summary(fit: AbstractFit) -> Summary | None:
     """Densities of the parameters that the data say least about; None without a prior."""
     if not fit.engine.prior_counts or fit.only_points:
         return None
-    if not isinstance(fit.model, HasPriorDraws) or "share" not in fit.model.named_draws(fit).parts:
+    if not isinstance(fit.model, HasPriorDraws) or "share" not in fit.named.parts:
         return None
     # Two shares add up to one: what tells them apart is rounding, so their order stays.
     pairs = sorted(pairs_of(fit), key=lambda pair: -round(pair.ratio, 9))
@@ -74,7 +74,7 @@ def summary(fit: AbstractFit) -> Summary | None:
         "n_held": sum(pair.ratio > HIGH for pair in pairs),
         "high": HIGH,
         "smallest_share_drawn": OCCUPIED,
-        "latent": not all(text.identified for text in fit.model.named_draws(fit).texts.values()),
+        "latent": not all(text.identified for text in fit.named.texts.values()),
         "widest": {"name": shown[0].name, "ratio": shown[0].ratio},
         "figure": _figure(shown, len(pairs)),
     }
@@ -85,7 +85,7 @@ def pairs_of(fit: AbstractFit) -> list[Pair]:
     core = fit.model.relabelled(fit.model.core, fit.order)
     rng = Streams(fit.seed).rng("prior")
     given = fit.model.named_draws(PriorDraws(core, core.prior_draws(PRIOR_DRAWS, rng)))
-    named = fit.model.named_draws(fit)
+    named = fit.named
     shares = named.values["share"].mean(axis=0)
     pairs = []
     for name, part in named.parts.items():

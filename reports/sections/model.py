@@ -44,7 +44,7 @@ def summary(fit: AbstractFit) -> Summary:
 
 def _gate(fit: AbstractFit) -> Summary:
     """What depends on the gate, if there is one."""
-    named = fit.model.named_draws(fit)
+    named = fit.named
     return {
         "gate_meaning": fit.core.coefficient_meaning() if gated(fit) else None,
         "gate_coefficients": "gating" in named.parts.values(),
@@ -77,7 +77,7 @@ def _curves(fit: AbstractFit) -> str | None:
 
 
 def _parameters(fit: AbstractFit) -> Summary:
-    named = fit.model.named_draws(fit)
+    named = fit.named
     rows = {
         text.symbol: (named.parts[name], int(np.prod(named.values[name].shape[1:])), text.meaning)
         for name, text in named.texts.items()

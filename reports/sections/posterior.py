@@ -36,7 +36,7 @@ TITLES = {"sd": "sd", "p_positive": "P(> 0)"}
 
 def summary(fit: AbstractFit) -> Summary:
     """Tables of the parts and their forests."""
-    whole, named = coefficient_table(fit), fit.model.named_draws(fit)
+    whole, named = coefficient_table(fit), fit.named
     shares = named.values["share"].mean(axis=0) if "share" in named.values else np.ones(1)
     occupied = [k for k, share in enumerate(shares, start=1) if share >= OCCUPIED]
     parts, basis = [], _basis_functions(fit)

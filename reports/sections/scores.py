@@ -117,7 +117,7 @@ def _scree(frame: pd.DataFrame) -> Summary:
 
 def _loadings(fit: AbstractFit, components: list[int]) -> Summary:
     """A panel per component, an interval per variable."""
-    draws = fit.model.named_draws(fit).values["loadings"]
+    draws = fit.named.values["loadings"]
     names = list(fit.model.observed())[:MOST_VARIABLES]
     mean = draws.mean(axis=0)
     low, high = np.quantile(draws, [(1.0 - PROB) / 2.0, (1.0 + PROB) / 2.0], axis=0)
