@@ -126,7 +126,7 @@ def can_fork() -> bool:
         and all(one.daemon for one in threading.enumerate() if one is not here)
         and multiprocessing.parent_process() is None
         and not any(name in sys.modules for name in THREADED)
-        and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        and signal.getsignal(signal.SIGINT) in (signal.default_int_handler, signal.SIG_IGN)
     )
 
 
@@ -164,7 +164,9 @@ def _collect(tasks: Sequence[Task[Any]], places: int, collected: _Collected) -> 
     os.write(given, b"".join(NUMBER.pack(number) for number in range(len(tasks))))
     os.close(given)
     children: dict[int, int] = {}
-    handler = signal.signal(signal.SIGINT, _stopping(children, collected))
+    handler = signal.getsignal(signal.SIGINT)
+    if handler is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, _stopping(children, collected))
     try:
         for _ in range(places):
             results, child = _child(tasks, numbers)

@@ -75,8 +75,7 @@ class ConditionalMixtureNetwork(network_prediction.AbstractNetwork):
         Whether the latent vector depends on the row's expert, or is independent of it.
     priors : NetworkPriors, optional
         Those of the paper on the standardised scale if left out; see ``prior_table``. Restarts
-        take turns in its coefficient variance, a tenth of it and ten times it; from 1000 rows on
-        also a hundred times it.
+        take turns in its coefficient variance, a tenth of it and ten times it.
     weights : str or sequence of float, optional
         Case weights: a column's name, or one number per row. A row of weight two counts as two.
     weights_are : {"frequency", "sampling"}
@@ -196,7 +195,6 @@ class ConditionalMixtureNetwork(network_prediction.AbstractNetwork):
             self.scales.parts["gating"],
             self.priors,
             n_experts=self.n_components,
-            n_rows=self.source.total_weight,
         )
 
     def block(self, rows: Rows) -> Block:

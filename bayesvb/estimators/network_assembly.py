@@ -17,17 +17,13 @@ from bayesvb.factors.normal import Normal
 from bayesvb.gates.base import GatePrior
 from bayesvb.gates.stick_breaking import StickBreakingGate
 from bayesvb.models.network.experts import LatentExperts
-from bayesvb.models.network.model import VARIANCES, Network
+from bayesvb.models.network.model import Network
 from bayesvb.models.network.output_classes import ClassOutput
 from bayesvb.models.network.output_classes_shared import SharedClassOutput
 from bayesvb.models.network.output_gaussian import GaussianOutput
 
 PRODUCTS_BYTES = 1 << 28
 """Memory that the kept products of the designs may take; beyond it each pass makes them again."""
-
-WIDE_VARIANCE, WIDE_ROWS = 100.0, 1000
-"""Restarts try this multiple of the prior variance too where so many rows can tell whether it helps
-(docs/networks.md, Priors)."""
 
 COVARIANCES = ("full", "diagonal", "shared")
 
@@ -112,9 +108,8 @@ def network_of(
     priors: NetworkPriors,
     *,
     n_experts: int,
-    n_rows: float,
 ) -> Network:
-    """Network with this output layer and these priors, for so many rows (sum of case weights)."""
+    """Network with this output layer and these priors."""
     shape = (output.n_latents, n_terms)
     experts = MatrixNormalGamma.prior(
         np.zeros(shape),
@@ -124,8 +119,7 @@ def network_of(
     )
     n_gating = len(gating.scale)
     gate = _sticks(n_experts, n_gating, gating.intercept, priors.gating_variance, priors)
-    wide = (WIDE_VARIANCE,) if n_rows >= WIDE_ROWS else ()
-    return Network(LatentExperts(experts), gate, output, VARIANCES + wide)
+    return Network(LatentExperts(experts), gate, output)
 
 
 def _sticks(

@@ -22,6 +22,14 @@ from bayesvb.results.stacking import distinct, held_out, kept
 WEIGHING_DRAWS = 250
 """Draws behind the held-out densities by which restarts are weighed."""
 
+PRIOR_ROWS = 0.3
+"""Rows of a prior by which the weights of networks are drawn together, for each restart: what is
+left out a fifth at a time knows little of which of several good ones is the best."""
+
+LARGE_WEIGHT = 0.2
+"""Weight from which on a run goes on to the tolerance; in what weighs less it would change little,
+and its passes would be most of all."""
+
 LITTLE_WORK = 1e6
 """Rows x experts x passes up to which rows are left out with care at once, some tenths of a second;
 with more of them they are when ``fit.loo()`` asks for it."""
@@ -65,13 +73,19 @@ def weighed(
                 count = _counted(found, request, streams, range(n_runs))
         else:
             count = _counted(found, request, streams, range(n_runs), short=_in_short(found))
-            found = found.settled(count.weights, request.budget, request.progress)
+            found = found.settled(_large(count), request.budget, request.progress)
             if _in_short(found) and not found.interrupted:
                 count = _with_care(found, request, streams, count)
     except KeyboardInterrupt:
         found = replace(found, interrupted=True)
     seen = found.runs[0].model.follows_rows and found.screened.n_rows == n_rows
     return found, count if seen else replace(count, held_out={})
+
+
+def _large(count: Count) -> list[int]:
+    """Runs whose weight is large, at least the one with the largest."""
+    least = min(LARGE_WEIGHT, max(count.weights.values()))
+    return [number for number, weight in count.weights.items() if weight >= least]
 
 
 def _with_care(found: RestartSearch, request: FitRequest, streams: Streams, count: Count) -> Count:
@@ -104,7 +118,9 @@ def _counted(
     if request.combine == "stack":
         optima = distinct([found.runs[number].score for number in density], log_density)
         own = np.zeros(len(chosen))
-        own[optima] = kept(stacking_weights(log_density[optima], row_weights))
+        prior_rows = PRIOR_ROWS if found.runs[0].model.follows_rows else 0.0
+        best = stacking_weights(log_density[optima], row_weights, prior_rows=prior_rows)
+        own[optima] = kept(best)
     each, weight = np.full(len(found.runs), np.nan), np.zeros(len(found.runs))
     each[chosen] = np.average(log_density, axis=1, weights=row_weights)
     weight[chosen] = own

@@ -40,12 +40,16 @@ def weighted_table(
 def stacking_weights(
     log_density: Float[np.ndarray, "members rows"],
     row_weights: Float[np.ndarray, " rows"] | None = None,
+    *,
+    prior_rows: float = 0.0,
 ) -> Float[np.ndarray, " members"]:
     r"""Weights of the mixture of predictive distributions with the largest held-out density.
 
-    .. math:: \max_w \sum_n \log \sum_s w_s p_s(y_n \mid y_{-n}), \quad w \ge 0, \sum_s w_s = 1.
+    .. math:: \max_w \sum_n \log \sum_s w_s p_s(y_n \mid y_{-n}) + \lambda \sum_s \log w_s,
+        \quad w \ge 0, \sum_s w_s = 1.
 
-    The problem is concave.
+    The problem is concave. The second term, if there is one, is the log density of a Dirichlet
+    distribution, all of whose concentrations are ``1 + \lambda``: the maximum is that a posteriori.
 
     Parameters
     ----------
@@ -53,6 +57,8 @@ def stacking_weights(
         Held-out log density of each row under each member.
     row_weights : ndarray, shape (rows,), optional
         Case weights.
+    prior_rows : float
+        ``\lambda``: as if for each member there were so many rows more that it alone foresaw.
 
     Returns
     -------
@@ -67,12 +73,18 @@ def stacking_weights(
     --------
     >>> stacking_weights(np.log([[0.5, 0.5], [0.1, 0.1]])).round(3).tolist()
     [1.0, 0.0]
+    >>> stacking_weights(np.log([[0.5, 0.5], [0.1, 0.1]]), prior_rows=1.0).round(2).tolist()
+    [0.71, 0.29]
     """
     from scipy.optimize import minimize
 
     n_members = len(log_density)
     density = np.exp(log_density - log_density.max(axis=0))
     share = np.ones(density.shape[1]) if row_weights is None else row_weights
+    if prior_rows > 0.0:
+        density = np.concatenate([density, np.eye(n_members)], axis=1)
+        share = np.concatenate([share, np.full(n_members, prior_rows)])
+    least = prior_rows / share.sum()  # no weight at the maximum is less
     share = share / share.sum()
 
     def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
@@ -85,7 +97,7 @@ def stacking_weights(
         even,
         jac=True,
         method="SLSQP",
-        bounds=[(0.0, 1.0)] * n_members,
+        bounds=[(least, 1.0)] * n_members,
         constraints={"type": "eq", "fun": lambda w: w.sum() - 1.0, "jac": np.ones_like},
         options={"maxiter": 1000, "ftol": 1e-12},
     )

@@ -5,19 +5,24 @@
 NAME is the value of the column ``state``, under which the rows are kept: ``before``, ``after``.
 ``pinwheel``: two columns, ten experts, 200 and 1600 rows, five data sets each, 2000 rows to test.
 The others: a stratified half of the rows to train, the other half to test, three times. All of it
-by seeds from ``FIRST_SEED`` on: settings were chosen on the data sets of smaller seeds.
+by seeds from ``FIRST_SEED`` on: settings were chosen on the data sets of smaller seeds. An
+argument ``seeds=30`` begins at another one, ``sets=3`` takes so many, ``rows=200`` one size only.
 
-``seconds`` are those of the wall, ``processor`` those of the processors: the same on an idle
-machine as long as there is one thread. ``ratio`` is the time of the processors over that of a fixed
-numpy workload, the mean of what it took before and after the fit, in the same process. ``passes``
-are those of all restarts over all rows, those over folds not counted.
+``seconds`` are those of the wall, ``processor`` those of the processors, all processes together.
+``span`` is that of the longest chain: of processes side by side the busiest counts. On an idle
+machine it is the wall's. ``ratio`` and ``span_ratio`` are these times over that of a fixed numpy
+workload, the mean of what it took before and after the fit, in the same process. ``passes`` are
+those of all restarts over all rows, those over folds not counted.
 Results: docs/benchmarks/network_seconds.csv.
 """
 
+import os
+import resource
 import sys
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -26,6 +31,7 @@ from tables import data_folder, keep
 from threadpoolctl import threadpool_limits
 
 import bayesvb as bvb
+from bayesvb.engines import side_by_side
 
 FIRST_SEED = 10
 PINWHEEL_ROWS, PINWHEEL_SETS, TEST_ROWS = (200, 1600), 5, 2000
@@ -33,28 +39,69 @@ OTHER_SETS = 3
 NAMES = ("pinwheel", "iris", "breast_cancer", "vehicle")
 
 
-def splits(name: str) -> Iterator[tuple[int, pd.DataFrame, pd.DataFrame]]:
+def splits(
+    name: str, *, seeds: int = FIRST_SEED, sets: int = 0, rows: int = 0
+) -> Iterator[tuple[int, pd.DataFrame, pd.DataFrame]]:
     """Seed, training and test rows."""
     if name == "pinwheel":
         law = bvb.datasets.SIMULATIONS["pinwheel"]
-        for size in PINWHEEL_ROWS:
-            for seed in range(FIRST_SEED, FIRST_SEED + PINWHEEL_SETS):
+        for size in (rows,) if rows else PINWHEEL_ROWS:
+            for seed in range(seeds, seeds + (sets or PINWHEEL_SETS)):
                 test = law.sample(TEST_ROWS, np.random.default_rng([seed, 1]))
                 yield seed, law.sample(size, np.random.default_rng([seed, size])), test
         return
     frame = frame_of(name)
-    for seed in range(FIRST_SEED, FIRST_SEED + OTHER_SETS):
+    for seed in range(seeds, seeds + (sets or OTHER_SETS)):
         yield seed, *stratified(frame, len(frame) // 2, seed)
 
 
 def timed(train: pd.DataFrame, seed: int) -> tuple[bvb.Fit, dict[str, float]]:
     """A fit with defaults and its times."""
     model = bvb.ConditionalMixtureNetwork("label ~ .", train)
-    before, began, busy = workload(), time.perf_counter(), time.process_time()
+    busiest: list[float] = []
+    side_by_side._collect = counted(COLLECT, busiest)
+    before, began, busy, others = (
+        workload(),
+        time.perf_counter(),
+        time.process_time(),
+        of_children(),
+    )
     fit = model.fit(seed=seed)
     seconds, processor = time.perf_counter() - began, time.process_time() - busy
-    ratio = processor / (0.5 * (before + workload()))
-    return fit, {"seconds": seconds, "processor": processor, "ratio": ratio}
+    span, processor = processor + sum(busiest), processor + of_children() - others
+    times = {"seconds": seconds, "processor": processor, "span": span}
+    unit = 0.5 * (before + workload())
+    return fit, {**times, "ratio": processor / unit, "span_ratio": span / unit}
+
+
+def of_children() -> float:
+    """Processor time of the processes that were made here and have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+COLLECT = side_by_side._collect
+
+
+def counted(collect: Callable[..., None], busiest: list[float]) -> Callable[..., None]:
+    """The same, noting the processor time of the busiest of the processes each time."""
+
+    def collecting(*arguments: Any) -> None:
+        times, wait = [], os.waitpid
+
+        def waiting(child: int, options: int) -> tuple[int, int]:
+            before, found = of_children(), wait(child, options)
+            times.append(of_children() - before)
+            return found
+
+        os.waitpid = waiting
+        try:
+            collect(*arguments)
+        finally:
+            os.waitpid = wait
+        busiest.append(max(times))
+
+    return collecting
 
 
 def workload() -> float:
@@ -92,12 +139,14 @@ def record(state: str, name: str, seed: int, train: pd.DataFrame, test: pd.DataF
 
 def main() -> None:
     """Means over the data sets, kept after each kind."""
-    state, *names = sys.argv[1:]
+    state, *others = sys.argv[1:]
+    names = [name for name in others if "=" not in name]
+    options = {key: int(value) for key, value in (o.split("=") for o in others if "=" in o)}
     tables = []
     with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore")
         for name in names or [n for n in NAMES if n in bvb.datasets.names() or data_folder()]:
-            found = [record(state, name, *split) for split in splits(name)]
+            found = [record(state, name, *split) for split in splits(name, **options)]
             groups = pd.DataFrame(found).groupby(["state", "data", "n"], sort=False)
             means = groups.mean()
             means["lpd_se"], means["sets"] = groups["lpd"].sem(), groups.size()

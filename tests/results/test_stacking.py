@@ -259,8 +259,29 @@ def test_importance_draws_of_a_combination_are_those_of_its_members(regimes, tmp
     assert_array_equal(back.draws["coefficients"], fit.draws["coefficients"])
 
 
+def test_a_prior_draws_weights_together():
+    rng = np.random.default_rng(3)
+    log_density = rng.normal(size=(4, 30)) + np.array([[0.0], [0.5], [0.4], [-3.0]])
+    density = np.exp(log_density)
+    for prior_rows in (0.1, 1.0, 5.0):
+        found = stacking_weights(log_density, prior_rows=prior_rows)
+        own = found[:, None] * density / (found @ density)
+        expected = (own.sum(axis=1) + prior_rows) / (30 + 4 * prior_rows)
+        assert_allclose(found, expected, atol=1e-4)  # the fixed point of EM for the mode
+    nearly_even = stacking_weights(log_density, prior_rows=1e5)
+    assert_allclose(nearly_even, 0.25, atol=1e-3)
+
+
+def test_rows_of_the_prior_count_as_rows_do():
+    log_density = np.random.default_rng(4).normal(size=(3, 20))
+    twice = stacking_weights(np.tile(log_density, 2), prior_rows=2.0)
+    assert_allclose(stacking_weights(log_density, prior_rows=1.0), twice, atol=1e-5)
+    weighted = stacking_weights(log_density, np.full(20, 2.0), prior_rows=2.0)
+    assert_allclose(weighted, twice, atol=1e-5)
+
+
 def test_ctrl_c_while_restarts_are_weighed_keeps_the_best_bound(regimes, monkeypatch):
-    def pressed(*arguments):
+    def pressed(*arguments, **options):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(weighing, "stacking_weights", pressed)

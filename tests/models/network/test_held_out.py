@@ -82,12 +82,10 @@ def test_restarts_take_turns_in_starts_and_priors(regimes):
     assert len({round(v, 9) for v in variances}) == 3
 
 
-@pytest.mark.parametrize(("weight", "tried"), [(6.6, 3), (6.7, 4)])
-def test_from_a_thousand_rows_on_a_wide_prior_is_tried(regimes, weight, tried):
-    """150 rows; a row counts by its case weight."""
+@pytest.mark.parametrize("weight", [1.0, 100.0])
+def test_prior_variances_are_one_geometric_grid_for_any_number_of_rows(regimes, weight):
     weights = np.full(len(regimes), weight)
     core = ConditionalMixtureNetwork("y ~ x", regimes, n_experts=2, weights=weights).core
-    priors = core.alternatives()
-    assert len(priors) == tried and ("variance x 100" in priors) == (tried == 4)
-    wide = [prior.experts.prior.covariance[0, 0] for prior in priors.values()]
-    assert max(wide) == pytest.approx(core.experts.prior.covariance[0, 0] * 10.0 ** (tried - 2))
+    own = core.experts.prior.covariance[0, 0]
+    grid = sorted(one.experts.prior.covariance[0, 0] for one in core.alternatives().values())
+    assert grid == pytest.approx([0.1 * own, own, 10.0 * own])
