@@ -1,6 +1,6 @@
 """Simulated laws of a published comparison: nats per row from the truth.
 
-    python tests/benchmarks/bench_simulated_laws.py [bimodal skewed ...]
+    python tests/benchmarks/bench_simulated_laws.py [bimodal skewed ...] [--rows 750]
 
 Izbicki et al. (2026), arXiv:2603.26611: ten standard normal covariates (uniform ones, or four, for
 the two laws of Friedman 1991), 1000 and 4000 rows of which a quarter is for testing. Here as many
@@ -10,7 +10,7 @@ number with the largest leave-one-out estimate of the training rows. ``short`` i
 the truth less that of the fit. Results: docs/benchmarks/simulated_laws.csv.
 """
 
-import sys
+import argparse
 import time
 import warnings
 
@@ -168,8 +168,12 @@ def record(name: str, n_rows: int, seed: int) -> pd.DataFrame:
 
 def main() -> None:
     """Means over data sets, with standard errors."""
-    for name in sys.argv[1:] or LAWS:
-        for n_rows in ROWS:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("laws", nargs="*", default=list(LAWS), help=", ".join(LAWS))
+    parser.add_argument("--rows", nargs="+", type=int, default=list(ROWS))
+    asked = parser.parse_args()
+    for name in asked.laws:
+        for n_rows in asked.rows:
             tables = pd.concat([record(name, n_rows, seed) for seed in range(SEEDS)])
             groups = tables.groupby(["law", "rows", "components"], sort=False)
             found = groups[["truth", "short", "seconds"]].mean()

@@ -12,7 +12,7 @@ Splits: Hernandez-Lobato and Adams (2015), 10 % test rows. MC dropout has a dens
 them (Gal and Ghahramani 2016, results of a network with one hidden layer), so that differences
 are paired. Published means: NodeFlow (Wielopolski, Furman and Zieba 2024, Entropy 26(7), 593), ten
 networks trained longer (google/uncertainty-baselines, baselines/uci) and the deep ensembles of
-Lakshminarayanan, Pritzel and Blundell (2017), the last two with other splits of their own.
+Lakshminarayanan, Pritzel and Blundell (2017).
 Files: ``uci-splits/NAME.csv``, ``NAME-test-rows.csv``, ``NAME-mc-dropout.csv``.
 Results: docs/benchmarks/uci.csv, uci_splits.csv.
 """
