@@ -62,6 +62,7 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/estimators/loading.py": ("results/test_saving.py", "conformance/test_models.py"),
     "bayesvb/estimators/mixture.py": ("estimators/test_fit.py",),
     "bayesvb/estimators/network_rows.py": ("estimators/test_streamed_models.py",),
+    "bayesvb/estimators/new_rows.py": ("estimators/test_updating.py",),
     "bayesvb/estimators/pca_rows.py": ("estimators/test_pca.py",),
     "bayesvb/estimators/streamed_regression.py": ("estimators/test_streaming.py",),
     "bayesvb/estimators/streamed_variables.py": ("estimators/test_streamed_models.py",),

@@ -404,8 +404,8 @@ class Fit(AbstractRowsFit):
         Parameters
         ----------
         data : table
-            Rows with the columns of the formula, its response included. Those that lack a value
-            are left out.
+            Rows with the columns of the formula, its response included, in memory or read in
+            blocks. Those that lack a value are left out.
         weights : str or sequence of float, optional
             Case weights, as of the model.
         forgetting : float

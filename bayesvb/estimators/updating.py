@@ -10,14 +10,14 @@ import numpy as np
 
 from bayesvb.argument_checks import check_count, check_positive, shown
 from bayesvb.data.blocks import Block
-from bayesvb.data.case_weights import weights_and_frame
 from bayesvb.data.partly_kept import PartlyKept
-from bayesvb.data.sources import AbstractSource, InMemorySource
+from bayesvb.data.sources import AbstractSource
 from bayesvb.engines.base import Budget, EngineResult
 from bayesvb.engines.cavi import Cavi
 from bayesvb.engines.known_rows import BesideKnownRows, KnownInformation, response_beside
 from bayesvb.engines.linear_response import LinearResponse, withheld
 from bayesvb.errors import DataError
+from bayesvb.estimators.new_rows import new_rows
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.all_rows import fitted_rows
 from bayesvb.results.base import AbstractFit
@@ -35,8 +35,8 @@ def updated(
     share = _share(forgetting)
     _check_updatable(fit)
     began = time.perf_counter()
-    source = _new_rows(fit, data, weights)
     model = fit.model
+    source = new_rows(model, data, weights)
     every = fitted_rows(model)
     seen = every.total_weight
     bound = fit.elbo + model.log_jacobian * seen
@@ -81,23 +81,6 @@ def _check_updatable(fit: AbstractFit) -> None:
             hint="DensityRegression, GaussianMixture and Normal can be, with combine='best' and "
             "coefficients in units of the noise; fit all rows together otherwise",
         )
-
-
-def _new_rows(fit: AbstractFit, data: object, weights: object) -> AbstractSource:
-    """Complete new rows in the units of the fit."""
-    own, frame = weights_and_frame(weights, data, missing="drop")
-    rows = fit.model.rows(frame, response=fit.model.formula.response is not None)
-    if not rows.complete.any():
-        raise DataError("data have no row with all values that the formula reads")
-    block = fit.model.block(rows)
-    if own is not None:
-        block = replace(block, weight=own[rows.complete])
-    elif fit.model.weights is not None:
-        raise DataError(
-            "weights=None, and the rows of the fit have case weights",
-            hint="name their column, or give ones",
-        )
-    return InMemorySource.of(block)
 
 
 def _ascent(

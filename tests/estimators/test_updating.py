@@ -134,6 +134,38 @@ def test_fits_that_are_no_sums_are_refused(options, fitted, words):
         fit.update(data)
 
 
+@pytest.mark.parametrize(
+    "model",
+    [
+        lambda data: bvb.DensityRegression("y ~ x", data, n_components=2, weights="w"),
+        pytest.param(
+            lambda data: bvb.GaussianMixture("~ y + x", data, n_components=2, weights="w"),
+            marks=pytest.mark.heavy,
+        ),
+        lambda data: bvb.Normal("y ~ 1", data, weights="w"),
+    ],
+)
+def test_new_rows_may_be_read_in_blocks(model):
+    first, later = (one.assign(w=1.0 + np.arange(len(one)) % 2) for one in (FIRST, LATER))
+    later.loc[later.index[5], "y"] = np.nan
+    fit = model(first).fit(seed=1, restarts=1, draws=50, covariance="mean-field")
+    found = fit.update([later[:70], later[70:]], weights="w")
+    expected = fit.update(later, weights="w")
+    np.testing.assert_allclose(found.stats.to_vector(), expected.stats.to_vector(), rtol=1e-10)
+    assert found.model.source.n_rows == expected.model.source.n_rows == 399
+    assert found.model.source.total_weight == expected.model.source.total_weight
+
+
+def test_new_rows_that_cannot_be_used_are_refused():
+    fit = bvb.DensityRegression("y ~ x", FIRST, n_components=1).fit(seed=1, restarts=1, draws=50)
+    with pytest.raises(DataError, match="no row with all values"):
+        fit.update([LATER.assign(y=np.nan)])
+    with pytest.raises(DataError, match="name their column"):
+        fit.update([LATER], weights=np.ones(150))
+    with pytest.raises(DataError, match="lacks `x`"):
+        fit.update([LATER.drop(columns="x")])
+
+
 def test_wrong_arguments_are_named():
     fit = bvb.DensityRegression("y ~ x", FIRST, n_components=1).fit(seed=1, restarts=1, draws=50)
     with pytest.raises(DataError, match=r"forgetting=1\.5 must not be above 1"):
