@@ -1,8 +1,11 @@
 """Rows in Parquet files: seconds and memory of passes and fits, beside rows in memory.
 
 Every line is measured in a process of its own, so that its peak memory is its own. Files are
-written to a temporary folder, and taken away. ``BAYESVB_FAR_ROWS`` are the sizes. Fits go on to a
-millionth of a nat per row, those to more than ``MOST`` rows for at most ``PASSES`` passes.
+written to a temporary folder, and taken away. ``BAYESVB_FAR_ROWS`` are the sizes, and
+``BAYESVB_FAR_WAYS`` the ways; lines of other sizes and ways stay. Fits go on to a millionth of a
+nat per row, those to more than ``MOST`` rows for at most ``PASSES`` passes; with more than
+``FARTHEST`` rows one sweep is measured, from the fit of the sample. A pass in memory takes turns
+with an iteration of scikit-learn, so that both see the same load.
 """
 
 import json
@@ -11,19 +14,20 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from tables import keep, yardstick
+from tables import RESULTS, keep, yardstick
 
 SIZES = [int(n) for n in os.environ.get("BAYESVB_FAR_ROWS", "1000000,10000000").split(",")]
 FORMULA = "y ~ x1 + x2 | gating(x1)"
 COMPONENTS = 5
 PIECE = 1_000_000
-TIMED = 2
-MOST, PASSES = 2_000_000, 12
+TIMED, TURNS = 2, 7
+MOST, PASSES, FARTHEST = 2_000_000, 12, 20_000_000
 CLOSE = 1e-3
 """Nats per row below the optimum that count as there."""
 
@@ -90,9 +94,51 @@ def fitted(data: object, n_rows: int) -> dict[str, float]:
     }
 
 
+def swept(data: object, n_rows: int) -> dict[str, float]:
+    """Learning, the fit of the sample, and one sweep over all rows."""
+    import bayesvb as bvb
+    from bayesvb.engines.restarts import enlarged
+
+    before, began = peak(), time.perf_counter()
+    model = bvb.DensityRegression(FORMULA, data, n_components=COMPONENTS)
+    learned = time.perf_counter() - began
+    few = {"seed": 1, "restarts": 4, "draws": 25, "covariance": "mean-field"}
+    fit = model.over(model.source).fit(tol=1e-6 * n_rows, n_jobs=2, **few)
+    source, began = replace(model.all_rows, workers=2), time.perf_counter()
+    enlarged(fit.core, source, fit.stats)
+    one = time.perf_counter() - began
+    return {"imported MiB": before, "peak MiB": peak(), "learning s": learned, "pass s": one}
+
+
 def streamed(folder: str, n_rows: int) -> dict[str, float]:
     """From files."""
-    return fitted(folder, n_rows)
+    return swept(folder, n_rows) if n_rows > FARTHEST else fitted(folder, n_rows)
+
+
+def in_turns(folder: str, n_rows: int) -> dict[str, float]:
+    """Passes of rows in memory and iterations of scikit-learn, one after the other."""
+    from sklearn.mixture import GaussianMixture
+
+    import bayesvb as bvb
+    from bayesvb.engines.restarts import enlarged
+
+    frame = pd.read_parquet(folder)
+    model = bvb.DensityRegression(FORMULA, frame, n_components=COMPONENTS)
+    some = model.over(model.source.standing_for_all(10_000, np.random.default_rng(1)))
+    fit = some.fit(seed=1, restarts=1, draws=25, covariance="mean-field", tol=1e-6 * n_rows)
+    x, source = frame.to_numpy(), replace(model.source, workers=2)
+    other = GaussianMixture(COMPONENTS, max_iter=1, random_state=0).fit(x[:10_000])
+    own, theirs = [], []
+    for _ in range(TURNS):
+        began = time.perf_counter()
+        enlarged(fit.core, source, fit.stats)
+        between = time.perf_counter()
+        _, log_share = other._e_step(x)
+        other._m_step(x, log_share)
+        own.append(between - began)
+        theirs.append(time.perf_counter() - between)
+    ratio = float(np.median(np.array(own) / np.array(theirs)))
+    return {"pass s": float(np.median(own)), "times scikit-learn": ratio, "peak MiB": peak()}
 
 
 def in_memory(folder: str, n_rows: int) -> dict[str, float]:
@@ -117,7 +163,14 @@ def scikit_learn(folder: str, n_rows: int) -> dict[str, float]:
     return {"pass s": 0.5 * (seconds(3) - seconds(1)), "peak MiB": peak()}
 
 
-WAYS = {"Parquet": streamed, "in memory": in_memory, "scikit-learn": scikit_learn}
+WAYS = {
+    "Parquet": streamed,
+    "in memory": in_memory,
+    "scikit-learn": scikit_learn,
+    "in turns with scikit-learn": in_turns,
+}
+ASKED = os.environ.get("BAYESVB_FAR_WAYS", ",".join(WAYS)).split(",")
+OF_FILES = {"Parquet"}
 
 
 def in_own_process(way: str, folder: Path, n_rows: int) -> dict[str, float]:
@@ -127,20 +180,31 @@ def in_own_process(way: str, folder: Path, n_rows: int) -> dict[str, float]:
     return json.loads(done.stdout.splitlines()[-1])
 
 
+def kept(found: list[dict[str, float]]) -> None:
+    """Write these lines in place of those of the same sizes and ways."""
+    table, path = pd.DataFrame(found), RESULTS / "far.csv"
+    if path.exists():
+        before = pd.read_csv(path)
+        new = set(zip(table["rows"], table["way"], strict=True))
+        same = [one in new for one in zip(before["rows"], before["way"], strict=True)]
+        table = pd.concat([before[~np.array(same)], table]).sort_values("rows", kind="stable")
+    keep(table, "far")
+
+
 def main() -> None:
     """All sizes and ways."""
     found = []
     for n_rows in SIZES:
         with tempfile.TemporaryDirectory() as name:
             write(Path(name), n_rows)
-            for way in [one for one in WAYS if n_rows <= MOST or one != "in memory"]:
+            for way in [one for one in ASKED if n_rows <= MOST or one in OF_FILES]:
                 unit = yardstick()
                 one = in_own_process(way, Path(name), n_rows)
                 per_row = 1e9 * one["pass s"] / n_rows
                 units = 1e3 * one["pass s"] / unit
                 shown = {"rows": n_rows, "way": way, "ns per row": per_row, "yardsticks": units}
                 found.append({**shown, **one})
-                keep(pd.DataFrame(found), "far")
+                kept(found)
 
 
 if __name__ == "__main__":

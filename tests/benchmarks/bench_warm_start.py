@@ -1,0 +1,84 @@
+"""Passes over many rows from the posterior of a sample: sweeps alone, or a stochastic pass first.
+
+Nats per row below the end of a long ascent, after so many passes over all rows, those of the
+stochastic steps among them. ``BAYESVB_WARM_ROWS`` is the number of rows.
+"""
+
+import os
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+from bench_far import CLOSE, rows
+from tables import keep
+
+import bayesvb as bvb
+from bayesvb.engines.base import Budget
+from bayesvb.engines.cavi import Cavi
+from bayesvb.engines.restarts import enlarged
+from bayesvb.engines.svi import Svi
+from bayesvb.numerics.streams import Streams
+
+N_ROWS = int(os.environ.get("BAYESVB_WARM_ROWS", "100000"))
+SEEDS = (1, 2)
+LONG = 150
+SHOWN = (1, 2, 3, 5, 10)
+SAMPLE = 10_000
+
+
+def overlapping(number: int, size: int) -> pd.DataFrame:
+    """Four lines of which two are near each other and one is rare."""
+    rng = np.random.default_rng(number)
+    x1, x2, noise = rng.normal(size=(3, size))
+    which = rng.choice(4, size, p=[0.4, 0.35, 0.2, 0.05])
+    line = np.choose(which, [x1, 1.0 - x1, 0.5 + x2, 3.0 + 0.0 * x1])
+    return pd.DataFrame({"y": line + noise * np.choose(which, [0.5, 0.6, 1.0, 0.4]),
+                         "x1": x1, "x2": x2})  # fmt: skip
+
+
+LAWS = {"three lines": rows, "overlapping lines": overlapping}
+STARTS = {
+    "sweeps": None,
+    "stochastic pass, 1000 rows": Svi(batch=1000, passes=1),
+    "stochastic pass, 1000 rows, delay 100": Svi(batch=1000, passes=1, delay=100.0),
+    "stochastic pass, 10000 rows": Svi(batch=10_000, passes=1),
+}
+
+
+def below_the_end(law: str, seed: int) -> list[dict[str, float]]:
+    """Nats per row below the end, by start, after so many passes over all rows."""
+    model = bvb.DensityRegression("y ~ x1 + x2 | gating(x1)", LAWS[law](seed, N_ROWS))
+    source = replace(model.source, workers=2)
+    sample = model.over(model.source.standing_for_all(SAMPLE, np.random.default_rng(seed)))
+    few = {"seed": seed, "restarts": 4, "draws": 25, "covariance": "mean-field"}
+    fit = sample.fit(tol=1e-6 * N_ROWS, **few)
+    start, place = enlarged(fit.core, source, fit.stats), Streams(seed).branch("warm start")
+    traces = {}
+    for name, svi in STARTS.items():
+        first, before = start, 0
+        if svi is not None:
+            first = svi.run(fit.core, source, start, Budget(1.0, 2), place).stats
+            before = 1
+        ascent = Cavi().run(fit.core, source, first, Budget(0.0, LONG), place)
+        traces[name] = np.concatenate([np.full(before, -np.inf), ascent.trace])
+    end = max(trace.max() for trace in traces.values())
+    found = []
+    for name, trace in traces.items():
+        after = {f"after {n}": (end - trace[n - 1]) / N_ROWS for n in SHOWN}
+        there = int(np.argmax(trace >= end - CLOSE * N_ROWS)) + 1
+        one = {"law": law, "seed": seed, "start": name}
+        found.append({**one, **after, "passes until within .001": there})
+    return found
+
+
+def main() -> None:
+    """Every law, seed and start."""
+    found = []
+    for law in LAWS:
+        for seed in SEEDS:
+            found += below_the_end(law, seed)
+            keep(pd.DataFrame(found), "warm_start")
+
+
+if __name__ == "__main__":
+    main()
