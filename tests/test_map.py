@@ -103,6 +103,7 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/experts/linear_semiconjugate.py": ("conformance/test_semiconjugate.py",),
     "bayesvb/experts/regression.py": ("estimators/test_priors.py",),
     "bayesvb/experts/drawn_effects.py": ("experts/test_linear_mixed.py",),
+    "bayesvb/experts/mixed_coordinates.py": ("experts/test_linear_mixed.py",),
     "bayesvb/factors/bordered_normal_gamma.py": ("experts/test_linear_mixed.py",),
     "bayesvb/factors/dirichlet.py": ("conformance/test_factors.py",),
     "bayesvb/factors/gamma.py": ("conformance/test_factors.py",),

@@ -86,13 +86,7 @@ class Deletion:
         DataError
             If statistics by group are too many for a derivative in all of them.
         """
-        if not model.draws_complete:
-            raise DataError(
-                "what the other rows answer is not to be had with effects of so many groups: it is "
-                "a derivative in the statistics of every group",
-                hint="fit.loo() holds the memberships of other rows; bayesvb.cross_validate(..., "
-                "groups=) fits again without whole groups",
-            )
+        check_answers(model, "leaving out rows by what the others answer")
         seen = source
         if source.n_rows > MANY_ROWS:
             seen = source.standing_for_all(MANY_ROWS // 2, rng)
@@ -238,3 +232,20 @@ def without_one(source: AbstractSource, number: int) -> AbstractSource:
     fewer = np.array(whole.weight)
     fewer[number] -= 1.0
     return InMemorySource.of(replace(whole, weight=fewer), workers=source.workers)
+
+
+def check_answers(model: Model, what: str) -> None:
+    """Refuse what needs the answer of all statistics where they are by group, and too many.
+
+    Raises
+    ------
+    DataError
+        Naming what was asked for.
+    """
+    if not model.draws_complete:
+        raise DataError(
+            f"{what} is not to be had with effects of so many groups: it needs a derivative in the "
+            "statistics of every group",
+            hint="fit.loo() holds the memberships of other rows; bayesvb.cross_validate(..., "
+            "groups=) fits again without whole groups",
+        )

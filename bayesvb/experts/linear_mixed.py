@@ -16,6 +16,7 @@ from bayesvb.distributions.student_mixture import StudentMixture
 from bayesvb.errors import DataError
 from bayesvb.experts.drawn_effects import effects_at
 from bayesvb.experts.linear import AbstractLinearExperts, LinearStats, without_noise
+from bayesvb.experts.mixed_coordinates import MixedCoordinates
 from bayesvb.experts.regression import (
     RegressionPrior,
     RegressionUnits,
@@ -30,6 +31,9 @@ from bayesvb.numerics.numbered_normals import LARGEST_KEY
 from bayesvb.numerics.special import LOG_2PI
 from bayesvb.variational.descriptions import PriorRow
 from bayesvb.variational.local import AbstractLocalPosterior, Draws
+
+MOST_ENTRIES = 1 << 22
+"""Statistics by group times tilts up to which there is a linear response: 32 MiB for each round."""
 
 
 @dataclass(frozen=True)
@@ -167,6 +171,12 @@ class MixedExperts(AbstractLinearExperts[BorderedNormalGamma, MixedStats]):
     def effective_dof(self, posterior: BorderedNormalGamma) -> Float[np.ndarray, "experts terms"]:
         """Of each term; the same for all responses."""
         return effective_dof(posterior.border.covariance, self.prior.border.precision)
+
+    def coordinates(self, posterior: BorderedNormalGamma) -> MixedCoordinates | None:
+        """Those of coefficients and noise; None where their tilts would be no small matrix."""
+        found, tilts = posterior.effects[0], posterior.border.mean.size + posterior.border.rate.size
+        entries = len(posterior.effects) * (found.size + posterior.regression[0].size)
+        return MixedCoordinates.of(posterior) if entries * tilts <= MOST_ENTRIES else None
 
     def collapsed(
         self, posterior: BorderedNormalGamma, block: Block

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float, Int
 
-from bayesvb.engines.deletion import Deletion
+from bayesvb.engines.deletion import Deletion, check_answers
 from bayesvb.engines.jackknife import Jackknife
 from bayesvb.engines.robust_covariance import RobustCovariance
 from bayesvb.errors import DataError
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 def has_jackknife(fit: AbstractFit) -> bool:
     """Whether the centre of one restart's posterior answers to its rows."""
     if not fit.engine.maximises_bound or fit.core.follows_rows or is_sample(fit.model):
+        return False
+    if not fit.core.draws_complete:
         return False
     known = has_log_predictive(fit.core, fit.model.source, fit.stats)
     return known and fit.core.coordinates(fit.q) is not None
@@ -46,6 +48,7 @@ def jackknife(fit: AbstractFit, what: str) -> Jackknife:
         If there is none, naming what was asked for.
     """
     check_all_rows(fit.model, what, "it is made of what the fit loses without each of them")
+    check_answers(fit.core, what)
     if not has_jackknife(fit):
         raise DataError(
             f"{type(fit.model).__name__} fitted by {fit.engine.title} with these priors has no "

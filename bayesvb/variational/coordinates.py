@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -56,8 +57,12 @@ class AbstractCoordinates(AbstractStandardCoordinates):
         return self
 
     def moved(self, draws: Any, root: Float[np.ndarray, "coordinates coordinates"]) -> Any:
-        """The draws at their coordinates times the root of a covariance."""
-        return self.parameters(self.standard(draws) @ root)
+        """The draws at their coordinates times the root of a covariance.
+
+        What the coordinates do not tell stays as it is.
+        """
+        found = self.parameters(self.standard(draws) @ root)
+        return {**draws, **found} if isinstance(draws, Mapping) else found
 
 
 def perturbation_rows(

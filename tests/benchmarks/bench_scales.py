@@ -7,7 +7,8 @@ least squares, whose predictive distribution is a Student t, and ``covered`` the
 inside their 90 % predictive interval. Sets of more than ``ROWS`` rows are cut to a sample of as
 many; counts and grades are spread evenly over one unit, lest spikes on integers win.
 ``--intervals`` has coverage of intervals of parameters in their place, on two lines whose slopes
-have scales of about one.
+have scales of about one, by the default prior of scales and by the law that they are drawn from;
+``slopes_known`` is the coverage of exact intervals of a scale whose two slopes are known.
 """
 
 import argparse
@@ -164,15 +165,27 @@ def drawn(rng: Rng, n: int) -> tuple[pd.DataFrame, dict[str, float]]:
     }  # fmt: skip
 
 
-def intervals(n_sets: int, n_rows: int = 300) -> pd.DataFrame:
+def exact_coverage(prior: bvb.Priors, n: int = 100_000) -> float:
+    """Coverage of 90 % intervals of a scale by its exact posterior given two slopes that are known.
+
+    Its precision is drawn from Gamma(2, 2), and its posterior a gamma distribution too: what the
+    prior alone makes of the interval.
+    """
+    rng = np.random.default_rng(13)
+    precision = rng.gamma(2.0, 0.5, size=n)
+    squares = (rng.normal(size=(n, 2)) ** 2).sum(axis=1) / precision
+    rate = prior.scale_rate + 0.5 * squares
+    place = stats.gamma.cdf(precision, prior.scale_shape + 1.0, scale=1.0 / rate)
+    return float(np.mean((place > 0.05) & (place < 0.95)))
+
+
+def intervals(n_sets: int, prior: bvb.Priors, of_prior: str, n_rows: int = 300) -> pd.DataFrame:
     """Coverage of 90 % intervals of coefficients and scales, by linear response."""
     hits: dict[str, list[bool]] = {"coefficients": [], "scales": [], "slope of the gate": []}
     for seed in range(n_sets):
         data, truth = drawn(np.random.default_rng([seed, 11]), n_rows)
-        fit = bvb.DensityRegression("y ~ a + b | gating(a)", data, n_components=2).fit(
-            seed=seed, restarts=4, n_jobs=1
-        )
-        table = fit.summary(0.9)
+        model = bvb.DensityRegression("y ~ a + b | gating(a)", data, n_components=2, priors=prior)
+        table = model.fit(seed=seed, restarts=4, n_jobs=1).summary(0.9)
         upper = table.loc["mean", "mean"].xs("Intercept", level="term").idxmax()
         sign = 1.0 if upper == 2 else -1.0
         for k, component in ((1, 3 - upper), (2, upper)):
@@ -186,10 +199,12 @@ def intervals(n_sets: int, n_rows: int = 300) -> pd.DataFrame:
         hits["slope of the gate"].append(row["lower"] < sign * truth["gate"] < row["upper"])
     return pd.DataFrame(
         {
+            "prior": of_prior,
             "parameters": list(hits),
             "intervals": [len(found) for found in hits.values()],
             "covered": [np.mean(found) for found in hits.values()],
             "se": [np.std(found) / len(found) ** 0.5 for found in hits.values()],
+            "slopes_known": [np.nan, exact_coverage(prior), np.nan],
         }
     )
 
@@ -203,7 +218,10 @@ def main() -> None:
     asked = parser.parse_args()
     warnings.simplefilter("ignore", UserWarning)
     if asked.intervals:
-        keep(intervals(asked.intervals), "scales_intervals")
+        laws = {"default": bvb.Priors(), "that of the truth": bvb.Priors(
+            scale_shape=2.0, scale_rate=2.0)}  # fmt: skip
+        each = [intervals(asked.intervals, law, name) for name, law in laws.items()]
+        keep(pd.concat(each, ignore_index=True), "scales_intervals")
         return
     for name in asked.data:
         each = [compared(name, known[name], k) for k in asked.components]

@@ -44,6 +44,7 @@ def pair(request):
     return columns, apart.fit(seed=1, restarts=2, tol=1e-8, draws=4000)
 
 
+@pytest.mark.heavy
 def test_bound_scales_and_predictions_are_those_of_columns(pair):
     columns, apart = pair
     assert_allclose(apart.elbo, columns.elbo, atol=1e-6)
@@ -57,6 +58,7 @@ def test_bound_scales_and_predictions_are_those_of_columns(pair):
     assert_allclose(apart.log_density(), columns.log_density(), atol=1e-3)
 
 
+@pytest.mark.heavy
 def test_effects_of_groups_are_those_of_columns(pair):
     tables = [bvb.effects.groups(fit.with_covariance("mean-field")) for fit in pair]
     columns, apart = (one.set_index(["term", "group", "component"]) for one in tables)
@@ -65,6 +67,7 @@ def test_effects_of_groups_are_those_of_columns(pair):
         assert_allclose(apart[name], columns[name], atol=0.06)
 
 
+@pytest.mark.heavy
 def test_prior_rows_print_and_draws(pair):
     columns, apart = pair
     table, own = columns.model.prior_table(), apart.model.prior_table()
@@ -78,6 +81,7 @@ def test_prior_rows_print_and_draws(pair):
     assert np.isfinite(prior["prior_predictive"]["y"].to_numpy()).all()
 
 
+@pytest.mark.heavy
 def test_saved_fits_are_the_same(pair, tmp_path, few_columns):
     _, apart = pair
     again = bvb.load(apart.save(tmp_path / "fit.nc"))
@@ -89,6 +93,7 @@ def test_saved_fits_are_the_same(pair, tmp_path, few_columns):
     assert_allclose(ours, theirs, rtol=1e-12)
 
 
+@pytest.mark.heavy
 def test_average_levels_keep_the_group(few_columns):
     data = simulated().assign(h=np.resize(["u", "v", "v"], 150))
     fit = bvb.DensityRegression("y ~ x + h + (1 | g) | 1", data, n_components=1).fit(**FEW)
@@ -99,6 +104,7 @@ def test_average_levels_keep_the_group(few_columns):
     assert np.isnan(fit.predict(new, new_levels="missing")[0])
 
 
+@pytest.mark.heavy
 def test_best_predictions_of_effects_are_those_of_statsmodels(few_columns):
     data = simulated(n_groups=40, n_rows=400, seed=3)
     data["y"] = data.x + pd.factorize(data.g)[0] % 5 + np.random.default_rng(0).normal(size=400)
@@ -126,14 +132,39 @@ def test_what_cannot_have_so_many_groups_says_so(formula, few_columns):
         bvb.DensityRegression(formula, simulated(), n_components=2, **options)
 
 
+@pytest.mark.heavy
 def test_what_needs_draws_or_answers_of_all_groups_says_so(pair):
     _, apart = pair
     with pytest.raises(DataError, match="draws do not hold the effects of 12 groups"):
         assert apart.khat
-    with pytest.raises(DataError, match="effects of so many groups"):
-        apart.loo("exact")
-    with pytest.raises(DataError, match="no influence of rows"):
-        apart.influence()
+    for asked in (
+        lambda: apart.loo("exact"), apart.influence, apart.prior_sensitivity,
+        lambda: apart.with_covariance("robust"),
+    ):  # fmt: skip
+        with pytest.raises(DataError, match="effects of so many groups"):
+            asked()
+
+
+@pytest.mark.heavy
+def test_intervals_are_those_of_columns(pair):
+    columns, apart = (fit.summary() for fit in pair)
+    assert pair[1].covariance == "linear-response"
+    shared = [row for row in apart.index if row in columns.index]
+    assert len(shared) == len(apart)
+    assert_allclose(np.log(apart["sd"]), np.log(columns.loc[shared, "sd"]), atol=0.1)
+
+
+@pytest.mark.heavy
+def test_updated_fits_are_those_of_all_rows(few_columns):
+    data = simulated(n_rows=400)
+    kept = {"seed": 1, "restarts": 1, "tol": 1e-8, "draws": 100}
+    text, first = "y ~ x + (1 | g) | 1", data.iloc[:250]
+    early = bvb.DensityRegression(text, first, n_components=1).fit(**kept)
+    later = early.update(data.iloc[250:], tol=1e-8)
+    whole = bvb.DensityRegression(text, data, n_components=1).fit(**kept)
+    effects = [bvb.effects.groups(fit)["estimate"] for fit in (later, whole, early)]
+    assert_allclose(effects[0], effects[1], atol=1e-3)
+    assert np.abs(effects[2] - effects[1]).max() > 0.05
 
 
 def test_few_groups_stay_columns_and_many_are_one_matrix(few_columns):

@@ -11,6 +11,7 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.group_rows import GROUP_ROWS, GroupRows, rows_at_once
 from bayesvb.data.sources import InMemorySource
 from bayesvb.engines.cavi import cavi
+from bayesvb.engines.linear_response import linear_response
 from bayesvb.errors import DataError
 from bayesvb.experts.linear import LinearExperts
 from bayesvb.experts.linear_mixed import MixedExperts
@@ -21,6 +22,7 @@ from bayesvb.gates.base import GatePrior
 from bayesvb.gates.stick_breaking import StickBreakingGate
 from bayesvb.models.scaled_mixture import ScaledMixture
 from bayesvb.models.term_scales import TermScales
+from bayesvb.numerics.special import LOG_2PI
 
 GROUPS, TERMS = 7, 3
 
@@ -143,6 +145,7 @@ def test_blocks_are_the_whole_and_threads_change_no_bit(monkeypatch):
     assert_allclose(step.bound, pieces.bound, rtol=1e-12)
 
 
+@pytest.mark.heavy
 def test_the_bound_never_falls_with_acceleration():
     for seed in range(6):
         own, _ = blocks(seed, 1 + seed % 3, n_rows=80)
@@ -153,6 +156,7 @@ def test_the_bound_never_falls_with_acceleration():
         assert (np.diff(run.trace) > -1e-9).all()
 
 
+@pytest.mark.heavy
 def test_draws_have_the_law_of_the_posterior():
     own, dense = blocks(4, 2)
     mixed, linear = experts(2)
@@ -176,6 +180,7 @@ def test_draws_have_the_law_of_the_posterior():
     assert_allclose(made[:, 0].std(axis=0), one.sd(), rtol=0.05)
 
 
+@pytest.mark.heavy
 def test_effects_of_prior_draws_have_the_prior():
     own, _ = blocks(4, 1)
     mixed, _ = experts(1)
@@ -228,3 +233,37 @@ def test_a_row_is_taken_out_exactly():
             for name in ("location", "scale"):
                 assert_allclose(getattr(each, name)[:, [row]], getattr(expected, name), rtol=1e-9)
             assert_allclose(each.dof[:, row], np.ravel(expected.dof), rtol=1e-12)
+
+
+def test_statistics_times_expectations_are_the_expected_likelihood():
+    own, _ = blocks(7, 2, 2)
+    mixed, _ = experts(2, 2)
+    share = np.random.default_rng(1).dirichlet(np.ones(2), own.n_rows).T
+    stats = mixed.partition_stats(share, own)
+    q = mixed.update(stats)
+    found = stats.to_vector() @ mixed.coordinates(q).expectations()
+    expected = (share * mixed.local(q, own).expected_log_density).sum()
+    assert_allclose(found - LOG_2PI * share.sum(), expected, rtol=1e-10)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("n_effects", [1, 2])
+def test_linear_response_of_what_rows_share_is_that_of_columns(n_effects):
+    covariances = []
+    share = np.random.default_rng(2).dirichlet(np.ones(2), 200).T
+    for model, block in zip(mixtures(n_effects), blocks(8, n_effects, n_rows=200), strict=True):
+        source = InMemorySource((block,))
+        start = model.first_stats(model.partition_stats(block, share))
+        run = cavi(model, source, start, tol=1e-10)
+        q = model.update(run.stats)
+        found = linear_response(model, source, run.stats)
+        draws = model.knowing(q).draws(q, 20_000, np.random.default_rng(3))
+        moved, _ = found.move(model, q, draws)
+        assert found.failure is None
+        few = np.hstack([
+            moved["coefficients"][..., :TERMS].reshape(20_000, -1),
+            np.log(moved["precision"]).reshape(20_000, -1), np.log(moved["term_precision"]),
+            moved["gate"].reshape(20_000, -1),
+        ])  # fmt: skip
+        covariances.append(np.log(few.std(axis=0)))
+    assert_allclose(*covariances, atol=0.04)
