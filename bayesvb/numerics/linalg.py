@@ -16,9 +16,14 @@ from jaxtyping import Float, Int
 from scipy.linalg.lapack import dtrtri
 
 from bayesvb.numerics.array_library import namespace
+from bayesvb.numerics.packed_matrices import log_det as log_product
+from bayesvb.numerics.packed_matrices import solve_and_invert
 
 MANY_TERMS = 16
 """Terms, and two more for each matrix, from which one product for each matrix is faster."""
+
+FEW_MATRICES = 16
+"""Matrices, and the cube of their terms more, from which eliminations go on in all at once."""
 
 
 @lru_cache(maxsize=64)
@@ -120,7 +125,7 @@ def quadratic_weights(
 def inverse_and_log_det(
     matrix: Float[np.ndarray, "*batch terms terms"],
 ) -> tuple[Float[np.ndarray, "*batch terms terms"], Float[np.ndarray, "*batch"]]:
-    """Inverse and log-determinant of positive definite matrices, from one Cholesky factor.
+    """Inverse and log-determinant of positive definite matrices, from one factorisation of each.
 
     Raises
     ------
@@ -130,11 +135,26 @@ def inverse_and_log_det(
     xp = namespace(matrix)
     if xp is not np:
         return xp.linalg.inv(matrix), xp.linalg.slogdet(matrix).logabsdet
+    n_terms = matrix.shape[-1]
+    if matrix.size >= (n_terms**3 + FEW_MATRICES) * n_terms**2:
+        return _of_many(matrix)
     half = np.ascontiguousarray(np.linalg.cholesky(matrix))
     log_det = 2.0 * np.log(np.diagonal(half, axis1=-2, axis2=-1)).sum(axis=-1)
     for factor in half.reshape(-1, *half.shape[-2:]):
         dtrtri(factor.T, lower=0, overwrite_c=1)  # in place: LAPACK stores matrices by columns
     return np.swapaxes(half, -1, -2) @ half, np.asarray(log_det)
+
+
+def _of_many(
+    matrix: Float[np.ndarray, "*batch terms terms"],
+) -> tuple[Float[np.ndarray, "*batch terms terms"], Float[np.ndarray, "*batch"]]:
+    """The same by eliminations in all matrices at once: each entry is a long vector."""
+    packed = pack(matrix)
+    triangle = np.ascontiguousarray(packed.reshape(-1, packed.shape[-1]).T)
+    with np.errstate(all="ignore"):  # what is not positive definite is refused at the end
+        pivots = solve_and_invert(triangle, matrix.shape[-1])
+    inverse = unpack(np.ascontiguousarray(triangle.T)).reshape(matrix.shape)
+    return inverse, log_product(pivots).reshape(matrix.shape[:-2])
 
 
 def diagonal(

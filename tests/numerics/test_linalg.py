@@ -88,6 +88,19 @@ def test_inverse_and_log_determinant_agree_with_dense_algebra(rng, n_terms):
     assert_allclose(log_det, np.log(np.linalg.det(matrix)), rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.parametrize("n_terms", [1, 2, 3, 6])
+def test_many_matrices_are_inverted_together_as_each_is(rng, n_terms):
+    matrix = positive_definite(rng, 300, n_terms).reshape(100, 3, n_terms, n_terms)
+    inverse, log_det = inverse_and_log_det(matrix)
+    each = [inverse_and_log_det(one) for one in matrix.reshape(300, n_terms, n_terms)]
+    alone = np.reshape([one for one, _ in each], matrix.shape)
+    assert_allclose(inverse, alone, rtol=1e-9, atol=1e-9 * np.abs(alone).max())
+    assert_allclose(log_det, np.reshape([one for _, one in each], (100, 3)), rtol=1e-10)
+    matrix[7, 1] *= -1.0
+    with pytest.raises(np.linalg.LinAlgError):
+        inverse_and_log_det(matrix)
+
+
 def test_log_determinant_does_not_overflow():
     _, log_det = inverse_and_log_det(1e-20 * np.eye(40))
     assert_allclose(log_det, 40 * np.log(1e-20))
