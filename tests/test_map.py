@@ -171,6 +171,7 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/plots/diagnostics.py": ("estimators/test_regression_verbs.py",),
     "bayesvb/plots/overview.py": ("estimators/test_regression_verbs.py",),
     "bayesvb/plots/curves.py": ("effects/test_curves.py",),
+    "bayesvb/results/empty_components.py": ("results/test_labels.py",),
     "bayesvb/results/smoothness.py": ("effects/test_curves.py",),
     "bayesvb/results/base.py": ("conformance/test_models.py",),
     "bayesvb/results/capabilities.py": ("effects/test_effects.py", SECTIONS),

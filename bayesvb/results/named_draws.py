@@ -48,6 +48,11 @@ class NamedDraws:
     texts: dict[str, ParameterText] = field(default_factory=dict)
     single: dict[str, str] = field(default_factory=dict)
 
+    @property
+    def identified(self) -> bool:
+        """Whether all parameters mean something one by one, as no other values predict alike."""
+        return all(text.identified for text in self.texts.values())
+
     @classmethod
     def of(
         cls, parameters: Sequence[NamedParameter], coords: Mapping[str, Sequence[object]]

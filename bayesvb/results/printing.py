@@ -14,6 +14,7 @@ from bayesvb.evaluation.elpd import Elpd, read_elpd
 from bayesvb.results.all_rows import rows_text
 from bayesvb.results.criteria import answers, folds_known, leaves_folds_out
 from bayesvb.results.criteria import loo as loo_of
+from bayesvb.results.empty_components import empty_components, empty_words
 from bayesvb.results.leave_one_out import CHOSEN_ROWS, MOST_ROWS
 from bayesvb.results.named_draws import count
 from bayesvb.results.response_notes import response_notes
@@ -110,7 +111,7 @@ def _prior_lines(model: AbstractPublicModel) -> str:
 
 def fit_text(fit: AbstractFit) -> str:
     """Summary of a fit: header, components, coefficients, predictive accuracy."""
-    table = coefficient_table(fit)
+    table, empty = coefficient_table(fit), empty_components(fit)
     lines = [
         fit.model.headline(fit.engine),
         *formula_lines(fit.model),
@@ -122,11 +123,20 @@ def fit_text(fit: AbstractFit) -> str:
         lines += ["", _components(fit)]
     for part, title in fit.model.headings(fit).items():
         if part in table.index.get_level_values("part"):
-            lines += ["", _part(fit, table, part, title)]
+            lines += ["", _part(fit, _without(table, part, empty), part, title)]
+    if empty:
+        lines += ["", f"{empty_words(fit)} They are in fit.summary()."]
     lines += ["", accuracy_line(fit), interval_line(fit), *fit.model.notes(fit)]
     if fit.model.order_rule and not fit.sampled and len(fit.components()) > 1:
         lines.append(fit.model.order_rule)
     return "\n".join(lines)
+
+
+def _without(table: pd.DataFrame, part: str, empty: frozenset[object]) -> pd.DataFrame:
+    """Rows of a part without those of empty components; all of them if nothing else is left."""
+    rows = table.loc[[part]]
+    kept = rows[~rows.index.get_level_values("component").isin(empty)]
+    return rows if kept.empty else kept
 
 
 def _chain_lines(fit: AbstractFit, table: pd.DataFrame) -> list[str]:

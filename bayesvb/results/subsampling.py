@@ -191,7 +191,8 @@ def folds_affordable(fit: AbstractFit) -> bool:
 def khat_within(fit: AbstractFit, budget: float) -> tuple[float | None, int]:
     """K-hat of the approximation and the draws it is from; None if there are too many rows.
 
-    There is none of estimates whose spread is not known, without a prior, nor of a sample of rows.
+    There is none of estimates whose spread is not known, without a prior, nor of a sample of rows,
+    nor of parameters that mean nothing one by one: their posterior has more shapes than one.
 
     The budget is in likelihoods, rows x components x draws: three millions take a second.
     """
@@ -199,6 +200,8 @@ def khat_within(fit: AbstractFit, budget: float) -> tuple[float | None, int]:
     told = all_kept(fit.model.source) and not is_sample(fit.model)
     told = told and all(part.fit.core.draws_complete for part in fit.parts)
     if fit.only_points or not (fit.engine.prior_counts and told):
+        return None, 0
+    if not fit.named.identified:
         return None, 0
     likelihoods = len(fit.parts) * fit.model.source.n_rows * fit.core.n_components
     n_draws = min(n_all, int(budget / likelihoods))

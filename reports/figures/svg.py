@@ -64,19 +64,22 @@ STYLE: Any = {
     "ytick.color": MUTE,
     "xtick.labelcolor": INK,
     "ytick.labelcolor": INK,
-    "xtick.labelsize": 9.0,
-    "ytick.labelsize": 9.0,
+    "xtick.labelsize": 10.0,
+    "ytick.labelsize": 10.0,
     "xtick.major.size": 3.0,
     "ytick.major.size": 3.0,
     "figure.facecolor": "none",
     "legend.frameon": False,
-    "legend.fontsize": 9.0,
+    "legend.fontsize": 10.0,
     "lines.linewidth": 1.6,
     "grid.color": LINE,
     "grid.linewidth": 0.7,
 }
 
 RASTER_DPI = 120
+
+POINTS = 72.0
+"""Units of a drawing in an inch: text of 10 of them has 10 pixels where one is a pixel."""
 
 SHADES = 32
 """Colours of a raster picture: grey points of several opacities need no more."""
@@ -105,7 +108,7 @@ def drawn(
     *,
     alt: str,
     caption: str,
-    size: tuple[float, float] = (5.4, 3.5),
+    size: tuple[float, float] = (5.0, 3.4),
 ) -> Summary:
     """A figure of a report.
 
@@ -134,6 +137,7 @@ def drawn(
         "alt": alt,
         "caption": caption,
         "wide": size[0] > 6.0,
+        "width": round(POINTS * size[0]),
     }
 
 

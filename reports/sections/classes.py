@@ -194,7 +194,7 @@ def _named(
     ends = np.array([mean[-1, k] for k, _ in classes])
     for (k, name), height in zip(classes, apart(ends, 0.075, 0.0, 1.0), strict=True):
         axes.annotate(shortened(name, 18), (1.01, height), xycoords="axes fraction", va="center",
-                      color=colour(k), fontsize=9, annotation_clip=False)  # fmt: skip
+                      color=colour(k), fontsize=10, annotation_clip=False)  # fmt: skip
 
 
 def _strips(axes: Axes, fit: AbstractFit, rows: Profile, chosen: RowSample) -> None:

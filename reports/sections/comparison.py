@@ -134,7 +134,7 @@ def _differences(frame: pd.DataFrame) -> Summary:
     alt = "Differences in elpd: " + "; ".join(
         f"{name} {numeral(float(one))}" for name, one in frame["elpd_diff"].items()
     )
-    return drawn(draw, alt=alt, caption=caption, size=(5.4, max(1.9, 1.1 + 0.32 * len(frame))))
+    return drawn(draw, alt=alt, caption=caption, size=(5.0, max(1.9, 1.1 + 0.32 * len(frame))))
 
 
 def _pointwise(found: Mapping[str, Elpd], pair: tuple[str, str], chosen: RowSample) -> Summary:
@@ -147,7 +147,7 @@ def _pointwise(found: Mapping[str, Elpd], pair: tuple[str, str], chosen: RowSamp
         axes.plot(
             chosen.at, gain, ".", color=POINT, markersize=5, rasterized=len(gain) > MOST_MARKS
         )
-        axes.set_title(shortened(f"{best} minus {second}", 50), fontsize=9)
+        axes.set_title(shortened(f"{best} minus {second}", 50), fontsize=10)
 
     better = int((gain > 0.0).sum())
     caption = (

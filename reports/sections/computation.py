@@ -57,6 +57,7 @@ def summary(fit: AbstractFit) -> Summary:
         "on_sample": bool((fit.restarts["rows"] < fit.model.source.n_rows).any()),
         "khat": None if k is None else k,
         "khat_draws": n_draws,
+        "identified": fit.named.identified,
         "restarts": _restarts(fit, fixed=fixed),
         "trace": _trace(fit) if _climbed(fit) else None,
         **engine_words(fit),

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from bayesvb.drawing import marks
 from bayesvb.errors import DataError
+from bayesvb.results.empty_components import empty_components
 from bayesvb.results.influence import MEASURES, influence, label_of
 from bayesvb.results.robust import has_jackknife
 from bayesvb.results.summary import coefficient_table
@@ -18,7 +19,6 @@ from bayesvb.results.units import units_of
 from ..cells.plain import Summary
 from ..cells.tables import table
 from ..figures.svg import BAND, INK, axes_of, drawn
-from .posterior import empty_components
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit

@@ -12,12 +12,12 @@ from matplotlib.figure import Figure
 
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.capabilities import HasPriorDraws
+from bayesvb.results.empty_components import OCCUPIED
 from bayesvb.results.named_draws import PriorDraws
 
 from ..cells.numerals import percent
 from ..cells.plain import Summary
 from ..figures.svg import BAND, MUTE, drawn, shortened
-from .posterior import OCCUPIED
 from .replicates import density
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def _panel(axes: Axes, pair: Pair) -> None:
     axes.set_ylim(0.0, None)
     axes.set_yticks([])
     axes.locator_params(axis="x", nbins=4)
-    axes.set_title(f"{shortened(pair.name, 30)} ({percent(min(pair.ratio, 9.99))})", fontsize=8.5)
+    axes.set_title(f"{shortened(pair.name, 30)} ({percent(min(pair.ratio, 9.99))})", fontsize=10)
 
 
 def _width(values: Values, points: Float[np.ndarray, " points"]) -> float:

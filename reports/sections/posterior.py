@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bayesvb.distributions.intervals import PROB
+from bayesvb.results.empty_components import OCCUPIED, empty_components, empty_words
 from bayesvb.results.printing import interval_line
 from bayesvb.results.summary import coefficient_table
 
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
 MOST_PANELS = 12
 """Terms of a forest; the table has all of them."""
 
-OCCUPIED = 0.01
-"""Share from which a component is drawn: the coefficients of an empty one are its prior's."""
-
 STATISTICS = {False: "posterior mean, standard deviation", True: "estimate, standard error"}
 """Columns of a table, of posteriors and of point estimates."""
 
@@ -39,15 +37,23 @@ def summary(fit: AbstractFit) -> Summary:
     whole, named = coefficient_table(fit), fit.named
     shares = named.values["share"].mean(axis=0) if "share" in named.values else np.ones(1)
     occupied = [k for k, share in enumerate(shares, start=1) if share >= OCCUPIED]
-    parts, basis = [], _basis_functions(fit)
+    parts, basis, empty = [], _basis_functions(fit), empty_components(fit)
     for name, text in named.texts.items():
         rows = whole.loc[[named.parts[name]]].droplevel("part")
         forest = _forest(rows, text.heading, occupied) if text.forest else None
         single = "a point estimate" if fit.only_points else named.single.get(name)
-        shown = _table(rows, text.caption, single, points=fit.engine.finds_points)
+        without = rows.index.get_level_values("component").isin(empty)
+        kept = rows if without.all() else rows[~without]
+        shown = _table(kept, text.caption, single, points=fit.engine.finds_points)
         shown["folded"] = shown["folded"] or not text.identified
-        curves = _mostly_curves(rows, basis)
-        parts.append({"heading": text.heading, "table": shown, "forest": forest, "curves": curves})
+        rest = len(kept) < len(rows) and name != "share"
+        parts.append({
+            "heading": text.heading,
+            "table": shown if name != "share" else _table(rows, text.caption, single),
+            "empty": _table(rows[without], text.caption, single) if rest else None,
+            "forest": forest,
+            "curves": _mostly_curves(rows, basis),
+        })  # fmt: skip
     return {
         "prob": PROB,
         "covariance": fit.covariance,
@@ -55,6 +61,7 @@ def summary(fit: AbstractFit) -> Summary:
         **engine_words(fit),
         "parts": parts,
         "n_not_drawn": len(shares) - len(occupied),
+        "empty": empty_words(fit),
         "smallest_share_drawn": OCCUPIED,
     }
 
@@ -75,14 +82,6 @@ def _mostly_curves(rows: pd.DataFrame, basis: set[str]) -> bool:
     """Whether more than half of the terms mean nothing one by one."""
     terms = set(rows.index.get_level_values("term"))
     return 2 * len(terms & basis) > len(terms)
-
-
-def empty_components(fit: AbstractFit) -> frozenset[object]:
-    """Components with hardly any rows, so that their parameters are those of the prior."""
-    if not fit.model.order_rule:
-        return frozenset()
-    share = fit.components()["share"]
-    return frozenset(share.index[share < OCCUPIED])
 
 
 def engine_words(fit: AbstractFit) -> Summary:
@@ -162,7 +161,7 @@ def _panel(axes: Axes, rows: pd.DataFrame, components: list[int], title: str) ->
         axes.plot(one["mean"], place, marker(k - 1), color=colour(k - 1), markersize=5, zorder=3)
     axes.set_yticks(range(len(components)), [str(k) for k in components])
     axes.set_ylim(len(components) - 0.5, -0.5)
-    axes.set_title(shortened(title, 26), fontsize=9)
+    axes.set_title(shortened(title, 26), fontsize=10)
     axes.locator_params(axis="x", nbins=4)
     ends = np.asarray([*rows["lower"], *rows["upper"]], dtype=float)
     if significant(ends) == 0 and np.abs(ends).max() >= 1e5:

@@ -197,7 +197,7 @@ def _panels(
             axes.hist(found[key], bins=24, range=ends if ends[0] < ends[1] else None,
                       histtype="stepfilled", color=MUTE, alpha=0.45)  # fmt: skip
             axes.axvline(given[key], color=INK, linewidth=2.0)
-            axes.set_title(key, fontsize=9)
+            axes.set_title(key, fontsize=10)
             axes.set_yticks([])
             axes.spines["left"].set_visible(False)
             axes.locator_params(axis="x", nbins=3)

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from bayesvb.results.empty_components import empty_components
 from bayesvb.results.influence import label_of
 from bayesvb.results.prior_sensitivity import prior_sensitivity
 from bayesvb.results.robust import has_jackknife
 
 from ..cells.plain import Summary
 from ..cells.tables import table
-from .posterior import empty_components
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
