@@ -71,6 +71,32 @@ def test_a_cluster_makes_the_fit_of_the_rows_in_memory(client):
     )
 
 
+MODELS = {
+    "components": lambda data: bvb.BayesianPCA("~ x + y + z", data),
+    "classes": lambda data: bvb.ConditionalMixtureNetwork("g ~ x", data, n_experts=2),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_cluster_makes_the_fits_of_other_models(name, client, tmp_path):
+    frame = table(1200)
+    frame["z"] = frame["x"].where(np.arange(1200) % 5 > 0)
+    found, expected = (
+        MODELS[name](data).fit(**QUICK) for data in (dd.from_pandas(frame, npartitions=3), frame)
+    )
+    assert isinstance(found.model.all_rows, DaskRows)
+    assert_allclose(found.elbo, expected.elbo, rtol=1e-9)
+    back = bvb.load(found.save(tmp_path / "fit.nc"))
+    assert back.elbo == found.elbo
+
+
+def test_new_rows_on_a_cluster_are_folded_in(client):
+    fit = model(table(1200)).fit(**QUICK)
+    later = table(900).iloc[300:]
+    found = fit.update(dd.from_pandas(later, npartitions=3))
+    assert_allclose(found.elbo, fit.update(later).elbo, rtol=1e-9)
+
+
 def test_sums_have_the_bits_of_threads_over_the_same_blocks(client):
     found = model(dd.from_pandas(table(5 * BLOCK_ROWS + 77), npartitions=3))
     rows = found.all_rows
