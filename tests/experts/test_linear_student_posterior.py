@@ -15,7 +15,9 @@ from bayesvb.experts.degrees_of_freedom import DOF_RANGE, learned_dof
 ROWS = 6
 
 
-@pytest.fixture(scope="module", params=["softmax", "stick-breaking"])
+@pytest.fixture(
+    scope="module", params=["softmax", pytest.param("stick-breaking", marks=pytest.mark.heavy)]
+)
 def deletion(request):
     """Deletion from a fit of two lines and two responses, some errors gross."""
     rng = np.random.default_rng(3)
