@@ -40,7 +40,7 @@ myst_update_mathjax = False
 html_math_renderer = "mathml"
 
 nb_execution_mode = "force"  # tutorials and pictures; code of other pages runs as tests
-nb_execution_timeout = 120
+nb_execution_timeout = 300  # a cell, on a machine with other work
 nb_execution_raise_on_error = True
 nb_execution_show_tb = True
 nb_merge_streams = True

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tomllib
 from collections.abc import Iterator
 from importlib.resources.abc import Traversable
@@ -44,21 +45,25 @@ def checkout() -> dict[str, bytes]:
     }
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory) -> dict[str, bytes]:
-    """Files of a wheel, built from a copy: a `build/` left in the checkout would leak into it."""
-    source = tmp_path_factory.mktemp("source")
+def built(source: Path, kind: str) -> Path:
+    """A wheel or sdist, built from a copy: a `build/` left in the checkout would leak into it."""
     for name in BUILD_INPUTS:
         path = ROOT / name
         if path.is_dir():
             shutil.copytree(path, source / name, ignore=NOT_SHIPPED)
         elif path.exists():
             shutil.copy(path, source / name)
-    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", str(source)]
+    command = [sys.executable, "-m", "build", f"--{kind}", "--no-isolation", str(source)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=source)
     assert done.returncode == 0, done.stdout + done.stderr
-    (file,) = (source / "dist").glob("*.whl")
-    with ZipFile(file) as archive:
+    (file,) = (source / "dist").iterdir()
+    return file
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory) -> dict[str, bytes]:
+    """Files of a wheel."""
+    with ZipFile(built(tmp_path_factory.mktemp("source"), "wheel")) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
@@ -78,6 +83,14 @@ def test_every_folder_with_code_is_a_package(checkout):
 
 def test_the_wheel_holds_every_file_of_the_folders_and_no_other(wheel, checkout):
     assert sorted(without_metadata(wheel)) == sorted(checkout)
+
+
+@pytest.mark.heavy
+def test_the_source_distribution_holds_what_a_wheel_is_made_of(tmp_path):
+    with tarfile.open(built(tmp_path, "sdist")) as archive:
+        held = {name.partition("/")[2] for name in archive.getnames()}
+    needed = {f"{folder}/{name}" for folder in FOLDERS.values() for name, _ in walk(ROOT / folder)}
+    assert sorted({*needed, "pyproject.toml", "README.md", "LICENSE"} - held) == []
 
 
 def test_the_wheel_holds_the_licence_and_the_command(wheel):
