@@ -19,6 +19,7 @@ from bayesvb.estimators.fit import Fit
 from bayesvb.estimators.fit_request import FitRequest
 from bayesvb.estimators.weighing import weighed
 from bayesvb.numerics.streams import Streams
+from bayesvb.results.all_rows import fitted_rows
 from bayesvb.results.base import Member
 from bayesvb.results.importance import of_one_restart
 from bayesvb.results.named_draws import log_joint
@@ -181,7 +182,7 @@ def _engine_log_q(model: AbstractPublicModel, run: _Labelled) -> Float[np.ndarra
     if run.ascent.log_q is not None:
         return run.ascent.log_q
     assert run.ascent.draws is not None
-    return log_joint(run.core, model.source, run.ascent.draws, model.log_jacobian)
+    return log_joint(run.core, fitted_rows(model), run.ascent.draws, model.log_jacobian)
 
 
 def _responding(

@@ -15,6 +15,7 @@ from bayesvb.errors import DataError
 from bayesvb.estimators.base import AbstractEstimator
 from bayesvb.estimators.parameter_values import checked_draws
 from bayesvb.estimators.prior_predictive import prior_predictive
+from bayesvb.results.all_rows import fitted_rows
 from bayesvb.results.named_draws import HasDraws, NamedDraws, log_joint
 from bayesvb.variational.local import Draws
 
@@ -124,7 +125,7 @@ class AbstractGenerative(AbstractEstimator):
         else:
             core = self.relabelled(self.core, _permutation(order, self.size))
         draws, single = checked_draws(core, parameters)
-        found = log_joint(core, self.source, draws, self.log_jacobian)
+        found = log_joint(core, fitted_rows(self), draws, self.log_jacobian)
         return float(found[0]) if single else found
 
 

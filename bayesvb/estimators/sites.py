@@ -35,6 +35,7 @@ from bayesvb.estimators.fit import Fit
 from bayesvb.estimators.site_levels import levels_of, with_every_level
 from bayesvb.estimators.site_record import SiteStatistics, merged, moments_of, read, told_moments
 from bayesvb.numerics.streams import Streams
+from bayesvb.results.all_rows import check_all_rows
 from bayesvb.results.importance import of_one_restart
 
 if TYPE_CHECKING:
@@ -210,7 +211,11 @@ def fit_of_sites(
 def _at_site(model: DensityRegression, data: object, weights: object) -> DensityRegression:
     """The same model of the rows of this site."""
     if not isinstance(model, DensityRegression):
-        raise DataError(f"model is a {type(model).__name__}", hint="give a DensityRegression")
+        raise DataError(
+            f"model is a {type(model).__name__}, and sites agree on scales and starts of density "
+            "regressions only",
+            hint="give a DensityRegression",
+        )
     why = None
     if model.grouping is not None:
         why = "group= has rows that belong together"
@@ -227,7 +232,9 @@ def _at_site(model: DensityRegression, data: object, weights: object) -> Density
             f"sites cannot exchange sums for this model: {why}",
             hint="columns as they are, products, functions of single values and factors can be",
         )
-    return _again(model, data, weights)
+    own = _again(model, data, weights)
+    check_all_rows(own, "bvb.site_statistics()", "a site goes over its rows in every round")
+    return own
 
 
 def _again(model: DensityRegression, data: object, weights: object) -> DensityRegression:

@@ -12,6 +12,7 @@ from jaxtyping import Bool, Int
 from bayesvb.data.frames import as_frame, nearest
 from bayesvb.errors import DataError
 from bayesvb.estimators.base import AbstractEstimator
+from bayesvb.results.all_rows import check_all_rows
 from bayesvb.results.back_transformation import untransformed
 from bayesvb.results.comparison import SAME_SCALE
 from bayesvb.results.units import grouping_of
@@ -88,6 +89,7 @@ def _own_data(models: Mapping[str, object]) -> tuple[pd.DataFrame, int]:
     common = _rows_in_all(models)
     for name, model in models.items():
         assert isinstance(model, AbstractEstimator)
+        check_all_rows(model, f"models: {name!r} without data=", "fits are made of most of them")
         own = model.design.given[common[model.design.complete]]
         if found is None:
             found = own

@@ -205,6 +205,7 @@ REFUSED = {
     "exact": lambda fit: fit.loo(method="exact"),
     "groups": lambda fit: fit.loo(groups="g"),
     "calibrate": lambda fit: bvb.calibrate(fit, replications=2),
+    "cross_validate": lambda fit: bvb.cross_validate(fit.model),
 }
 
 
@@ -331,6 +332,19 @@ def test_options_that_need_all_rows_are_refused(what, folder):
     options, message = OPTIONS[what]
     with pytest.raises(DataError, match=message):
         bvb.DensityRegression("y ~ z" if what == "negative" else "y ~ x", folder, **options)
+
+
+def test_the_joint_density_is_of_all_rows(sampled):
+    found, expected = (fit.model for fit in sampled)
+    draws = expected.prior_draws(3, seed=1)
+    assert_allclose(found.log_joint(draws), expected.log_joint(draws), rtol=1e-10)
+
+
+def test_a_site_keeps_its_rows_in_memory(monkeypatch):
+    monkeypatch.setattr(representatives, "SAMPLE_ROWS", 100)
+    frame = table(300)
+    with pytest.raises(DataError, match=r"site_statistics.. needs all rows in memory"):
+        bvb.site_statistics(bvb.DensityRegression("y ~ x", frame), pieces(frame))
 
 
 def test_only_the_columns_that_the_formula_names_are_read(folder, monkeypatch):
