@@ -32,8 +32,9 @@ from bayesvb.numerics.special import LOG_2PI
 from bayesvb.variational.descriptions import PriorRow
 from bayesvb.variational.local import AbstractLocalPosterior, Draws
 
-MOST_ENTRIES = 1 << 22
-"""Statistics by group times tilts up to which there is a linear response: 32 MiB for each round."""
+MOST_ENTRIES = 1 << 18
+"""Statistics by group times tilts up to which there is a linear response: 2 MiB for each of the
+arrays of a round, of which there are some tens."""
 
 
 @dataclass(frozen=True)
