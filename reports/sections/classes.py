@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bayesvb.distributions.intervals import PROB
+from bayesvb.drawing import marks
 from bayesvb.results.named_draws import count
 from bayesvb.results.subsampling import RowSample, sample
 
@@ -20,9 +22,10 @@ from ..cells.tables import table
 from ..figures.class_regions import regions
 from ..figures.label_spacing import apart
 from ..figures.scatter import level_axis, places
-from ..figures.svg import colour, dash, drawn, marker, shortened
+from ..figures.svg import LINE, colour, dash, drawn, marker, shortened
 from ..rows.profiles import MOST_COMPARED, Profile, covariate, labels, most_moving, profile
 from ..rows.sampling import POINTS_SHOWN, choice_note
+from ..rows.unseen import unseen, unseen_words
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
@@ -128,6 +131,7 @@ def _curves(fit: AbstractFit, rows: Profile) -> Summary:
     levels = fit.model.design.class_labels
     band = _band(fit, rows.frame)
     shown, one = _shown(band), rows.covariate
+    alone = unseen(fit, rows)
     chosen = sample(fit, POINTS_SHOWN)
 
     def draw(figure: Figure) -> None:
@@ -137,6 +141,7 @@ def _curves(fit: AbstractFit, rows: Profile) -> Summary:
         for place, k in enumerate(shown):
             shift = 0.5 * (place / max(len(shown) - 1, 1) - 0.5)
             _line(upper, rows, band[:, :, k], k, (dash(place), shift))
+        marks.hatched(upper, rows.x, alone, LINE)
         upper.set_ylim(-0.02, 1.02)
         upper.set_ylabel(
             f"probability of {shortened(str(levels[1]), 24)}" if shown == [1] else "probability"
@@ -155,15 +160,21 @@ def _curves(fit: AbstractFit, rows: Profile) -> Summary:
     shape = "dots and bars" if one.discrete else "lines and bands"
     caption = (
         f"Predicted class probabilities as {one.name} changes ({shape}: posterior mean and "
-        f"{percent(PROB)} intervals).{fixed} Below: where the rows of each class are.{hidden}{note}"
+        f"{percent(PROB)} intervals).{fixed}{unseen_words(alone)} "
+        f"Below: where the rows of each class are.{hidden}{note}"
     )
-    ends = "; ".join(
-        f"{levels[k]} from {percent(float(band[0, 0, k]))} to {percent(float(band[0, -1, k]))}"
-        for k in shown
-    )
-    alt = f"Class probabilities from the first to the last value of {one.name}: {ends}."
+    alt = _alt(one.name, {str(levels[k]): band[0, :, k] for k in shown})
     height = 3.5 + 0.18 * len(levels)
     return drawn(draw, alt=alt, caption=caption, size=(7.4, height))
+
+
+def _alt(name: str, curves: Mapping[str, Float[np.ndarray, " rows"]]) -> str:
+    """The ends of the curves of the classes, in words."""
+    ends = "; ".join(
+        f"{level} from {percent(float(curve[0]))} to {percent(float(curve[-1]))}"
+        for level, curve in curves.items()
+    )
+    return f"Class probabilities from the first to the last value of {name}: {ends}."
 
 
 def _line(

@@ -29,6 +29,7 @@ from ..rows.profiles import (
     quantiles_moved,
 )
 from ..rows.sampling import POINTS_SHOWN, choice_note, predictive_at, regresses
+from ..rows.unseen import unseen, unseen_words
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
@@ -103,7 +104,8 @@ def _bands(
     found = fit.predictive(curve.frame, response=name).quantile(PROBS)
     chosen = sample(fit, POINTS_SHOWN)
     one = curve.covariate
-    alone = ~supported(fit, curve.frame) if has_support(fit) else np.zeros(len(curve.x), dtype=bool)
+    leans = has_support(fit)
+    alone = ~supported(fit, curve.frame) if leans else unseen(fit, curve)
 
     def draw(figure: Figure) -> None:
         axes = axes_of(figure, x=one.name, y=name, grid="y")
@@ -123,7 +125,8 @@ def _bands(
         else "Line: median; dark band: middle 50 %; light band: middle 90 %"
     )
     note = choice_note("Points:", chosen)
-    caption = f"{shapes} of {name} given {one.name}, over the data.{fixed}{note}{_remote(alone)}"
+    far = _remote(alone) if leans else unseen_words(alone)
+    caption = f"{shapes} of {name} given {one.name}, over the data.{fixed}{note}{far}"
     medians = f"{numeral(float(found[2, 0]))} to {numeral(float(found[2, -1]))}"
     alt = (
         f"Predictive quantiles of {name} against {one.name}; from its first to its last value the "

@@ -115,9 +115,15 @@ def _scree(frame: pd.DataFrame) -> Summary:
     return drawn(draw, alt=alt, caption=caption, size=(5.8, 3.0))
 
 
+def _spreads(fit: AbstractFit) -> Float[np.ndarray, " dims"]:
+    """Standard deviation of the observed values of each variable; one of a constant."""
+    each = [float(np.nanstd(values)) or 1.0 for values in fit.model.observed().values()]
+    return np.array(each)
+
+
 def _loadings(fit: AbstractFit, components: list[int]) -> Summary:
     """A panel per component, an interval per variable."""
-    draws = fit.named.values["loadings"]
+    draws = fit.named.values["loadings"] / _spreads(fit)
     names = list(fit.model.observed())[:MOST_VARIABLES]
     mean = draws.mean(axis=0)
     low, high = np.quantile(draws, [(1.0 - PROB) / 2.0, (1.0 + PROB) / 2.0], axis=0)
@@ -136,6 +142,7 @@ def _loadings(fit: AbstractFit, components: list[int]) -> Summary:
             axes.locator_params(axis="x", nbins=4)
         grid[0].set_yticks(place, [shortened(name, 22) for name in names])
         grid[0].set_ylim(len(names) - 0.5, -0.5)
+        figure.supxlabel("loading (standard deviations of the variable)", fontsize=10)
         for axes in grid[len(components) :]:
             axes.set_axis_off()
 
@@ -143,7 +150,7 @@ def _loadings(fit: AbstractFit, components: list[int]) -> Summary:
     more = f" The first {len(names)} of {n_all} variables." if n_all > len(names) else ""
     caption = (
         f"Loadings of the effective components, with {percent(PROB)} intervals: by how much each "
-        "variable changes, in its units, when the score goes up by one, its standard deviation. "
+        "variable changes, in its standard deviations, when the score goes up by one, its own. "
         f"They take the scores as given, and are much narrower than exact ones.{more}"
     )
     first = ", ".join(f"{name} {numeral(float(one))}" for name, one in
