@@ -145,7 +145,7 @@ def summary(name: str, each: pd.DataFrame) -> pd.DataFrame:
 def main() -> None:
     """Split by split; those that are in the table already are not fitted again."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("data", nargs="*", default=list(PUBLISHED), choices=[*PUBLISHED, []])
+    parser.add_argument("data", nargs="*", default=list(PUBLISHED), help=", ".join(PUBLISHED))
     parser.add_argument("--splits", type=int, default=20, help="the first so many")
     parser.add_argument("--again", action="store_true", help="forget the splits in the table")
     asked = parser.parse_args()
