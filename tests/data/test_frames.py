@@ -242,3 +242,10 @@ def test_tables_of_other_libraries_are_fitted_and_predicted_like_those_of_pandas
         assert np.array_equal(same.predict(table), fit.predict(data))
     effects = [bvb.effects.predictions(fit, data=table).summary for table in (data, other)]
     assert np.array_equal(effects[0]["estimate"], effects[1]["estimate"])
+
+
+def test_a_modin_frame_is_read_as_pandas_is(monkeypatch):
+    monkeypatch.setenv("MODIN_ENGINE", "python")
+    modin = pytest.importorskip("modin.pandas")
+    given = {"x": [1.0, 2.5, None], "g": ["a", "b", "a"]}
+    pd.testing.assert_frame_equal(as_frame(modin.DataFrame(given)), pd.DataFrame(given))
