@@ -61,6 +61,11 @@ class AbstractSource(abc.ABC):
     def total_weight(self) -> float:
         """Sum of the case weights; the number of rows without weights."""
 
+    @property
+    def undivided(self) -> bool:
+        """Whether all rows are one block in memory, over which threads cannot share the work."""
+        return False
+
     def map_reduce(self, function: Callable[[Block], StatsT]) -> StatsT:
         """Sum of ``function(block)`` over the blocks, neighbours first.
 
@@ -181,6 +186,11 @@ class InMemorySource(AbstractSource):
     def of(cls, whole: Block, *, workers: int = 1) -> InMemorySource:
         """Rows of one block, cut into blocks of the size that is fastest."""
         return cls(tuple(whole.split(BLOCK_ROWS)), workers=workers)
+
+    @property
+    def undivided(self) -> bool:
+        """Whether there is one block only."""
+        return len(self.blocks) == 1
 
     def iterate(self) -> Iterator[Block]:
         """The blocks."""

@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from bayesvb.data.sources import AbstractSource, InMemorySource
+from bayesvb.data.sources import AbstractSource
 from bayesvb.engines.base import ProgressCallback
 from bayesvb.variational.model import AbstractVariationalModel
 
@@ -112,8 +112,7 @@ def processes(
     Rows in several blocks keep the processors busy themselves.
     """
     work = source.n_rows * model.n_components * passes
-    alone = isinstance(source, InMemorySource) and len(source.blocks) == 1
-    return source.workers if alone and work >= LITTLE_WORK else 1
+    return source.workers if source.undivided and work >= LITTLE_WORK else 1
 
 
 def can_fork() -> bool:

@@ -80,6 +80,25 @@ class GroupedExperts(AbstractExperts[Any, Any]):
         """Whether those of the experts can be learned."""
         return self.experts.learns_scales
 
+    @property
+    def draws_complete(self) -> bool:
+        """Whether draws hold every parameter of the experts."""
+        return self.experts.draws_complete
+
+    def knowing(self, posterior: Any) -> GroupedExperts:
+        """Groups of the experts that complete draws of this posterior."""
+        return replace(self, experts=self.experts.knowing(posterior))
+
+    def predictive_without(
+        self,
+        posterior: Any,
+        weights: Float[np.ndarray, "experts groups"],
+        block: Block,
+        left_out: Float[np.ndarray, "experts groups"],
+    ) -> None:
+        """None: groups are left out by derivatives of passes."""
+        return
+
     def with_coefficient_precision(
         self, precision: Float[np.ndarray, "*many terms"]
     ) -> GroupedExperts:

@@ -263,6 +263,8 @@ def test_another_seed_gives_other_draws(fit, case, table):
     passes = 30 if case.is_network else 2000
     other = case.brief_fit(fit.model, draws=200, max_iter=passes)
     for name, values in fit.draws.items():
+        if name == "member" and name not in other.draws:
+            continue  # of several restarts that count, one was left here
         if values.size and np.ptp(values) > 0.0:
             assert not np.array_equal(values, other.draws[name])
     if not case.is_network:  # the same posterior, seen by other draws

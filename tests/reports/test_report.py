@@ -245,7 +245,7 @@ def test_report_returns_its_path_and_prints_the_date_it_is_given(
 ):
     asked = []
 
-    def known(fits, date):
+    def known(fits, date, selection):
         asked.extend(fits.values())
         return summary | {"date": date}
 
