@@ -100,7 +100,15 @@ def waiting(told, interrupted=None):
     return "whole"
 
 
-def test_an_interrupt_ends_what_is_under_way(forking):
+@pytest.fixture
+def hearing():
+    """A process that hears Ctrl-C: those in the background of a shell are started without."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_an_interrupt_ends_what_is_under_way(forking, hearing):
     interrupting = partial(waiting, interrupted=os.getpid())
     found, began = [], time.monotonic()
     with pytest.raises(KeyboardInterrupt):
