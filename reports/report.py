@@ -78,7 +78,8 @@ def report(
     Depaoli, van de Schoot (2017), Improving transparency and replication in Bayesian statistics,
     doi:10.1037/met0000065.
     """
-    form, target = _format_of(path, format), check_writable(path)
+    target = check_writable(path)
+    form = _format_of(target, format)
     fits = dict(fit) if isinstance(fit, Mapping) else {"": fit}
     if not fits:
         raise DataError("fit={} holds no fit", hint="give a fit, or {name: fit, ...}")
@@ -94,9 +95,9 @@ def report(
     return write_whole(written.encode(), target)
 
 
-def _format_of(path: str | Path, given: str | None) -> str:
+def _format_of(path: Path, given: str | None) -> str:
     """The format that is named, or that of the ending."""
     if given is not None:
         check_choice("format", given, tuple(FORMATS))
         return given
-    return ENDINGS.get(Path(path).suffix.lower(), "html")
+    return ENDINGS.get(path.suffix.lower(), "html")

@@ -41,6 +41,9 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, StatsT]):
     posterior_by_row: ClassVar[bool] = False
     """Whether ``update`` takes statistics of many rows, on a leading axis, and predictions do."""
 
+    posterior_by_group: ClassVar[bool] = False
+    """Whether ``log_predictive_of_groups`` takes a posterior for each group."""
+
     learns_scales: ClassVar[bool] = False
     """Whether precisions of the prior of coefficients can be learned: of a linear regression."""
 
@@ -128,7 +131,7 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, StatsT]):
 
         Here the product of those of the rows, which leaves out that the rows of a group tell of
         one another through the parameters: little where an expert has many groups. Experts that
-        know the joint density say so, and do this for a posterior of each group as well.
+        know the joint density say so; see ``posterior_by_group`` too.
         """
         block = members.rows
         every = np.full((n_experts, block.n_rows), 1.0 / n_experts)

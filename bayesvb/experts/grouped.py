@@ -73,7 +73,7 @@ class GroupedExperts(AbstractExperts[Any, Any]):
     @property
     def posterior_by_row(self) -> bool:  # type: ignore[override]
         """Whether the experts take statistics of many groups at once."""
-        return self.experts.posterior_by_row
+        return self.experts.posterior_by_row and self.experts.posterior_by_group
 
     @property
     def learns_scales(self) -> bool:  # type: ignore[override]

@@ -160,6 +160,7 @@ class LinearExperts(AbstractLinearExperts[MatrixNormalGamma, LinearStats]):
     """
 
     posterior_by_row = True
+    posterior_by_group = True
     learns_scales = True
 
     prior: MatrixNormalGamma
