@@ -187,6 +187,7 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/results/checks/remedies.py": ("results/test_checks.py",),
     "bayesvb/results/checks/responses.py": ("results/test_checks.py",),
     "bayesvb/results/checks/shape.py": ("results/test_checks.py",),
+    "bayesvb/results/checks/tied_values.py": ("results/test_tied_values.py",),
     "bayesvb/results/checks/table.py": ("results/test_checks.py",),
     "bayesvb/results/calibration_table.py": ("estimators/test_regression_verbs.py",),
     "bayesvb/results/coefficients.py": ("estimators/test_regression_verbs.py",),

@@ -21,6 +21,7 @@ from bayesvb.results.checks.joint import joint_checks
 from bayesvb.results.checks.pits import observed
 from bayesvb.results.checks.responses import response_checks
 from bayesvb.results.checks.shape import shape_checks
+from bayesvb.results.checks.tied_values import tied_checks
 from bayesvb.results.class_folds import held_out_classes
 from bayesvb.results.row_groups import group_numbers
 
@@ -76,7 +77,7 @@ def _fit_checks(
     for one in seen:
         whose = f" of {one.name}" if len(seen) > 1 else ""
         found, more = response_checks(one, whose)
-        firm, tests = firm + found, tests + more
+        firm, tests = firm + found + tied_checks(fit, one, whose), tests + more
         if "gating" in design.matrices:
             tests += covariate_tests(fit, one, whose)
         tests += [*shape_checks(fit, one, whose), *order_tests(one, whose)]
