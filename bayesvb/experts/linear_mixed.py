@@ -150,6 +150,16 @@ class MixedExperts(AbstractLinearExperts[BorderedNormalGamma, MixedStats]):
         """Sums for given responsibilities."""
         return MixedStats.of_rows(responsibilities, block, self.prior.n_groups)
 
+    def with_prior_power(self, power: float) -> MixedExperts:
+        """Not to be had.
+
+        Raises
+        ------
+        NotImplementedError
+            Always.
+        """
+        raise NotImplementedError("effects of very many groups have no point estimates")
+
     def update(self, stats: MixedStats) -> BorderedNormalGamma:
         """Exact posterior given statistics."""
         own = stats.linear
