@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -26,6 +26,7 @@ TITLES = {
 DECIMALS = {"elbo": 1, "elpd": 1, "se": 1, "elpd_diff": 1, "dse": 1, "p": 1, "seconds": 2}
 
 
+@runtime_checkable
 class HasCandidates(Protocol):
     """What ``bvb.select`` returns."""
 
