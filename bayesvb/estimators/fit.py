@@ -342,7 +342,8 @@ class Fit(AbstractRowsFit):
             predictive mean in its own response; their sum is how many parameters the fit spends.
             ``prediction``: largest change of a conditional mean, in its standard deviations. Then,
             for every parameter of ``summary``, its change in its standard deviations; the row is
-            left out with its whole case weight. Of combined restarts those of the heaviest.
+            left out with its whole case weight. Of combined restarts those of the heaviest. Of a
+            model with ``group`` a row is a whole group, which has no leverage (NaN).
 
         Raises
         ------

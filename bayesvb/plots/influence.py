@@ -8,6 +8,7 @@ from bayesvb.argument_checks import check_count, checked
 from bayesvb.drawing import marks
 from bayesvb.drawing.palette import palette_of
 from bayesvb.results.influence import influence as influence_of
+from bayesvb.results.influence import placed
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 @checked
 def influence(fit: AbstractFit, *, n: int = 5, ax: Any = None) -> Any:
     """Cook's distance of every row against its leverage, the most influential ones named.
+
+    Of a model with ``group`` that of every group, in the order of the data.
 
     Parameters
     ----------
@@ -36,10 +39,11 @@ def influence(fit: AbstractFit, *, n: int = 5, ax: Any = None) -> Any:
     """
     check_count("n", n)
     table = influence_of(fit)
-    leverage, distance = table["leverage"].to_numpy(), table["cooks_distance"].to_numpy()
+    distance = table["cooks_distance"].to_numpy()
+    across, label = placed(table)
     words = {int(place): str(table.index[place]) for place in (-distance).argsort()[:n]}
     axes = marks.new_axes((6.4, 4.0)) if ax is None else ax
     palette = palette_of(axes)
-    marks.dress(axes, palette, x="leverage", y="Cook's distance")
-    marks.labelled_points(axes, leverage, distance, words, colour=palette.accent, ink=palette.ink)
+    marks.dress(axes, palette, x=label, y="Cook's distance")
+    marks.labelled_points(axes, across, distance, words, colour=palette.accent, ink=palette.ink)
     return axes

@@ -1,4 +1,4 @@
-"""How a fit would change without each of its rows."""
+"""How a fit would change without each of its rows, or groups of rows that share a component."""
 
 from __future__ import annotations
 
@@ -53,6 +53,21 @@ def influence(fit: AbstractFit) -> pd.DataFrame:
     table = pd.DataFrame({**columns, **dict(zip(names, each.T, strict=True))})
     table.index = pd.Index(units_of(fit.model).index)
     return table
+
+
+def placed(table: pd.DataFrame) -> tuple[Float[np.ndarray, " rows"], str]:
+    """Where rows stand in a picture, and what that is: leverages; groups have none.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> placed(pd.DataFrame({"leverage": [np.nan, np.nan]}))
+    (array([1., 2.]), 'groups in the order of the data')
+    """
+    leverage = table["leverage"].to_numpy(dtype=float)
+    if np.isnan(leverage).all():
+        return np.arange(1.0, len(leverage) + 1.0), "groups in the order of the data"
+    return leverage, "leverage"
 
 
 def label_of(label: tuple[object, ...]) -> str:

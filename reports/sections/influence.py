@@ -1,4 +1,4 @@
-"""Influence: the rows without which the fit would change most."""
+"""Influence: the rows, or groups of rows, without which the fit would change most."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from bayesvb.drawing import marks
 from bayesvb.errors import DataError
 from bayesvb.results.empty_components import empty_components
-from bayesvb.results.influence import MEASURES, influence, label_of
+from bayesvb.results.influence import MEASURES, influence, label_of, placed
 from bayesvb.results.robust import has_jackknife
 from bayesvb.results.summary import coefficient_table
 from bayesvb.results.units import units_of
@@ -50,15 +50,11 @@ def row_limit(fit: AbstractFit) -> int:
 def left_to_the_fit(fit: AbstractFit) -> bool:
     """Whether the page has no influence only because it would take long."""
     one = fit.parts[0].fit
-    if units_of(fit.model).grouping is not None or not has_jackknife(one):
-        return False
-    return one.model.source.n_rows > row_limit(fit)
+    return has_jackknife(one) and one.model.source.n_rows > row_limit(fit)
 
 
 def summary(fit: AbstractFit) -> Summary | None:
-    """The most influential rows; None without linear response, or if rows come in groups."""
-    if units_of(fit.model).grouping is not None:  # a group has no leverage: see fit.influence()
-        return None
+    """The most influential rows, or groups of a model that has them; None without its measures."""
     one = fit.parts[0].fit
     if not has_jackknife(one) or left_to_the_fit(fit):
         return None
@@ -74,16 +70,20 @@ def summary(fit: AbstractFit) -> Summary | None:
     largest = np.maximum(sizes.max(axis=1), found["prediction"].to_numpy())
     order = np.argsort(-found["cooks_distance"].to_numpy(), kind="stable")[:SHOWN]
     moved = sizes[order].argmax(axis=1)
-    shown = found.iloc[order][list(MEASURES)].assign(
+    unit = units_of(fit.model).plural.removesuffix("s")
+    spent = None if unit == "group" else float(found["leverage"].sum())  # a group has no leverage
+    measures = [name for name in MEASURES if spent is not None or name != "leverage"]
+    shown = found.iloc[order][measures].assign(
         parameter=[str(each.columns[k]) for k in moved],
         change=[float(each.iloc[row, k]) for row, k in zip(order, moved, strict=True)],
     )
-    shown.index = pd.Index([str(label) for label in shown.index], name="row")
+    shown.index = pd.Index([str(label) for label in shown.index], name=unit)
     return {
+        "unit": unit,
         "n_rows": len(found),
         "n_much": int((largest > MUCH).sum()),
         "much": MUCH,
-        "spent": float(found["leverage"].sum()),
+        "spent": spent,
         "first": shown.index[0],
         "parameter": shown["parameter"].iloc[0],
         "change": float(shown["change"].iloc[0]),
@@ -93,10 +93,15 @@ def summary(fit: AbstractFit) -> Summary | None:
 
 
 def _table(shown: pd.DataFrame) -> Summary:
+    unit, leverage = str(shown.index.name), ""
+    if "leverage" in shown:
+        leverage = (
+            "Leverage: how much the predicted mean of the row follows its own response, from 0 to "
+            "1 as a rule. "
+        )
     caption = (
-        "The most influential rows, by Cook's distance: the squared change of all coefficients "
-        "together when the row is left out, by their covariance and per coefficient. Leverage: how "
-        "much the predicted mean of the row follows its own response, from 0 to 1 as a rule. "
+        f"The most influential {unit}s, by Cook's distance: the squared change of all coefficients "
+        f"together when the {unit} is left out, by their covariance and per coefficient. {leverage}"
         "Changes are in posterior standard deviations of what changes."
     )
     decimals: dict[str, int] = {"cooks_distance": 3, "leverage": 3, "prediction": 2, "change": 2}
@@ -104,20 +109,23 @@ def _table(shown: pd.DataFrame) -> Summary:
 
 
 def _figure(found: pd.DataFrame) -> Summary:
-    leverage = found["leverage"].to_numpy(dtype=float)
+    across, label = placed(found)
     distance = found["cooks_distance"].to_numpy(dtype=float)
     named = np.argsort(-distance, kind="stable")[:NAMED]
     words = {int(place): str(found.index[place]) for place in named}
 
     def draw(figure: Figure) -> None:
-        axes = axes_of(figure, x="leverage", y="Cook's distance", grid="y")
-        marks.labelled_points(axes, leverage, distance, words, colour=BAND, ink=INK)
+        axes = axes_of(figure, x=label, y="Cook's distance", grid="y")
+        marks.labelled_points(axes, across, distance, words, colour=BAND, ink=INK)
 
-    caption = (
-        f"Cook's distance of every row against its leverage; the {len(words)} largest are named. "
-        "A row far to the right could move the fit, one far up does."
-    )
-    alt = "Cook's distance against leverage; the largest are those of rows " + ", ".join(
+    unit = "row" if label == "leverage" else "group"
+    caption = f"Cook's distance of every {unit}; the {len(words)} largest are named."
+    if unit == "row":
+        caption = (
+            f"Cook's distance of every row against its leverage; the {len(words)} largest are "
+            "named. A row far to the right could move the fit, one far up does."
+        )
+    alt = f"Cook's distance against {label}; the largest are those of {unit}s " + ", ".join(
         words.values()
     )
     return drawn(draw, alt=alt, caption=caption)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bayesvb.results.robust import has_jackknife
+from bayesvb.results.units import units_of
 
 from ..cells.plain import Summary
 from ..rows.sampling import regresses
@@ -59,7 +60,8 @@ def summary(fit: AbstractFit) -> Summary:
     if fit.model.design.levels:
         found.append(NEW_ROWS)
     if left_to_the_fit(fit):
-        rows = f"{fit.parts[0].fit.model.source.n_rows:,}"
-        how = f"Of {rows} rows it takes long: fit.influence() has it, row by row."
-        found.append({"what": "Influence of single rows", "how": how})
+        units = units_of(fit.model).plural
+        many = f"{fit.parts[0].fit.model.source.n_rows:,} {units}"
+        how = f"Of {many} it takes long: fit.influence() has it, {units[:-1]} by {units[:-1]}."
+        found.append({"what": f"Influence of single {units}", "how": how})
     return {"not_done": [*found, NEW_DATA] if regresses(fit) else found}

@@ -54,6 +54,44 @@ def test_the_largest_change_is_that_of_the_table(data):
     assert len(found["table"]["rows"]) == 3  # one component has no gate
 
 
+@pytest.fixture(scope="module")
+def visits():
+    """Subjects on two lines, the second of them between both."""
+    rng = np.random.default_rng(3)
+    group, t = np.repeat(np.arange(30), 4), np.tile(np.arange(4.0), 30)
+    slope = np.where(np.arange(30) % 2, -1.0, 1.0)
+    slope[1] = -0.3
+    y = slope[group] * t + 0.3 * rng.standard_normal(120)
+    return pd.DataFrame({"id": [f"s{g}" for g in group], "t": t, "y": y})
+
+
+def grouped(visits):
+    model = bvb.DensityRegression("y ~ t | gating(1)", visits, n_components=2, group="id")
+    return model.fit(seed=1, restarts=2, draws=50, tol=1e-11)
+
+
+def test_groups_stand_for_rows_where_rows_come_in_groups(visits):
+    fit = grouped(visits)
+    found, table = influence.summary(fit), fit.influence()
+    assert (found["unit"], found["n_rows"], found["first"]) == ("group", 30, "s1")
+    assert found["spent"] is None  # a group has no leverage
+    heads = [row["heads"][0] for row in found["table"]["rows"]]
+    assert heads == list(table["cooks_distance"].nlargest(influence.SHOWN).index)
+    before, after = (one.summary()["mean"] for one in (fit, grouped(visits[visits["id"] != "s1"])))
+    lines = [("mean", k, term) for k in (1, 2) for term in ("Intercept", "t")]
+    moved = ((after - before) / fit.summary()["sd"]).loc[lines]
+    told = table.loc["s1", [f"mean {k}, {term}" for _, k, term in lines]]
+    np.testing.assert_allclose(told, moved, atol=0.2 * np.abs(moved).max())
+
+
+@pytest.mark.heavy
+def test_the_section_speaks_of_groups(visits, tmp_path):
+    page = grouped(visits).report(tmp_path / "page.html").read_text()
+    assert "each of its 30 groups" in page
+    assert "most influential is group s1" in page
+    assert "Leverages add up" not in page
+
+
 def test_models_without_linear_response_have_neither_section(data, fit):
     other = bvb.GaussianMixture("~ x + y", data, n_components=1).fit(seed=1, draws=50)
     assert influence.summary(other) is None
