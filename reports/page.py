@@ -6,6 +6,7 @@ import json
 import re
 import zlib
 from collections.abc import Mapping
+from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
@@ -148,7 +149,9 @@ def indented(summary: Summary) -> str:
     return json.dumps(numbers_only(summary), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
 
+@cache
 def _environment() -> Environment:
+    """Where templates come from: made once, as it keeps those that it has compiled."""
     environment = Environment(
         loader=ChoiceLoader(
             [

@@ -90,10 +90,18 @@ def barred_points(
 
 
 def labelled_points(
-    axes: Any, x: Curve, y: Curve, words: Mapping[int, str], *, colour: str, ink: str
+    axes: Any,
+    x: Curve,
+    y: Curve,
+    words: Mapping[int, str],
+    *,
+    colour: str,
+    ink: str,
+    pixels: bool = False,
 ) -> None:
-    """Points, and words beside some of them, by position."""
-    axes.plot(x, y, "o", color=colour, markersize=4, alpha=0.7, markeredgewidth=0)
+    """Points, as lines or as pixels, and words beside some of them, by position."""
+    axes.plot(x, y, "o", color=colour, markersize=4, alpha=0.7, markeredgewidth=0,
+              rasterized=pixels)  # fmt: skip
     middle = 0.5 * (np.min(x) + np.max(x))
     for place, text in words.items():
         left = x[place] > middle

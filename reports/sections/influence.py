@@ -18,7 +18,7 @@ from bayesvb.results.units import units_of
 
 from ..cells.plain import Summary
 from ..cells.tables import table
-from ..figures.svg import BAND, INK, axes_of, drawn
+from ..figures.svg import BAND, INK, MOST_MARKS, POINT, axes_of, drawn
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
@@ -113,10 +113,13 @@ def _figure(found: pd.DataFrame) -> Summary:
     distance = found["cooks_distance"].to_numpy(dtype=float)
     named = np.argsort(-distance, kind="stable")[:NAMED]
     words = {int(place): str(found.index[place]) for place in named}
+    many = len(found) > MOST_MARKS
 
     def draw(figure: Figure) -> None:
         axes = axes_of(figure, x=label, y="Cook's distance", grid="y")
-        marks.labelled_points(axes, across, distance, words, colour=BAND, ink=INK)
+        marks.labelled_points(
+            axes, across, distance, words, colour=POINT if many else BAND, ink=INK, pixels=many
+        )
 
     unit = "row" if label == "leverage" else "group"
     caption = f"Cook's distance of every {unit}; the {len(words)} largest are named."

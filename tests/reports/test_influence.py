@@ -99,3 +99,13 @@ def test_models_without_linear_response_have_neither_section(data, fit):
     named = [{one["what"] for one in limits.summary(each)["not_done"]} for each in (fit, other)]
     assert "Sensitivity to the priors" not in named[0]
     assert "Sensitivity to the priors" in named[1]
+
+
+def test_many_rows_are_drawn_as_pixels_and_few_as_lines(data):
+    again = pd.concat([data] * 7, ignore_index=True)
+    many = bvb.DensityRegression("y ~ x", again, n_components=1).fit(seed=1, restarts=1, draws=50)
+    svg = influence.summary(many)["figure"]["svg"]
+    assert "<image" in svg and svg.count("<use") < 60
+    few = bvb.DensityRegression("y ~ x", data, n_components=1).fit(seed=1, restarts=1, draws=50)
+    svg = influence.summary(few)["figure"]["svg"]
+    assert "<image" not in svg and svg.count("<use") >= 60
