@@ -43,18 +43,27 @@ def tied_checks(fit: AbstractFit, seen: Observed, whose: str) -> list[Check]:
     shares = shares_of_values(given, codes)
     shares[counts < FEWEST] = 0.0
     shares[:, given.sum(axis=0) < OCCUPIED * given.sum()] = 0.0
-    place, component = np.unravel_index(shares.argmax(), shares.shape)
+    place, component = divmod(int(shares.argmax()), shares.shape[1])
     share, value = float(shares[place, component]), float(values[place])
     grade: Grade = "problem" if share > SHARE else "note" if share > NOTED_SHARE else "ok"
-    remedy = (
-        f"Component {component + 1} holds the rows that are exactly {value:g}: its noise is what "
-        "its prior leaves, and densities near that value mean nothing. Model whether the response "
-        "is that value apart from the others, or use exact values."
-    )
     return [decided(f"Component of one value{whose}", "fit", grade, share,
                     "share of one value in a component",
                     threshold=f"note: above {NOTED_SHARE:g}; problem: above {SHARE:g}",
-                    remedy=remedy, section="replicates")]  # fmt: skip
+                    remedy=_remedy(share, component + 1, value), section="replicates")]  # fmt: skip
+
+
+def _remedy(share: float, component: int, value: float) -> str:
+    """What it means for this component, and what to do."""
+    if share > SHARE:
+        return (
+            f"Component {component} holds the rows that are exactly {value:g}: its noise is what "
+            "its prior leaves, and densities near that value mean nothing. Model whether the "
+            "response is that value apart from the others, or use exact values."
+        )
+    return (
+        f"Of the rows of component {component}, {share:.0%} are exactly {value:g}: they make its "
+        "noise small, and densities near that value mean little. Use exact values if there are any."
+    )
 
 
 def shares_of_values(
