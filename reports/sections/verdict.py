@@ -97,7 +97,8 @@ def _notes(computation: Summary) -> list[str]:
     if "intervals" not in computation and covariance == "mean-field" and computation["failure"]:
         notes = [f"{notes[0][:-1]} (linear response: {computation['failure']})."]
     if k is None and "objective" not in computation:
-        notes.append("k-hat was not computed: there are too many rows.")
+        if computation["identified"]:
+            notes.append("k-hat was not computed: there are too many rows.")
     elif k is not None and math.isnan(k):
         notes.append("The approximation is the exact posterior.")
     elif k is not None:
