@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 SMALL = 0.05
 """Change of the binary logarithm of a number of which derivatives are differences."""
 
+STEPS = (-1.0, 1.0, -SMALL, SMALL)
+"""Changes of the binary logarithm of a number: halved, doubled, and a little to either side."""
+
 NO_CHANGE = 1e-9
 """Largest change, in standard deviations, of what a number has no part in."""
 
@@ -42,10 +45,14 @@ def prior_sensitivity(fit: AbstractFit) -> pd.DataFrame:
     one = fit.parts[0].fit
     own = jackknife(one, "sensitivity to its prior")
     named = NamedChanges(one, own)
-    parts = {}
-    for name, value in numbers(one.model.priors).items():
-        points = np.stack([_moved(one, own, name, step) for step in (-1.0, 1.0, -SMALL, SMALL)])
-        changes = named.in_sds(named.parameters(points), named.sd)
+    parts, values = {}, numbers(one.model.priors)
+    with single_threaded_blas(), np.errstate(all="ignore"):
+        start = _pass(one, one.core)
+    points = [_moved(one, own, start, (name, step)) for name in values for step in STEPS]
+    # all points at once: what a batch costs hardly depends on how many there are
+    moved = named.in_sds(named.parameters(np.stack(points)), named.sd)
+    each = moved.reshape(len(values), len(STEPS), -1)
+    for (name, value), changes in zip(values.items(), each, strict=True):
         if np.abs(changes).max() < NO_CHANGE:
             continue
         columns = {
@@ -69,13 +76,20 @@ def numbers(priors: Any) -> dict[str, float]:
 
 
 def _moved(
-    fit: AbstractFit, own: Jackknife, name: str, doublings: float
+    fit: AbstractFit,
+    own: Jackknife,
+    start: Float[np.ndarray, " entries"],
+    change: tuple[str, float],
 ) -> Float[np.ndarray, " coordinates"]:
-    """Centre where a number is multiplied by a power of two, the rows answering to first order."""
+    """Centre where a number is multiplied by a power of two, the rows answering to first order.
+
+    The pass under the prior as it is, ``start``, is that of every number.
+    """
+    name, doublings = change
     other, deletion = _with_number(fit, name, 2.0**doublings), own.deletion
     at = deletion.stats.to_vector()
     with single_threaded_blas(), np.errstate(all="ignore"):
-        direct = _pass(fit, other) - _pass(fit, fit.core)
+        direct = _pass(fit, other) - start
         answer = deletion.answered(direct[None])[0]
         for share in SHARES:
             moved = deletion.stats.with_vector(at + share * answer)

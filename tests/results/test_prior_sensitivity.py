@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose
 
 import bayesvb as bvb
 from bayesvb.errors import DataError
+from bayesvb.results import prior_sensitivity
 from bayesvb.results.prior_sensitivity import numbers
 
 pytestmark = pytest.mark.heavy
@@ -88,3 +89,14 @@ def test_models_without_linear_response_say_so():
     fit = bvb.GaussianMixture("~ x + y", rows(), n_components=2).fit(seed=1, restarts=1)
     with pytest.raises(DataError, match="has no sensitivity to its prior"):
         fit.prior_sensitivity()
+
+
+def test_a_number_is_answered_as_if_it_were_alone(monkeypatch):
+    fit = fit_of(bvb.Priors(scales="fixed"))
+    together = fit.prior_sensitivity()
+    for name, value in numbers(fit.model.priors).items():
+        if name not in together.index.get_level_values("number"):
+            continue
+        monkeypatch.setattr(prior_sensitivity, "numbers", lambda _, own=(name, value): dict([own]))
+        alone = fit.prior_sensitivity()
+        assert_allclose(alone, together.loc[[name]], rtol=1e-9, atol=1e-9)
