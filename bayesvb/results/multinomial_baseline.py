@@ -1,43 +1,42 @@
-"""Multinomial regression on the terms of the mean part, judged on rows that were left out."""
+"""Multinomial regression with a ridge penalty, judged on rows that were left out."""
 
 from __future__ import annotations
 
-import warnings
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float, Int
-from scipy.special import softmax
+from jaxtyping import Bool, Float, Int
+from scipy.special import log_softmax, softmax
 
 from bayesvb.errors import DataError
+from bayesvb.results.ridge_multinomial import precisions, ridge_coefficients, standardised
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
 
-MOST_COEFFICIENTS = 600
-"""Coefficients beyond which the comparison would take longer than it is worth."""
+SPREADS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
+"""Prior standard deviations that are tried, of coefficients of standardised terms."""
 
-CERTAIN = 0.01
-"""Distance of all fitted probabilities from 0 or 1 below which coefficients run to infinity."""
+UNTRIED = 1.0
+"""Prior standard deviation where none can be chosen: weakly informative."""
 
-ASCENTS = {"newton": 50, "bfgs": 1000}
-"""Method -> iterations; Newton's steps are quick, but may overshoot."""
-
-SEPARATED = (
-    "its likelihood has no maximum, because its terms separate a class completely from the others "
-    "(the larger the coefficients, the better)"
-)
+MOST_CHOICES = 2000
+"""Coefficients beyond which, and rows of which, trying all would take longer than it is worth."""
 
 
 def multinomial_baseline(
     fit: AbstractFit, folds: Int[np.ndarray, " rows"]
-) -> tuple[Float[np.ndarray, "rows classes"] | None, str]:
-    """Class probabilities of each row from the other folds, or None and why there are none.
+) -> tuple[Float[np.ndarray, "rows classes"], str]:
+    """Class probabilities of each row from the other folds, and the prior that was used.
+
+    Coefficients have a normal prior, so that there are probabilities whatever the data: also if
+    the terms separate the classes. See ``probabilities_left_out``.
 
     Parameters
     ----------
     fit : Fit
-        Of a ``ConditionalMixtureNetwork`` for classes.
+        Of a ``ConditionalMixtureNetwork`` for classes; its case weights count.
     folds : array of int, shape (rows,)
         Rows with the same number are left out together; ``held_out_classes(fit).folds``, to judge
         both on the same footing.
@@ -63,10 +62,9 @@ def multinomial_baseline(
             f"the response of this fit of {type(model).__name__} has no classes",
             hint="see bayesvb.results.linear_baseline for numeric responses",
         )
-    if model.weights is not None:
-        return None, "it knows no case weights, and these rows have some"
     codes = np.asarray(design.response, dtype=int)
-    return probabilities_left_out(design.matrices["mean"], codes, folds, len(design.levels))
+    terms, weights = design.matrices["mean"], model.weights
+    return probabilities_left_out(terms, codes, folds, len(design.levels), weights=weights)
 
 
 def probabilities_left_out(
@@ -74,11 +72,14 @@ def probabilities_left_out(
     codes: Int[np.ndarray, " rows"],
     folds: Int[np.ndarray, " rows"],
     n_classes: int | None = None,
-) -> tuple[Float[np.ndarray, "rows classes"] | None, str]:
+    *,
+    weights: Float[np.ndarray, " rows"] | None = None,
+    spreads: tuple[float, ...] = SPREADS,
+) -> tuple[Float[np.ndarray, "rows classes"], str]:
     """Class probabilities of each row from multinomial regression on the other folds.
 
-    None, and why, if there are none: too many coefficients, a class that is in one fold only, or
-    classes that the terms separate.
+    The prior standard deviation of each fold is the one that predicts best the rows of the other
+    folds, each left out as well: a fold has no part in the choice of the prior that predicts it.
 
     Parameters
     ----------
@@ -91,93 +92,83 @@ def probabilities_left_out(
         Numbers 0, 1, ... of the folds.
     n_classes : int, optional
         By default the largest code and one; a class without rows has probability zero.
+    weights : array, shape (rows,), optional
+        A row of weight w counts as w rows.
+    spreads : tuple of float
+        Prior standard deviations to choose from, of coefficients of standardised terms.
+
+    Returns
+    -------
+    probabilities : array, shape (rows, classes)
+    prior : str
+        Prior standard deviations that were used, and whether they were chosen.
 
     Examples
     --------
     >>> ones, codes = np.ones((6, 1)), np.array([0, 0, 1, 0, 1, 1])
-    >>> p, _ = probabilities_left_out(ones, codes, np.array([0, 0, 0, 1, 1, 1]))
-    >>> p[:, 1].round(6).tolist()
-    [0.666667, 0.666667, 0.666667, 0.333333, 0.333333, 0.333333]
+    >>> p, prior = probabilities_left_out(ones, codes, np.array([0, 0, 0, 1, 1, 1]))
+    >>> p[:, 1].round(2).tolist(), prior
+    ([0.67, 0.67, 0.67, 0.33, 0.33, 0.33], '1, fixed')
     """
-    basis = spanning(terms)
+    used = standardised(terms)
+    present, label = np.unique(codes, return_inverse=True)
+    w = np.ones(len(codes)) if weights is None else np.asarray(weights, dtype=float)
+    chosen = _chosen(used, label, folds, w, spreads)
+    blank = np.zeros((used.shape[1], len(present)))
     n_classes = int(codes.max()) + 1 if n_classes is None else n_classes
-    if basis.shape[1] * (n_classes - 1) > MOST_COEFFICIENTS:
-        return None, f"it has more than {MOST_COEFFICIENTS} coefficients"
     found = np.zeros((len(codes), n_classes))
-    for fold in range(int(folds.max()) + 1):
-        out = folds == fold
-        if len(np.unique(codes[~out])) < len(np.unique(codes)):
-            return None, "a class has too few rows for any to be left out"
-        given = multinomial_probabilities(basis[~out], codes[~out], basis[out])
-        if given is None:
-            return None, SEPARATED
-        found[np.ix_(out, np.unique(codes))] = given
-    return found, ""
+    for fold in np.unique(folds):
+        out, sd = folds == fold, chosen.get(int(fold), UNTRIED)
+        kept = used[~out], label[~out]
+        b = ridge_coefficients(*kept, precisions(used, sd), blank, w[~out])
+        found[np.ix_(out, present)] = softmax(used[out] @ b, axis=1)
+    return found, _said(sorted(set(chosen.values())))
 
 
-def spanning(terms: Float[np.ndarray, "rows terms"]) -> Float[np.ndarray, "rows basis"]:
-    """Columns of mean square one that span the terms: the same predictions, well conditioned."""
-    size = np.abs(terms).max(axis=0)
-    left, singular, _ = np.linalg.svd(terms / np.where(size > 0.0, size, 1.0), full_matrices=False)
-    return np.asarray(left[:, singular > singular[0] * 1e-10] * np.sqrt(len(terms)))
-
-
-def multinomial_probabilities(
+def _chosen(
     terms: Float[np.ndarray, "rows terms"],
-    codes: Int[np.ndarray, " rows"],
-    others: Float[np.ndarray, "others terms"],
-) -> Float[np.ndarray, "others classes"] | None:
-    """Probabilities of the classes that occur, by maximum likelihood; None if it has no maximum.
+    label: Int[np.ndarray, " rows"],
+    folds: Int[np.ndarray, " rows"],
+    weights: Float[np.ndarray, " rows"],
+    spreads: tuple[float, ...],
+) -> dict[int, float]:
+    """Prior standard deviation by fold; none if there are too few folds or too many coefficients.
 
-    Parameters
-    ----------
-    terms : array, shape (rows, terms)
-        Columns that do not depend on each other, of similar size; see ``spanning``.
-    codes : array of int, shape (rows,)
-        Observed classes.
-    others : array, shape (others, terms)
-        The same columns for the rows to be predicted.
-
-    Examples
-    --------
-    >>> ones, codes = np.ones((4, 1)), np.array([0, 0, 0, 1])
-    >>> multinomial_probabilities(ones, codes, ones[:1]).round(6)
-    array([[0.75, 0.25]])
+    Of many rows some choose, evenly spaced: the prior of many rows matters little.
     """
-    _, label = np.unique(codes, return_inverse=True)
-    coefficients = _maximum(terms, label)
-    if coefficients is None or _separated(_probabilities(terms, coefficients), label):
-        return None
-    return _probabilities(others, coefficients)
+    numbers, n_classes = np.unique(folds), int(label.max()) + 1
+    if len(numbers) < 3 or terms.shape[1] * n_classes > MOST_CHOICES:
+        return {}
+    total = {int(fold): np.zeros(len(spreads)) for fold in numbers}
+    some = np.zeros(len(label), dtype=bool)
+    some[np.unique(np.linspace(0, len(label) - 1, MOST_CHOICES).astype(int))] = True
+    for one, other in combinations(total, 2):
+        kept = some & (folds != one) & (folds != other)
+        judges = [(one, some & (folds == other)), (other, some & (folds == one))]
+        b = np.zeros((terms.shape[1], n_classes))
+        for number, sd in enumerate(spreads):
+            given = terms[kept], label[kept], precisions(terms, sd)
+            b = ridge_coefficients(*given, b, weights[kept])
+            for fold, at in judges:
+                total[fold][number] += _log_density(terms, label, weights, b, at)
+    return {fold: spreads[int(np.argmax(score))] for fold, score in total.items()}
 
 
-def _maximum(
-    terms: Float[np.ndarray, "rows terms"], label: Int[np.ndarray, " rows"]
-) -> Float[np.ndarray, "terms free"] | None:
-    """Coefficients of every class but the first; None if no method comes to an end."""
-    from statsmodels.discrete.discrete_model import MNLogit
-
-    for method, steps in ASCENTS.items():
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            try:
-                found = MNLogit(label, terms).fit(method=method, maxiter=steps, disp=0)
-            except (np.linalg.LinAlgError, ValueError, ArithmeticError):
-                continue
-            coefficients = np.asarray(found.params, dtype=float).reshape(terms.shape[1], -1)
-            if found.mle_retvals["converged"] and np.isfinite(found.llf):
-                return coefficients
-    return None
+def _log_density(
+    terms: Float[np.ndarray, "rows terms"],
+    label: Int[np.ndarray, " rows"],
+    weights: Float[np.ndarray, " rows"],
+    coefficients: Float[np.ndarray, "terms classes"],
+    at: Bool[np.ndarray, " rows"],
+) -> float:
+    log_p = log_softmax(terms[at] @ coefficients, axis=1)
+    return float(weights[at] @ log_p[np.arange(int(at.sum())), label[at]])
 
 
-def _probabilities(
-    terms: Float[np.ndarray, "rows terms"], coefficients: Float[np.ndarray, "terms free"]
-) -> Float[np.ndarray, "rows classes"]:
-    logit = np.column_stack([np.zeros(len(terms)), terms @ coefficients])
-    return np.asarray(softmax(logit, axis=1))
-
-
-def _separated(p: Float[np.ndarray, "rows classes"], label: Int[np.ndarray, " rows"]) -> bool:
-    """Whether a class has no row about whose membership there is any doubt."""
-    happened = np.eye(p.shape[1])[label]
-    return bool((np.abs(p - happened).max(axis=0) < CERTAIN).any())
+def _said(spreads: list[float]) -> str:
+    if not spreads:
+        return f"{UNTRIED:g}, fixed"
+    ends = f"{spreads[0]:g}"
+    if len(spreads) > 1:
+        ends += f" to {spreads[-1]:g}"
+    return f"{ends}, chosen by rows left out of the other parts"

@@ -40,9 +40,9 @@ def summary(fit: AbstractFit) -> Summary | None:
     if not levels:
         return None
     found = held_out_classes(fit)
-    linear, why = None, "no row was left out"
+    linear, prior = None, None
     if found.folds is not None:
-        linear, why = multinomial_baseline(fit, found.folds)
+        linear, prior = multinomial_baseline(fit, found.folds)
     curves = _reliability(fit, found)
     return {
         "n_rows": len(found.codes),
@@ -51,7 +51,7 @@ def summary(fit: AbstractFit) -> Summary | None:
         "bins": BINS,
         "sets": SETS,
         "scores": _scores(found, linear, len(levels)),
-        "baseline_missing": why if linear is None else None,
+        "baseline_prior": prior,
         "p_value": curves.p_value,
         "reliability": panels(levels, curves, found),
         "parts": _parts(levels, curves, found.codes),

@@ -25,7 +25,6 @@ from bayesvb.reports.sections.learning import pairs_of
 from bayesvb.reports.sections.reproduce import code
 from bayesvb.results.checks.accuracy import against_multinomial
 from bayesvb.results.class_folds import held_out_classes
-from bayesvb.results.multinomial_baseline import SEPARATED
 
 pytestmark = pytest.mark.heavy
 
@@ -88,7 +87,7 @@ def test_the_page_of_every_kind_of_network_builds(kind):
     assert (set(OWN) <= set(found)) == ("parts" not in kind)
     assert (set(LACKING) <= set(found)) == ("parts" in kind)
     if "weights" in kind:
-        assert "knows no case weights" in text and "Each row counts once" in text
+        assert "no row was left out" not in text and "Each row counts once" in text
 
 
 def test_probabilities_of_the_table_are_those_of_the_fit(fit, sections):
@@ -166,7 +165,7 @@ def test_an_ascent_that_goes_on_with_all_rows_stays_where_it_is_and_without_some
 def test_rows_of_large_data_are_not_left_out_and_the_page_says_so(fit, monkeypatch):
     monkeypatch.setattr("bayesvb.results.subsampling.FOLDS_BUDGET", 1e3)
     found = SECTIONS["classification"].summary(fit)
-    assert found["folds"] is None and found["baseline_missing"] == "no row was left out"
+    assert found["folds"] is None and found["baseline_prior"] is None
     assert "this fit, left out" not in cells(found["scores"])
 
 
@@ -187,7 +186,7 @@ def test_components_serve_the_rows_that_are_most_likely_theirs(fit, sections):
     assert table["columns"] == list(fit.model.design.levels)
 
 
-def test_classes_that_terms_separate_have_no_regression_beside_them_and_the_page_says_why(blank):
+def test_classes_that_terms_separate_have_a_penalised_regression_beside_them(blank):
     frame = pd.DataFrame({"x": np.r_[np.arange(10.0), np.arange(20.0, 30.0)], "c": list("ab" * 10)})
     frame["c"] = np.repeat(["a", "b"], 10)
     fit = bvb.ConditionalMixtureNetwork("c ~ x", frame, n_experts=1).fit(
@@ -197,8 +196,10 @@ def test_classes_that_terms_separate_have_no_regression_beside_them_and_the_page
         warnings.simplefilter("error")
         patch.setattr(FigureCanvasSVG, "print_svg", blank)
         found = SECTIONS["classification"].summary(fit)
-    assert found["baseline_missing"] == SEPARATED
-    assert not against_multinomial(fit, held_out_classes(fit))
+    assert "multinomial, left out" in cells(found["scores"])
+    assert "chosen by rows left out" in found["baseline_prior"]
+    (test,) = against_multinomial(fit, held_out_classes(fit))
+    assert np.isfinite(test.number) and "ridge-penalised" in test.name
 
 
 def test_regions_are_drawn_for_two_numbers_and_name_their_classes(fit):
