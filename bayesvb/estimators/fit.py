@@ -100,7 +100,9 @@ class Fit(AbstractRowsFit):
         calibrated : bool or {"jackknife+"}
             True: quantiles, intervals, cdf and density put right on average over rows by the
             leave-one-out PIT values (``Recalibration``). ``"jackknife+"``: intervals from the fit
-            without each row, which cover with at least ``2 prob - 1`` whatever the truth.
+            without each row, which cover with at least ``2 prob - 1`` whatever the truth. Of a
+            model with ``group`` True leaves out whole groups: right on average over rows of groups
+            that were not seen.
         observed : table, optional
             Of a model with ``group``: rows of the same groups whose responses are known, as the
             first visits of a subject. Components then have the probabilities that these leave

@@ -47,13 +47,13 @@ def check_numeric(fit: AbstractFit) -> None:
 
 
 def check_rows_alone(fit: AbstractFit, calibrated: object) -> None:
-    """Raise if rows come in groups: what they tell of one another is no part of a recalibration."""
+    """Raise if rows come in groups: those of one group are not exchangeable with other rows."""
     grouping = grouping_of(fit.model)
     if grouping is not None:
         raise DataError(
             f"calibrated={calibrated!r} is of rows that are independent, and the model has "
             f"group={grouping.name!r}",
-            hint="leave calibrated out",
+            hint="calibrated=True leaves out whole groups",
         )
 
 

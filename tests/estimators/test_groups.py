@@ -281,8 +281,6 @@ def test_folds_and_clusters_are_of_whole_subjects(fit):
     with pytest.raises(DataError, match="several labels within a group of `id`"):
         fit.summary(covariance="robust", cluster=np.arange(len(DATA)) % 5)
     with pytest.raises(DataError, match="group='id'"):
-        fit.predict(kind="quantile", calibrated=True)
-    with pytest.raises(DataError, match="group='id'"):
         fit.predict(kind="interval", calibrated="jackknife+")
 
 
