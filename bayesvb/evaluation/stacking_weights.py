@@ -85,11 +85,12 @@ def stacking_weights(
         density = np.concatenate([density, np.eye(n_members)], axis=1)
         share = np.concatenate([share, np.full(n_members, prior_rows)])
     least = prior_rows / share.sum()  # no weight at the maximum is less
+    rest = 1.0 - n_members * least
     share = share / share.sum()
 
-    def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
-        mixed = np.maximum(weights @ density, np.finfo(float).tiny)
-        return -float(share @ np.log(mixed)), -(density @ (share / mixed))
+    def loss(parts: np.ndarray) -> tuple[float, np.ndarray]:
+        mixed = np.maximum((least + rest * parts) @ density, np.finfo(float).tiny)
+        return -float(share @ np.log(mixed)), -rest * (density @ (share / mixed))
 
     even = np.full(n_members, 1.0 / n_members)
     found = minimize(
@@ -97,9 +98,9 @@ def stacking_weights(
         even,
         jac=True,
         method="SLSQP",
-        bounds=[(least, 1.0)] * n_members,
+        bounds=[(0.0, 1.0)] * n_members,
         constraints={"type": "eq", "fun": lambda w: w.sum() - 1.0, "jac": np.ones_like},
         options={"maxiter": 1000, "ftol": 1e-12},
     )
-    weights = np.clip(found.x, 0.0, None)
+    weights = least + rest * np.clip(found.x, 0.0, None)
     return np.asarray(weights / weights.sum())
