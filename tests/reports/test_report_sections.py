@@ -217,7 +217,7 @@ def test_the_verdict_says_what_intervals_are_made_of_and_how_far_they_carry():
     def notes(**facts):
         computation = {
             "covariance": "linear-response", "failure": None, "khat": 0.3, "n_near": 3,
-            "n_restarts": 8, "combined": None, "khat_draws": 1000, **facts,
+            "n_restarts": 8, "combined": None, "khat_draws": 1000, "identified": True, **facts,
         }  # fmt: skip
         return " ".join(verdict([one_check("ok")], computation)["notes"])
 
@@ -232,6 +232,7 @@ def test_the_verdict_says_what_intervals_are_made_of_and_how_far_they_carry():
     assert "1 of 8 restarts agrees" in failed
     assert "robust covariance" in notes(covariance="robust")
     assert "exact posterior" in notes(khat=float("nan")) and "not computed" in notes(khat=None)
+    assert "k-hat" not in notes(khat=None, identified=False)
 
 
 def test_the_caption_of_restarts_says_by_what_they_are_ranked():
