@@ -145,10 +145,8 @@ def _densities(
     def task(number: int, told: object) -> Float[np.ndarray, " rows"]:
         return left_out(found, number, request, streams)
 
-    model, passes = (
-        found.runs[0].model,
-        len(numbers) * FOLDS * (2 * FEW_PASSES if short else PASSES),
-    )
+    model = found.runs[0].model
+    passes = len(numbers) * FOLDS * (2 * FEW_PASSES if short else PASSES)
     ascents = model.follows_rows and found.engine.maximises_bound
     places = processes(model, found.screened, passes) if ascents else 1
     each = side_by_side([partial(task, number) for number in numbers], places)
