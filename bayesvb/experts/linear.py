@@ -344,10 +344,20 @@ def linear_responses(
 ) -> Float[np.ndarray, "draws responses rows"]:
     """One response per draw and row, from the chosen regression."""
     location = draws["coefficients"] @ block.designs["mean"]
+    return responses_around(location, draws["precision"], chosen, rng)
+
+
+def responses_around(
+    location: Float[np.ndarray, "draws experts responses rows"],
+    precision: Float[np.ndarray, "draws experts responses"],
+    chosen: Int[np.ndarray, "draws rows"],
+    rng: np.random.Generator,
+) -> Float[np.ndarray, "draws responses rows"]:
+    """One response per draw and row, around the location that the chosen expert has there."""
     at = chosen[:, None, None, :]
     location = np.take_along_axis(location, at, axis=1)[:, 0]
-    precision = np.take_along_axis(draws["precision"][..., None], at, axis=1)[:, 0]
-    return np.asarray(location + rng.standard_normal(location.shape) / np.sqrt(precision))
+    own = np.take_along_axis(precision[..., None], at, axis=1)[:, 0]
+    return np.asarray(location + rng.standard_normal(location.shape) / np.sqrt(own))
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,12 @@ from bayesvb.distributions.normal_mixture import NormalMixture
 from bayesvb.distributions.student_mixture import StudentMixture
 from bayesvb.errors import DataError
 from bayesvb.experts.drawn_effects import effects_at
-from bayesvb.experts.linear import AbstractLinearExperts, LinearStats, without_noise
+from bayesvb.experts.linear import (
+    AbstractLinearExperts,
+    LinearStats,
+    responses_around,
+    without_noise,
+)
 from bayesvb.experts.mixed_coordinates import MixedCoordinates
 from bayesvb.experts.regression import (
     RegressionPrior,
@@ -282,10 +287,7 @@ class MixedExperts(AbstractLinearExperts[BorderedNormalGamma, MixedStats]):
         rng: np.random.Generator,
     ) -> Float[np.ndarray, "draws responses rows"]:
         """One response per draw and row, from the chosen expert."""
-        at = chosen[:, None, None, :]
-        location = np.take_along_axis(self._location(draws, block), at, axis=1)[:, 0]
-        precision = np.take_along_axis(draws["precision"][..., None], at, axis=1)[:, 0]
-        return np.asarray(location + rng.standard_normal(location.shape) / np.sqrt(precision))
+        return responses_around(self._location(draws, block), draws["precision"], chosen, rng)
 
     def drawn(
         self,
