@@ -5,9 +5,10 @@
 Izbicki et al. (2026), arXiv:2603.26611: ten standard normal covariates (uniform ones, or four, for
 the two laws of Friedman 1991), 1000 and 4000 rows of which a quarter is for testing. Here as many
 training rows, 20 000 test rows and five data sets of each law; the coefficients of linear parts are
-drawn anew for each; the noise of the laws of Friedman has sds 1 and 50. Everything but the number of components is at its default; ``chosen`` is the
-number with the largest leave-one-out estimate of the training rows. ``short`` is the log density of
-the truth less that of the fit. Results: docs/benchmarks/simulated_laws.csv.
+drawn anew for each; the noise of the laws of Friedman has sds 1 and 50. Everything but the number
+of components is at its default; ``chosen`` is the number with the largest leave-one-out estimate of
+the training rows. ``short`` is the log density of the truth less that of the fit. Results:
+docs/benchmarks/simulated_laws.csv.
 """
 
 import argparse
