@@ -277,7 +277,7 @@ SPELLINGS: Mapping[str, tuple[str, ...]] = {
     "n_jobs": ("cores", "n_cores", "jobs", "workers", "threads", "processes"),
     "prob": ("level", "ci_level", "conf_level", "hdi_prob", "credible_mass"),
     "progress": ("verbose", "callback"),
-    "q": ("quantiles", "quantile", "probs", "tau"),
+    "q": ("quantiles", "quantile", "probs", "probabilities", "percentiles", "tau"),
     "repeats": ("n_repeats", "repetitions"),
     "restarts": ("n_init", "starts", "nrep", "n_restarts"),
     "seed": ("random_state", "rng", "random_seed"),
@@ -306,6 +306,17 @@ def check_spelling(
 def _called(qualified: str) -> str:
     """A function's name as it is called, a class's for its `__init__`."""
     return qualified.removesuffix(".__init__").split(".")[-1]
+
+
+def _unbound(
+    function: Callable[..., object], names: Sequence[str], args: Sequence[object], error: TypeError
+) -> str:
+    """Why a call does not fit a function, with its name and, where it is plain, the remedy."""
+    called = _called(function.__qualname__)
+    formula_at = names.index("formula") if "formula" in names else len(args)
+    if formula_at < len(args) and not isinstance(args[formula_at], str) and "data" in names:
+        return f"{called}(): {error}\nhint: the formula comes before the data, as text"
+    return f"{called}(): {error}"
 
 
 def checked(function: Callable[P, R], /, **others: Check) -> Callable[P, R]:
@@ -342,7 +353,7 @@ def checked(function: Callable[P, R], /, **others: Check) -> Callable[P, R]:
         try:
             given = signature.bind(*args, **kwargs).arguments
         except TypeError as error:  # which does not say whose argument it is
-            raise TypeError(f"{_called(function.__qualname__)}(): {error}") from None
+            raise TypeError(_unbound(function, names, args, error)) from None
         for name, check in own.items():
             if name in given and not (given[name] is None and defaults[name] is None):
                 check(name, given[name])

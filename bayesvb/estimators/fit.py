@@ -1,4 +1,4 @@
-"""The public result of a fit: the record, and every door that leads on from it."""
+"""The public result of a fit: the posterior, and the methods that tell of it and use it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from bayesvb.argument_checks import checked
 from bayesvb.distributions.intervals import PROB
 from bayesvb.distributions.prediction import PredictionOptions
 from bayesvb.estimators.rows_told import AbstractRowsFit
+from bayesvb.results.other_names import meant
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,6 +26,16 @@ class Fit(AbstractRowsFit):
     Intervals have the linear-response covariance where there is one: a mean-field posterior is
     narrower than the exact one. The fields are those of ``AbstractFit``.
     """
+
+    if not TYPE_CHECKING:  # what is not there is an error for type checkers too
+
+        def __getattr__(self, name: str) -> Any:
+            """Raise an error that says what the name of another package is called here."""
+            if hasattr(type(self), name):  # a property failed: say why, not that it is missing
+                return object.__getattribute__(self, name)
+            there = None if name.startswith("_") else meant(name, dir(type(self)))
+            hint = f"\nhint: write {there}" if there else ""
+            raise AttributeError(f"a fit has no attribute {name!r}{hint}", name=name, obj=self)
 
     @property
     def posterior(self) -> Any:

@@ -276,10 +276,10 @@ def effective_dof(
     """Effective degrees of freedom of each coefficient: diagonal of ``(P + S)^-1 S``.
 
     ``P`` is the precision of the prior, diagonal, and ``S`` that of the data: one for a coefficient
-    that the data decide, zero for one that the prior decides.
+    that the data decide, zero for one that the prior decides, also where rounding says less.
     """
     spread = np.diagonal(covariance, axis1=-2, axis2=-1)
-    return np.asarray(1.0 - spread * np.diagonal(prior_precision))
+    return np.asarray(np.maximum(1.0 - spread * np.diagonal(prior_precision), 0.0))
 
 
 def by_row(values: Float[np.ndarray, "..."]) -> Float[np.ndarray, "experts _"]:

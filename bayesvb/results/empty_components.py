@@ -23,7 +23,8 @@ def empty_components(fit: AbstractFit) -> frozenset[object]:
 
 def empty_words(fit: AbstractFit) -> str:
     """What is said where their parameters are left out; nothing if there are none."""
-    found = sorted(empty_components(fit), key=str)
+    empty = empty_components(fit)
+    found = sorted(empty, key=lambda label: (len(str(label)), str(label)))  # 9 before 10
     if not found:
         return ""
     listed = ", ".join(map(str, found))

@@ -162,3 +162,38 @@ def test_the_true_lines_are_found(regimes_fit):
     assert_allclose(lines.loc[upper], [4.0, 2.0, 0.0], atol=0.2)
     assert_allclose(lines.loc[3 - upper], [-3.0, -1.0, 0.5], atol=0.2)
     assert_allclose(table["sigma"], 0.4, atol=0.1)
+
+
+# -- names ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("there", "here"),
+    [
+        ("predict_proba", "fit.predict(data, 'probability')"),
+        ("aic", "fit.loo()"),
+        ("avg_slopes", "bvb.effects.slopes(fit, 'x')"),
+        ("sumary", "fit.summary"),
+    ],
+)
+def test_a_name_of_another_package_is_answered_with_ours(regimes_fit, there, here):
+    with pytest.raises(AttributeError) as refused:
+        getattr(regimes_fit, there)
+    assert str(refused.value) == f"a fit has no attribute {there!r}\nhint: write {here}"
+
+
+def test_a_name_that_nothing_is_near_has_no_hint(regimes_fit):
+    with pytest.raises(AttributeError, match=r"^a fit has no attribute 'zebra'$"):
+        regimes_fit.zebra  # noqa: B018
+    assert not hasattr(regimes_fit, "_repr_zebra_")
+
+
+def test_an_attribute_that_fails_says_why(regimes_fit, monkeypatch):
+    """The error inside is what is told, not that the attribute is missing."""
+
+    def fails(fit):
+        raise AttributeError("inside")
+
+    monkeypatch.setattr(bvb.Fit, "khat", property(fails))
+    with pytest.raises(AttributeError, match=r"^inside$"):
+        regimes_fit.khat  # noqa: B018

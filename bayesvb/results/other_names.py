@@ -1,0 +1,62 @@
+"""Names that other packages give to what a fit offers, for the message when one is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from difflib import get_close_matches
+
+NAMED_HERE: Mapping[str, tuple[str, ...]] = {
+    "fit.coef()": ("coefficients", "coef_", "params", "fixef", "beta"),
+    "fit.components()": ("weights_", "means_", "clusters", "n_components_"),
+    "fit.elbo": ("lower_bound_", "log_evidence", "bound"),
+    "fit.fitted()": ("fittedvalues", "fitted_values"),
+    "fit.idata": ("inference_data", "to_arviz", "to_inference_data", "datatree"),
+    "fit.log_density(data)": ("score_samples", "llf", "loglik", "logLik", "log_prob", "logpdf"),
+    "fit.loo()": ("aic", "bic", "AIC", "BIC", "elpd", "psis_loo", "kfold"),
+    "fit.plot()": ("plot_predictions", "conditional_effects", "plot_fit"),
+    "fit.pp_check()": ("plot_ppc", "ppc", "ppc_plot", "posterior_predictive_check"),
+    "fit.predict(data, 'density', at=values)": ("density", "pdf", "predict_density"),
+    "fit.predict(data, 'draws', n=100)": ("posterior_predict", "sample", "simulate", "draw"),
+    "fit.predict(data, 'interval')": ("predict_interval", "prediction_interval", "get_prediction"),
+    "fit.predict(data, 'probability')": ("predict_proba", "probabilities", "predict_probability"),
+    "fit.predict(data, 'quantile', q=[0.1, 0.9])": ("predict_quantiles", "quantile", "quantiles"),
+    "fit.residuals()": ("resid", "resid_response", "resid_pearson"),
+    "fit.responsibilities()": ("labels_", "cluster", "memberships", "posterior_probabilities"),
+    "fit.save(path)": ("to_netcdf", "dump", "to_pickle", "write"),
+    "fit.summary()": ("conf_int", "confint", "hdi", "describe", "credible_intervals", "summarize"),
+    "fit.vcov()": ("cov_params", "covariance_matrix", "cov"),
+    "bvb.effects.comparisons(fit, 'x')": ("avg_comparisons", "comparisons", "contrasts"),
+    "bvb.effects.curves(fit)": ("smooths", "plot_smooths", "partial_effects", "curves"),
+    "bvb.effects.groups(fit)": ("ranef", "random_effects", "group_effects", "groups"),
+    "bvb.effects.predictions(fit)": ("avg_predictions", "margins", "emmeans", "predictions"),
+    "bvb.effects.slopes(fit, 'x')": (
+        "average_effects", "marginal_effects", "get_margeff", "avg_slopes", "effects", "slopes",
+    ),
+    "bvb.cross_validate(model)": ("cross_validate", "cross_val_score", "cv"),
+    "bvb.compare({'a': fit, 'b': other})": ("compare", "anova", "compare_models"),
+}  # fmt: skip
+"""What is written here, and what it is called elsewhere."""
+
+
+def meant(name: str, own: Collection[str]) -> str | None:
+    """What is to be written instead of ``fit.name``; None if nothing is near it.
+
+    Parameters
+    ----------
+    name : str
+        An attribute that a fit does not have.
+    own : collection of str
+        The attributes that it has.
+
+    Examples
+    --------
+    >>> meant("predict_proba", ())
+    "fit.predict(data, 'probability')"
+    >>> meant("sumary", ("predict", "summary"))
+    'fit.summary'
+    """
+    for here, elsewhere in NAMED_HERE.items():
+        if name in elsewhere:
+            return here
+    near = get_close_matches(name, [one for one in own if not one.startswith("_")], 1, 0.75)
+    return f"fit.{near[0]}" if near else None
