@@ -85,8 +85,11 @@ def effects_of(
     labels = _labels(fit, request, plan)
     flat = draws.reshape(len(draws), -1)
     bounds = np.quantile(flat, [low, high], axis=0)
-    centre = flat.mean(0) if request.estimand.has_mean else np.median(flat, axis=0)
-    numbers = dict(zip(NUMBERS, (centre, flat.std(0, ddof=1), *bounds), strict=True))
+    if request.estimand.has_mean:
+        centre, spread = flat.mean(0), flat.std(0, ddof=1)
+    else:  # nor has it an sd: that of the draws is whatever the largest of them is
+        centre, spread = np.median(flat, axis=0), np.full(flat.shape[1], np.nan)
+    numbers = dict(zip(NUMBERS, (centre, spread, *bounds), strict=True))
     names = fit.model.design.response_names
     words = " and ".join(dict.fromkeys(request.estimand.words(names[i]) for i in request.responses))
     coords = {

@@ -37,7 +37,7 @@ class EffectsTable:
         covariates, ``response``, ``component`` and ``level`` where there are several, or the
         option that was given as a list), then ``estimate``, ``sd``, ``lower`` and ``upper``: mean,
         standard deviation and equal-tailed interval of the draws; the median in place of the mean
-        where a transformed response leaves no mean.
+        and no standard deviation (NaN, not printed) where a transformed response leaves neither.
     draws : xarray.DataArray, dims (draw, row)
         The draws behind each row of the summary, in its order, with its first columns as
         coordinates of ``row``.
@@ -78,7 +78,8 @@ class EffectsTable:
 
     @property
     def _shown(self) -> pd.DataFrame:
-        return self.summary.iloc[:SHOWN]
+        table = self.summary.iloc[:SHOWN]
+        return table.drop(columns="sd") if table["sd"].isna().all() else table
 
     @property
     def _heading(self) -> str:

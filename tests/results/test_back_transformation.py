@@ -70,6 +70,8 @@ def test_effects_name_the_response_of_the_data(fit):
     assert_allclose(*above)
     mean = bvb.effects.slopes(fit, "x", {"x": [0.0]}, slope="eydx", transform="inverse")
     assert mean.summary["estimate"].iloc[0] == np.median(mean.draws)
+    assert mean.summary["sd"].isna().all() and " sd " not in str(mean)
+    assert " sd " in str(plain) and plain.summary["sd"].notna().all()
 
 
 def test_figures_are_in_units_of_the_data(fit, data):
