@@ -4,7 +4,8 @@ A row ``x`` enters every statistic through its ``D (D + 1) / 2`` distinct produc
 (``products``). With these as columns, ``sum_n r_kn x_n x_n'`` for all ``k`` is one matrix product,
 and ``x_n' S_k x_n`` for all ``k`` and ``n`` is another (``quadratic_weights``). With many terms the
 products no longer fit into cache, and a product of ``x`` with itself for each ``k`` is faster
-(``second_moments``, ``quadratic_at``).
+(``second_moments``, ``quadratic_at``); where most terms of a row are zero, as indicators of groups,
+only those that are not are multiplied (``sparse_terms``).
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from jaxtyping import Float, Int
 from scipy.linalg.lapack import dtrtri
 
 from bayesvb.numerics.array_library import namespace
+from bayesvb.numerics.arrow_inverse import arrow_inverse, independent_terms
 from bayesvb.numerics.packed_matrices import log_det as log_product
 from bayesvb.numerics.packed_matrices import solve_and_invert
+from bayesvb.numerics.sparse_terms import SparseTerms
 
 MANY_TERMS = 16
 """Terms, and two more for each matrix, from which one product for each matrix is faster."""
@@ -85,6 +88,9 @@ def second_moments(
     """
     if not one_by_one(len(weights), len(x)):
         return np.asarray(weights @ products(x).T)
+    sparse = SparseTerms.of(x)
+    if sparse is not None:
+        return pack(sparse.second_moments(weights))
     found = np.empty((len(weights), len(x) * (len(x) + 1) // 2))
     for own, result in zip(weights, found, strict=True):
         result[:] = pack((x * own) @ x.T)
@@ -138,11 +144,23 @@ def inverse_and_log_det(
     n_terms = matrix.shape[-1]
     if matrix.size >= (n_terms**3 + FEW_MATRICES) * n_terms**2:
         return _of_many(matrix)
+    alone = independent_terms(matrix)
+    if alone is not None:
+        return _of_arrows(matrix, alone)
     half = np.ascontiguousarray(np.linalg.cholesky(matrix))
     log_det = 2.0 * np.log(np.diagonal(half, axis1=-2, axis2=-1)).sum(axis=-1)
     for factor in half.reshape(-1, *half.shape[-2:]):
         dtrtri(factor.T, lower=0, overwrite_c=1)  # in place: LAPACK stores matrices by columns
     return np.swapaxes(half, -1, -2) @ half, np.asarray(log_det)
+
+
+def _of_arrows(
+    matrix: Float[np.ndarray, "*batch terms terms"], alone: Int[np.ndarray, " chosen"]
+) -> tuple[Float[np.ndarray, "*batch terms terms"], Float[np.ndarray, "*batch"]]:
+    """The same of matrices that are diagonal in these terms."""
+    each = [arrow_inverse(own, alone) for own in matrix.reshape(-1, *matrix.shape[-2:])]
+    inverses, log_dets = zip(*each, strict=True)
+    return np.reshape(inverses, matrix.shape), np.reshape(log_dets, matrix.shape[:-2])
 
 
 def _of_many(
@@ -263,6 +281,9 @@ def quadratic_at(
     """
     if matrix.ndim > 3 or not one_by_one(len(matrix), len(x)):
         return linear_at(quadratic_weights(matrix), products(x))
+    sparse = SparseTerms.of(x)
+    if sparse is not None:
+        return sparse.quadratic(matrix)
     found = np.empty((len(matrix), x.shape[1]))
     for own, result in zip(matrix, found, strict=True):
         np.einsum("in,in->n", own @ x, x, out=result)
