@@ -79,8 +79,8 @@ def test_a_right_line_is_in_order(rows):
 
 
 WRONG = {
-    "bend": (lambda d: d.x + 0.4 * d.x**2 + d.noise, "Mean by x", "bs(x, df=4)"),
-    "wave": (lambda d: d.x + np.sin(2.5 * d.x) + d.noise, "Mean by x", "bs(x, df=4)"),
+    "bend": (lambda d: d.x + 0.4 * d.x**2 + d.noise, "Mean by x", "`s(x)`"),
+    "wave": (lambda d: d.x + np.sin(2.5 * d.x) + d.noise, "Mean by x", "`s(x)`"),
     "product": (lambda d: d.x + 0.5 * d.x * d.z + d.noise, "Interactions", "`x:z`"),
     "growing spread": (lambda d: np.exp(0.6 * d.z) * d.noise, "Spread by z", "n_components=3"),
     "skewed noise": (lambda d: d.x + np.exp(0.7 * d.noise), "Skewness", "log(y)"),
@@ -102,6 +102,16 @@ def test_what_is_wrong_is_named_with_its_remedy(name, rows):
     table = table_of(rows, np.asarray(law(rows), dtype=float))
     assert check in problems(table) and words in table.loc[check, "remedy"]
     assert table.attrs["verdict"] == "problem"
+
+
+@pytest.mark.parametrize(("distinct", "words"), [(7, "`s(x, k=7)`"), (3, "`C(x)`")])
+def test_a_number_with_few_values_has_a_remedy_that_can_be_fitted(rows, distinct, words):
+    x = np.arange(300.0) % distinct
+    y = (x - x.mean()) ** 2 + rows["noise"]
+    remedy = table_of(rows.assign(x=x), y).loc["Mean by x", "remedy"]
+    assert words in remedy
+    term = words.strip("`")
+    assert not problems(table_of(rows.assign(x=x), y, f"y ~ {term}"))
 
 
 def test_an_outlier_is_named(rows):

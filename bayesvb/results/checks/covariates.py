@@ -69,7 +69,8 @@ def covariate_tests(fit: AbstractFit, seen: Observed, whose: str) -> list[Misfit
     found: list[Misfit] = []
     for name in (*numbers, *levels):
         sets = _shapes(numbers[name]) if name in numbers else [levels[name]]
-        bends = remedies.mean(name, numeric=name in numbers)
+        distinct = len(np.unique(numbers[name])) if name in numbers else None
+        bends = remedies.mean(name, distinct=distinct)
         found += _test(f"Mean by {name}{whose}", seen.scores, sets, fitted, bends)
         found += _test(f"Spread by {name}{whose}", squares, sets, ones, remedies.spread(name))
     if np.isfinite(seen.mean).all() and len(numbers) + len(levels) > 0:

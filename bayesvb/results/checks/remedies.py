@@ -5,8 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bayesvb.formula.smooth_terms import USUAL_KNOTS
+
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
+
+FEWEST_FOR_A_CURVE = 5
+"""Distinct values below which a number is told of as a factor."""
 
 
 @dataclass(frozen=True)
@@ -20,15 +25,16 @@ class Remedies:
 
     fit: AbstractFit
 
-    def mean(self, name: str, *, numeric: bool) -> str:
-        """The mean misses something of a covariate."""
+    def mean(self, name: str, *, distinct: int | None) -> str:
+        """The mean misses something of a covariate: of a number, with so many distinct values."""
         if not self._reads("mean", name):
             return f"Add `{name}` to the mean part of the formula."
         if self.fit.core.n_components > 1 and not self._reads("gating", name):
-            return f"Let the weights change with it, `gating({name})`, or {self._bend(name)}."
-        if not numeric:
+            other = "" if distinct is None else f", or {self._bend(name, distinct)}"
+            return f"Let the weights change with it, `gating({name})`{other}."
+        if distinct is None:
             return f"Let the weights change with it: fit {self._more()} and `gating({name})`."
-        bend = self._bend(name)
+        bend = self._bend(name, distinct)
         return f"{bend[0].upper()}{bend[1:]}, or fit {self._more()}."
 
     def spread(self, name: str) -> str:
@@ -41,7 +47,7 @@ class Remedies:
     def curved(self) -> str:
         """The mean misses something of what is predicted."""
         return (
-            "The mean bends more than predicted: add terms such as `bs(x, df=4)`, or transform the "
+            "The mean bends more than predicted: add terms such as `s(x)`, or transform the "
             "response, as in `log(y)`."
         )
 
@@ -85,11 +91,16 @@ class Remedies:
             return "a mixture, as DensityRegression"
         return f"`{model.size_name}={max(model.size + 1, 3)}`"
 
-    def _bend(self, name: str) -> str:
-        bends = any("bs(" in one and name in one for one in self.fit.model.design.terms["mean"])
-        return f"give `bs({name}, ...)` more degrees of freedom" if bends else (
-            f"let the mean bend, `bs({name}, df=4)` for `{name}`"
-        )  # fmt: skip
+    def _bend(self, name: str, distinct: int) -> str:
+        """A curve for a number, or a better one."""
+        bends = [one for one in self.fit.model.design.terms["mean"] if name in one and "s(" in one]
+        if bends:
+            spline = "bs" if "bs(" in bends[0] else "s"
+            return f"give `{spline}({name}, ...)` more degrees of freedom"
+        if distinct < FEWEST_FOR_A_CURVE:
+            return f"give each value of `{name}` its own mean, `C({name})`"
+        few = "" if distinct >= USUAL_KNOTS else f", k={distinct}"
+        return f"let the mean bend, `s({name}{few})` for `{name}`"
 
     def _reads(self, part: str, name: str) -> bool:
         """Whether a part of the formula has a term of this column."""
