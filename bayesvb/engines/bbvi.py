@@ -12,6 +12,7 @@ from scipy.special import softmax
 from bayesvb.argument_checks import check_choice, check_count, check_positive
 from bayesvb.data.sources import AbstractSource
 from bayesvb.engines.base import AbstractEngine, Budget, EngineResult, StatsT, one_pass
+from bayesvb.engines.compiled import potential_of
 from bayesvb.engines.differentiated import (
     Target,
     check_differentiable,
@@ -132,7 +133,9 @@ class Bbvi(AbstractEngine):
         before = _bound(target, guide, streams)
         trace: list[float] = []
         with double_precision():
-            stages = settings.stages(target.potential, guide, jax_key(streams, "steps"))
+            potential, arrays = potential_of(target)
+            key = jax_key(streams, "steps")
+            stages = settings.stages(potential, guide, key, arrays)
             for step, bound, guide in stages:  # noqa: B007
                 trace.append(bound)
                 if budget.progress is not None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from bayesvb.engines.compiled import kept_for_equal
 from bayesvb.numerics.linalg import shrunken_covariance
 from bayesvb.numerics.special import LOG_2PI
 
@@ -80,9 +81,12 @@ class GuideFit:
     decaying: bool
 
     def stages(
-        self, potential: Callable[[Any], Any], start: GaussianGuide, key: Any
+        self, potential: Callable[..., Any], start: GaussianGuide, key: Any, *given: Any
     ) -> Iterator[tuple[int, float, GaussianGuide]]:
         """Steps so far, mean of the last estimates of the bound, and the guide, now and then.
+
+        The potential is a function of a vector and of what is given. What was compiled is kept for
+        an equal one.
 
         References
         ----------
@@ -92,7 +96,7 @@ class GuideFit:
         import jax
         import jax.numpy as jnp
 
-        advance = jax.jit(self._advance(potential))
+        advance = _compiled(potential, self)
         diagonal = jnp.log(jnp.diagonal(start.root))
         lower = jnp.tril(jnp.asarray(start.root), -1) if self.full else jnp.zeros(())
         values = (jnp.asarray(start.mean), diagonal, lower)
@@ -100,37 +104,38 @@ class GuideFit:
         state = (values, zeros, zeros)
         for first in range(0, self.steps, STEPS_AT_ONCE):
             numbers = jnp.arange(first, min(first + STEPS_AT_ONCE, self.steps))
-            state, bounds = advance(state, numbers, key)
+            state, bounds = advance(state, numbers, key, given)
             mean, diagonal, lower = (np.asarray(value) for value in state[0])
             root = np.diag(np.exp(diagonal)) + (lower if self.full else 0.0)
             guide = GaussianGuide(mean, root)
             yield int(numbers[-1]) + 1, float(jnp.mean(bounds)), guide
 
-    def _advance(self, potential: Callable[[Any], Any]) -> Callable[..., Any]:
+    def advance(self, potential: Callable[..., Any]) -> Callable[..., Any]:
         """Some steps from a state: values of the guide and two moving averages of gradients."""
         import jax
         import jax.numpy as jnp
 
-        def loss(values: Any, noise: Any) -> Any:
+        def loss(values: Any, noise: Any, given: Any) -> Any:
             mean, diagonal, lower = values
             scaled = noise * jnp.exp(diagonal)
             vectors = mean + scaled + (noise @ jnp.tril(lower, -1).T if self.full else 0.0)
-            return jax.vmap(potential)(vectors).mean() - diagonal.sum()
+            each = jax.vmap(lambda vector: potential(vector, *given))(vectors)
+            return each.mean() - diagonal.sum()
 
         constant = 0.5 * (1.0 + LOG_2PI)
 
-        def step(state: Any, number: Any, key: Any) -> Any:
+        def step(state: Any, number: Any, key: Any, given: Any) -> Any:
             values, first, second = state
             noise = jax.random.normal(
                 jax.random.fold_in(key, number), (self.particles, len(values[0]))
             )
-            found, slope = jax.value_and_grad(loss)(values, noise)
+            found, slope = jax.value_and_grad(loss)(values, noise, given)
             slope = jax.tree.map(lambda s: jnp.where(jnp.isfinite(s), s, 0.0), slope)
             values, first, second = self._believed(values, slope, first, second, number)
             return (values, first, second), constant * len(values[0]) - found
 
-        return lambda state, numbers, key: jax.lax.scan(
-            lambda held, number: step(held, number, key), state, numbers
+        return lambda state, numbers, key, given: jax.lax.scan(
+            lambda held, number: step(held, number, key, given), state, numbers
         )
 
     def _believed(self, values: Any, slope: Any, first: Any, second: Any, number: Any) -> Any:
@@ -157,3 +162,12 @@ class GuideFit:
             for x, m, v, size in zip(values, first, second, sizes, strict=True)
         )
         return moved, first, second
+
+
+@kept_for_equal
+def _compiled(potential: Callable[..., Any], settings: GuideFit) -> Callable[..., Any]:
+    """Some steps from a state, as a function of it, their numbers, key, and what is given."""
+    import jax
+
+    compiled: Callable[..., Any] = jax.jit(settings.advance(potential))
+    return compiled

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,6 +13,7 @@ from bayesvb.argument_checks import check_choice, check_count
 from bayesvb.data.sources import AbstractSource
 from bayesvb.engines.base import AbstractEngine, Budget, EngineResult, StatsT
 from bayesvb.engines.cavi import Cavi
+from bayesvb.engines.compiled import kept_for_equal, potential_of
 from bayesvb.engines.differentiated import (
     Target,
     check_differentiable,
@@ -33,6 +35,9 @@ NEAR_DRAWS = 1000
 
 LABEL_ROWS = 500
 """Rows, about, on which draws are labelled as the variational optimum is."""
+
+TOLD = ("diverging", "num_steps", "accept_prob")
+"""What the sampler tells of each transition."""
 
 
 @dataclass(frozen=True)
@@ -149,32 +154,51 @@ class Nuts(AbstractEngine):
         streams: EngineStreams,
     ) -> tuple[Float[np.ndarray, "draws numbers"], dict[str, float]]:
         """Vectors, chain after chain, and what the sampler found."""
-        import jax.numpy as jnp
-        from numpyro.infer import MCMC, NUTS
+        potential, arrays = potential_of(target)
+        chains = _compiled(potential, self, n_each)
+        given = starts if self.chains > 1 else starts[0]
+        vectors, told = chains(jax_key(streams, "chains"), given, inverse_masses, arrays)
+        found = {name: np.asarray(values) for name, values in told.items()}
+        longest = 2**self.max_tree_depth - 1
+        return np.asarray(vectors), {
+            "divergences": float(found["diverging"].sum()),
+            "longest_trees": float((found["num_steps"] >= longest).sum()),
+            "mean_steps": float(found["num_steps"].mean()),
+            "mean_acceptance": float(found["accept_prob"].mean()),
+        }
 
+
+@kept_for_equal
+def _compiled(potential: Callable[..., Any], engine: Nuts, n_each: int) -> Callable[..., Any]:
+    """All chains as one function of key, starts, first inverse masses and arrays of the rows."""
+    import jax
+    from numpyro.infer import MCMC, NUTS
+
+    def chains(key: Any, starts: Any, inverse_masses: Any, arrays: Any) -> Any:
         kernel = NUTS(
-            potential_fn=target.potential,
-            target_accept_prob=self.target_accept,
-            max_tree_depth=self.max_tree_depth,
+            potential_fn=lambda vector: potential(vector, arrays),
+            target_accept_prob=engine.target_accept,
+            max_tree_depth=engine.max_tree_depth,
             dense_mass=inverse_masses.ndim == 2,
-            inverse_mass_matrix=jnp.asarray(inverse_masses),
+            inverse_mass_matrix=inverse_masses,
         )
         sampler = MCMC(
             kernel,
-            num_warmup=self.warmup,
+            num_warmup=engine.warmup,
             num_samples=n_each,
-            num_chains=self.chains,
-            chain_method="vectorized" if self.vectorized else "sequential",
+            num_chains=engine.chains,
+            chain_method="vectorized" if engine.vectorized else _in_turn,
             progress_bar=False,
         )
-        given = jnp.asarray(starts if self.chains > 1 else starts[0])
-        fields = ("diverging", "num_steps", "accept_prob")
-        sampler.run(jax_key(streams, "chains"), init_params=given, extra_fields=fields)
-        told = {name: np.asarray(values) for name, values in sampler.get_extra_fields().items()}
-        longest = 2**self.max_tree_depth - 1
-        return np.asarray(sampler.get_samples()), {
-            "divergences": float(told["diverging"].sum()),
-            "longest_trees": float((told["num_steps"] >= longest).sum()),
-            "mean_steps": float(told["num_steps"].mean()),
-            "mean_acceptance": float(told["accept_prob"].mean()),
-        }
+        sampler.run(key, init_params=starts, extra_fields=TOLD)
+        return sampler.get_samples(), sampler.get_extra_fields()
+
+    compiled: Callable[..., Any] = jax.jit(chains)
+    return compiled
+
+
+def _in_turn(chain: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """One chain after the other, compiled once."""
+    import jax
+
+    return lambda given: jax.lax.map(chain, given)

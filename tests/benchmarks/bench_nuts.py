@@ -1,8 +1,11 @@
 """What a draw of NUTS costs: steps by the form of the masses, milliseconds per gradient.
 
-Two experts with 600 rows, and pinwheels with 400 rows and ten experts. Needs bayesvb[mcmc].
+Two experts with 600 rows, and pinwheels with 400 rows and ten experts. ``--fits``: seconds of the
+processor that four fits to data sets of 200 rows take one after the other, the first of which
+compiles for all. Needs bayesvb[mcmc].
 """
 
+import argparse
 import importlib.util
 import time
 from pathlib import Path
@@ -53,9 +56,33 @@ def steps(model, dense):
     return model.fit("nuts", **options, dense_mass=dense).findings["mean_steps"]
 
 
+def fits():
+    """Seconds of the processor of fits to other rows of the same shape."""
+    rows = []
+    for number in range(4):
+        data = pd.read_csv(ROWS).sample(200, random_state=number)
+        model = bvb.DensityRegression("y ~ x", data, n_components=2)
+        for method, options in {
+            "nuts": {"chains": 1, "warmup": 300, "draws": 399},
+            "bbvi": {"steps": 1000},
+        }.items():
+            began = time.process_time()
+            model.fit(method, seed=number, restarts=2, n_jobs=1, **options)
+            rows.append(
+                {"method": method, "fit": number + 1, "seconds": time.process_time() - began}
+            )
+    return pd.DataFrame(rows).pivot(index="method", columns="fit", values="seconds").reset_index()
+
+
 def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--fits", action="store_true", help="to several data sets")
+    asked = parser.parse_args()
     if importlib.util.find_spec("numpyro") is None:
         print('skipped: pip install "bayesvb[mcmc]"')
+        return
+    if asked.fits:
+        keep(fits(), "nuts_fits")
         return
     rows = []
     for name, model in models().items():

@@ -5,6 +5,9 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.special import logsumexp
 
+from bayesvb.engines.compiled import potential_of
+from bayesvb.engines.differentiated import Target
+
 STEP = 1e-5
 """Of differences, whose rounding is about 1e-16 of the log joint over this."""
 
@@ -41,6 +44,18 @@ def test_jax_finds_the_values_of_numpy(problem, x64):
     core, rows, draws = differentiable(problem)
     traced = jax.jit(lambda given: log_joint(core, rows, given))(dict(draws))
     assert_allclose(traced, log_joint(core, rows, draws), rtol=1e-12)
+
+
+@pytest.mark.mcmc
+def test_rows_may_be_arguments_of_what_is_compiled(problem, x64):
+    import jax
+
+    core, rows, draws = differentiable(problem)
+    target = Target(core, core.parameter_space(), rows)
+    potential, arrays = potential_of(target)
+    vector = target.space.vectors(draws)[0]
+    found = jax.jit(potential)(vector, arrays)
+    assert_allclose(found, target.potential(vector), rtol=1e-12)
 
 
 @pytest.mark.mcmc

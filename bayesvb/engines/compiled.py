@@ -1,0 +1,118 @@
+"""Log densities whose rows are arguments: compiled once for all data of the same model and shape.
+
+Compiling takes seconds, and data that are part of what is compiled would have it done for each of
+them anew: for every data set of a simulation, every restart of a study.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, wraps
+from typing import Any
+
+import numpy as np
+
+from bayesvb.data.blocks import Block
+from bayesvb.engines.differentiated import Target
+
+MOST_KEPT = 8
+"""Compiled functions of each kind that are kept for data of the same shape to come."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Stands in rows for an array: which of the arguments it is, and its shape."""
+
+    number: int
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class RowlessPotential:
+    """Minus the log density of ``Target``, a function of a vector and of the arrays of its rows.
+
+    Equal where model, shapes and groups of rows are: a key of compiled functions.
+
+    Attributes
+    ----------
+    target : Target
+        Its rows have a ``Place`` for each array.
+    content : bytes
+        All of the target, pickled: what equality is told by.
+    """
+
+    target: Target = field(compare=False)
+    content: bytes
+
+    @classmethod
+    def of(cls, target: Target) -> tuple[RowlessPotential, tuple[np.ndarray, ...]]:
+        """The function, and the arrays of the rows, each once.
+
+        Raises
+        ------
+        Exception
+            If the model cannot be pickled: what is raised depends on what pickle meets.
+        """
+        arrays: dict[int, np.ndarray] = {}
+        numbers: dict[int, int] = {}
+
+        def placed(array: np.ndarray) -> Any:
+            number = numbers.setdefault(id(array), len(numbers))
+            arrays[number] = array
+            return Place(number, array.shape)
+
+        rowless = replace(target, rows=mapped(target.rows, placed))
+        return cls(rowless, pickle.dumps(rowless)), tuple(arrays.values())
+
+    def __call__(self, vector: Any, arrays: Sequence[Any]) -> Any:
+        """Its value at one vector, for these arrays in the places of those of the rows."""
+        rows = mapped(self.target.rows, lambda place: arrays[place.number])
+        return replace(self.target, rows=rows).potential(vector)
+
+
+def mapped(rows: Block, function: Callable[[Any], Any]) -> Block:
+    """The rows with something in the place of each array of numbers; groups stay as they are."""
+    members = rows.members
+    if members is not None:
+        members = replace(members, rows=mapped(members.rows, function))
+    return Block(
+        {name: function(design) for name, design in rows.designs.items()},
+        function(rows.response),
+        None if rows.weight is None else function(rows.weight),
+        None if rows.offset is None else function(rows.offset),
+        members,
+    )
+
+
+def potential_of(target: Target) -> tuple[Callable[..., Any], tuple[np.ndarray, ...]]:
+    """Minus the log density as a function of a vector and of arrays, and these arrays.
+
+    Those of the rows, or none where rows have to be known when the function is compiled: for
+    patterns of what is missing, say, or by a model that makes arrays of NumPy of them.
+    """
+    import jax
+
+    vector = np.zeros(target.space.size)
+    try:
+        potential, arrays = RowlessPotential.of(target)
+        jax.eval_shape(potential, vector, arrays)
+    except Exception:  # of pickle, or of whatever the model does with its rows
+        return lambda vector, _: target.potential(vector), ()
+    return potential, arrays
+
+
+def kept_for_equal(make: Callable[..., Any]) -> Callable[..., Any]:
+    """Keep what was last made of potentials without rows and of settings, for equal ones.
+
+    Others are not kept: they hold the rows.
+    """
+    keeping = lru_cache(maxsize=MOST_KEPT)(make)
+
+    @wraps(make)
+    def found(potential: Callable[..., Any], *settings: Any) -> Any:
+        lasting = isinstance(potential, RowlessPotential)
+        return (keeping if lasting else make)(potential, *settings)
+
+    return found
