@@ -115,8 +115,8 @@ class Deletion:
         """``(I - F')^-1`` times what is added to the statistics from outside."""
         own, rows = self.derivative.answering, self.derivative.rows
         moved = added[:, own]
-        if not own.all():
-            moved = moved + np.where(own, 0.0, added) @ rows.T
+        if (rest := added[:, ~own]).any():
+            moved = moved + rest @ rows[:, ~own].T
         found = np.array(added, dtype=float)
         found[:, own] = lu_solve(self._factor, moved.T).T
         return found

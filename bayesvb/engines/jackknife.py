@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from bayesvb.engines.deletion import SHARES, Deletion
 from bayesvb.engines.linear_response import STEP as TILT
@@ -86,16 +86,37 @@ class Jackknife:
             If the fit is at the edge of where there is one, as where a likelihood does not tell
             coefficients apart.
         """
-        with _smooth():
-            return self._differences()
+        return self._differences(np.arange(self.deletion.derivative.n_entries))
 
-    def _differences(self) -> Float[np.ndarray, "coordinates entries"]:
-        """The same, where the fit has neighbours."""
+    def _linear(
+        self, change: Float[np.ndarray, "groups entries"]
+    ) -> Float[np.ndarray, "groups coordinates"]:
+        """Linear changes of the centre, differences in the entries that change at all.
+
+        With effects of many groups most do not: products of the indicators of two groups.
+        """
+        entries = np.flatnonzero(change.any(axis=0))
+        if len(entries) == change.shape[1]:
+            return np.asarray(change @ self.derivative.T)
+        return np.asarray(change[:, entries] @ self._differences(entries).T)
+
+    def _differences(
+        self, entries: Int[np.ndarray, " chosen"]
+    ) -> Float[np.ndarray, "coordinates chosen"]:
+        """Derivatives in some of the statistics, where the fit has neighbours."""
+        with _smooth():
+            return self._central(entries)
+
+    def _central(
+        self, entries: Int[np.ndarray, " chosen"]
+    ) -> Float[np.ndarray, "coordinates chosen"]:
+        """The same, or an error of linear algebra."""
         stats = self.deletion.stats
         at = stats.to_vector()
         size = STEP * np.maximum(np.abs(at), 1.0)
-        found = np.empty((self.size, at.size))
-        for entry, step in enumerate(size):
+        found = np.empty((self.size, len(entries)))
+        for place, entry in enumerate(entries):
+            step = size[entry]
             ahead, behind = at.copy(), at.copy()
             ahead[entry] += step
             behind[entry] -= step
@@ -103,7 +124,7 @@ class Jackknife:
                 self.centre(self.deletion.model.update(stats.with_vector(vector)))
                 for vector in (ahead, behind)
             ]
-            found[:, entry] = (ends[0] - ends[1]) / (2.0 * step)
+            found[:, place] = (ends[0] - ends[1]) / (2.0 * step)
         return found
 
     @cached_property
@@ -172,13 +193,14 @@ class Jackknife:
                 each = [
                     self._curved(*both, self.centre) for both in zip(direct, change, strict=True)
                 ]
-                return np.array(
-                    [
-                        self.derivative @ change[place] if one is None else one
-                        for place, one in enumerate(each)
-                    ]
-                ).reshape(len(change), self.size)
-            found = change @ self.derivative.T
+                found = np.empty((len(change), self.size))
+                flat = [one is None for one in each]
+                if any(flat):
+                    found[flat] = self._linear(change[flat])
+                for place, one in enumerate(each):
+                    found[place] = found[place] if one is None else one
+                return found
+            found = self._linear(change)
             for place in np.argsort(-(found**2).sum(axis=1), kind="stable")[:CURVED]:
                 curved = self._curved(direct[place], change[place], self.centre)
                 found[place] = found[place] if curved is None else curved

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -73,3 +74,16 @@ def trace_series(
 
     trace = traces.get("final", traces[restart])
     return pd.Series(trace, index=pd.RangeIndex(1, len(trace) + 1, name="sweep"), name="elbo")
+
+
+def number_before(restarts: pd.DataFrame) -> int | None:
+    """Number of components before any were pruned; None if none were.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> number_before(pd.DataFrame({"start": ["5 components, pruned"]}))
+    5
+    """
+    found = re.fullmatch(r"(\d+) components, pruned", str(restarts["start"].iloc[-1]))
+    return None if found is None else int(found[1])

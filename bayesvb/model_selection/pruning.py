@@ -16,13 +16,13 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.sources import AbstractSource
 from bayesvb.engines.base import AbstractEngine, Budget, EngineResult
 from bayesvb.engines.settled_response import joined, settled_response, warn_if_uphill
+from bayesvb.engines.traces import number_before
 from bayesvb.errors import DataError
 from bayesvb.estimators.rebuilding import rebuilt
 from bayesvb.models.mixture import Mixture
 from bayesvb.numerics.runtime import processors
 from bayesvb.numerics.streams import EngineStreams, Streams
 from bayesvb.results.all_rows import fitted_rows
-from bayesvb.results.base import number_before
 from bayesvb.results.named_draws import count
 from bayesvb.results.robust import default_covariance
 
@@ -207,7 +207,7 @@ def _with_row(fit: Fit, state: _State, seconds: float) -> pd.DataFrame:
     every = fitted_rows(state.model)
     units = state.model.log_jacobian * every.total_weight
     row: dict[Any, Any] = {
-        "start": f"{number_before(fit) or fit.core.n_components} components, pruned",
+        "start": f"{number_before(fit.restarts) or fit.core.n_components} components, pruned",
         "elbo": state.ascent.bound - units,
         "score": state.score - units,
         "n_iter": state.ascent.n_iter,

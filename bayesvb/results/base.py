@@ -6,7 +6,6 @@ The two name each other: a fit holds its model, and the model says what a fit of
 from __future__ import annotations
 
 import abc
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from bayesvb.distributions.prediction import Values
-    from bayesvb.results.leave_one_out import RowsLeftOut
+    from bayesvb.results.leave_one_out import Fitted, RowsLeftOut
 
 FitT = TypeVar("FitT", bound="AbstractFit")
 
@@ -399,11 +398,18 @@ class AbstractFit:
         return self.model.named_draws(self)
 
     @cached_property
+    def one_restart(self) -> Fitted:
+        """What leaving rows out needs, with the derivative of a pass, made once; one restart."""
+        from bayesvb.results.leave_one_out import Fitted
+
+        return Fitted.of(self)
+
+    @cached_property
     def rows_left_out(self) -> RowsLeftOut:
         """Predictions of every row without it (of a choice of very many); for one restart."""
-        from bayesvb.results.leave_one_out import Fitted, every_row, leave_one_out
+        from bayesvb.results.leave_one_out import every_row, leave_one_out
 
-        return leave_one_out(Fitted.of(self), every_row(self.model.source.n_rows, self.seed))
+        return leave_one_out(self.one_restart, every_row(self.model.source.n_rows, self.seed))
 
     @checked
     def audited(self: FitT, calibration: SimulationCalibration) -> FitT:
@@ -492,9 +498,3 @@ class Member:
     number: int
     weight: float
     fit: AbstractFit
-
-
-def number_before(fit: AbstractFit) -> int | None:
-    """Number of components before any were pruned; None if none were."""
-    found = re.fullmatch(r"(\d+) components, pruned", str(fit.restarts["start"].iloc[-1]))
-    return None if found is None else int(found[1])

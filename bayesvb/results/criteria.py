@@ -21,7 +21,7 @@ from bayesvb.evaluation.information_criteria import waic as waic_of
 from bayesvb.results.all_rows import check_all_rows
 from bayesvb.results.arviz_groups import log_lik_blocks_of
 from bayesvb.results.importance import log_ratio
-from bayesvb.results.leave_one_out import Fitted, RowsLeftOut, has_log_predictive, leave_one_out
+from bayesvb.results.leave_one_out import RowsLeftOut, has_log_predictive, leave_one_out
 from bayesvb.results.named_draws import log_lik_blocks
 from bayesvb.results.row_groups import group_numbers
 from bayesvb.results.stacking import combined
@@ -110,7 +110,7 @@ def _by_response(fit: AbstractFit, *, groups: object, exact: bool) -> Elpd:
         every, design = np.arange(fit.model.source.n_rows), fit.model.design
         _check_ungrouped(fit, groups)
         numbers = None if groups is None else group_numbers(groups, design, name="groups")
-        found = leave_one_out(Fitted.of(fit), every, groups=numbers, exact=exact)
+        found = leave_one_out(fit.one_restart, every, groups=numbers, exact=exact)
     if found.doubtful.any():
         warnings.warn(
             f"{found.doubtful.sum()} of {len(found.at)} rows change the fit so much that they "

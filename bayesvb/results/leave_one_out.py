@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -14,6 +14,7 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.sources import AbstractSource
 from bayesvb.engines.base import AbstractEngine
 from bayesvb.engines.deletion import Deletion, refitted, without_one
+from bayesvb.engines.jackknife import Jackknife
 from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.numerics.streams import EngineStreams, Streams
 from bayesvb.results.all_rows import is_sample
@@ -137,6 +138,16 @@ class Fitted:
         limit = 0.0 if is_sample(fit.model) else passes
         return cls(fit.core, fit.model.source, fit.stats, fit.engine, streams, limit, whole)
 
+    @cached_property
+    def deletion(self) -> Deletion:
+        """Statistics without some rows, to first order."""
+        return Deletion.of(self.core, self.source, self.stats, self.streams.rng("rows"))
+
+    @cached_property
+    def jackknife(self) -> Jackknife:
+        """How the centre of the posterior moves without some rows."""
+        return Jackknife(self.deletion)
+
 
 def leave_one_out(
     fitted: Fitted,
@@ -144,6 +155,7 @@ def leave_one_out(
     *,
     groups: Int[np.ndarray, " rows"] | None = None,
     exact: bool = False,
+    row_passes: float | None = None,
 ) -> RowsLeftOut:
     """Predictions of rows of one restart without them, by linear response.
 
@@ -161,6 +173,8 @@ def leave_one_out(
         Number of each row's group; a row is predicted without its whole group.
     exact : bool
         Make an ascent without every row, or group.
+    row_passes : float, optional
+        Rows times passes that refits may take, if not those of ``fitted``.
 
     Models that say what a row predicts without its own part (``row_predictions_without``) are asked
     for that: memberships of other rows are then held, and nothing is refitted.
@@ -173,10 +187,9 @@ def leave_one_out(
         known = _memberships_held(fitted, at)
         if known is not None:
             return known
-    rng = fitted.streams.rng("rows")
     if groups is None and fitted.whole and fitted.source.n_rows <= MOST_ROWS:
         groups = np.arange(fitted.source.n_rows)
-    deletion = Deletion.of(fitted.core, fitted.source, fitted.stats, rng)
+    deletion = fitted.deletion
     with single_threaded_blas(), np.errstate(all="ignore"):
         parts = list(_first_order(deletion, at, groups))
         values, alone, seen = (np.concatenate(each, axis=1) for each in zip(*parts, strict=True))
@@ -184,7 +197,8 @@ def leave_one_out(
         doubt = np.where(np.isfinite(values[0]), doubt, np.inf)
         doubtful = np.ones(len(at), dtype=bool) if exact else doubt > 1.0
         order = np.argsort(-doubt, kind="stable")[: int(doubtful.sum())]
-        limit = np.inf if exact else fitted.row_passes
+        limit = fitted.row_passes if row_passes is None else row_passes
+        limit = np.inf if exact else limit
         done = _refits(fitted, deletion, at, order, groups, limit, values)
     return RowsLeftOut(at, values[0], seen[0], values[1:], done, doubtful & ~done)
 
@@ -212,7 +226,7 @@ def _memberships_held(fitted: Fitted, at: Int[np.ndarray, " chosen"]) -> RowsLef
 def without_rows(fit: Any, at: Int[np.ndarray, " chosen"]) -> RowsLeftOut:
     """Predictions of some rows of a fit of one restart, those it has made already if it has all."""
     if fit.model.source.n_rows > MOST_ROWS:
-        return leave_one_out(Fitted.of(fit), at)
+        return leave_one_out(fit.one_restart, at)
     every: RowsLeftOut = fit.rows_left_out
     return RowsLeftOut(
         at,
@@ -281,11 +295,16 @@ def group_sums(
 ) -> Float[np.ndarray, "groups entries"]:
     """What the rows of each group add to the statistics, by case weight."""
     sums = np.zeros((int(groups.max()) + 1, deletion.derivative.n_entries))
+    alone = bool((np.diff(groups) > 0).all())
     for start in range(0, len(groups), ROWS_AT_ONCE):
         rows = np.arange(start, min(start + ROWS_AT_ONCE, len(groups)))
         block = deletion.source.take(rows)
         weight = np.ones(len(rows)) if block.weight is None else block.weight
-        np.add.at(sums, groups[rows], deletion.of_rows(block) * weight[:, None])
+        own = deletion.of_rows(block) * weight[:, None]
+        if alone:
+            sums[groups[rows]] = own
+        else:
+            np.add.at(sums, groups[rows], own)
     return sums
 
 

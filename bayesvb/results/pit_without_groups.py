@@ -13,7 +13,7 @@ from bayesvb.errors import DataError
 from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.criteria import answers
-from bayesvb.results.leave_one_out import ROWS_AT_ONCE, Fitted
+from bayesvb.results.leave_one_out import ROWS_AT_ONCE
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
@@ -70,8 +70,8 @@ def _of_one(
     fit: AbstractFit, groups: Int[np.ndarray, " chosen"]
 ) -> Float[np.ndarray, "responses rows"]:
     """Transforms by one restart."""
-    one, found = Fitted.of(fit), []
-    deletion = Deletion.of(one.core, one.source, one.stats, one.streams.rng("rows"))
+    one, found = fit.one_restart, []
+    deletion = one.deletion
     with single_threaded_blas(), np.errstate(all="ignore"):
         for start in range(0, len(groups), ROWS_AT_ONCE):
             block = one.source.take(groups[start : start + ROWS_AT_ONCE])

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float, Int
 
-from bayesvb.engines.deletion import Deletion, check_answers
+from bayesvb.engines.deletion import check_answers
 from bayesvb.engines.jackknife import Jackknife
 from bayesvb.engines.robust_covariance import RobustCovariance
 from bayesvb.errors import DataError
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.all_rows import check_all_rows, is_sample
-from bayesvb.results.leave_one_out import Fitted, group_sums, has_log_predictive
+from bayesvb.results.leave_one_out import group_sums, has_log_predictive
 from bayesvb.results.row_groups import group_numbers
 from bayesvb.results.units import units_of
 
@@ -55,9 +55,7 @@ def jackknife(fit: AbstractFit, what: str) -> Jackknife:
             f"{what}",
             hint="fits of DensityRegression whose intervals are by linear response do",
         )
-    fitted = Fitted.of(fit)
-    rng = fitted.streams.rng("rows")
-    return Jackknife(Deletion.of(fit.core, fit.model.source, fit.stats, rng))
+    return fit.one_restart.jackknife
 
 
 def robust_covariance(

@@ -20,7 +20,7 @@ from bayesvb.numerics.streams import Streams
 from bayesvb.results.all_rows import is_sample
 from bayesvb.results.criteria import answers, leaves_folds_out, left_out
 from bayesvb.results.importance import pareto_k
-from bayesvb.results.leave_one_out import Fitted, RowsLeftOut, leave_one_out, without_rows
+from bayesvb.results.leave_one_out import RowsLeftOut, leave_one_out, without_rows
 from bayesvb.results.named_draws import count, log_lik_blocks
 from bayesvb.results.stacking import combined
 from bayesvb.results.units import units_at, units_of
@@ -142,7 +142,7 @@ def _of_some(fit: AbstractFit, at: Int[np.ndarray, " rows"]) -> Elpd:
     """That of one restart."""
     if not answers(fit):
         return loo_at(fit, at)
-    found = leave_one_out(replace(Fitted.of(fit), row_passes=0.0), at)
+    found = leave_one_out(fit.one_restart, at, row_passes=0.0)
     return replace(of_rows(fit, found), warning=False)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.figure import Figure
 
-from bayesvb.results.base import number_before
+from bayesvb.engines.traces import number_before
 from bayesvb.results.checks.computation import KHAT_BUDGET, bounds_of
 from bayesvb.results.named_draws import count
 from bayesvb.results.printing import interval_line
@@ -104,7 +104,7 @@ def _restarts(fit: AbstractFit, *, fixed: bool) -> Summary:
             f"{starts}; the one with the largest score is kept: a tighter lower bound (nats) of "
             "the same posterior, as the bound that is climbed (ELBO) misranks them."
         )
-    if number_before(fit):
+    if number_before(fit.restarts):
         caption += (
             f" The last row is what is left after components were pruned: its bound is that of "
             f"{fit.core.n_components} components."

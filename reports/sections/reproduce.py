@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from bayesvb.engines import DEFAULT_METHOD
-from bayesvb.results.base import number_before
+from bayesvb.engines.traces import number_before
 from bayesvb.results.named_draws import count
 
 from ..cells.plain import Summary
@@ -81,7 +81,7 @@ def data_hash(frame: pd.DataFrame) -> str:
 
 def code(fit: AbstractFit) -> str:
     """Python that makes the same fit again from the same data frame."""
-    model, weighted, before = fit.model, fit.model.weights is not None, number_before(fit)
+    model, weighted, before = fit.model, fit.model.weights is not None, number_before(fit.restarts)
     given = {**model.options(), **({"n_components": before} if before else {})}
     options = [f"{name}={value!r}" for name, value in given.items() if name != "priors"]
     changed = changed_priors(model.priors)

@@ -8,6 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import bayesvb as bvb
+from bayesvb.engines import deletion
 from bayesvb.errors import DataError
 from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.results import leave_one_out as module
@@ -199,3 +200,13 @@ def test_a_normal_sample_is_left_out_exactly():
     fit = bvb.Normal("y ~ 1", data).fit(seed=1)
     near, exact = (read_elpd(fit.loo(method)) for method in (None, "exact"))
     assert_allclose(near.pointwise, exact.pointwise, atol=1e-8)
+
+
+def test_the_derivative_of_a_pass_is_made_once_for_all_that_leaves_rows_out(line, monkeypatch):
+    fit, made = replace(line), []
+    plain = deletion.sweep_derivative
+    monkeypatch.setattr(deletion, "sweep_derivative", lambda *args: made.append(1) or plain(*args))
+    fit.loo()
+    fit.influence()
+    fit.prior_sensitivity()
+    assert len(made) == 1

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float
 
+from bayesvb.engines.traces import number_before
 from bayesvb.evaluation.unseen_optima import SAME, unseen_share
-from bayesvb.results.base import NEAR_BEST, PREDICTS_APART, number_before
+from bayesvb.results.base import NEAR_BEST, PREDICTS_APART
 from bayesvb.results.capabilities import HasExactPosterior
 from bayesvb.results.checks.base import Check, Grade, decided
 from bayesvb.results.importance import LARGEST_K
@@ -125,7 +126,7 @@ def _chains(fit: AbstractFit) -> list[Check]:
 def bounds_of(fit: AbstractFit) -> Float[np.ndarray, " runs"]:
     """Bounds of restarts that have a maximum, of the larger model where components were pruned."""
     bounds = fit.restarts.get("score", fit.restarts["elbo"]).to_numpy(dtype=float)
-    bounds = bounds[:-1] if number_before(fit) else bounds
+    bounds = bounds[:-1] if number_before(fit.restarts) else bounds
     return bounds[bounds > -np.inf]
 
 
