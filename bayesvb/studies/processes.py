@@ -1,7 +1,8 @@
 """Work on several processes: results as they come, and none is lost when a process ends.
 
-Each process is a fresh interpreter that reads numbers and writes results. Unlike those of
-``multiprocessing`` it never runs the caller's script again, so that none needs a guard around its
+Each process reads numbers and writes results. It is a copy of this one where that is safe, which
+starts at once; else a fresh interpreter, which takes a second or more. Unlike those of
+``multiprocessing`` neither runs the caller's script again, so that none needs a guard around its
 main part.
 """
 
@@ -17,10 +18,14 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any, TypeVar
 
+from bayesvb.engines.side_by_side import can_fork
 from bayesvb.errors import DataError
 from bayesvb.numerics.runtime import processors
+from bayesvb.studies.forked_worker import ForkedWorker, forked_workers
 
 ResultT = TypeVar("ResultT")
+
+Worker = subprocess.Popen[bytes] | ForkedWorker
 
 Crashed = Callable[[int, str], ResultT]
 """Makes a result of a number whose process ended, and of the reason."""
@@ -84,10 +89,12 @@ def _elsewhere(
     ready: SimpleQueue[Any] = SimpleQueue()
     for number in range(n):
         numbers.put(number)
-    running: list[subprocess.Popen[bytes]] = []
+    copies = forked_workers(workers) if can_fork() else []  # before there are threads
+    running: list[Worker] = [*copies]
     arguments = (work, numbers, ready, running, crashed)
-    for _ in range(workers):
-        Thread(target=_attended, args=arguments, daemon=True).start()
+    for number in range(workers):
+        first = copies[number] if copies else None
+        Thread(target=_attended, args=(*arguments, first), daemon=True).start()
     try:
         for _ in range(n):
             found = ready.get()
@@ -106,11 +113,12 @@ def _attended(
     work: bytes,
     numbers: SimpleQueue[int],
     ready: SimpleQueue[Any],
-    running: list[subprocess.Popen[bytes]],
+    running: list[Worker],
     crashed: Crashed[Any],
+    process: Worker | None,
 ) -> None:
     """Keep one process busy until no number is left; another one takes its place if it ends."""
-    process: subprocess.Popen[bytes] | None = None
+    introduced = False
     while True:
         try:
             number = numbers.get_nowait()
@@ -120,15 +128,17 @@ def _attended(
             if process is None:
                 process = _started()
                 running.append(process)
+            if not introduced:
                 said = _introduced(process, work)
                 if said is not None:
                     ready.put(_CannotTravel(str(said)))
                     break
+                introduced = True
             _write(process, number)
             ready.put(_read(process))
         except (EOFError, OSError, pickle.UnpicklingError):
             code = _ended(process)
-            process = None
+            process, introduced = None, False
             ready.put(crashed(number, f"its process ended with code {code}"))
     _ended(process)
 
@@ -145,7 +155,7 @@ def _started() -> subprocess.Popen[bytes]:
     )
 
 
-def _ended(process: subprocess.Popen[bytes] | None) -> int | None:
+def _ended(process: Worker | None) -> int | None:
     """Code with which a process ends that is told that there is no more work."""
     if process is None:
         return None
@@ -156,7 +166,7 @@ def _ended(process: subprocess.Popen[bytes] | None) -> int | None:
     return process.wait()
 
 
-def _introduced(process: subprocess.Popen[bytes], work: bytes) -> Any:
+def _introduced(process: Worker, work: bytes) -> Any:
     """None if the process has understood what is to be done, else why not."""
     assert process.stdin is not None
     process.stdin.write(work)
@@ -164,12 +174,12 @@ def _introduced(process: subprocess.Popen[bytes], work: bytes) -> Any:
     return _read(process)
 
 
-def _write(process: subprocess.Popen[bytes], number: int) -> None:
+def _write(process: Worker, number: int) -> None:
     assert process.stdin is not None
     pickle.dump(number, process.stdin)
     process.stdin.flush()
 
 
-def _read(process: subprocess.Popen[bytes]) -> Any:
+def _read(process: Worker) -> Any:
     assert process.stdout is not None
     return pickle.load(process.stdout)

@@ -6,16 +6,17 @@ deviations and probabilities at five rows; coverage is in the table with its Mon
 replication is fitted with 4 restarts.
 
 ``--shares`` asks where coverage from the prior is lost: by the share of the smaller component at
-the true parameters, 400 replications, linear response. ``--engine nuts --gate softmax`` fits the
-first 60 of the data sets from the prior by another engine (one chain, 300 steps of warm-up and 399
-draws where the engine samples), ``--engine cavi`` the same 60 by coordinate ascent.
-``--processes``: what one and two processes spend on 100 replications with 8 restarts.
+the true parameters, 400 replications, linear response. ``--processes``: what one and two processes
+spend on 50 replications with 8 restarts, twice; ``times``: how much faster that is than one, if
+each has a processor of its own. Other engines on the same data sets:
+``bench_calibrate_engines.py``.
 """
 
 import argparse
 import resource
 import time
 from dataclasses import replace
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -28,8 +29,6 @@ from bayesvb.studies.simulated_rows import Simulation
 
 N_ROWS, REPLICATIONS, RESTARTS = 200, 200, 4
 GATES = ("softmax", "stick-breaking")
-FEW = 60
-SAMPLING = {"chains": 1, "warmup": 300}
 COVARIANCES = ("linear-response", "mean-field")
 
 
@@ -79,39 +78,23 @@ def by_share() -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def by_engine(method: str, gate: str) -> pd.DataFrame:
-    """Coverage by one engine on the first data sets from the prior."""
-    options = SAMPLING if method == "nuts" else {}
-    found, seconds = audited(gate, "prior", method, options, FEW)
-    print(found, flush=True)
-    rows = [
-        {
-            "run": f"{gate}, {method}",
-            "quantity": kind,
-            "prob": prob,
-            **row,
-            "mean_rank": found.fractions[kind].to_numpy().mean(),
-            "ranked": len(found.ranks),
-            "failed": len(found.failed),
-            "seconds_per_fit": seconds / FEW,
-        }
-        for (kind, prob), row in found.coverage.iterrows()
-    ]
-    return pd.DataFrame(rows)
-
-
 def by_processes() -> pd.DataFrame:
-    """Seconds of processors that 100 replications take, in one process and in two."""
+    """Seconds of processors that 50 replications take: here, in two copies, in two fresh ones."""
     model = bvb.DensityRegression("y ~ x", crossing_lines(), n_components=2)
     rows = []
-    for jobs in (1, 2):
-        before, began = processor_seconds(), time.perf_counter()
-        bvb.calibrate(model, REPLICATIONS // 2, seed=20, n_jobs=jobs)
-        wall = time.perf_counter() - began
+    for kind, jobs, copied in (("here", 1, True), ("copies", 2, True), ("fresh", 2, False)) * 2:
+        with mock.patch("bayesvb.studies.processes.can_fork", lambda copied=copied: copied):
+            before, began = processor_seconds(), time.perf_counter()
+            bvb.calibrate(model, REPLICATIONS // 4, seed=20, n_jobs=jobs)
+            wall = time.perf_counter() - began
         time.sleep(1.0)  # until the processes have ended
         here, there = processor_seconds() - before
-        rows.append({"processes": jobs, "here": here, "elsewhere": there, "wall": wall})
-    return pd.DataFrame(rows)
+        rows.append({"kind": kind, "processes": jobs, "all": here + there, "wall": wall})
+    found = pd.DataFrame(rows).groupby("kind", sort=False).mean().reset_index()
+    alone = found["all"].iloc[0]
+    return found.assign(each=found["all"] / found["processes"]).assign(
+        times=lambda table: alone / table["each"]
+    )
 
 
 def processor_seconds() -> np.ndarray:
@@ -122,8 +105,6 @@ def processor_seconds() -> np.ndarray:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--engine", help="of the first data sets of one gate")
-    parser.add_argument("--gate", default="softmax", choices=GATES)
     parser.add_argument("--replications", type=int, default=REPLICATIONS)
     parser.add_argument("--shares", action="store_true", help="by the smaller component's share")
     parser.add_argument("--processes", action="store_true", help="cost of one and two of them")
@@ -133,9 +114,6 @@ def main() -> None:
         return
     if asked.shares:
         keep(by_share(), "calibrate_shares")
-        return
-    if asked.engine:
-        keep(by_engine(asked.engine, asked.gate), "calibrate_engines", by="run")
         return
     rows = []
     for gate in GATES:

@@ -2,7 +2,10 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
+import time
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -238,6 +241,29 @@ def test_ctrl_c_keeps_what_is_done(exact_model):
     assert "Interrupted: 48 replications were not made." in str(audit)
 
 
+@pytest.mark.skipif(os.name != "posix", reason="processes are counted by their parent's number")
+def test_ctrl_c_ends_all_processes_and_keeps_what_is_done(exact_model):
+    def interrupt(done, of):
+        if done == 3:
+            raise KeyboardInterrupt
+
+    before, options = children(), {**QUICK, "n_jobs": 2}
+    with pytest.warns(ConvergenceWarning, match="3 of 400 replications"):
+        audit = bvb.calibrate(exact_model, 400, seed=1, progress=interrupt, **options)
+    assert len(audit.ranks) == 3
+    ended = time.monotonic() + 20.0
+    while not children() <= before and time.monotonic() < ended:
+        time.sleep(0.05)
+    assert children() <= before
+
+
+def children():
+    """Numbers of the processes that this one has started, and that have not been waited for."""
+    said = subprocess.run(["ps", "-eo", "pid=,ppid=,comm="], capture_output=True, text=True)
+    lines = [line.split(None, 2) for line in said.stdout.splitlines()]
+    return {int(pid) for pid, parent, name in lines if int(parent) == os.getpid() and name != "ps"}
+
+
 def test_ctrl_c_within_a_fit_goes_through(exact_model, monkeypatch):
     def interrupted(self, model, source, result, budget, streams):
         return replace(result, converged=False, interrupted=True)
@@ -261,6 +287,25 @@ def test_functions_that_cannot_travel_stay_here_or_are_told():
     assert list(results(squared, 3, None, lambda *_: -1)) == [0, 1, 4]
     with pytest.raises(DataError, match=r"n_jobs=2.*other processes"):
         list(results(squared, 3, 2, lambda *_: -1))
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="copies of a process")
+def test_processes_are_copies_where_that_is_safe_and_else_fresh_ones(monkeypatch):
+    here = set(sys.modules)
+    for safe in (True, False):
+        monkeypatch.setattr("bayesvb.studies.processes.can_fork", lambda safe=safe: safe)
+        for loaded in results(_Loaded(), 2, 2, lambda *_: None):
+            assert ("pytest" in loaded) is safe and loaded <= here
+
+
+class _Loaded:
+    """Names of the modules that are loaded there; pickled as code that other processes know."""
+
+    def __call__(self, number):
+        return {"pytest"}
+
+    def __reduce__(self):
+        return eval, ("lambda number: set(__import__('sys').modules) & {'pytest', 'bayesvb'}",)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
