@@ -304,6 +304,24 @@ def test_an_observed_class_of_no_probability_is_far_worse(class_fit, monkeypatch
         assert one.grade == grade
 
 
+@pytest.mark.parametrize(("nats", "grade"), [(4.6, "note"), (12.0, "problem")])
+def test_that_a_simpler_model_is_ahead_by_more_than_matters_has_to_be_sure(
+    nats, grade, class_fit, monkeypatch
+):
+    """Of either loss it is beyond doubt that it is one, of the larger alone that it exceeds 4."""
+    lost = nats / 60 + 0.06 * np.random.default_rng(5).normal(size=60)
+    lost += nats / 60 - lost.mean()
+    assert nats > 8.0 * lost.std(ddof=1) * np.sqrt(60)
+    codes, theirs = np.zeros(60, dtype=int), np.column_stack([np.exp(lost), 2.0 - np.exp(lost)]) / 2
+    even = np.full((60, 2), 0.5)
+    monkeypatch.setattr(accuracy, "multinomial_baseline", lambda *_: (theirs, ""))
+    (one,) = judged(
+        accuracy.against_multinomial(class_fit, HeldOutClasses(codes, even, even, codes))
+    )
+    assert one.number == pytest.approx(-nats)
+    assert one.grade == grade
+
+
 def test_probabilities_that_are_off_are_a_problem(class_fit):
     rng = np.random.default_rng(4)
     p = rng.uniform(0.05, 0.95, 400)
