@@ -189,12 +189,15 @@ def digamma_excess(a: float | Float[np.ndarray, "..."]) -> Float[np.ndarray, "..
 
 
 @lru_cache(maxsize=16)
+@lru_cache(maxsize=64)
 def normal_points(n_dims: int, n_points: int = 256) -> Float[np.ndarray, "points dims"]:
     """Low-discrepancy points of the standard normal in ``n_dims`` dimensions, always the same."""
     from scipy.stats import qmc
 
     uniform = qmc.Sobol(n_dims, seed=np.random.default_rng(0)).random(n_points)
-    return np.asarray(ndtri(np.clip(uniform, 1e-12, 1.0 - 1e-12)))
+    points = np.asarray(ndtri(np.clip(uniform, 1e-12, 1.0 - 1e-12)))
+    points.flags.writeable = False
+    return points
 
 
 NO_VARIANCE = 1e-8

@@ -55,30 +55,37 @@ def student_points(
 
 
 def class_probabilities(
-    posterior: Normal, latents: LatentPredictive, n_points: int = 256
+    posterior: Normal,
+    latents: LatentPredictive,
+    n_points: int = 256,
+    least_share: float = 0.0,
 ) -> Float[np.ndarray, "classes rows"]:
     r"""``sum_k E[pi_k] E[sigma(psi_c) prod_{l<c} sigma(-psi_l)]`` over the posterior.
 
     Given the latent vector the logits are independent Gaussians under q, so one point has as many
     coordinates as latents and sticks, however many coefficients there are. Averages over
-    ``n_points`` points; columns sum to one.
+    ``n_points`` points; columns sum to one. Components whose weight in a row is less than
+    ``least_share`` of even weights are left out of it.
     """
     n_sticks, (n_latents, n_experts, n_rows) = len(posterior.mean), latents.location.shape
     scatter, shift = student_points(n_points, n_latents, n_sticks, latents.dof)
     result = np.zeros((n_sticks + 1, n_rows))
-    for k in range(n_experts):
+    for k, weights in enumerate(latents.weights):
         points = np.vstack([scatter[:, :, k].T, np.ones(n_points)])
         features = products(points)
-        mean, variance = _in_points(posterior, latents.location[:, k], latents.scale[:, k])
-        for rows in _parts(n_rows, n_points):
+        kept = np.flatnonzero(~(weights < least_share / n_experts))
+        mean, variance = _in_points(
+            posterior, latents.location[:, k, kept], latents.scale[:, k, kept]
+        )
+        for part in _parts(len(kept), n_points):
             odds = (
-                _odds_of_logits(m[:, rows].T @ points, v[:, rows].T @ features, normal)
+                _odds_of_logits(m[:, part].T @ points, v[:, part].T @ features, normal)
                 for m, v, normal in zip(mean, variance, shift.T, strict=True)
             )
             found = _stick_means(odds)
-            found *= latents.weights[k, rows]
-            result[:, rows] += found
-    return result
+            found *= weights[kept[part]]
+            result[:, kept[part]] += found
+    return result / result.sum(axis=0) if least_share else result
 
 
 def _in_points(

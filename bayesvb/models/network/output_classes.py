@@ -43,12 +43,16 @@ CONDITIONAL_PASSES = 2
 """A pass brings the bound about 200 times closer to that of exact inner optima: two leave 1e-7 nats
 per row on the pinwheel."""
 
-COARSE = 2e-3
-"""Nats per row above which an ascent that may leave as much needs one pass only: that lacks 1e-5 of
-them where experts are many, and up to this where they and the rows are few."""
+COARSE = 1e-4
+"""Nats per row above which an ascent that may leave as much needs one pass only: that bound lacks
+1e-5 of them where experts are many, up to 2e-3 where they and the rows are few, but at its optimum
+it predicts as well."""
 
 POINTS, FEW_POINTS = 256, 64
 """Points of the integrals behind predictive probabilities; few leave 1e-3 nats on average."""
+
+LEAST_SHARE = 1e-2
+"""Share of even weights below which a component does not count where few points do."""
 
 MEAN_FIELD_PASSES = 8
 """Components and latent vectors that wait for each other settle more slowly."""
@@ -102,6 +106,8 @@ class ClassOutput(AbstractOutput[Normal, LogitStats]):
         Inner steps; by default ``CONDITIONAL_PASSES`` or ``MEAN_FIELD_PASSES``.
     points : int
         Points over which predictive probabilities are averaged.
+    least_share : float
+        Share of even weights below which a component is left out of them.
 
     References
     ----------
@@ -114,6 +120,7 @@ class ClassOutput(AbstractOutput[Normal, LogitStats]):
     conditional: bool = True
     passes: int | None = None
     points: int = POINTS
+    least_share: float = 0.0
 
     @property
     def n_latents(self) -> int:
@@ -200,7 +207,9 @@ class ClassOutput(AbstractOutput[Normal, LogitStats]):
     def within(self, nats: float) -> ClassOutput:
         """The layer with one inner step and fewer points, if that is little beside these nats."""
         short = self.conditional and self.passes is None and nats > COARSE
-        return replace(self, passes=1, points=FEW_POINTS) if short else self
+        if not short:
+            return self
+        return replace(self, passes=1, points=FEW_POINTS, least_share=LEAST_SHARE)
 
     def with_prior_power(self, power: float) -> ClassOutput:
         """The layer whose prior density is to a power."""
@@ -287,7 +296,7 @@ class ClassOutput(AbstractOutput[Normal, LogitStats]):
         self, posterior: Normal, latents: LatentPredictive, n_points: int | None = None
     ) -> Float[np.ndarray, "classes rows"]:
         """Predictive class probabilities; see ``class_probabilities``."""
-        return class_probabilities(posterior, latents, n_points or self.points)
+        return class_probabilities(posterior, latents, n_points or self.points, self.least_share)
 
     def drawn_probabilities(
         self, draws: OutputDraws, latents: LatentDraws

@@ -126,6 +126,25 @@ def test_predictive_probabilities_of_extreme_logits_are_finite(make_problem):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+def test_components_of_a_small_share_may_be_left_out_of_a_row(make_problem, seed):
+    """The others are weighed anew: all of it is an average without them."""
+    problem = make_problem("classes", seed)
+    q = problem.posterior()
+    found = problem.model.latents(q, problem.block)
+    least = np.median(found.weights)
+    kept = np.where(found.weights < least, 0.0, found.weights)
+    kept[:, kept.sum(axis=0) == 0.0] = found.weights[:, kept.sum(axis=0) == 0.0]
+    latents = LatentPredictive(kept, found.location, found.scale, found.dof)
+    share = len(kept) * least
+    some = module.class_probabilities(q.output, latents, 64, share)
+    every = slow_predictive(q.output, latents, 64)
+    rows = found.weights.max(axis=0) >= least
+    assert rows.any()
+    assert_allclose(some[:, rows], (every / every.sum(axis=0))[:, rows], rtol=1e-10, atol=1e-12)
+    assert_allclose(some[:, rows].sum(axis=0), 1.0, rtol=1e-13)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("size", [1.0, 30.0])
 def test_components_left_out_of_the_likelihood_could_not_change_it(make_problem, seed, size):
     coefficients, latents = drawn(make_problem("classes", seed, experts=4))
