@@ -1,0 +1,142 @@
+"""Averages of the distributions of several rows: what is predicted of one drawn from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import logsumexp
+
+from bayesvb.distributions.base import AbstractRowDistribution, check_probabilities
+from bayesvb.distributions.location_scale import AbstractLocationScaleMixture
+
+Mixture = TypeVar("Mixture", bound="AbstractLocationScaleMixture")
+
+HALVINGS = 30
+"""Of the interval that holds a quantile: to a 1e-9th of its length."""
+
+
+@dataclass(frozen=True)
+class RowAverages(AbstractRowDistribution):
+    r"""Equal mixtures of the distributions of each ``n`` rows that follow one another.
+
+    .. math:: p_j(y) = \frac1n \sum_{i=1}^n p_{jn+i}(y)
+
+    Attributes
+    ----------
+    each : AbstractRowDistribution
+        Of all rows, those of the first average first.
+    n : int
+        Rows of one average.
+
+    Examples
+    --------
+    >>> from bayesvb.distributions.normal_mixture import NormalMixture
+    >>> one = np.ones((1, 2))
+    >>> y = RowAverages(NormalMixture(one, np.array([[-1.0, 1.0]]), one), 2)
+    >>> y.mean(), y.sd().round(3), y.quantile(np.array([0.5])).round(6)
+    (array([0.]), array([1.414]), array([[0.]]))
+    """
+
+    each: AbstractRowDistribution
+    n: int
+
+    @property
+    def weights(self) -> Float[np.ndarray, "experts rows"]:  # type: ignore[override]
+        """Probability of each component, averaged."""
+        return self._averaged(self.each.weights)
+
+    def mean(self) -> Float[np.ndarray, " rows"]:
+        """Mean of each average."""
+        return self._averaged(self.each.mean())
+
+    def sd(self) -> Float[np.ndarray, " rows"]:
+        """Standard deviation of each average, by the law of total variance."""
+        between = self.each.mean().reshape(-1, self.n).var(axis=1)
+        return np.asarray(np.sqrt(self._averaged(self.each.sd() ** 2) + between))
+
+    def log_density(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+        """Log density of one value per average."""
+        found = self.each.log_density(np.repeat(y, self.n)).reshape(-1, self.n)
+        return np.asarray(logsumexp(found, axis=1) - np.log(self.n))
+
+    def density_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
+        """Density of every average at every point."""
+        return self._averaged(self.each.density_at(points))
+
+    def cdf(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+        """Distribution function at one value per average."""
+        return self._averaged(self.each.cdf(np.repeat(y, self.n)))
+
+    def cdf_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
+        """Distribution function of every average at every point."""
+        return self._averaged(self.each.cdf_at(points))
+
+    def quantile(self, q: Float[np.ndarray, " probs"]) -> Float[np.ndarray, "probs rows"]:
+        """Quantiles of every average, which lie between those of its rows.
+
+        Raises
+        ------
+        DataError
+            If a probability is NaN or outside 0 to 1.
+        """
+        check_probabilities(q)
+        rows = self.each.quantile(q).reshape(len(q), -1, self.n)
+        found = [
+            self._between(float(p), one.min(axis=1), one.max(axis=1))
+            for p, one in zip(q, rows, strict=True)
+        ]
+        return np.array(found).reshape(len(q), rows.shape[1])
+
+    def _between(
+        self, prob: float, low: Float[np.ndarray, " rows"], high: Float[np.ndarray, " rows"]
+    ) -> Float[np.ndarray, " rows"]:
+        """The point of each interval at which the distribution function has this value."""
+        if prob in (0.0, 1.0):
+            return low
+        for _ in range(HALVINGS):
+            middle = 0.5 * (low + high)
+            below = self.cdf(middle) < prob
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        return np.asarray(0.5 * (low + high))
+
+    def draws(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "draws rows"]:
+        """Independent draws: of a row of each average, then of its distribution."""
+        found = self.each.draws(n, rng)
+        found = found.reshape(n, -1, self.n)
+        chosen = rng.integers(self.n, size=(n, found.shape[1], 1))
+        return np.asarray(np.take_along_axis(found, chosen, axis=2)[:, :, 0])
+
+    def _averaged(self, values: np.ndarray) -> np.ndarray:
+        """Means over the rows of each average, which are the last axis."""
+        found: np.ndarray = values.reshape(*values.shape[:-1], -1, self.n).mean(axis=-1)
+        return found
+
+
+def averaged_mixture(drawn: Mixture, n: int) -> Mixture:
+    """Equal mixtures of the distributions of each ``n`` rows that follow one another.
+
+    Parameters
+    ----------
+    drawn : AbstractLocationScaleMixture
+        Arrays of shape (experts, draws, rows); a parameter may be alike in the last axes.
+    n : int
+        Rows of one average.
+
+    Returns
+    -------
+    AbstractLocationScaleMixture
+        Arrays of shape (rows of an average x experts, draws, averages).
+    """
+    shape = drawn.weights.shape
+
+    def gathered(values: np.ndarray) -> np.ndarray:
+        whole = np.broadcast_to(values.reshape(values.shape + (1,) * (3 - values.ndim)), shape)
+        split = np.moveaxis(whole.reshape(*shape[:2], -1, n), -1, 0)
+        return np.asarray(split.reshape(n * shape[0], shape[1], -1))
+
+    own = cast(Any, drawn)
+    found = {one.name: gathered(getattr(own, one.name)) for one in fields(own)}
+    return cast(Mixture, replace(own, **{**found, "weights": found["weights"] / n}))
