@@ -17,6 +17,9 @@ from .simulations import SIMULATIONS
 __all__ = ["load"]
 
 
+UNITLESS = ("none", "category", "not stated")
+"""What the catalogue says of columns without a unit."""
+
 MOST_ROWS = 10**8
 """Rows of a simulation."""
 
@@ -44,7 +47,8 @@ def load(name: str, *, n: int | None = None, seed: int | None = None) -> pd.Data
     Returns
     -------
     pandas.DataFrame
-        Numbers as in the source; text columns as categories, in the order of the catalogue.
+        Numbers as in the source; text columns as categories, in the order of the catalogue. Units
+        are in ``attrs["units"]``, from where plots and reports take them.
 
     Raises
     ------
@@ -92,4 +96,8 @@ def _read(description: Description) -> pd.DataFrame:
         for column in description.columns
         if column.levels
     }
-    return frame.assign(**categories)
+    frame = frame.assign(**categories)
+    frame.attrs["units"] = {
+        column.name: column.unit for column in description.columns if column.unit not in UNITLESS
+    }
+    return frame

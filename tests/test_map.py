@@ -261,7 +261,6 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "reports/figures/scatter.py": (SECTIONS,),
     "reports/figures/svg.py": (PARTS,),
     "reports/page.py": ("reports/test_report.py",),
-    "reports/rows/profiles.py": (PARTS,),
     "reports/rows/sampling.py": (SECTIONS,),
     "reports/sections/effects.py": ("reports/test_effects.py",),
     "reports/sections/finding.py": ("reports/test_finding.py",),

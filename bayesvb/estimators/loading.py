@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from bayesvb.argument_checks import checked
+from bayesvb.data.column_units import UNITS
 from bayesvb.data.partly_kept import PartlyKept
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.engines import DEFAULT_METHOD, ENGINES
@@ -103,6 +104,7 @@ def load(path: str | os.PathLike[str], *, context: Mapping[str, object] | None =
         check_description(told)
         check_state(state, told)
         frame = decoded_frame(schema, columns, most=state["complete"].size)
+        frame.attrs[UNITS] = told.get("units", {})
         model: Any = _model(told, state, frame, context)
         scales = _named(state, "scales.")
         if "read_from" in told:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -91,6 +90,4 @@ class AbstractRowsFit(AbstractWrittenFit):
         unseen = Unseen(new_groups, new_levels)
         if unseen == self.model.design.unseen:
             return self
-        model = copy(self.model)
-        object.__setattr__(model, "design", model.design.with_unseen(unseen))
-        return replace(self, model=model)
+        return self._with_design(self.model.design.with_unseen(unseen))

@@ -61,6 +61,7 @@ DESCRIPTION = Record(
         "method_options": MapOf(CELL),
         "audit": OneOf((None, AUDIT)),
         "read_from": str,
+        "units": MapOf(str),
     },
 )
 """Of files of all versions; what later ones have added is optional."""

@@ -223,7 +223,7 @@ def _at_site(model: DensityRegression, data: object, weights: object) -> Density
         why = f"family={model.family!r} has scales by medians, which are no sums"
     elif model.weights_are != "frequency":
         why = "sampling weights are in proportion to those of all rows"
-    elif LEARNED.search(model.formula.canonical()) or model.design.units:
+    elif LEARNED.search(model.formula.canonical()) or model.design.dates:
         why = "the formula has a curve, a scaled column or a date, learned from all rows"
     elif any(one.kind == "group" for part in model.design.term_blocks.values() for one in part):
         why = "the formula has groups"

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from bayesvb.argument_checks import checked
+from bayesvb.data.column_units import check_known, check_units
 from bayesvb.distributions.intervals import PROB
 from bayesvb.estimators.regression_verbs import AbstractRegressionFit
 
 if TYPE_CHECKING:
+    from bayesvb.formula.design import Design
     from bayesvb.results.simulation_calibration import SimulationCalibration
+
+WrittenFitT = TypeVar("WrittenFitT", bound="AbstractWrittenFit")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -27,6 +34,40 @@ class AbstractWrittenFit(AbstractRegressionFit):
         from bayesvb.results.saving import save
 
         return save(self, path)
+
+    @partial(checked, units=check_units)
+    def with_units(self: WrittenFitT, units: Mapping[str, str]) -> WrittenFitT:
+        """The same fit, whose plots and pages give these columns their units.
+
+        Not needed where ``data.attrs["units"]`` has told them before the fit. A file keeps them.
+
+        Parameters
+        ----------
+        units : mapping of str to str
+            Units by column of the data; those that are known of other columns stay.
+
+        Raises
+        ------
+        DataError
+            If the formula does not read a column, or a unit is no text.
+
+        Examples
+        --------
+        >>> import bayesvb as bvb
+        >>> model = bvb.Normal("y ~ 1", {"y": [1.0, 2.0, 4.0]})
+        >>> fit = model.fit(seed=1).with_units({"y": "kg"})
+        >>> dict(fit.model.design.units)
+        {'y': 'kg'}
+        """
+        design = self.model.design
+        check_known(units, tuple(map(str, design.frame.columns)))
+        return self._with_design(replace(design, units={**design.units, **units}))
+
+    def _with_design(self: WrittenFitT, design: Design) -> WrittenFitT:
+        """The same fit of a model with this design."""
+        model = copy(self.model)
+        object.__setattr__(model, "design", design)
+        return replace(self, model=model)
 
     @checked
     def report(

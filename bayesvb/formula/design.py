@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
 
+from bayesvb.data.column_units import declared_units, labelled
 from bayesvb.data.frame_streams import ReadCount
 from bayesvb.data.frames import as_frame
 from bayesvb.data.group_rows import GROUP_ROWS
@@ -121,6 +122,8 @@ class Design:
         What is made of new rows with groups, or levels, that were not there.
     all_rows : AllRows or None
         The rows of which those here are a sample; None where they are all.
+    units : mapping of str to str
+        Units of columns, as ``attrs["units"]`` of the data had them.
     """
 
     formula: Formula
@@ -137,6 +140,7 @@ class Design:
     offset: Float[np.ndarray, " rows"] | None = None
     unseen: Unseen = field(default_factory=Unseen)
     all_rows: AllRows | None = None
+    units: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def class_labels(self) -> tuple[str, ...]:
@@ -177,9 +181,18 @@ class Design:
         return {role.column: found for role, found in self._encoder.levels.items()}
 
     @property
-    def units(self) -> Mapping[str, str]:
-        """Unit of the columns that are dates or durations."""
+    def dates(self) -> Mapping[str, str]:
+        """What columns of dates or durations are counted in."""
         return self._encoder.bound.dates.texts
+
+    @property
+    def known_units(self) -> Mapping[str, str]:
+        """Unit of each column where it is known."""
+        return {**self.units, **self.dates}
+
+    def label(self, name: str) -> str:
+        """A column's name with its unit, where that is known."""
+        return labelled(name, self.known_units)
 
     @property
     def index(self) -> pd.Index:
@@ -358,6 +371,7 @@ def build_design(
         _encoder=encoder,
         classes=classes,
         offset=_summed(made),
+        units=declared_units(given, rows.frame.columns),
     )
 
 

@@ -96,7 +96,7 @@ def ridges(
     axes = marks.new_axes((6.4, 1.2 + 0.6 * max(len(values), 2))) if ax is None else ax
     palette = palette_of(axes)
     words = [f"{along} = {value_text(value)}" for value in values]
-    marks.dress(axes, palette, x=name, y="", grid=None)
+    marks.dress(axes, palette, x=fit.model.design.label(name), y="", grid=None)
     heights = distribution.density_at(points)
     marks.ridges(axes, points, heights, words, colour=palette.accent, line=palette.line)
     axes.set_xlim(points[0], points[-1])
@@ -134,7 +134,8 @@ def quantiles(
     found = distribution.quantile(PROBS)
     axes = marks.new_axes((6.8, 4.2)) if ax is None else ax
     palette = palette_of(axes)
-    marks.dress(axes, palette, x=along, y=name)
+    label = fit.model.design.label
+    marks.dress(axes, palette, x=label(along), y=label(name))
     _cloud(axes, fit.model.design.frame[along], one, observed, palette.point)
     axes.set_ylim(*_limits(np.concatenate([observed, found.ravel()])))
     if one.discrete:
@@ -184,7 +185,7 @@ def weights(
     shown = [k for k in range(lines.shape[2]) if lines[0, :, k].max() >= OCCUPIED]
     axes = marks.new_axes((6.4, 3.8)) if ax is None else ax
     palette = palette_of(axes)
-    marks.dress(axes, palette, x=along, y="weight of the component")
+    marks.dress(axes, palette, x=fit.model.design.label(along), y="weight of the component")
     axes.set_ylim(-0.02, 1.02)
     mark = marks.barred_points if one.discrete else marks.banded_curve
     x = np.arange(len(values), dtype=float) if one.discrete else np.array(values, dtype=float)

@@ -51,7 +51,7 @@ def curve(fit: AbstractFit, name: str | None = None, *, part: str = "mean", ax: 
     palette = palette_of(axes)
     shown = str(table["curve"].iloc[0])
     variable = next(one.variable for one in fit.model.design.curves(part) if one.name == shown)
-    marks.dress(axes, palette, x=variable, y=f"{shown}, {part}")
+    marks.dress(axes, palette, x=fit.model.design.label(variable), y=f"{shown}, {part}")
     ends, words, inks = [], [], []
     for number, (label, mine) in enumerate(_by_component(table)):
         lines = [mine[end].to_numpy() for end in ENDS]

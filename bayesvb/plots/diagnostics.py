@@ -77,7 +77,7 @@ def replicates(
     sets = replicated(fit, at, n)[:, list(observed).index(name)][:, seen]
     axes = marks.new_axes((6.4, 4.0)) if ax is None else ax
     palette = palette_of(axes)
-    marks.dress(axes, palette, x=name, y="share of rows up to it")
+    marks.dress(axes, palette, x=fit.model.design.label(name), y="share of rows up to it")
     for one in sets:
         _step(axes, one, color=palette.accent, linewidth=0.7, alpha=0.35)
     _step(axes, values[seen], color=palette.ink, linewidth=1.8)
@@ -153,7 +153,7 @@ def residual(fit: AbstractFit, *, response: str | None = None, ax: Any = None) -
     at = sample(fit, ROWS).at
     axes = marks.new_axes((6.4, 3.8)) if ax is None else ax
     palette = palette_of(axes)
-    marks.dress(axes, palette, x=f"fitted {name}", y="quantile residual")
+    marks.dress(axes, palette, x=f"fitted {fit.model.design.label(name)}", y="quantile residual")
     x, y = np.asarray(means)[at], np.asarray(found)[at]
     axes.plot(x, y, "o", color=palette.point, markersize=3.5, alpha=0.7, markeredgewidth=0)
     for height, line in ((-2.0, "--"), (0.0, "-"), (2.0, "--")):

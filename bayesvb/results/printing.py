@@ -82,7 +82,7 @@ def formula_lines(model: AbstractPublicModel) -> list[str]:
         sampling = model.weights_are == "sampling"
         total = model.weights.sum() if model.all_rows is None else model.all_rows.total_weight
         rows += ", sampling weights" if sampling else f", total weight {total:g}"
-    dated = [f"{name} in {unit}" for name, unit in model.design.units.items()]
+    dated = [f"{name} in {unit}" for name, unit in model.design.dates.items()]
     dates = [f"Dates:     {', '.join(dated)}"] if dated else []
     own = [] if model.design.levels else response_notes(model.design)
     noticed = [f"Response:  {note}" for note in own]

@@ -57,6 +57,7 @@ def _description(fit: AbstractFit) -> dict[str, object]:
             for name, value in fit.method_options.items()
         },
         "audit": None if fit.audit is None else fit.audit.described(),
+        **({"units": dict(model.design.units)} if model.design.units else {}),
         **_sampled(fit),
     }
 

@@ -13,9 +13,6 @@ from .numerals import PROBABILITY, numeral
 from .plain import Summary
 from .tables import ColumnDecimals, table
 
-SMALLEST = 0.001
-"""p-value below which only that is said."""
-
 
 def shown(one: Check) -> Summary:
     """One check as its card."""
@@ -41,8 +38,8 @@ def value(one: Check) -> str:
     found = f"{one.measure}: {numeral(one.number)}"
     if math.isnan(one.p_value):
         return found
-    tiny = one.p_value < SMALLEST
-    return f"{found}; adjusted p {'<' if tiny else '='} {numeral(max(one.p_value, SMALLEST), 3)}"
+    p = numeral(float(one.p_value), PROBABILITY)
+    return f"{found}; adjusted p {p if p[0] in '<>' else f'= {p}'}"
 
 
 def checks_table(found: Sequence[Check]) -> Summary:

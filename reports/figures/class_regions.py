@@ -55,7 +55,7 @@ def regions(fit: AbstractFit) -> Summary | None:
     chosen = sample(fit, MOST_MARKS)
 
     def draw(figure: Figure) -> None:
-        axes = axes_of(figure, x=names[0], y=names[1])
+        axes = axes_of(figure, x=design.label(names[0]), y=design.label(names[1]))
         for k in range(len(found)):
             _region(axes, across, up, found, k)
         _rows(axes, fit, names, chosen)

@@ -1,4 +1,4 @@
-"""One covariate varies, the others stay at typical values: what the curves of a report show."""
+"""One covariate varies, the others are held or averaged over: what curves of a report show."""
 
 from __future__ import annotations
 
@@ -10,18 +10,27 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
+from bayesvb.distributions.row_averages import RowAverages
 from bayesvb.effects.covariates import Covariate as Covariate
+from bayesvb.effects.covariates import column_like, crossed, held_value
 from bayesvb.effects.covariates import covariate as known_covariate
-from bayesvb.effects.covariates import crossed, held_value
+from bayesvb.results.subsampling import sample
 
-from ..cells.numerals import numeral, significant
-from .sampling import component_weights
+from ..cells.numerals import counted, numeral, significant
+from .sampling import choice_words, component_weights
 
 if TYPE_CHECKING:
+    from bayesvb.distributions.base import AbstractRowDistribution
     from bayesvb.results.base import AbstractFit
 
 GRID = 81
 """Points of a curve."""
+
+COARSER = 33
+"""Points of a curve of averages over rows."""
+
+AVERAGED = 40
+"""Rows over which a curve is averaged."""
 
 MOST_LEVELS = 12
 """Levels of a covariate that are drawn: the most frequent."""
@@ -48,13 +57,16 @@ class Profile:
     frame : pandas.DataFrame
         The rows.
     fixed : str
-        What the other covariates are held at, in words.
+        What the other covariates are, in words; empty if there are none.
+    n_each : int
+        Rows for each value, over which predictions are averaged: 1 where the others are held.
     """
 
     covariate: Covariate
     values: list[object]
     frame: pd.DataFrame
     fixed: str
+    n_each: int = 1
 
     @property
     def x(self) -> Float[np.ndarray, " rows"]:
@@ -63,6 +75,19 @@ class Profile:
             return np.arange(len(self.values), dtype=float)
         return np.array(self.values, dtype=float)
 
+    def averaged(self, values: np.ndarray, axis: int = -1) -> np.ndarray:
+        """What was found at the rows, averaged over those of each value."""
+        if self.n_each == 1:
+            return values
+        moved = np.moveaxis(values, axis, -1)
+        found = moved.reshape(*moved.shape[:-1], -1, self.n_each).mean(axis=-1)
+        return np.moveaxis(found, -1, axis)
+
+    def predictive(self, fit: AbstractFit, response: str | None = None) -> AbstractRowDistribution:
+        """Predictive distribution at each value."""
+        found: AbstractRowDistribution = fit.predictive(self.frame, response=response)
+        return found if self.n_each == 1 else RowAverages(found, self.n_each)
+
 
 def covariate(frame: pd.DataFrame, name: str) -> Covariate:
     """A column as a covariate; of many levels the most frequent ones in their order."""
@@ -70,13 +95,32 @@ def covariate(frame: pd.DataFrame, name: str) -> Covariate:
 
 
 def profile(fit: AbstractFit, name: str, values: list[object] | None = None) -> Profile:
-    """Rows in which one covariate takes these values, or those of a fine grid."""
+    """Rows in which one covariate takes these values, or those of a fine grid.
+
+    The others stay at typical values. Where coefficients mean nothing one by one, as those of a
+    network, each value is given to a sample of the rows instead, whose other covariates stay as
+    they were observed (partial dependence).
+    """
     frame, names = fit.model.design.frame, fit.model.design.covariates
     one = covariate(frame, name)
+    if len(names) > 1 and not fit.named.identified:
+        return _averages(fit, one, one.grid(COARSER) if values is None else values)
     values = one.grid(GRID) if values is None else values
     held = {other: held_value(frame, other, centre="median") for other in names if other != name}
     rows = crossed(frame, {name: values}, held)[list(names)]
     return Profile(one, values, rows, _fixed(frame, held))
+
+
+def _averages(fit: AbstractFit, one: Covariate, values: list[object]) -> Profile:
+    """Every value in each row of a sample."""
+    design, chosen = fit.model.design, sample(fit, AVERAGED)
+    seen = design.frame.iloc[chosen.at][list(design.covariates)]
+    rows = pd.concat([seen] * len(values), ignore_index=True)
+    rows[one.name] = column_like(
+        seen[one.name], [value for value in values for _ in range(len(seen))]
+    )
+    n = choice_words(chosen) or f"all {counted(len(seen), 'row')}"
+    return Profile(one, values, rows, f"as observed: averages over {n}", len(seen))
 
 
 def _fixed(frame: pd.DataFrame, held: Mapping[str, object]) -> str:
@@ -104,7 +148,7 @@ def labels(values: list[object]) -> list[str]:
     return [numeral(one, decimals) for one in numbers]
 
 
-Measure = Callable[["AbstractFit", pd.DataFrame, str], float]
+Measure = Callable[["AbstractFit", Profile, str], float]
 """Fit, rows and a response -> how much the predictive distributions of the rows differ."""
 
 
@@ -119,19 +163,19 @@ def most_moving(fit: AbstractFit, measure: Measure, response: str | None = None)
     for name in design.covariates[:MOST_COMPARED]:
         one = covariate(design.frame, name)
         rows = profile(fit, name, one.grid(COARSE))
-        moved[name] = measure(fit, rows.frame, response)
+        moved[name] = measure(fit, rows, response)
     if not moved or max(moved.values()) < 1e-9:
         return None
     return str(max(moved, key=lambda name: moved[name]))
 
 
-def weights_moved(fit: AbstractFit, frame: pd.DataFrame, response: str) -> float:
+def weights_moved(fit: AbstractFit, rows: Profile, response: str) -> float:
     """Largest change of a component's weight."""
-    return float(np.ptp(component_weights(fit, frame), axis=1).max())
+    return float(np.ptp(rows.averaged(component_weights(fit, rows.frame)), axis=1).max())
 
 
-def quantiles_moved(fit: AbstractFit, frame: pd.DataFrame, response: str) -> float:
+def quantiles_moved(fit: AbstractFit, rows: Profile, response: str) -> float:
     """Change of the 5 %, 50 % and 95 % quantiles, relative to the median width between them."""
-    found = fit.predictive(frame, response=response).quantile(np.array([0.05, 0.5, 0.95]))
+    found = rows.predictive(fit, response).quantile(np.array([0.05, 0.5, 0.95]))
     width = float(np.median(found[2] - found[0]))
     return float(np.ptp(found, axis=1).mean()) / width

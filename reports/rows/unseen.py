@@ -29,29 +29,31 @@ def unseen(fit: AbstractFit, rows: Profile) -> Bool[np.ndarray, " places"]:
     """Whether the nearest row is farther away than rows are from one another.
 
     Distances are in standard deviations of the covariates; another level is as far as one. Of
-    curves only: none of levels is.
+    curves only: none of levels is. Of an average over rows, whether that is so in most of them.
     """
     design = fit.model.design
     if rows.covariate.discrete:
-        return np.zeros(len(rows.frame), dtype=bool)
+        return np.zeros(len(rows.values), dtype=bool)
     names = list(design.covariates)
     frame = design.frame[names].iloc[sample(fit, MOST_ROWS).at]
     if len(frame) < 3 or not names:
-        return np.zeros(len(rows.frame), dtype=bool)
+        return np.zeros(len(rows.values), dtype=bool)
     both = pd.concat([frame, rows.frame[names]], ignore_index=True)
     columns = [_column(both[name], str(name), len(frame)) for name in names]
     known, asked = np.split(np.column_stack(columns), [len(frame)])
     nearest = cKDTree(known)
     usual = np.quantile(nearest.query(known, k=2)[0][:, 1], USUAL)
-    return np.asarray(nearest.query(asked)[0] > max(float(usual), 1e-9))
+    far = nearest.query(asked)[0] > max(float(usual), 1e-9)
+    return np.asarray(rows.averaged(far.astype(float)) > 0.5)
 
 
-def unseen_words(found: Bool[np.ndarray, " places"]) -> str:
-    """What to say of such places."""
+def unseen_words(found: Bool[np.ndarray, " places"], rows: Profile) -> str:
+    """What to say of such places of a curve."""
     if not found.any():
         return ""
     share = percent(float(found.mean()))
-    return f" Hatched ({share} of the curve): no row is near in all covariates together."
+    these = "" if rows.n_each == 1 else "for most rows of the average "
+    return f" Hatched ({share} of the curve): {these}no row is near in all covariates together."
 
 
 def _column(values: pd.Series, name: str, n_rows: int) -> Float[np.ndarray, "rows _"]:

@@ -145,7 +145,7 @@ def _bins(
     bound_gap = np.array([2.0 * np.sqrt(0.25 / len(rows)) for rows in groups.values()])
 
     def draw(figure: Figure) -> None:
-        axes = axes_of(figure, x=along, y="PIT value")
+        axes = axes_of(figure, x=fit.model.design.label(along), y="PIT value")
         for height in (0.25, 0.5, 0.75):
             axes.axhline(height, color=LINE, linewidth=1.0, zorder=1)
         x = np.arange(len(groups), dtype=float)

@@ -11,19 +11,28 @@ from jaxtyping import Float, Int
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bayesvb.distributions.intervals import PROB
+from bayesvb.distributions.intervals import PROB, tails
 from bayesvb.drawing import marks
+from bayesvb.models.ensemble import thinned
 from bayesvb.results.named_draws import count
 from bayesvb.results.subsampling import RowSample, sample
 
-from ..cells.numerals import percent
+from ..cells.numerals import PROBABILITY, percent
 from ..cells.plain import Summary
 from ..cells.tables import table
 from ..figures.class_regions import regions
 from ..figures.label_spacing import apart
 from ..figures.scatter import level_axis, places
 from ..figures.svg import LINE, colour, dash, drawn, marker, shortened
-from ..rows.profiles import MOST_COMPARED, Profile, covariate, labels, most_moving, profile
+from ..rows.profiles import (
+    MOST_COMPARED,
+    Covariate,
+    Profile,
+    covariate,
+    labels,
+    most_moving,
+    profile,
+)
 from ..rows.sampling import POINTS_SHOWN, choice_note
 from ..rows.unseen import unseen, unseen_words
 
@@ -65,21 +74,36 @@ def summary(fit: AbstractFit) -> Summary | None:
         "regions": regions(fit),
     }
     if along is None:
-        rows = design.data_at(np.arange(1))
-        return {**found, "curves": None, "table": _table(pd.Index(["every row"]), fit, rows, "")}
+        first = design.data_at(np.arange(1))
+        rows = Profile(Covariate("", True, ("every row",)), ["every row"], first, "")
+        return {**found, "curves": None, "table": _table(pd.Index(["every row"]), fit, rows)}
     whole = profile(fit, along)
     few = profile(fit, along, _places(design.frame, whole))
-    index = pd.Index(labels(few.values), name=along)
+    index = pd.Index(labels(few.values), name=design.label(along))
     return {
         **found,
         "curves": _curves(fit, whole),
-        "table": _table(index, fit, few.frame, few.fixed),
+        "table": _table(index, fit, few),
     }
 
 
-def probabilities_moved(fit: AbstractFit, frame: pd.DataFrame, response: str) -> float:
+def probabilities_moved(fit: AbstractFit, rows: Profile, response: str) -> float:
     """Largest change of a class probability over these rows."""
-    return float(np.ptp(fit.predict(frame, kind="probability").to_numpy(), axis=0).max())
+    return float(np.ptp(probabilities(fit, rows), axis=0).max())
+
+
+def probabilities(fit: AbstractFit, rows: Profile) -> Float[np.ndarray, "values classes"]:
+    """Predictive probabilities of the classes at each value."""
+    return rows.averaged(fit.predict(rows.frame, kind="probability").to_numpy(), axis=0)
+
+
+def drawn_probabilities(
+    fit: AbstractFit, rows: Profile, n_draws: int
+) -> Float[np.ndarray, "draws classes values"]:
+    """The same under some draws of the parameters."""
+    block = fit.model.block(fit.model.rows(rows.frame))
+    draws = thinned(fit.draws, min(n_draws, count(fit.draws)))
+    return rows.averaged(fit.core.drawn_probabilities(draws, block))
 
 
 def _places(frame: pd.DataFrame, whole: Profile) -> list[object]:
@@ -90,15 +114,14 @@ def _places(frame: pd.DataFrame, whole: Profile) -> list[object]:
     return [float(value) for value in dict.fromkeys(found)]
 
 
-def _band(fit: AbstractFit, frame: pd.DataFrame) -> Float[np.ndarray, "3 rows classes"]:
+def _band(fit: AbstractFit, rows: Profile) -> Float[np.ndarray, "3 rows classes"]:
     """Predictive probabilities, and the ends of their intervals."""
-    n_draws = min(BAND_DRAWS, count(fit.draws))
-    found = fit.predict(frame, kind="probability", prob=PROB, n=n_draws).to_numpy()
-    return np.asarray(np.moveaxis(found.reshape(len(frame), -1, 3), 2, 0))
+    ends = np.quantile(drawn_probabilities(fit, rows, BAND_DRAWS), tails(PROB), axis=0)
+    return np.concatenate([probabilities(fit, rows)[None], np.moveaxis(ends, 1, 2)])
 
 
-def _table(index: pd.Index, fit: AbstractFit, frame: pd.DataFrame, fixed: str) -> Summary:
-    mean, low, high = _band(fit, frame)
+def _table(index: pd.Index, fit: AbstractFit, rows: Profile) -> Summary:
+    mean, low, high = _band(fit, rows)
     levels = fit.model.design.class_labels
     narrow = len(levels) <= MOST_INTERVALS
     columns: dict[str, object] = {}
@@ -106,16 +129,16 @@ def _table(index: pd.Index, fit: AbstractFit, frame: pd.DataFrame, fixed: str) -
         columns[str(level)] = mean[:, k]
         if narrow:
             ends = np.column_stack([low[:, k], high[:, k]]).tolist()
-            columns[f"{level} interval"] = pd.Series(ends, index)
+            columns[f"{level}, {percent(PROB)}\u00a0interval"] = pd.Series(ends, index)
     more = (
         f" The first {MOST_LEVELS} of {len(levels)} classes." if len(levels) > MOST_LEVELS else ""
     )
-    other = f" Other covariates {fixed}." if fixed else ""
+    other = f" Other covariates {rows.fixed}." if rows.fixed else ""
     also = f", with {percent(PROB)} intervals" if narrow else ""
     caption = f"Predicted probability of each class{also}.{other}{more}"
-    titles = {name: f"{percent(PROB)} interval" for name in columns if name.endswith(" interval")}
-    return table(pd.DataFrame(columns, index), caption, titles=titles,
-                 decimals=dict.fromkeys(columns, 2))  # fmt: skip
+    return table(
+        pd.DataFrame(columns, index), caption, decimals=dict.fromkeys(columns, PROBABILITY)
+    )
 
 
 def _shown(band: Float[np.ndarray, "3 rows classes"]) -> list[int]:
@@ -129,7 +152,7 @@ def _shown(band: Float[np.ndarray, "3 rows classes"]) -> list[int]:
 
 def _curves(fit: AbstractFit, rows: Profile) -> Summary:
     levels = fit.model.design.class_labels
-    band = _band(fit, rows.frame)
+    band = _band(fit, rows)
     shown, one = _shown(band), rows.covariate
     alone = unseen(fit, rows)
     chosen = sample(fit, POINTS_SHOWN)
@@ -151,7 +174,7 @@ def _curves(fit: AbstractFit, rows: Profile) -> Summary:
         if len(shown) > 1:
             _named(upper, rows, band[0], [(k, str(levels[k])) for k in shown])
         _strips(lower, fit, rows, chosen)
-        lower.set_xlabel(shortened(one.name))
+        lower.set_xlabel(shortened(fit.model.design.label(one.name)))
 
     fixed = f" Other covariates {rows.fixed}." if rows.fixed else ""
     left = len(levels) - len(shown)
@@ -160,7 +183,7 @@ def _curves(fit: AbstractFit, rows: Profile) -> Summary:
     shape = "dots and bars" if one.discrete else "lines and bands"
     caption = (
         f"Predicted class probabilities as {one.name} changes ({shape}: posterior mean and "
-        f"{percent(PROB)} intervals).{fixed}{unseen_words(alone)} "
+        f"{percent(PROB)} intervals).{fixed}{unseen_words(alone, rows)} "
         f"Below: where the rows of each class are.{hidden}{note}"
     )
     alt = _alt(one.name, {str(levels[k]): band[0, :, k] for k in shown})

@@ -55,7 +55,7 @@ def summary(fit: AbstractFit) -> Summary | None:
 
 
 def _table(frame: pd.DataFrame, noise: str) -> Summary:
-    interval = f"{percent(PROB)} interval"
+    interval = f"{percent(PROB)}\u00a0interval"
     units = "rows" if "rows" in frame else "groups"
     columns: dict[str, object] = {}
     for name in ("share", "rows", "groups", "separation", "sigma"):
@@ -70,8 +70,8 @@ def _table(frame: pd.DataFrame, noise: str) -> Summary:
         f"{units.capitalize()}: those whose most likely component this is. Separation: how "
         f"probable it is, on average, in these {units} (1: beyond doubt)."
     )
-    titles = {"share_interval": interval, "sigma_interval": interval, "sigma": "σ",
-              units: f"{units} (most likely)"}  # fmt: skip
+    titles = {"share_interval": f"share, {interval}", "sigma_interval": f"σ, {interval}",
+              "sigma": "σ", units: f"{units} (most likely)"}  # fmt: skip
     decimals: dict[str, Any] = {"share": 3, "share_interval": 3, "separation": 2}
     if "sigma" in frame:
         caption += f" σ: {noise[:1].lower()}{noise[1:]}."
@@ -99,13 +99,14 @@ def _served(fit: AbstractFit) -> Summary:
 
 def _weights(fit: AbstractFit, rows: Profile) -> Summary:
     n_draws = min(BAND_DRAWS, len(fit.draws["gate"]))
-    draws = fit.weights_at(rows.frame, draws=n_draws)
-    mean = component_weights(fit, rows.frame)
+    draws = rows.averaged(fit.weights_at(rows.frame, draws=n_draws), axis=1)
+    mean = rows.averaged(component_weights(fit, rows.frame))
+    across = fit.model.design.label(rows.covariate.name)
     low, high = np.quantile(draws, [(1 - PROB) / 2, (1 + PROB) / 2], axis=0)
     shown = [k for k in range(fit.model.size) if mean[k].max() >= OCCUPIED]
 
     def draw(figure: Figure) -> None:
-        axes = axes_of(figure, x=rows.covariate.name, y="weight of the component", grid="y")
+        axes = axes_of(figure, x=across, y="weight of the component", grid="y")
         discrete = rows.covariate.discrete
         mark = marks.barred_points if discrete else marks.banded_curve
         for place, k in enumerate(shown):

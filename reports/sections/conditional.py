@@ -67,20 +67,20 @@ def _of(fit: AbstractFit, number: int) -> Summary:
             "name": name,
             "along": None,
             "bands": None,
-            "densities": _densities(["every row"], one, name, values, ""),
-            "table": _table(pd.Index(["every row"], name=""), one, name, ""),
+            "densities": _densities(["every row"], one, design.label(name), values, ""),
+            "table": _table(pd.Index(["every row"], name=""), one, design.label(name), ""),
         }
     curve = profile(fit, along)
     few = profile(fit, along, _places(design.frame, curve.covariate))
-    at_few = fit.predictive(few.frame, response=name)
-    index = pd.Index(labels(few.values), name=along)
+    at_few = few.predictive(fit, name)
+    index = pd.Index(labels(few.values), name=design.label(along))
     words = [f"{along} = {one}" for one in index]
     return {
         "name": name,
         "along": along,
         "bands": _bands(fit, curve, name, values),
-        "densities": _densities(words, at_few, name, values, few.fixed),
-        "table": _table(index, at_few, name, few.fixed),
+        "densities": _densities(words, at_few, design.label(name), values, few.fixed),
+        "table": _table(index, at_few, design.label(name), few.fixed),
     }
 
 
@@ -101,15 +101,16 @@ def _limits(values: Float[np.ndarray, " rows"]) -> tuple[float, float]:
 def _bands(
     fit: AbstractFit, curve: Profile, name: str, values: Float[np.ndarray, " rows"]
 ) -> Summary:
-    found = fit.predictive(curve.frame, response=name).quantile(PROBS)
+    design = fit.model.design
+    found = curve.predictive(fit, name).quantile(PROBS)
     chosen = sample(fit, POINTS_SHOWN)
     one = curve.covariate
     leans = has_support(fit)
     alone = ~supported(fit, curve.frame) if leans else unseen(fit, curve)
 
     def draw(figure: Figure) -> None:
-        axes = axes_of(figure, x=one.name, y=name, grid="y")
-        cloud(axes, fit.model.design.frame, one, values, at=chosen.at, color=POINT)
+        axes = axes_of(figure, x=design.label(one.name), y=design.label(name), grid="y")
+        cloud(axes, design.frame, one, values, at=chosen.at, color=POINT)
         if one.discrete:
             marks.quantile_bars(axes, curve.x, found, colour=BAND, ink=INK)
             level_axis(axes, curve.values)
@@ -125,7 +126,7 @@ def _bands(
         else "Line: median; dark band: middle 50 %; light band: middle 90 %"
     )
     note = choice_note("Points:", chosen)
-    far = _remote(alone) if leans else unseen_words(alone)
+    far = _remote(alone) if leans else unseen_words(alone, curve)
     caption = f"{shapes} of {name} given {one.name}, over the data.{fixed}{note}{far}"
     medians = f"{numeral(float(found[2, 0]))} to {numeral(float(found[2, -1]))}"
     alt = (

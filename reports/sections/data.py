@@ -97,6 +97,8 @@ def _columns(fit: AbstractFit) -> Summary:
                                     else 0 for one in frame.index])  # fmt: skip
     if (frame["levels"] == "").all():
         frame = frame.drop(columns="levels")
+    if design.known_units:
+        frame.insert(2, "unit", [design.known_units.get(str(one), "") for one in frame.index])
     return table(frame, caption, titles=TITLES, decimals=dict.fromkeys(NUMBERS, each))
 
 
@@ -122,7 +124,10 @@ def _described(column: pd.Series, name: str) -> Summary:
 
 
 def _pictures(fit: AbstractFit, name: str, values: Float[np.ndarray, " rows"]) -> Summary:
-    pictures: Summary = {"histogram": _histogram(name, values), "scatter": None}
+    pictures: Summary = {
+        "histogram": _histogram(fit.model.design.label(name), values),
+        "scatter": None,
+    }
     others = [other for other in fit.model.design.covariates if other != name]
     if others:
         first = covariate(fit.model.design.frame, others[0])
@@ -151,12 +156,12 @@ def _histogram(name: str, values: Float[np.ndarray, " rows"]) -> Summary:
 def _scatter(
     fit: AbstractFit, first: Covariate, name: str, values: Float[np.ndarray, " rows"]
 ) -> Summary:
-    chosen = sample(fit, POINTS_SHOWN)
+    chosen, design = sample(fit, POINTS_SHOWN), fit.model.design
     at = chosen.at
 
     def draw(figure: Figure) -> None:
-        axes = axes_of(figure, x=first.name, y=name, grid="y")
-        cloud(axes, fit.model.design.frame, first, values, at=at, color=POINT)
+        axes = axes_of(figure, x=design.label(first.name), y=design.label(name), grid="y")
+        cloud(axes, design.frame, first, values, at=at, color=POINT)
         if first.discrete:
             level_axis(axes, list(first.values))
 

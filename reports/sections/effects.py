@@ -58,6 +58,7 @@ def summary(fit: AbstractFit) -> Summary | None:
     return {
         "prob": PROB,
         "only_points": fit.only_points,
+        "response": ", ".join(map(design.label, design.response_names)),
         "weighted": fit.model.weights is not None,
         "left_out": max(more, 0),
         "classes": bool(levels),
@@ -92,21 +93,23 @@ def _of(
             continue
         pairs = found["contrast"].drop_duplicates()[: len(others)]  # the first level comes first
         lines += [
-            _line(found[found["contrast"] == pair], name, target, first, later)
+            _line(fit, found[found["contrast"] == pair], name, target, (first, later))
             for pair, later in zip(pairs, others, strict=True)
         ]
     return pd.concat(lines) if lines else None
 
 
-def _line(frame: pd.DataFrame, name: str, target: str, first: str, later: str) -> pd.DataFrame:
+def _line(
+    fit: AbstractFit, frame: pd.DataFrame, name: str, target: str, ends: tuple[str, str]
+) -> pd.DataFrame:
     what = frame["level"].astype(str) if "level" in frame else pd.Series(target, frame.index)
     if "response" in frame:
         what = what + " of " + frame["response"].astype(str)
     return pd.DataFrame(
         {
-            "covariate": name,
-            "from": first,
-            "to": later,
+            "covariate": fit.model.design.label(name),
+            "from": ends[0],
+            "to": ends[1],
             "effect on": what.to_numpy(),
             "difference": frame["estimate"].to_numpy(dtype=float),
             "interval": frame[["lower", "upper"]].to_numpy(dtype=float).tolist(),

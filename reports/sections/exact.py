@@ -108,7 +108,7 @@ def drawn_densities(model: HasExactPosterior, fit: AbstractFit) -> Contours:
 
 
 def _steps(fit: AbstractFit, model: HasExactPosterior) -> Summary:
-    found = drawn_densities(model, fit)
+    found, design = drawn_densities(model, fit), fit.model.design
     scale, centre = float(model.scaling.scale[0]), float(model.scaling.centre[0])
     x, y = found.mean * scale + centre, found.precision / scale**2
     depth = np.log1p(-MASSES)
@@ -124,7 +124,7 @@ def _steps(fit: AbstractFit, model: HasExactPosterior) -> Summary:
                              linestyles=[line], linewidths=[1.3])  # fmt: skip
             axes.set_title(title)
             axes.locator_params(nbins=5)
-        name = shortened(fit.model.design.response_names[0], 26)
+        name = shortened(design.label(design.response_names[0]), 26)
         figure.supxlabel(f"mean μ of {name}", fontsize=10)
         figure.supylabel("precision 1/σ²", fontsize=10)
         lines = [Line2D([], [], color=shade, linestyle=line) for _, shade, line in looks]

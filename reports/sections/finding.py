@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
 
+from bayesvb.data.column_units import measured
 from bayesvb.distributions.intervals import PROB, tails
+from bayesvb.distributions.location_scale import AbstractLocationScaleMixture
+from bayesvb.distributions.row_averages import averaged_mixture
 from bayesvb.effects import predictions
+from bayesvb.effects.effect_draws import drawn_distributions_of
 from bayesvb.results.capabilities import HasExactPosterior, HasJointDensity, HasScores
 from bayesvb.results.summary import coefficient_table
 
-from ..cells.numerals import counted, numeral, percent, significant
+from ..cells.numerals import PROBABILITY, counted, numeral, percent, significant
 from ..cells.plain import Summary
 from ..rows.profiles import MOST_COMPARED, Profile, labels, most_moving, profile, quantiles_moved
 from ..rows.sampling import regresses
-from .classes import probabilities_moved
+from .classes import drawn_probabilities, probabilities, probabilities_moved
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,6 +31,9 @@ if TYPE_CHECKING:
 
 ENDS = (0.1, 0.9)
 """Quantiles of a covariate between which the response is compared."""
+
+MOST_DRAWS = 1000
+"""Draws behind the interval of a probability."""
 
 WIDE = (0.05, 0.5, 0.95)
 """Quantiles of the response: its median, and the ends of its middle 90 %."""
@@ -51,11 +58,14 @@ class Told:
         Whether there are no intervals.
     interval : str
         What its intervals are called.
+    of_probability : bool
+        Whether what changes is a probability.
     """
 
     n_compared: int
     only_points: bool
     interval: str = f"{percent(PROB)} interval"
+    of_probability: bool = False
 
     def is_clear(self, draws: Float[np.ndarray, " draws"], nothing: float) -> bool:
         """Whether the adjusted interval excludes that there is no change."""
@@ -93,30 +103,49 @@ def _of_numbers(fit: AbstractFit, section: Summary) -> list[str]:
     """How median and width of a response change along the covariate that moves it most."""
     y, along = section["name"], section["along"]
     if along is None:
+        units = fit.model.design.known_units
         low, middle, high = fit.predictive(
             fit.model.design.data_at(np.arange(1)), response=y
         ).quantile(np.array(WIDE))[:, 0]
         return [
             f"No covariate changes the distribution of {y}: its median is "
             f"{numeral(float(middle))}, and its middle {percent(0.9)} goes from "
-            f"{numeral(float(low))} to {numeral(float(high))}."
+            f"{numeral(float(low))} to {measured(numeral(float(high)), y, units)}."
         ]
     ends, whole = _ends(fit, along, y)
-    found = predictions(fit, data=ends.frame, target="quantile", q=list(WIDE), response=y)
-    draws = found.draws.to_numpy().reshape(-1, 2, len(WIDE))
+    draws, design = _drawn_quantiles(fit, ends, y), fit.model.design
     width = draws[:, :, 2] - draws[:, :, 0]
     told = _told(fit, whole)
-    median = _difference(draws[:, :, 1], f"the median of {y}", told)
+    unit = measured("", y, design.known_units)
+    median = _difference(draws[:, :, 1], f"the median of {y}", told, unit)
     spread = _ratio(width, told)
     turns = _turns(fit, whole, ends, y, float(np.median(width)))
-    return [f"{_lead(ends)} {median}; {spread}.", *turns]
+    return [f"{_lead(ends, design.known_units)} {median}; {spread}.", *turns]
+
+
+def _drawn_quantiles(
+    fit: AbstractFit, ends: Profile, response: str
+) -> Float[np.ndarray, "draws 2 quantiles"]:
+    """Quantiles of the response at both rows under the draws of the parameters."""
+    if ends.n_each == 1:
+        found = predictions(
+            fit, data=ends.frame, target="quantile", q=list(WIDE), response=response
+        )
+        return found.draws.to_numpy().reshape(-1, 2, len(WIDE))
+    number = fit.model.design.response_names.index(response)
+    block = fit.model.block(fit.model.rows(ends.frame))
+    drawn = drawn_distributions_of(fit).drawn_mixture(fit, block, number)
+    if not isinstance(drawn, AbstractLocationScaleMixture):
+        raise TypeError(f"{type(drawn).__name__} cannot be averaged over rows")
+    mixture = averaged_mixture(drawn, ends.n_each)
+    return np.stack([mixture.quantile(q) for q in WIDE], axis=-1)
 
 
 def _ends(fit: AbstractFit, along: str, response: str) -> tuple[Profile, Profile]:
     """Two rows that are compared, and the curve between them."""
     whole = profile(fit, along)
     if whole.covariate.discrete:
-        median = fit.predictive(whole.frame, response=response).quantile(np.array([0.5]))[0]
+        median = whole.predictive(fit, response).quantile(np.array([0.5]))[0]
         two = [whole.values[int(median.argmin())], whole.values[int(median.argmax())]]
     else:
         two = _places(fit.model.design.frame, along)
@@ -129,7 +158,8 @@ def _told(fit: AbstractFit, whole: Profile) -> Told:
     classes = max(len(fit.model.design.levels or ()) - 1, 1)
     compared = min(len(fit.model.design.covariates), MOST_COMPARED)
     kind = "mean-field interval" if fit.covariance == "mean-field" else "interval"
-    return Told(compared * pairs * classes, fit.only_points, f"{percent(PROB)} {kind}")
+    n_compared, interval = compared * pairs * classes, f"{percent(PROB)} {kind}"
+    return Told(n_compared, fit.only_points, interval, bool(fit.model.design.levels))
 
 
 def _places(frame: pd.DataFrame, along: str) -> list[object]:
@@ -139,17 +169,26 @@ def _places(frame: pd.DataFrame, along: str) -> list[object]:
     return [float(low), float(high)] if low < high else [float(column.min()), float(column.max())]
 
 
-def _lead(ends: Profile) -> str:
+def _lead(ends: Profile, units: Mapping[str, str]) -> str:
     """From where to where the covariate goes, and that the others do not."""
     name, (first, last) = ends.covariate.name, labels(ends.values)
-    others = ", other covariates held," if ends.fixed else ""
+    last = measured(last, name, units)
+    held = "held" if ends.n_each == 1 else "as observed"
+    others = f", other covariates {held}," if ends.fixed else ""
     if ends.covariate.discrete:
         return f"Between {name} = {first} and {last}, the levels that differ most{others or ','}"
-    low, high = (f"{100 * end:g}" for end in ENDS)
-    return f"From {name} = {first} to {last} ({low} and {high} % of the rows lie below){others}"
+    return f"From {name} = {first} to {last} ({_which(ends)}){others}"
 
 
-def _difference(draws: Float[np.ndarray, "draws 2"], what: str, told: Told) -> str:
+def _which(ends: Profile) -> str:
+    """Which values of the covariate the two are."""
+    known = ends.covariate.values
+    if tuple(ends.values) == known:
+        return "its smallest and largest value"
+    return f"its {' and '.join(percent(end) for end in ENDS)} quantiles"
+
+
+def _difference(draws: Float[np.ndarray, "draws 2"], what: str, told: Told, unit: str = "") -> str:
     """A change and its interval; it has a direction where that is clear."""
     change = draws[:, 1] - draws[:, 0]
     low, high = np.quantile(change, tails(PROB))
@@ -158,13 +197,18 @@ def _difference(draws: Float[np.ndarray, "draws 2"], what: str, told: Told) -> s
     first, last, size, low_text, high_text = (
         numeral(float(one), decimals) for one in (before, after, after - before, low, high)
     )
+    if told.of_probability:  # none is nothing, or certainty
+        first, last = numeral(float(before), PROBABILITY), numeral(float(after), PROBABILITY)
+    last += unit
     if told.only_points:
         return f"{what} goes from {first} to {last}"
     interval = f"{told.interval} {low_text} to {high_text}"
     if not told.is_clear(change, 0.0):
         return f"{what} goes from {first} to {last} (change {size}, {interval})"
-    verb = "rises" if change.mean() > 0.0 else "falls"
-    return f"{what} {verb} from {first} to {last}, by {size.lstrip('−')} ({interval})"
+    if change.mean() > 0.0:
+        return f"{what} rises from {first} to {last}, by {size} ({interval})"
+    fall = f"{told.interval} {high_text.lstrip('−')} to {low_text.lstrip('−')}"
+    return f"{what} falls from {first} to {last}, by {size.lstrip('−')} ({fall})"
 
 
 def _ratio(width: Float[np.ndarray, "draws 2"], told: Told) -> str:
@@ -190,15 +234,17 @@ def _turns(
     """Places between the ends at which the median is far below or above both."""
     if whole.covariate.discrete:
         return []
+    units = fit.model.design.known_units
     low, high = ends.x
-    median = fit.predictive(whole.frame, response=response).quantile(np.array([0.5]))[0]
+    median = whole.predictive(fit, response).quantile(np.array([0.5]))[0]
     between = (whole.x >= low) & (whole.x <= high)
     x, median = whole.x[between], median[between]
     if len(median) < 3:
         return []
     least, most = int(median.argmin()), int(median.argmax())
     told = [
-        f"{verb} to {numeral(float(median[at]))} (near {numeral(float(x[at]))})"
+        f"{verb} to {measured(numeral(float(median[at])), response, units)} "
+        f"(near {measured(numeral(float(x[at])), whole.covariate.name, units)})"
         for at, beyond, verb in (
             (least, min(median[0], median[-1]) - median[least], "falls"),
             (most, median[most] - max(median[0], median[-1]), "rises"),
@@ -215,7 +261,7 @@ def _of_classes(fit: AbstractFit, section: Summary) -> list[str]:
     if along is None:
         return [f"No covariate changes the probabilities of {response}."]
     whole = profile(fit, along)
-    mean = fit.predict(whole.frame, kind="probability").to_numpy()
+    mean = probabilities(fit, whole)
     if whole.covariate.discrete:
         most = int(np.ptp(mean, axis=0).argmax())
         two = [whole.values[int(mean[:, most].argmin())], whole.values[int(mean[:, most].argmax())]]
@@ -223,10 +269,11 @@ def _of_classes(fit: AbstractFit, section: Summary) -> list[str]:
         two = _places(fit.model.design.frame, along)
     ends = profile(fit, along, two)
     levels = fit.model.design.class_labels
-    draws = predictions(fit, data=ends.frame).draws.to_numpy().reshape(-1, 2, len(levels))
+    draws = np.moveaxis(drawn_probabilities(fit, ends, MOST_DRAWS), 1, 2)
     k = int(np.abs(draws[:, 1] - draws[:, 0]).mean(axis=0).argmax())
     what = f"the probability of {response} = {levels[k]}"
-    return [f"{_lead(ends)} {_difference(draws[:, :, k], what, _told(fit, whole))}."]
+    lead = _lead(ends, fit.model.design.known_units)
+    return [f"{lead} {_difference(draws[:, :, k], what, _told(fit, whole))}."]
 
 
 def _of_groups(fit: AbstractFit, section: Summary) -> list[str]:
@@ -242,10 +289,15 @@ def _of_groups(fit: AbstractFit, section: Summary) -> list[str]:
     share = percent(float(first["share"]))
     if len(frame) == 1:
         return [f"One component describes all {section['n_variables']} variables together."]
-    return [
-        f"Of {counted(len(frame), 'component')} {numeral(held)} {verb} rows; the largest has "
-        f"{share} of them{told}."
-    ]
+    which = _of_all(held, len(frame))
+    return [f"{which} {verb} rows; the largest has {share} of them{told}."]
+
+
+def _of_all(number: int, whole: int) -> str:
+    """So many of all components."""
+    if number == whole > 1:
+        return f"All {counted(whole, 'component')}"
+    return f"Of {counted(whole, 'component')} {numeral(number)}"
 
 
 def _of_scores(fit: AbstractFit, section: Summary) -> list[str]:
@@ -257,9 +309,9 @@ def _of_scores(fit: AbstractFit, section: Summary) -> list[str]:
     shares = effective["variance"].to_numpy(dtype=float)
     more = f", the first alone {percent(shares[0])}" if len(shares) > 1 else ""
     one = len(effective) == 1
+    verbs = ("stands", "explains") if one else ("stand", "explain")
     return [
-        f"Of {counted(len(frame), 'component')} {numeral(len(effective))} "
-        f"{'stands' if one else 'stand'} out of the noise and {'explains' if one else 'explain'} "
+        f"{_of_all(len(effective), len(frame))} {verbs[0]} out of the noise and {verbs[1]} "
         f"{percent(shares.sum())} of the variance{more}."
     ]
 
@@ -271,6 +323,7 @@ def _of_a_sample(fit: AbstractFit, section: Summary) -> list[str]:
     for part, word in (("mu", "mean"), ("sigma", "standard deviation")):
         each = frame.loc[[part], ["mean", "lower", "upper"]].to_numpy(dtype=float)[0]
         mean, low, high = (numeral(float(one), significant(np.diff(each[1:]), 2)) for one in each)
+        mean = measured(mean, name, fit.model.design.known_units)
         told.append(f"{word} {mean} ({percent(PROB)} interval {low} to {high})")
     return [f"{name} has {' and '.join(told)}."]
 

@@ -38,6 +38,9 @@ REACH = 2.0
 ROUNDING = 1e-12
 """Range relative to its values up to which a parameter is constant: share of a lone component."""
 
+MUCH_WIDER = 10.0
+"""Ratio of widths from which only that is said."""
+
 HIGH = 0.5
 """Width of the posterior, relative to the prior's, from which the prior has a say."""
 
@@ -122,14 +125,15 @@ def _figure(pairs: list[Pair], n_all: int) -> Summary:
     more = f" The {len(pairs)} widest of {n_all}." if n_all > len(pairs) else ""
     caption = (
         "Density of the posterior (solid) and of the prior (dashed) of single parameters, in the "
-        "units of the data; those about which the data say least come first. [k]: of component k. "
-        "In brackets: width of the posterior, relative to the prior's. A flat dashed line: the "
-        f"prior has no say.{more}"
+        "units of the data; [k]: of component k. Percent: interquartile range of the posterior, "
+        "relative to the prior's, the largest first; above 100 % the prior is peaked at zero with "
+        "heavy tails, as that of a learned scale, and the data ask for more. A flat dashed line: "
+        f"the prior hardly matters.{more}"
     )
     alt = f"Prior and posterior density of {len(pairs)} parameters: " + "; ".join(
-        f"{pair.name} {percent(min(pair.ratio, 9.99))}" for pair in pairs
+        f"{pair.name} {_relative(pair.ratio)}" for pair in pairs
     )
-    return drawn(draw, alt=alt, caption=caption, size=(7.8, 0.3 + 1.35 * rows))
+    return drawn(draw, alt=alt, caption=caption, size=(7.8, 0.3 + 1.5 * rows))
 
 
 def _panel(axes: Axes, pair: Pair) -> None:
@@ -147,7 +151,12 @@ def _panel(axes: Axes, pair: Pair) -> None:
     axes.set_ylim(0.0, None)
     axes.set_yticks([])
     axes.locator_params(axis="x", nbins=4)
-    axes.set_title(f"{shortened(pair.name, 30)} ({percent(min(pair.ratio, 9.99))})", fontsize=10)
+    axes.set_title(f"{shortened(pair.name, 26)}\n{_relative(pair.ratio)}", fontsize=10)
+
+
+def _relative(ratio: float) -> str:
+    """Width of the posterior as a share of the prior's."""
+    return percent(ratio) if ratio < MUCH_WIDER else f"over {percent(MUCH_WIDER)}"
 
 
 def _width(values: Values, points: Float[np.ndarray, " points"]) -> float:

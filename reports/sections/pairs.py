@@ -93,7 +93,7 @@ def _pairs(
                              linewidths=0, rasterized=True)  # fmt: skip
                 for k in shown:
                     _outline(axes, centres[k, [j, i]], covariances[k][np.ix_([j, i], [j, i])], k)
-            _label(axes, names, i, j)
+            _label(axes, tuple(map(fit.model.design.label, names)), i, j)
         _legend(figure, shown)
 
     caption = _pairs_caption(len(names), len(model.variables), chosen)

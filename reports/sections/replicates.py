@@ -72,7 +72,7 @@ def summary(fit: AbstractFit) -> Summary | None:
         "weighted": fit.model.weights is not None,
         "given_covariates": regresses(fit) and bool(fit.model.design.covariates),
         "responses": [
-            _of(name, whole[:, number], values[chosen.at])
+            _of(fit.model.design.label(name), whole[:, number], values[chosen.at])
             for number, (name, values) in enumerate(fit.model.observed().items())
             if number < MOST_VARIABLES and np.isfinite(values[chosen.at]).any()
         ],

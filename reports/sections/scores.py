@@ -150,7 +150,7 @@ def _loadings(fit: AbstractFit, components: list[int]) -> Summary:
     more = f" The first {len(names)} of {n_all} variables." if n_all > len(names) else ""
     caption = (
         f"Loadings of the effective components, with {percent(PROB)} intervals: by how much each "
-        "variable changes, in its standard deviations, when the score goes up by one, its own. "
+        "variable changes, in its standard deviations, per standard deviation of the score. "
         f"They take the scores as given, and are much narrower than exact ones.{more}"
     )
     first = ", ".join(f"{name} {numeral(float(one))}" for name, one in

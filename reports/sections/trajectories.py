@@ -78,7 +78,8 @@ def _table(modal: pd.DataFrame) -> Summary:
 
 def _lines(fit: AbstractFit, grouping: Grouping, along: str, number: int) -> Summary:
     """Lines of the groups behind the mean curves of the components."""
-    name = fit.model.design.response_names[number]
+    design = fit.model.design
+    name = design.response_names[number]
     curve = profile(fit, along)
     means = component_means(fit, curve, number)
     low, middle, high = np.quantile(means, [tails(PROB)[0], 0.5, tails(PROB)[1]], axis=1)
@@ -90,7 +91,7 @@ def _lines(fit: AbstractFit, grouping: Grouping, along: str, number: int) -> Sum
     chosen = np.unique(np.linspace(0, len(likely) - 1, LINES_SHOWN).round().astype(int))
 
     def draw(figure: Figure) -> None:
-        axes = axes_of(figure, x=along, y=name, grid="y")
+        axes = axes_of(figure, x=design.label(along), y=design.label(name), grid="y")
         for group in chosen:
             rows = np.flatnonzero(grouping.number == group)
             rows = rows[np.argsort(x[rows], kind="stable")]

@@ -32,7 +32,9 @@ def test_a_line_is_told_with_its_change_and_an_even_width():
     fit = fitted("y ~ x", lines())
     (told,) = sentences(fit, "conditional")
     low, high = np.quantile(fit.model.design.frame["x"], [0.1, 0.9])
-    assert told.startswith(f"From x = {low:.2f} to {high:.2f} (10 and 90 % of the rows lie below)")
+    assert told.startswith(
+        f"From x = {low:.2f} to {high:.2f} (its 10\u202f% and 90\u202f% quantiles)"
+    )
     found = bvb.effects.comparisons(fit, {"x": [low, high]}, {}, target="quantile", q=0.5).summary
     assert " rises from " in told and "its middle 90\u202f% stays as wide" in told
     lower, upper = found["lower"].item(), found["upper"].item()
@@ -78,7 +80,7 @@ def test_the_other_models_are_told(class_fit):
     (told,) = sentences(bvb.BayesianPCA("~ x + y", data).fit(seed=1), "scores")
     assert told.startswith("Of 1 component 1 stands out of the noise and explains ")
     (told,) = sentences(bvb.GaussianMixture("~ x + y", data, n_components=2).fit(seed=1), "pairs")
-    assert told.startswith("Of 2 components ") and "% of them (89" in told
+    assert told.startswith("All 2 components ") and "% of them (89" in told
 
 
 def test_a_direction_needs_more_where_more_was_compared():

@@ -170,7 +170,7 @@ def test_a_response_moves_as_far_as_its_line_relative_to_its_width(rng):
     data = pd.DataFrame({"x": x, "y": 0.5 * x + 2.0 * rng.normal(size=400)})
     fit = bvb.DensityRegression("y ~ x", data, n_components=1).fit(seed=1, restarts=1, draws=30)
     slope, noise = (fit.summary()["mean"].loc[part].iloc[-1] for part in ("mean", "sigma"))
-    rows = pd.DataFrame({"x": [2.0, 5.0, 8.0]})
+    rows = profile(fit, "x", [2.0, 5.0, 8.0])
     expected = 6.0 * slope / (2.0 * 1.645 * noise)
     # Student t with 400 degrees of freedom, and the uncertainty of the line: less than 1 %
     assert quantiles_moved(fit, rows, "y") == pytest.approx(expected, rel=0.02)

@@ -24,7 +24,7 @@ def test_a_gap_and_a_combination_that_is_in_no_row_are_unseen(fit):
     found, z = unseen(fit, curve), float(curve.frame["z"].iloc[0])
     assert found[np.abs(curve.x) < 0.5].all()
     assert found[np.abs(curve.x - z) > 1.5].all()
-    assert "no row is near" in unseen_words(found)
+    assert "no row is near" in unseen_words(found, curve)
 
 
 def test_where_rows_are_is_seen():
@@ -32,8 +32,9 @@ def test_where_rows_are_is_seen():
     frame = pd.DataFrame({"x": rng.uniform(0.0, 1.0, 400)})
     frame["y"] = frame["x"] + rng.normal(size=400)
     fit = bvb.DensityRegression("y ~ x", frame, n_components=1).fit(seed=1, restarts=1)
-    found = unseen(fit, profile(fit, "x"))
-    assert found.mean() < 0.05 and unseen_words(np.zeros(3, dtype=bool)) == ""
+    curve = profile(fit, "x")
+    assert unseen(fit, curve).mean() < 0.05
+    assert unseen_words(np.zeros(3, dtype=bool), curve) == ""
 
 
 def test_levels_are_never_unseen(fit):

@@ -1,0 +1,104 @@
+"""Units of measurement of the columns of a table: where they are told, and how they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import pandas as pd
+
+from bayesvb.data.frames import nearest
+from bayesvb.errors import DataError
+
+UNITS = "units"
+"""Key of ``frame.attrs`` under which a table tells the units of its columns."""
+
+LONGEST = 60
+"""Characters of a unit."""
+
+SPACE = "\u202f"
+"""Narrow space that does not break."""
+
+
+def declared_units(frame: pd.DataFrame, columns: Collection[str]) -> dict[str, str]:
+    """Units that a table tells of these columns; what else is in its attributes is no concern.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"times": [2.4], "accel": [0.0]})
+    >>> frame.attrs["units"] = {"times": "ms", "weight": "kg"}
+    >>> declared_units(frame, frame.columns)
+    {'times': 'ms'}
+    """
+    told = frame.attrs.get(UNITS)
+    if not isinstance(told, Mapping):
+        return {}
+    return {
+        name: unit
+        for name, unit in told.items()
+        if name in columns and isinstance(unit, str) and 0 < len(unit) <= LONGEST
+    }
+
+
+def check_known(units: Mapping[str, str], columns: Collection[str]) -> None:
+    """Raise if units are of a column that there is not.
+
+    Raises
+    ------
+    DataError
+        Naming the column.
+
+    Examples
+    --------
+    >>> check_known({"times": "ms"}, ["times", "accel"])
+    """
+    for name in units:
+        if name not in columns:
+            hint = nearest(name[:80], list(columns))
+            raise DataError(f"units name {name[:80]!r}, which the formula does not read", hint=hint)
+
+
+def check_units(argument: str, units: object) -> None:
+    """Raise unless these are texts by the names of columns.
+
+    Raises
+    ------
+    DataError
+        Naming the argument, or the column.
+
+    Examples
+    --------
+    >>> check_units("units", {"times": "ms"})
+    """
+    if not isinstance(units, Mapping) or not all(isinstance(name, str) for name in units):
+        raise DataError(
+            f"{argument}={str(units)[:80]!r} are no units by column",
+            hint='write {"times": "ms", ...}, a unit for each column',
+        )
+    for name, unit in units.items():
+        if not isinstance(unit, str) or not 0 < len(unit) <= LONGEST:
+            raise DataError(
+                f"{argument}: {str(unit)[:80]!r} of {name[:80]!r} is no unit",
+                hint=f"write a text of at most {LONGEST} characters, such as 'ms'",
+            )
+
+
+def labelled(name: str, units: Mapping[str, str]) -> str:
+    """A column's name with its unit, for an axis or the head of a table.
+
+    Examples
+    --------
+    >>> labelled("times", {"times": "ms"}), labelled("log(times)", {"times": "ms"})
+    ('times (ms)', 'log(times)')
+    """
+    return f"{name} ({units[name]})" if name in units else name
+
+
+def measured(number: str, name: str, units: Mapping[str, str]) -> str:
+    """A number that is written, with the unit of its column if that is known.
+
+    Examples
+    --------
+    >>> measured("2.4", "times", {"times": "ms"})
+    '2.4\u202fms'
+    """
+    return f"{number}{SPACE}{units[name]}" if name in units else number

@@ -1,0 +1,85 @@
+"""Rows behind curves: others held, or averages over rows where coefficients mean nothing."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bayesvb as bvb
+from bayesvb.reports.rows.profiles import most_moving, profile, quantiles_moved
+from bayesvb.reports.rows.sampling import component_weights
+from bayesvb.reports.rows.unseen import unseen, unseen_words
+from bayesvb.reports.sections.classes import drawn_probabilities, probabilities
+from bayesvb.reports.sections.finding import sentences
+
+FEW = {"seed": 1, "restarts": 1, "draws": 40, "tol": 1e-2}
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(rng.uniform(-1.0, 1.0, size=(30, 2)), columns=["x", "z"])
+    frame["g"] = np.where(rng.random(30) < 0.5, "a", "b")
+    frame["y"] = 2.0 * frame["x"] + frame["z"] + 0.3 * rng.normal(size=30)
+    return frame.assign(k=np.where(frame["y"] > 0.0, "up", "down"))
+
+
+@pytest.fixture(scope="module")
+def numbers(data):
+    return bvb.ConditionalMixtureNetwork("y ~ x + z + g", data, n_experts=2).fit(**FEW)
+
+
+@pytest.fixture(scope="module")
+def classes(data):
+    return bvb.ConditionalMixtureNetwork("k ~ x + z", data, n_experts=2).fit(**FEW)
+
+
+def with_x(data, x, names):
+    return data[names].assign(x=x)
+
+
+def test_a_network_is_averaged_over_the_rows_as_they_were_observed(numbers, data):
+    rows = profile(numbers, "x", [-0.5, 0.5])
+    assert rows.n_each == len(data) and "all 30 rows" in rows.fixed
+    found, points = rows.predictive(numbers), np.linspace(-2.0, 2.0, 5)
+    for place, x in enumerate((-0.5, 0.5)):
+        each = numbers.predictive(with_x(data, x, ["x", "z", "g"]))
+        expected = each.density_at(points).mean(axis=1)
+        np.testing.assert_allclose(found.density_at(points)[:, place], expected)
+    weights = rows.averaged(component_weights(numbers, rows.frame))
+    np.testing.assert_allclose(weights.sum(axis=0), 1.0)
+
+
+def test_probabilities_and_their_draws_are_averaged_too(classes, data):
+    rows = profile(classes, "x", [-0.5, 0.5])
+    found = probabilities(classes, rows)
+    each = classes.predict(with_x(data, 0.5, ["x", "z"]), kind="probability").to_numpy()
+    np.testing.assert_allclose(found[1], each.mean(axis=0))
+    drawn = drawn_probabilities(classes, rows, 40)
+    assert drawn.shape == (40, 2, 2)
+    np.testing.assert_allclose(drawn.sum(axis=1), 1.0)
+    np.testing.assert_allclose(drawn.mean(axis=0).T, found, atol=0.05)
+
+
+def test_the_sentence_says_so(numbers, classes):
+    for fit in (numbers, classes):
+        assert "other covariates as observed, " in sentences(fit)[0]
+    assert most_moving(numbers, quantiles_moved) == "x"
+
+
+def test_levels_are_averaged_at_each_level(numbers):
+    rows = profile(numbers, "g")
+    assert rows.frame["g"].tolist() == ["a"] * 30 + ["b"] * 30
+
+
+def test_lines_and_single_covariates_are_not_averaged(data):
+    line = bvb.DensityRegression("y ~ x + z", data, n_components=1).fit(**FEW)
+    assert profile(line, "x").n_each == 1 and profile(line, "x").fixed.startswith("at z = ")
+    alone = bvb.ConditionalMixtureNetwork("y ~ x", data, n_experts=2).fit(**FEW)
+    assert profile(alone, "x").n_each == 1 and profile(alone, "x").fixed == ""
+
+
+def test_averages_are_unseen_where_most_of_their_rows_are(numbers):
+    rows = profile(numbers, "x", [0.0, 50.0])
+    found = unseen(numbers, rows)
+    assert found.tolist() == [False, True]
+    assert "for most rows of the average no row is near" in unseen_words(found, rows)
