@@ -91,6 +91,7 @@ def given_first(fits, folder):
         "fit.save": {"path": folder / "absent" / "a.nc"},
         "fit.update": {"data": data, "max_iter": 5},
         "fit.with_covariance": {"covariance": "mean-field"},
+        "fit.with_units": {"units": {"x": "m"}},
         "model.fit": FEW,
         "model.log_joint": {"parameters": {}},
         "model.prior_draws": {"draws": 5},
