@@ -57,11 +57,11 @@ def check_count(
 
 def check_positive(name: str, value: object) -> None:
     """Raise unless ``value`` is a positive, finite number."""
-    if not 0.0 < _as_double(value) < np.inf:
+    if not 0.0 < as_double(value) < np.inf:
         raise DataError(f"{name}={shown(value)} must be a positive, finite number")
 
 
-def _as_double(value: object) -> float:
+def as_double(value: object) -> float:
     """A real number as a double; not a number for truth values and whatever else it may be."""
     real = isinstance(value, int | float | np.integer | np.floating)
     if not real or isinstance(value, bool):
@@ -88,13 +88,13 @@ def shown(value: object) -> str:
 
 def check_seconds(name: str, value: object) -> None:
     """Raise unless ``value`` is a finite number that is not negative."""
-    if not 0.0 <= _as_double(value) < np.inf:
+    if not 0.0 <= as_double(value) < np.inf:
         raise DataError(f"{name}={shown(value)} must be a number of seconds, not negative")
 
 
 def check_probability(name: str, value: object) -> None:
     """Raise unless ``value`` is a number between 0 and 1."""
-    if not 0.0 < _as_double(value) < 1.0:
+    if not 0.0 < as_double(value) < 1.0:
         raise DataError(
             f"{name}={shown(value)} must lie between 0 and 1", hint="write 0.9 for 90 %"
         )

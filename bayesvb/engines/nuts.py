@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from bayesvb.argument_checks import check_choice, check_count
+from bayesvb.argument_checks import check_choice, check_count, check_flag, check_probability
 from bayesvb.data.sources import AbstractSource
 from bayesvb.engines.base import AbstractEngine, Budget, EngineResult, StatsT
 from bayesvb.engines.cavi import Cavi
@@ -20,12 +20,14 @@ from bayesvb.engines.differentiated import (
     double_precision,
     jax_key,
 )
-from bayesvb.errors import DataError
 from bayesvb.numerics.linalg import shrunken_covariance
 from bayesvb.numerics.streams import EngineStreams
 from bayesvb.variational.model import AbstractVariationalModel
 
 STARTS = ("optimum", "random")
+
+DEEPEST_TREE = 30
+"""A transition of so many doublings has a billion gradients."""
 
 DENSE_NUMBERS = 300
 """Unconstrained numbers up to which masses are a matrix unless told otherwise."""
@@ -91,10 +93,12 @@ class Nuts(AbstractEngine):
     def __post_init__(self) -> None:
         check_count("chains", self.chains)
         check_count("warmup", self.warmup)
-        check_count("max_tree_depth", self.max_tree_depth)
+        check_count("max_tree_depth", self.max_tree_depth, most=DEEPEST_TREE, what="that ever end")
         check_choice("start", self.start, STARTS)
-        if not 0.0 < self.target_accept < 1.0:
-            raise DataError(f"target_accept={self.target_accept!r} must be between 0 and 1")
+        check_probability("target_accept", self.target_accept)
+        check_flag("vectorized", self.vectorized)
+        if self.dense_mass is not None:
+            check_flag("dense_mass", self.dense_mass)
 
     def check(self, core: AbstractVariationalModel[Any, Any]) -> None:
         """Raise unless NumPyro is installed and the model can be differentiated."""

@@ -9,9 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from bayesvb.argument_checks import check_count
+from bayesvb.argument_checks import as_double, check_count, shown
 from bayesvb.data.sources import AbstractSource
-from bayesvb.engines.base import AbstractEngine, Budget, EngineResult, StatsT, one_pass
+from bayesvb.engines.base import (
+    AbstractEngine,
+    Budget,
+    EngineResult,
+    RunProgress,
+    StatsT,
+    one_pass,
+)
 from bayesvb.errors import DataError
 from bayesvb.numerics.runtime import keep_freed_memory, single_threaded_blas
 from bayesvb.numerics.streams import EngineStreams
@@ -72,13 +79,13 @@ class Svi(AbstractEngine):
         check_count("batch", self.batch)
         if self.passes is not None:
             check_count("passes", self.passes)
-        if not 0.5 < self.forgetting <= 1.0:
+        if not 0.5 < as_double(self.forgetting) <= 1.0:
             raise DataError(
-                f"forgetting={self.forgetting!r} must be more than 0.5 and at most 1",
+                f"forgetting={shown(self.forgetting)} must be more than 0.5 and at most 1",
                 hint="up to 0.5 the steps do not become small enough to settle, above 1 too soon",
             )
-        if not 0.0 <= self.delay < np.inf:
-            raise DataError(f"delay={self.delay!r} must be a number that is not negative")
+        if not 0.0 <= as_double(self.delay) < np.inf:
+            raise DataError(f"delay={shown(self.delay)} must be a number that is not negative")
 
     def description(self, factors: str) -> str:
         """How the posterior was found, and what it leaves out."""
@@ -106,7 +113,7 @@ class Svi(AbstractEngine):
         enough = passes == wanted or (self.passes is None and passes > 0)
         keep_freed_memory()
         with single_threaded_blas(), np.errstate(all="ignore"):
-            stats = self._averaged(model, source, start, passes, streams)
+            stats = self._averaged(model, source, start, passes, streams, budget.progress)
             bound = one_pass(model, source, stats).bound
         if budget.progress is not None:
             budget.progress(passes + 1, bound)
@@ -129,12 +136,14 @@ class Svi(AbstractEngine):
         start: StatsT,
         passes: int,
         streams: EngineStreams,
+        progress: RunProgress | None,
     ) -> StatsT:
         """Mean of the iterates of the last passes, or of the last part of a single one."""
         n_steps = passes * max(source.n_rows // self.batch, 1)
         before = n_steps - int(AVERAGED * n_steps) - 1
         mean = start
-        for number, stats in enumerate(self._iterates(model, source, start, passes, streams), 1):
+        iterates = self._iterates(model, source, start, passes, streams, progress)
+        for number, stats in enumerate(iterates, 1):
             share = 1.0 / max(number - before, 1)
             mean = stats if share == 1.0 else (1.0 - share) * mean + share * stats
         return mean
@@ -146,15 +155,20 @@ class Svi(AbstractEngine):
         stats: StatsT,
         passes: int,
         streams: EngineStreams,
+        progress: RunProgress | None,
     ) -> Iterator[StatsT]:
-        """Statistics after every step."""
+        """Statistics after every step; each pass is told, with an estimate of the bound."""
         rng, number = streams.rng("minibatches"), 0
-        for _ in range(passes):
+        for made in range(1, passes + 1):
+            of_rows = 0.0
             for rows in source.minibatches(self.batch, rng):
                 number += 1
                 posterior = model.update(stats)
-                sums = rows.map_reduce(partial(model.e_step, posterior)).stats
-                target = model.global_step(posterior, (source.n_rows / rows.n_rows) * sums)
-                length = self.step_length(number)
+                sweep = rows.map_reduce(partial(model.e_step, posterior))
+                of_rows += sweep.bound
+                scaled = (source.n_rows / rows.n_rows) * sweep.stats
+                target, length = model.global_step(posterior, scaled), self.step_length(number)
                 stats = target if length == 1.0 else (1.0 - length) * stats + length * target
                 yield stats
+            if progress is not None:
+                progress(made, of_rows - model.kl(model.update(stats)))

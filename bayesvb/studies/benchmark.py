@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Int
 
-from bayesvb.argument_checks import check_choice, check_count, checked
+from bayesvb.argument_checks import check_choice, check_count, check_names, checked
 from bayesvb.data.frames import as_frame
 from bayesvb.engines import ENGINES
 from bayesvb.errors import ConvergenceWarning, DataError
@@ -149,10 +149,11 @@ def _trials(
     for seed in seeds:
         numbers = division.numbers(seed, first)
         for fold, (kept, left) in enumerate(splits(numbers, division.folds), start=1):
+            training, test = frame.iloc[kept], frame.iloc[left]  # one copy for all fits
             for (model, make), (method, own) in itertools.product(makers.items(), ways.items()):
                 labels = {"model": model, "method": method, "data": division.name}
                 arguments = {"n_jobs": 1, **options, **own, "seed": int(seed)}
-                trial = Trial(make, frame.iloc[kept], frame.iloc[left], arguments, criteria)
+                trial = Trial(make, training, test, arguments, criteria)
                 yield {**labels, "seed": int(seed), "fold": fold}, trial
 
 
@@ -183,6 +184,10 @@ def _check(models: object, folds: object, seeds: object, criteria: Sequence[str]
     check_count("folds", folds, least=2)
     if isinstance(seeds, str) or not isinstance(seeds, Sequence) or not len(seeds):
         raise DataError(f"seeds={seeds!r} must be several numbers", hint="write (1,)")
+    for seed in seeds:
+        check_count("seeds", seed, least=0, most=2**63 - 1, what="of the largest seed")
+    if isinstance(criteria, str):
+        raise DataError(f"criteria={criteria!r} must be several", hint=f"write ({criteria!r},)")
     for name in criteria:
         check_choice("criteria", name, CRITERIA)
 
@@ -194,6 +199,8 @@ def _ways(
     if isinstance(methods, str):
         methods = (methods,)
     given = methods if isinstance(methods, Mapping) else {name: {} for name in methods}
+    for own in given.values():
+        check_names("methods", own)
     ways = {name: {"method": name, **own} for name, own in given.items()}
     for own in ways.values():
         check_choice("methods", own["method"], tuple(ENGINES))

@@ -54,7 +54,16 @@ def test_a_model_that_does_not_tell_its_parameters_is_refused_with_the_remedy(
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"chains": 0}, {"warmup": -1}, {"start": "middle"}, {"target_accept": 1.0}],
+    [
+        {"chains": 0},
+        {"warmup": -1},
+        {"start": "middle"},
+        {"target_accept": 1.0},
+        {"target_accept": "much"},
+        {"max_tree_depth": 40},
+        {"dense_mass": "yes"},
+        {"vectorized": 1},
+    ],
     ids=str,
 )
 def test_wrong_options_are_named(wrong):

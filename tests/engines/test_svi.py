@@ -94,6 +94,8 @@ def test_lengths_of_steps_satisfy_the_conditions_of_robbins_and_monro():
         ({"forgetting": np.nan}, "forgetting=nan"),
         ({"delay": -1.0}, "delay=-1.0 must be a number that is not negative"),
         ({"delay": np.inf}, "delay=inf"),
+        ({"forgetting": "half"}, "forgetting='half' must be more than 0.5"),
+        ({"delay": "none"}, "delay='none' must be a number"),
         ({"batch": 0}, "batch=0 must be at least 1"),
         ({"passes": 0}, "passes=0 must be at least 1"),
     ],
@@ -230,6 +232,19 @@ def test_rows_that_are_read_in_their_order_do_not_lead_the_steps():
         for data in (parts, frame)
     )
     assert abs(found - expected) < 1.0
+
+
+@pytest.mark.heavy
+def test_every_pass_is_told_with_an_estimate_of_its_bound():
+    core, source, start = started(MODELS["softmax"](frame(400)))
+    told = []
+    engine = Svi(batch=40, passes=40)
+    found = run(engine, core, source, start, progress=lambda *what: told.append(what))
+    assert [passes for passes, _ in told] == list(range(1, 42))
+    assert told[-1][1] == found.bound
+    assert abs(told[-2][1] - found.bound) < 0.02 * 400  # nats a row
+    silent = run(engine, core, source, start)
+    assert_array_equal(silent.stats.to_vector(), found.stats.to_vector())
 
 
 def test_a_search_over_a_sample_ends_on_all_rows(monkeypatch):
