@@ -42,6 +42,7 @@ class Em(AbstractEngine):
     title = "EM"
     posterior = "point estimates"
     maximises_bound = True
+    resumes = True
     finds_points = True
 
     prior: bool = True

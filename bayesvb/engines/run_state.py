@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,22 @@ def iterate_of(blank: Any, arrays: Arrays, name: str) -> Iterate[Any]:
     """The point with these numbers."""
     here, ahead = (stats_of(blank, arrays, f"{name}.{one}") for one in ("stats", "following"))
     return Iterate(here, float(arrays[f"{name}.bound"]), ahead)
+
+
+GENERATOR = "generator"
+
+
+def of_generator(rng: np.random.Generator) -> dict[str, Any]:
+    """The state of a generator of random numbers, as an array by name."""
+    text = json.dumps(rng.bit_generator.state)
+    return {GENERATOR: np.frombuffer(text.encode(), dtype=np.uint8)}
+
+
+def generator_at(rng: np.random.Generator, arrays: Arrays) -> np.random.Generator:
+    """The generator in the state that is known of it; as it is if none is."""
+    if GENERATOR in arrays:
+        rng.bit_generator.state = json.loads(arrays[GENERATOR].tobytes())
+    return rng
 
 
 def of_result(result: EngineResult[Any]) -> dict[str, Any]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from itertools import islice
+from typing import Any, Generic
 
 import numpy as np
 
@@ -19,6 +19,15 @@ from bayesvb.engines.base import (
     StatsT,
     one_pass,
 )
+from bayesvb.engines.run_log import AbstractRunPage, Arrays
+from bayesvb.engines.run_state import (
+    generator_at,
+    of_generator,
+    of_result,
+    of_stats,
+    result_of,
+    stats_of,
+)
 from bayesvb.errors import DataError
 from bayesvb.numerics.runtime import keep_freed_memory, single_threaded_blas
 from bayesvb.numerics.streams import EngineStreams
@@ -29,6 +38,45 @@ FEWEST_STEPS = 300
 
 AVERAGED = 0.5
 """Share of the steps, the last ones, over which the statistics are averaged."""
+
+
+@dataclass(frozen=True)
+class _Steps(Generic[StatsT]):
+    """Where the steps have come to.
+
+    Attributes
+    ----------
+    stats, mean : SufficientStats
+        After the last step, and averaged over the last ones.
+    number : int
+        Steps so far.
+    turn, place : int
+        Passes before this one, and minibatches of it so far.
+    of_rows : float
+        What the rows of this pass so far have told of the bound.
+    """
+
+    stats: StatsT
+    mean: StatsT
+    number: int = 0
+    turn: int = 0
+    place: int = 0
+    of_rows: float = 0.0
+
+    @classmethod
+    def known(cls, start: StatsT, arrays: Arrays) -> _Steps[StatsT]:
+        """The steps that were written down; none if there are none."""
+        if not arrays:
+            return cls(start, start)
+        counts = (int(arrays[name]) for name in ("number", "turn", "place"))
+        stats, mean = (stats_of(start, arrays, name) for name in ("stats", "mean"))
+        return cls(stats, mean, *counts, float(arrays["of_rows"]))
+
+    def arrays(self) -> Arrays:
+        """All of it by name."""
+        names = ("number", "turn", "place", "of_rows")
+        numbers = {name: np.array(getattr(self, name)) for name in names}
+        return {**of_stats(self.stats, "stats"), **of_stats(self.mean, "mean"), **numbers}
 
 
 @dataclass(frozen=True)
@@ -67,6 +115,7 @@ class Svi(AbstractEngine):
     """
 
     title = "SVI"
+    resumes = True
     approaches_maximum = True
 
     batch: int = 1000
@@ -108,16 +157,24 @@ class Svi(AbstractEngine):
         It has converged if it made the passes that were asked for; as many as it can, within the
         budget, if none were. Ctrl-C before the bound goes through.
         """
+        page = None if budget.log is None else budget.log.run(streams.path)
+        done = None if page is None else result_of(start, page.known)
+        if done is not None:
+            return done
         wanted = self.passes_over(source)
         passes = min(wanted, budget.max_iter - 1)
         enough = passes == wanted or (self.passes is None and passes > 0)
         keep_freed_memory()
         with single_threaded_blas(), np.errstate(all="ignore"):
-            stats = self._averaged(model, source, start, passes, streams, budget.progress)
+            stats = self._averaged(model, source, start, passes, streams, page, budget.progress)
             bound = one_pass(model, source, stats).bound
         if budget.progress is not None:
             budget.progress(passes + 1, bound)
-        return EngineResult(stats, np.array([bound]), passes + 1, converged=enough)
+        found = EngineResult(stats, np.array([bound]), passes + 1, converged=enough)
+        if page is not None:
+            page.keep(of_result(found))
+            page.write()
+        return found
 
     def passes_over(self, source: AbstractSource) -> int:
         """Passes over these rows in minibatches."""
@@ -136,39 +193,52 @@ class Svi(AbstractEngine):
         start: StatsT,
         passes: int,
         streams: EngineStreams,
+        page: AbstractRunPage | None,
         progress: RunProgress | None,
     ) -> StatsT:
-        """Mean of the iterates of the last passes, or of the last part of a single one."""
+        """Mean of the iterates of the last passes, or of the last part of a single one.
+
+        Each pass is told, with an estimate of the bound. A run that was killed goes through the minibatches again that it had seen of its pass, and
+        makes the steps behind them.
+        """
         n_steps = passes * max(source.n_rows // self.batch, 1)
         before = n_steps - int(AVERAGED * n_steps) - 1
-        mean = start
-        iterates = self._iterates(model, source, start, passes, streams, progress)
-        for number, stats in enumerate(iterates, 1):
-            share = 1.0 / max(number - before, 1)
-            mean = stats if share == 1.0 else (1.0 - share) * mean + share * stats
-        return mean
+        known: Arrays = {} if page is None else page.known
+        at = _Steps.known(start, known)
+        rng = generator_at(streams.rng("minibatches"), known)
+        try:
+            for turn in range(at.turn, passes):
+                shuffle = of_generator(rng)
+                if at.turn != turn:
+                    at = replace(at, turn=turn, place=0, of_rows=0.0)
+                for rows in islice(source.minibatches(self.batch, rng), at.place, None):
+                    at = self._stepped(model, source, at, rows, before)
+                    if page is not None:
+                        page.keep({**at.arrays(), **shuffle})
+                if progress is not None:
+                    progress(turn + 1, at.of_rows - model.kl(model.update(at.stats)))
+        except KeyboardInterrupt:
+            if page is not None:
+                page.write()
+            raise
+        return at.mean
 
-    def _iterates(
+    def _stepped(
         self,
         model: AbstractVariationalModel[Any, StatsT],
         source: AbstractSource,
-        stats: StatsT,
-        passes: int,
-        streams: EngineStreams,
-        progress: RunProgress | None,
-    ) -> Iterator[StatsT]:
-        """Statistics after every step; each pass is told, with an estimate of the bound."""
-        rng, number = streams.rng("minibatches"), 0
-        for made in range(1, passes + 1):
-            of_rows = 0.0
-            for rows in source.minibatches(self.batch, rng):
-                number += 1
-                posterior = model.update(stats)
-                sweep = rows.map_reduce(partial(model.e_step, posterior))
-                of_rows += sweep.bound
-                scaled = (source.n_rows / rows.n_rows) * sweep.stats
-                target, length = model.global_step(posterior, scaled), self.step_length(number)
-                stats = target if length == 1.0 else (1.0 - length) * stats + length * target
-                yield stats
-            if progress is not None:
-                progress(made, of_rows - model.kl(model.update(stats)))
+        at: _Steps[StatsT],
+        rows: AbstractSource,
+        before: int,
+    ) -> _Steps[StatsT]:
+        """After one step more; the mean is over those after so many."""
+        number, stats = at.number + 1, at.stats
+        posterior = model.update(stats)
+        sweep = rows.map_reduce(partial(model.e_step, posterior))
+        target = model.global_step(posterior, (source.n_rows / rows.n_rows) * sweep.stats)
+        length = self.step_length(number)
+        stats = target if length == 1.0 else (1.0 - length) * stats + length * target
+        share = 1.0 / max(number - before, 1)
+        mean = stats if share == 1.0 else (1.0 - share) * at.mean + share * stats
+        of_rows, place = at.of_rows + sweep.bound, at.place + 1
+        return replace(at, stats=stats, mean=mean, number=number, place=place, of_rows=of_rows)

@@ -148,7 +148,7 @@ class AbstractEstimator(AbstractPublicModel):
             is called with the number of the restart, the passes so far and the bound.
         checkpoint : path, optional
             A file in which ascents are written down: the same call goes on where one that was
-            killed has been, and ends at the same bits. Of ``"cavi"``.
+            killed has been, and ends at the same bits. Of ``"cavi"``, ``"em"`` and ``"svi"``.
         checkpoint_every : float
             Seconds between two times that the file is written; zero for after every sweep.
         **options
@@ -197,7 +197,8 @@ class AbstractEstimator(AbstractPublicModel):
         if not ENGINES[method].resumes:
             raise DataError(
                 f"checkpoint={str(path)!r} with method={method!r}: its runs are not written down",
-                hint="leave checkpoint out, or fit with method='cavi'",
+                hint="leave checkpoint out, or fit with one whose runs are: "
+                + ", ".join(repr(name) for name, engine in ENGINES.items() if engine.resumes),
             )
         return replace(budget, log=opened(path, float(every), described(self, settings)))
 

@@ -12,6 +12,7 @@ from numpy.testing import assert_array_equal
 
 import bayesvb as bvb
 from bayesvb.engines import cavi as cavi_module
+from bayesvb.engines.svi import Svi
 from bayesvb.errors import DataError
 
 FIT = {"seed": 1, "restarts": 2, "draws": 25, "checkpoint_every": 0.0}
@@ -77,6 +78,49 @@ def test_a_killed_fit_goes_on_and_loses_one_sweep_at_most(number, expected, pass
     assert len(passes) <= undisturbed + 1
 
 
+@pytest.mark.heavy
+@pytest.mark.parametrize("number", [2, 33])
+def test_a_killed_fit_of_points_goes_on(number, tmp_path):
+    options = {**FIT, "method": "em"}
+    whole = model().fit(**options, checkpoint=tmp_path / "other")
+    with pytest.raises(KilledError):
+        model().fit(**options, checkpoint=tmp_path / "state", progress=killed_at(number))
+    assert_same(model().fit(**options, checkpoint=tmp_path / "state"), whole)
+
+
+def simulated(n_rows=3000):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=n_rows)
+    y = np.where(rng.random(n_rows) < 0.4, 1.0 + x, -1.0) + 0.8 * rng.normal(size=n_rows)
+    return bvb.DensityRegression("y ~ x", {"y": y, "x": x}, n_components=2)
+
+
+STOCHASTIC = {
+    "method": "svi", "batch": 250, "passes": 3, "restarts": 2, "draws": 25, "seed": 1,
+    "covariance": "mean-field", "checkpoint_every": 0.0,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "number", [17, *(pytest.param(n, marks=pytest.mark.heavy) for n in (1, 12, 13, 36, 37, 61))]
+)
+def test_killed_stochastic_steps_go_on_with_the_same_minibatches(number, monkeypatch, tmp_path):
+    made, plain = [], Svi.step_length
+
+    def counted(self, step):
+        made.append(step)
+        if len(made) == number:
+            raise KilledError
+        return plain(self, step)
+
+    whole = simulated().fit(**STOCHASTIC, checkpoint=tmp_path / "other")
+    monkeypatch.setattr(Svi, "step_length", counted)
+    with pytest.raises(KilledError):
+        simulated().fit(**STOCHASTIC, checkpoint=tmp_path / "state")
+    assert_same(simulated().fit(**STOCHASTIC, checkpoint=tmp_path / "state"), whole)
+    assert len(made) == 2 * 36 + 1  # the step that was killed is the only one made twice
+
+
 def test_a_fit_that_has_ended_is_read(expected, passes, tmp_path):
     path = tmp_path / "state"
     model().fit(**FIT, checkpoint=path)
@@ -113,24 +157,28 @@ x = rng.normal(size=n)
 y = np.where(rng.random(n) < 0.4, 1.0 + x, -1.0) + 0.8 * rng.normal(size=n)
 model = bvb.DensityRegression("y ~ x", pd.DataFrame({"y": y, "x": x}), n_components=3)
 options = {} if sys.argv[1] == "none" else {"checkpoint": sys.argv[1], "checkpoint_every": 0.0}
-fit = model.fit(seed=1, restarts=2, draws=25, covariance="mean-field", tol=1e-6, **options)
+options |= {"svi": {"passes": 2, "batch": 500}}.get(sys.argv[3], {})
+options |= {"seed": 1, "restarts": 2, "draws": 25, "covariance": "mean-field"}
+options["tol"] = 1e-2 if sys.argv[3] == "em" else 1e-6
+fit = model.fit(sys.argv[3], **options)
 np.save(sys.argv[2], np.concatenate([fit.stats.to_vector(), fit.elbo_trace]))
 """
 
 
 @pytest.mark.heavy
-def test_a_process_that_is_killed_again_and_again_ends_at_the_same_bits(tmp_path):
-    n_kills = int(os.environ.get("BAYESVB_KILLS", "4"))
+@pytest.mark.parametrize("method", ["cavi", "em", "svi"])
+def test_a_process_that_is_killed_again_and_again_ends_at_the_same_bits(method, tmp_path):
+    n_kills = int(os.environ.get("BAYESVB_KILLS", "4" if method == "cavi" else "1"))
     script = tmp_path / "fit.py"
     script.write_text(SCRIPT, encoding="utf-8")
     command = [sys.executable, "-W", "ignore", str(script)]
     began = time.monotonic()
-    subprocess.run([*command, "none", str(tmp_path / "whole.npy")], check=True)
+    subprocess.run([*command, "none", str(tmp_path / "whole.npy"), method], check=True)
     whole = time.monotonic() - began
     expected, rng, killed = np.load(tmp_path / "whole.npy"), np.random.default_rng(n_kills), 0
     written, found = tmp_path / "state", tmp_path / "found.npy"
     while killed < n_kills:
-        running = subprocess.Popen([*command, str(written), str(found)])
+        running = subprocess.Popen([*command, str(written), str(found), method])
         try:
             assert running.wait(rng.uniform(0.2, 1.1) * whole) == 0
             assert_array_equal(np.load(found), expected)
@@ -139,7 +187,7 @@ def test_a_process_that_is_killed_again_and_again_ends_at_the_same_bits(tmp_path
             running.send_signal(signal.SIGKILL)
             running.wait()
             killed += 1
-    subprocess.run([*command, str(written), str(found)], check=True)
+    subprocess.run([*command, str(written), str(found), method], check=True)
     assert_array_equal(np.load(found), expected)
     assert not list(tmp_path.glob(".state*"))
 
@@ -193,7 +241,8 @@ def test_a_file_that_is_no_checkpoint_is_refused(damage, written, tmp_path):
     ("options", "message"),
     [
         ({"checkpoint_every": -1.0}, "checkpoint_every=-1.0 must be a number of seconds"),
-        ({"method": "svi"}, "with method='svi': its runs are not written down"),
+        ({"method": "nuts"}, "with method='nuts': its runs are not written down"),
+        ({"method": "bbvi"}, "fit with one whose runs are: 'cavi', 'em', 'svi'"),
         ({"checkpoint": "no/such/folder/state"}, "does not exist"),
     ],
 )
