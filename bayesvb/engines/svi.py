@@ -198,8 +198,8 @@ class Svi(AbstractEngine):
     ) -> StatsT:
         """Mean of the iterates of the last passes, or of the last part of a single one.
 
-        Each pass is told, with an estimate of the bound. A run that was killed goes through the minibatches again that it had seen of its pass, and
-        makes the steps behind them.
+        Each pass is told, with an estimate of the bound. A run that was killed goes through the
+        minibatches again that it had seen of its pass, and makes the steps behind them.
         """
         n_steps = passes * max(source.n_rows // self.batch, 1)
         before = n_steps - int(AVERAGED * n_steps) - 1

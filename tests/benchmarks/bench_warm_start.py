@@ -1,7 +1,10 @@
 """Passes over many rows from the posterior of a sample: sweeps alone, or a stochastic pass first.
 
 Nats per row below the end of a long ascent, after so many passes over all rows, those of the
-stochastic steps among them. ``BAYESVB_WARM_ROWS`` is the number of rows.
+stochastic steps among them. ``BAYESVB_WARM_ROWS`` is the number of rows, of which lines of other
+numbers stay; ``BAYESVB_WARM_LAWS``, ``BAYESVB_WARM_SEEDS`` and ``BAYESVB_WARM_STARTS`` choose some
+of these, as numbers from 0 of laws and starts, and ``BAYESVB_WARM_PASSES`` is the length of the
+long ascents.
 """
 
 import os
@@ -10,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 from bench_far import CLOSE, rows
-from tables import keep
+from tables import RESULTS, keep
 
 import bayesvb as bvb
 from bayesvb.engines.base import Budget
@@ -20,8 +23,8 @@ from bayesvb.engines.svi import Svi
 from bayesvb.numerics.streams import Streams
 
 N_ROWS = int(os.environ.get("BAYESVB_WARM_ROWS", "100000"))
-SEEDS = (1, 2)
-LONG = 150
+SEEDS = [int(n) for n in os.environ.get("BAYESVB_WARM_SEEDS", "1,2").split(",")]
+LONG = int(os.environ.get("BAYESVB_WARM_PASSES", "150"))
 SHOWN = (1, 2, 3, 5, 10)
 SAMPLE = 10_000
 
@@ -45,6 +48,14 @@ STARTS = {
 }
 
 
+def chosen(name: str, every: dict) -> dict:
+    """Those of which the numbers are in the environment; all if none are."""
+    given, names = os.environ.get(name), list(every)
+    if given is None:
+        return every
+    return {names[int(n)]: every[names[int(n)]] for n in given.split(",")}
+
+
 def below_the_end(law: str, seed: int) -> list[dict[str, float]]:
     """Nats per row below the end, by start, after so many passes over all rows."""
     model = bvb.DensityRegression("y ~ x1 + x2 | gating(x1)", LAWS[law](seed, N_ROWS))
@@ -54,7 +65,7 @@ def below_the_end(law: str, seed: int) -> list[dict[str, float]]:
     fit = sample.fit(tol=1e-6 * N_ROWS, **few)
     start, place = enlarged(fit.core, source, fit.stats), Streams(seed).branch("warm start")
     traces = {}
-    for name, svi in STARTS.items():
+    for name, svi in chosen("BAYESVB_WARM_STARTS", STARTS).items():
         first, before = start, 0
         if svi is not None:
             first = svi.run(fit.core, source, start, Budget(1.0, 2), place).stats
@@ -66,18 +77,27 @@ def below_the_end(law: str, seed: int) -> list[dict[str, float]]:
     for name, trace in traces.items():
         after = {f"after {n}": (end - trace[n - 1]) / N_ROWS for n in SHOWN}
         there = int(np.argmax(trace >= end - CLOSE * N_ROWS)) + 1
-        one = {"law": law, "seed": seed, "start": name}
+        one = {"rows": N_ROWS, "long": LONG, "law": law, "seed": seed, "start": name}
         found.append({**one, **after, "passes until within .001": there})
     return found
+
+
+def kept(found: list[dict[str, float]]) -> None:
+    """Write these lines in place of those of the same rows, laws, seeds and starts."""
+    table, path = pd.DataFrame(found), RESULTS / "warm_start.csv"
+    key = ["rows", "law", "seed", "start"]
+    if path.exists():
+        table = pd.concat([pd.read_csv(path), table]).drop_duplicates(key, keep="last")
+    keep(table.sort_values(key[:3], kind="stable"), "warm_start")
 
 
 def main() -> None:
     """Every law, seed and start."""
     found = []
-    for law in LAWS:
+    for law in chosen("BAYESVB_WARM_LAWS", LAWS):
         for seed in SEEDS:
             found += below_the_end(law, seed)
-            keep(pd.DataFrame(found), "warm_start")
+            kept(found)
 
 
 if __name__ == "__main__":
