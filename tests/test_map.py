@@ -75,7 +75,9 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     ),
     "bayesvb/estimators/parameter_values.py": ("conformance/test_log_joint.py",),
     "bayesvb/estimators/rows_told.py": ("estimators/test_new_groups.py",),
-    "bayesvb/estimators/site_levels.py": ("estimators/test_sites.py",),
+    "bayesvb/data/site_frames.py": ("estimators/test_sites.py",),
+    "bayesvb/formula/passes/site_design.py": ("estimators/test_sites.py",),
+    "bayesvb/estimators/site_columns.py": ("estimators/test_sites.py",),
     "bayesvb/estimators/site_record.py": ("estimators/test_sites.py",),
     "bayesvb/estimators/rebuilding.py": ("model_selection/test_selection.py",),
     "bayesvb/estimators/written.py": (

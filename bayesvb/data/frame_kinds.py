@@ -41,6 +41,8 @@ def frames_of(data: object) -> AbstractFrames | None:
     >>> frames_of(lambda: [{"x": [1.0, 2.0]}]).names
     ('x',)
     """
+    if isinstance(data, AbstractFrames):
+        return data
     if isinstance(data, str | os.PathLike):
         return ParquetFrames.of(data)
     kind = type(data)

@@ -13,6 +13,9 @@ from bayesvb.data.group_rows import GROUP_ROWS, rows_at_once
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.sources import InMemorySource
 
+OBSERVED = "observed"
+"""Design of a block that tells which of its variables have values."""
+
 ResponseScaling = Callable[..., Scaling]
 """What finds the scaling of responses: called as ``Scaling.of_response`` is."""
 
@@ -138,7 +141,7 @@ def gapped_block(
     if not gapped:
         return Block({"variables": standard}, np.empty((0, len(matrix))), weight)
     seen = ~np.isnan(standard)
-    designs = {"variables": np.where(seen, standard, 0.0), "observed": seen.astype(float)}
+    designs = {"variables": np.where(seen, standard, 0.0), OBSERVED: seen.astype(float)}
     return Block(designs, np.empty((0, len(matrix))), weight)
 
 

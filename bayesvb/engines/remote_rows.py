@@ -17,7 +17,7 @@ from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.sources import AbstractSource
-from bayesvb.data.statistics import LocalStep, SufficientStats
+from bayesvb.data.statistics import SufficientStats
 from bayesvb.engines.base import EngineResult
 from bayesvb.engines.cavi import cavi
 from bayesvb.engines.linear_response import LinearResponse, linear_response, withheld
@@ -39,7 +39,7 @@ class Unanswered(Exception):
         self, functions: Sequence[Callable[[Block], Any]], owners: Sequence[int] = ()
     ) -> None:
         super().__init__(f"{len(functions)} sums are not known yet")
-        self.functions = tuple(cast("partial[LocalStep]", one) for one in functions)
+        self.functions = tuple(cast("partial[SufficientStats]", one) for one in functions)
         self.owners = tuple(owners)
 
 
@@ -50,14 +50,17 @@ class RowsElsewhere(AbstractSource):
 
     Attributes
     ----------
-    told : iterator of SufficientStats
+    told : iterator of ndarray, shape (entries,)
+    nobody : Block
+        A row that does not count, whose sums have the shapes of all.
     count : int
         Number of rows.
     weight : float
         Sum of their case weights.
     """
 
-    told: Iterator[Any]
+    told: Iterator[Float[np.ndarray, " entries"]]
+    nobody: Block
     count: int
     weight: float
 
@@ -90,7 +93,7 @@ class RowsElsewhere(AbstractSource):
         found = list(islice(self.told, len(functions)))
         if len(found) < len(functions):
             raise Unanswered(functions[len(found) :])
-        return found
+        return [of_row(row, one(self.nobody)) for row, one in zip(found, functions, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -115,16 +118,19 @@ class RemoteFit:
     response: LinearResponse
 
 
+Ordered = Callable[[Model, Any], tuple[Model, Any, tuple[int, ...]]]
+"""Puts the components of a model and its statistics in the order of their labels."""
+
 SCREENED = 10
 """Passes of the ascents from all starts, of which the one that is highest then goes on."""
 
 
 def fit_elsewhere(
     model: Any,
-    told: Sequence[Sequence[LocalStep]],
+    told: Sequence[RowsElsewhere],
     starts: Sequence[SufficientStats],
     *,
-    size: tuple[int, float],
+    ordered: Ordered,
     tol: float,
     max_iter: int,
     with_response: bool,
@@ -134,11 +140,10 @@ def fit_elsewhere(
     Parameters
     ----------
     model : AbstractVariationalModel
-    told : sequence of sequence of LocalStep
+    told : sequence of RowsElsewhere
         Sums told so far: those of the first passes from each start, then those of the rest.
     starts : sequence of SufficientStats
-    size : tuple of int and float
-        Number of rows, and their weight.
+    ordered : callable
     tol, max_iter
         As of ``cavi``.
     with_response : bool
@@ -148,23 +153,21 @@ def fit_elsewhere(
     Unanswered
         If sums over rows are needed that have not been told.
     """
-    sources = [RowsElsewhere(iter(steps), *size) for steps in told]
-    first = _screened(model, sources[:-1], starts, tol=tol, max_iter=min(SCREENED, max_iter))
+    first = _screened(model, told[:-1], starts, tol=tol, max_iter=min(SCREENED, max_iter))
     try:
         ascent = first
         if not first.converged and max_iter > first.n_iter:
             rest = max_iter - first.n_iter
-            more = cavi(model, sources[-1], first.stats, tol=tol, max_iter=rest)
+            more = cavi(model, told[-1], first.stats, tol=tol, max_iter=rest)
             trace = np.concatenate([first.trace, more.trace[1:]])
             ascent = replace(more, trace=trace, n_iter=first.n_iter + more.n_iter)
-        order = tuple(np.argsort(-ascent.stats.experts.weight, kind="stable").tolist())
-        ordered, stats = model.permuted(order, ascent.stats)
+        labelled, stats, order = ordered(model, ascent.stats)
         response = withheld("linear response was not asked for")
         if with_response:
-            response = linear_response(ordered, sources[-1], stats)
+            response = linear_response(labelled, told[-1], stats)
     except Unanswered as asked:
         raise Unanswered(asked.functions, [len(starts)] * len(asked.functions)) from None
-    return RemoteFit(ascent, ordered, stats, order, response)
+    return RemoteFit(ascent, labelled, stats, order, response)
 
 
 def _screened(
@@ -177,7 +180,7 @@ def _screened(
 ) -> EngineResult[Any]:
     """The highest of short ascents from all starts, which ask for their sums side by side."""
     found: list[EngineResult[Any]] = []
-    functions: list[partial[LocalStep]] = []
+    functions: list[partial[SufficientStats]] = []
     owners: list[int] = []
     for number, (source, start) in enumerate(zip(sources, starts, strict=True)):
         try:
@@ -190,11 +193,11 @@ def _screened(
     return max(found, key=lambda one: one.bound)
 
 
-def as_row(step: LocalStep) -> Float[np.ndarray, " entries"]:
-    """The sums of a pass as numbers in one row, its part of the bound first."""
-    return np.concatenate([[step.bound], step.stats.to_vector()])
-
-
-def as_step(row: Float[np.ndarray, " entries"], blank: SufficientStats) -> LocalStep:
-    """The sums of a pass from their numbers."""
-    return LocalStep(float(row[0]), blank.with_vector(row[1:]))
+def of_row(row: Float[np.ndarray, " entries"], blank: Any) -> Any:
+    """Sums of these numbers, in the shapes of others."""
+    leaves, at = {}, 0
+    for name, own in blank.leaves():
+        part = row[at : at + np.size(own)]
+        leaves[name] = part.reshape(np.shape(own)) if np.ndim(own) else float(part[0])
+        at += np.size(own)
+    return blank.with_leaves(leaves)

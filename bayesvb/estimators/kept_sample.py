@@ -13,6 +13,7 @@ from jaxtyping import Float
 from bayesvb.data.frame_streams import ReadCount
 from bayesvb.data.partly_kept import PartlyKept
 from bayesvb.data.sources import InMemorySource
+from bayesvb.data.standardised_blocks import OBSERVED
 from bayesvb.errors import DataError
 from bayesvb.formula.design import AllRows, Design
 from bayesvb.formula.passes.streamed_design import of_kept_rows
@@ -34,7 +35,7 @@ def restored(model: Any, scales: Arrays, state: Arrays, words: str) -> Any:
     scales : mapping of str to ndarray, shape (2, columns)
         Centres and scales of the columns of each part.
     state : mapping of str to ndarray
-        ``counts`` and ``learned``; see ``sample_state``.
+        ``counts``, ``learned`` and perhaps ``gapped``; see ``sample_state``.
     words : str
         What the rows were read from.
 
@@ -56,7 +57,7 @@ def restored(model: Any, scales: Arrays, state: Arrays, words: str) -> Any:
         object.__setattr__(told, "scales", model.scales.with_numbers(scales))
     else:
         object.__setattr__(told, "scaling", model.scaling.with_numbers(scales["variables"]))
-    source = _standing(told, design, total)
+    source = _standing(told, design, total, gapped="gapped" in state)
     object.__setattr__(told, "source", source)
     if hasattr(model, "axes"):
         object.__setattr__(told, "axes", PrincipalAxes.of(source))
@@ -75,9 +76,13 @@ def _counts(state: Arrays, n_kept: int) -> tuple[int, int, float, int, int]:
     return int(n_rows), int(n_missing), float(total), int(n_sample), int(times)
 
 
-def _standing(model: Any, design: Design, total: float) -> InMemorySource:
-    """The sample as rows that stand for all."""
+def _standing(model: Any, design: Design, total: float, *, gapped: bool) -> InMemorySource:
+    """The sample as rows that stand for all, of which some may lack values that these have."""
     everything = np.arange(design.n_rows)
     rows = design.rows_at(everything, response=design.response is not None)
     own = np.ones(design.n_rows) if model.weights is None else model.weights
-    return InMemorySource.of(replace(model.block(rows), weight=own * (total / own.sum())))
+    block = replace(model.block(rows), weight=own * (total / own.sum()))
+    if gapped and OBSERVED not in block.designs:
+        seen = {OBSERVED: np.ones_like(block.designs["variables"])}
+        block = replace(block, designs={**block.designs, **seen})
+    return InMemorySource.of(block)

@@ -16,14 +16,14 @@ import numpy as np
 from bayesvb.argument_checks import shown
 from bayesvb.data.column_moments import ColumnMoments
 from bayesvb.errors import DataError
-from bayesvb.estimators.site_levels import pooled_levels
+from bayesvb.estimators.site_columns import pooled_levels, pooled_quantiles
 from bayesvb.storage.inspection import PlainFile
 from bayesvb.storage.json_schema import ANYTHING, ListOf, MapOf, Record, check_json, parsed_json
 from bayesvb.storage.netcdf import read_plain, write_tree
 
 Arrays = Mapping[str, np.ndarray]
 
-ROUNDS = ("levels", "scales", "starts", "sums", "finished")
+ROUNDS = ("columns", "scales", "starts", "sums", "finished")
 """What is told in the rounds, in their order; sums are told as often as an ascent needs them."""
 
 SAME = 1e-6
@@ -52,7 +52,7 @@ class SiteStatistics:
 
     Attributes
     ----------
-    round : {"levels", "scales", "starts", "sums", "finished"}
+    round : {"columns", "scales", "starts", "sums", "finished"}
         What was told last.
     model : Mapping
         Class, formula, options and settings, the same at all sites.
@@ -63,7 +63,7 @@ class SiteStatistics:
     known : Mapping of str to ndarray
         What all sites have told in the rounds before.
     levels : Mapping of str to list
-        Levels of the columns that have some.
+        Columns that the formula reads, with the levels of those that have some.
     """
 
     round: str
@@ -158,12 +158,12 @@ def merged(parts: Sequence[SiteStatistics]) -> SiteStatistics:
         _check_alike(first, part, number)
     n_sites = sum(part.n_sites for part in parts)
     whole = replace(first, own={}, n_sites=n_sites, n_rows=sum(part.n_rows for part in parts))
-    if first.round == "levels":
-        return replace(whole, levels=pooled_levels([part.levels for part in parts]))
     if first.round == "finished":
         return whole
-    found = {"scales": _scales, "starts": _starts, "sums": _sums}[first.round](parts)
-    return replace(whole, known={**first.known, **found})
+    if first.round == "columns":
+        whole = replace(whole, levels=pooled_levels([part.levels for part in parts]))
+    found = {"columns": _columns, "scales": _scales, "starts": _starts, "sums": _sums}[first.round]
+    return replace(whole, known={**first.known, **found(parts)})
 
 
 def _check_alike(first: SiteStatistics, part: SiteStatistics, number: int) -> None:
@@ -180,17 +180,31 @@ def _check_alike(first: SiteStatistics, part: SiteStatistics, number: int) -> No
                 f"{where} has another {name} than the first part: {shown(part.model.get(name))}",
                 hint=f"the first has {shown(mine)}; use the same model at all sites",
             )
-    if first.round not in ("levels", "finished") and not part.own:
+    if first.round != "finished" and not part.own:
         raise DataError(f"{where} has been merged already", hint="give what each site returned")
     same = first.known.keys() == part.known.keys() and all(
         np.array_equal(values, part.known[name]) for name, values in first.known.items()
     )
-    told = first.round == "levels" or part.levels == first.levels
+    told = first.round == "columns" or part.levels == first.levels
     if not same or not told or set(part.own) != set(first.own):
         raise DataError(
             f"{where} answers to other merged statistics than the first part",
             hint="all sites must have been given the same ones",
         )
+
+
+MOMENTS = "moments_"
+"""Beginning of the names of arrays with moments, in front of those of what they are of."""
+
+
+def keyed(name: str) -> str:
+    """Name of the array with the moments of a part, or column, in which any letter may stand."""
+    return MOMENTS + name.encode().hex()
+
+
+def column_name(key: str) -> str | None:
+    """The part or column whose moments an array has; None of other arrays."""
+    return bytes.fromhex(key[len(MOMENTS) :]).decode() if key.startswith(MOMENTS) else None
 
 
 def told_moments(moments: ColumnMoments) -> np.ndarray:
@@ -206,15 +220,43 @@ def moments_of(told: np.ndarray) -> ColumnMoments:
     return ColumnMoments(float(weight[0]), mean, deviation, root, *ends)
 
 
+def _columns(parts: Sequence[SiteStatistics]) -> dict[str, np.ndarray]:
+    """Values that stand for those of all rows, by column."""
+    every, curved = [part.own["quantiles"] for part in parts], parts[0].own["curved"]
+    if not all(np.array_equal(part.own["curved"], curved) for part in parts):
+        raise DataError(
+            "the sites do not tell quantiles of the same columns",
+            hint="a column of numbers at one site is text at another",
+        )
+    pooled = pooled_quantiles(every, [part.n_rows for part in parts])
+    return {"curved": curved, "quantiles": pooled}
+
+
 def _scales(parts: Sequence[SiteStatistics]) -> dict[str, np.ndarray]:
-    """Moments of all rows, by the name of what has columns."""
+    """Counts and moments of all rows, by the name of what has columns."""
     found = {}
     for name, mine in parts[0].own.items():
         every = [np.asarray(part.own[name]) for part in parts]
-        if any(one.shape != mine.shape for one in every):
-            raise DataError(f"the sites differ in the number of columns of {name!r}")
-        found[name] = told_moments(reduce(add, map(moments_of, every)))
+        _check_shapes(every, f"columns of {name!r}")
+        if name == "learned":
+            if not all(np.allclose(one, mine, rtol=SAME, atol=SAME) for one in every):
+                raise DataError(
+                    "the sites do not make the same columns of the formula",
+                    hint="use the same versions of bayesvb and formulaic at all sites",
+                )
+        elif name == "counts":
+            found[name] = np.sum(every, axis=0)
+        elif name == "responses":
+            found[name] = pooled_quantiles(every, [part.n_rows for part in parts])
+        else:
+            found[name] = told_moments(reduce(add, map(moments_of, every)))
     return found
+
+
+def _check_shapes(every: Sequence[np.ndarray], what: str) -> None:
+    """Refuse arrays of different shapes."""
+    if any(one.shape != every[0].shape for one in every):
+        raise DataError(f"the sites differ in the number of {what}")
 
 
 def _starts(parts: Sequence[SiteStatistics]) -> dict[str, np.ndarray]:
@@ -235,8 +277,14 @@ def _sums(parts: Sequence[SiteStatistics]) -> dict[str, np.ndarray]:
             )
     new = np.sum([part.own["sums"] for part in parts], axis=0)
     known = parts[0].known
-    before = known.get("sums", np.empty((0, new.shape[1]))), known.get("owners", np.empty(0))
+    before = known.get("sums", np.empty((0, 0))), known.get("owners", np.empty(0))
+    width = max(before[0].shape[1], new.shape[1])
     return {
-        "sums": np.concatenate([before[0], new]),
+        "sums": np.concatenate([_widened(before[0], width), _widened(new, width)]),
         "owners": np.concatenate([before[1], first["owners"]]),
     }
+
+
+def _widened(rows: np.ndarray, width: int) -> np.ndarray:
+    """Rows with zeros behind them: sums of one kind have more entries than those of another."""
+    return np.pad(rows, ((0, 0), (0, width - rows.shape[1])))

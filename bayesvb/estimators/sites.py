@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 import warnings
 from collections.abc import Sequence
@@ -15,39 +14,45 @@ from jaxtyping import Float
 
 from bayesvb.argument_checks import check_choice, checked
 from bayesvb.data.blocks import Block
-from bayesvb.data.column_moments import ColumnMoments
+from bayesvb.data.case_weights import weights_and_frame
+from bayesvb.data.frame_kinds import frames_of
 from bayesvb.data.partly_kept import PartlyKept
-from bayesvb.data.scaling import Scaling
+from bayesvb.data.site_frames import SiteFrames, ToldColumns, ToldRows
 from bayesvb.data.sources import AbstractSource
-from bayesvb.data.standardised_blocks import without_offset
-from bayesvb.data.statistics import SufficientStats
-from bayesvb.engines.remote_rows import (
-    RemoteFit,
-    Unanswered,
-    as_row,
-    as_step,
-    fit_elsewhere,
-)
+from bayesvb.engines.remote_rows import RemoteFit, RowsElsewhere, Unanswered, fit_elsewhere
 from bayesvb.errors import DataError
-from bayesvb.estimators.base import INTERVALS, empty_stats
+from bayesvb.estimators.base import INTERVALS, AbstractEstimator, empty_stats
 from bayesvb.estimators.density_regression import DensityRegression
 from bayesvb.estimators.fit import Fit
-from bayesvb.estimators.site_levels import levels_of, with_every_level
-from bayesvb.estimators.site_record import SiteStatistics, merged, moments_of, read, told_moments
+from bayesvb.estimators.mixture import AbstractGatedMixture
+from bayesvb.estimators.site_columns import check_levels
+from bayesvb.estimators.site_record import (
+    SiteStatistics,
+    column_name,
+    keyed,
+    merged,
+    moments_of,
+    read,
+    told_moments,
+)
+from bayesvb.formula.passes.site_design import columns_told, moments_told, responses_told
+from bayesvb.formula.passes.streamed_design import learned_of
 from bayesvb.numerics.streams import Streams
-from bayesvb.results.all_rows import check_all_rows
+from bayesvb.results.all_rows import fitted_rows
 from bayesvb.results.importance import of_one_restart
 
 if TYPE_CHECKING:
     import pandas as pd
 
-LEARNED = re.compile(r"\b(bs|cc|cr|cs|poly|center|scale|standardize|s)\(")
-"""Transforms whose state is learned from all rows, beyond means and standard deviations."""
+WEIGHTS = "case weights"
+"""Column of the case weights of a site that gives them beside its rows."""
+
+Arrays = dict[str, Float[np.ndarray, "..."]]
 
 
 @checked
 def site_statistics(
-    model: DensityRegression,
+    model: AbstractEstimator,
     data: object,
     agreed: object = None,
     *,
@@ -60,12 +65,13 @@ def site_statistics(
 ) -> SiteStatistics:
     """What a site tells of its rows in the next round of a fit to the rows of several sites.
 
-    First the levels of columns, then means and standard deviations, starts from fits to the
-    site's own rows, and then the sums of one pass after the other.
+    First the levels of columns, and quantiles of those under a curve, then means and standard
+    deviations, starts from fits to the site's own rows, and then the sums of one pass after the
+    other.
 
     Parameters
     ----------
-    model : DensityRegression
+    model : DensityRegression, GaussianMixture, Normal, BayesianPCA or ConditionalMixtureNetwork
         Formula and options, the same at all sites; of whatever rows.
     data : table
         Rows of this site.
@@ -101,30 +107,25 @@ def site_statistics(
     """
     check_choice("covariance", covariance, INTERVALS)
     settings = {"tol": float(tol), "max_iter": int(max_iter), "covariance": covariance}
-    own = _at_site(model, data, weights)
     if agreed is None:
-        return SiteStatistics(
-            "levels", _described(own, settings), 1, own.design.n_rows, levels=levels_of(own.design)
-        )
+        return _first(model, data, weights, settings)
     told = read(agreed, "agreed")
-    n_rows = own.design.n_rows
-    if _described(own, told.model["settings"]) != told.model:
+    if _described(model, told.model["settings"]) != told.model:
         raise DataError(
             "model is another one than that of agreed=",
             hint=f"its formula is {told.model['formula']}",
         )
-    part = partial(SiteStatistics, model=told.model, n_sites=1, n_rows=n_rows, levels=told.levels)
-    own = _with_levels(own, told)
-    if told.round == "levels":
-        return part("scales", own=_moments(own))
-    own = own.in_given_scales(_scales(own, told))
-    if told.round == "scales":
-        starts = np.stack([_own_start(own, seed + number) for number in range(restarts)])
-        return part("starts", own={"starts": starts}, known=told.known)
     if told.finished:
         raise DataError("agreed is finished", hint="fit_of_sites(model, data, agreed) is the fit")
+    own = _at_site(model, data, weights, told)
+    part = partial(replace, told, n_sites=1, n_rows=own.design.n_rows)
+    if told.round == "columns":
+        return part(round="scales", own=_scales(own, data, weights, told))
+    if told.round == "scales":
+        starts = [_own_start(own, seed + number) for number in range(restarts)]
+        return part(round="starts", own={"starts": np.stack(starts)})
     answers = _answers(own, told)
-    return part("sums" if answers else "finished", own=answers, known=told.known)
+    return part(round="sums" if answers else "finished", own=answers)
 
 
 @checked
@@ -154,7 +155,7 @@ def merge(parts: object) -> SiteStatistics:
     >>> data = bvb.datasets.load("faithful")
     >>> model = bvb.DensityRegression("waiting ~ eruptions", data[:50], n_components=1)
     >>> bvb.merge([bvb.site_statistics(model, data)]).round
-    'levels'
+    'columns'
     """
     if isinstance(parts, str | bytes) or not isinstance(parts, Sequence) or not len(parts):
         raise DataError(
@@ -166,7 +167,7 @@ def merge(parts: object) -> SiteStatistics:
 
 @checked
 def fit_of_sites(
-    model: DensityRegression,
+    model: AbstractEstimator,
     data: object,
     agreed: object,
     *,
@@ -178,7 +179,8 @@ def fit_of_sites(
 
     Parameters
     ----------
-    model : DensityRegression
+    model : AbstractEstimator
+        As in ``site_statistics``.
     data : table
         Rows of this site, which are those that the fit keeps.
     agreed : SiteStatistics or path
@@ -200,53 +202,76 @@ def fit_of_sites(
             f"agreed is of the round {told.round!r}, and not finished",
             hint="agreed = merge([site_statistics(model, rows, agreed) for rows of every site])",
         )
-    own = _with_levels(_at_site(model, data, weights), told)
-    own = own.in_given_scales(_scales(own, told))
+    own = _at_site(model, data, weights, told)
     found = _found(own, told)
-    count, weight = _sizes(told)
-    whole = cast(DensityRegression, own.over(PartlyKept(own.source, count, weight)))
+    whole = own.over(PartlyKept(own.source, told.n_rows, _weight(told)))
     return _fit(whole, found, draws, seed, time.perf_counter() - began)
 
 
-def _at_site(model: DensityRegression, data: object, weights: object) -> DensityRegression:
-    """The same model of the rows of this site."""
-    if not isinstance(model, DensityRegression):
-        raise DataError(
-            f"model is a {type(model).__name__}, and sites agree on scales and starts of density "
-            "regressions only",
-            hint="give a DensityRegression",
-        )
-    why = None
-    if model.grouping is not None:
-        why = "group= has rows that belong together"
-    elif model.family != "gaussian":
-        why = f"family={model.family!r} has scales by medians, which are no sums"
-    elif model.weights_are != "frequency":
-        why = "sampling weights are in proportion to those of all rows"
-    elif LEARNED.search(model.formula.canonical()) or model.design.dates:
-        why = "the formula has a curve, a scaled column or a date, learned from all rows"
-    elif any(one.kind == "group" for part in model.design.term_blocks.values() for one in part):
-        why = "the formula has groups"
-    if why is not None:
-        raise DataError(
-            f"sites cannot exchange sums for this model: {why}",
-            hint="columns as they are, products, functions of single values and factors can be",
-        )
-    own = _again(model, data, weights)
-    check_all_rows(own, "bvb.site_statistics()", "a site goes over its rows in every round")
-    return own
+def _first(
+    model: AbstractEstimator, data: object, weights: object, settings: object
+) -> SiteStatistics:
+    """What is told of the columns of this site."""
+    design = _at_site(model, data, weights).design
+    columns = columns_told(design)
+    check_levels(columns.levels)
+    levels = {name: list(values) for name, values in columns.levels.items()}
+    described, own = _described(model, settings), _quantiles(columns)
+    return SiteStatistics("columns", described, 1, design.n_rows, own=own, levels=levels)
 
 
-def _again(model: DensityRegression, data: object, weights: object) -> DensityRegression:
-    """The model over other rows; what a design warns of is not said of a part of them."""
+def _at_site(
+    model: AbstractEstimator, data: object, weights: object, told: SiteStatistics | None = None
+) -> AbstractEstimator:
+    """The same model of the rows of this site, as far as sites have agreed on it.
+
+    What a design warns of is not said of a part of the rows.
+    """
+    _check_sums(model)
+    frame, name = _rows(data, weights)
+    frames = (
+        SiteFrames(frame) if told is None else SiteFrames(frame, _columns(told), _told_rows(told))
+    )
     options: dict[str, Any] = {**model.options(), "context": model.design.context}
     options["priors"] = type(model.priors)(**options["priors"])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return DensityRegression(model.formula.text, data, weights=weights, **options)
+        kind = cast("type[Any]", type(model))
+        made: AbstractEstimator = kind(model.formula.text, frames, weights=name, **options)
+    return made
 
 
-def _described(model: DensityRegression, settings: object) -> dict[str, Any]:
+def _check_sums(model: AbstractEstimator) -> None:
+    """Refuse models whose sums need more than the rows of one site."""
+    if not isinstance(model, AbstractEstimator):
+        raise DataError(
+            f"model is a {type(model).__name__}, and sites agree on models of bayesvb only",
+            hint="give a DensityRegression, for example",
+        )
+    why = None
+    if getattr(model, "grouping", None) is not None:
+        why = "group= has rows that belong together, of which a subject may have some at each site"
+    elif model.weights_are != "frequency":
+        why = "sampling weights are in proportion to those of all rows"
+    if why is not None:
+        raise DataError(
+            f"sites cannot exchange sums for this model: {why}",
+            hint="leave the option out, or fit all rows together",
+        )
+
+
+def _rows(data: object, weights: object) -> tuple[pd.DataFrame, str | None]:
+    """Rows of this site, with their case weights as a column, and its name."""
+    if frames_of(data) is not None:
+        raise DataError(
+            "bvb.site_statistics() needs all rows in memory: a site goes over them in every round",
+            hint="read the table first: data=pandas.read_parquet(path)",
+        )
+    values, frame = weights_and_frame(weights, data, missing="drop")
+    return (frame, None) if values is None else (frame.assign(**{WEIGHTS: values}), WEIGHTS)
+
+
+def _described(model: AbstractEstimator, settings: object) -> dict[str, Any]:
     return {
         "model": type(model).__name__,
         "formula": model.formula.canonical(),
@@ -255,71 +280,72 @@ def _described(model: DensityRegression, settings: object) -> dict[str, Any]:
     }
 
 
-def _with_levels(model: DensityRegression, told: SiteStatistics) -> DensityRegression:
-    """The model with columns for the levels of all sites."""
-    present = levels_of(model.design)
-    strange = {
-        name for name, values in present.items() if set(values) - set(told.levels.get(name, ()))
-    }
-    if strange:
-        raise DataError(
-            f"`{min(strange)}` has levels here that were not told in the first round",
-            hint="begin again with all rows of this site",
-        )
-    if all(present[name] == list(values) for name, values in told.levels.items()):
-        return model
-    frame, weights = with_every_level(model.design.given, model.weights, present, told.levels)
-    return _again(model, frame, weights)
-
-
-def _columns(model: DensityRegression) -> dict[str, Float[np.ndarray, "rows _"]]:
-    """All that is standardised, by part."""
-    response = without_offset(np.asarray(model.design.response, dtype=float), model.design.offset)
-    return {**model.design.matrices, "response": response}
-
-
-def _moments(model: DensityRegression) -> dict[str, Float[np.ndarray, "4 _"]]:
-    """What is told of every column, by part."""
+def _quantiles(columns: ToldColumns) -> Arrays:
+    """Quantiles of columns, and which ones they are, among all of them in alphabetical order."""
+    names = sorted(columns.levels)
+    curved = sorted(columns.quantiles)
+    values = [columns.quantiles[name] for name in curved]
     return {
-        name: told_moments(ColumnMoments.of(matrix, model.weights))
-        for name, matrix in _columns(model).items()
+        "curved": np.array([names.index(name) for name in curved], dtype=float),
+        "quantiles": np.stack(values) if values else np.empty((0, 1)),
     }
 
 
-def _scales(model: DensityRegression, told: SiteStatistics) -> dict[str, Float[np.ndarray, "2 _"]]:
-    """Centre and scale of every column over all sites."""
-    found, active = {}, model.priors.standardize
-    for name in _columns(model):
-        moments = moments_of(told.known[name])
-        if name == "response":
-            centred = model.scales.parts["mean"].intercept is not None
-            one = Scaling.of_response_moments(moments, centred=centred, active=active)
-        else:
-            one = Scaling.of_moments(moments, model.design.terms[name], active=active)
-        found[name] = np.stack([one.centre, one.scale])
-    return found
+def _columns(told: SiteStatistics) -> ToldColumns:
+    """Levels and quantiles of the columns of all sites."""
+    names = sorted(told.levels)
+    curved = [names[int(place)] for place in told.known["curved"]]
+    return ToldColumns(told.levels, dict(zip(curved, told.known["quantiles"], strict=True)))
 
 
-def _own_start(model: DensityRegression, seed: int) -> Float[np.ndarray, " entries"]:
+def _scales(
+    model: AbstractEstimator, data: object, weights: object, told: SiteStatistics
+) -> Arrays:
+    """Counts and moments of the rows of this site, and what the formula has learned of columns."""
+    (frame, name), design = _rows(data, weights), model.design
+    known = design.all_rows
+    assert known is not None
+    moments = moments_told(design, SiteFrames(frame), name)
+    missing = [int(frame[column].isna().sum()) for column in told.levels]
+    counts = [float(len(frame)), fitted_rows(model).total_weight, *missing]
+    found = {keyed(part): told_moments(one) for part, one in moments.items()}
+    if isinstance(model, DensityRegression) and model.family == "student":
+        found["responses"] = responses_told(design, design.offset)
+    return {"counts": np.array(counts), "learned": learned_of(design), **found}
+
+
+def _told_rows(told: SiteStatistics) -> ToldRows | None:
+    """Counts and moments of the rows of all sites, once these have been told."""
+    if "counts" not in told.known:
+        return None
+    n_given, weight, *missing = told.known["counts"].tolist()
+    named = [(column_name(key), values) for key, values in told.known.items()]
+    moments = {name: moments_of(values) for name, values in named if name is not None}
+    counts = dict(zip(told.levels, map(int, missing), strict=True))
+    sizes = told.n_sites, told.n_rows, int(n_given), weight
+    return ToldRows(*sizes, counts, moments, told.known.get("responses"))
+
+
+def _own_start(model: AbstractEstimator, seed: int) -> Float[np.ndarray, " entries"]:
     """Statistics of a fit to the rows of this site alone."""
+    alone = model.over(fitted_rows(model))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        fit = model.fit(restarts=1, seed=seed, draws=25, tol=0.1, covariance="mean-field")
-    _, stats = fit.core.permuted(np.argsort(fit.order).tolist(), fit.stats)
+        fit = alone.fit(
+            restarts=1, seed=seed, draws=25, tol=0.1, covariance="mean-field", combine="best"
+        )
+    stats = fit.stats
+    if isinstance(model, AbstractGatedMixture):
+        _, stats = fit.core.permuted(np.argsort(fit.order).tolist(), stats)
     return np.asarray(stats.to_vector())
 
 
-def _blank(model: DensityRegression) -> Any:
-    """Statistics of a posterior, all zero."""
-    return 0.0 * model.core.first_stats(empty_stats(model.core, model.source))
+def _weight(told: SiteStatistics) -> float:
+    """Sum of the case weights of all rows."""
+    return float(told.known["counts"][1])
 
 
-def _sizes(told: SiteStatistics) -> tuple[int, float]:
-    """Number of rows of all sites, and their weight."""
-    return told.n_rows, float(told.known["response"][0, 0])
-
-
-def _found(model: DensityRegression, told: SiteStatistics) -> RemoteFit:
+def _found(model: AbstractEstimator, told: SiteStatistics) -> RemoteFit:
     """What the sums told so far lead to.
 
     Raises
@@ -327,26 +353,34 @@ def _found(model: DensityRegression, told: SiteStatistics) -> RemoteFit:
     Unanswered
         If there are not enough of them.
     """
-    core, blank = model.core, _blank(model)
+    core, source = model.core, fitted_rows(model)
+    blank, nobody = core.first_stats(empty_stats(core, source)), _nobody(source)
     starts = [blank.with_vector(row) for row in told.known["starts"]]
-    nobody = _nobody(model.source)
-    of_a_pass: SufficientStats = core.e_step(core.update(starts[0]), nobody).stats
     rows = told.known.get("sums", np.empty((0, 0)))
     owners = told.known.get("owners", np.empty(0))
-    steps = [
-        [as_step(row, of_a_pass) for row in rows[owners == number]]
+    elsewhere = [
+        RowsElsewhere(iter(rows[owners == number]), nobody, told.n_rows, _weight(told))
         for number in range(len(starts) + 1)
     ]
     settings = told.model["settings"]
     return fit_elsewhere(
         core,
-        steps,
+        elsewhere,
         starts,
-        size=_sizes(told),
+        ordered=partial(_ordered, model),
         tol=settings["tol"],
         max_iter=settings["max_iter"],
         with_response=settings["covariance"] != "mean-field",
     )
+
+
+def _ordered(model: AbstractEstimator, core: Any, stats: Any) -> tuple[Any, Any, tuple[int, ...]]:
+    """Components in the order of their labels, which is told by sums over rows."""
+    if not isinstance(model, AbstractGatedMixture):
+        ordered: tuple[Any, Any, tuple[int, ...]] = model.ordered(core, stats)
+        return ordered
+    order = tuple(np.argsort(-stats.experts.weight, kind="stable").tolist())
+    return *core.permuted(order, stats), order
 
 
 def _nobody(source: AbstractSource) -> Block:
@@ -354,7 +388,7 @@ def _nobody(source: AbstractSource) -> Block:
     return replace(source.take(np.arange(1)), weight=np.zeros(1))
 
 
-def _answers(model: DensityRegression, told: SiteStatistics) -> dict[str, Float[np.ndarray, "..."]]:
+def _answers(model: AbstractEstimator, told: SiteStatistics) -> Arrays:
     """The sums over the rows of this site that are asked for next; none if none are.
 
     With them go the ascents that they are for, and where they are taken: the divergence from the
@@ -363,14 +397,14 @@ def _answers(model: DensityRegression, told: SiteStatistics) -> dict[str, Float[
     try:
         _found(model, told)
     except Unanswered as asked:
-        steps = model.source.map_reduce_all(asked.functions)
+        steps = fitted_rows(model).map_reduce_all(asked.functions)
         at = [model.core.kl(function.args[0]) for function in asked.functions]
-        sums = np.stack([as_row(step) for step in steps])
+        sums = np.stack([step.to_vector() for step in steps])
         return {"sums": sums, "at": np.array(at), "owners": np.array(asked.owners, dtype=float)}
     return {}
 
 
-def _fit(model: DensityRegression, found: RemoteFit, draws: int, seed: int, seconds: float) -> Fit:
+def _fit(model: AbstractEstimator, found: RemoteFit, draws: int, seed: int, seconds: float) -> Fit:
     """The fit, with draws of the posterior that all sites share."""
     units = model.log_jacobian * model.source.total_weight
     q = found.model.update(found.stats)
@@ -396,7 +430,7 @@ def _fit(model: DensityRegression, found: RemoteFit, draws: int, seed: int, seco
 
 
 def _table(
-    model: DensityRegression, found: RemoteFit, units: float, seconds: float
+    model: AbstractEstimator, found: RemoteFit, units: float, seconds: float
 ) -> pd.DataFrame:
     """The one ascent, as a table of restarts."""
     import pandas as pd

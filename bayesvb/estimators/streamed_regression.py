@@ -110,6 +110,9 @@ def _by_medians(streamed: StreamedDesign, scaling: Scaling, *, centred: bool) ->
     for column in range(len(scale)):
 
         def values(column: int = column) -> Any:
+            if streamed.responses is not None:
+                yield streamed.responses[column]
+                return
             for rows in streamed.encoded():
                 assert rows.response is not None
                 own = rows.response[:, column]
@@ -118,7 +121,8 @@ def _by_medians(streamed: StreamedDesign, scaling: Scaling, *, centred: bool) ->
         def away(middle: float, column: int = column) -> Any:
             return (np.abs(one - middle) for one in values(column))
 
-        n_rows = streamed.rows.n_rows[1]
+        told = streamed.responses
+        n_rows = streamed.rows.n_rows[1] if told is None else told.shape[1]
         middle = float(quantiles(values, n_rows, [0.5])[0]) if centred else 0.0
         deviation = float(quantiles(partial(away, middle), n_rows, [0.5])[0])
         centre[column] = middle

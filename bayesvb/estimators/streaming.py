@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from jaxtyping import Float
@@ -13,12 +13,14 @@ from jaxtyping import Float
 from bayesvb.data.blocks import BLOCK_ROWS, Block
 from bayesvb.data.case_weights import CaseWeights
 from bayesvb.data.frame_streams import AbstractFrames
+from bayesvb.data.site_frames import SiteFrames
 from bayesvb.data.sources import AbstractSource, InMemorySource
 from bayesvb.data.streamed_rows import EncodedRows, recut
 from bayesvb.errors import DataError
 from bayesvb.estimators.scale_checks import check_columns
 from bayesvb.formula.design import Design
 from bayesvb.formula.parser import RESPONSE, Formula
+from bayesvb.formula.passes.site_design import site_design
 from bayesvb.formula.passes.streamed_design import StreamedDesign, streamed_design
 from bayesvb.formula.responses import ResponseKind
 
@@ -106,22 +108,23 @@ def streamed_model(
         If the data cannot be used, or an option is not to be had with rows that are not all in
         memory.
     """
-    streamed = streamed_design(
-        formula,
-        frames,
-        response=kind.response,
-        context=rows.context,
-        missing=rows.missing,
-        weights=_weight_column(rows),
-        warn=kind.warn,
-    )
+    asked: dict[str, Any] = {
+        "response": kind.response,
+        "context": rows.context,
+        "missing": rows.missing,
+        "weights": _weight_column(rows),
+    }
+    if isinstance(frames, SiteFrames):
+        streamed = site_design(formula, frames, **asked)
+    else:
+        streamed = streamed_design(formula, frames, warn=kind.warn, **asked)
     _check_ends(streamed)
     scales = kind.scales(streamed)
     block = partial(kind.block, scales)
     source = InMemorySource(tuple(map(block, _sample(streamed))))
     given = CaseWeights(streamed.weight, "frequency")
     n_rows = streamed.rows.n_rows[1]
-    if streamed.design.n_rows == n_rows:
+    if not streamed.design.is_sample:
         return ModelRows(streamed.design, given, scales, source)
     counted = n_rows, streamed.rows.total_weight
     everything = frames.source(streamed.encoding, streamed.rows.choice.read, block, counted)

@@ -158,6 +158,12 @@ class Design:
         return self.n_rows if self.all_rows is None else self.all_rows.n_rows
 
     @property
+    def is_sample(self) -> bool:
+        """Whether the rows used do not show all there is: there are more, and perhaps elsewhere."""
+        known = self.all_rows
+        return known is not None and (known.n_rows != self.n_rows or len(known.shown) > 0)
+
+    @property
     def given(self) -> pd.DataFrame:
         """Rows used, columns of dates as they were given: in ``frame`` they are days."""
         return self._encoder.bound.dates.restored(self.frame)

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.data.sources import AbstractSource
+from bayesvb.data.standardised_blocks import OBSERVED
 from bayesvb.errors import DataError
 from bayesvb.formula.design import Design
 from bayesvb.formula.passes.streamed_design import learned_of
@@ -27,8 +28,7 @@ class HasRows(Protocol):
 
 def is_sample(model: HasRows) -> bool:
     """Whether the rows in memory are a sample of those that are fitted."""
-    known = model.design.all_rows
-    return known is not None and known.n_rows != model.design.n_rows
+    return model.design.is_sample
 
 
 def check_all_rows(model: HasRows, what: str, why: str) -> None:
@@ -69,7 +69,7 @@ def sample_state(model: HasRows) -> dict[str, Float[np.ndarray, "..."]]:
     """What all rows said where those in memory are a sample: counts, and what the formula learned.
 
     The counts are rows, rows left out, the weight of all rows, rows of the sample, and how often
-    all rows were gone over.
+    all rows were gone over. There is also a mark if any of them lacks a value.
     """
     known = model.design.all_rows
     if known is None or not is_sample(model):
@@ -77,9 +77,11 @@ def sample_state(model: HasRows) -> dict[str, Float[np.ndarray, "..."]]:
     counts = [
         known.n_rows, known.n_missing, known.total_weight, model.design.n_rows, known.count.times,
     ]  # fmt: skip
+    gapped = OBSERVED in fitted_rows(model).empty().designs
     return {
         "sample.counts": np.array(counts, dtype=float),
         "sample.learned": learned_of(model.design),
+        **({"sample.gapped": np.ones(1)} if gapped else {}),
     }
 
 

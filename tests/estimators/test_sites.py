@@ -8,7 +8,8 @@ import pytest
 
 import bayesvb as bvb
 from bayesvb.errors import DataError
-from bayesvb.estimators.site_levels import pooled_levels
+from bayesvb.estimators.site_columns import pooled_levels, pooled_quantiles
+from bayesvb.estimators.site_record import keyed, moments_of
 
 
 def simulated(n, seed):
@@ -133,20 +134,122 @@ def test_sites_must_answer_to_the_same_question():
         bvb.site_statistics(model, SITES[0].assign(g="z"), agreed)
 
 
+GAPS = DATA[["x", "y", "w"]].copy()
+GAPS.iloc[np.arange(90, 290, 9), 1] = np.nan  # the first site has none
+
+MODELS = {
+    "normal": lambda rows: bvb.Normal("y ~ 1", rows),
+    "gaussians": lambda rows: bvb.GaussianMixture("~ x + y", rows, n_components=2),
+    "components": lambda rows: bvb.BayesianPCA("~ x + y + w", rows, n_components=2),
+    "gaps": lambda rows: bvb.BayesianPCA("~ x + y + w", GAPS.loc[rows.index], n_components=2),
+    "classes": lambda rows: bvb.ConditionalMixtureNetwork("g ~ x + y", rows, n_experts=2),
+    "numbers": lambda rows: bvb.ConditionalMixtureNetwork("y ~ x + g", rows, n_experts=2),
+    "student": lambda rows: model_of(rows, family="student"),
+    "curves": lambda rows: bvb.DensityRegression(
+        "y ~ bs(x, df=4) + g | s(x, k=4)", rows, n_components=2
+    ),
+    "polynomials": lambda rows: bvb.DensityRegression(
+        "y ~ poly(x, 2) + scale(w) | cr(x, df=3, constraints='center')", rows, n_components=2
+    ),
+    "groups": lambda rows: bvb.DensityRegression(
+        "y ~ x + (1 + x | g) | (1 | g)", rows, n_components=2
+    ),
+}
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("kind", MODELS)
+def test_every_model_of_sites_is_that_of_all_rows(kind, tmp_path):
+    few = {"restarts": 1, "covariance": "mean-field", "max_iter": 12}
+    make, data = MODELS[kind], GAPS if kind == "gaps" else DATA
+    model, sites = make(SITES[1]), [data[:80], data[80:150], data[150:]]
+    begun = rounds(model, sites, until="starts", **few)
+    agreed = rounds(model, [data], replace(begun, n_sites=1))
+    whole = bvb.fit_of_sites(model, data, agreed)
+    fit = bvb.fit_of_sites(model, sites[0], rounds(model, sites, begun))
+    mine, theirs = fit.stats.to_vector(), whole.stats.to_vector()
+    np.testing.assert_allclose(mine, theirs, rtol=1e-10, atol=1e-10 * np.abs(theirs).max())
+    assert fit.elbo == pytest.approx(whole.elbo, rel=1e-10)
+    assert fit.model.source.n_rows == 300
+    back = bvb.load(fit.save(tmp_path / "fit.nc"))
+    at = data[:5]
+    np.testing.assert_allclose(back.log_density(at), fit.log_density(at), rtol=1e-12)
+    assert np.isfinite(fit.log_density(data[-5:])).all()  # levels and ends of another site
+
+
 @pytest.mark.parametrize(
-    ("formula", "options", "words"),
+    "kind",
     [
-        ("y ~ bs(x, df=4)", {}, "learned from all rows"),
-        ("y ~ s(x, k=4)", {}, "learned from all rows"),
-        ("y ~ x + (1 | g)", {}, "groups"),
-        ("y ~ x", {"family": "student"}, "medians"),
-        ("y ~ x", {"weights": "w", "weights_are": "sampling"}, "sampling weights"),
+        "gaussians",
+        *(pytest.param(one, marks=pytest.mark.heavy) for one in ("normal", "gaps", "groups")),
     ],
 )
-def test_what_is_no_sum_is_refused(formula, options, words):
-    model = bvb.DensityRegression(formula, DATA, n_components=1, **options)
-    with pytest.raises(DataError, match=words):
-        bvb.site_statistics(model, DATA)
+def test_units_are_those_of_all_rows(kind):
+    data = GAPS if kind == "gaps" else DATA
+    model, sites = MODELS[kind](SITES[1]), [data[:80], data[80:150], data[150:]]
+    begun = rounds(model, sites, until="scales", restarts=1)
+    own = MODELS[kind](DATA)
+    scales = own.scales.response if kind == "groups" else own.scaling
+    name = {"groups": "response", "normal": "response"}.get(kind, "variables")
+    if kind == "gaps":
+        weights = [moments_of(begun.known[keyed(one)]).weight for one in ("x", "y", "w")]
+        assert weights == data.notna().sum().tolist()
+    else:
+        found = moments_of(begun.known[keyed(name)])
+        np.testing.assert_allclose(found.mean, scales.centre, rtol=1e-12)
+        np.testing.assert_allclose(found.deviation, scales.scale, rtol=1e-12)
+
+
+def test_a_curve_of_sites_is_near_that_of_all_rows():
+    model = bvb.DensityRegression("y ~ s(x, k=5)", SITES[0], n_components=1)
+    agreed = rounds(model, SITES, until="columns")
+    own = np.quantile(DATA["x"], np.linspace(0.0, 1.0, 257))
+    found = agreed.known["quantiles"][0]
+    assert (np.diff(found) > 0.0).all()
+    assert np.abs(found - own)[25:-25].max() < 0.1
+    assert found[[0, -1]].tolist() == [DATA["x"].min(), DATA["x"].max()]
+
+
+@pytest.mark.heavy
+def test_sites_may_have_their_columns_in_any_order():
+    model = bvb.GaussianMixture("~ .", DATA[["x", "y", "w"]], n_components=1)
+    few = {"restarts": 1, "max_iter": 3}
+    turned = [SITES[0][["x", "y", "w"]], SITES[1][["w", "y", "x"]], SITES[2][["y", "x", "w"]]]
+    fit = bvb.fit_of_sites(model, turned[1], rounds(model, turned, **few))
+    assert fit.model.variables == ("x", "y", "w")
+    np.testing.assert_allclose(fit.elbo, model.fit(seed=1, restarts=1).elbo, rtol=1e-9)
+
+
+def test_what_is_no_sum_is_refused():
+    first = pd.Timestamp("2020-01-01") + pd.to_timedelta(np.arange(300), "D")
+    data = DATA.assign(day=first, h=np.where(DATA["x"] > 0.0, "a", "b"))
+
+    def refused(words, formula="y ~ x", rows=data, **options):
+        model = bvb.DensityRegression(formula, data, n_components=1, **options)
+        with pytest.raises(DataError, match=words):
+            bvb.site_statistics(model, rows)
+
+    refused("sampling weights", weights="w", weights_are="sampling")
+    refused("a subject may have some at each site", formula="y ~ x | gating(1)", group="h")
+    refused("counted from the first one", "y ~ day")
+    refused("groups of several columns", "y ~ x + (1 | g:h)")
+    refused("learns of several columns together", "y ~ bs(x * w, df=4)")
+    refused("needs all rows in memory", rows=[data[:10], data[10:]])
+    with pytest.raises(DataError, match="model is a DataFrame"):
+        bvb.site_statistics(data, data)
+
+
+def test_quantiles_of_sites_are_those_of_all_rows():
+    rng = np.random.default_rng(3)
+    rows = [rng.normal(size=(1, 4000)), 2.0 + rng.normal(size=(1, 1000))]
+    shares = np.linspace(0.0, 1.0, 33)
+    told = [np.quantile(one, shares, axis=1).T for one in rows]
+    found = pooled_quantiles(told, [4000, 1000])
+    whole = np.sort(np.concatenate(rows, axis=1)[0])
+    ranks = np.searchsorted(whole, found[0]) / len(whole)
+    assert np.abs(ranks - np.linspace(0.0, 1.0, 257)).max() < 0.015
+    np.testing.assert_array_equal(found[0, [0, -1]], whole[[0, -1]])
+    assert pooled_quantiles([np.empty((0, 1))], [3]).shape == (0, 257)
 
 
 def test_levels_of_sites_come_in_one_order():
@@ -157,6 +260,8 @@ def test_levels_of_sites_come_in_one_order():
         pooled_levels([{"g": ["low", "mid", "high"]}, {"g": ["mid", "low"]}])
     with pytest.raises(DataError, match="same columns"):
         pooled_levels([{"g": ["a"]}, {}])
+    with pytest.raises(DataError, match="same columns"):
+        pooled_levels([{"g": ["a"]}, {"g": []}])
     with pytest.raises(DataError, match="text and numbers"):
         pooled_levels([{"g": ["a"]}, {"g": [1]}])
 

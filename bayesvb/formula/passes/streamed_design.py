@@ -33,7 +33,8 @@ from bayesvb.formula.responses import ResponseKind
 from bayesvb.formula.special_terms import OFFSET
 
 __all__ = [
-    "TARGET", "BlockEncoding", "StreamedDesign", "learned_of", "of_kept_rows", "streamed_design",
+    "TARGET", "BlockEncoding", "StreamedDesign", "columns_to_read", "design_of_sample",
+    "learned_of", "of_kept_rows", "streamed_design",
 ]  # fmt: skip
 
 TARGET = "response less offset"
@@ -132,6 +133,8 @@ class StreamedDesign:
     encoding : BlockEncoding
     moments : mapping of str to ColumnMoments
         Of the columns of each part, of the responses and of what is left of these.
+    responses : ndarray, shape (responses, shares), or None
+        Values at evenly spaced shares of what is left of responses, where rows are elsewhere.
     """
 
     design: Design
@@ -139,6 +142,7 @@ class StreamedDesign:
     frames: AbstractFrames
     encoding: BlockEncoding
     moments: Mapping[str, ColumnMoments]
+    responses: Float[np.ndarray, "responses shares"] | None = None
 
     def encoded(self) -> Iterator[EncodedRows]:
         """All complete rows, as they are read."""
@@ -188,7 +192,7 @@ def streamed_design(
     FormulaError
         If the formula names what is not there.
     """
-    choice = _choice(formula, frames, response, context or {}, weights)
+    choice = columns_to_read(formula, frames, response, context or {}, weights)
     choice = replace(choice, keeps_missing=missing == "keep")
     rows = _summed(frames.map(choice.of_frame, choice.read))
     rows.check(missing)
@@ -216,7 +220,7 @@ def _summed(parts: Iterator[Representatives]) -> Representatives:
     return reduce(add, parts, first)
 
 
-def _choice(
+def columns_to_read(
     formula: Formula,
     frames: AbstractFrames,
     response: ResponseKind,
@@ -345,7 +349,7 @@ def _of_sample(encoder: Encoder, rows: Representatives, frames: AbstractFrames) 
     known = AllRows(
         rows.n_rows[1], rows.n_missing, frames.words, frames.count, rows.total_weight, shown
     )
-    return _design(encoder, rows.sample[names], known)
+    return design_of_sample(encoder, rows.sample[names], known)
 
 
 def of_kept_rows(
@@ -369,7 +373,7 @@ def of_kept_rows(
         If the formula has learned another number of numbers.
     """
     encoder = with_learned_numbers(design._encoder, learned)
-    return _design(encoder, design.given.iloc[:n_sample], known)
+    return design_of_sample(encoder, design.given.iloc[:n_sample], known)
 
 
 def learned_of(design: Design) -> Float[np.ndarray, " numbers"]:
@@ -377,7 +381,7 @@ def learned_of(design: Design) -> Float[np.ndarray, " numbers"]:
     return learned_numbers(design._encoder)
 
 
-def _design(encoder: Encoder, sample: pd.DataFrame, known: AllRows) -> Design:
+def design_of_sample(encoder: Encoder, sample: pd.DataFrame, known: AllRows) -> Design:
     """The design of a sample by what an encoder has learned of all rows."""
     bound: BoundFormula = encoder.bound
     response = RESPONSE in bound.parts

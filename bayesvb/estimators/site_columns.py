@@ -1,0 +1,114 @@
+"""Columns at several sites: their levels in one order, and values that stand for those of all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.errors import DataError
+
+LEVELS = (str, bool, int, float)
+"""Kinds of levels that a message can hold."""
+
+SHARES = 257
+"""Shares at which values of the rows of all sites are known."""
+
+FINE = 4096
+"""Values into which the quantiles of each site are spread before they are put together."""
+
+
+def check_levels(told: Mapping[str, Sequence[Any]]) -> None:
+    """Refuse levels that are neither text nor numbers.
+
+    Raises
+    ------
+    DataError
+        With the first of them.
+    """
+    for name, values in told.items():
+        strange = [value for value in values if not isinstance(value, LEVELS)]
+        if strange:
+            raise DataError(
+                f"`{name}` has the level {strange[0]!r}, and sites exchange text and numbers only",
+                hint="make text of it",
+            )
+
+
+def pooled_levels(parts: Sequence[Mapping[str, list[Any]]]) -> dict[str, list[Any]]:
+    """Levels of all sites: sorted if they are so at each, else in the order that all share.
+
+    Raises
+    ------
+    DataError
+        If there is no such order.
+    """
+    different = [name for part in parts for name in part.keys() ^ parts[0].keys()]
+    different += [
+        name
+        for name in parts[0]
+        for part in parts
+        if not different and bool(part[name]) != bool(parts[0][name])
+    ]
+    if different:
+        raise DataError(
+            f"the sites do not have levels in the same columns: `{different[0]}`",
+            hint="a column of numbers at one site is text at another, or absent there",
+        )
+    return {name: _together(name, [part[name] for part in parts]) for name in parts[0]}
+
+
+def _together(name: str, every: Sequence[list[Any]]) -> list[Any]:
+    union = {value for values in every for value in values}
+    try:
+        if all(values == sorted(values) for values in every):
+            return sorted(union)
+    except TypeError as error:
+        raise DataError(f"`{name}` has text and numbers for levels") from error
+    longest = max(every, key=len)
+    for values in every:
+        if values != [value for value in longest if value in values]:
+            raise DataError(
+                f"`{name}` has its levels in another order at one site: {values}, {longest}",
+                hint="give all sites the same categories, or text",
+            )
+    return list(longest)
+
+
+def pooled_quantiles(
+    every: Sequence[Float[np.ndarray, "columns told"]], sizes: Sequence[float]
+) -> Float[np.ndarray, "columns shares"]:
+    """Values at evenly spaced shares of the rows of all sites, from those of each.
+
+    Between the values that a site tells, its rows are taken to lie evenly.
+
+    Parameters
+    ----------
+    every : sequence of ndarray, shape (columns, told)
+        Values at evenly spaced shares, the ends among them, by site.
+    sizes : sequence of float
+        Rows of each site.
+
+    Examples
+    --------
+    >>> low, high = np.array([[0.0, 1.0]]), np.array([[1.0, 3.0]])
+    >>> pooled_quantiles([low, high], [10.0, 20.0])[0, [0, 128, 256]].round(2).tolist()
+    [0.0, 1.5, 3.0]
+    """
+    middles = (np.arange(FINE) + 0.5) / FINE
+    weight = np.repeat(np.asarray(sizes, dtype=float) / FINE, FINE)
+    found = []
+    for column in range(len(every[0])):
+        fine = [
+            np.interp(middles, np.linspace(0.0, 1.0, one.shape[1]), one[column]) for one in every
+        ]
+        values = np.concatenate(fine)
+        order = np.argsort(values, kind="stable")
+        upto = (np.cumsum(weight[order]) - 0.5 * weight[order]) / weight.sum()
+        pooled = np.interp(np.linspace(0.0, 1.0, SHARES), upto, values[order])
+        pooled[0] = min(one[column, 0] for one in every)
+        pooled[-1] = max(one[column, -1] for one in every)
+        found.append(pooled)
+    return np.array(found).reshape(len(every[0]), SHARES)

@@ -1,0 +1,219 @@
+"""All stages, for the rows of one of several sites: columns as all of them have agreed on.
+
+What a formula learns of columns (levels, knots, centres, polynomials) it learns of rows that stand
+in for those of all sites: every level, and evenly spaced quantiles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from bayesvb.data.column_moments import ColumnMoments
+from bayesvb.data.frames import as_frame, levels
+from bayesvb.data.site_frames import SiteFrames, ToldColumns
+from bayesvb.errors import DataError
+from bayesvb.formula.binding import bind
+from bayesvb.formula.columns import roles_in, with_own_names
+from bayesvb.formula.dates import is_temporal
+from bayesvb.formula.design import AllRows, Design
+from bayesvb.formula.dot import every_column
+from bayesvb.formula.encoder import Encoder, fit_encoder
+from bayesvb.formula.parser import Formula
+from bayesvb.formula.passes.representatives import Choice, Representatives
+from bayesvb.formula.passes.streamed_design import (
+    BlockEncoding,
+    StreamedDesign,
+    columns_to_read,
+    design_of_sample,
+)
+from bayesvb.formula.responses import ResponseKind
+
+__all__ = ["columns_told", "moments_told", "quantiles_told", "responses_told", "site_design"]
+
+TOLD_SHARES = np.linspace(0.0, 1.0, 33)
+"""Shares at which a site tells the values of a column."""
+
+
+def site_design(
+    formula: Formula,
+    frames: SiteFrames,
+    *,
+    response: ResponseKind = "numeric",
+    context: Mapping[str, object] | None = None,
+    missing: str = "drop",
+    weights: str | None = None,
+) -> StreamedDesign:
+    """The design of a formula on the rows of a site; arguments are those of ``streamed_design``.
+
+    Raises
+    ------
+    DataError
+        If the data cannot be used, or sites cannot agree on what the formula learns of them.
+    FormulaError
+        If the formula names what is not there.
+    """
+    choice = columns_to_read(formula, frames, response, context or {}, weights)
+    choice = replace(choice, keeps_missing=missing == "keep")
+    rows = _own_rows(choice, frames)
+    rows.check(missing)
+    _check_together(choice, rows.sample)
+    basis = rows.sample[list(choice.names)]
+    policy = "keep" if choice.keeps_missing else "drop"
+    with ExitStack() as stack:
+        if frames.columns is not None:
+            basis = _standing_in(basis, frames.columns)
+            stack.enter_context(every_column())
+        bound, usable = bind(
+            formula, basis, response=response, context=context or {}, missing=policy
+        )
+    encoder = fit_encoder(bound, usable)[0]
+    encoding = BlockEncoding(encoder, weights)
+    told = frames.rows
+    moments = encoding.moments(0, rows.sample) if told is None else told.moments
+    shown = basis.iloc[:0] if frames.columns is None else basis
+    known = AllRows(
+        rows.n_rows[1], rows.n_missing, frames.words, frames.count, rows.total_weight, shown
+    )
+    design = design_of_sample(encoder, rows.sample[list(basis.columns)], known)
+    responses = None if told is None else told.responses
+    return StreamedDesign(design, rows, frames, encoding, moments, responses)
+
+
+def columns_told(design: Design) -> ToldColumns:
+    """What the rows of a site say of the columns that a formula reads.
+
+    Raises
+    ------
+    DataError
+        If a transform learns of several columns together.
+    """
+    levelled, classes = set(design.column_levels), design.classes
+    if classes is not None:
+        levelled.add(classes.column)
+    found = {
+        name: levels(design.frame[name], name).categories.tolist() if name in levelled else []
+        for name in map(str, design.frame.columns)
+    }
+    curved = [name for name in _learned(design._encoder) if name not in levelled]
+    return ToldColumns(found, {name: quantiles_told(design.frame[name]) for name in curved})
+
+
+def quantiles_told(values: object) -> Float[np.ndarray, " shares"]:
+    """Values of a column at evenly spaced shares."""
+    return np.asarray(np.quantile(np.asarray(values, dtype=float), TOLD_SHARES))
+
+
+def moments_told(
+    design: Design, frames: SiteFrames, weights: str | None
+) -> dict[str, ColumnMoments]:
+    """Moments of all that is standardised, of the rows of a site."""
+    return BlockEncoding(design._encoder, weights).moments(0, frames.frame)
+
+
+def responses_told(
+    design: Design, offset: Float[np.ndarray, " rows"] | None
+) -> Float[np.ndarray, "responses shares"]:
+    """Values at evenly spaced shares of what is left of responses."""
+    response = np.asarray(design.response, dtype=float)
+    left = response if offset is None else response - offset[:, None]
+    return np.stack([quantiles_told(column) for column in left.T])
+
+
+def _own_rows(choice: Choice, frames: SiteFrames) -> Representatives:
+    """All rows of the site that can be used, with the counts of all sites."""
+    given = as_frame(frames.frame)
+    own, told = choice.of_frame(0, given), frames.rows
+    usable = ~given[list(choice.names)].isna()
+    kept = usable.any(axis=1) if choice.keeps_missing else usable.all(axis=1)
+    own = replace(own, sample=given[kept.to_numpy()])
+    if told is None:
+        return own
+    return replace(
+        own,
+        n_rows=(told.n_given, told.n_rows),
+        missing=told.missing,
+        total_weight=told.total_weight,
+    )
+
+
+def _check_together(choice: Choice, rows: pd.DataFrame) -> None:
+    """Refuse what sites cannot tell column by column."""
+    if choice.together:
+        raise DataError(
+            "the formula has groups of several columns, and sites tell the levels of each",
+            hint="make one column of them in the data",
+        )
+    for name in choice.names:
+        if is_temporal(rows[name]):
+            raise DataError(
+                f"`{name}` holds dates, which are counted from the first one of all rows",
+                hint="make numbers of them in the data, from a day that all sites know",
+            )
+
+
+def _learned(encoder: Encoder) -> list[str]:
+    """Columns of which transforms and terms learn more than moments, each once."""
+    codes = [
+        code
+        for spec in encoder.specs.values()
+        for code, state in spec.transform_state.items()
+        if state
+    ]
+    codes += [code for own in encoder.own.values() for code in own.part.numbers]
+    found: dict[str, None] = {}
+    for code in codes:
+        columns = dict.fromkeys(role.column for role in roles_in(code))
+        if len(columns) > 1:
+            raise DataError(
+                f"`{with_own_names(code)}` learns of several columns together, and sites tell "
+                "quantiles of each",
+                hint="make one column of them in the data",
+            )
+        found |= columns
+    return list(found)
+
+
+def _standing_in(own: pd.DataFrame, told: ToldColumns) -> pd.DataFrame:
+    """Rows with every level and quantile that was told; of other numbers there are some here.
+
+    Raises
+    ------
+    DataError
+        If a column is absent, or has levels that were not told.
+    """
+    size = max([2, *map(len, told.levels.values()), *map(len, told.quantiles.values())])
+    places = np.arange(size)
+    columns: dict[str, Any] = {}
+    for name, known in told.levels.items():
+        column = own[name]
+        if known:
+            _check_known(column, name, known)
+            columns[name] = _cycled(known, places, column.dtype)
+        elif name in told.quantiles:
+            columns[name] = np.resize(told.quantiles[name], size)
+        else:
+            columns[name] = column.iloc[places % len(column)].array
+    return pd.DataFrame(columns)
+
+
+def _check_known(column: pd.Series, name: str, known: Any) -> None:
+    if set(levels(column, name).categories) - set(known):
+        raise DataError(
+            f"`{name}` has levels here that were not told in the first round",
+            hint="begin again with all rows of this site",
+        )
+
+
+def _cycled(known: Any, places: Any, dtype: Any) -> Any:
+    """Levels one after the other, in the type of a column."""
+    values = [known[place % len(known)] for place in places]
+    if isinstance(dtype, pd.CategoricalDtype):
+        return pd.Categorical(values, categories=list(known), ordered=dtype.ordered)
+    return pd.Series(values).astype(dtype).array
