@@ -68,9 +68,9 @@ class _Steps(Generic[StatsT]):
         """The steps that were written down; none if there are none."""
         if not arrays:
             return cls(start, start)
-        counts = (int(arrays[name]) for name in ("number", "turn", "place"))
+        number, turn, place = (int(arrays[name]) for name in ("number", "turn", "place"))
         stats, mean = (stats_of(start, arrays, name) for name in ("stats", "mean"))
-        return cls(stats, mean, *counts, float(arrays["of_rows"]))
+        return cls(stats, mean, number, turn, place, float(arrays["of_rows"]))
 
     def arrays(self) -> Arrays:
         """All of it by name."""
