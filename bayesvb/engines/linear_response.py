@@ -16,6 +16,7 @@ from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.local import Draws
 from bayesvb.variational.model import AbstractVariationalModel
+from bayesvb.variational.shared_response import AbstractSharedResponse, BendsUpwards
 
 STEP = 1e-3
 """Step of differences, in standard deviations of the posterior; the error is its square over the
@@ -30,8 +31,18 @@ SETTLED = 1e-3
 TOGETHER = 1 << 17
 """Numbers in the statistics of directions that are gone along together."""
 
+NO_MAXIMUM = "the fit is not at a maximum of its bound"
+"""Why there is none at a saddle point."""
+
 UNTOLD = "the rows may not tell all coefficients apart"
 """What it means that statistics next to those of a fit are of no data."""
+
+MOST_ENTRIES = 1 << 18
+"""Numbers in the statistics, of which there are some for each group, up to which all directions of
+differences fit into memory."""
+
+TOO_MANY = "the bound of these weights has no second derivatives, and there are too many groups"
+"""Why there is none beyond."""
 
 FLATTEST = 1e-10
 """Smallest curvature of the bound, relative to that of the posterior, that is not rounding."""
@@ -138,16 +149,22 @@ def response_or_direction(
     known = model.known_response(posterior, source)
     if known is not None:
         return LinearResponse(known, 1), None
-    coordinates = model.coordinates(posterior)
-    if coordinates is None:
+    shared = model.response_of_shared(stats, posterior, source)
+    if not model.rows_stand_for_others and not shared and stats.to_vector().size > MOST_ENTRIES:
+        return withheld(TOO_MANY), None
+    tilted = shared or model.coordinates(posterior)
+    if tilted is None:
         return withheld(model.without_response), None
-    perturbations = coordinates.perturbations()
-    differences = _Differences(model, source, stats)
+    perturbations = tilted.perturbations()
+    differences = shared or _Differences(model, source, stats)
     try:
         with single_threaded_blas(), np.errstate(all="ignore"):
             covariance = _settled(_Lanczos(differences, perturbations))
     except _ConvexBound as error:
-        return withheld(str(error), differences.passes), error.direction
+        way = error.direction
+        return withheld(str(error), differences.passes), shared.lifted(way) if shared else way
+    except BendsUpwards as error:
+        return withheld(f"{NO_MAXIMUM} in the effects of a group", 1), error.direction
     except np.linalg.LinAlgError as error:
         return withheld(f"{UNTOLD}: {error}", differences.passes), None
     return LinearResponse(covariance, differences.passes), None
@@ -157,7 +174,7 @@ class _ConvexBound(np.linalg.LinAlgError):
     """The bound bends upwards along a direction: no maximum is here."""
 
     def __init__(self, slope: float, direction: Float[np.ndarray, " entries"]) -> None:
-        super().__init__(f"the fit is not at a maximum of its bound (slope of a sweep {slope:.4g})")
+        super().__init__(f"{NO_MAXIMUM} (slope of a sweep {slope:.4g})")
         self.direction = direction
 
 
@@ -220,10 +237,13 @@ class _Differences:
         return found
 
 
+Derivatives = _Differences | AbstractSharedResponse
+
+
 class _Lanczos:
     """Directions that are orthonormal in the metric ``V``, and the sweep projected on them."""
 
-    def __init__(self, differences: _Differences, perturbations: Rows) -> None:
+    def __init__(self, differences: Derivatives, perturbations: Rows) -> None:
         self.differences = differences
         self.n_tilts = len(perturbations)
         self.basis = np.empty((0, perturbations.shape[1]))

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
+from scipy.linalg import lstsq
 
 from bayesvb.data.sources import AbstractSource
 from bayesvb.engines.base import AbstractEngine, Budget, EngineResult, one_pass
@@ -74,7 +75,8 @@ def settled_response(
     Where there are many rows a sample stands for them by its weights. The fit settles on it
     first, by the same rule, as the curvature of the bound and the posterior must belong to the
     same rows. The covariance is in units of the posterior, so that what the sample leaves out is
-    of the order of the inverse root of its size.
+    of the order of the inverse root of its size. Where groups have effects, all rows are gone
+    over: a sample would have few rows of each group, and count each of them several times.
 
     Parameters
     ----------
@@ -103,11 +105,15 @@ def settled_response(
         there = settled_response(model, source, stats, rng, Cavi(), streams, budget, attempts=1)
         return replace(there, uphill=False)
     climb = _Climb(model, engine, streams, budget, attempts)
-    if model.coordinates(model.update(stats)) is None or source.n_rows <= SCREEN_ROWS:
+    whole = source.n_rows <= SCREEN_ROWS or not model.rows_stand_for_others
+    if whole or model.coordinates(model.update(stats)) is None:
         return climb.settled(source, stats)
     rows = source.standing_for_all(SCREEN_ROWS // 2, rng)
     there = climb.on(rows, stats, stricter=0).stats
-    return replace(climb.settled(rows, there), further=None)
+    found = climb.settled(rows, there)
+    there = there if found.further is None else found.further.stats
+    own = in_other_units(found.response, model, there, stats)
+    return replace(found, response=own, further=None)
 
 
 @dataclass(frozen=True)
@@ -139,6 +145,29 @@ class _Climb:
             found = self.on(source, start, stricter=attempt)
             stats, further = found.stats, found if further is None else joined(further, found)
         raise AssertionError("unreachable")
+
+
+def in_other_units(
+    response: LinearResponse, model: Model, before: Any, stats: Any
+) -> LinearResponse:
+    """Covariance of standard coordinates of a posterior, as that of the coordinates of another.
+
+    Tilts of the one are sums of tilts of the other. What the rows hardly tell, as a shift of all
+    logits of a gate, may scatter hundreds of times as much as the posterior says: it is to be the
+    same direction in both, or all that it is made of seems to scatter so. What is carried over is
+    by how much scatter is more or less than the posterior says.
+    """
+    own, other = (model.coordinates(model.update(one)) for one in (before, stats))
+    if response.failure is not None or own is None or other is None:
+        return response
+    tilts, others = own.perturbations(), other.perturbations()
+    touched = tilts.any(axis=0) | others.any(axis=0)
+    whole = tilts[:, touched].T, others[:, touched].T
+    change = lstsq(*whole, lapack_driver="gelsy", check_finite=False)[0].T
+    covariance = change @ response.covariance @ change.T
+    beyond = covariance - change @ change.T + np.eye(len(covariance))
+    definite = bool(np.linalg.eigvalsh(beyond)[0] > 0.0)
+    return replace(response, covariance=beyond if definite else covariance)
 
 
 def moves_of_a_sweep(model: Model, source: AbstractSource, stats: Any) -> float:

@@ -37,10 +37,6 @@ from bayesvb.numerics.special import LOG_2PI
 from bayesvb.variational.descriptions import PriorRow
 from bayesvb.variational.local import AbstractLocalPosterior, Draws
 
-MOST_ENTRIES = 1 << 18
-"""Statistics by group times tilts up to which there is a linear response: 2 MiB for each of the
-arrays of a round, of which there are some tens."""
-
 
 @dataclass(frozen=True)
 class MixedStats(SufficientStats):
@@ -121,6 +117,7 @@ class MixedExperts(AbstractLinearExperts[BorderedNormalGamma, MixedStats]):
     """
 
     learns_scales = True
+    response_by_group = True
 
     prior: BorderedNormalGamma
     known: BorderedNormalGamma | None = None
@@ -188,11 +185,9 @@ class MixedExperts(AbstractLinearExperts[BorderedNormalGamma, MixedStats]):
         """Of each term; the same for all responses."""
         return effective_dof(posterior.border.covariance, self.prior.border.precision)
 
-    def coordinates(self, posterior: BorderedNormalGamma) -> MixedCoordinates | None:
-        """Those of coefficients and noise; None where their tilts would be no small matrix."""
-        found, tilts = posterior.effects[0], posterior.border.mean.size + posterior.border.rate.size
-        entries = len(posterior.effects) * (found.size + posterior.regression[0].size)
-        return MixedCoordinates.of(posterior) if entries * tilts <= MOST_ENTRIES else None
+    def coordinates(self, posterior: BorderedNormalGamma) -> MixedCoordinates:
+        """Those of coefficients and noise."""
+        return MixedCoordinates.of(posterior)
 
     def collapsed(
         self, posterior: BorderedNormalGamma, block: Block

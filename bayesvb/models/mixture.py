@@ -14,11 +14,14 @@ from scipy.special import softmax
 from bayesvb.data.blocks import BLOCK_ROWS, Block
 from bayesvb.data.dyadic_sums import partial_sums, total
 from bayesvb.data.group_rows import GROUP_ROWS
+from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import BoundGap, LocalStep, SufficientStats
 from bayesvb.distributions.base import AbstractComponentMixture, joint_log_density
 from bayesvb.experts.base import AbstractExperts
+from bayesvb.factors.gamma import Gamma
 from bayesvb.gates.base import AbstractGate
 from bayesvb.models.ensemble import matching
+from bayesvb.models.grouped_response import GroupedResponse
 from bayesvb.numerics.special import log_sum_exp, log_total
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.local import Draws
@@ -209,6 +212,26 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
         responsibilities = self.responsibilities(posterior, block)
         gate = self.gate.row_derivatives(posterior.gate, block, responsibilities)
         return None if gate is None else RowDerivatives.of_mixture(experts, gate, responsibilities)
+
+    def response_of_shared(
+        self, stats: MixtureStats, posterior: MixturePosterior, source: AbstractSource
+    ) -> GroupedResponse | None:
+        """That of experts with effects of very many groups, if the gate has derivatives."""
+        if not self.experts.response_by_group or not self._gate_has_derivatives(posterior, source):
+            return None
+        none = Gamma(np.empty(0), np.empty(0))
+        return GroupedResponse.of((self, posterior, source), (self.gate, stats.gate), none, ())
+
+    @property
+    def rows_stand_for_others(self) -> bool:
+        """Unless experts have effects of very many groups."""
+        return not self.experts.response_by_group
+
+    def _gate_has_derivatives(self, posterior: MixturePosterior, source: AbstractSource) -> bool:
+        """Whether those of its weights are known at a row."""
+        one = source.take(np.arange(1))
+        share = np.full((self.n_components, 1), 1.0 / self.n_components)
+        return self.gate.row_derivatives(posterior.gate, one, share) is not None
 
     def expectations(self, posterior: MixturePosterior) -> Float[np.ndarray, " entries"]:
         """Those of the experts, then those of the gate."""

@@ -13,7 +13,9 @@ from scipy.linalg import block_diag
 from scipy.special import digamma
 
 from bayesvb.data.blocks import Block
+from bayesvb.data.sources import AbstractSource
 from bayesvb.factors.gamma import Gamma, gamma_kl, precision_draws
+from bayesvb.models.grouped_response import GroupedResponse
 from bayesvb.models.mixture import (
     Mixture,
     MixtureCoordinates,
@@ -266,6 +268,18 @@ class ScaledMixture(Mixture):
         return ScaledCoordinates(
             mixture, scales, self.squares(posterior), len(self.of_experts.start)
         )
+
+    def response_of_shared(
+        self, stats: MixtureStats, posterior: MixturePosterior, source: AbstractSource
+    ) -> GroupedResponse | None:
+        """That of the mixture given the precisions, and theirs."""
+        assert isinstance(stats, ScaledStats) and isinstance(posterior, ScaledPosterior)
+        if super().response_of_shared(stats, posterior, source) is None:
+            return None
+        gate = self.given(stats.scales.precision).gate
+        parts = (self.of_experts, self.of_gate)
+        whole = (self, posterior, source)
+        return GroupedResponse.of(whole, (gate, stats.gate), posterior.scales, parts)
 
     def row_derivatives(self, posterior: MixturePosterior, block: Block) -> RowDerivatives | None:
         """Those of the mixture, which rows know of only."""

@@ -16,6 +16,7 @@ from bayesvb.variational.coordinates import AbstractCoordinates, AbstractStandar
 from bayesvb.variational.local import Draws
 from bayesvb.variational.parameter_space import ParameterSpace
 from bayesvb.variational.row_derivatives import RowDerivatives
+from bayesvb.variational.shared_response import AbstractSharedResponse
 
 PosteriorT = TypeVar("PosteriorT")
 
@@ -124,6 +125,23 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
     ) -> Float[np.ndarray, "coordinates coordinates"] | None:
         """Covariance of what is moved, if it has a closed form; else sweeps are differentiated."""
         return None
+
+    def response_of_shared(
+        self, stats: StatsT, posterior: PosteriorT, source: AbstractSource
+    ) -> AbstractSharedResponse | None:
+        """Derivatives of a pass in the statistics that all rows share, the others eliminated.
+
+        None where a pass is differentiated in all statistics.
+        """
+        return None
+
+    @property
+    def rows_stand_for_others(self) -> bool:
+        """Whether a sample with weights can stand for all rows where a covariance is sought.
+
+        Not where each group has effects: it would have few rows of a group, and count them often.
+        """
+        return True
 
     def bound_gap(self, posterior: PosteriorT, block: Block) -> BoundGap:
         """What these rows add to the bound where ascents are ranked; nothing as a rule."""

@@ -190,6 +190,25 @@ def test_a_sample_settles_by_the_same_rule(monkeypatch):
     assert rest.bound - one_pass(core, rows, stats).bound < 0.01
 
 
+@pytest.mark.heavy
+def test_what_a_sample_hardly_tells_does_not_spread_to_what_it_tells(monkeypatch):
+    rng = np.random.default_rng(3)
+    x, chosen = rng.normal(size=8000), rng.choice(3, 8000, p=[0.2, 0.5, 0.3])
+    y = np.choose(chosen, [3.0 + x, -3.0, 0.3 * x]) + 0.5 * rng.normal(size=8000)
+    model = bvb.DensityRegression("y ~ x", pd.DataFrame({"x": x, "y": y}), n_components=3)
+    fit = model.fit(seed=1, restarts=1, tol=1e-7, draws=30, covariance="mean-field")
+    q = fit.core.update(fit.stats)
+    draws = fit.core.draws(q, 2000, np.random.default_rng(4))
+    sds = []
+    for rows in (module.SCREEN_ROWS, 1000):
+        monkeypatch.setattr(module, "SCREEN_ROWS", rows)
+        response = responding(fit.core, model.source, fit.stats).response
+        gate = response.move(fit.core, q, draws)[0]["gate"]
+        sds.append((gate[:, 1:] - gate[:, :1]).std(axis=0))
+    assert gate.mean(axis=1).std(axis=0)[0] > 30.0 * sds[1].max()  # a shift of all logits
+    assert_allclose(sds[1], sds[0], rtol=0.4)
+
+
 def test_an_engine_that_does_not_climb_has_none(saddle):
     class Wanders(Cavi):
         maximises_bound = False

@@ -10,19 +10,26 @@ from numpy.testing import assert_allclose, assert_array_equal
 from bayesvb.data.blocks import Block
 from bayesvb.data.group_rows import GROUP_ROWS, GroupRows, rows_at_once
 from bayesvb.data.sources import InMemorySource
+from bayesvb.engines import linear_response as engine
 from bayesvb.engines.cavi import cavi
 from bayesvb.engines.linear_response import linear_response
 from bayesvb.errors import DataError
 from bayesvb.experts.linear import LinearExperts
 from bayesvb.experts.linear_mixed import MixedExperts
+from bayesvb.experts.mixed_elimination import MixedElimination
 from bayesvb.experts.regression import RegressionPrior
 from bayesvb.factors.gamma import Gamma
 from bayesvb.factors.normal import Normal
 from bayesvb.gates.base import GatePrior
 from bayesvb.gates.stick_breaking import StickBreakingGate
+from bayesvb.models import solved_groups
+from bayesvb.models.grouped_response import expert_entries
+from bayesvb.models.mixture import Mixture
 from bayesvb.models.scaled_mixture import ScaledMixture
+from bayesvb.models.solved_systems import ConvexGroup, group_inverses
 from bayesvb.models.term_scales import TermScales
 from bayesvb.numerics.special import LOG_2PI
+from bayesvb.variational.shared_response import BendsUpwards
 
 GROUPS, TERMS = 7, 3
 
@@ -267,3 +274,108 @@ def test_linear_response_of_what_rows_share_is_that_of_columns(n_effects):
         ])  # fmt: skip
         covariances.append(np.log(few.std(axis=0)))
     assert_allclose(*covariances, atol=0.04)
+
+
+def derivatives(experts, stats):
+    """Covariance of all statistics, by differences of the update."""
+
+    def expected(vector):
+        return experts.coordinates(experts.update(stats.with_vector(vector))).expectations()
+
+    centre, found = stats.to_vector(), []
+    for step in 1e-5 * np.eye(len(centre)):
+        found.append((expected(centre + step) - expected(centre - step)) / 2e-5)
+    return np.array(found)
+
+
+@pytest.mark.parametrize(("n_effects", "n_responses"), [(1, 1), (2, 2)])
+def test_covariances_are_those_of_differences(n_effects, n_responses):
+    own, _ = blocks(1, n_effects, n_responses)
+    prior = RegressionPrior(n_responses, TERMS, 2.0, True, 1.5, 0.7)
+    experts = MixedExperts.of_groups(prior, n_effects, GROUPS)
+    share = np.random.default_rng(1).dirichlet(np.ones(2), own.n_rows).T
+    stats = experts.partition_stats(share, own)
+    found = MixedElimination(experts.update(stats))
+    whole, shared = derivatives(experts, stats), expert_entries(found)
+    by_group = shared.size + found.places * GROUPS
+    roots = found.group_roots(slice(2, GROUPS))
+    for k, at in enumerate(shared):
+        border = whole[np.ix_(at, at)]
+        assert_allclose(found.border_covariance()[k], border, atol=1e-7 * np.abs(border).max())
+        for group in range(2, GROUPS):
+            places = by_group[k] + group
+            through = whole[np.ix_(places, at)]
+            rest = (
+                whole[np.ix_(places, places)] - through @ np.linalg.pinv(border, 1e-13) @ through.T
+            )
+            covariance = roots[k, group - 2] @ roots[k, group - 2].T
+            assert_allclose(covariance, rest, atol=1e-6 * np.abs(rest).max())
+            for effect in range(n_effects):
+                square = through[found.squares_of(effect)]
+                features = found.effect_features(effect)[k, :, group]
+                assert_allclose(features @ border, square, atol=1e-7)
+
+
+def settled(n_effects=1, *, scaled=True, weights=False):
+    """A mixture at its maximum, with rows and statistics."""
+    model, _ = mixtures(n_effects)
+    model = model if scaled else model.fixed
+    block, _ = blocks(8, n_effects, n_rows=200, weights=weights)
+    share, source = np.random.default_rng(2).dirichlet(np.ones(2), 200).T, InMemorySource((block,))
+    start = model.first_stats(model.partition_stats(block, share))
+    return model, source, cavi(model, source, start, tol=1e-12).stats
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("scaled", [True, False])
+@pytest.mark.parametrize("n_effects", [1, 2])
+def test_covariances_are_those_of_differences_of_passes(n_effects, scaled, monkeypatch):
+    state = settled(n_effects, scaled=scaled, weights=True)
+    monkeypatch.setattr(engine, "SETTLED", 1e-9)
+    found = engine.linear_response(*state)
+    for kind in (Mixture, ScaledMixture):
+        monkeypatch.setattr(kind, "response_of_shared", lambda *_: None)
+    expected = engine.linear_response(*state)
+    assert found.failure is None and found.n_iter < expected.n_iter
+    assert_allclose(found.covariance, expected.covariance, atol=1e-5 * expected.covariance.max())
+
+
+def test_pieces_of_rows_are_the_whole(monkeypatch):
+    model, source, stats = settled()
+    found = engine.linear_response(model, source, stats)
+    monkeypatch.setattr(solved_groups, "ROWS_AT_ONCE", 40)
+    monkeypatch.setattr("bayesvb.models.grouped_response.NUMBERS_AT_ONCE", 1000)
+    pieces = list(solved_groups.pieces_of(source.whole(), 7))
+    assert len(pieces) > 3 and sum(piece.block.n_rows for piece in pieces) == 200
+    again = engine.linear_response(model, source, stats)
+    assert_allclose(again.covariance, found.covariance, rtol=1e-6, atol=1e-8)
+
+
+def test_a_group_whose_bound_bends_upwards_is_told_with_the_way():
+    roots, features = np.array([[[[2.0]], [[1.0]]]]), np.array([[1.0, 1.0, 1.0]])
+    hessian, place = np.array([[[0.1, 0.1, 1.5]]]), np.array([0, 0, 1])
+    with pytest.raises(ConvexGroup) as caught:
+        group_inverses(roots, hessian, features, place)
+    assert caught.value.group == 1 and caught.value.way.shape == (1, 1)
+    found = group_inverses(roots, 0.5 * hessian, features, place)
+    assert_allclose(found.ravel(), [1.0 / (0.25 - 0.1), 1.0 / (1.0 - 0.75)])
+
+
+def test_the_way_is_one_of_all_statistics(monkeypatch):
+    model, source, stats = settled()
+    way = np.array([[1.0, 2.0, 3.0, 4.0, 5.0], [6.0, 7.0, 8.0, 9.0, 10.0]])
+
+    def convex(*_):
+        raise ConvexGroup(2, way)
+
+    monkeypatch.setattr(solved_groups, "group_inverses", convex)
+    with pytest.raises(BendsUpwards) as caught:
+        shared = model.response_of_shared(stats, model.update(stats), source)
+        shared.answers(shared.perturbations())
+    moved = stats.with_vector(caught.value.direction).experts
+    assert_allclose(moved.zz[:, 0, 2], way[:, 0])
+    assert_allclose(moved.zx[:, 0, :, 2], way[:, 1:4])
+    assert_allclose(moved.zy[:, 0, 0, 2], way[:, 4])
+    assert np.count_nonzero(caught.value.direction) == 10
+    found, direction = engine.response_or_direction(model, source, stats)
+    assert "not at a maximum" in found.failure and len(direction) == stats.to_vector().size

@@ -1,0 +1,191 @@
+"""How effects of groups follow everything else, given which rows they have.
+
+A posterior of coefficients ``b``, noise ``tau`` and effects ``u_g`` is a law of ``(b, tau)`` and
+laws of each ``u_g`` given these. What the statistics of a group are expected to be given ``(b,
+tau)`` is linear in the statistics of these: those of a row with ``x - F_g' z`` for ``x``. What they
+scatter beyond it has nothing to do with other groups.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.special import polygamma
+
+from bayesvb.data.blocks import Block
+from bayesvb.data.group_rows import GroupRows
+from bayesvb.experts.linear import LinearCoordinates
+from bayesvb.factors.bordered_normal_gamma import BorderedNormalGamma
+from bayesvb.numerics.linalg import lower_pairs, products
+from bayesvb.numerics.product_covariance import product_covariance
+from bayesvb.variational.row_derivatives import consecutive
+
+JITTER = 1e-12
+"""Share of the variances added to them, where statistics of a group nearly depend on each other."""
+
+
+@dataclass(frozen=True)
+class MixedElimination:
+    """Sufficient statistics of a mixed model as those of all rows, and the rest of each group.
+
+    Attributes
+    ----------
+    posterior : BorderedNormalGamma
+        One law for each expert.
+    """
+
+    posterior: BorderedNormalGamma
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        """Numbers of experts, responses, terms and effects."""
+        n_experts, n_responses, n_terms = self.posterior.border.mean.shape
+        return n_experts, n_responses, n_terms, self.posterior.effects.shape[-2]
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+        return self.posterior.n_groups
+
+    @property
+    def places(self) -> Int[np.ndarray, "experts own"]:
+        """Places of a group's statistics of each expert among those of all: of ``MixedStats``."""
+        n_experts, n_responses, n_terms, n_effects = self.shape
+        widths = [n_effects * (n_effects + 1) // 2, n_effects * n_terms, n_responses * n_effects]
+        return np.concatenate(consecutive(n_experts, widths), axis=1)
+
+    @property
+    def n_statistics(self) -> int:
+        """Number of statistics of each group."""
+        return self.places.size
+
+    @property
+    def border(self) -> LinearCoordinates:
+        """Coordinates of coefficients and noise."""
+        return LinearCoordinates(self.posterior.border)
+
+    def border_covariance(self) -> Float[np.ndarray, "experts entries entries"]:
+        """Of ``log tau / 2``, ``-tau b b' / 2``, ``tau b`` and ``-tau / 2``, for each expert."""
+        law = self.posterior.border
+        n_experts, n_responses, n_terms, _ = self.shape
+        first, second = lower_pairs(n_terms)
+        n_pairs, one = len(first), np.full(n_terms, n_terms)
+        pairs = np.concatenate([first, np.arange(n_terms)]), np.concatenate([second, one])
+        sign = np.concatenate([-0.5 * (2.0 - (first == second)), np.ones(n_terms)])
+        spread = np.zeros((n_experts, n_terms + 1, n_terms + 1))
+        spread[:, :-1, :-1] = law.covariance
+        size = 1 + n_pairs + n_responses * (n_terms + 1)
+        found = np.zeros((n_experts, size, size))
+        found[:, 0, 0] = 0.25 * n_responses * polygamma(1, law.shape)
+        for i in range(n_responses):
+            at, slope = self._of_response(i, n_pairs), np.ones((n_experts, n_terms + 1))
+            slope[:, :-1] = law.mean[:, i]
+            tau, rate = law.expected_precision[:, i, None, None], law.rate[:, i, None]
+            own = product_covariance(tau * slope[:, :, None] * slope[:, None], spread, pairs)
+            change = sign * slope[:, pairs[0]] * slope[:, pairs[1]]
+            change = np.concatenate([change, np.full((n_experts, 1), -0.5)], axis=1)
+            found[:, at[:-1, None], at[:-1]] += sign[:, None] * own * sign
+            found[:, at[:, None], at] += (law.shape[:, None, None] / rate[..., None] ** 2) * (
+                change[:, :, None] * change[:, None]
+            )
+            found[:, 0, at] += 0.5 * change / rate
+            found[:, at, 0] += 0.5 * change / rate
+        return found
+
+    def _of_response(self, i: int, n_pairs: int) -> Int[np.ndarray, " places"]:
+        """Places of ``b b'``, of the response's ``b``, and of its ``tau``."""
+        _, n_responses, n_terms, _ = self.shape
+        own = 1 + n_pairs + i * n_terms + np.arange(n_terms)
+        last = 1 + n_pairs + n_responses * n_terms + i
+        return np.concatenate([1 + np.arange(n_pairs), own, [last]])
+
+    def row_features(self, block: Block) -> Float[np.ndarray, "experts entries rows"]:
+        """What rows add to the statistics of coefficients and noise, effects following them."""
+        groups, design = GroupRows.of(block), block.designs["mean"]
+        own = design - groups.linear(np.swapaxes(self.posterior.regression, -3, -2))
+        left = block.response - groups.linear(self._at_zero)
+        found = self._features(own, left)
+        found[:, 0] = 1.0
+        return found
+
+    def effect_features(self, effect: int) -> Float[np.ndarray, "experts entries groups"]:
+        """``-E[tau u^2 | b, tau] / 2`` of an effect of each group, but for a constant."""
+        return self._features(self.posterior.regression[:, effect], self._at_zero[:, :, effect])
+
+    @property
+    def _at_zero(self) -> Float[np.ndarray, "experts responses effects groups"]:
+        """What effects are expected to be where all coefficients are zero."""
+        law = self.posterior
+        shift = np.einsum("kapg,kip->kiag", law.regression, law.border.mean)
+        return np.asarray(law.effects + shift)
+
+    def _features(
+        self,
+        design: Float[np.ndarray, "experts terms cases"],
+        response: Float[np.ndarray, "experts responses cases"],
+    ) -> Float[np.ndarray, "experts entries cases"]:
+        """Zero, ``x x'``, ``y_i x`` and ``y_i^2``, of each expert its own."""
+        found = []
+        for x, y in zip(design, response, strict=True):
+            cross = (y[:, None] * x).reshape(-1, x.shape[1])
+            found.append(np.concatenate([np.zeros((1, x.shape[1])), products(x), cross, y * y]))
+        return np.stack(found)
+
+    def group_features(self, block: Block) -> Float[np.ndarray, "entries rows"]:
+        """What rows add to the statistics of their group: ``z z'``, ``z x'`` and ``y_i z``."""
+        groups, design = GroupRows.of(block), block.designs["mean"]
+        n_rows = block.n_rows
+        across = (groups.values[:, None] * design).reshape(-1, n_rows)
+        own = (block.response[:, None] * groups.values).reshape(-1, n_rows)
+        return np.concatenate([products(groups.values), across, own])
+
+    def squares_of(self, effect: int) -> int:
+        """Where the square of an effect stands among the statistics of a group."""
+        return effect * (effect + 3) // 2
+
+    def group_roots(self, groups: slice) -> Float[np.ndarray, "experts groups entries entries"]:
+        """Cholesky factors of the covariance of these groups' statistics given ``(b, tau)``."""
+        covariance = self._group_covariance(groups)
+        sd = np.sqrt(np.diagonal(covariance, axis1=-2, axis2=-1))
+        unit = covariance / (sd[..., :, None] * sd[..., None, :])
+        unit += JITTER * np.eye(unit.shape[-1])
+        return np.asarray(sd[..., :, None] * np.linalg.cholesky(unit))
+
+    def _group_covariance(
+        self, groups: slice
+    ) -> Float[np.ndarray, "experts groups entries entries"]:
+        """Covariance of the statistics of a group given ``(b, tau)``, averaged over these."""
+        n_experts, n_responses, n_terms, n_effects = self.shape
+        law, border = self.posterior, self.posterior.border
+        within = np.moveaxis(law.within[..., groups], -1, 1)
+        follows = -np.moveaxis(law.regression[..., groups], -1, 1)
+        n_own, size = within.shape[1], n_effects + n_terms + 1
+        spread = np.zeros((n_experts, n_own, size, size))
+        spread[..., :n_effects, :n_effects] = within
+        root = np.zeros((n_experts, n_own, size, n_terms))
+        root[..., :n_effects, :], root[..., n_effects:-1, :] = follows, np.eye(n_terms)
+        shared = root @ border.covariance[:, None] @ np.swapaxes(root, -1, -2)
+        first, second = lower_pairs(n_effects)
+        effect, term = (one.ravel() for one in np.indices((n_effects, n_terms)))
+        every = np.arange(n_effects)
+        n_common = len(first) + len(term)
+        pairs = (
+            np.concatenate([first, effect, every]),
+            np.concatenate([second, n_effects + term, np.full(n_effects, size - 1)]),
+        )
+        sign = np.concatenate(
+            [-0.5 * (2.0 - (first == second)), -np.ones(len(term)), np.ones(n_effects)]
+        )
+        found = np.zeros((n_experts, n_own) + 2 * (n_common + n_responses * n_effects,))
+        mean = np.ones((n_experts, n_own, size))
+        for i in range(n_responses):
+            mean[..., :n_effects] = np.moveaxis(law.effects[:, i][..., groups], -1, 1)
+            mean[..., n_effects:-1] = border.mean[:, None, i]
+            tau = border.expected_precision[:, i, None, None, None]
+            scaled = tau * mean[..., :, None] * mean[..., None, :] + shared
+            own = sign[:, None] * product_covariance(scaled, spread, pairs) * sign
+            at = np.concatenate([np.arange(n_common), n_common + i * n_effects + every])
+            found[..., at[:, None], at] += own
+        return found

@@ -1,0 +1,216 @@
+"""Linear response of mixtures with effects of very many groups: the groups are eliminated.
+
+The second derivative of the bound is an arrow: effects of a group know of those of another through
+what all rows share only. With ``V`` the covariance of the statistics that all rows share, ``R_g``
+that of a group's given these, and ``H`` the second derivatives of the bound, the answer of the
+shared ones to a change ``V u`` of their expectations is, for any number of groups and at the cost
+of a small system for each, that of ``H_bb + sum_g H_bg (R_g^-1 - H_gg)^-1 H_gb``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.linalg import block_diag
+
+from bayesvb.data.blocks import Block
+from bayesvb.data.sources import AbstractSource
+from bayesvb.experts.mixed_elimination import MixedElimination
+from bayesvb.factors.gamma import Gamma
+from bayesvb.models.solved_groups import Coupling, Piece, Rows, SolvedGroups, pieces_of
+from bayesvb.models.solved_systems import ConvexGroup
+from bayesvb.models.term_scales import ScaleCoordinates, TermScales
+from bayesvb.variational.row_derivatives import RowDerivatives, RowScalars, consecutive
+from bayesvb.variational.shared_response import AbstractSharedResponse, BendsUpwards
+
+NUMBERS_AT_ONCE = 1 << 22
+"""Directions times rows times scalars of a row that are in memory together."""
+
+STEP = 1e-5
+"""Step of differences of the gate's expectations, relative to a statistic and at least one."""
+
+
+@dataclass(frozen=True, eq=False)
+class GroupedResponse(AbstractSharedResponse):
+    """Derivatives of expectations and of a pass in the statistics that all rows share.
+
+    These are, in order, those of the experts' coefficients and noise, of the gate, and of learned
+    prior precisions.
+
+    Attributes
+    ----------
+    model : Mixture
+    posterior : MixturePosterior
+    source : AbstractSource
+    experts : MixedElimination
+        How effects of groups follow the experts' coefficients.
+    gate : AbstractGate
+        With the prior that it has now.
+    gate_stats : SufficientStats
+    scales : Gamma
+        Posterior of the precisions.
+    shared : tuple of Coupling
+        Squares of coefficients that precisions are multiplied by.
+    effects : tuple of Coupling
+        Effects whose squares precisions are multiplied by.
+    """
+
+    model: Any
+    posterior: Any
+    source: AbstractSource
+    experts: MixedElimination
+    gate: Any
+    gate_stats: Any
+    scales: Gamma
+    shared: tuple[Coupling, ...]
+    effects: tuple[Coupling, ...]
+
+    passes = 1
+
+    @classmethod
+    def of(
+        cls,
+        mixture: tuple[Any, Any, AbstractSource],
+        gate: tuple[Any, Any],
+        scales: Gamma,
+        parts: tuple[TermScales, ...],
+    ) -> GroupedResponse:
+        """That of a model, its posterior and its rows; gate, its statistics, and learned scales."""
+        model, posterior, source = mixture
+        experts = MixedElimination(posterior.experts)
+        shared: list[Coupling] = []
+        effects: list[Coupling] = []
+        if parts:
+            shared, effects = _couplings(experts, posterior.gate, *parts)
+        return cls(model, posterior, source, experts, *gate, scales, tuple(shared), tuple(effects))
+
+    @cached_property
+    def entries(self) -> Int[np.ndarray, "experts entries"]:
+        """Places of the statistics of each expert."""
+        return expert_entries(self.experts)
+
+    @cached_property
+    def covariance(self) -> Float[np.ndarray, "entries entries"]:
+        """Of all statistics that rows share, under the posterior."""
+        experts = np.zeros((self.entries.size, self.entries.size))
+        for at, one in zip(self.entries, self.experts.border_covariance(), strict=True):
+            experts[np.ix_(at, at)] = one
+        precisions = np.diag(0.25 * self.scales.shape / self.scales.rate**2)
+        return np.asarray(block_diag(experts, self._gate_covariance(), precisions))
+
+    def _gate_covariance(self) -> Float[np.ndarray, "entries entries"]:
+        """Change of the gate's expectations with each of its statistics."""
+        centre = self.gate_stats.to_vector()
+        found = np.empty((centre.size, centre.size))
+        for entry, size in enumerate(STEP * np.maximum(np.abs(centre), 1.0)):
+            ends = []
+            for step in (size, -size):
+                moved = centre.copy()
+                moved[entry] += step
+                posterior = self.gate.update(self.gate_stats.with_vector(moved))
+                ends.append(self.gate.expectations(posterior))
+            found[entry] = (ends[0] - ends[1]) / (2.0 * size)
+        return np.asarray(0.5 * (found + found.T))
+
+    def perturbations(self) -> Rows:
+        """What a unit tilt of each standard coordinate adds to the statistics."""
+        gate = self.gate.coordinates(self.posterior.gate).perturbations()
+        own = np.diag(ScaleCoordinates(self.scales).tilts())
+        return np.asarray(block_diag(self.experts.border.perturbations(), gate, own))
+
+    def metric(self, directions: Rows) -> Rows:
+        """Changes of the expectations."""
+        return np.asarray(directions @ self.covariance)
+
+    def answers(self, directions: Rows) -> Rows:
+        """Changes of the statistics one pass on, effects of groups having settled.
+
+        Raises
+        ------
+        BendsUpwards
+            That is so in the effects of a group.
+        """
+        change = self.metric(directions)
+        found, first = np.zeros_like(change), change.shape[1] - len(self.scales.rate)
+        for one in self.shared:
+            found[:, first + one.scale] -= 2.0 * change[:, one.entry]
+            found[:, one.entry] -= 2.0 * change[:, first + one.scale]
+        for piece in self._pieces:
+            derivatives = self._row_derivatives(piece.block)
+            places = slice(first, change.shape[1])
+            try:
+                solved = SolvedGroups.of(self.experts, piece, derivatives, places, self.effects)
+            except ConvexGroup as error:
+                raise BendsUpwards(self._of_group(piece.first + error.group, error.way)) from error
+            together = max(NUMBERS_AT_ONCE // max(solved.hessian[0].size, 1), 1)
+            for start in range(0, len(change), together):
+                some = slice(start, start + together)
+                solved.add_answers(change[some], found[some])
+            for one, sums in zip(self.effects, solved.squares, strict=True):
+                for entries, row in zip(self.entries, sums, strict=True):
+                    found[:, first + one.scale] -= 2.0 * change[:, entries] @ row
+                    found[:, entries] -= 2.0 * change[:, first + one.scale, None] * row
+        return found
+
+    @cached_property
+    def _pieces(self) -> list[Piece]:
+        """Groups, about so many rows at a time."""
+        return list(pieces_of(self.source.whole(), self.experts.n_groups))
+
+    def _row_derivatives(self, block: Block) -> RowDerivatives:
+        """Those of the weights and densities of rows in their scalars."""
+        share = self.model.responsibilities(self.posterior, block)
+        gate = self.gate.row_derivatives(self.posterior.gate, block, share)
+        nothing = np.empty((self.entries.shape[1], 0))
+        return RowDerivatives.of_mixture(RowScalars(nothing, self.entries), gate, share)
+
+    def lifted(self, direction: Float[np.ndarray, " entries"]) -> Float[np.ndarray, " whole"]:
+        """A change of the statistics that all rows share, as one of all statistics."""
+        n_own, n_scales = self.entries.size, len(self.scales.rate)
+        n_gate = len(direction) - n_own - n_scales
+        own, gate, scales = np.split(direction, [n_own, n_own + n_gate])
+        by_group = np.zeros((self.experts.n_statistics, self.experts.n_groups))
+        return np.concatenate([own, by_group.ravel(), gate, np.zeros(n_scales), scales])
+
+    def _of_group(
+        self, group: int, way: Float[np.ndarray, "experts own"]
+    ) -> Float[np.ndarray, " whole"]:
+        """A change of a group's statistics, as one of all statistics."""
+        whole = self.lifted(np.zeros(len(self.covariance)))
+        by_group = np.zeros((self.experts.n_statistics, self.experts.n_groups))
+        by_group[self.experts.places, group] = way
+        first = self.entries.size
+        whole[first : first + by_group.size] = by_group.ravel()
+        return whole
+
+
+def expert_entries(experts: MixedElimination) -> Int[np.ndarray, "experts entries"]:
+    """Places of the statistics of each expert among those that all rows share."""
+    n_experts, n_responses, n_terms, _ = experts.shape
+    n_pairs = n_terms * (n_terms + 1) // 2
+    widths = [1, n_pairs, n_responses * n_terms, n_responses]
+    return np.concatenate(consecutive(n_experts, widths), axis=1)
+
+
+def _couplings(
+    experts: MixedElimination, gate: Any, of_experts: TermScales, of_gate: TermScales
+) -> tuple[list[Coupling], list[Coupling]]:
+    """Squares of coefficients, then of effects, that each precision is multiplied by."""
+    entries, n_terms = expert_entries(experts), experts.shape[2]
+    shared, effects = [], []
+    for scale, term in np.argwhere(of_experts.membership > 0.0).tolist():
+        if term >= n_terms:
+            effects.append(Coupling(scale, term - n_terms))
+        else:
+            square = 1 + term * (term + 3) // 2
+            shared += [Coupling(scale, int(own[square])) for own in entries]
+    for scale, term in np.argwhere(of_gate.membership > 0.0).tolist():
+        n_logits, width = gate.mean.shape
+        first, n_pairs = entries.size + term * (term + 3) // 2, width * (width + 1) // 2
+        places = range(first, first + n_logits * n_pairs, n_pairs)
+        shared += [Coupling(len(of_experts.start) + scale, place) for place in places]
+    return shared, effects

@@ -1,0 +1,53 @@
+"""Derivatives at the state of a fit, in the statistics that all rows share."""
+
+from __future__ import annotations
+
+import abc
+
+import numpy as np
+from jaxtyping import Float
+
+
+class BendsUpwards(np.linalg.LinAlgError):
+    """The bound is not concave in what is eliminated.
+
+    Attributes
+    ----------
+    direction : ndarray, shape (whole,)
+        Change of all statistics along which it bends upwards.
+    """
+
+    def __init__(self, direction: Float[np.ndarray, " whole"]) -> None:
+        super().__init__("the bound bends upwards in what is eliminated")
+        self.direction = direction
+
+
+class AbstractSharedResponse(abc.ABC):
+    """Derivatives of expectations and of a pass; statistics of single groups are eliminated."""
+
+    passes: int
+
+    @abc.abstractmethod
+    def perturbations(self) -> Float[np.ndarray, "coordinates entries"]:
+        """What a unit tilt of each standard coordinate adds to the statistics."""
+
+    @abc.abstractmethod
+    def metric(
+        self, directions: Float[np.ndarray, "directions entries"]
+    ) -> Float[np.ndarray, "directions entries"]:
+        """Changes of the expectations along directions."""
+
+    @abc.abstractmethod
+    def answers(
+        self, directions: Float[np.ndarray, "directions entries"]
+    ) -> Float[np.ndarray, "directions entries"]:
+        """Changes of the statistics one pass on.
+
+        Raises
+        ------
+        BendsUpwards
+        """
+
+    @abc.abstractmethod
+    def lifted(self, direction: Float[np.ndarray, " entries"]) -> Float[np.ndarray, " whole"]:
+        """A direction as one of all statistics."""
