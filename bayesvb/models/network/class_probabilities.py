@@ -18,10 +18,14 @@ from bayesvb.models.network.output import LatentDraws, LatentPredictive
 from bayesvb.models.network.stick_labels import StickLabels
 from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.linalg import products, quadratic_weights
-from bayesvb.numerics.special import log_total, normal_points
+from bayesvb.numerics.special import balanced_points, log_total, normal_points
 
 CELLS = 40_000
 """Rows times points gone over at once."""
+
+FEW_POINTS, FEW_DIMS = 64, 4
+"""Points up to which those are taken that have the right covariance, and how many of them for each
+dimension at least."""
 
 LIKELIHOOD_POINTS = 64
 """Points for the latent vector of a row whose parameters are given."""
@@ -49,7 +53,9 @@ def student_points(
     n_points: int, n_latents: int, n_more: int, dof: Float[np.ndarray, " experts"]
 ) -> tuple[Float[np.ndarray, "points latents experts"], Float[np.ndarray, "points more"]]:
     """Points of independent Student t with each expert's dof, and of further standard normals."""
-    normal = normal_points(n_latents + n_more, n_points)
+    n_dims = n_latents + n_more
+    few = FEW_DIMS * n_dims <= n_points <= FEW_POINTS
+    normal = (balanced_points if few else normal_points)(n_dims, n_points)
     uniform = ndtr(normal[:, :n_latents, None])
     return np.asarray(stdtrit(dof, uniform)), normal[:, n_latents:]
 

@@ -11,6 +11,7 @@ from bayesvb.data.blocks import Block
 from bayesvb.factors.normal import Normal
 from bayesvb.gates.gaussian_logits import LogitStats, gaussian_logits
 from bayesvb.models.network.class_probabilities import (
+    FEW_POINTS,
     class_probabilities,
     drawn_probabilities,
     label_log_lik,
@@ -48,8 +49,8 @@ COARSE = 1e-4
 1e-5 of them where experts are many, up to 2e-3 where they and the rows are few, but at its optimum
 it predicts as well."""
 
-POINTS, FEW_POINTS = 256, 64
-"""Points of the integrals behind predictive probabilities; few leave 1e-3 nats on average."""
+POINTS = 256
+"""Points of the integrals behind predictive probabilities."""
 
 LEAST_SHARE = 1e-2
 """Share of even weights below which a component does not count where few points do."""
