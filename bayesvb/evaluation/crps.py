@@ -6,11 +6,12 @@ from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import expit, stdtr
+from scipy.special import expit
 
 from bayesvb.distributions.base import AbstractRowDistribution
 from bayesvb.distributions.student_mixture import StudentMixture
 from bayesvb.errors import DataError
+from bayesvb.numerics.student_cdf import student_cdf
 
 ROWS_PER_BLOCK = 512
 """Rows whose CRPS is integrated together: arrays (nodes, experts, rows) of a few megabytes."""
@@ -106,7 +107,7 @@ def _squared_tails(
 ) -> Float[np.ndarray, " rows"]:
     """Weighted sum over the nodes of F² (side 1) or of (1 - F)² (side -1)."""
     z = side * (points[:, None] - mixture.location) / mixture.scale
-    tail = (mixture.weights * stdtr(mixture.dof[:, None], z)).sum(axis=1)
+    tail = (mixture.weights * student_cdf(mixture.dof, z)).sum(axis=1)
     return np.asarray(weights @ tail**2)
 
 
