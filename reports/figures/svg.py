@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import io
 import re
 import warnings
@@ -13,13 +12,13 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
-from PIL import Image
 
 from bayesvb.drawing.palette import POINT as POINT
 from bayesvb.drawing.palette import dash as dash
 from bayesvb.drawing.palette import marker as marker
 
 from ..cells.plain import Summary
+from .compact_svg import TAG, compact
 
 # Colours no drawing would use by itself; each becomes a variable of the style sheet, so that one
 # drawing serves light, dark and paper. Pixels cannot change: they are drawn in POINT.
@@ -81,21 +80,8 @@ RASTER_DPI = 120
 POINTS = 72.0
 """Units of a drawing in an inch: text of 10 of them has 10 pixels where one is a pixel."""
 
-SHADES = 32
-"""Colours of a raster picture: grey points of several opacities need no more."""
-
 MOST_MARKS = 400
 """Marks of one kind that are drawn as lines; more are drawn as pixels, in POINT."""
-
-PIXELS = re.compile(r'base64,\s*([^"]+)')
-
-ALONE = re.compile(r"<g>\s*((?:<(?:path|use)[^<>]*/>\s*)+)</g>")
-"""A group that says nothing of what it holds."""
-
-OUTLINE = re.compile(r' d="([^"]*)"')
-
-TAG = re.compile(r"<[^<>]+>")
-"""Text of the user cannot hold one: its brackets are escaped."""
 
 
 def colour(component: int) -> str:
@@ -133,7 +119,7 @@ def drawn(
         canvas: Any = FigureCanvasSVG(figure)
         canvas.print_svg(buffer, metadata={"Date": None})
     return {
-        "svg": _slim(buffer.getvalue()),
+        "svg": compact(buffer.getvalue(), VARIABLES),
         "alt": alt,
         "caption": caption,
         "wide": size[0] > 6.0,
@@ -158,47 +144,6 @@ def shortened(text: str, most: int = 40) -> str:
     """The text, cut to what fits at an axis."""
     text = " ".join(text.split())
     return text if len(text) <= most else text[: most - 1] + "…"
-
-
-def _slim(svg: str) -> str:
-    """The drawing alone, in the page's colours and fonts, without what nothing refers to."""
-    svg = svg[svg.index("<svg") :]
-    for unwanted in (r"<!--.*?-->", r"<metadata>.*?</metadata>", r"<style.*?</style>", r"<defs/>"):
-        svg = re.sub(unwanted, "", svg, flags=re.DOTALL)
-    used = set(re.findall(r'(?:href="#|url\(#)([^")]+)', svg))
-    short = {name: f"i{number}" for number, name in enumerate(sorted(used))}
-    svg = ALONE.sub(r"\1", TAG.sub(lambda tag: _slim_tag(tag[0], short), svg))
-    return re.sub(r"\s*\n\s*", "\n", svg).strip()
-
-
-def _slim_tag(tag: str, short: dict[str, str]) -> str:
-    """A tag with short ids, no unused ones and no fonts; text between tags is the user's."""
-    tag = re.sub(
-        r' id="([^"]*)"', lambda at: f' id="{short[at[1]]}"' if at[1] in short else "", tag
-    )
-    tag = re.sub(r'(href="#|url\(#)([^")]+)', lambda at: at[1] + short[at[2]], tag)
-    tag = re.sub(r"font-family: [^;\"]*;? ?", "", tag)
-    for sentinel, variable in VARIABLES.items():
-        tag = tag.replace(sentinel, variable)
-    if "base64," in tag:
-        return PIXELS.sub(lambda found: f"base64,{_fewer_shades(found[1])}", tag)
-    tag = OUTLINE.sub(lambda found: f' d="{_compact(found[1])}"', tag)
-    return re.sub(r"(-?\d+\.\d{2})\d+", r"\1", tag)
-
-
-def _compact(path: str) -> str:
-    """The same path to a tenth of a point, an eighth of a pixel, without blanks around letters."""
-    path = re.sub(r"-?\d+\.\d+", lambda number: f"{float(number[0]):.1f}".removesuffix(".0"), path)
-    return re.sub(r"\s*([A-Za-z])\s*", r"\1", path).strip()
-
-
-def _fewer_shades(png: str) -> str:
-    """The same picture with a palette, which makes it a few times smaller."""
-    buffer = io.BytesIO()
-    with Image.open(io.BytesIO(base64.b64decode(png))) as picture:
-        palette = picture.quantize(SHADES, method=Image.Quantize.FASTOCTREE)
-    palette.save(buffer, format="png", optimize=True)
-    return base64.b64encode(buffer.getvalue()).decode("ascii")
 
 
 def prefixed(svg: str, key: str) -> str:

@@ -1,0 +1,171 @@
+"""Drawings of matplotlib as short SVG: nothing that is not seen, paths by steps, common styles."""
+
+from __future__ import annotations
+
+import base64
+import io
+import re
+from collections.abc import Iterator, Mapping
+
+from PIL import Image
+
+SHADES = 32
+"""Colours of a raster picture: grey points of several opacities need no more."""
+
+PIXELS = re.compile(r'base64,\s*([^"]+)')
+
+OUTLINE = re.compile(r' d="([^"]*)"')
+
+TAG = re.compile(r"<[^<>]+>")
+"""Text of the user cannot hold one: its brackets are escaped."""
+
+UNSEEN = re.compile(r'<path d="[^"]*"(?: clip-path="[^"]*")? style="fill: none" ?/>\s*')
+"""Areas behind axes, which have neither a colour nor an edge."""
+
+LINE = re.compile(r'<path id="([^"]*)" d="m0 0l[^a-z]*" style="[^"]*stroke:')
+"""A mark that is one line, with its own stroke."""
+
+USE = re.compile(r'<use href="#([^"]*)"[^<>]*?( style="[^"]*")[^<>]*>')
+
+IMPLIED = ("font-size: 10px",)
+"""What the style sheet says of all text of figures."""
+
+PIECE = re.compile(r"([MLHVCQZz])|(-?\d+(?:\.\d+)?)")
+
+TENTHS = 10
+"""Points of a path are rounded to a tenth of a point, an eighth of a pixel."""
+
+MOVES = {"M": 1, "L": 1, "C": 3, "Q": 2}
+"""Command -> points that it reads, the last of which is where it ends."""
+
+
+def compact(svg: str, variables: Mapping[str, str]) -> str:
+    """The drawing alone, in the page's colours and fonts, without what nothing refers to.
+
+    Parameters
+    ----------
+    svg : str
+        As matplotlib writes it.
+    variables : mapping of str to str
+        Colours by what stands for them in the page.
+    """
+    svg = svg[svg.index("<svg") :]
+    for unwanted in (r"<!--.*?-->", r"<metadata>.*?</metadata>", r"<style.*?</style>", r"<defs/>"):
+        svg = re.sub(unwanted, "", svg, flags=re.DOTALL)
+    used = set(re.findall(r'(?:href="#|url\(#)([^")]+)', svg))
+    short = {name: f"i{number}" for number, name in enumerate(sorted(used))}
+    svg = TAG.sub(lambda tag: _short_tag(tag[0], short, variables), UNSEEN.sub("", svg))
+    svg = "".join(_without_empty_groups(_plain_ticks(svg)))
+    return re.sub(r"\s*\n\s*", "\n", svg).strip()
+
+
+def _plain_ticks(svg: str) -> str:
+    """Uses of a mark that is one line without the style, which the mark itself has."""
+    lines = set(LINE.findall(svg))
+    return USE.sub(lambda at: at[0].replace(at[2], "") if at[1] in lines else at[0], svg)
+
+
+def _short_tag(tag: str, short: Mapping[str, str], variables: Mapping[str, str]) -> str:
+    """A tag with short ids, no unused ones and no fonts; text between tags is the user's."""
+    tag = re.sub(
+        r' id="([^"]*)"', lambda at: f' id="{short[at[1]]}"' if at[1] in short else "", tag
+    )
+    tag = re.sub(r'(href="#|url\(#)([^")]+)', lambda at: at[1] + short[at[2]], tag)
+    tag = re.sub(r"font-family: [^;\"]*;? ?", "", tag).replace("xlink:href", "href")
+    for sentinel, variable in variables.items():
+        tag = tag.replace(sentinel, variable)
+    if "base64," in tag:
+        return PIXELS.sub(lambda found: f"base64,{_fewer_shades(found[1])}", tag)
+    tag = OUTLINE.sub(lambda found: f' d="{by_steps(found[1])}"', tag)
+    tag = re.sub(r' transform="rotate\(-0 [^"]*"', "", tag)
+    tag = re.sub(r' style="([^"]*)"', lambda found: _style(found[1], tag), tag)
+    return re.sub(r"(-?\d+\.\d{2})\d+", r"\1", tag)
+
+
+def _style(given: str, tag: str) -> str:
+    """The attribute, of text without what goes without saying."""
+    parts = [one.strip() for one in given.split(";")]
+    if tag.startswith("<text"):
+        parts = [one for one in parts if one not in IMPLIED]
+    kept = ";".join(one.replace(": ", ":") for one in parts if one)
+    return f' style="{kept}"' if kept else ""
+
+
+def _without_empty_groups(svg: str) -> Iterator[str]:
+    """Pieces of the drawing without the tags of groups that say nothing of what they hold."""
+    kept: list[bool] = []
+    for piece in re.split(r"(<g(?: [^<>]*)?/?>|</g>)", svg):
+        if piece == "<g>":
+            kept.append(False)
+        elif piece == "</g>":
+            if kept.pop():
+                yield piece
+        elif piece != "<g/>":
+            if piece.startswith("<g ") and not piece.endswith("/>"):
+                kept.append(True)
+            yield piece
+
+
+def by_steps(path: str) -> str:
+    """The same path, each point told by the step from the one before, in tenths of a point.
+
+    Steps are between rounded points, so that what is left out does not add up.
+
+    Examples
+    --------
+    >>> by_steps("M 10.04 20 L 11.02 20 L 12 19.5 z")
+    'm10 20l1 0 1-.5z'
+    """
+    written: list[str] = []
+    here, first, before = (0, 0), (0, 0), ""
+    for command, numbers in _commands(path):
+        if command in "Zz":
+            here, before = first, "z"
+            written.append("z")
+            continue
+        points = [round(float(one) * TENTHS) for one in numbers]
+        steps = [value - here[i % 2] for i, value in enumerate(points)]
+        here = (points[-2], points[-1])
+        if command == "M":
+            first = here
+        letter = "" if command == before and command != "M" else command.lower()
+        written.append(letter + _joined(steps, first=not letter))
+        before = command
+    return "".join(written)
+
+
+def _commands(path: str) -> Iterator[tuple[str, list[str]]]:
+    """Commands with the points of one of them each."""
+    command, numbers = "", list[str]()
+    for letter, number in PIECE.findall(path):
+        if letter:
+            command, numbers = letter, []
+            if letter in "Zz":
+                yield letter, []
+            elif letter not in MOVES:
+                raise ValueError(f"{letter!r} is no command of a path that matplotlib writes")
+            continue
+        numbers.append(number)
+        if len(numbers) == 2 * MOVES[command]:
+            yield command, numbers
+            numbers = []
+
+
+def _joined(steps: list[int], *, first: bool) -> str:
+    """Numbers with a blank only where two would run together."""
+    text = ""
+    for step in steps:
+        whole, tenth = divmod(abs(step), TENTHS)
+        digits = f"{whole or ''}.{tenth}" if tenth else f"{whole}"
+        apart = (text or first) and step >= 0
+        text += ("-" if step < 0 else " " if apart else "") + digits
+    return text
+
+
+def _fewer_shades(png: str) -> str:
+    """The same picture with a palette, which makes it a few times smaller."""
+    buffer = io.BytesIO()
+    with Image.open(io.BytesIO(base64.b64decode(png))) as picture:
+        palette = picture.quantize(SHADES, method=Image.Quantize.FASTOCTREE)
+    palette.save(buffer, format="png", optimize=True)
+    return base64.b64encode(buffer.getvalue()).decode("ascii")
