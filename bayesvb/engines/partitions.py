@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -11,7 +12,6 @@ from jaxtyping import Float, Int
 
 from bayesvb.data.blocks import PRODUCTS, Block
 from bayesvb.data.group_rows import GROUP_ROWS
-from bayesvb.numerics.k_means import k_means
 
 SAMPLE_ROWS = 2000
 """Rows from which a start is made; more do not change it noticeably."""
@@ -102,12 +102,16 @@ def distinct_columns(sample: Block) -> Int[np.ndarray, " chosen"]:
 
 def kmeans_start(sample: Block, n_components: int, rng: np.random.Generator) -> AbstractPartition:
     """Centres of k-means, seeded by k-means++."""
+    from scipy.cluster.vq import kmeans2
+
     columns = distinct_columns(sample)
     points = np.ascontiguousarray(features(sample)[columns].T)
     if n_components >= len(np.unique(points, axis=0)):
         return seeds_start(sample, n_components, rng)
-    # an empty cluster is an empty component: harmless
-    return NearestCentre(columns, k_means(points, n_components, rng), n_components)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # an empty cluster is an empty component: harmless
+        centres, _ = kmeans2(points, n_components, minit="++", seed=rng)
+    return NearestCentre(columns, centres, n_components)
 
 
 def seeds_start(sample: Block, n_components: int, rng: np.random.Generator) -> AbstractPartition:
