@@ -17,7 +17,7 @@ from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.sources import AbstractSource
-from bayesvb.data.statistics import SufficientStats
+from bayesvb.data.statistics import LocalStep, SufficientStats
 from bayesvb.engines.base import EngineResult
 from bayesvb.engines.cavi import cavi
 from bayesvb.engines.linear_response import LinearResponse, linear_response, withheld
@@ -193,11 +193,8 @@ def _screened(
     return max(found, key=lambda one: one.bound)
 
 
-def of_row(row: Float[np.ndarray, " entries"], blank: Any) -> Any:
-    """Sums of these numbers, in the shapes of others."""
-    leaves, at = {}, 0
-    for name, own in blank.leaves():
-        part = row[at : at + np.size(own)]
-        leaves[name] = part.reshape(np.shape(own)) if np.ndim(own) else float(part[0])
-        at += np.size(own)
-    return blank.with_leaves(leaves)
+def of_row(row: Float[np.ndarray, " entries"], blank: SufficientStats) -> Any:
+    """Sums of these numbers, in the shapes of others; what is behind them is left."""
+    if isinstance(blank, LocalStep):
+        return LocalStep(float(row[0]), blank.stats.with_vector(row[1:]))
+    return blank.with_vector(row)

@@ -78,7 +78,7 @@ def _together(name: str, every: Sequence[list[Any]]) -> list[Any]:
 
 
 def pooled_quantiles(
-    every: Sequence[Float[np.ndarray, "columns told"]], sizes: Sequence[float]
+    every: Sequence[Float[np.ndarray, "columns told"]], sizes: Sequence[int]
 ) -> Float[np.ndarray, "columns shares"]:
     """Values at evenly spaced shares of the rows of all sites, from those of each.
 
@@ -88,13 +88,13 @@ def pooled_quantiles(
     ----------
     every : sequence of ndarray, shape (columns, told)
         Values at evenly spaced shares, the ends among them, by site.
-    sizes : sequence of float
+    sizes : sequence of int
         Rows of each site.
 
     Examples
     --------
     >>> low, high = np.array([[0.0, 1.0]]), np.array([[1.0, 3.0]])
-    >>> pooled_quantiles([low, high], [10.0, 20.0])[0, [0, 128, 256]].round(2).tolist()
+    >>> pooled_quantiles([low, high], [10, 20])[0, [0, 128, 256]].round(2).tolist()
     [0.0, 1.5, 3.0]
     """
     middles = (np.arange(FINE) + 0.5) / FINE

@@ -235,8 +235,6 @@ def test_what_is_no_sum_is_refused():
     refused("groups of several columns", "y ~ x + (1 | g:h)")
     refused("learns of several columns together", "y ~ bs(x * w, df=4)")
     refused("needs all rows in memory", rows=[data[:10], data[10:]])
-    with pytest.raises(DataError, match="model is a DataFrame"):
-        bvb.site_statistics(data, data)
 
 
 def test_quantiles_of_sites_are_those_of_all_rows():
