@@ -20,6 +20,7 @@ PRIORS = bvb.Priors(
     noise_rate=1.0,
     gating_sd=1.0,
     gating_intercept_sd=1.0,
+    scales="fixed",
 )
 GATES = ("softmax", "softmax-jensen", "stick-breaking")
 COVARIANCES = ("mean-field", "linear-response", "importance")

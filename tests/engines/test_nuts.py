@@ -146,7 +146,7 @@ def test_chains_from_anywhere_have_the_labels_of_the_optimum(gaussians):
 def test_two_experts_are_those_of_a_chain_of_another_program(root, gate):
     folder = root / "tests" / "reference" / "two_experts"
     known = json.loads((folder / "posterior.json").read_text(encoding="utf-8"))[gate]["nuts"]
-    flat = {"gating_sd": 1.0, "gating_intercept_sd": 1.0, "standardize": False}
+    flat = {"gating_sd": 1.0, "gating_intercept_sd": 1.0, "standardize": False, "scales": "fixed"}
     priors = bvb.Priors(coefficient_sd=10.0, noise_shape=1.0, noise_rate=1.0, **flat)
     data = pd.read_csv(folder / "rows.csv")
     model = bvb.DensityRegression("y ~ x", data, n_components=2, gate=gate, priors=priors)
