@@ -21,7 +21,13 @@ from bayesvb.gates.gaussian_logits import (
     logit_prior_rows,
 )
 from bayesvb.numerics.array_library import namespace
-from bayesvb.numerics.linalg import linear_at, quadratic_at, quadratic_weights
+from bayesvb.numerics.linalg import (
+    linear_at,
+    one_by_one,
+    products,
+    quadratic_at,
+    quadratic_weights,
+)
 from bayesvb.numerics.special import expected_expit, jaakkola, omega_slope, softplus
 from bayesvb.variational.descriptions import PriorRow
 from bayesvb.variational.local import AbstractLocalPosterior
@@ -35,17 +41,20 @@ class StickLocalPosterior(AbstractLocalPosterior):
     expected_log_density: Float[np.ndarray, "experts rows"]
     omega: Float[np.ndarray, "sticks rows"]
     design: Float[np.ndarray, "terms rows"]
-    features: Float[np.ndarray, "pairs rows"]
+    features: Float[np.ndarray, "pairs rows"] | None
     order: tuple[int, ...] | None
 
     def sufficient_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> LogitStats:
         """``sum R omega x x'`` and ``sum (r - R / 2) x`` with ``R`` the probability of reaching."""
         curvature, linear = self.weights(responsibilities)
+        if self.features is None:
+            return LogitStats.of_rows(self.design, curvature, linear)
         return LogitStats(curvature @ self.features.T, linear @ self.design.T)
 
     def row_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> LogitStats:
         """What each row adds to the sums."""
-        return LogitStats.by_row(self.features, self.design, *self.weights(responsibilities))
+        features = products(self.design) if self.features is None else self.features
+        return LogitStats.by_row(features, self.design, *self.weights(responsibilities))
 
     def weights(
         self, responsibilities: Float[np.ndarray, "experts rows"]
@@ -158,16 +167,20 @@ class StickBreakingGate(AbstractLogitGate):
 
     def local(self, posterior: Normal, block: Block) -> StickLocalPosterior:
         """``t_k - sum_{l<=k} F_l``, with ``F`` the quadratic bound on ``E log(1 + exp u)``."""
+        design = block.designs["gating"]
+        if one_by_one(len(posterior.mean), len(design)):  # too many products to be kept
+            variance = quadratic_at(posterior.covariance, design)
+            return self.rows_of(posterior, variance, design, None)
         features = block.products("gating")
         variance = quadratic_weights(posterior.covariance) @ features
-        return self.rows_of(posterior, variance, block.designs["gating"], features)
+        return self.rows_of(posterior, variance, design, features)
 
     def rows_of(
         self,
         posterior: Normal,
         variance: Float[np.ndarray, "sticks rows"],
         design: Float[np.ndarray, "terms rows"],
-        features: Float[np.ndarray, "pairs rows"],
+        features: Float[np.ndarray, "pairs rows"] | None,
     ) -> StickLocalPosterior:
         """The same for variances of the logits that are at hand; they are overwritten."""
         logit = posterior.mean @ design

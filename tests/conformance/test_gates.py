@@ -171,6 +171,16 @@ def test_statistics_add_over_any_split_of_the_rows(gate_name, make_case, weighte
         assert_same_sums(total(parts), stats(0, 40))
 
 
+def test_sums_over_many_terms_are_those_of_rows(make_case):
+    for name in ("softmax", "stick-breaking"):
+        case = make_case(name, n_terms=24, n_rows=70)
+        local = case.gate.local(case.posterior, case.block)
+        sums, rows = (
+            one(case.responsibilities) for one in (local.sufficient_stats, local.row_stats)
+        )
+        assert_allclose(rows.curvature.sum(axis=0), sums.curvature, atol=1e-10)
+
+
 def test_integer_weights_are_repeated_rows(gate_name, make_case):
     case = make_case(gate_name, n_rows=40, weighted=True)
     times = case.block.weight.astype(int)

@@ -26,6 +26,7 @@ CASES = {
     "even, intercepts": (simulated(1, [10] * 40, 0.0), False),
     "uneven, intercepts": (simulated(2, list(range(2, 42)), 0.0), False),
     "slopes": (simulated(3, [8] * 60, 0.7), True),
+    "more than 500 groups, slopes": (simulated(4, [6] * 520, 0.7), True),
 }
 
 
