@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -77,7 +77,8 @@ def sample_state(model: HasRows) -> dict[str, Float[np.ndarray, "..."]]:
     counts = [
         known.n_rows, known.n_missing, known.total_weight, model.design.n_rows, known.count.times,
     ]  # fmt: skip
-    gapped = OBSERVED in fitted_rows(model).empty().designs
+    kept: AbstractSource = cast(Any, model).source
+    gapped = OBSERVED in kept.empty().designs
     return {
         "sample.counts": np.array(counts, dtype=float),
         "sample.learned": learned_of(model.design),
