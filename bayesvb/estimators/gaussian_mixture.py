@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from jaxtyping import Float
 
 from bayesvb.argument_checks import check_choice, check_count, checked
 from bayesvb.data.blocks import Block
-from bayesvb.data.frame_kinds import frames_of
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.standardised_blocks import variables_block, variables_source
@@ -28,7 +28,7 @@ from bayesvb.estimators.component_shares import SHARE
 from bayesvb.estimators.mixture import AbstractMixture
 from bayesvb.estimators.priors import GaussianPriors, check_priors
 from bayesvb.estimators.streamed_variables import streamed_variables
-from bayesvb.estimators.streaming import ModelRows, RowOptions, streamed_model
+from bayesvb.estimators.streaming import ModelRows, RowOptions, model_rows
 from bayesvb.experts import GAUSSIAN_EXPERTS
 from bayesvb.factors.dirichlet import Dirichlet
 from bayesvb.formula.design import Design, Rows
@@ -161,13 +161,13 @@ class GaussianMixture(AbstractMixture):
         check_priors(priors, GaussianPriors)
         check_choice("covariance", covariance, tuple(GAUSSIAN_EXPERTS))
         parsed = parse_formula(formula, parts=("variables",), one_sided=True)
-        priors, frames = priors or GaussianPriors(), frames_of(data)
-        rows = RowOptions(weights, weights_are, missing, context)
-        if frames is None:
-            found = _in_memory(parsed, data, rows, active=priors.standardize)
-        else:
-            kind = streamed_variables(active=priors.standardize)
-            found = streamed_model(parsed, frames, kind, rows)
+        priors, rows = (
+            priors or GaussianPriors(),
+            RowOptions(weights, weights_are, missing, context),
+        )
+        kind = streamed_variables(active=priors.standardize)
+        in_memory = partial(_in_memory, active=priors.standardize)
+        found = model_rows(parsed, data, rows, kind, in_memory)
         n_rows, design = found.design.n_rows, found.design
         check_count("n_components", n_components, most=n_rows, what="rows that are complete")
         number, known = int(n_components), (found.scales, found.source)

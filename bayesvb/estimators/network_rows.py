@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from bayesvb.data.frame_kinds import frames_of
+from functools import partial
+
 from bayesvb.data.standardised_blocks import Scales
 from bayesvb.estimators.base import read
 from bayesvb.estimators.network_assembly import network_scales, network_source
 from bayesvb.estimators.network_checks import check_response
 from bayesvb.estimators.streamed_regression import streamed_network
-from bayesvb.estimators.streaming import ModelRows, RowOptions, streamed_model
+from bayesvb.estimators.streaming import ModelRows, RowOptions, model_rows
 from bayesvb.formula.parser import Formula
 
 
@@ -32,11 +33,16 @@ def network_rows(
     DataError
         If the data cannot be used, or the covariance does not go with numbers.
     """
-    frames = frames_of(data)
-    if frames is not None:
-        found = streamed_model(formula, frames, streamed_network(active=active), rows)
-        check_response(found.design, covariance)
-        return found
+    in_memory = partial(_in_memory, covariance=covariance, active=active)
+    found = model_rows(formula, data, rows, streamed_network(active=active), in_memory)
+    check_response(found.design, covariance)
+    return found
+
+
+def _in_memory(
+    formula: Formula, data: object, rows: RowOptions, *, covariance: str, active: bool
+) -> ModelRows[Scales]:
+    """Rows of a table."""
     weights = rows.weights, rows.weights_are
     design, given = read(
         formula, data, weights, missing=rows.missing, response="any", context=rows.context

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +13,6 @@ from scipy import special
 
 from bayesvb.argument_checks import check_choice, checked
 from bayesvb.data.blocks import Block
-from bayesvb.data.frame_kinds import frames_of
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.sources import AbstractSource, InMemorySource
 from bayesvb.distributions.intervals import PROB, tails
@@ -26,7 +26,7 @@ from bayesvb.estimators.gaussian_mixture import filled
 from bayesvb.estimators.generative import AbstractGenerative
 from bayesvb.estimators.priors import NormalPriors, check_priors
 from bayesvb.estimators.streamed_variables import streamed_sample
-from bayesvb.estimators.streaming import ModelRows, RowOptions, streamed_model
+from bayesvb.estimators.streaming import ModelRows, RowOptions, model_rows
 from bayesvb.factors.normal_gamma import NormalGamma, ScalarGamma
 from bayesvb.formula.design import Design, Rows
 from bayesvb.formula.parser import Formula, parse_formula
@@ -134,13 +134,10 @@ class Normal(AbstractGenerative):
         if parsed.parts["mean"] != "1":
             hint = "write y ~ 1; DensityRegression takes covariates"
             raise FormulaError(parsed.text, "one sample has no covariates", hint=hint)
-        priors, frames = priors or NormalPriors(), frames_of(data)
-        rows = RowOptions(weights, weights_are, missing, context)
-        if frames is None:
-            found = _in_memory(parsed, data, rows, active=priors.standardize)
-        else:
-            kind = streamed_sample(active=priors.standardize)
-            found = streamed_model(parsed, frames, kind, rows)
+        priors, rows = priors or NormalPriors(), RowOptions(weights, weights_are, missing, context)
+        kind = streamed_sample(active=priors.standardize)
+        in_memory = partial(_in_memory, active=priors.standardize)
+        found = model_rows(parsed, data, rows, kind, in_memory)
         if len(found.design.response_names) > 1:
             hint = "GaussianMixture('~ a + b', n_components=1) takes several variables"
             raise FormulaError(parsed.text, "one sample has one response", hint=hint)

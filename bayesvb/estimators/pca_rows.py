@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from jaxtyping import Float
 
 from bayesvb.argument_checks import check_count
-from bayesvb.data.frame_kinds import frames_of
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.standardised_blocks import gapped_source
 from bayesvb.errors import DataError, DesignWarning
 from bayesvb.estimators.base import read
 from bayesvb.estimators.streamed_variables import GappedScaling, streamed_gapped
-from bayesvb.estimators.streaming import ModelRows, RowOptions, streamed_model
+from bayesvb.estimators.streaming import ModelRows, RowOptions, model_rows
 from bayesvb.formula.parser import Formula
 
 
@@ -44,12 +44,9 @@ def pca_rows(
     DesignWarning
         Of variables that never vary.
     """
-    frames = frames_of(data)
-    if frames is None:
-        found = _in_memory(formula, data, rows, common=common, active=active)
-    else:
-        kind = streamed_gapped(common=common, active=active)
-        found = streamed_model(formula, frames, kind, rows)
+    kind = streamed_gapped(common=common, active=active)
+    in_memory = partial(_in_memory, common=common, active=active)
+    found = model_rows(formula, data, rows, kind, in_memory)
     _warn_of_constants(found.scales.ends, found.design.terms["variables"])
     return found
 

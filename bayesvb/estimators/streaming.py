@@ -12,6 +12,7 @@ from jaxtyping import Float
 
 from bayesvb.data.blocks import BLOCK_ROWS, Block
 from bayesvb.data.case_weights import CaseWeights
+from bayesvb.data.frame_kinds import frames_of
 from bayesvb.data.frame_streams import AbstractFrames
 from bayesvb.data.site_frames import SiteFrames
 from bayesvb.data.sources import AbstractSource, InMemorySource
@@ -88,6 +89,36 @@ class StreamedKind(Generic[ScalesT]):
     block: Callable[[ScalesT, EncodedRows], Block]
     response: ResponseKind = "numeric"
     warn: bool = True
+
+
+def model_rows(
+    formula: Formula,
+    data: object,
+    rows: RowOptions,
+    kind: StreamedKind[ScalesT],
+    in_memory: Callable[[Formula, object, RowOptions], ModelRows[ScalesT]],
+) -> ModelRows[ScalesT]:
+    """Rows of a table: in memory, or read in blocks.
+
+    Parameters
+    ----------
+    formula : Formula
+    data : table
+    rows : RowOptions
+    kind : StreamedKind
+        What is made of rows that are read in blocks.
+    in_memory : callable
+        Makes the rows of a table in memory.
+
+    Raises
+    ------
+    DataError
+        If the data cannot be used.
+    """
+    frames = frames_of(data)
+    if frames is None:
+        return in_memory(formula, data, rows)
+    return streamed_model(formula, frames, kind, rows)
 
 
 def streamed_model(
