@@ -29,6 +29,9 @@ EVERY_FIT = (
 )  # fmt: skip
 """Arguments of every fit, which may have been meant where an option is not known."""
 
+FEWEST_ROWS = 400.0
+"""Rows for which a tolerance per row is at least: of fewer, densities are known less well."""
+
 RunProgress = Callable[[int, float], None]
 """Called with the passes so far and the bound."""
 
@@ -55,7 +58,8 @@ class Budget:
     log : AbstractRunLog, optional
         Where runs are written down, by engines that can.
     per_row : float
-        The tolerance is so many nats per row, if that is more.
+        The tolerance is so many nats per row, if that is more; of fewer than ``FEWEST_ROWS`` that
+        of so many.
     least : int
         Passes before which a tolerance ends nothing: a coarse one is met by chance where an ascent
         has only begun.
@@ -72,7 +76,7 @@ class Budget:
 
     def over(self, total_weight: float) -> Budget:
         """The same with the tolerance for rows with these case weights in all."""
-        return replace(self, tol=max(self.tol, self.per_row * total_weight))
+        return replace(self, tol=max(self.tol, self.per_row * max(total_weight, FEWEST_ROWS)))
 
 
 @dataclass(frozen=True)

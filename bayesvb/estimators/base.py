@@ -131,7 +131,7 @@ class AbstractEstimator(AbstractPublicModel):
             Stop when all further sweeps together would raise the bound by less than this, in
             nats, extrapolated from the last ones; for any number of rows. Restarts that are not
             kept stop at ten times this, or at 1e-5 nats per row if that is more. Restarts of a
-            network that are combined stop at ``tol`` nats per row, or at 0.0002 if that is less,
+            network that are combined stop at ``tol`` nats per row, or at 0.0001 if that is less,
             and those of a weight below 0.2 at thirty times as much.
         max_iter : int
             Passes over the rows of one ascent.

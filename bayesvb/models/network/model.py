@@ -194,7 +194,7 @@ class Network(AbstractVariationalModel[NetworkPosterior, NetworkStats]):
 
     follows_rows = True
 
-    density_tolerance = 2e-4
+    density_tolerance = 1e-4
 
     def within(self, nats: float) -> Network:
         """The network whose output layer may leave as much to gain."""

@@ -44,7 +44,7 @@ CONDITIONAL_PASSES = 2
 """A pass brings the bound about 200 times closer to that of exact inner optima: two leave 1e-7 nats
 per row on the pinwheel."""
 
-COARSE = 1e-4
+COARSE = 5e-5
 """Nats per row above which an ascent that may leave as much needs one pass only: that bound lacks
 1e-5 of them where experts are many, up to 2e-3 where they and the rows are few, but at its optimum
 it predicts as well."""
