@@ -5,7 +5,8 @@ written to a temporary folder, and taken away. ``BAYESVB_FAR_ROWS`` are the size
 ``BAYESVB_FAR_WAYS`` the ways; lines of other sizes and ways stay. Fits go on to a millionth of a
 nat per row, those to more than ``MOST`` rows for at most ``PASSES`` passes; with more than
 ``FARTHEST`` rows one sweep is measured, from the fit of the sample. A pass in memory takes turns
-with an iteration of scikit-learn, so that both see the same load.
+with an iteration of scikit-learn, so that both see the same load; ``"in turns with dask-ml"`` is
+measured if it is asked for, and needs dask-ml.
 """
 
 import json
@@ -144,6 +145,42 @@ def in_turns(folder: str, n_rows: int) -> dict[str, float]:
     return {"pass s": float(np.median(own)), "times scikit-learn": ratio, "peak MiB": peak()}
 
 
+def in_turns_with_dask_ml(folder: str, n_rows: int) -> dict[str, float]:
+    """Passes and iterations of k-means of dask-ml in turns, in this process and one thread each.
+
+    K-means compares a row with as many centres, and computes no density.
+    """
+    import dask
+    import dask.array
+    from dask_ml.cluster import KMeans
+
+    import bayesvb as bvb
+    from bayesvb.engines.restarts import enlarged
+    from bayesvb.numerics.runtime import single_threaded_blas
+
+    frame = pd.read_parquet(folder)
+    model = bvb.DensityRegression(FORMULA, frame, n_components=COMPONENTS)
+    some = model.over(model.source.standing_for_all(10_000, np.random.default_rng(1)))
+    fit = some.fit(seed=1, restarts=1, draws=25, covariance="mean-field", tol=1e-6 * n_rows)
+    x, source = frame.to_numpy(), replace(model.source, workers=1)
+    lazy = dask.array.from_array(x, chunks=(1 << 17, x.shape[1]))
+
+    def seconds(n_iter: int) -> float:
+        began = time.perf_counter()
+        KMeans(COMPONENTS, init=x[:COMPONENTS], max_iter=n_iter, tol=0.0).fit(lazy)
+        return time.perf_counter() - began
+
+    own, theirs = [], []
+    with dask.config.set(scheduler="synchronous"), single_threaded_blas():
+        for _ in range(TURNS):
+            began = time.perf_counter()
+            enlarged(fit.core, source, fit.stats)
+            own.append(time.perf_counter() - began)
+            theirs.append(0.25 * (seconds(6) - seconds(2)))
+    ratio = float(np.median(own) / np.median(theirs))
+    return {"pass s": float(np.median(own)), "times dask-ml k-means": ratio, "peak MiB": peak()}
+
+
 def in_memory(folder: str, n_rows: int) -> dict[str, float]:
     """The same rows in memory."""
     return fitted(pd.read_parquet(folder), n_rows)
@@ -171,8 +208,10 @@ WAYS = {
     "in memory": in_memory,
     "scikit-learn": scikit_learn,
     "in turns with scikit-learn": in_turns,
+    "in turns with dask-ml": in_turns_with_dask_ml,
 }
-ASKED = os.environ.get("BAYESVB_FAR_WAYS", ",".join(WAYS)).split(",")
+USUAL = ",".join(way for way in WAYS if "dask" not in way)
+ASKED = os.environ.get("BAYESVB_FAR_WAYS", USUAL).split(",")
 OF_FILES = {"Parquet"}
 
 
