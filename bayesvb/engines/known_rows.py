@@ -85,6 +85,11 @@ class BesideKnownRows(AbstractVariationalModel[Any, Any]):
         rows = self.known + self.model.expected_sum(self.before, posterior)
         return self.model.kl(posterior) - rows
 
+    @property
+    def rows_stand_for_others(self) -> bool:
+        """Whether those of the model do."""
+        return self.model.rows_stand_for_others
+
     def coordinates(self, posterior: Any) -> AbstractCoordinates | None:
         """Those of the model."""
         return self.model.coordinates(posterior)

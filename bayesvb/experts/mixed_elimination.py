@@ -145,6 +145,30 @@ class MixedElimination:
         """Where the square of an effect stands among the statistics of a group."""
         return effect * (effect + 3) // 2
 
+    def place_of_effect(self, response: int, effect: int) -> int:
+        """Where ``tau u`` of an effect stands among the statistics of a group."""
+        _, _, n_terms, n_effects = self.shape
+        first = n_effects * (n_effects + 1) // 2 + n_effects * n_terms
+        return first + response * n_effects + effect
+
+    def effect_leans(
+        self, expert: int, response: int, effect: int
+    ) -> Float[np.ndarray, "groups entries"]:
+        """``E[tau (u - E u) | b, tau]`` of an effect in the statistics that all rows share."""
+        _, n_responses, n_terms, _ = self.shape
+        law, n_pairs = self.posterior, n_terms * (n_terms + 1) // 2
+        found = np.zeros((self.n_groups, 1 + n_pairs + n_responses * (n_terms + 1)))
+        at = self._of_response(response, n_pairs)[n_pairs:]
+        follows = -law.regression[expert, effect]
+        found[:, at[:-1]] = follows.T
+        found[:, at[-1]] = 2.0 * (law.border.mean[expert, response] @ follows)
+        return found
+
+    @property
+    def noise_precision(self) -> Float[np.ndarray, "experts responses"]:
+        """Expected precisions of the noise."""
+        return self.posterior.border.expected_precision
+
     def group_roots(self, groups: slice) -> Float[np.ndarray, "experts groups entries entries"]:
         """Cholesky factors of the covariance of these groups' statistics given ``(b, tau)``."""
         covariance = self._group_covariance(groups)

@@ -30,6 +30,9 @@ from bayesvb.variational.shared_response import AbstractSharedResponse, BendsUpw
 NUMBERS_AT_ONCE = 1 << 22
 """Directions times rows times scalars of a row that are in memory together."""
 
+MOST_SHARED = 600
+"""Statistics that all rows share up to which their whole covariance is made."""
+
 STEP = 1e-5
 """Step of differences of the gate's expectations, relative to a statistic and at least one."""
 
@@ -140,12 +143,7 @@ class GroupedResponse(AbstractSharedResponse):
             found[:, first + one.scale] -= 2.0 * change[:, one.entry]
             found[:, one.entry] -= 2.0 * change[:, first + one.scale]
         for piece in self._pieces:
-            derivatives = self._row_derivatives(piece.block)
-            places = slice(first, change.shape[1])
-            try:
-                solved = SolvedGroups.of(self.experts, piece, derivatives, places, self.effects)
-            except ConvexGroup as error:
-                raise BendsUpwards(self._of_group(piece.first + error.group, error.way)) from error
+            solved = self._solved(piece)
             together = max(NUMBERS_AT_ONCE // max(solved.hessian[0].size, 1), 1)
             for start in range(0, len(change), together):
                 some = slice(start, start + together)
@@ -155,6 +153,38 @@ class GroupedResponse(AbstractSharedResponse):
                     found[:, first + one.scale] -= 2.0 * change[:, entries] @ row
                     found[:, entries] -= 2.0 * change[:, first + one.scale, None] * row
         return found
+
+    def _solved(self, piece: Piece) -> SolvedGroups:
+        """The systems of the groups of a piece."""
+        last = len(self.covariance)
+        scales = slice(last - len(self.scales.rate), last)
+        derivatives = self._row_derivatives(piece.block)
+        try:
+            return SolvedGroups.of(self.experts, piece, derivatives, scales, self.effects)
+        except ConvexGroup as error:
+            raise BendsUpwards(self._of_group(piece.first + error.group, error.way)) from error
+
+    def effect_variances(self) -> Float[np.ndarray, "experts responses effects groups"] | None:
+        """Of ``sqrt(tau) u`` for each effect; None where too much is shared for one matrix of it.
+
+        The part that a group has by itself, and what it follows of what all rows share.
+        """
+        if len(self.covariance) > MOST_SHARED:
+            return None
+        answers = self.answers(np.eye(len(self.covariance)))
+        shared = np.linalg.solve(np.eye(len(answers)) - answers, self.covariance)
+        n_experts, n_responses, _, n_effects = self.experts.shape
+        found = np.empty((n_experts, n_responses, n_effects, self.experts.n_groups))
+        for piece in self._pieces:
+            solved, groups = self._solved(piece), slice(piece.first, piece.stop)
+            for k, i, a in np.ndindex(found.shape[:3]):
+                at = self.experts.place_of_effect(i, a)
+                ways = solved.inverse[..., k * len(solved.own) + at]
+                ways = ways.reshape(len(ways), n_experts, -1)
+                lean = solved.shared_of(ways)
+                lean[:, self.entries[k]] += self.experts.effect_leans(k, i, a)[groups]
+                found[k, i, a, groups] = ways[:, k, at] + ((lean @ shared) * lean).sum(axis=1)
+        return np.asarray(found / self.experts.noise_precision[:, :, None, None])
 
     @cached_property
     def _pieces(self) -> list[Piece]:

@@ -199,3 +199,24 @@ class SolvedGroups:
             for entries in one.entries:
                 found[:, entries] += slopes[:, first] @ one.features.T
                 first += 1
+
+    def shared_of(
+        self, ways: Float[np.ndarray, "groups experts own"]
+    ) -> Float[np.ndarray, "groups entries"]:
+        """Answers of what all rows share to a change of the expectations of each group alone."""
+        n_experts, n_groups = len(self.features), len(ways)
+        found = np.zeros((n_groups, self.scales.stop))
+        moved = np.einsum("en,nke->kn", self.own, ways[self.place])
+        slopes = np.einsum("skn,kn->sn", self.hessian[:, :n_experts], moved)
+        for entries, own, slope in zip(self.entries, self.features, slopes, strict=False):
+            found[:, entries] += sums_by_group(own * slope, self.place, n_groups).T
+        first = n_experts
+        for one in self.gate:
+            for entries in one.entries:
+                sums = sums_by_group(one.features * slopes[first], self.place, n_groups)
+                found[:, entries] += sums.T
+                first += 1
+        for coupling in self.couplings:
+            squares = ways[:, :, self.experts.squares_of(coupling.entry)].sum(axis=1)
+            found[:, self.scales.start + coupling.scale] -= 2.0 * squares
+        return found

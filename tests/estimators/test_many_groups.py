@@ -68,6 +68,14 @@ def test_effects_of_groups_are_those_of_columns(pair):
 
 
 @pytest.mark.heavy
+def test_intervals_of_effects_are_those_of_columns(pair):
+    tables = [bvb.effects.groups(fit) for fit in pair]
+    columns, apart = (one.set_index(["term", "group", "component"]) for one in tables)
+    widths = [np.log(one["upper"] - one["lower"]) for one in (columns.loc[apart.index], apart)]
+    assert_allclose(*widths, atol=0.12)
+
+
+@pytest.mark.heavy
 def test_prior_rows_print_and_draws(pair):
     columns, apart = pair
     table, own = columns.model.prior_table(), apart.model.prior_table()

@@ -379,3 +379,25 @@ def test_the_way_is_one_of_all_statistics(monkeypatch):
     assert np.count_nonzero(caught.value.direction) == 10
     found, direction = engine.response_or_direction(model, source, stats)
     assert "not at a maximum" in found.failure and len(direction) == stats.to_vector().size
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("n_effects", [1, 2])
+def test_variances_of_effects_are_those_of_linear_response_with_columns(n_effects, monkeypatch):
+    monkeypatch.setattr(engine, "SETTLED", 1e-7)
+    share, found = np.random.default_rng(2).dirichlet(np.ones(2), 200).T, []
+    for model, block in zip(mixtures(n_effects), blocks(8, n_effects, n_rows=200), strict=True):
+        source = InMemorySource((block,))
+        start = model.first_stats(model.partition_stats(block, share))
+        stats = cavi(model, source, start, tol=1e-12).stats
+        found.append((model, source, stats, model.update(stats)))
+    (mixed, source, stats, q), (*whole, p) = found
+    variances = mixed.response_of_shared(stats, q, source).effect_variances()
+    covariance, n_terms = engine.linear_response(*whole).covariance, p.experts.mean.shape[-1]
+    for k, root in enumerate(np.linalg.inv(np.linalg.cholesky(p.experts.precision))):
+        at = slice(k * n_terms, (k + 1) * n_terms)
+        expected = np.diag(root.T @ covariance[at, at] @ root)[TERMS:].reshape(n_effects, GROUPS)
+        assert_allclose(variances[k, 0], expected, rtol=1e-5)
+    assert (variances[1, 0] > 1.2 * q.experts.effect_spread()[1]).any()
+    monkeypatch.setattr("bayesvb.models.grouped_response.MOST_SHARED", 10)
+    assert mixed.response_of_shared(stats, q, source).effect_variances() is None
