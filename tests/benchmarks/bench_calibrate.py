@@ -1,14 +1,14 @@
 """Simulation-based calibration of density regression: coverage of intervals, prior and posterior.
 
-Two components, 200 rows, 200 replications, both main gates; parameters from the default prior, and
-from the posterior of a fit to two crossing lines. Ranks are of conditional means, standard
-deviations and probabilities at five rows; coverage is in the table with its Monte Carlo error. Each
-replication is fitted with 4 restarts.
+Two components, 200 rows, 200 replications, both main gates; parameters from the prior with fixed
+scales, and from the posterior of a fit to two crossing lines. Ranks are of conditional means,
+standard deviations and probabilities at five rows; coverage is in the table with its Monte Carlo
+error. Each replication is fitted with 4 restarts.
 
 ``--shares`` asks where coverage from the prior is lost: by the share of the smaller component at
 the true parameters, 400 replications, linear response. ``--processes``: what one and two processes
 spend on 50 replications with 8 restarts, twice; ``times``: how much faster that is than one, if
-each has a processor of its own. Other engines on the same data sets:
+each has a processor of its own. The default prior, whose scales are learned, and other engines:
 ``bench_calibrate_engines.py``.
 """
 
@@ -41,11 +41,19 @@ def crossing_lines(seed: int = 1) -> pd.DataFrame:
     return pd.DataFrame({"x": x, "y": y})
 
 
+def two_lines(gate: str) -> bvb.DensityRegression:
+    """The model whose parameters are drawn."""
+    priors = bvb.Priors(scales="fixed")
+    return bvb.DensityRegression(
+        "y ~ x", crossing_lines(), n_components=2, gate=gate, priors=priors
+    )
+
+
 def audited(
     gate: str, where: str, method: str, options: dict[str, object], n: int
 ) -> tuple[SimulationCalibration, float]:
     """Calibration from the prior or the posterior, and its seconds."""
-    model = bvb.DensityRegression("y ~ x", crossing_lines(), n_components=2, gate=gate)
+    model = two_lines(gate)
     given = model if where == "prior" else model.fit(seed=1)
     began = time.perf_counter()
     found = bvb.calibrate(given, n, method, seed=20, restarts=RESTARTS, n_jobs=1, **options)
@@ -66,7 +74,7 @@ def by_share() -> pd.DataFrame:
     """Coverage of each kind by the share of the smaller component."""
     rows, seed, n = [], 21, 2 * REPLICATIONS
     for gate in GATES:
-        model = bvb.DensityRegression("y ~ x", crossing_lines(), n_components=2, gate=gate)
+        model = two_lines(gate)
         found = bvb.calibrate(model, n, seed=seed, restarts=RESTARTS, n_jobs=1)
         shares = np.array([smaller_share(model, seed, i - 1) for i in found.ranks.index])
         for low, high in ((0.0, 0.05), (0.05, 0.2), (0.2, 0.5), (0.0, 0.5)):

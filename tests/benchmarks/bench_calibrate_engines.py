@@ -2,13 +2,14 @@
 
     python tests/benchmarks/bench_calibrate_engines.py nuts --gate softmax --seconds 300
 
-Two components, 200 rows, parameters from the prior: the data sets of ``bench_calibrate.py``. NUTS
+Two components, 200 rows, parameters from the default prior, whose scales are learned. NUTS
 has one chain of 300 steps of warm-up and 399 draws, which starts at a draw of the variational
 posterior; R-hat is of its thirds, each split in two, and of the quantities that are ranked, as are
 effective sample sizes. Ranks are kept in docs/benchmarks/calibrate_ranks.csv, so that a run goes on
 where the last one stopped; each ends with coverage by engine over all data sets so far,
 docs/benchmarks/calibrate_engines.csv, and over those whose thirds agree (R-hat below 1.05).
-``seconds_per_fit`` are of a processor. Needs bayesvb[mcmc] for NUTS.
+``seconds_per_fit`` are of a processor. ``--fixed``: with a prior of fixed scales, in files of their
+own. Needs bayesvb[mcmc] for NUTS.
 """
 
 import argparse
@@ -57,9 +58,13 @@ class Watched:
         return values
 
 
-def made(way: str, gate: str, first: int, seconds: float) -> Iterator[dict[str, object]]:
+def made(
+    way: str, gate: str, scales: str, first: int, seconds: float
+) -> Iterator[dict[str, object]]:
     """Replications from one number on, until the time is over."""
-    model = bvb.DensityRegression("y ~ x", crossing_lines(), n_components=2, gate=gate)
+    model = bvb.DensityRegression(
+        "y ~ x", crossing_lines(), n_components=2, gate=gate, priors=bvb.Priors(scales=scales)
+    )
     watched = Watched(Quantities.of(model))
     simulation = Simulation(model.core, model.source)
     options = {"restarts": RESTARTS, "draws": DRAWS, **WAYS[way]}
@@ -70,7 +75,9 @@ def made(way: str, gate: str, first: int, seconds: float) -> Iterator[dict[str, 
             return
         before = time.process_time()
         one = replicator(number)
-        mixed = watched.found[0] if way == "nuts" and one.ranks else {}
+        mixed = {"r_hat": np.nan, "ess": np.nan}
+        if way == "nuts" and one.ranks:
+            mixed = watched.found[0]
         ranks = one.ranks or (np.nan,) * len(watched.quantities.names)
         names = [", ".join(name) for name in watched.quantities.names]
         own = {"run": f"{gate}, {way}", "replication": number, "n_draws": one.n_draws}
@@ -124,14 +131,17 @@ def main() -> None:
     parser.add_argument("engine", choices=list(WAYS))
     parser.add_argument("--gate", default="softmax", choices=GATES)
     parser.add_argument("--seconds", type=float, default=300.0)
+    parser.add_argument("--fixed", action="store_true", help="prior of fixed scales")
     asked = parser.parse_args()
-    path: Path = RESULTS / "calibrate_ranks.csv"
+    scales, ending = ("fixed", "_fixed") if asked.fixed else ("learned", "")
+    path: Path = RESULTS / f"calibrate_ranks{ending}.csv"
     rows = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=OWN)
     first = int((rows["run"] == f"{asked.gate}, {asked.engine}").sum())
-    found = pd.DataFrame(made(asked.engine, asked.gate, first, asked.seconds))
+    found = pd.DataFrame(made(asked.engine, asked.gate, scales, first, asked.seconds))
     rows = pd.concat([rows, found], ignore_index=True) if len(rows) else found
     rows.to_csv(path, index=False, float_format="%.4g")
-    keep(table(pd.read_csv(path).astype({"converged": bool})), "calibrate_engines")
+    found = table(pd.read_csv(path).astype({"converged": bool}))
+    keep(found, f"calibrate_engines{ending}")
 
 
 if __name__ == "__main__":
