@@ -4,7 +4,8 @@
 
 NAME is the value of the column ``state``, under which the rows are kept: ``before`` and ``after``
 ascents that stop by nats per row; then ``one process, four variances`` and ``side by side, prior of
-weights``, both with ``seeds=40``, in turns by the code of either state.
+weights``, both with ``seeds=40``, in turns by the code of either state; ``fine passes`` and
+``coarse passes``, each set in a process of its own (200 rows ``seeds=40``, 1600 rows ``seeds=50``).
 ``pinwheel``: two columns, ten experts, 200 and 1600 rows, five data sets each, 2000 rows to test.
 The others: a stratified half of the rows to train, the other half to test, three times. All of it
 by seeds from ``FIRST_SEED`` on: settings were chosen on the data sets of smaller seeds. An
