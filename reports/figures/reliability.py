@@ -42,7 +42,7 @@ def panels(levels: tuple[str, ...], curves: Reliability, found: HeldOutClasses) 
         grid = figure.subplots(n_rows, columns, squeeze=False, sharex=True, sharey=True).ravel()
         for axes, k in zip(grid, shown, strict=False):
             _panel(axes, curves.curves[k], found.probabilities[:, k])
-            axes.set_title(shortened(str(levels[k]), 24))
+            axes.set_title(f"class {shortened(str(levels[k]), 24)}")
         for axes in grid[len(shown) :]:
             axes.set_axis_off()
         for axes in grid[max(len(shown) - columns, 0) : len(shown)]:

@@ -117,6 +117,11 @@ def _restarts(fit: AbstractFit, *, fixed: bool) -> Summary:
         )
         first = [name for name in ("start", "prior", "weight", "elpd_per_row") if name in frame]
         frame = frame[first + [name for name in frame if name not in first]]
+    if "apart" in frame:
+        caption += (
+            " Predicts apart: mean distance of its log predictive densities from those of the kept "
+            "one, in nats per row, where its bound is nearly as good."
+        )
     titles = {"elbo": short, "below": "below the best", "n_iter": "passes", "rows": "rows used",
               "best": "kept", "elpd_per_row": "LOO", "apart": "predicts apart"}  # fmt: skip
     if combines(fit):

@@ -127,7 +127,10 @@ def _bands(
     )
     note = choice_note("Points:", chosen)
     far = _remote(alone) if leans else unseen_words(alone, curve)
-    caption = f"{shapes} of {name} given {one.name}, over the data.{fixed}{note}{far}"
+    low, high = _limits(values)
+    beyond = found.min() < low or found.max() > high
+    cut = " Bands go on beyond the picture." if beyond else ""
+    caption = f"{shapes} of {name} given {one.name}, over the data.{cut}{fixed}{note}{far}"
     medians = f"{numeral(float(found[2, 0]))} to {numeral(float(found[2, -1]))}"
     alt = (
         f"Predictive quantiles of {name} against {one.name}; from its first to its last value the "

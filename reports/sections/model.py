@@ -103,9 +103,8 @@ def _priors(fit: AbstractFit) -> Summary:
     frame["prior"] = [powers_written_out(words) for words in frame["prior"]]
     same = "" if fit.model.size == 1 else ", the same for every component"
     caption = (
-        f"Priors in the units of the data{same}. Centre and scale are those "
-        "of the distribution named; where a standard deviation is meant, it is the scale of a "
-        "Normal."
+        f"Priors in the units of the data{same}. Centre and scale of the distribution that is "
+        "named; of a Normal, mean and standard deviation."
     )
     scale = frame["scale"].fillna(frame["centre"]).to_numpy(dtype=float)
     each = [significant([one], 3) for one in scale]

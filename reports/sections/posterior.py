@@ -23,6 +23,8 @@ from ..figures.svg import LINE, colour, drawn, marker, shortened
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
 
+INTERCEPT = "Intercept"
+
 MOST_PANELS = 12
 """Terms of a forest; the table has all of them."""
 
@@ -40,7 +42,9 @@ def summary(fit: AbstractFit) -> Summary:
     parts, basis, empty = [], _basis_functions(fit), empty_components(fit)
     for name, text in named.texts.items():
         rows = whole.loc[[named.parts[name]]].droplevel("part")
-        forest = _forest(rows, text.heading, occupied) if text.forest else None
+        curves = _mostly_curves(rows, basis)
+        alone = _single_terms(rows, basis) if curves else rows
+        forest = _forest(alone, text.heading, occupied) if text.forest and len(alone) else None
         single = "a point estimate" if fit.only_points else named.single.get(name)
         without = rows.index.get_level_values("component").isin(empty)
         kept = rows if without.all() else rows[~without]
@@ -52,7 +56,7 @@ def summary(fit: AbstractFit) -> Summary:
             "table": shown if name != "share" else _table(rows, text.caption, single),
             "empty": _table(rows[without], text.caption, single) if rest else None,
             "forest": forest,
-            "curves": _mostly_curves(rows, basis),
+            "curves": curves,
         })  # fmt: skip
     return {
         "prob": PROB,
@@ -67,13 +71,13 @@ def summary(fit: AbstractFit) -> Summary:
 
 
 def _basis_functions(fit: AbstractFit) -> set[str]:
-    """Terms that are one of several columns of a curve: of a spline, a polynomial, a smooth."""
+    """Terms that are one of several columns: of a spline, a polynomial, a smooth, or of groups."""
     design = fit.model.design
     return {
         design.terms[part][column]
         for part, blocks in design.term_blocks.items()
         for block in blocks
-        if block.kind in ("covariate", "smooth") and len(block.columns) > 1
+        if block.kind == "smooth" or (block.kind != "factor" and len(block.columns) > 1)
         for column in block.columns
     }
 
@@ -82,6 +86,12 @@ def _mostly_curves(rows: pd.DataFrame, basis: set[str]) -> bool:
     """Whether more than half of the terms mean nothing one by one."""
     terms = set(rows.index.get_level_values("term"))
     return 2 * len(terms & basis) > len(terms)
+
+
+def _single_terms(rows: pd.DataFrame, basis: set[str]) -> pd.DataFrame:
+    """Coefficients that mean something one by one, if there are others than the intercept."""
+    kept = rows[~rows.index.get_level_values("term").isin(basis)]
+    return kept if set(kept.index.get_level_values("term")) - {INTERCEPT} else rows[:0]
 
 
 def engine_words(fit: AbstractFit) -> Summary:

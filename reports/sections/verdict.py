@@ -69,10 +69,9 @@ def verdict(found: Sequence[Check], computation: Summary | None = None) -> Summa
         own = [one for one in found if one.group == name]
         if own:
             grade = worst(own)
-            graded = [one for one in own if one.weighs or one.grade == "ok"]
-            passed = sum(one.grade == "ok" for one in graded)
+            passed = sum(one.grade == "ok" for one in own)
             groups.append({"name": name, "grade": grade, "says": says[grade], "passed": passed,
-                           "n": len(graded)})  # fmt: skip
+                           "n": len(own)})  # fmt: skip
     overall = worst(found)
     return {
         "worst": overall,

@@ -65,6 +65,7 @@ def test_averages_of_a_sample_say_so(fit, monkeypatch):
 @pytest.mark.usefixtures("without_pictures")
 @pytest.mark.parametrize(("formula", "curves"), [
     ("y ~ bs(x, df=4)", True), ("y ~ s(x, k=5)", True), ("y ~ x + g", False),
+    ("y ~ s(x, k=6) + (1 | g)", True),
 ])  # fmt: skip
 def test_coefficients_of_curves_are_folded(fit, formula, curves):
     data = fit.model.design.frame
@@ -72,6 +73,8 @@ def test_coefficients_of_curves_are_folded(fit, formula, curves):
     parts = SECTIONS["posterior"].summary(found)["parts"]
     assert parts[0]["curves"] is curves
     assert not parts[-1]["curves"]
+    alone = formula != "y ~ bs(x, df=4)"  # the line of a smooth stands apart from its bends
+    assert (parts[0]["forest"] is not None) is alone
 
 
 @pytest.mark.usefixtures("without_pictures")
