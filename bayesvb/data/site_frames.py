@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, final
@@ -83,7 +84,8 @@ class SiteFrames(AbstractFrames):
     @property
     def words(self) -> str:
         """Where all rows are."""
-        return "one site" if self.rows is None else f"{self.rows.n_sites} sites"
+        n_sites = 1 if self.rows is None else self.rows.n_sites
+        return "one site" if n_sites == 1 else f"{n_sites} sites"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -104,3 +106,14 @@ class SiteFrames(AbstractFrames):
         """Standardised blocks of the rows of this site."""
         pieces = recut(self.map(encode, names), BLOCK_ROWS)
         return InMemorySource(tuple(map(standardise, pieces)))
+
+
+def are_sites(words: str) -> bool:
+    """Whether what rows are of, in words, are sites.
+
+    Examples
+    --------
+    >>> are_sites("3 sites"), are_sites("3 Parquet files")
+    (True, False)
+    """
+    return re.fullmatch(r"one site|[0-9]+ sites", words) is not None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 import numpy as np
 from jaxtyping import Float
 
+from bayesvb.data.site_frames import are_sites
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.standardised_blocks import OBSERVED
 from bayesvb.errors import DataError
@@ -91,6 +92,9 @@ def rows_text(model: HasRows) -> str:
     known = model.design.all_rows
     if known is None:
         return _counted(model.design.n_rows)
+    if are_sites(known.words):
+        all_of_them = f"{_counted(known.n_rows)} of {known.words}"
+        return f"{all_of_them}; what is said by row is of the {_counted(model.design.n_rows)} here"
     rows = f"{_counted(known.n_rows)} of {known.words}, read {known.count.times} times"
     if not is_sample(model):
         return rows

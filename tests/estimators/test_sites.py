@@ -10,6 +10,7 @@ import bayesvb as bvb
 from bayesvb.errors import DataError
 from bayesvb.estimators.site_columns import pooled_levels, pooled_quantiles
 from bayesvb.estimators.site_record import keyed, moments_of
+from bayesvb.results.all_rows import rows_text
 
 
 def simulated(n, seed):
@@ -171,7 +172,10 @@ def test_every_model_of_sites_is_that_of_all_rows(kind, tmp_path):
     np.testing.assert_allclose(mine, theirs, rtol=1e-10, atol=1e-10 * np.abs(theirs).max())
     assert fit.elbo == pytest.approx(whole.elbo, rel=1e-10)
     assert fit.model.source.n_rows == 300
+    said = "300 rows of 3 sites; what is said by row is of the 80 rows here"
+    assert rows_text(fit.model) == said
     back = bvb.load(fit.save(tmp_path / "fit.nc"))
+    assert rows_text(back.model) == said
     at = data[:5]
     np.testing.assert_allclose(back.log_density(at), fit.log_density(at), rtol=1e-12)
     assert np.isfinite(fit.log_density(data[-5:])).all()  # levels and ends of another site
