@@ -228,8 +228,7 @@ def test_an_engine_that_maximises_the_bound_ends_where_a_sweep_gains_nothing(
 def test_it_makes_no_more_passes_than_it_may(engine, problem, max_iter):
     rows = InterruptedSource(problem.source, stop=10**6)
     found = problem.run(engine, rows, max_iter=max_iter, tol=1e-300)
-    assert 1 <= found.n_iter <= max_iter
-    assert len(rows.passes) <= found.n_iter  # a proposal outside the domain sees no row
+    assert max(len(rows.passes), 1) <= found.n_iter <= max_iter  # proposals outside see no row
 
 
 def test_the_same_streams_give_the_same_bits(engine, problem):
@@ -274,9 +273,10 @@ def test_ctrl_c_before_there_is_a_bound_goes_through(engine, problem):
 
 def test_progress_is_told_passes_and_bounds_of_the_trace(engine, problem):
     seen = []
-    found = problem.run(engine, progress=lambda n_iter, bound: seen.append((n_iter, bound)))
+    found = problem.run(engine, progress=lambda *passed: seen.append(passed))
     assert [n for n, _ in seen] == sorted({n for n, _ in seen})
-    assert {bound for _, bound in seen} <= set(found.trace.tolist())
+    told = seen[-1:] if engine.approaches_maximum else seen  # steps estimate bounds before the last
+    assert {bound for _, bound in told} <= set(found.trace.tolist())
 
 
 def test_draws_are_named_and_shaped_as_those_of_the_model(engine, problem):

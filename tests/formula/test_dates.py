@@ -32,17 +32,17 @@ def design_of(column, formula="y ~ when"):
 def test_dates_are_days_since_the_first(column):
     design = design_of(column)
     assert np.allclose(design.matrices["mean"][:, 1], 1.5 * np.arange(30), atol=0.05)  # summer time
-    assert design.units["when"].startswith("days since 2024-0")
+    assert design.dates["when"].startswith("days since 2024-0")
 
 
 def test_durations_and_months_have_units_too():
     spans = design_of(pd.Series(pd.to_timedelta(np.arange(30) * 12, unit="h")))
-    assert spans.units == {"when": "days"}
+    assert spans.dates == {"when": "days"}
     assert np.allclose(spans.matrices["mean"][:, 1], 0.5 * np.arange(30))
     months = design_of(pd.Series(pd.period_range("2024-01", periods=30, freq="M")))
     assert months.matrices["mean"][1, 1] == 31.0
     dates = design_of(pd.Series([datetime.date(2024, 1, 1 + k) for k in range(30)]))
-    assert dates.units == {"when": "days since 2024-01-01"}
+    assert dates.dates == {"when": "days since 2024-01-01"}
 
 
 def test_new_dates_are_counted_from_the_same_day():
@@ -56,7 +56,7 @@ def test_the_origin_is_that_of_the_rows_used():
     data = pd.DataFrame({"y": [np.nan, *Y[1:]], "when": DAYS})
     design = build_design(parse_formula("y ~ when"), data)
     assert design.matrices["mean"][0, 1] == 0.0
-    assert design.units == {"when": "days since 2024-03-02 12:00:00"}
+    assert design.dates == {"when": "days since 2024-03-02 12:00:00"}
 
 
 def test_what_was_given_makes_the_same_design_again():
