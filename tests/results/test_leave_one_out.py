@@ -210,3 +210,13 @@ def test_the_derivative_of_a_pass_is_made_once_for_all_that_leaves_rows_out(line
     fit.influence()
     fit.prior_sensitivity()
     assert len(made) == 1
+
+
+def test_of_very_many_rows_none_is_refitted(fit, monkeypatch):
+    monkeypatch.setattr(module, "MOST_ROWS", 100)
+    monkeypatch.setattr(module, "ANSWER", 1e-6)  # every row would be doubtful
+    monkeypatch.setattr(module, "refitted", lambda *_: pytest.fail("a row was refitted"))
+    found = module.without_rows(replace(fit), np.arange(0, 150, 10))
+    assert not found.doubtful.any()
+    assert not found.refitted.any()
+    assert (found.log_density < found.seen).all()
