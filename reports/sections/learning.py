@@ -151,7 +151,7 @@ def _panel(axes: Axes, pair: Pair) -> None:
     axes.set_ylim(0.0, None)
     axes.set_yticks([])
     axes.locator_params(axis="x", nbins=4)
-    axes.set_title(f"{shortened(pair.name, 26)}\n{_relative(pair.ratio)}", fontsize=10)
+    axes.set_title(f"{shortened(pair.name, 30)}\n{_relative(pair.ratio)}", fontsize=10)
 
 
 def _relative(ratio: float) -> str:
