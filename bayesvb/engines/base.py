@@ -29,7 +29,7 @@ EVERY_FIT = (
 )  # fmt: skip
 """Arguments of every fit, which may have been meant where an option is not known."""
 
-FEWEST_ROWS = 400.0
+FEWEST_ROWS = 300.0
 """Rows for which a tolerance per row is at least: of fewer, densities are known less well."""
 
 RunProgress = Callable[[int, float], None]
