@@ -94,8 +94,8 @@ class RowAverages(AbstractRowDistribution):
         self, prob: float, low: Float[np.ndarray, " rows"], high: Float[np.ndarray, " rows"]
     ) -> Float[np.ndarray, " rows"]:
         """The point of each interval at which the distribution function has this value."""
-        if prob in (0.0, 1.0):
-            return low
+        if prob in (0.0, 1.0):  # the ends of the rows' own ranges, infinite ones too
+            return low if prob == 0.0 else high
         for _ in range(HALVINGS):
             middle = 0.5 * (low + high)
             below = self.cdf(middle) < prob
