@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import math
 import re
 from collections.abc import Iterator, Mapping
 
@@ -34,6 +35,9 @@ PIECE = re.compile(r"([MLHVCQZz])|(-?\d+(?:\.\d+)?)")
 
 TENTHS = 10
 """Points of a path are rounded to a tenth of a point, an eighth of a pixel."""
+
+NEAR = 1.0
+"""Tenths of a point from a line at which points of it need not be told."""
 
 MOVES = {"M": 1, "L": 1, "C": 3, "Q": 2}
 """Command -> points that it reads, the last of which is where it ends."""
@@ -109,21 +113,23 @@ def _without_empty_groups(svg: str) -> Iterator[str]:
 def by_steps(path: str) -> str:
     """The same path, each point told by the step from the one before, in tenths of a point.
 
-    Steps are between rounded points, so that what is left out does not add up.
+    Steps are between rounded points, so that what is left out does not add up. Points between two
+    others that are a tenth from their line at most are left out.
 
     Examples
     --------
     >>> by_steps("M 10.04 20 L 11.02 20 L 12 19.5 z")
     'm10 20l1 0 1-.5z'
+    >>> by_steps("M 10 20 L 11 20 L 12 20.1 L 14 20")
+    'm10 20l4 0'
     """
     written: list[str] = []
     here, first, before = (0, 0), (0, 0), ""
-    for command, numbers in _commands(path):
+    for command, points in _fewer(_commands(path)):
         if command in "Zz":
             here, before = first, "z"
             written.append("z")
             continue
-        points = [round(float(one) * TENTHS) for one in numbers]
         steps = [value - here[i % 2] for i, value in enumerate(points)]
         here = (points[-2], points[-1])
         if command == "M":
@@ -134,8 +140,48 @@ def by_steps(path: str) -> str:
     return "".join(written)
 
 
-def _commands(path: str) -> Iterator[tuple[str, list[str]]]:
-    """Commands with the points of one of them each."""
+def _fewer(commands: Iterator[tuple[str, list[int]]]) -> Iterator[tuple[str, list[int]]]:
+    """Commands without the lines that lead to points between others on nearly one line."""
+    line: list[list[int]] = []
+    for command, points in commands:
+        if command != "L":
+            yield from (("L", one) for one in _corners(line)[1:])
+            yield command, points
+            line = [points[-2:]] if points else []
+        else:
+            line.append(points)
+    yield from (("L", one) for one in _corners(line)[1:])
+
+
+def _corners(line: list[list[int]]) -> list[list[int]]:
+    """Ends of a line of points, and the points between them that are needed.
+
+    References
+    ----------
+    Douglas, Peucker (1973), Algorithms for the reduction of the number of points required to
+    represent a digitized line or its caricature, Cartographica 10(2).
+    """
+    if len(line) < 3:
+        return line
+    away = [_distance(point, line[0], line[-1]) for point in line]
+    if max(away) <= NEAR:
+        return [line[0], line[-1]]
+    middle = away.index(max(away))
+    return _corners(line[: middle + 1])[:-1] + _corners(line[middle:])
+
+
+def _distance(point: list[int], first: list[int], last: list[int]) -> float:
+    """From a point to the nearest one between two others."""
+    along = [b - a for a, b in zip(first, last, strict=True)]
+    here = [at - a for a, at in zip(first, point, strict=True)]
+    square = along[0] ** 2 + along[1] ** 2
+    share = (along[0] * here[0] + along[1] * here[1]) / square if square else 0.0
+    share = min(max(share, 0.0), 1.0)
+    return math.hypot(here[0] - share * along[0], here[1] - share * along[1])
+
+
+def _commands(path: str) -> Iterator[tuple[str, list[int]]]:
+    """Commands with the points of one of them each, in tenths of a point."""
     command, numbers = "", list[str]()
     for letter, number in PIECE.findall(path):
         if letter:
@@ -147,7 +193,7 @@ def _commands(path: str) -> Iterator[tuple[str, list[str]]]:
             continue
         numbers.append(number)
         if len(numbers) == 2 * MOVES[command]:
-            yield command, numbers
+            yield command, [round(float(one) * TENTHS) for one in numbers]
             numbers = []
 
 

@@ -29,10 +29,29 @@ def followed(path):
     return np.array(points)
 
 
+def nearest(point, corners):
+    """Distance of a point from the lines between corners."""
+    first, along = corners[:-1], np.diff(corners, axis=0)
+    square = (along**2).sum(axis=1)
+    share = ((point - first) * along).sum(axis=1) / np.where(square > 0.0, square, 1.0)
+    at = first + np.clip(share, 0.0, 1.0)[:, None] * along
+    return np.sqrt(((at - point) ** 2).sum(axis=1)).min()
+
+
 @given(st.lists(st.tuples(*[st.floats(-900.0, 900.0)] * 2), min_size=2, max_size=40))
-def test_points_stay_within_a_twentieth(points):
+def test_points_are_rounded_or_on_a_line_between_others(points):
     path = "M " + " L ".join(f"{x:.6f} {y:.6f}" for x, y in points)
-    np.testing.assert_allclose(followed(by_steps(path)), points, atol=0.0501)
+    found = followed(by_steps(path))
+    apart = [nearest(np.array(point), found) for point in points]
+    assert max(apart) < 0.1 + 0.0501 * np.sqrt(2.0)
+    away = np.abs(found[:, None] - np.array(points)[None]).max(axis=2).min(axis=1)
+    assert away.max() < 0.0501  # nothing is made up
+    np.testing.assert_allclose(found[[0, -1]], [points[0], points[-1]], atol=0.0501)
+
+
+def test_what_goes_to_and_fro_on_a_line_is_kept():
+    found = followed(by_steps("M 0 0 L 10 0 L 2 0 L 3 0 L 4 0.05 L 5 0 z"))
+    np.testing.assert_allclose(found, [[0, 0], [10, 0], [2, 0], [5, 0]])
 
 
 def test_curves_and_several_parts_are_followed():
