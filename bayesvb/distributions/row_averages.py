@@ -33,11 +33,11 @@ class RowAverages(AbstractRowDistribution):
 
     Examples
     --------
-    >>> from bayesvb.distributions.normal_mixture import NormalMixture
+    >>> from bayesvb.distributions.student_mixture import StudentMixture
     >>> one = np.ones((1, 2))
-    >>> y = RowAverages(NormalMixture(one, np.array([[-1.0, 1.0]]), one), 2)
-    >>> y.mean(), y.sd().round(3), y.quantile(np.array([0.5])).round(6)
-    (array([0.]), array([1.414]), array([[0.]]))
+    >>> y = RowAverages(StudentMixture(one, np.array([[-1.0, 1.0]]), one, np.array([4.0])), 2)
+    >>> y.mean(), y.sd().round(3), y.cdf(np.zeros(1)).round(6)
+    (array([0.]), array([1.732]), array([0.5]))
     """
 
     each: AbstractRowDistribution

@@ -198,7 +198,7 @@ class AbstractEstimator(AbstractPublicModel):
             raise DataError(
                 f"checkpoint={str(path)!r} with method={method!r}: its runs are not written down",
                 hint="leave checkpoint out, or fit with one whose runs are: "
-                + ", ".join(repr(name) for name, engine in ENGINES.items() if engine.resumes),
+                + ", ".join(repr(name) for name in sorted(ENGINES) if ENGINES[name].resumes),
             )
         return replace(budget, log=opened(path, float(every), described(self, settings)))
 

@@ -36,7 +36,7 @@ def student_cdf(
     Examples
     --------
     >>> student_cdf(np.array([3.0, 50.0]), np.full((1, 2, 1), 2.0)).round(6).ravel()
-    array([0.930337, 0.974527])
+    array([0.930337, 0.974526])
     """
     many = dof >= MANY
     if many.all():

@@ -1,5 +1,7 @@
 """An ascent over rows elsewhere takes the way of one over rows that are here."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,24 +12,31 @@ from bayesvb.engines.remote_rows import (
     SCREENED,
     RowsElsewhere,
     Unanswered,
-    as_row,
-    as_step,
     fit_elsewhere,
+    of_row,
 )
+
+
+def by_size(core, stats):
+    """The largest component first."""
+    order = tuple(np.argsort(-stats.experts.weight, kind="stable").tolist())
+    return *core.permuted(order, stats), order
 
 
 def answered(source, core, start, **options):
     """What an ascent finds that begins anew each time that it lacks a sum."""
     told, rounds = [[], []], 0
-    size = (source.n_rows, source.total_weight)
+    nobody = replace(source.take(np.arange(1)), weight=np.zeros(1))
+    size = (nobody, source.n_rows, source.total_weight)
     while True:
+        elsewhere = [RowsElsewhere(iter(rows), *size) for rows in told]
         try:
-            return fit_elsewhere(core, told, [start], size=size, **options), rounds
+            return fit_elsewhere(core, elsewhere, [start], ordered=by_size, **options), rounds
         except Unanswered as asked:
             for owner, step in zip(
                 asked.owners, source.map_reduce_all(asked.functions), strict=True
             ):
-                told[owner].append(step)
+                told[owner].append(step.to_vector())
             rounds += 1
 
 
@@ -48,7 +57,8 @@ def test_the_way_is_the_same_to_the_bit():
 
 
 def test_rows_elsewhere_are_only_summed():
-    source = RowsElsewhere(iter([]), 3, 3.0)
+    rows = bvb.DensityRegression("waiting ~ eruptions", bvb.datasets.load("faithful")).source
+    source = RowsElsewhere(iter([]), rows.take(np.arange(1)), 3, 3.0)
     assert (source.n_rows, source.total_weight) == (3, 3.0)
     with pytest.raises(NotImplementedError):
         source.whole()
@@ -59,6 +69,6 @@ def test_sums_become_numbers_and_sums_again():
     core, block = model.core, model.source.take(np.arange(5))
     blank = core.first_stats(core.partition_stats(block, np.full((5, 5), 0.2)))
     step = core.e_step(core.update(blank), block)
-    back = as_step(as_row(step), step.stats)
+    back = of_row(step.to_vector(), step)
     assert back.bound == step.bound
     assert np.array_equal(back.stats.to_vector(), step.stats.to_vector())
