@@ -18,6 +18,7 @@ from bayesvb.cli.options import (
     REPORT_FORMATS,
     SETTINGS,
     TRANSFORM,
+    UNITS,
     csv_format,
     model_of,
     model_options,
@@ -25,7 +26,7 @@ from bayesvb.cli.options import (
     run_options,
     whole_numbers,
 )
-from bayesvb.cli.tables import check_outputs, read_table, write_csv
+from bayesvb.cli.tables import check_outputs, read_table, with_units, write_csv
 from bayesvb.distributions.prediction import KINDS
 from bayesvb.engines import DEFAULT_METHOD, ENGINES
 from bayesvb.engines.progress import line_per_restart, progress_line
@@ -77,6 +78,7 @@ def demo(output: str | None) -> None:
     help="Number of components, the experts of network.  [default: 5; of network 10; of pca one "
     "less than variables, or than rows]",
 )
+@UNITS
 @METHOD
 @SETTINGS
 @click.option("--restarts", default=8, show_default=True, help="Ascents from different starts.")
@@ -98,6 +100,7 @@ def fit(
     model: str,
     components: int | None,
     weights: str | None,
+    units: dict[str, str],
     method: str,
     settings: dict[str, Any],
     restarts: int,
@@ -119,7 +122,8 @@ def fit(
     """
     check_outputs([report, save], inputs=[data])
     options = {"n_components": components, **own}
-    described = model_of(model, formula, read_table(data, form), weights=weights, options=options)
+    table = with_units(read_table(data, form), units)
+    described = model_of(model, formula, table, weights=weights, options=options)
     ENGINES[method].with_options(**settings)  # what --set names must be the engine's own
     asked = {"max_iter": max_iter, "tol": tol, "n_jobs": n_jobs, "seed": seed, **settings}
     with interrupts_noted() as interrupted:
@@ -139,6 +143,7 @@ def fit(
 @click.option("--components", default="1-8", show_default=True, callback=whole_numbers,
               help="Numbers to try: 1-8, or 1,2,4.")  # fmt: skip
 @click.option("--criterion", type=click.Choice(CRITERIA), default="loo", show_default=True)
+@UNITS
 @METHOD
 @click.option("--restarts", default=8, show_default=True, help="Ascents of each fit.")
 @click.option("--tol", type=float, default=1e-3, show_default=True, help="As of fit.")
@@ -157,6 +162,7 @@ def select(
     components: list[int],
     criterion: str,
     weights: str | None,
+    units: dict[str, str],
     method: str,
     restarts: int,
     tol: float,
@@ -176,7 +182,8 @@ def select(
     from bayesvb.model_selection.selection import select as select_among
 
     check_outputs([report, save], inputs=[data])
-    described = model_of(model, formula, read_table(data, form), weights=weights, options=own)
+    table = with_units(read_table(data, form), units)
+    described = model_of(model, formula, table, weights=weights, options=own)
     asked: dict[str, Any] = {"restarts": restarts, "tol": tol, "method": method}
     with interrupts_noted() as interrupted:
         found = select_among(described, components, criterion, seed=seed, n_jobs=n_jobs, **asked)

@@ -82,6 +82,27 @@ def settings(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -
     return found
 
 
+def units(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> dict[str, str]:
+    """Units by column."""
+    found: dict[str, str] = {}
+    for given in value:
+        column, equals, unit = given.rpartition("=")
+        if not (equals and column and unit):
+            raise click.BadParameter(f"{given!r} is not of the form column=unit, such as times=ms")
+        found[column] = unit
+    return found
+
+
+UNITS = click.option(
+    "--unit",
+    "units",
+    multiple=True,
+    callback=units,
+    metavar="COLUMN=UNIT",
+    help="Unit of a column, such as times=ms, for report and effects; once for each.",
+)
+"""Units of the columns of the data."""
+
 SETTINGS = click.option(
     "--set",
     "settings",

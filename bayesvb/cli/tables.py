@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import click
 
 from bayesvb.cli.csv_files import CsvFormat, content_of, read_csv
+from bayesvb.data.column_units import UNITS, check_units, declared_units
+from bayesvb.data.frames import nearest
 from bayesvb.errors import DataError
 from bayesvb.storage.whole_files import check_writable, write_whole
 
@@ -55,6 +57,28 @@ def read_table(given: str, form: CsvFormat | None = None) -> pd.DataFrame:
         f"DATA={given!r}: no reader for files of this kind; known are {known}",
         hint="give a CSV file a name that ends in .csv",
     )
+
+
+def with_units(table: pd.DataFrame, units: Mapping[str, str]) -> pd.DataFrame:
+    """The table, which tells the units of its columns, these before those that it told before.
+
+    Raises
+    ------
+    DataError
+        If there is no such column, or the unit is too long.
+    """
+    if not units:
+        return table
+    for name in units:
+        if name not in table.columns:
+            raise DataError(
+                f"--unit {name}={units[name]}: DATA has no column `{name}`",
+                hint=nearest(name, table.columns),
+            )
+    check_units("--unit", units)
+    found = table.copy(deep=False)
+    found.attrs[UNITS] = {**declared_units(table, table.columns), **units}
+    return found
 
 
 def _told(found: tuple[pd.DataFrame, list[str]]) -> pd.DataFrame:

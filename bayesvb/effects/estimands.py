@@ -18,6 +18,10 @@ from bayesvb.errors import DataError
 Values = Float[np.ndarray, "entries draws rows"]
 
 
+IN_UNITS = ("mean", "sd", "quantile")
+"""What is in the units of the response."""
+
+
 @dataclass(frozen=True)
 class Estimand:
     """A property of the conditional distribution, at one or several values of its option.
@@ -55,12 +59,14 @@ class Estimand:
         """Whether each response has its own; the weights of the components are of all."""
         return self.target != "weights"
 
-    def words(self, response: str) -> str:
-        """What it is, in words, for one response."""
+    def words(self, response: str, label: Callable[[str], str] = str) -> str:
+        """What it is, in words, for one response; ``label`` adds the unit that it is in."""
         if self.levels:
             return f"probability of each level of {response}"
         shown = ", ".join(f"{value:g}" for value in self.values)
         response = self.scales[response][1] if response in self.scales else response
+        if self.target in IN_UNITS:
+            response = label(response)
         return TARGETS[self.target].words.format(
             y=response, v=shown, sign=">" if self.option == "above" else "<"
         )

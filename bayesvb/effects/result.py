@@ -91,7 +91,8 @@ def effects_of(
         centre, spread = np.median(flat, axis=0), np.full(flat.shape[1], np.nan)
     numbers = dict(zip(NUMBERS, (centre, spread, *bounds), strict=True))
     names = fit.model.design.response_names
-    words = " and ".join(dict.fromkeys(request.estimand.words(names[i]) for i in request.responses))
+    said = (request.estimand.words(names[i], fit.model.design.label) for i in request.responses)
+    words = " and ".join(dict.fromkeys(said))
     coords = {
         str(name): ("row", np.asarray(labels[name]))
         for name in labels

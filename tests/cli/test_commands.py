@@ -245,6 +245,8 @@ BAD_CALLS = {
     "text for a number": (["fit", FORMULA, "mcycle", "--components", "many"], "many"),
     "no such file": (["fit", FORMULA, "mcycl"], "did you mean mcycle?"),
     "no such weights": (["fit", FORMULA, "mcycle", "--weights", "w"], "w"),
+    "unit of no column": (["fit", FORMULA, "mcycle", "--unit", "time=ms"], "did you mean `times`"),
+    "no unit": (["fit", FORMULA, "mcycle", "--unit", "times"], "column=unit"),
     "no such fit": (["predict", "a.nc", "mcycle"], "does not exist"),
     "no such fit to report": (["report", "a.nc", "-o", "a.html"], "does not exist"),
     "no such data set": (["datasets", "mcycl"], "did you mean 'mcycle'"),

@@ -64,6 +64,14 @@ def test_effects_are_printed_and_wrong_words_answered(saved, command):
     assert unknown.exit_code == 2 and "times" in unknown.stderr
 
 
+def test_units_of_columns_are_kept_with_the_fit(command, tmp_path):
+    path, data = tmp_path / "a.nc", tmp_path / "a.csv"
+    pd.DataFrame({"x": np.arange(20.0), "y": np.sin(np.arange(20.0))}).to_csv(data, index=False)
+    words = ["y ~ x", str(data), "--components", "1", "--restarts", "1", "--unit", "y=m/s"]
+    assert command("fit", *words, "--save", str(path)).exit_code == 0
+    assert command("effects", str(path), "x").stdout.startswith("Predictions: mean of y (m/s)")
+
+
 @pytest.mark.heavy
 def test_tolerance_and_threads_reach_the_fit_and_progress_can_be_asked_for(command, tmp_path):
     words = ["accel ~ times", "mcycle", "--components", "2", "--restarts", "2", "--seed", "1"]

@@ -27,3 +27,11 @@ def test_of_classes_it_is_the_probability_of_each_level():
     found = estimand(None, {}, ("a", "b", "c"))
     assert found.words("kind") == "probability of each level of kind"
     assert found.entries(2) == ("level", ("a", "b", "c"))
+
+
+def test_units_are_told_of_what_is_in_them():
+    def label(name):
+        return f"{name} (g)"
+
+    assert estimand("mean", {}, None).words("y", label) == "mean of y (g)"
+    assert estimand("probability", {"above": 3.0}, None).words("y", label) == "P(y > 3)"
