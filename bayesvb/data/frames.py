@@ -43,8 +43,8 @@ TEMPORAL = {
 
 UNSURE = {"unknown-array", "mixed"}  # a dictionary of Arrow; NaT among numbers
 
-COLLECT = ("collect", "arrow")
-"""What makes a table of a polars LazyFrame, of a DuckDB relation."""
+COLLECT = ("collect", "df")
+"""What makes a table of a polars LazyFrame, of a DuckDB relation where pyarrow is absent."""
 
 SHOWN = 8
 
@@ -104,8 +104,13 @@ def _of_columns(columns: Mapping[Any, Any]) -> pd.DataFrame:
 
 
 def _from_other_library(data: Any) -> pd.DataFrame:
+    """What is in memory by narwhals; what is sent in batches, as relations of DuckDB, by Arrow."""
     import narwhals
 
+    if hasattr(data, "__arrow_c_stream__") and not narwhals.dependencies.is_into_dataframe(data):
+        import pyarrow as pa
+
+        data = pa.table(data)
     frame: pd.DataFrame = narwhals.from_native(data, eager_only=True).to_pandas()
     return frame
 

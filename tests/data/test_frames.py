@@ -249,3 +249,11 @@ def test_a_modin_frame_is_read_as_pandas_is(monkeypatch):
     modin = pytest.importorskip("modin.pandas")
     given = {"x": [1.0, 2.5, None], "g": ["a", "b", "a"]}
     pd.testing.assert_frame_equal(as_frame(modin.DataFrame(given)), pd.DataFrame(given))
+
+
+@pytest.mark.parametrize("form", ["relation", "batches"])
+def test_what_duckdb_sends_is_a_table(form):
+    duckdb = pytest.importorskip("duckdb")
+    given = duckdb.connect().sql("select 1.5 as x, 'a' as g union all select 2.5, 'b' order by x")
+    found = as_frame(given if form == "relation" else given.arrow())
+    assert found["x"].tolist() == [1.5, 2.5] and found["g"].tolist() == ["a", "b"]
