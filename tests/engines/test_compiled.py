@@ -12,6 +12,8 @@ import bayesvb as bvb
 from bayesvb.engines.compiled import Place, RowlessPotential, kept_for_equal, potential_of
 from bayesvb.engines.differentiated import Target
 
+pytestmark = pytest.mark.usefixtures("unchecked")  # rows hold a `Place` where they hold arrays
+
 
 def frame(seed, n=30):
     rng = np.random.default_rng(seed)
