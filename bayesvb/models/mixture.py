@@ -217,7 +217,7 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
         self, stats: MixtureStats, posterior: MixturePosterior, source: AbstractSource
     ) -> GroupedResponse | None:
         """That of experts with effects of very many groups, if the gate has derivatives."""
-        if not self.experts.response_by_group or not self._gate_has_derivatives(posterior, source):
+        if not self._eliminates_groups(posterior, source):
             return None
         none = Gamma(np.empty(0), np.empty(0))
         return GroupedResponse.of((self, posterior, source), (self.gate, stats.gate), none, ())
@@ -227,8 +227,10 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
         """Unless experts have effects of very many groups."""
         return not self.experts.response_by_group
 
-    def _gate_has_derivatives(self, posterior: MixturePosterior, source: AbstractSource) -> bool:
-        """Whether those of its weights are known at a row."""
+    def _eliminates_groups(self, posterior: MixturePosterior, source: AbstractSource) -> bool:
+        """Whether there are very many groups, and derivatives of the weights of a row."""
+        if not self.experts.response_by_group:
+            return False
         one = source.take(np.arange(1))
         share = np.full((self.n_components, 1), 1.0 / self.n_components)
         return self.gate.row_derivatives(posterior.gate, one, share) is not None

@@ -274,7 +274,7 @@ class ScaledMixture(Mixture):
     ) -> GroupedResponse | None:
         """That of the mixture given the precisions, and theirs."""
         assert isinstance(stats, ScaledStats) and isinstance(posterior, ScaledPosterior)
-        if super().response_of_shared(stats, posterior, source) is None:
+        if not self._eliminates_groups(posterior, source):
             return None
         gate = self.given(stats.scales.precision).gate
         parts = (self.of_experts, self.of_gate)
