@@ -10,6 +10,7 @@ import bayesvb as bvb
 from bayesvb.errors import DataError
 from bayesvb.results.checks import accuracy, classes, computation, dependence
 from bayesvb.results.checks.base import ALARM, NOTED, Misfit, decided, judged
+from bayesvb.results.checks.remedies import Remedies
 from bayesvb.results.checks.table import checks, worst
 from bayesvb.results.class_folds import HeldOutClasses
 
@@ -112,6 +113,18 @@ def test_a_number_with_few_values_has_a_remedy_that_can_be_fitted(rows, distinct
     assert words in remedy
     term = words.strip("`")
     assert not problems(table_of(rows.assign(x=x), y, f"y ~ {term}"))
+
+
+@pytest.mark.parametrize(
+    ("term", "words"),
+    [("bs(x, df=3)", "give `bs(x, ...)`"), ("s(x, k=5)", "give `s(x, ...)`"), ("cos(x)", "`s(x)`"),
+     ("x + s(z)", "`s(x)`")],
+)  # fmt: skip
+def test_a_curve_that_is_there_is_to_bend_more(rows, term, words):
+    fit = bvb.DensityRegression(f"y ~ {term}", rows.assign(y=rows["noise"]), n_components=1).fit(
+        seed=1, restarts=1, draws=25
+    )
+    assert words in Remedies(fit).mean("x", distinct=300).replace("Give", "give")
 
 
 def test_an_outlier_is_named(rows):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -93,10 +94,10 @@ class Remedies:
 
     def _bend(self, name: str, distinct: int) -> str:
         """A curve for a number, or a better one."""
-        bends = [one for one in self.fit.model.design.terms["mean"] if name in one and "s(" in one]
-        if bends:
-            spline = "bs" if "bs(" in bends[0] else "s"
-            return f"give `{spline}({name}, ...)` more degrees of freedom"
+        curve = re.compile(rf"\b(b?s)\(`?{re.escape(name)}\b")
+        for term in self.fit.model.design.terms["mean"]:
+            if found := curve.search(term):
+                return f"give `{found[1]}({name}, ...)` more degrees of freedom"
         if distinct < FEWEST_FOR_A_CURVE:
             return f"give each value of `{name}` its own mean, `C({name})`"
         few = "" if distinct >= USUAL_KNOTS else f", k={distinct}"
