@@ -41,9 +41,11 @@ def check(fit: AbstractFit, *, groups: object = None) -> pd.DataFrame:
     """Table of all checks; see ``Fit.check``."""
     import pandas as pd
 
+    from bayesvb.results.checks.check_table import CheckTable
+
     found = checks(fit, groups=groups)
     table = pd.DataFrame([asdict(one) for one in found]).set_index("name").rename_axis("check")
-    shown = table[list(COLUMNS)]
+    shown = CheckTable(table[list(COLUMNS)])
     shown.attrs["verdict"] = worst(found)
     return shown
 
