@@ -124,7 +124,7 @@ def describe(name: str) -> Description:
     --------
     >>> from bayesvb import datasets
     >>> datasets.describe("mcycle").formula
-    'accel ~ bs(times, df=5)'
+    'accel ~ s(times)'
     """
     catalogue = _catalogue()
     if name not in catalogue:

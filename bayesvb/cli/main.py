@@ -116,7 +116,7 @@ def fit(
 ) -> None:
     """Fit FORMULA to DATA: a CSV or Parquet file, the name of a shipped data set, or - for stdin.
 
-    Example: bayesvb fit "accel ~ bs(times, df=5)" mcycle --components 3 --seed 1
+    Example: bayesvb fit "accel ~ s(times)" mcycle --components 3 --seed 1
 
     Ctrl-C ends the fit early; what it has reached is printed and written, and the exit code is 130.
     """

@@ -13,7 +13,7 @@ matplotlib.use("Agg")
 
 OUTPUT = Path(__file__).with_name("mcycle.png")
 INK, BLUE, PAPER = "#1f2933", "#1d5f8a", "#ffffff"
-FORMULA = "accel ~ bs(times, df=5) | gating(bs(times, df=5))"
+FORMULA = "accel ~ s(times) | gating(s(times))"
 EDGES = np.arange(0.05, 0.5, 0.05)  # lower probabilities of the central intervals
 
 

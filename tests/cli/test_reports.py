@@ -37,7 +37,7 @@ def is_page(path, *words):
 
 def test_the_demonstration_prints_the_fit_and_where_the_report_is(run):
     said = run("demo")
-    assert "accel ~ bs(times, df=5)" in said
+    assert "accel ~ s(times)" in said
     assert said.splitlines()[-1] == str(DEMO_PAGE)
     assert is_page(DEMO_PAGE, "accel")
 
