@@ -9,14 +9,13 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.argument_checks import check_positive
-from bayesvb.effects.covariates import covariate, is_numeric
+from bayesvb.effects.covariates import covariate, is_number
 from bayesvb.effects.estimands import Values
 from bayesvb.effects.grid import EvaluationGrid, check_covariates
 from bayesvb.errors import DataError
 
 if TYPE_CHECKING:
-    import pandas as pd
-
+    from bayesvb.formula.design import Design
     from bayesvb.results.base import AbstractFit
 
 COMPARISONS = {"difference": "{b} - {a}", "ratio": "{b} / {a}", "lift": "({b} - {a}) / {a}"}
@@ -41,7 +40,7 @@ def contrasted(
     fit: AbstractFit, contrast: object, rows: EvaluationGrid
 ) -> tuple[str, list[object]]:
     """The covariate that changes, and its values."""
-    frame, covariates = fit.model.design.frame, fit.model.design.covariates
+    design = fit.model.design
     named = {contrast: None} if isinstance(contrast, str) else contrast
     if not isinstance(named, Mapping) or len(named) != 1:
         raise DataError(
@@ -49,25 +48,25 @@ def contrasted(
             hint='write contrast="x" or contrast={"x": [1, 2]}',
         )
     ((name, given),) = named.items()
-    check_covariates("contrast", [name], covariates)
+    check_covariates("contrast", [name], design.covariates)
     if rows.gridded and name in rows.by:
         raise DataError(f"`{name}` is in contrast and in conditional", hint="leave one of them out")
     if given is None:
-        return name, _usual_values(frame, name)
+        return name, _usual_values(design, name)
     values = [given] if isinstance(given, str) or np.ndim(given) == 0 else list(given)
     if len(values) < 2:
         raise DataError(f"contrast={contrast!r} has fewer than two values to compare")
     return name, values
 
 
-def _usual_values(frame: pd.DataFrame, name: str) -> list[object]:
+def _usual_values(design: Design, name: str) -> list[object]:
     """All levels; of a number its mean less and plus half a unit."""
-    one = covariate(frame, name)
+    one = covariate(design, name)
     if one.discrete:
         if len(one.values) < 2:
             raise DataError(f"`{name}` has one value only in the rows of the fit")
         return list(one.values)
-    mean = float(frame[name].astype(float).mean())
+    mean = float(design.frame[name].astype(float).mean())
     return [mean - 0.5, mean + 0.5]
 
 
@@ -75,14 +74,14 @@ def steps(
     fit: AbstractFit, wrt: object, rows: EvaluationGrid, eps: float | None
 ) -> tuple[Float[np.ndarray, " rows"], Float[np.ndarray, " rows"], Float[np.ndarray, " rows"]]:
     """The covariate in each row, and the points below and above it."""
-    frame = fit.model.design.frame
-    check_covariates("wrt", [wrt], fit.model.design.covariates)
+    design = fit.model.design
+    check_covariates("wrt", [wrt], design.covariates)
     name = str(wrt)
-    if not is_numeric(frame[name], name):
+    if not is_number(design, name):
         raise DataError(
             f"`{name}` has levels, and no slope", hint=f'compare them: comparisons(fit, "{name}")'
         )
-    known = frame[name].to_numpy(dtype=float)
+    known = design.frame[name].to_numpy(dtype=float)
     first, last = float(known.min()), float(known.max())
     if eps is not None:
         check_positive("eps", eps)

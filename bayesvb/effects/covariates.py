@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from bayesvb.data.frames import kind_of
 from bayesvb.errors import DataError
+from bayesvb.formula.group_columns import UNSEEN
+
+if TYPE_CHECKING:
+    from bayesvb.formula.design import Design
 
 FEW_VALUES = 5
 """A number with at most so many different values is treated as levels."""
@@ -41,13 +46,12 @@ class Covariate:
         return list(np.linspace(low, high, points))
 
 
-def covariate(frame: pd.DataFrame, name: str, *, most: int | None = None) -> Covariate:
+def covariate(design: Design, name: str, *, most: int | None = None) -> Covariate:
     """A column as a covariate; of more than ``most`` levels the frequent ones, in their order."""
-    column = frame[name]
-    numeric = is_numeric(column, name)
-    numbers = column.astype(float) if numeric else column
+    column = design.frame[name]
+    numbers = column.astype(float) if is_numeric(column, name) else column
     different = numbers.drop_duplicates()
-    if numeric and len(different) > FEW_VALUES:
+    if is_number(design, name) and len(different) > FEW_VALUES:
         return Covariate(name, False, (float(numbers.min()), float(numbers.max())))
     counts = numbers.value_counts(sort=False)
     often = counts[counts > 0].sort_values(ascending=False, kind="stable").index[:most]
@@ -61,18 +65,30 @@ def is_numeric(column: pd.Series, name: str) -> bool:
     return kind_of(column, name) == "number" and column.dtype.kind != "b"
 
 
-def held_value(frame: pd.DataFrame, name: str, *, centre: str) -> object:
-    """``"mean"`` or ``"median"`` of a number; of a covariate with levels the most frequent one."""
-    column = frame[name]
+def is_number(design: Design, name: str) -> bool:
+    """Whether a covariate is a number that every term takes as one, unlike ``x`` of ``C(x)``."""
+    return name not in design.by_levels and is_numeric(design.frame[name], name)
+
+
+def held_value(design: Design, name: str, *, centre: str) -> object:
+    """``"mean"`` or ``"median"`` of a number; of a covariate with levels the most frequent one.
+
+    Of what only tells groups, one that was not there: the typical group, whose effect is zero.
+    """
+    column = design.frame[name]
+    if name in design.groupings:
+        return UNSEEN
     if not is_numeric(column, name):
         return column.mode().iloc[0]
     numbers = column.astype(float)
-    discrete = covariate(frame, name).discrete
+    discrete = covariate(design, name).discrete
     return float(numbers.mode().iloc[0] if discrete else getattr(numbers, centre)())
 
 
 def column_like(column: pd.Series, values: Sequence[object]) -> pd.Series:
     """Values of the type of a column; whole numbers may become fractions, levels may be new."""
+    if any(isinstance(one, str) and one == UNSEEN for one in values):
+        return pd.Series(list(values), dtype=object)
     if column.dtype.kind in "iuf":
         return _floats(column, values)
     if isinstance(column.dtype, pd.CategoricalDtype):

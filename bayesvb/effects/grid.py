@@ -15,6 +15,7 @@ from bayesvb.effects.covariates import column_like, covariate, crossed, held_val
 from bayesvb.errors import DataError
 
 if TYPE_CHECKING:
+    from bayesvb.formula.design import Design
     from bayesvb.results.base import AbstractFit
 
 CURVE = 50
@@ -75,7 +76,7 @@ def setting(fit: AbstractFit, conditional: Conditional, data: object) -> Evaluat
     if conditional is not None and data is not None:
         raise DataError("conditional and data are both given", hint="leave one of them out")
     if conditional is not None:
-        return _grid(design.frame, design.covariates, conditional)
+        return _grid(design, conditional)
     if data is None:
         return EvaluationGrid(design.frame, design.covariates, {}, fit.model.weights, False)
     frame = as_frame(data)
@@ -98,16 +99,17 @@ def _require_values(frame: pd.DataFrame, columns: Mapping[str, pd.Series]) -> No
         )
 
 
-def _grid(frame: pd.DataFrame, covariates: tuple[str, ...], conditional: object) -> EvaluationGrid:
+def _grid(design: Design, conditional: object) -> EvaluationGrid:
     """Every combination of the covariates asked for; others at their mean or most frequent."""
+    frame, covariates = design.frame, design.covariates
     request = _wanted(conditional)
     check_covariates("conditional", list(request), covariates)
     grids = {
-        name: _values(frame, name, first=place == 0) if values is None else _given(name, values)
+        name: _values(design, name, first=place == 0) if values is None else _given(name, values)
         for place, (name, values) in enumerate(request.items())
     }
     held = {
-        name: held_value(frame, name, centre="mean") for name in covariates if name not in grids
+        name: held_value(design, name, centre="mean") for name in covariates if name not in grids
     }
     rows = crossed(frame, grids, held) if covariates else frame.iloc[:1]
     return EvaluationGrid(rows, tuple(grids), held, None, True)
@@ -137,12 +139,12 @@ def check_covariates(argument: str, names: Sequence[object], covariates: Sequenc
             )
 
 
-def _values(frame: pd.DataFrame, name: str, *, first: bool) -> list[object]:
+def _values(design: Design, name: str, *, first: bool) -> list[object]:
     """All levels; of a number a curve if it comes first, else three of its quantiles."""
-    one = covariate(frame, name)
+    one = covariate(design, name)
     if first or one.discrete:
         return one.grid(CURVE)
-    found = np.quantile(frame[name].to_numpy(dtype=float), LEVELS_OF_NUMBERS)
+    found = np.quantile(design.frame[name].to_numpy(dtype=float), LEVELS_OF_NUMBERS)
     return [float(value) for value in dict.fromkeys(found)]
 
 

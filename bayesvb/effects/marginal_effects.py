@@ -58,7 +58,8 @@ def predictions(
         Covariates of a grid, all combinations. A list: 50 even steps of a number that comes first
         and three quantiles (0.1, 0.5, 0.9) of one that comes later, all levels of anything else,
         a number with at most five values included. A mapping gives the values; None in it asks
-        for the same as a list. Other covariates are held at their mean, or most frequent value.
+        for the same as a list. Other covariates are held at their mean, or most frequent value,
+        groups of ``(1 | g)`` at the typical one.
     data : table, optional
         Rows of your own, instead of a grid. The rows of the fit if both are left out.
     average_by : str, list of str or True, optional

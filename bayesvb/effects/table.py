@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from bayesvb.effects.covariates import value_text
+from bayesvb.formula.group_columns import UNSEEN
 from bayesvb.results.notebook import text_html
 
 if TYPE_CHECKING:
@@ -45,7 +46,8 @@ class EffectsTable:
         Covariates that tell the rows apart.
     held : mapping of str to value
         What the other covariates of a grid are held at: the mean of a number, the most frequent
-        value of anything else, a number with at most five values included.
+        value of anything else, a number with at most five values included, and for what only
+        tells groups one that was not there, with effect zero.
     prob : float
         Probability of the intervals.
     target : str
@@ -98,5 +100,6 @@ class EffectsTable:
         )
         if self.held:
             listed = ", ".join(f"{name} = {value_text(value)}" for name, value in self.held.items())
-            lines.append(f"Held at the mean or the most frequent value: {listed}.")
+            typical = ", groups at the typical one" if UNSEEN in self.held.values() else ""
+            lines.append(f"Held at the mean or the most frequent value{typical}: {listed}.")
         return lines

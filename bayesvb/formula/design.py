@@ -242,6 +242,22 @@ class Design:
         return tuple(name for name in map(str, self.frame.columns) if name in read)
 
     @property
+    def by_levels(self) -> frozenset[str]:
+        """Covariates whose levels some term takes: text, and ``x`` of ``C(x)`` and ``(1 | x)``."""
+        bound, known = self._encoder.bound, self._encoder.levels
+        roles = bound.roles(bound.encoded(response=False))
+        return frozenset(one.column for one in roles if one in known or one.role == "hashed")
+
+    @property
+    def groupings(self) -> frozenset[str]:
+        """Covariates that stand nowhere but right of a bar of groups, ``g`` of ``(1 | g)``."""
+        bound = self._encoder.bound
+        roles = bound.roles(bound.encoded(response=False))
+        return frozenset(one.column for one in roles if one.role == "groups") - {
+            one.column for one in roles if one.role != "groups"
+        }
+
+    @property
     def parts_alike(self) -> Mapping[str, str]:
         """Part -> the first part with its text, mostly the part itself."""
         return self._encoder.bound.same_as

@@ -70,8 +70,8 @@ def ridges(
     values : sequence, optional
         Its values; all levels, or five quantiles of a number, if left out.
     at : mapping, optional
-        Values of other covariates; the mean of a number, the most frequent of anything else, if
-        left out.
+        Values of other covariates; the mean of a number, the typical group of ``(1 | g)``, the
+        most frequent of anything else, if left out.
     response : str, optional
         Which response, if there are several.
     transform : {"inverse", "exp", "expm1", "exp2", "exp10", "expit"}, optional
@@ -210,7 +210,7 @@ def _along(fit: AbstractFit, name: str) -> Covariate:
             f"along={name!r} is not a covariate of the formula",
             hint=nearest(name, list(known)) if known else "the formula reads none",
         )
-    return covariate(fit.model.design.frame, name)
+    return covariate(fit.model.design, name)
 
 
 def _places(fit: AbstractFit, one: Covariate) -> list[object]:
@@ -224,7 +224,7 @@ def _frame(
     fit: AbstractFit, along: str, values: Sequence[object], at: Mapping[str, object] | None
 ) -> tuple[pd.DataFrame, str]:
     """Rows with these values, and what the other covariates are, in words."""
-    frame, known = fit.model.design.frame, fit.model.design.covariates
+    design, known = fit.model.design, fit.model.design.covariates
     for name in at or {}:
         if name not in known or name == along:
             raise DataError(
@@ -233,12 +233,12 @@ def _frame(
             )
     given = dict(at or {})
     held = {
-        name: given[name] if name in given else held_value(frame, name, centre="mean")
+        name: given[name] if name in given else held_value(design, name, centre="mean")
         for name in known
         if name != along
     }
     words = ", ".join(f"{name} = {value_text(value)}" for name, value in held.items())
-    return crossed(frame, {along: list(values)}, held), words
+    return crossed(design.frame, {along: list(values)}, held), words
 
 
 def _conditional(

@@ -42,7 +42,7 @@ MOST_CLASSES = 8
 def regions(fit: AbstractFit) -> Summary | None:
     """The figure, if there are exactly two covariates and both are numbers."""
     design = fit.model.design
-    known = [covariate(design.frame, name) for name in design.covariates]
+    known = [covariate(design, name) for name in design.covariates]
     if len(known) != 2 or any(one.discrete for one in known):
         return None
     if len(design.class_labels) > MOST_CLASSES:

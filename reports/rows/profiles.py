@@ -14,6 +14,7 @@ from bayesvb.distributions.row_averages import RowAverages
 from bayesvb.effects.covariates import Covariate as Covariate
 from bayesvb.effects.covariates import column_like, crossed, held_value
 from bayesvb.effects.covariates import covariate as known_covariate
+from bayesvb.formula.group_columns import UNSEEN
 from bayesvb.results.subsampling import sample
 
 from ..cells.numerals import counted, numeral, significant
@@ -21,6 +22,7 @@ from .sampling import choice_words, component_weights
 
 if TYPE_CHECKING:
     from bayesvb.distributions.base import AbstractRowDistribution
+    from bayesvb.formula.design import Design
     from bayesvb.results.base import AbstractFit
 
 GRID = 81
@@ -89,9 +91,9 @@ class Profile:
         return found if self.n_each == 1 else RowAverages(found, self.n_each)
 
 
-def covariate(frame: pd.DataFrame, name: str) -> Covariate:
+def covariate(design: Design, name: str) -> Covariate:
     """A column as a covariate; of many levels the most frequent ones in their order."""
-    return known_covariate(frame, name, most=MOST_LEVELS)
+    return known_covariate(design, name, most=MOST_LEVELS)
 
 
 def profile(fit: AbstractFit, name: str, values: list[object] | None = None) -> Profile:
@@ -101,14 +103,14 @@ def profile(fit: AbstractFit, name: str, values: list[object] | None = None) -> 
     network, each value is given to a sample of the rows instead, whose other covariates stay as
     they were observed (partial dependence).
     """
-    frame, names = fit.model.design.frame, fit.model.design.covariates
-    one = covariate(frame, name)
+    design, names = fit.model.design, fit.model.design.covariates
+    one = covariate(design, name)
     if len(names) > 1 and not fit.named.identified:
         return _averages(fit, one, one.grid(COARSER) if values is None else values)
     values = one.grid(GRID) if values is None else values
-    held = {other: held_value(frame, other, centre="median") for other in names if other != name}
-    rows = crossed(frame, {name: values}, held)[list(names)]
-    return Profile(one, values, rows, _fixed(frame, held))
+    held = {other: held_value(design, other, centre="median") for other in names if other != name}
+    rows = crossed(design.frame, {name: values}, held)[list(names)]
+    return Profile(one, values, rows, _fixed(held))
 
 
 def _averages(fit: AbstractFit, one: Covariate, values: list[object]) -> Profile:
@@ -123,12 +125,13 @@ def _averages(fit: AbstractFit, one: Covariate, values: list[object]) -> Profile
     return Profile(one, values, rows, f"as observed: averages over {n}", len(seen))
 
 
-def _fixed(frame: pd.DataFrame, held: Mapping[str, object]) -> str:
+def _fixed(held: Mapping[str, object]) -> str:
     if not held:
         return ""
     named = [f"{name} = {_value(value)}" for name, value in list(held.items())[:NAMED]]
     more = f" and {len(held) - NAMED} more" if len(held) > NAMED else ""
-    return f"at {', '.join(named)}{more} (medians, or the most frequent value)"
+    typical = ", or the typical group" if UNSEEN in held.values() else ""
+    return f"at {', '.join(named)}{more} (medians, or the most frequent value{typical})"
 
 
 def _value(value: object) -> str:
@@ -148,6 +151,12 @@ def labels(values: list[object]) -> list[str]:
     return [numeral(one, decimals) for one in numbers]
 
 
+def compared(design: Design) -> tuple[str, ...]:
+    """Covariates of which that is shown which moves most; groups only where there is no other."""
+    others = tuple(name for name in design.covariates if name not in design.groupings)
+    return (others or design.covariates)[:MOST_COMPARED]
+
+
 Measure = Callable[["AbstractFit", Profile, str], float]
 """Fit, rows and a response -> how much the predictive distributions of the rows differ."""
 
@@ -160,8 +169,8 @@ def most_moving(fit: AbstractFit, measure: Measure, response: str | None = None)
     design = fit.model.design
     response = response or design.response_names[0]
     moved = {}
-    for name in design.covariates[:MOST_COMPARED]:
-        one = covariate(design.frame, name)
+    for name in compared(design):
+        one = covariate(design, name)
         rows = profile(fit, name, one.grid(COARSE))
         moved[name] = measure(fit, rows, response)
     if not moved or max(moved.values()) < 1e-9:

@@ -34,7 +34,7 @@ def unseen(fit: AbstractFit, rows: Profile) -> Bool[np.ndarray, " places"]:
     design = fit.model.design
     if rows.covariate.discrete:
         return np.zeros(len(rows.values), dtype=bool)
-    names = list(design.covariates)
+    names = [name for name in design.covariates if name not in design.groupings]
     frame = design.frame[names].iloc[sample(fit, MOST_ROWS).at]
     if len(frame) < 3 or not names:
         return np.zeros(len(rows.values), dtype=bool)

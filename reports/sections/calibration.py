@@ -137,7 +137,7 @@ def _bins(
     along = most_moving(fit, quantiles_moved, name)
     if along is None:
         return None
-    groups = _groups(fit.model.design.frame, along, at)
+    groups = _groups(fit, along, at)
     groups = {key: rows for key, rows in groups.items() if len(rows) >= FEWEST_IN_BIN}
     if len(groups) < 2:
         return None
@@ -167,10 +167,10 @@ def _bins(
 
 
 def _groups(
-    frame: pd.DataFrame, along: str, at: Int[np.ndarray, " rows"]
+    fit: AbstractFit, along: str, at: Int[np.ndarray, " rows"]
 ) -> dict[str, Int[np.ndarray, " some"]]:
-    one = covariate(frame, along)
-    column = frame[along].iloc[at]
+    one = covariate(fit.model.design, along)
+    column = fit.model.design.frame[along].iloc[at]
     if one.discrete:
         numbers = column.astype(float) if column.dtype.kind in "iuf" else column
         return {

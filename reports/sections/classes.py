@@ -25,9 +25,9 @@ from ..figures.label_spacing import apart
 from ..figures.scatter import level_axis, places
 from ..figures.svg import LINE, colour, dash, drawn, marker, shortened
 from ..rows.profiles import (
-    MOST_COMPARED,
     Covariate,
     Profile,
+    compared,
     covariate,
     labels,
     most_moving,
@@ -66,7 +66,7 @@ def summary(fit: AbstractFit) -> Summary | None:
     along = most_moving(fit, probabilities_moved)
     found: Summary = {
         "levels": design.levels,
-        "compared": min(len(design.covariates), MOST_COMPARED),
+        "compared": len(compared(design)),
         "prob": PROB,
         "covariance": fit.covariance,
         **({"only_points": True} if fit.only_points else {}),
@@ -234,7 +234,7 @@ def _named(
 def _strips(axes: Axes, fit: AbstractFit, rows: Profile, chosen: RowSample) -> None:
     """One strip per class with a mark for each of its rows."""
     design, one = fit.model.design, rows.covariate
-    x = places(design.frame, covariate(design.frame, one.name), chosen.at)
+    x = places(design.frame, covariate(design, one.name), chosen.at)
     codes: Int[np.ndarray, " shown"] = np.asarray(design.response, dtype=int)[chosen.at]
     # the golden ratio spreads consecutive rows evenly, and the same way each time
     spread = (np.arange(len(x)) * 0.6180339887498949) % 1.0

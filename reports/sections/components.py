@@ -18,7 +18,7 @@ from ..cells.plain import Summary
 from ..cells.tables import after_uncertainty, shaded, table
 from ..figures.scatter import level_axis
 from ..figures.svg import axes_of, colour, drawn
-from ..rows.profiles import Profile, most_moving, profile, weights_moved
+from ..rows.profiles import Profile, compared, most_moving, profile, weights_moved
 from ..rows.sampling import component_weights, gated
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def summary(fit: AbstractFit) -> Summary | None:
         "empty": empty,
         "unit": units_of(fit.model).plural.removesuffix("s"),
         "moved_by": name,
-        "compared": len(fit.model.design.covariates),
+        "compared": len(compared(fit.model.design)),
         "served": _served(fit) if fit.model.design.levels else None,
         "weights": None if name is None else _weights(fit, profile(fit, name)),
         "constant": several and name is None,

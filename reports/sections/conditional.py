@@ -20,9 +20,9 @@ from ..cells.tables import table
 from ..figures.scatter import cloud, level_axis
 from ..figures.svg import BAND, INK, LINE, POINT, axes_of, drawn
 from ..rows.profiles import (
-    MOST_COMPARED,
     Covariate,
     Profile,
+    compared,
     labels,
     most_moving,
     profile,
@@ -51,7 +51,7 @@ def summary(fit: AbstractFit) -> Summary | None:
         return None
     design = fit.model.design
     return {
-        "compared": min(len(design.covariates), MOST_COMPARED),
+        "compared": len(compared(design)),
         "responses": [_of(fit, number) for number in range(len(design.response_names))],
     }
 

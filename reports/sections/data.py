@@ -130,7 +130,7 @@ def _pictures(fit: AbstractFit, name: str, values: Float[np.ndarray, " rows"]) -
     }
     others = [other for other in fit.model.design.covariates if other != name]
     if others:
-        first = covariate(fit.model.design.frame, others[0])
+        first = covariate(fit.model.design, others[0])
         pictures["scatter"] = _scatter(fit, first, name, values)
     return pictures
 

@@ -48,7 +48,7 @@ def summary(fit: AbstractFit) -> Summary | None:
     targets = ("probability",) if levels else ("mean", "sd")
     found = []
     for name in design.covariates[:MOST_COVARIATES]:
-        values = _compared(design.frame, covariate(design.frame, name))
+        values = _compared(design.frame, covariate(design, name))
         own = None if values is None else _of(fit, name, values, rows, targets)
         if own is not None:
             found.append(own)

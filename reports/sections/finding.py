@@ -20,7 +20,7 @@ from bayesvb.results.summary import coefficient_table
 
 from ..cells.numerals import PROBABILITY, counted, numeral, percent, significant
 from ..cells.plain import Summary
-from ..rows.profiles import MOST_COMPARED, Profile, labels, most_moving, profile, quantiles_moved
+from ..rows.profiles import Profile, compared, labels, most_moving, profile, quantiles_moved
 from ..rows.sampling import regresses
 from .classes import drawn_probabilities, probabilities, probabilities_moved
 
@@ -156,9 +156,11 @@ def _told(fit: AbstractFit, whole: Profile) -> Told:
     """What the one comparison was chosen from."""
     pairs = len(whole.values) * (len(whole.values) - 1) // 2 if whole.covariate.discrete else 1
     classes = max(len(fit.model.design.levels or ()) - 1, 1)
-    compared = min(len(fit.model.design.covariates), MOST_COMPARED)
     kind = "mean-field interval" if fit.covariance == "mean-field" else "interval"
-    n_compared, interval = compared * pairs * classes, f"{percent(PROB)} {kind}"
+    n_compared, interval = (
+        len(compared(fit.model.design)) * pairs * classes,
+        f"{percent(PROB)} {kind}",
+    )
     return Told(n_compared, fit.only_points, interval, bool(fit.model.design.levels))
 
 

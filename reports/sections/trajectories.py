@@ -57,7 +57,7 @@ def varying(fit: AbstractFit, grouping: Grouping) -> str | None:
     """The first covariate that is a number and differs within groups: mostly time."""
     frame = fit.model.design.frame
     for name in fit.model.design.covariates:
-        if covariate(frame, name).discrete:
+        if covariate(fit.model.design, name).discrete:
             continue
         values = frame[name].to_numpy(dtype=float)
         if (values != values[grouping.first][grouping.number]).any():

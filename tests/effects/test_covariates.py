@@ -4,7 +4,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import bayesvb as bvb
 from bayesvb.effects.covariates import FEW_VALUES, covariate, held_value
+from bayesvb.errors import DataError
+from bayesvb.formula.design import build_design
+from bayesvb.formula.parser import parse_formula
+
+
+def read(frame, terms):
+    """The design of these terms."""
+    given = frame.assign(response=np.arange(len(frame)))
+    return build_design(parse_formula(f"response ~ {terms}"), given, warn=False)
 
 
 @pytest.fixture
@@ -17,22 +27,60 @@ def frame():
 
 @pytest.mark.parametrize("centre", ["mean", "median"])
 def test_a_number_of_few_values_is_held_at_the_most_frequent_like_levels(frame, centre):
-    held = {name: held_value(frame, name, centre=centre) for name in frame}
+    design = read(frame, ".")
+    held = {name: held_value(design, name, centre=centre) for name in frame}
     assert held["few"] == 0.0
     assert held["text"] == "a" and not held["true"]
     assert held["skewed"] == pytest.approx(frame["skewed"].agg(centre))
 
 
 def test_numbers_with_more_than_a_few_values_are_curves(frame):
-    assert covariate(frame, "few").grid(5) == [0.0, 1.0, 7.0]
-    assert covariate(frame, "skewed").grid(3) == [0.0, 39.0**2 / 2, 39.0**2]
+    design = read(frame, ".")
+    assert covariate(design, "few").grid(5) == [0.0, 1.0, 7.0]
+    assert covariate(design, "skewed").grid(3) == [0.0, 39.0**2 / 2, 39.0**2]
     for different, discrete in ((FEW_VALUES, True), (FEW_VALUES + 1, False)):
         numbers = pd.DataFrame({"x": np.arange(100.0) % different})
-        assert covariate(numbers, "x").discrete == discrete
+        assert covariate(read(numbers, "x"), "x").discrete == discrete
 
 
 def test_of_many_levels_the_frequent_ones_stay_in_their_order(frame):
-    assert covariate(frame, "text").values == ("a", "b", "c")
-    assert covariate(frame, "text", most=2).values == ("a", "b")
+    design = read(frame, "text")
+    assert covariate(design, "text").values == ("a", "b", "c")
+    assert covariate(design, "text", most=2).values == ("a", "b")
     ordered = frame.assign(text=pd.Categorical(frame["text"], ["c", "b", "a"]))
-    assert covariate(ordered, "text", most=2).values == ("b", "a")
+    assert covariate(read(ordered, "text"), "text", most=2).values == ("b", "a")
+
+
+def test_numbers_that_a_term_takes_by_their_levels_are_levels(frame):
+    many = frame.assign(place=np.arange(40) % 8 + 0.5)
+    for terms in ("C(place)", "skewed + (1 | place)", "skewed + hashed(place, levels=5)",
+                  "place + C(place)", "s(skewed, by=C(place))"):  # fmt: skip
+        one = covariate(read(many, terms), "place")
+        assert one.discrete and one.grid(50) == [k + 0.5 for k in range(8)], terms
+    assert not covariate(read(many, "place"), "place").discrete
+
+
+def test_what_only_tells_groups_is_held_at_the_typical_one(frame):
+    for terms, typical in (("skewed + (1 | few)", True), ("few + (1 | few)", False)):
+        assert (held_value(read(frame, terms), "few", centre="mean") == "new group") is typical
+
+
+@pytest.mark.parametrize(
+    "terms", ["x + C(place)", "x + (1 | place)", "x + C(place) | gating(x + (x | place))"]
+)
+def test_numbers_as_levels_have_the_effects_of_the_same_levels_as_text(terms):
+    rng = np.random.default_rng(3)
+    numbers = pd.DataFrame({"x": rng.normal(size=120), "place": 10 * (np.arange(120) % 9) + 10})
+    numbers["y"] = numbers["x"] + rng.normal(size=9)[np.arange(120) % 9] + rng.normal(size=120)
+    found = []
+    for data in (numbers, numbers.astype({"place": str})):
+        fit = bvb.DensityRegression(f"y ~ {terms}", data, n_components=2).fit(seed=1, restarts=1)
+        typical = bvb.effects.slopes(fit, "x", {}, target="quantile", q=0.9)
+        along = bvb.effects.predictions(fit, "place").summary
+        pairs = bvb.effects.comparisons(fit, "place", {}).summary
+        assert len(along) == 9 and len(pairs) == 36
+        assert pairs["contrast"].iloc[0] == "20 - 10"
+        with pytest.raises(DataError, match="has levels, and no slope"):
+            bvb.effects.slopes(fit, "place")
+        found.append(np.r_[typical.summary["estimate"], along["estimate"], pairs["estimate"]])
+    np.testing.assert_allclose(*found, rtol=1e-9)

@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bayesvb as bvb
+from bayesvb.formula.design import build_design
+from bayesvb.formula.parser import parse_formula
 from bayesvb.reports.cells.numerals import grouped, numeral
 from bayesvb.reports.cells.plain import plain
 from bayesvb.reports.cells.tables import MOST_ROWS, shaded, table
@@ -118,11 +120,11 @@ def mixed() -> pd.DataFrame:
 
 
 def test_numbers_with_few_values_truth_values_and_text_are_levels():
-    frame = mixed()
-    kinds = {name: covariate(frame, name).discrete for name in frame}
-    assert kinds == {"x": False, "k": True, "b": True, "g": True, "t": True, "y": False}
-    assert covariate(frame, "g").values == ("lo", "hi")  # the order of the levels, without empty
-    assert covariate(frame, "k").values == (0.0, 1.0) and len(covariate(frame, "t").values) == 12
+    design = build_design(parse_formula("y ~ x + k + b + g + t"), mixed())
+    kinds = {name: covariate(design, name).discrete for name in design.covariates}
+    assert kinds == {"x": False, "k": True, "b": True, "g": True, "t": True}
+    assert covariate(design, "g").values == ("lo", "hi")  # the order of the levels, without empty
+    assert covariate(design, "k").values == (0.0, 1.0) and len(covariate(design, "t").values) == 12
 
 
 def test_a_profile_varies_one_covariate_and_holds_the_others_at_typical_values():

@@ -356,3 +356,14 @@ def test_classes_that_come_in_runs_are_found_unless_the_table_is_sorted(class_fi
         tests = classes.class_tests(class_fit, HeldOutClasses(codes, even, even, None))
         found = {one.name for one in judged(tests) if one.grade == "problem"}
         assert found == names
+
+
+def test_numbers_as_levels_are_checked_as_the_same_levels_in_words():
+    rng = np.random.default_rng(4)
+    numbers = pd.DataFrame({"x": rng.normal(size=150), "site": 10 * (np.arange(150) % 9) + 10})
+    numbers["y"] = numbers["x"] * (1 + (numbers["site"] == 40)) + rng.normal(size=150)
+    tables = []
+    for data in (numbers, numbers.astype({"site": str})):
+        model = bvb.DensityRegression("y ~ x + C(site)", data, n_components=1)
+        tables.append(model.fit(seed=1, restarts=1).check())
+    pd.testing.assert_frame_equal(*tables)

@@ -61,7 +61,7 @@ def covariate_tests(fit: AbstractFit, seen: Observed, whose: str) -> list[Misfit
     """
     design = fit.model.design
     frame = design.data_at(seen.at)
-    numbers, levels = _columns(frame, design.covariates[:MOST_COVARIATES])
+    numbers, levels = _columns(frame, design.covariates[:MOST_COVARIATES], design.by_levels)
     ones = span(np.ones((len(seen.at), 1)))
     fitted = span(design.matrices["mean"][seen.at], ones)
     remedies = Remedies(fit)
@@ -81,14 +81,15 @@ def covariate_tests(fit: AbstractFit, seen: Observed, whose: str) -> list[Misfit
 
 
 def _columns(
-    frame: pd.DataFrame, names: tuple[str, ...]
+    frame: pd.DataFrame, names: tuple[str, ...], by_levels: frozenset[str]
 ) -> tuple[dict[str, Float[np.ndarray, " rows"]], dict[str, Columns]]:
     """Numeric covariates, and those with levels as columns of zeros and ones."""
     numbers: dict[str, Float[np.ndarray, " rows"]] = {}
     levels: dict[str, Columns] = {}
     for name in names:
         column = frame[name]
-        if kind_of(column, name) == "number" and column.dtype.kind != "b":
+        number = kind_of(column, name) == "number" and column.dtype.kind != "b"
+        if number and name not in by_levels:
             numbers[name] = column.to_numpy(dtype=float)
             continue
         codes, different = pd.factorize(column)
