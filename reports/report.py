@@ -30,6 +30,9 @@ FORMATS: Mapping[str, Callable[[Summary], str]] = {
 }
 """What a report may be written as."""
 
+OTHER_FORMATS = (".pdf", ".docx", ".odt", ".tex", ".ipynb", ".png", ".svg", ".csv", ".xlsx", ".nc")
+"""Endings that name what a report is not."""
+
 ENDINGS = {".md": "markdown", ".markdown": "markdown", ".json": "json"}
 
 
@@ -100,4 +103,11 @@ def _format_of(path: Path, given: str | None) -> str:
     if given is not None:
         check_choice("format", given, tuple(FORMATS))
         return given
-    return ENDINGS.get(path.suffix.lower(), "html")
+    ending = path.suffix.lower()
+    if ending in OTHER_FORMATS:
+        raise DataError(
+            f"path={str(path)!r}: a report is HTML, Markdown or JSON",
+            hint=f"write {str(path.with_suffix('.html'))!r}"
+            + (", and print that to a file from the browser" if ending == ".pdf" else ""),
+        )
+    return ENDINGS.get(ending, "html")

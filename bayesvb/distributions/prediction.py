@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -218,11 +218,25 @@ KINDS = {
 }
 
 
+ELSEWHERE: Mapping[str, tuple[str, ...]] = {
+    "kind='quantile', q=0.5": ("median",),
+    "kind='quantile'": ("percentile", "ppf"),
+    "kind='mean'": ("response", "expected", "point", "link"),
+    "kind='sd'": ("std", "se", "var", "variance", "scale"),
+    "kind='interval'": ("ci", "confidence", "prediction", "hdi"),
+    "kind='density'": ("pdf", "prob_density"),
+    "kind='component'": ("weights", "cluster", "responsibilities"),
+    "kind='draws'": ("sample", "samples", "posterior"),
+}  # fmt: skip
+"""What is written here, and what a kind is called elsewhere."""
+
+
 def _unknown_kind(kind: object) -> DataError:
-    near = difflib.get_close_matches(str(kind), KINDS, n=1)
+    meant = [f"write {here}" for here, names in ELSEWHERE.items() if str(kind) in names]
+    near = [f"did you mean {one!r}?" for one in difflib.get_close_matches(str(kind), KINDS, n=1)]
     return DataError(
         f"kind = {kind!r} is not a kind of prediction; choose one of {', '.join(KINDS)}",
-        hint=f"did you mean {near[0]!r}?" if near else None,
+        hint=next(iter(meant + near), None),
     )
 
 

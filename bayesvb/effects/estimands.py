@@ -143,6 +143,8 @@ def estimand(
     if levels:
         return _of_classes(target or "probability", given, tuple(levels))
     target = target or "mean"
+    if target == "median":
+        raise DataError("target='median' is a quantile", hint="write target='quantile', q=0.5")
     check_choice("target", target, tuple(TARGETS))
     reads = TARGETS[target].options
     for name in given:

@@ -157,6 +157,18 @@ def _given(name: str, values: object) -> list[object]:
     return found
 
 
+def _check_columns(frame: pd.DataFrame, names: Sequence[str]) -> None:
+    """Raise unless the rows have the columns within which they are to be averaged."""
+    absent = [name for name in names if name not in frame.columns]
+    if absent:
+        raise DataError(
+            f"average_by={absent[0]!r} is not a column of the rows",
+            hint="average_by=True averages over all rows"
+            if absent == ["all"]
+            else f"{nearest(absent[0], frame.columns)} Rows with other columns are given as data=",
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Groups:
     """Which rows are averaged together, and with what weight.
@@ -185,6 +197,7 @@ class Groups:
             codes = np.zeros(len(weight), dtype=np.intp)
             return cls(pd.DataFrame(index=pd.RangeIndex(1)), codes, weight / weight.sum())
         names = [average_by] if isinstance(average_by, str) else list(average_by)  # type: ignore
+        _check_columns(rows.frame, names)
         columns = columns_of(rows.frame, names, whose="the rows")
         _require_values(rows.frame, columns)
         grouped = rows.frame.groupby(names, sort=True, observed=True)

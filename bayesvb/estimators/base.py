@@ -8,7 +8,7 @@ from copy import copy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -40,6 +40,7 @@ from bayesvb.numerics.runtime import processors
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.all_rows import is_sample
 from bayesvb.results.base import AbstractPublicModel
+from bayesvb.results.other_names import meant_of_model
 from bayesvb.variational.model import AbstractVariationalModel
 
 INTERVALS = ("linear-response", "mean-field")
@@ -52,6 +53,17 @@ class AbstractEstimator(AbstractPublicModel):
     """
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    if not TYPE_CHECKING:  # what is not there is an error for type checkers too
+
+        def __getattr__(self, name: str) -> Any:
+            """Raise an error that says what is of the fit, or called otherwise here."""
+            if hasattr(type(self), name):  # a property failed: say why, not that it is missing
+                return object.__getattribute__(self, name)
+            there = None if name[0] == "_" else meant_of_model(name, dir(type(self)), dir(Fit))
+            said = f"a {type(self).__name__} has no attribute {name!r}"
+            hint = f"\nhint: write {there}" if there else ""
+            raise AttributeError(f"{said}{hint}", name=name, obj=self)
 
     def _keep(self, *values: object) -> None:
         """Set the fields of the frozen record, in their order."""

@@ -363,7 +363,7 @@ class DensityRegression(AbstractGatedMixture):
         """Predictive distribution of one response at the complete rows."""
         return self.predictive_at(fit, self.rows(data), response)
 
-    def predict(
+    def predictions(
         self, fit: AbstractFit, data: object, kind: str, options: PredictionOptions
     ) -> pd.Series | pd.DataFrame:
         """Prediction of one kind for every row, NaN where a value is missing."""

@@ -183,7 +183,7 @@ class Fit(AbstractRowsFit):
             options = replace(options, recalibration=self.recalibrations[number])
         elif options.transformation is not None and kind in MOMENTS:
             return moment(told, data, kind, options)
-        return told.model.predict(told, data, kind, options)
+        return told.model.predictions(told, data, kind, options)
 
     def classification_table(self) -> pd.DataFrame:
         """How surely rows, or groups of rows, belong to their most likely component.

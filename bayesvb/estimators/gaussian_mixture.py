@@ -289,7 +289,7 @@ class GaussianMixture(AbstractMixture):
         x = np.ascontiguousarray(rows.matrices["variables"].T)
         return joint.conditional(self.variables.index(response), x)
 
-    def predict(
+    def predictions(
         self, fit: AbstractFit, data: object, kind: str, options: PredictionOptions
     ) -> pd.Series | pd.DataFrame:
         """Density, component probabilities, class or a variable given the others."""

@@ -262,7 +262,7 @@ class ConditionalMixtureNetwork(network_prediction.AbstractNetwork):
         """Predictive distribution of one numeric response at the complete rows."""
         return network_prediction.predictive(self, fit, self.rows(data), response)
 
-    def predict(
+    def predictions(
         self, fit: AbstractFit, data: object, kind: str, options: PredictionOptions
     ) -> pd.Series | pd.DataFrame:
         """Probabilities, with intervals if ``prob`` is given, and classes; or what numbers allow.

@@ -204,7 +204,7 @@ class Normal(AbstractGenerative):
         """Predictive distribution, the same for every row."""
         return _predictive(self, fit, self.rows(data), response)
 
-    def predict(
+    def predictions(
         self, fit: AbstractFit, data: object, kind: str, options: PredictionOptions
     ) -> pd.Series | pd.DataFrame:
         """Prediction for every row; they are all alike."""

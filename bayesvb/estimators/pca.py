@@ -271,7 +271,7 @@ class BayesianPCA(AbstractGenerative):
         """Predictive distribution of one variable given the others of each row."""
         return _predictive(self, fit, self.rows(data), response)
 
-    def predict(
+    def predictions(
         self, fit: AbstractFit, data: object, kind: str, options: PredictionOptions
     ) -> pd.Series | pd.DataFrame:
         """Scores, reconstruction, imputation, density, or a variable given the others."""

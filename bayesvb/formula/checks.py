@@ -196,8 +196,9 @@ def _warn_of_part(
     ]
     if told:
         more = f" and {len(told) - LISTED} more" if len(told) > LISTED else ""
+        has = "have" if " and " in part else "has"
         _warn(
-            f"the {part} has columns that are sums of others: {'; '.join(told[:LISTED])}{more}. "
+            f"the {part} {has} columns that are sums of others: {'; '.join(told[:LISTED])}{more}. "
             "Only the prior tells them apart (a cr or cc spline next to an intercept needs "
             "constraints='center')"
         )

@@ -155,7 +155,7 @@ class AbstractPublicModel(abc.ABC):
         """One replicated data set per draw, by name."""
 
     @abc.abstractmethod
-    def predict(
+    def predictions(
         self, fit: AbstractFit, data: object, kind: str, options: PredictionOptions
     ) -> pd.Series | pd.DataFrame:
         """Prediction for every row of the data; see ``Fit.predict``."""
@@ -466,7 +466,7 @@ class AbstractFit:
     ) -> pd.Series | pd.DataFrame:
         """Prediction by the fit as it is for every row of the data; see ``Fit.predict``."""
         options = PredictionOptions(prob, q, at, n, seed, response)
-        return self.model.predict(self, data, kind, options)
+        return self.model.predictions(self, data, kind, options)
 
     def log_density(self, data: object = None) -> pd.Series:
         """Log predictive density of each row's observed response(s); NaN where one is missing."""

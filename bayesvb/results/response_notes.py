@@ -24,8 +24,8 @@ REMEDIES: Mapping[str, str] = {
     "coarse": "use exact values, or read intervals as rounded outwards, and no densities",
     "bound": "rows at a bound may be censored, or a case of their own: model whether a row is "
     "there by ConditionalMixtureNetwork, and the other rows alone",
-    "heap": "a component may shrink to that value; use exact values, or leave out rows that stand "
-    "for something else",
+    "heap": "one of several components may shrink to that value; use exact values, or leave out "
+    "rows that stand for something else",
     "proportion": "log({name} / (1 - {name})) keeps predictions between 0 and 1",
     "positive": "log({name}) keeps predictions positive",
 }

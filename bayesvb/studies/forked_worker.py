@@ -69,7 +69,8 @@ def _forked(others: Sequence[ForkedWorker]) -> ForkedWorker:
                 os.close(pipe)  # else nobody would see the others' ends
             os.setsid()
             sys.stdout = sys.stderr  # as that of a worker of its own
-            serve(os.fdopen(asked, "rb"), os.fdopen(told, "wb"))
+            with os.fdopen(asked, "rb") as questions_in, os.fdopen(told, "wb") as answers_out:
+                serve(questions_in, answers_out)
             code = 0
         finally:
             os._exit(code)

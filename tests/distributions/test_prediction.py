@@ -198,3 +198,13 @@ def test_options_of_the_wrong_type_are_refused():
         interval_probability("wide")
     with pytest.raises(DataError, match=r"n = 2\.5 is not a number of draws"):
         _count(2.5)
+
+
+@pytest.mark.parametrize(
+    ("kind", "here"),
+    [("median", "kind='quantile', q=0.5"), ("pdf", "kind='density'"), ("intervall", "'interval'")],
+)
+def test_a_kind_by_the_name_it_has_elsewhere_leads_to_ours(mixture, kind, here):
+    with pytest.raises(DataError) as error:
+        predict(mixture, INDEXES["range"], COMPLETE, kind, PredictionOptions())
+    assert here in str(error.value) and kind in str(error.value)

@@ -278,7 +278,10 @@ def test_the_result_says_what_it_is(fit):
         (lambda f: effects.predictions(f, target="probability", above=1.0, below=2.0), "one of"),
         (lambda f: effects.predictions(f, target="density", at=np.nan), "finite"),
         (lambda f: effects.predictions(f, prob=1.5), "prob=1.5"),
-        (lambda f: effects.predictions(f, average_by="w"), "lack `w`"),
+        (
+            lambda f: effects.predictions(f, average_by="w"),
+            "average_by=.w. is not a column of the rows",
+        ),
         (lambda f: effects.predictions(f, response="v"), "response='v'"),
         (lambda f: effects.comparisons(f, "w"), "contrast names 'w'"),
         (lambda f: effects.comparisons(f, {"x": [1.5]}), "fewer than two"),
@@ -349,3 +352,16 @@ def test_a_model_without_terms_has_one_prediction(data):
     plain = fitted("v ~ 1", data)
     found = effects.predictions(plain, {})
     assert found.summary["estimate"].iloc[0] == pytest.approx(data["v"].mean(), abs=0.1)
+
+
+def test_averages_by_what_the_rows_lack_say_how_it_is_had(fit, data):
+    for name, remedy in (("all", "average_by=True"), ("site", "data=")):
+        with pytest.raises(DataError, match=remedy):
+            effects.predictions(fit, average_by=name)
+    known = effects.predictions(fit, data=data.assign(site=data.index % 2), average_by="site")
+    assert known.summary["site"].tolist() == [0, 1]
+
+
+def test_the_median_is_found_among_the_quantiles(fit):
+    with pytest.raises(DataError, match=r"target='quantile', q=0\.5"):
+        effects.predictions(fit, target="median")

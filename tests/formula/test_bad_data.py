@@ -288,7 +288,7 @@ def test_collinear_columns_are_named():
 
 
 def test_a_gating_like_the_mean_is_warned_of_once():
-    with pytest.warns(DesignWarning, match="the mean and gating has") as caught:
+    with pytest.warns(DesignWarning, match="the mean and gating have") as caught:
         design_of("y ~ x1 + double", DATA.assign(double=2 * DATA["x1"]))
     assert len(caught) == 1
 

@@ -52,6 +52,9 @@ def test_the_format_may_be_named(selection, tmp_path):
     assert path.read_text("utf-8").startswith("bayesvb report")
     with pytest.raises(DataError, match="'html', 'markdown', 'json'"):
         selection.fits[1].report(tmp_path / "a.html", format="pdf")
+    for ending, remedy in ((".pdf", "browser"), (".docx", "a.html")):
+        with pytest.raises(DataError, match=remedy):
+            selection.fits[1].report(tmp_path / f"a{ending}")
 
 
 @pytest.mark.usefixtures("without_pictures")
