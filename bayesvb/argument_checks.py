@@ -82,7 +82,8 @@ def fresh_seed(seed: int | None) -> int:
 
 def shown(value: object) -> str:
     """A value as a message shows it: its type too where it is long, and on one line."""
-    text = " ".join(repr(value).split())
+    plain = value.item() if isinstance(value, np.generic) else value  # its repr names numpy
+    text = " ".join(repr(plain).split())
     return text if len(text) <= LONGEST else f"{type(value).__name__} {text[:LONGEST]}..."
 
 

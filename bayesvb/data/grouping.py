@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from bayesvb.argument_checks import shown
 from bayesvb.data.blocks import BLOCK_ROWS, Block, Members
 from bayesvb.data.frames import columns_of, missing_rows, nearest
 from bayesvb.data.sources import InMemorySource
@@ -115,7 +116,7 @@ class Grouping:
             row, column = np.argwhere(differs)[0]
             raise DataError(
                 f"`{names[column]}` {what}, and differs within the group "
-                f"{self.labels[self.number[row]]!r} of `{self.name}`: "
+                f"{shown(self.labels[self.number[row]])} of `{self.name}`: "
                 f"{own[self.number[row], column]:g} and {values[row, column]:g}",
                 hint="what the class of a group depends on is the same in all of its rows: give "
                 "its value at the first row, or leave it out, as in `| gating(1)`",

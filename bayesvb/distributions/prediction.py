@@ -336,8 +336,9 @@ def _aligned(name: str, values: pd.Series, index: pd.Index) -> Float[np.ndarray,
             )
         absent = ~index.isin(values.index)
         if absent.any():
+            (first, *_) = index[absent].tolist()
             raise DataError(
-                f"{name} has no value for {absent.sum()} rows, the first is {index[absent][0]!r}",
+                f"{name} has no value for {absent.sum()} rows, the first is {first!r}",
                 hint=f"give {name} the index of the data, or a plain list for the same values "
                 "in all rows",
             )

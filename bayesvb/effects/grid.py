@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
+from bayesvb.argument_checks import shown
 from bayesvb.data.frames import as_frame, columns_of, missing_rows, nearest
 from bayesvb.effects.covariates import column_like, covariate, crossed, held_value
 from bayesvb.errors import DataError
@@ -94,7 +95,7 @@ def _require_values(frame: pd.DataFrame, columns: Mapping[str, pd.Series]) -> No
     if lacking.any():
         first = frame.index[lacking][0]
         raise DataError(
-            f"{int(lacking.sum())} rows of the data lack a value, the first is {first!r}",
+            f"{int(lacking.sum())} rows of the data lack a value, the first is {shown(first)}",
             hint=f"data.dropna(subset={list(columns)})",
         )
 

@@ -11,6 +11,7 @@ import pandas as pd
 from jaxtyping import Bool, Float
 from scipy.special import logsumexp, softmax
 
+from bayesvb.argument_checks import shown
 from bayesvb.data.blocks import Block
 from bayesvb.data.case_weights import CaseWeights, scaled
 from bayesvb.data.frames import as_frame, columns_of
@@ -58,7 +59,7 @@ def grouped(
     grouping = Grouping.of(own, name)
     if len(grouping.labels) < 2:
         raise DataError(
-            f"group={name!r} has one label for all rows: {grouping.labels[0]!r}",
+            f"group={name!r} has one label for all rows: {shown(grouping.labels[0])}",
             hint="one group tells of one component only: leave group out",
         )
     if name not in design.frame.columns:

@@ -32,7 +32,7 @@ def overview(fit: AbstractFit, along: str | None = None) -> Any:
     ----------
     fit : Fit
     along : str, optional
-        A covariate of the formula; the first one if left out.
+        A covariate of the formula; the first one if left out, groups of ``(1 | g)`` last.
 
     Returns
     -------
@@ -69,7 +69,8 @@ def _panels(fit: AbstractFit, along: str | None) -> list[Panel]:
             f"along={along!r} is not a covariate of the formula",
             hint=f"it reads {', '.join(design.covariates) or 'none'}",
         )
-    first = along or next(iter(design.covariates), None)
+    others = [name for name in design.covariates if name not in design.groupings]
+    first = along or next(iter(others or design.covariates), None)
     if design.levels:
         own: list[Panel] = [] if first is None else [partial(_probabilities, fit, first)]
         return [*own, partial(calibration, fit)]

@@ -29,6 +29,9 @@ def test_values_that_differ_within_a_group_are_named():
     other = same + np.array([[0.0], [0.0], [0.0], [0.0], [1.0], [0.0]])
     with pytest.raises(DataError, match=r"`w` is known, and differs within the group 'a' of `id`"):
         GROUPS.constant(other, ("w",), "is known")
+    numbers = Grouping.of(LABELS.map({"a": 7, "b": 8, "c": 9}), "id")
+    with pytest.raises(DataError, match="within the group 7 of `id`"):
+        numbers.constant(other, ("w",), "is known")
 
 
 @pytest.mark.parametrize("rows", [1, 4, 100])

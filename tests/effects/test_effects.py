@@ -304,6 +304,8 @@ def test_rows_that_lack_a_value_are_counted(fit):
     rows = pd.DataFrame({"x": [1.5, np.nan], "z": [0.0, 1.0], "g": ["b", "a"]}, index=["u", "v"])
     with pytest.raises(DataError, match="1 rows of the data lack a value, the first is 'v'"):
         effects.predictions(fit, data=rows)
+    with pytest.raises(DataError, match=r"the first is 9\n"):
+        effects.predictions(fit, data=rows.set_axis([8, 9]))
 
 
 def test_rows_without_a_group_are_refused(fit):

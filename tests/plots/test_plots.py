@@ -139,3 +139,11 @@ def test_colours_follow_the_background(style, palette):
     with plt.style.context(style):
         _, axes = plt.subplots()
         assert palette_of(axes) is palette
+
+
+def test_the_overview_goes_along_a_covariate_and_not_along_groups():
+    x = np.arange(60.0)
+    data = {"id": x % 6, "x": x, "y": x**2}
+    fit = DensityRegression("y ~ x + (1 | id)", data, n_components=1).fit(seed=1, restarts=1)
+    axes = fit.plot()
+    assert axes[0].get_xlabel() == "x"
