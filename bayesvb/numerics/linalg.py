@@ -18,6 +18,7 @@ from scipy.linalg.lapack import dtrtri
 
 from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.arrow_inverse import arrow_inverse, independent_terms
+from bayesvb.numerics.bordered_stacks import border_of, bordered_inverse
 from bayesvb.numerics.packed_matrices import log_det as log_product
 from bayesvb.numerics.packed_matrices import solve_and_invert
 from bayesvb.numerics.sparse_terms import SparseTerms
@@ -144,6 +145,9 @@ def inverse_and_log_det(
     n_terms = matrix.shape[-1]
     if matrix.size >= (n_terms**3 + FEW_MATRICES) * n_terms**2:
         return _of_many(matrix)
+    border = border_of(matrix)
+    if border is not None:
+        return bordered_inverse(matrix, border, inverse_and_log_det)
     alone = independent_terms(matrix)
     if alone is not None:
         return _of_arrows(matrix, alone)
