@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from scipy.linalg import lu_factor, lu_solve
 
 from bayesvb.data.blocks import Block
@@ -24,6 +24,12 @@ from bayesvb.variational.model import AbstractVariationalModel
 
 MANY_ROWS = 20_000
 """With more rows the derivative is that of a sample of half as many."""
+
+ROWS_AT_ONCE = 512
+"""Rows whose posteriors are in memory together, at most."""
+
+ENTRIES_AT_ONCE = 1 << 19
+"""Statistics of these rows, at most: arrays of 4 MiB, as longer ones leave the cache."""
 
 SHARES = (1.0, 0.5, 0.25, 0.0)
 """Parts of the first-order answer of the other rows that are tried until statistics are of data."""
@@ -108,6 +114,12 @@ class Deletion:
     def _sums(self) -> Any:
         """Sums of a pass over all rows."""
         return self.source.map_reduce(partial(self.model.e_step, self.posterior)).stats
+
+    def parts(self, at: Int[np.ndarray, " chosen"]) -> Iterator[Int[np.ndarray, " some"]]:
+        """Positions of rows, as many at a time as may have posteriors in memory together."""
+        together = min(ROWS_AT_ONCE, max(ENTRIES_AT_ONCE // self.derivative.n_entries, 1))
+        for start in range(0, len(at), together):
+            yield at[start : start + together]
 
     def answered(
         self, added: Float[np.ndarray, "groups entries"]

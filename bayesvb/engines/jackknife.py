@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -88,17 +88,32 @@ class Jackknife:
         """
         return self._differences(np.arange(self.deletion.derivative.n_entries))
 
+    def linear(
+        self, parts: Iterable[Float[np.ndarray, "_ entries"]]
+    ) -> Float[np.ndarray, "groups coordinates"]:
+        """Linear changes of the centre where each of these is added to the statistics, answered.
+
+        One part at a time is in memory whole.
+        """
+        with single_threaded_blas(), np.errstate(all="ignore"):
+            return self._linear(map(self.deletion.answered, parts))
+
     def _linear(
-        self, change: Float[np.ndarray, "groups entries"]
+        self, changes: Iterable[Float[np.ndarray, "_ entries"]]
     ) -> Float[np.ndarray, "groups coordinates"]:
         """Linear changes of the centre, differences in the entries that change at all.
 
         With effects of many groups most do not: products of the indicators of two groups.
         """
-        entries = np.flatnonzero(change.any(axis=0))
-        if len(entries) == change.shape[1]:
-            return np.asarray(change @ self.derivative.T)
-        return np.asarray(change[:, entries] @ self._differences(entries).T)
+        kept = []
+        for change in changes:
+            entries = np.flatnonzero(change.any(axis=0))
+            kept.append((entries, change[:, entries]))
+        used = np.unique(np.concatenate([entries for entries, _ in kept]))
+        whole = len(used) == self.deletion.derivative.n_entries
+        slopes = self.derivative if whole else self._differences(used)
+        moved = [own @ slopes[:, np.searchsorted(used, at)].T for at, own in kept]
+        return np.concatenate(moved)
 
     def _differences(
         self, entries: Int[np.ndarray, " chosen"]
@@ -196,11 +211,11 @@ class Jackknife:
                 found = np.empty((len(change), self.size))
                 flat = [one is None for one in each]
                 if any(flat):
-                    found[flat] = self._linear(change[flat])
+                    found[flat] = self._linear([change[flat]])
                 for place, one in enumerate(each):
                     found[place] = found[place] if one is None else one
                 return found
-            found = self._linear(change)
+            found = self._linear([change])
             for place in np.argsort(-(found**2).sum(axis=1), kind="stable")[:CURVED]:
                 curved = self._curved(direct[place], change[place], self.centre)
                 found[place] = found[place] if curved is None else curved

@@ -7,12 +7,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from bayesvb.data.blocks import Block
-from bayesvb.engines.jackknife import Jackknife
+from bayesvb.engines.deletion import Deletion
+from bayesvb.engines.jackknife import CURVED, Jackknife
 from bayesvb.numerics.runtime import single_threaded_blas
-from bayesvb.results.leave_one_out import ROWS_AT_ONCE, group_sums
+from bayesvb.results.leave_one_out import group_sums
 from bayesvb.results.named_changes import NamedChanges
 from bayesvb.results.robust import jackknife
 from bayesvb.results.units import units_of
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 STEP = 1e-4
 """Step of a response, in its standard deviations, of which the statistics are differences."""
 
-ANSWER = 1e-2
+ANSWER = 1e-5
 """Part of the answer to a unit change of a response by which predictions are moved."""
 
 MEASURES = ("cooks_distance", "leverage", "prediction")
@@ -39,8 +40,7 @@ def influence(fit: AbstractFit) -> pd.DataFrame:
     one = fit.parts[0].fit
     own = jackknife(one, "influence of rows")
     named = NamedChanges(one, own)
-    sums = group_sums(own.deletion, np.arange(one.model.source.n_rows))
-    points = own.changes(-sums)
+    points = changes_without_rows(own)
     changes, means = named.parameters(points), named.means(points)
     relative = named.in_sds(means, named.sd_of_means)
     columns: dict[str, Any] = {
@@ -53,6 +53,27 @@ def influence(fit: AbstractFit) -> pd.DataFrame:
     table = pd.DataFrame({**columns, **dict(zip(names, each.T, strict=True))})
     table.index = pd.Index(units_of(fit.model).index)
     return table
+
+
+def changes_without_rows(own: Jackknife) -> Float[np.ndarray, "rows coordinates"]:
+    """Changes of the centre without each row; of very many rows those of few are made in full."""
+    deletion = own.deletion
+    n_rows = deletion.source.n_rows
+    if n_rows <= CURVED:
+        return own.changes(-group_sums(deletion, np.arange(n_rows)))
+    found = own.linear(-_sums(deletion, rows) for rows in deletion.parts(np.arange(n_rows)))
+    far = np.argsort(-(found**2).sum(axis=1), kind="stable")[:CURVED]
+    found[far] = own.changes(-_sums(deletion, far))
+    return found
+
+
+def _sums(
+    deletion: Deletion, rows: Int[np.ndarray, " chosen"]
+) -> Float[np.ndarray, "chosen entries"]:
+    """What these rows add to the statistics, by case weight."""
+    block = deletion.source.take(rows)
+    each = deletion.of_rows(block)
+    return each if block.weight is None else each * block.weight[:, None]
 
 
 def placed(table: pd.DataFrame) -> tuple[Float[np.ndarray, " rows"], str]:
@@ -97,9 +118,8 @@ def leverages(own: Jackknife) -> Float[np.ndarray, " rows"]:
     deletion = own.deletion
     found = []
     with single_threaded_blas(), np.errstate(all="ignore"):
-        for start in range(0, deletion.source.n_rows, ROWS_AT_ONCE):
-            stop = min(start + ROWS_AT_ONCE, deletion.source.n_rows)
-            block = deletion.source.take(np.arange(start, stop))
+        for rows in deletion.parts(np.arange(deletion.source.n_rows)):
+            block = deletion.source.take(rows)
             each = [_leverage(own, block, i) for i in range(len(block.response))]
             found.append(np.mean(each, axis=0) if each else np.full(block.n_rows, np.nan))
     return np.concatenate(found)
@@ -117,10 +137,8 @@ def _leverage(own: Jackknife, block: Block, response: int) -> Float[np.ndarray, 
     direct = weight[:, None] * (ends[0] - ends[1]) / (2.0 * STEP)
     answer = ANSWER * deletion.answered(direct)
     evaluate = partial(_mean, deletion.model, response)
-    ahead, behind = (
-        deletion.under(side * answer, side * answer, block, evaluate) for side in (1.0, -1.0)
-    )
-    return np.asarray((ahead - behind) / (2.0 * ANSWER))
+    ahead = deletion.under(answer, answer, block, evaluate)
+    return np.asarray((ahead - evaluate(deletion.posterior, block)) / ANSWER)
 
 
 def _mean(model: Any, response: int, posterior: Any, block: Block) -> Float[np.ndarray, " rows"]:

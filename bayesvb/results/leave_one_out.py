@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Int
 from bayesvb.data.blocks import Block
 from bayesvb.data.sources import AbstractSource
 from bayesvb.engines.base import AbstractEngine
-from bayesvb.engines.deletion import Deletion, refitted, without_one
+from bayesvb.engines.deletion import ROWS_AT_ONCE, Deletion, refitted, without_one
 from bayesvb.engines.jackknife import Jackknife
 from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.numerics.streams import EngineStreams, Streams
@@ -24,9 +24,6 @@ MOST_ROWS = 20_000
 
 CHOSEN_ROWS = 5_000
 """Rows of that choice."""
-
-ROWS_AT_ONCE = 512
-"""Rows whose posteriors are in memory together."""
 
 FEW = 1e6
 """Rows times passes that take less than a second."""
@@ -261,8 +258,7 @@ def _first_order(
     """Predictions without each row, without its own part alone, and with it; a few rows a time."""
     model, log_predictive = deletion.model, partial(_log_predictive, deletion.model)
     whole = None if groups is None else _by_group(deletion, groups)
-    for start in range(0, len(at), ROWS_AT_ONCE):
-        rows = at[start : start + ROWS_AT_ONCE]
+    for rows in deletion.parts(at):
         block = deletion.source.take(rows)
         if whole is None or groups is None:
             direct = -deletion.of_rows(block) * copies(block)[:, None]
@@ -300,8 +296,7 @@ def group_sums(
     """What the rows of each group add to the statistics, by case weight."""
     sums = np.zeros((int(groups.max()) + 1, deletion.derivative.n_entries))
     alone = bool((np.diff(groups) > 0).all())
-    for start in range(0, len(groups), ROWS_AT_ONCE):
-        rows = np.arange(start, min(start + ROWS_AT_ONCE, len(groups)))
+    for rows in deletion.parts(np.arange(len(groups))):
         block = deletion.source.take(rows)
         weight = np.ones(len(rows)) if block.weight is None else block.weight
         own = deletion.of_rows(block) * weight[:, None]

@@ -8,12 +8,11 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesvb.data.blocks import Block
-from bayesvb.engines.deletion import SHARES, Deletion
+from bayesvb.engines.deletion import ROWS_AT_ONCE, SHARES, Deletion
 from bayesvb.errors import DataError
 from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.criteria import answers
-from bayesvb.results.leave_one_out import ROWS_AT_ONCE
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit

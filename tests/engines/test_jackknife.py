@@ -114,8 +114,16 @@ def test_differences_are_made_in_the_entries_that_change_only(monkeypatch):
     own = jackknife_of(fit)
     change = np.zeros((3, own.deletion.derivative.n_entries))
     change[:, [0, 3, 5]] = np.random.default_rng(1).normal(size=(3, 3))
-    assert_allclose(own._linear(change), change @ own.derivative.T, rtol=1e-8, atol=1e-12)
+    assert_allclose(own._linear([change]), change @ own.derivative.T, rtol=1e-8, atol=1e-12)
     whole, centres = own.derivative.shape[1], []
     monkeypatch.setattr(Jackknife, "centre", lambda *_: centres.append(1) or np.zeros(own.size))
-    own._linear(change)
+    own._linear([change])
     assert len(centres) == 2 * 3 < 2 * whole
+
+
+def test_changes_are_the_same_a_part_at_a_time():
+    fit = fit_of(rows(60), 2)
+    own = jackknife_of(fit)
+    direct = -group_sums(own.deletion, np.arange(60))
+    parts = [direct[:7], direct[7:8], direct[8:]]
+    assert_allclose(own.linear(iter(parts)), own.linear([direct]), rtol=1e-9, atol=1e-12)

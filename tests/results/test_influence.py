@@ -1,5 +1,7 @@
 """Influence of rows: against least squares, against refits, and what it must not depend on."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,8 +9,12 @@ import statsmodels.api as sm
 from numpy.testing import assert_allclose
 
 import bayesvb as bvb
+from bayesvb.engines import deletion as deletion_module
+from bayesvb.engines import jackknife as jackknife_module
 from bayesvb.errors import DataError
+from bayesvb.results import influence as module
 from bayesvb.results.influence import MEASURES
+from bayesvb.results.robust import jackknife
 
 FLAT = bvb.Priors(coefficient_sd=1e4, scales="fixed")
 
@@ -94,3 +100,33 @@ def test_models_without_linear_response_say_so():
     fit = bvb.GaussianMixture("~ x + y", rows(), n_components=2).fit(seed=1, restarts=1)
     with pytest.raises(DataError, match="has no influence of rows"):
         fit.influence()
+
+
+def test_leverages_are_central_differences_of_moved_means(table):
+    own = jackknife(fit_of(rows()), "test")
+    deletion, step = own.deletion, 1e-3
+    block = deletion.source.take(np.arange(80))
+    ends = []
+    for side in (1e-4, -1e-4):
+        ends.append(deletion.of_rows(replace(block, response=block.response + side)))
+    answer = step * deletion.answered((ends[0] - ends[1]) / 2e-4)
+    ahead, behind = (
+        deletion.under(
+            side * answer, side * answer, block, lambda q, b: deletion.model.predictive(q, b).mean()
+        )
+        for side in (1.0, -1.0)
+    )
+    assert_allclose(table["leverage"], (ahead - behind) / (2.0 * step), atol=2e-6)
+
+
+def test_of_many_rows_those_that_move_the_fit_little_are_linear(table, monkeypatch):
+    own = jackknife(fit_of(rows()), "test")
+    whole = module.changes_without_rows(own)
+    for each in (module, jackknife_module):
+        monkeypatch.setattr(each, "CURVED", 5)
+    monkeypatch.setattr(deletion_module, "ROWS_AT_ONCE", 7)
+    some = module.changes_without_rows(own)
+    full = np.isclose(some, whole, rtol=1e-9, atol=1e-12).all(axis=1)
+    assert full.sum() == 5
+    assert (some**2).sum(axis=1)[full].min() > 0.9 * (some**2).sum(axis=1)[~full].max()
+    assert np.linalg.norm(some - whole) < 0.2 * np.linalg.norm(whole)  # measured: a tenth
