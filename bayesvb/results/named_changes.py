@@ -77,7 +77,7 @@ class NamedChanges:
     @cached_property
     def covariance(self) -> Float[np.ndarray, "parameters parameters"]:
         """Linear-response covariance of the parameters, to first order."""
-        slopes = self._slopes(self._parameters)
+        slopes = self._parameter_slopes
         return np.asarray(slopes.T @ self.jackknife.covariance @ slopes)
 
     @cached_property
@@ -88,7 +88,7 @@ class NamedChanges:
     @cached_property
     def sd_of_means(self) -> Float[np.ndarray, " means"]:
         """Standard deviations of the conditional means."""
-        slopes = self._slopes(self._means)
+        slopes = self._mean_slopes
         variances = np.einsum("im,ij,jm->m", slopes, self.jackknife.covariance, slopes)
         return np.asarray(np.sqrt(np.maximum(variances, 0.0)))
 
@@ -97,11 +97,15 @@ class NamedChanges:
 
         Of very many points those of the ``CURVED`` farthest are made in full, others are linear.
         """
-        return self._of_many(points, self._parameters)
+        if len(points) <= CURVED:
+            return self._changes(points, self._parameters)
+        return self._of_many(points, self._parameters, self._parameter_slopes)
 
     def means(self, points: Points) -> Float[np.ndarray, "points means"]:
         """Changes of the conditional means of thinned rows, all responses; none without such."""
-        return self._of_many(points, self._means)
+        if len(points) <= CURVED:
+            return self._changes(points, self._means)
+        return self._of_many(points, self._means, self._mean_slopes)
 
     def in_sds(
         self, changes: Float[np.ndarray, "points values"], sd: Float[np.ndarray, " values"]
@@ -145,13 +149,22 @@ class NamedChanges:
         each = [model.drawn_mixture(given, block, i).mean() for i in range(len(block.response))]
         return np.concatenate(each, axis=1)
 
+    @cached_property
+    def _parameter_slopes(self) -> Float[np.ndarray, "coordinates parameters"]:
+        return self._slopes(self._parameters)
+
+    @cached_property
+    def _mean_slopes(self) -> Float[np.ndarray, "coordinates means"]:
+        return self._slopes(self._means)
+
     def _of_many(
-        self, points: Points, function: Callable[[Points], Float[np.ndarray, "points values"]]
+        self,
+        points: Points,
+        function: Callable[[Points], Float[np.ndarray, "points values"]],
+        slopes: Float[np.ndarray, "coordinates values"],
     ) -> Float[np.ndarray, "points values"]:
-        """Differences to the centre, linear where points are many and near."""
-        if len(points) <= CURVED:
-            return self._changes(points, function)
-        found = points @ self._slopes(function)
+        """Differences to the centre: linear, but for those of the farthest points."""
+        found = points @ slopes
         far = np.argsort(-(points**2).sum(axis=1), kind="stable")[:CURVED]
         found[far] = self._changes(points[far], function)
         return np.asarray(found)
@@ -174,5 +187,5 @@ class NamedChanges:
     ) -> Float[np.ndarray, "coordinates values"]:
         """Derivatives in the coordinates at the centre."""
         steps = STEP * np.eye(self.jackknife.size)
-        ahead, behind = (self._changes(side * steps, function) for side in (1.0, -1.0))
+        ahead, behind = np.split(self._changes(np.concatenate([steps, -steps]), function), 2)
         return np.asarray((ahead - behind) / (2.0 * STEP))

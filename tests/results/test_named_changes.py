@@ -52,3 +52,13 @@ def test_a_change_of_one_deviation_has_distance_one_over_their_number(named):
     change[0, named.signed] = axes[:, -1] * np.sqrt(values[-1])
     assert_allclose(named.distances(change), 1.0 / named.signed.sum(), rtol=1e-4)
     assert (named.in_sds(change, np.zeros_like(named.sd)) == 0.0).all()
+
+
+def test_slopes_are_found_once(named, monkeypatch):
+    fresh, asked = NamedChanges(named.fit, named.jackknife), []
+    none = np.zeros((fresh.jackknife.size, 1))
+    monkeypatch.setattr(NamedChanges, "_slopes", lambda _, f: asked.append(f.__name__) or none)
+    for _ in range(2):
+        assert len(fresh.sd) == len(fresh.sd_of_means) == 1
+        assert fresh._mean_slopes.shape == fresh._parameter_slopes.shape
+    assert sorted(asked) == ["_means", "_parameters"]
