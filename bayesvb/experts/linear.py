@@ -393,6 +393,11 @@ class LinearCoordinates(AbstractCoordinates):
         return np.linalg.cholesky(self.posterior.precision)
 
     @property
+    def size(self) -> int:
+        """Number of coefficients and precisions."""
+        return int(self.posterior.mean.size + self.posterior.rate.size)
+
+    @property
     def spread(self) -> Float[np.ndarray, "experts 1"]:
         """Standard deviation of ``log tau``."""
         return np.asarray(np.sqrt(polygamma(1, self.posterior.shape))[:, None])

@@ -76,7 +76,7 @@ class MixtureCoordinates(AbstractCoordinates):
 
     def parameters(self, standard: Float[np.ndarray, "draws coordinates"]) -> Draws:
         """Draws of all parameters at these coordinates."""
-        n_experts = len(self.experts.perturbations())
+        n_experts = self.experts.size
         experts = self.experts.parameters(standard[:, :n_experts])
         return {**experts, "gate": self.gate.parameters(standard[:, n_experts:])}
 

@@ -49,6 +49,11 @@ class AbstractCoordinates(AbstractStandardCoordinates):
     def parameters(self, standard: Float[np.ndarray, "draws coordinates"]) -> Any:
         """Draws of the parameters at these coordinates."""
 
+    @property
+    def size(self) -> int:
+        """Number of coordinates: of the perturbations, where it is not told without making them."""
+        return len(self.perturbations())
+
     def uncoupled(self) -> AbstractCoordinates:
         """The same for small deviations, each coordinate one of what is normal for many rows.
 

@@ -174,6 +174,8 @@ def test_coordinates_and_parameters_are_one_to_one(expert_kind, make, rng, respo
     q, coordinates = with_coordinates(problem)
     draws = problem.model.experts.draws(q, 50, rng)
     again = coordinates.parameters(coordinates.standard(draws))
+    assert coordinates.size == coordinates.standard(draws).shape[1]
+    assert coordinates.size == len(coordinates.perturbations())
     assert set(again) == set(draws)
     for name, values in draws.items():
         assert_allclose(again[name], values, rtol=1e-9, atol=1e-9)
