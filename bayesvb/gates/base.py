@@ -218,8 +218,13 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, StatsT]):
     ) -> Int[np.ndarray, "draws rows"]:
         """One component per draw and row, drawn from the weights."""
         weights = np.exp(self.log_weights(draws, block))
-        below = np.cumsum(weights, axis=1)[:, :-1]
-        return np.asarray((rng.random((len(weights), 1, block.n_rows)) > below).sum(axis=1))
+        place = rng.random((len(weights), block.n_rows))
+        chosen = np.zeros(place.shape, dtype=int)
+        below = np.zeros((len(weights), weights.shape[2]))
+        for k in range(weights.shape[1] - 1):
+            below += weights[:, k]
+            chosen += place > below
+        return chosen
 
     @abc.abstractmethod
     def log_density(

@@ -119,6 +119,17 @@ def test_log_weights_normalise(gate_name, make_case, n_experts):
 
 
 @pytest.mark.parametrize("n_experts", EXPERTS)
+def test_components_are_drawn_with_the_weights(gate_name, make_case, n_experts):
+    case = make_case(gate_name, n_experts=n_experts, n_rows=3)
+    draws = np.repeat(case.gate.draws(case.posterior, 1, case.rng), N_DRAWS, axis=0)
+    chosen = case.gate.components(draws, case.block, case.rng)
+    assert chosen.shape == (N_DRAWS, 3)
+    weights = np.exp(all_rows(case.gate.log_weights(draws[:1], case.block), case.block))[0]
+    share = (chosen[:, None] == np.arange(n_experts)[:, None]).mean(axis=0)
+    assert (np.abs(share - weights) < 4.5 * np.sqrt(weights / N_DRAWS) + 1e-9).all()
+
+
+@pytest.mark.parametrize("n_experts", EXPERTS)
 def test_mean_weights_are_means_of_drawn_weights(gate_name, make_case, n_experts):
     case = make_case(gate_name, n_experts=n_experts, n_rows=12)
     found = case.gate.mean_weights(case.posterior, case.block)
