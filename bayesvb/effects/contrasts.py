@@ -56,7 +56,7 @@ def contrasted(
     values = [given] if isinstance(given, str) or np.ndim(given) == 0 else list(given)
     if len(values) < 2:
         raise DataError(f"contrast={contrast!r} has fewer than two values to compare")
-    return name, values
+    return name, design.in_days(name, values)
 
 
 def _usual_values(design: Design, name: str) -> list[object]:

@@ -106,7 +106,9 @@ def _grid(design: Design, conditional: object) -> EvaluationGrid:
     request = _wanted(conditional)
     check_covariates("conditional", list(request), covariates)
     grids = {
-        name: _values(design, name, first=place == 0) if values is None else _given(name, values)
+        name: _values(design, name, first=place == 0)
+        if values is None
+        else design.in_days(name, _given(name, values))
         for place, (name, values) in enumerate(request.items())
     }
     held = {

@@ -191,6 +191,13 @@ class Design:
         """What columns of dates or durations are counted in."""
         return self._encoder.bound.dates.texts
 
+    def in_days(self, name: str, values: Sequence[object]) -> list[object]:
+        """Values of a column: dates and durations as the days in ``frame``, others as they are."""
+        if name not in self.dates:
+            return list(values)
+        column = pd.Series(list(values))
+        return list(self._encoder.bound.dates.in_days({name: column})[name])
+
     @property
     def known_units(self) -> Mapping[str, str]:
         """Unit of each column where it is known."""

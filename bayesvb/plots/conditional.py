@@ -89,7 +89,8 @@ def ridges(
         If the formula does not read a covariate that is named.
     """
     one = _along(fit, along)
-    values = _places(fit, one) if values is None else list(values)
+    days = fit.model.design.in_days
+    values = _places(fit, one) if values is None else days(along, list(values))
     frame, held = _frame(fit, along, values, at)
     distribution, name, observed = _conditional(fit, frame, response, transform)
     points = np.linspace(*_limits(observed), DENSITY_POINTS)
@@ -231,7 +232,7 @@ def _frame(
                 f"at names {name!r}, which is not one of the other covariates",
                 hint=nearest(str(name), [other for other in known if other != along]),
             )
-    given = dict(at or {})
+    given = {name: design.in_days(name, [value])[0] for name, value in (at or {}).items()}
     held = {
         name: given[name] if name in given else held_value(design, name, centre="mean")
         for name in known

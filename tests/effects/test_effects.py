@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import bayesvb as bvb
-from bayesvb import effects
+from bayesvb import effects, plots
 from bayesvb.effects import effect_draws as evaluation
 from bayesvb.errors import ConvergenceWarning, DataError
 
@@ -367,3 +367,17 @@ def test_averages_by_what_the_rows_lack_say_how_it_is_had(fit, data):
 def test_the_median_is_found_among_the_quantiles(fit):
     with pytest.raises(DataError, match=r"target='quantile', q=0\.5"):
         effects.predictions(fit, target="median")
+
+
+def test_dates_are_asked_for_as_dates_or_as_the_days_of_the_fit():
+    day = pd.Timestamp("2020-01-01") + pd.to_timedelta(np.arange(60), unit="D")
+    rows = pd.DataFrame({"day": day, "y": np.arange(60.0) % 7 + np.arange(60)})
+    dated = fitted("y ~ day", rows, 1)
+    asked, told = [pd.Timestamp("2020-01-11"), pd.Timestamp("2020-02-10")], [10.0, 40.0]
+    for question in (
+        lambda values: effects.predictions(dated, {"day": values}),
+        lambda values: effects.comparisons(dated, {"day": values}, {}),
+        lambda values: effects.slopes(dated, "day", {"day": values}),
+    ):
+        pd.testing.assert_frame_equal(question(asked).summary, question(told).summary)
+    assert plots.ridges(dated, "day", asked).get_yticks().size >= 2
