@@ -40,6 +40,11 @@ class MixedCoordinates(AbstractCoordinates):
         """Coefficients that scatter with the expected noise."""
         return replace(self, border=self.border.uncoupled())
 
+    @property
+    def size(self) -> int:
+        """Number of coefficients and precisions."""
+        return self.border.size
+
     def expectations(self) -> Float[np.ndarray, " entries"]:
         """Of all rows, then ``-E[tau u u'] / 2``, ``-E[tau u b']`` and ``E[tau u]``."""
         law, effects = self.posterior.border, self.posterior.effects
