@@ -161,6 +161,8 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/models/network/output_gaussian.py": ("models/network/test_network_density.py",),
     "bayesvb/models/network/random_start.py": ("estimators/test_network_public.py",),
     "bayesvb/models/grouped_response.py": ("experts/test_linear_mixed.py",),
+    "bayesvb/models/column_response.py": ("models/test_groups_apart.py",),
+    "bayesvb/models/group_columns.py": ("models/test_groups_apart.py",),
     "bayesvb/models/solved_groups.py": ("experts/test_linear_mixed.py",),
     "bayesvb/models/solved_systems.py": ("experts/test_linear_mixed.py",),
     "bayesvb/models/network/state.py": ("models/network/test_network_bound.py",),

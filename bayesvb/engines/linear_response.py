@@ -16,7 +16,7 @@ from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.local import Draws
 from bayesvb.variational.model import AbstractVariationalModel
-from bayesvb.variational.shared_response import AbstractSharedResponse, BendsUpwards
+from bayesvb.variational.shared_response import FLATTEST, AbstractSharedResponse, BendsUpwards
 
 STEP = 1e-3
 """Step of differences, in standard deviations of the posterior; the error is its square over the
@@ -43,9 +43,6 @@ differences fit into memory."""
 
 TOO_MANY = "the bound of these weights has no second derivatives, and there are too many groups"
 """Why there is none beyond."""
-
-FLATTEST = 1e-10
-"""Smallest curvature of the bound, relative to that of the posterior, that is not rounding."""
 
 Model = AbstractVariationalModel[Any, Any]
 
@@ -149,6 +146,13 @@ def response_or_direction(
     known = model.known_response(posterior, source)
     if known is not None:
         return LinearResponse(known, 1), None
+    with single_threaded_blas(), np.errstate(all="ignore"):
+        try:
+            columns = model.response_of_columns(stats, posterior, source)
+        except BendsUpwards as error:
+            return withheld(NO_MAXIMUM, 1), error.direction
+    if columns is not None:
+        return LinearResponse(columns, 1), None
     shared = model.response_of_shared(stats, posterior, source)
     if not model.rows_stand_for_others and not shared and stats.to_vector().size > MOST_ENTRIES:
         return withheld(TOO_MANY), None

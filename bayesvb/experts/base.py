@@ -122,6 +122,9 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, StatsT]):
     response_by_group: ClassVar[bool] = False
     """Whether effects of groups are eliminated where the linear response of all else is sought."""
 
+    groups_are_columns: ClassVar[bool] = False
+    """Whether columns of which a row has one at most are effects as those of ``MixedExperts``."""
+
     @property
     def draws_complete(self) -> bool:
         """Whether draws hold every parameter."""

@@ -162,6 +162,7 @@ class LinearExperts(AbstractLinearExperts[MatrixNormalGamma, LinearStats]):
     posterior_by_row = True
     posterior_by_group = True
     learns_scales = True
+    groups_are_columns = True
 
     prior: MatrixNormalGamma
 
@@ -419,6 +420,13 @@ class LinearCoordinates(AbstractCoordinates):
 
     def perturbations(self) -> Float[np.ndarray, "coordinates entries"]:
         """Tilts of the coefficients of every expert and response, then of their precisions."""
+        n_experts, _, n_terms = self.posterior.mean.shape
+        untouched = n_experts * (1 + n_terms * (n_terms + 1) // 2)
+        touched = self.touched()
+        return np.concatenate([np.zeros((len(touched), untouched)), touched], axis=1)
+
+    def touched(self) -> Float[np.ndarray, "coordinates touched"]:
+        """What tilts add to sums of ``y_i x`` and of ``y_i^2``: they touch no others."""
         posterior, precision = self.posterior, self.posterior.expected_precision
         n_experts, n_responses, n_terms = posterior.mean.shape
         columns = np.swapaxes(self.root, -1, -2)[:, None] / np.sqrt(precision)[..., None, None]
@@ -428,13 +436,11 @@ class LinearCoordinates(AbstractCoordinates):
         xy = np.einsum("kijt,kilm->kijlmt", columns, here)
         of_coefficients = np.einsum("kij,kilm->kijlm", pull, here)
         of_precisions = noise[..., None, None] * here
-        n_tilts, n_pairs = n_experts * n_responses * (n_terms + 1), n_terms * (n_terms + 1) // 2
+        n_tilts = n_experts * n_responses * (n_terms + 1)
         xy = xy.reshape(-1, *posterior.mean.shape)
         padding = np.zeros((n_tilts - len(xy), *posterior.mean.shape))
         pairs = (of_coefficients, of_precisions)
         return perturbation_rows(
-            np.zeros((n_tilts, n_experts)),
-            np.zeros((n_tilts, n_experts, n_pairs)),
             np.concatenate([xy, padding]),
             np.concatenate([pair.reshape(-1, n_experts, n_responses) for pair in pairs]),
         )

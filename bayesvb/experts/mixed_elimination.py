@@ -18,7 +18,7 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.group_rows import GroupRows
 from bayesvb.experts.linear import LinearCoordinates
 from bayesvb.factors.bordered_normal_gamma import BorderedNormalGamma
-from bayesvb.numerics.linalg import lower_pairs, products
+from bayesvb.numerics.linalg import lower_pairs, products, unpack
 from bayesvb.numerics.product_covariance import product_covariance
 from bayesvb.variational.row_derivatives import consecutive
 
@@ -109,6 +109,31 @@ class MixedElimination:
         found = self._features(own, left)
         found[:, 0] = 1.0
         return found
+
+    def taken_over(
+        self, change: Float[np.ndarray, "experts own groups"], groups: slice
+    ) -> Float[np.ndarray, "experts entries"]:
+        """What changes of these groups' statistics are in those of coefficients and noise.
+
+        The sums of ``x - F_g' z`` and of what is left of the response, less those of all rows.
+        """
+        n_experts, n_responses, n_terms, n_effects = self.shape
+        n_pairs, n_groups = n_effects * (n_effects + 1) // 2, change.shape[-1]
+        zz = np.moveaxis(unpack(np.moveaxis(change[:, :n_pairs], 1, -1)), 1, -1)
+        zx, zy = np.split(change[:, n_pairs:], [n_effects * n_terms], axis=1)
+        zx = zx.reshape(n_experts, n_effects, n_terms, n_groups)
+        zy = zy.reshape(n_experts, n_responses, n_effects, n_groups)
+        through, zero = self.posterior.regression[..., groups], self._at_zero[..., groups]
+        half = 0.5 * np.einsum("kacg,kcpg->kapg", zz, through) - zx
+        xx = np.einsum("kapg,karg->kpr", through, half)
+        xx = xx + np.swapaxes(xx, 1, 2)
+        xy = np.einsum("kiag,kapg->kip", zero, 2.0 * half + zx)
+        xy = xy - np.einsum("kapg,kiag->kip", through, zy)
+        yy = np.einsum("kiag,kacg,kicg->ki", zero, zz, zero)
+        yy = yy - 2.0 * np.einsum("kiag,kiag->ki", zero, zy)
+        first, second = lower_pairs(n_terms)
+        parts = (np.zeros((n_experts, 1)), xx[:, first, second], xy.reshape(n_experts, -1), yy)
+        return np.concatenate(parts, axis=1)
 
     def effect_features(self, effect: int) -> Float[np.ndarray, "experts entries groups"]:
         """``-E[tau u^2 | b, tau] / 2`` of an effect of each group, but for a constant."""

@@ -133,6 +133,12 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, StatsT]):
         """Standard coordinates of the parameters; None if intervals are to stay mean-field."""
         return None
 
+    def statistics_covariance(
+        self, posterior: PosteriorT
+    ) -> Float[np.ndarray, "entries entries"] | None:
+        """Covariance of what ``expectations`` are of; None where it has no closed form."""
+        return None
+
     def row_derivatives(
         self,
         posterior: PosteriorT,

@@ -14,7 +14,15 @@ from bayesvb.data.scaling import Scaling
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.factors.normal import Normal
 from bayesvb.gates.base import AbstractGate
-from bayesvb.numerics.linalg import outer_by_row, quadratic_weights, second_moments, times, unpack
+from bayesvb.numerics.linalg import (
+    lower_pairs,
+    outer_by_row,
+    quadratic_weights,
+    second_moments,
+    times,
+    unpack,
+)
+from bayesvb.numerics.product_covariance import product_covariance
 from bayesvb.variational.coordinates import AbstractCoordinates, entries, perturbation_rows
 from bayesvb.variational.descriptions import PriorRow
 from bayesvb.variational.row_derivatives import GateDerivatives, RowScalars, consecutive
@@ -83,6 +91,24 @@ class AbstractLogitGate(AbstractGate[Normal, LogitStats]):
     def update(self, stats: LogitStats) -> Normal:
         """Gaussian of these natural parameters."""
         return gaussian_logits(self.prior, stats)
+
+    def statistics_covariance(self, posterior: Normal) -> Float[np.ndarray, "entries entries"]:
+        """Of ``-g g' / 2`` of all logits, packed, then of ``g``."""
+        mean, covariance = posterior.mean, posterior.covariance
+        n_logits, n_terms = mean.shape
+        first, second = lower_pairs(n_terms)
+        one = np.full(n_terms, n_terms)
+        pairs = np.concatenate([first, np.arange(n_terms)]), np.concatenate([second, one])
+        sign = np.concatenate([-0.5 * (2.0 - (first == second)), np.ones(n_terms)])
+        spread = np.zeros((n_logits, n_terms + 1, n_terms + 1))
+        spread[:, :-1, :-1] = covariance
+        known = np.concatenate([mean, np.ones((n_logits, 1))], axis=1)
+        each = product_covariance(known[:, :, None] * known[:, None], spread, pairs)
+        places = np.concatenate(consecutive(n_logits, [len(first), n_terms]), axis=1)
+        found = np.zeros((places.size, places.size))
+        for at, own in zip(places, each, strict=True):
+            found[np.ix_(at, at)] = sign[:, None] * own * sign
+        return found
 
     def kl(self, posterior: Normal) -> float:
         """``KL(posterior || prior)``."""

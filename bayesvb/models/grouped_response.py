@@ -25,7 +25,7 @@ from bayesvb.models.solved_groups import Coupling, Piece, Rows, SolvedGroups, pi
 from bayesvb.models.solved_systems import ConvexGroup
 from bayesvb.models.term_scales import ScaleCoordinates, TermScales
 from bayesvb.variational.row_derivatives import RowDerivatives, RowScalars, consecutive
-from bayesvb.variational.shared_response import AbstractSharedResponse, BendsUpwards
+from bayesvb.variational.shared_response import FLATTEST, AbstractSharedResponse, BendsUpwards
 
 NUMBERS_AT_ONCE = 1 << 22
 """Directions times rows times scalars of a row that are in memory together."""
@@ -107,6 +107,9 @@ class GroupedResponse(AbstractSharedResponse):
 
     def _gate_covariance(self) -> Float[np.ndarray, "entries entries"]:
         """Change of the gate's expectations with each of its statistics."""
+        known = self.gate.statistics_covariance(self.posterior.gate)
+        if known is not None:
+            return np.asarray(known)
         centre = self.gate_stats.to_vector()
         found = np.empty((centre.size, centre.size))
         for entry, size in enumerate(STEP * np.maximum(np.abs(centre), 1.0)):
@@ -137,7 +140,10 @@ class GroupedResponse(AbstractSharedResponse):
         BendsUpwards
             That is so in the effects of a group.
         """
-        change = self.metric(directions)
+        return self.curved(self.metric(directions))
+
+    def curved(self, change: Rows) -> Rows:
+        """Changes of the statistics with those of the expectations, effects having settled."""
         found, first = np.zeros_like(change), change.shape[1] - len(self.scales.rate)
         for one in self.shared:
             found[:, first + one.scale] -= 2.0 * change[:, one.entry]
@@ -178,13 +184,71 @@ class GroupedResponse(AbstractSharedResponse):
         for piece in self._pieces:
             solved, groups = self._solved(piece), slice(piece.first, piece.stop)
             for k, i, a in np.ndindex(found.shape[:3]):
-                at = self.experts.place_of_effect(i, a)
-                ways = solved.inverse[..., k * len(solved.own) + at]
-                ways = ways.reshape(len(ways), n_experts, -1)
-                lean = solved.shared_of(ways)
-                lean[:, self.entries[k]] += self.experts.effect_leans(k, i, a)[groups]
-                found[k, i, a, groups] = ways[:, k, at] + ((lean @ shared) * lean).sum(axis=1)
+                at = self._place_of_effect(k, i, a)
+                lean = self._lean(solved, groups, (k, i, a))
+                alone = solved.inverse[:, at, at]
+                found[k, i, a, groups] = alone + ((lean @ shared) * lean).sum(axis=1)
         return np.asarray(found / self.experts.noise_precision[:, :, None, None])
+
+    def _place_of_effect(self, expert: int, response: int, effect: int) -> int:
+        """Where ``tau u`` stands among the statistics of a group under all experts."""
+        n_own = int(self.experts.places.shape[1])
+        return expert * n_own + self.experts.place_of_effect(response, effect)
+
+    def _lean(
+        self, solved: SolvedGroups, groups: slice, effect: tuple[int, int, int]
+    ) -> Float[np.ndarray, "groups entries"]:
+        """How an effect of these groups follows the statistics that all rows share."""
+        ways = solved.inverse[..., self._place_of_effect(*effect)]
+        lean = solved.shared_of(ways.reshape(len(ways), len(self.entries), -1))
+        lean[:, self.entries[effect[0]]] += self.experts.effect_leans(*effect)[groups]
+        return lean
+
+    def effects_by_group(
+        self,
+    ) -> tuple[Float[np.ndarray, "effects groups entries"], Float[np.ndarray, "groups _ _"]]:
+        """How ``tau u`` of all effects follows what all rows share, and covariances beyond it.
+
+        Effects of each expert and response in turn.
+
+        Raises
+        ------
+        BendsUpwards
+            That is so in the effects of a group.
+        """
+        n_experts, n_responses, _, n_effects = self.experts.shape
+        each = list(np.ndindex(n_experts, n_responses, n_effects))
+        at = [self._place_of_effect(*one) for one in each]
+        leans, alone = [], []
+        for piece in self._pieces:
+            solved, groups = self._solved(piece), slice(piece.first, piece.stop)
+            leans.append(np.stack([self._lean(solved, groups, one) for one in each]))
+            for lean, (k, i, a) in zip(leans[-1], each, strict=True):
+                noise = self.entries[k, i - n_responses]
+                lean[:, noise] -= 2.0 * self.experts.posterior.effects[k, i, a, groups]
+            alone.append(solved.inverse[:, at][:, :, at])
+        return np.concatenate(leans, axis=1), np.concatenate(alone)
+
+    def response(self) -> Rows:
+        """Linear-response covariance of the expectations of what all rows share.
+
+        Raises
+        ------
+        BendsUpwards
+            The bound is not concave.
+        """
+        sd = np.sqrt(np.diagonal(self.covariance))
+        spread, basis = np.linalg.eigh(self.covariance / (sd[:, None] * sd))
+        kept = spread > FLATTEST * spread[-1]
+        turned = basis[:, kept] * np.sqrt(spread[kept])
+        root = sd[:, None] * turned
+        bend = root.T @ self.curved(np.eye(len(sd))) @ root
+        values, axes = np.linalg.eigh(np.eye(len(bend)) - 0.5 * (bend + bend.T))
+        if not values[0] > FLATTEST:
+            way = basis[:, kept] @ (axes[:, 0] / np.sqrt(spread[kept])) / sd
+            raise BendsUpwards(self.lifted(way))
+        half = root @ axes / np.sqrt(values)
+        return np.asarray(half @ half.T)
 
     @cached_property
     def _pieces(self) -> list[Piece]:
@@ -199,23 +263,32 @@ class GroupedResponse(AbstractSharedResponse):
         return RowDerivatives.of_mixture(RowScalars(nothing, self.entries), gate, share)
 
     def lifted(self, direction: Float[np.ndarray, " entries"]) -> Float[np.ndarray, " whole"]:
-        """A change of the statistics that all rows share, as one of all statistics."""
-        n_own, n_scales = self.entries.size, len(self.scales.rate)
-        n_gate = len(direction) - n_own - n_scales
-        own, gate, scales = np.split(direction, [n_own, n_own + n_gate])
+        """A change of what all rows share, as one of all statistics: groups follow."""
+        change = self.metric(direction[None])
+        own = [self._solved(piece).followed(change) for piece in self._pieces]
+        return self._whole(direction, np.concatenate(own, axis=-1))
+
+    def _whole(
+        self,
+        direction: Float[np.ndarray, " entries"],
+        own: Float[np.ndarray, "experts own groups"],
+    ) -> Float[np.ndarray, " whole"]:
+        """A change of all statistics, of one of those that all rows share beyond groups' own."""
+        shared = np.array(direction)
+        shared[self.entries] -= self.experts.taken_over(own, slice(None))
         by_group = np.zeros((self.experts.n_statistics, self.experts.n_groups))
-        return np.concatenate([own, by_group.ravel(), gate, np.zeros(n_scales), scales])
+        by_group[self.experts.places] = own
+        n_own, n_scales = self.entries.size, len(self.scales.rate)
+        first, gate, scales = np.split(shared, [n_own, len(shared) - n_scales])
+        return np.concatenate([first, by_group.ravel(), gate, np.zeros(n_scales), scales])
 
     def _of_group(
         self, group: int, way: Float[np.ndarray, "experts own"]
     ) -> Float[np.ndarray, " whole"]:
         """A change of a group's statistics, as one of all statistics."""
-        whole = self.lifted(np.zeros(len(self.covariance)))
-        by_group = np.zeros((self.experts.n_statistics, self.experts.n_groups))
-        by_group[self.experts.places, group] = way
-        first = self.entries.size
-        whole[first : first + by_group.size] = by_group.ravel()
-        return whole
+        own = np.zeros((*way.shape, self.experts.n_groups))
+        own[..., group] = way
+        return self._whole(np.zeros(len(self.covariance)), own)
 
 
 def expert_entries(experts: MixedElimination) -> Int[np.ndarray, "experts entries"]:

@@ -229,8 +229,10 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
 
     def _eliminates_groups(self, posterior: MixturePosterior, source: AbstractSource) -> bool:
         """Whether there are very many groups, and derivatives of the weights of a row."""
-        if not self.experts.response_by_group:
-            return False
+        return self.experts.response_by_group and self._has_row_derivatives(posterior, source)
+
+    def _has_row_derivatives(self, posterior: MixturePosterior, source: AbstractSource) -> bool:
+        """Whether the gate has derivatives of the weights of a row."""
         one = source.take(np.arange(1))
         share = np.full((self.n_components, 1), 1.0 / self.n_components)
         return self.gate.row_derivatives(posterior.gate, one, share) is not None

@@ -15,7 +15,9 @@ from scipy.special import digamma
 from bayesvb.data.blocks import Block
 from bayesvb.data.sources import AbstractSource
 from bayesvb.factors.gamma import Gamma, gamma_kl, precision_draws
+from bayesvb.models.column_response import column_response
 from bayesvb.models.grouped_response import GroupedResponse
+from bayesvb.models.groups_apart import GroupsApart
 from bayesvb.models.mixture import (
     Mixture,
     MixtureCoordinates,
@@ -66,6 +68,12 @@ class ScaledCoordinates(AbstractCoordinates):
     scales: ScaleCoordinates
     squares: Float[np.ndarray, " blocks"]
     n_experts: int
+
+    def touched(self) -> Float[np.ndarray, "coordinates touched"]:
+        """What a unit tilt of each adds to the statistics that tilts touch."""
+        mixture, tilts = self.mixture, np.diag(self.scales.tilts())
+        both: Any = mixture.experts
+        return np.asarray(block_diag(both.touched(), mixture.gate.perturbations(), tilts))
 
     def expectations(self) -> Float[np.ndarray, " entries"]:
         """Those of the mixture, ``-sum E[tau b^2] / 2`` and ``-E[lambda] / 2``."""
@@ -280,6 +288,19 @@ class ScaledMixture(Mixture):
         parts = (self.of_experts, self.of_gate)
         whole = (self, posterior, source)
         return GroupedResponse.of(whole, (gate, stats.gate), posterior.scales, parts)
+
+    def groups_apart(self, stats: MixtureStats, source: AbstractSource) -> GroupsApart | None:
+        """The same state without columns for groups, where there are many."""
+        return GroupsApart.of(self, stats, source) if self.experts.groups_are_columns else None
+
+    def response_of_columns(
+        self, stats: MixtureStats, posterior: MixturePosterior, source: AbstractSource
+    ) -> Float[np.ndarray, "coordinates coordinates"] | None:
+        """That of the same state without columns, if the gate has derivatives."""
+        apart = self.groups_apart(stats, source)
+        if apart is None or not self._has_row_derivatives(posterior, source):
+            return None
+        return column_response(apart, self.coordinates(posterior))
 
     def row_derivatives(self, posterior: MixturePosterior, block: Block) -> RowDerivatives | None:
         """Those of the mixture, which rows know of only."""

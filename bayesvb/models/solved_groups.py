@@ -147,18 +147,41 @@ class SolvedGroups:
 
     def add_answers(self, change: Rows, found: Rows) -> None:
         """Add what these rows and groups answer to changes of the expectations."""
-        moved = self._scalars(change)
-        pull = self._pull(np.einsum("stn,dtn->dsn", self.hessian, moved))
-        for one in self.couplings:
-            squares = pull[:, :, self.experts.squares_of(one.entry)]
-            squares -= 2.0 * change[:, self.scales.start + one.scale, None, None]
-        flat = pull.reshape(len(change), -1, len(self.inverse))
-        effects = np.einsum("gab,dbg->dag", self.inverse, flat, optimize=True).reshape(pull.shape)
-        self._follow(moved, effects)
-        self._collect(np.einsum("stn,dtn->dsn", self.hessian, moved), found)
+        slopes, effects = self._settled(change)
+        self._collect(slopes, found)
         for one in self.couplings:
             answer = effects[:, :, self.experts.squares_of(one.entry)].sum(axis=(1, 2))
             found[:, self.scales.start + one.scale] -= 2.0 * answer
+
+    def _settled(
+        self, change: Rows
+    ) -> tuple[
+        Float[np.ndarray, "directions scalars rows"],
+        Float[np.ndarray, "directions experts own groups"],
+    ]:
+        """Changed slopes of rows, and changed expectations of groups, which have settled."""
+        moved = self._scalars(change)
+        pull = self._pull(np.einsum("stn,dtn->dsn", self.hessian, moved))
+        self._pull_of_scales(change, pull)
+        flat = pull.reshape(len(change), -1, len(self.inverse))
+        effects = np.einsum("gab,dbg->dag", self.inverse, flat, optimize=True).reshape(pull.shape)
+        self._follow(moved, effects)
+        return np.einsum("stn,dtn->dsn", self.hessian, moved), effects
+
+    def _pull_of_scales(
+        self, change: Rows, pull: Float[np.ndarray, "directions experts own groups"]
+    ) -> None:
+        """Add what changes of the prior precisions add to the statistics of groups."""
+        for one in self.couplings:
+            squares = pull[:, :, self.experts.squares_of(one.entry)]
+            squares -= 2.0 * change[:, self.scales.start + one.scale, None, None]
+
+    def followed(self, change: Rows) -> Float[np.ndarray, "experts own groups"]:
+        """Statistics of groups that have settled, for one change of the expectations."""
+        slopes, _ = self._settled(change)
+        own = self._pull(slopes)
+        self._pull_of_scales(change, own)
+        return np.asarray(own[0])
 
     def _scalars(self, change: Rows) -> Float[np.ndarray, "directions scalars rows"]:
         """Changes of the scalars of rows."""

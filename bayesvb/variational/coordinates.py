@@ -45,11 +45,6 @@ class AbstractCoordinates(AbstractStandardCoordinates):
         The stand-ins are uncorrelated under the posterior and have variance one.
         """
 
-    @property
-    def size(self) -> int:
-        """Number of coordinates."""
-        return len(self.perturbations())
-
     @abc.abstractmethod
     def parameters(self, standard: Float[np.ndarray, "draws coordinates"]) -> Any:
         """Draws of the parameters at these coordinates."""

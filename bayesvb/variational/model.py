@@ -126,6 +126,20 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
         """Covariance of what is moved, if it has a closed form; else sweeps are differentiated."""
         return None
 
+    def response_of_columns(
+        self, stats: StatsT, posterior: PosteriorT, source: AbstractSource
+    ) -> Float[np.ndarray, "coordinates coordinates"] | None:
+        """Covariance of all coordinates where groups have columns, and are eliminated one by one.
+
+        None where there are none, or few.
+
+        Raises
+        ------
+        BendsUpwards
+            The statistics are at no maximum of the bound.
+        """
+        return None
+
     def response_of_shared(
         self, stats: StatsT, posterior: PosteriorT, source: AbstractSource
     ) -> AbstractSharedResponse | None:

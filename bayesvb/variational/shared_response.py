@@ -7,6 +7,9 @@ import abc
 import numpy as np
 from jaxtyping import Float
 
+FLATTEST = 1e-10
+"""Smallest curvature of the bound, relative to that of the posterior, that is not rounding."""
+
 
 class BendsUpwards(np.linalg.LinAlgError):
     """The bound is not concave in what is eliminated.

@@ -2,10 +2,15 @@
 
 Two components, ten rows for each group, random intercepts. Seconds of the derivative of a pass and
 of its triangular factors, the ways interleaved; run by hand.
+
+``--response`` takes linear response with groups eliminated one by one and by differences of passes,
+in seconds of the processor, of at least 192 rows.
 """
 
+import sys
 import time
 import warnings
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -14,16 +19,18 @@ from tables import keep
 import bayesvb as bvb
 from bayesvb.engines import sweep_derivative as module
 from bayesvb.engines.deletion import Deletion
+from bayesvb.engines.linear_response import linear_response
+from bayesvb.models import groups_apart
 
 GROUPS = (15, 30, 60)
 REPEATS = 3
 EVERY = 10**9
 
 
-def fit_of(n_groups: int):
-    """A fit with so many groups."""
+def fit_of(n_groups: int, n_rows: int = 10):
+    """A fit with so many groups, and so many rows of each."""
     rng = np.random.default_rng(1)
-    group = np.repeat(np.arange(n_groups), 10)
+    group = np.repeat(np.arange(n_groups), n_rows)
     x, second = rng.normal(size=len(group)), rng.random(len(group)) < 0.5
     y = np.where(second, 2.0 + x, -2.0 - 0.5 * x) + rng.normal(size=n_groups)[group]
     data = pd.DataFrame({"x": x, "g": group, "y": y + 0.5 * rng.normal(size=len(group))})
@@ -38,6 +45,29 @@ def seconds(fit, few: int) -> float:
     found = module.sweep_derivative(fit.core, fit.model.source, fit.stats)
     Deletion(fit.core, fit.model.source, fit.stats, found).answered(np.ones((1, found.n_entries)))
     return time.perf_counter() - began
+
+
+def seconds_of_response(fit) -> float:
+    """Seconds of the processor for linear response."""
+    began = time.process_time()
+    linear_response(fit.core, fit.model.source, fit.stats)
+    return time.process_time() - began
+
+
+def responses() -> None:
+    """One row per number of groups."""
+    groups_apart.FEWEST_GROUPS, records = 3, []
+    for n_groups in (4, 8, 12, 16, 24, 50, 100, 200):
+        fit = fit_of(n_groups, max(10, 200 // n_groups))
+        times = []
+        for _ in range(REPEATS if n_groups < 150 else 1):
+            own = seconds_of_response(fit)
+            with patch.object(type(fit.core), "response_of_columns", lambda *_: None):
+                times.append((own, seconds_of_response(fit)))
+        own, differences = np.median(times, axis=0)
+        records.append({"groups": n_groups, "eliminated": own, "by_differences": differences,
+                        "ratio": differences / own})  # fmt: skip
+    keep(pd.DataFrame(records), "group_response")
 
 
 def main() -> None:
@@ -57,4 +87,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    responses() if "--response" in sys.argv else main()

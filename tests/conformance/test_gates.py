@@ -436,6 +436,22 @@ def test_the_bound_is_tight_at_a_point_or_the_gate_has_no_point_estimates(
     assert_allclose(np.exp(terms), gate.mean_weights(point, case.block), atol=1e-7)
 
 
+def test_the_covariance_of_statistics_is_the_derivative_of_expectations(gate_name, make_case):
+    case = make_case(gate_name, n_experts=3)
+    found = case.gate.statistics_covariance(case.posterior)
+    if found is None:
+        return
+    statistics = following(case, case.posterior)
+    centre, update = statistics.to_vector(), case.gate.update
+    found = case.gate.statistics_covariance(update(statistics))
+    changes = [
+        case.gate.expectations(update(statistics.with_vector(centre + step)))
+        - case.gate.expectations(update(statistics.with_vector(centre - step)))
+        for step in 1e-4 * np.eye(len(centre))
+    ]
+    assert_allclose(found, np.array(changes) / 2e-4, atol=1e-6 * np.abs(found).max())
+
+
 @pytest.mark.parametrize("n_experts", EXPERTS)
 def test_coordinates_without_prior_are_those_that_the_weights_depend_on(
     gate_name, make_case, n_experts

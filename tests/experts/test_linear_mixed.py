@@ -376,9 +376,49 @@ def test_the_way_is_one_of_all_statistics(monkeypatch):
     assert_allclose(moved.zz[:, 0, 2], way[:, 0])
     assert_allclose(moved.zx[:, 0, :, 2], way[:, 1:4])
     assert_allclose(moved.zy[:, 0, 0, 2], way[:, 4])
-    assert np.count_nonzero(caught.value.direction) == 10
+    others = np.delete(np.arange(GROUPS), 2)
+    for rest in (moved.zz, moved.zx, moved.zy):
+        assert not rest[..., others].any()
+    change = changed_expectations(model, stats, caught.value.direction)
+    assert_allclose(change[:22], 0.0, atol=1e-6 * np.abs(change).max())  # shared ones stay
     found, direction = engine.response_or_direction(model, source, stats)
     assert "not at a maximum" in found.failure and len(direction) == stats.to_vector().size
+
+
+def changed_expectations(model, stats, direction):
+    """Along a direction of the statistics, by differences."""
+    centre, step = stats.to_vector(), 1e-5 / np.abs(direction).max()
+    ends = [
+        model.coordinates(model.update(stats.with_vector(centre + side * direction))).expectations()
+        for side in (step, -step)
+    ]
+    return (ends[0] - ends[1]) / (2.0 * step)
+
+
+@pytest.mark.parametrize("n_effects", [1, 2])
+def test_along_a_way_of_what_rows_share_groups_follow(n_effects):
+    model, source, stats = settled(n_effects, weights=True)
+    shared = model.response_of_shared(stats, model.update(stats), source)
+    n_own = shared.entries.size
+    direction = np.random.default_rng(4).normal(size=len(shared.covariance))
+    direction[n_own:] = 0.0
+    whole = shared.lifted(direction)
+    change = changed_expectations(model, stats, whole)
+    expected = shared.metric(direction[None])[0]
+    assert_allclose(change[:n_own], expected[:n_own], atol=1e-5 * np.abs(change).max())
+    answer = (one_pass_on(model, source, stats, whole) - whole)[n_own:]
+    by_group = stats.experts.to_vector().size - n_own
+    assert_allclose(answer[:by_group], 0.0, atol=1e-5 * np.abs(whole).max())  # they have settled
+
+
+def one_pass_on(model, source, stats, direction):
+    """Change of the statistics one pass on, by differences."""
+    centre, step, found = stats.to_vector(), 1e-5 / np.abs(direction).max(), []
+    for side in (step, -step):
+        q = model.update(stats.with_vector(centre + side * direction))
+        sums = source.map_reduce(lambda block, q=q: model.e_step(q, block)).stats
+        found.append(model.gradient_stats(q, sums).to_vector())
+    return (found[0] - found[1]) / (2.0 * step)
 
 
 @pytest.mark.heavy
