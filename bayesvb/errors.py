@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import FrameType
 
 __all__ = [
     "BayesVBError",
@@ -16,6 +18,8 @@ __all__ = [
     "LongFitWarning",
     "PriorError",
 ]
+
+PACKAGE = __name__.partition(".")[0]
 
 LONGEST = 4000
 """Characters of a message at most: a value that it repeats can have any number."""
@@ -109,6 +113,32 @@ class FileWarning(UserWarning):
 
 class LongFitWarning(UserWarning):
     """The fit is going to take long; the message says how long, about."""
+
+
+def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
+    """Warn of the line outside the package from which all that is under way was called.
+
+    However many of our functions, and decorators of theirs, lie between: the line that the user
+    has written is the one that the user can change. From Python 3.12 on ``skip_file_prefixes``
+    would do it for functions, not for decorators.
+
+    Parameters
+    ----------
+    message : str or Warning
+        A warning has its category with it.
+    category : type of Warning
+    """
+    frame: FrameType | None = sys._getframe(1)
+    level = outermost = 1
+    while frame is not None:
+        if _is_ours(frame.f_globals.get("__name__")):
+            outermost = level
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=outermost + 2)
+
+
+def _is_ours(module: object) -> bool:
+    return str(module).partition(".")[0] == PACKAGE
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +11,7 @@ from bayesvb.data.sources import AbstractSource
 from bayesvb.engines.base import AbstractEngine, Budget, EngineResult, StatsT
 from bayesvb.engines.cavi import Cavi
 from bayesvb.engines.point_estimates import PointEstimates
-from bayesvb.errors import ConvergenceWarning, DataError
+from bayesvb.errors import ConvergenceWarning, DataError, warn
 from bayesvb.numerics.streams import EngineStreams
 from bayesvb.variational.model import AbstractVariationalModel
 
@@ -127,20 +126,18 @@ class Em(AbstractEngine):
         if len(collapsed):
             names = ", ".join(str(k + 1) for k in collapsed)
             plural = len(collapsed) > 1
-            warnings.warn(
+            warn(
                 f"{'components' if plural else 'component'} {names} shrank to a few rows, where "
                 "the likelihood has no maximum, in all restarts; fit with prior=True, "
                 "fewer components, or more restarts",
                 ConvergenceWarning,
-                stacklevel=2,
             )
         elif model.separated(at, rows):
-            warnings.warn(
+            warn(
                 "the covariates of the weights tell the components of all rows: their coefficients "
                 "grow without end, and have no standard errors; fit with prior=True, or fewer "
                 "gating terms",
                 ConvergenceWarning,
-                stacklevel=2,
             )
         return len(collapsed)
 

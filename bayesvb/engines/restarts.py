@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -28,7 +27,7 @@ from bayesvb.engines.partitions import (
     one_part_start,
 )
 from bayesvb.engines.side_by_side import processes, side_by_side
-from bayesvb.errors import ConvergenceWarning
+from bayesvb.errors import ConvergenceWarning, warn
 from bayesvb.numerics.streams import EngineStreams, Streams
 from bayesvb.variational.model import AbstractVariationalModel
 
@@ -439,18 +438,16 @@ def warn_if_unfinished(
     failed = [ascent.failure for ascent in ascents if ascent.failure]
     unfinished = [ascent.trace for ascent in ascents if not ascent.converged]
     if interrupted:
-        warnings.warn(
+        warn(
             "the fit was interrupted; this is the best state so far, with converged=False",
             ConvergenceWarning,
-            stacklevel=4,
         )
     elif failed:
-        warnings.warn(failed[0], ConvergenceWarning, stacklevel=4)
+        warn(failed[0], ConvergenceWarning)
     elif unfinished:
         gain = max(float(t[-1] - t[-2]) if len(t) > 1 else np.nan for t in unfinished)
-        warnings.warn(
+        warn(
             f"the bound was still rising (by {gain:.2g}) after max_iter={max_iter} passes; "
             "raise max_iter, or use fewer components",
             ConvergenceWarning,
-            stacklevel=4,
         )

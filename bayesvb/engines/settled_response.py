@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,7 +20,7 @@ from bayesvb.engines.linear_response import (
     withheld,
 )
 from bayesvb.engines.restarts import SCREEN_ROWS
-from bayesvb.errors import ConvergenceWarning
+from bayesvb.errors import ConvergenceWarning, warn
 from bayesvb.numerics.streams import EngineStreams
 
 ATTEMPTS = 6
@@ -211,12 +210,11 @@ def stepped(
 def warn_if_uphill(uphill: Sequence[bool]) -> None:
     """Warn of runs without linear response because the bound still rises."""
     if any(uphill):
-        warnings.warn(
+        warn(
             "linear response found no maximum of the bound, so that intervals lack it, and are too "
             "narrow; fit with fewer components, another "
             "seed, or a smaller tol and a larger max_iter",
             ConvergenceWarning,
-            stacklevel=4,
         )
 
 

@@ -24,6 +24,7 @@ from typing import Any, TypeVar
 
 from bayesvb.data.sources import AbstractSource
 from bayesvb.engines.base import ProgressCallback
+from bayesvb.errors import warn
 from bayesvb.variational.model import AbstractVariationalModel
 
 ResultT = TypeVar("ResultT")
@@ -147,7 +148,7 @@ class _Collected:
         else:
             self.results[number], warned = content
             for message in warned:
-                warnings.warn(message, stacklevel=6)
+                warn(message)
         while self.current < self.n_tasks:
             for words in self.told.pop(self.current, []):
                 if self.progress is not None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from jaxtyping import Float
 
 from bayesvb.argument_checks import check_choice, check_count
-from bayesvb.errors import DataError, DesignWarning
+from bayesvb.errors import DataError, DesignWarning, warn
 from bayesvb.estimators.network_assembly import COVARIANCES, POSTERIORS
 from bayesvb.formula.design import Design
 from bayesvb.results.response_notes import warn_of_response
@@ -71,11 +69,10 @@ def _doubt(column: Float[np.ndarray, " rows"], name: str) -> bool:
     few = bool(len(found) <= FEW_VALUES and (found == np.round(found)).all())
     if few:
         listed = ", ".join(f"{value:g}" for value in found)
-        warnings.warn(
+        warn(
             f"the response `{name}` has the values {listed} only, and is taken as a number; "
             f"write C({name}) on the left of the formula if these are classes",
             DesignWarning,
-            stacklevel=4,
         )
     return few
 

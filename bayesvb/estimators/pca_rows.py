@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from functools import partial
 
@@ -12,7 +11,7 @@ from jaxtyping import Float
 from bayesvb.argument_checks import check_count
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.standardised_blocks import gapped_source
-from bayesvb.errors import DataError, DesignWarning
+from bayesvb.errors import DataError, DesignWarning, warn
 from bayesvb.estimators.base import read
 from bayesvb.estimators.streamed_variables import GappedScaling, streamed_gapped
 from bayesvb.estimators.streaming import ModelRows, RowOptions, model_rows
@@ -87,9 +86,8 @@ def _warn_of_constants(ends: Float[np.ndarray, "2 dims"], names: Sequence[str]) 
     constant = ends[0] == ends[1]
     if constant.any():
         listed = ", ".join(f"`{names[i]}`" for i in np.flatnonzero(constant).tolist())
-        warnings.warn(
+        warn(
             f"constant variables tell nothing of the components, and are taken to have the noise "
             f"of the others: {listed}",
             DesignWarning,
-            stacklevel=5,
         )

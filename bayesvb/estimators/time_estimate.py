@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from bayesvb.engines.base import ProgressCallback
-from bayesvb.errors import LongFitWarning
+from bayesvb.errors import LongFitWarning, warn
 
 LONG = 10.0
 """Seconds from which on a fit is announced."""
@@ -65,12 +64,11 @@ class FirstPasses:
         expected = PASSES if run == 0 else passes / (run + 1)
         whole = seconds(each * expected, self.restarts, self.share)
         if whole > LONG:
-            warnings.warn(
+            warn(
                 f"a pass over the rows takes {in_words(each)}: this fit may take about "
                 f"{in_words(whole)} ({self.restarts} restarts of some {expected:.0f} passes). It "
                 "can be ended by Ctrl-C, and keeps what it has found; fewer restarts take less",
                 LongFitWarning,
-                stacklevel=4,
             )
 
 

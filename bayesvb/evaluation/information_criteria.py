@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -14,7 +13,7 @@ from jaxtyping import Float
 from scipy.special import logsumexp
 
 from bayesvb.data.case_weights import sum_and_error
-from bayesvb.errors import DataError
+from bayesvb.errors import DataError, warn
 
 __all__ = ["khat", "loo", "waic"]
 
@@ -71,10 +70,9 @@ def waic(
     result = Elpd("waic", pointwise, total, draws, False, None, labels, weights)
     high = int(np.count_nonzero(p > HIGH_P))
     if high:
-        warnings.warn(
+        warn(
             f"the log density of {high} of {result.n_rows} rows varies by more than {HIGH_P} "
             "over the draws (p_waic): WAIC is unreliable, prefer loo()",
-            stacklevel=2,
         )
     return elpd_data(replace(result, warning=high > 0))
 
@@ -128,11 +126,10 @@ def loo(
     high = int(np.count_nonzero(pareto_k > result.good_k))
     if not high:
         return elpd_data(result)
-    warnings.warn(
+    warn(
         f"Pareto k of {high} of {result.n_rows} rows is above {result.good_k:.2f} (largest "
         f"{np.nanmax(pareto_k):.2f}): the leave-one-out densities of these rows are unreliable, "
         "either because the rows are outlying or because the model is very flexible there",
-        stacklevel=2,
     )
     return elpd_data(replace(result, warning=True))
 

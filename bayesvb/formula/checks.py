@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,7 +9,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float
 
-from bayesvb.errors import DataError, DesignWarning, FormulaError
+from bayesvb.errors import DataError, DesignWarning, FormulaError, warn
 from bayesvb.formula.binding import BoundFormula
 from bayesvb.formula.parser import RESPONSE
 from bayesvb.formula.special_terms import OFFSET
@@ -233,4 +232,4 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _warn(message: str) -> None:
-    warnings.warn(message, DesignWarning, stacklevel=2)
+    warn(message, DesignWarning)

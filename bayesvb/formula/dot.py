@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -11,7 +10,7 @@ from contextvars import ContextVar
 import pandas as pd
 
 from bayesvb.data.frames import kind_of
-from bayesvb.errors import DataError, DesignWarning
+from bayesvb.errors import DataError, DesignWarning, warn
 from bayesvb.formula.dates import is_temporal
 from bayesvb.formula.parser import Formula
 
@@ -64,10 +63,9 @@ def without_ids(frame: pd.DataFrame, columns: Sequence[str], formula: Formula) -
     left = {name: why for name, why in reasons.items() if why}
     if left:
         told = ", ".join(f"`{name}` ({why})" for name, why in left.items())
-        warnings.warn(
+        warn(
             f"`.` leaves out {told}; a column that is named in the formula is kept",
             DesignWarning,
-            stacklevel=2,
         )
     return [name for name in columns if name not in left]
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesvb.argument_checks import check_choice, check_count, checked, fresh_seed
-from bayesvb.errors import ConvergenceWarning, DataError
+from bayesvb.errors import ConvergenceWarning, DataError, warn
 from bayesvb.estimators.base import AbstractEstimator
 from bayesvb.estimators.fitting import INTERRUPTED
 from bayesvb.estimators.rebuilding import rebuilt
@@ -210,17 +210,16 @@ def select(
     if not fits:
         raise KeyboardInterrupt
     if len(fits) < len(models):
-        warnings.warn(
+        warn(
             f"the selection was interrupted; it is of n_components = {', '.join(map(str, fits))}",
             ConvergenceWarning,
-            stacklevel=2,
         )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # what follows says it
         results = {k: read_elpd(getattr(fit, criterion)(), str(k)) for k, fit in fits.items()}
     doubts = _doubts(fits, results)
     for number, why in doubts.items():
-        warnings.warn(f"n_components = {number} is in doubt: {why}", stacklevel=2)
+        warn(f"n_components = {number} is in doubt: {why}")
     settled = {k: replace(one, warning=False) for k, one in results.items() if _by_response(one)}
     marked = {k: replace(settled[k], warning=True) for k in doubts}
     results = results | settled | marked

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.data.partly_kept import all_kept
-from bayesvb.errors import DataError
+from bayesvb.errors import DataError, warn
 from bayesvb.models.ensemble import MEMBER
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.named_draws import NamedDraws, chunks, count, log_joint, log_lik_blocks
@@ -43,10 +42,9 @@ def arviz_object(fit: AbstractFit) -> object:
         groups["log_likelihood"] = by_row(fit, log_lik, sampled=True, units=True)
         groups["posterior_predictive"] = by_row(fit, replicated(fit), sampled=True)
     elif every:
-        warnings.warn(
+        warn(
             f"log_likelihood and posterior_predictive are left out: {n_values:.1e} numbers each. "
             "fit.loo() and fit.waic() go over the rows in blocks; fit(draws=...) makes fewer draws",
-            stacklevel=3,
         )
     return to_arviz(
         groups, dims=named.dims, coords=named.coords, attrs=attributes(fit), n_chains=fit.chains

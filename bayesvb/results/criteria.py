@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from bayesvb.argument_checks import check_choice
 from bayesvb.data.case_weights import sum_and_error
 from bayesvb.engines.folds import by_fold
-from bayesvb.errors import DataError
+from bayesvb.errors import DataError, warn
 from bayesvb.evaluation.elpd import Elpd, elpd_data, read_elpd
 from bayesvb.evaluation.information_criteria import loo as loo_of
 from bayesvb.evaluation.information_criteria import waic as waic_of
@@ -112,11 +112,10 @@ def _by_response(fit: AbstractFit, *, groups: object, exact: bool) -> Elpd:
         numbers = None if groups is None else group_numbers(groups, design, name="groups")
         found = leave_one_out(fit.one_restart, every, groups=numbers, exact=exact)
     if found.doubtful.any():
-        warnings.warn(
+        warn(
             f"{found.doubtful.sum()} of {len(found.at)} rows change the fit so much that they "
             "would have to be refitted, which takes longer than the fit took: "
             "fit.loo(method='exact') does it",
-            stacklevel=2,
         )
     method = "exact" if exact else "linear-response"
     units = units_of(fit.model)
@@ -217,6 +216,6 @@ def _criterion(fit: AbstractFit, estimate: Callable[[AbstractFit], object]) -> o
         warnings.simplefilter("always")
         each = [read_elpd(estimate(member.fit)) for member in fit.members]
     if said:
-        warnings.warn(f"in one restart or more: {said[0].message}", stacklevel=4)
+        warn(f"in one restart or more: {said[0].message}")
     whole = combined(weights, each)
     return elpd_data(replace(whole, labels=units_of(fit.model).index))

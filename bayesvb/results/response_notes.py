@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 
 import numpy as np
 
-from bayesvb.errors import DesignWarning
+from bayesvb.errors import DesignWarning, warn
 from bayesvb.evaluation.response_support import response_support
 from bayesvb.formula.design import Design
 
@@ -48,8 +47,8 @@ def response_notes(design: Design) -> list[str]:
     return found
 
 
-def warn_of_response(design: Design, *, stacklevel: int = 5) -> None:
+def warn_of_response(design: Design) -> None:
     """Say so once, all responses together."""
     found = response_notes(design)
     if found:
-        warnings.warn("; ".join(found), DesignWarning, stacklevel=stacklevel)
+        warn("; ".join(found), DesignWarning)

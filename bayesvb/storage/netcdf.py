@@ -6,7 +6,6 @@ import importlib
 import io
 import json
 import os
-import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +15,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayesvb.errors import DataError, FileWarning
+from bayesvb.errors import DataError, FileWarning, warn
 from bayesvb.storage.arviz_objects import encode_attributes
 from bayesvb.storage.column_codec import (
     check_ranges,
@@ -129,11 +128,10 @@ def _read(path: str | os.PathLike[str]) -> tuple[bytes, PlainFile]:
             raise DataError("its last bytes, which hold the checksum, are not there")
     _check_mark(path, mark)
     if not sealed:
-        warnings.warn(
+        warn(
             f"path={str(path)!r} was saved without a checksum, by version 0.1 or another program: "
             "damage cannot be seen. Save the fit again",
             FileWarning,
-            stacklevel=4,
         )
     return content, file
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +14,7 @@ from jaxtyping import Int
 from bayesvb.argument_checks import check_choice, check_count, check_names, checked
 from bayesvb.data.frames import as_frame
 from bayesvb.engines import ENGINES
-from bayesvb.errors import ConvergenceWarning, DataError
+from bayesvb.errors import ConvergenceWarning, DataError, warn
 from bayesvb.estimators.base import AbstractEstimator
 from bayesvb.numerics.streams import EngineStreams
 from bayesvb.studies.folds import fold_numbers, splits
@@ -168,10 +167,9 @@ def _done(trials: Sequence[_Named], progress: TrialProgress | None) -> list[dict
     except KeyboardInterrupt:
         if not rows:
             raise
-        warnings.warn(
+        warn(
             f"the benchmark was interrupted; it is of {len(rows)} of {len(trials)} fits",
             ConvergenceWarning,
-            stacklevel=3,
         )
     return rows
 

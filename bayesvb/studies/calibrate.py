@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Generator, Mapping
 from contextlib import closing
 from typing import Any
@@ -11,7 +10,7 @@ import pandas as pd
 
 from bayesvb.argument_checks import check_choice, check_count, checked, fresh_seed
 from bayesvb.engines import DEFAULT_METHOD, ENGINES
-from bayesvb.errors import ConvergenceWarning, DataError
+from bayesvb.errors import ConvergenceWarning, DataError, warn
 from bayesvb.estimators.base import INTERVALS, AbstractEstimator
 from bayesvb.results.all_rows import check_all_rows
 from bayesvb.results.base import AbstractFit
@@ -179,10 +178,9 @@ def _made(
     except KeyboardInterrupt:
         if not any(one.ranks for one in made):
             raise
-        warnings.warn(
+        warn(
             f"the calibration was interrupted; it is of {len(made)} of {n} replications",
             ConvergenceWarning,
-            stacklevel=3,
         )
     return sorted(made, key=lambda one: one.number)
 

@@ -14,7 +14,7 @@ import pandas as pd
 from jaxtyping import Int
 
 from bayesvb.argument_checks import check_count, check_probability, checked, fresh_seed
-from bayesvb.errors import ConvergenceWarning, DataError
+from bayesvb.errors import ConvergenceWarning, DataError, warn
 from bayesvb.estimators.base import AbstractEstimator
 from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.numerics.streams import EngineStreams
@@ -256,9 +256,8 @@ def _done(
     except KeyboardInterrupt:
         if not any(scored is not None for _, scored in made):
             raise
-        warnings.warn(
+        warn(
             f"the cross-validation was interrupted; it is of {len(made)} of {trials.n} fits",
             ConvergenceWarning,
-            stacklevel=3,
         )
     return sorted(made, key=lambda one: int(one[0]["number"]))
