@@ -16,6 +16,7 @@ from jaxtyping import Float
 
 from bayesvb.data.case_weights import sum_and_error
 from bayesvb.errors import DataError
+from bayesvb.evaluation.elpd_printing import METHOD, REFITTED, saying_how
 from bayesvb.evaluation.stacking_weights import weighted_table
 from bayesvb.storage.arviz_objects import arviz_line, coordinate, import_arviz
 
@@ -23,10 +24,6 @@ __all__ = ["Elpd", "compare", "elpd_data", "read_elpd"]
 
 WEIGHT = "case_weight"
 """Coordinate of the rows' weights in ArviZ's results."""
-
-
-METHOD, REFITTED = "left_out_by", "n_refitted"
-"""Attributes of the pointwise values that say how rows were left out."""
 
 
 @dataclass(frozen=True)
@@ -227,15 +224,15 @@ def _elpd_data_0(result: Elpd, pointwise: object, pareto_k: object) -> object:
     else:
         fields["scale"] = "log"
     import_arviz()
-    module = importlib.import_module("arviz.stats.stats_utils")
-    return cast(object, module.ELPDData(data=list(fields.values()), index=list(fields)))
+    made = saying_how(importlib.import_module("arviz.stats.stats_utils").ELPDData, result.method)
+    return cast(object, made(data=list(fields.values()), index=list(fields)))
 
 
 def _elpd_data_1(result: Elpd, pointwise: object, pareto_k: object) -> object:
     """ELPDData of ArviZ 1.x, a dataclass for each kind."""
     loo = result.kind == "loo"
     make = importlib.import_module("arviz_stats.utils").ELPDDataLOO if loo else _waic_class()
-    made: object = make(
+    made: object = saying_how(make, result.method)(
         elpd=result.elpd,
         se=result.se,
         p=result.p,

@@ -1,0 +1,71 @@
+"""Results of ArviZ that say how rows were left out, where no draws were made for it."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any
+
+METHOD, REFITTED = "left_out_by", "n_refitted"
+"""Attributes of the pointwise values that say how rows were left out."""
+
+COMPUTED = re.compile(r"^Computed from .*$", re.MULTILINE)
+"""What both lines of ArviZ begin with; without draws it would tell of 0 posterior samples."""
+
+HOW = {
+    "linear-response": "each left out to first order (linear response)",
+    "exact": "each left out by a fit without it",
+    "folds": "left out a fold at a time, by fits without them",
+}
+"""What is said, by how rows were left out."""
+
+
+def saying_how(base: type, method: str) -> type:
+    """A class of results of ArviZ, or one that says how rows were left out in place of draws.
+
+    Parameters
+    ----------
+    base : type
+        ``ELPDData`` of ArviZ 0.23, or of 1.x one of its kinds.
+    method : {"linear-response", "exact", "folds", "psis"}
+        Ratios of draws (``"psis"``) are what ArviZ prints.
+    """
+    return _saying_how(base) if method in HOW else base
+
+
+@cache
+def _saying_how(base: Any) -> type:
+    """A subclass of the same name: tools of ArviZ take it for what it is."""
+
+    def text(self: Any) -> str:
+        return COMPUTED.sub(lambda _: _first_line(self), base.__str__(self), count=1)
+
+    def copied(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return _saying_how(base)(base.copy(self, *args, **kwargs))
+
+    def reduced(self: Any, protocol: Any) -> tuple[Any, ...]:
+        _, (_, *args), *rest = base.__reduce_ex__(self, 2)
+        return (_blank, (base, *args), *rest)
+
+    own = {"__str__": text, "__repr__": text, "__reduce_ex__": reduced, "__doc__": base.__doc__}
+    if hasattr(base, "copy"):
+        own["copy"] = copied
+    return type(base.__name__, (base,), own)
+
+
+def _blank(base: Any, *args: Any) -> Any:
+    """An object of the subclass whose state is to follow: what a pickle begins with."""
+    made: Any = _saying_how(base)
+    return made.__new__(made, *args)
+
+
+def _first_line(result: Any) -> str:
+    """How many observations there are, and how each was left out."""
+    pointwise = result.get("loo_i") if hasattr(result, "get") else result.elpd_i
+    said = getattr(pointwise, "attrs", {})
+    method, n_refitted = said.get(METHOD, ""), int(said.get(REFITTED, 0))
+    again = ""
+    if n_refitted and method == "linear-response":
+        again = f"; {n_refitted} of them by a fit without it"
+    how = HOW.get(method, "each left out")
+    return f"Computed without draws from {result.n_data_points} observations, {how}{again}."
