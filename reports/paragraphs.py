@@ -10,7 +10,7 @@ import numpy as np
 from bayesvb.data.case_weights import sum_and_error
 from bayesvb.distributions.intervals import PROB
 from bayesvb.results.checks.table import checks
-from bayesvb.results.printing import interval_line
+from bayesvb.results.printing import formula_text, interval_line
 from bayesvb.results.subsampling import criteria_at, unit_sample
 
 from .cells.numerals import counted, numeral, percent
@@ -35,7 +35,7 @@ def _methods(fit: AbstractFit) -> list[str]:
     restarts = len(fit.restarts)
     runs = f" from {counted(restarts, 'start')}" if restarts > 1 else ""
     return [
-        f"{model.description()}: the formula {model.formula.canonical()} was fitted to {rows} with "
+        f"{model.description()}: the formula {formula_text(model)} was fitted to {rows} with "
         f"bayesvb {version('bayesvb')} (seed {fit.seed}){runs}.",
         fit.engine.description(model.factor_words),
         _priors(fit),

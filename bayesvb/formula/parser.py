@@ -65,16 +65,23 @@ class Formula:
         found = re.compile(rf"(?<![\w.]){re.escape(name)}(?![\w.])").search(self.text, after)
         return (found.start(), found.end() - 1) if found else None
 
-    def canonical(self) -> str:
+    def canonical(self, *, gate: bool = True) -> str:
         """The formula with every part written out and named.
+
+        Parameters
+        ----------
+        gate : bool
+            Whether to tell what the weights depend on; one component has none.
 
         Examples
         --------
         >>> parse_formula("y~x1+x2|x1").canonical()
         'y ~ x1 + x2 | gating(x1)'
+        >>> parse_formula("y~x1+x2|x1").canonical(gate=False)
+        'y ~ x1 + x2'
         """
         first, *others = self.parts.items()
-        named = [f"{name}({_spaced(terms)})" for name, terms in others]
+        named = [f"{name}({_spaced(terms)})" for name, terms in others if gate or name != "gating"]
         left = f"{_spaced(self.response)} ~ " if self.response else "~ "
         offset = [_spaced(self.read[OFFSET].text)] if OFFSET in self.read else []
         mean = " + ".join([_spaced(first[1]), *offset])

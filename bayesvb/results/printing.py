@@ -64,11 +64,25 @@ def model_text(model: AbstractPublicModel) -> str:
     return "\n".join(lines)
 
 
+def formula_text(model: AbstractPublicModel) -> str:
+    """Canonical formula, without the part of the weights if there is one component."""
+    return model.formula.canonical(gate=model.size > 1)
+
+
+def gate_note(model: AbstractPublicModel) -> str:
+    """What there is to say of the part of the weights: that it was filled in, or is not used."""
+    given = model.formula.gating_given
+    if "gating" not in model.formula.parts or given == (model.size > 1):
+        return ""
+    if given:
+        return "one component: the gate is not used"
+    return "no gating part: same terms as the mean"
+
+
 def formula_lines(model: AbstractPublicModel) -> list[str]:
     """Canonical formula, with what was filled in, and the rows used."""
-    canonical = model.formula.canonical()
-    told = model.formula.gating_given or model.size == 1
-    filled = "" if told else "   (no gating part: same terms as the mean)"
+    note = gate_note(model)
+    filled = f"   ({note})" if note else ""
     grouping = grouping_of(model)
     rows = rows_text(model)
     if not all_kept(model.source):
@@ -86,7 +100,7 @@ def formula_lines(model: AbstractPublicModel) -> list[str]:
     dates = [f"Dates:     {', '.join(dated)}"] if dated else []
     own = [] if model.design.levels else response_notes(model.design)
     noticed = [f"Response:  {note}" for note in own]
-    described = [f"Formula:   {canonical}{filled}", f"Data:      {rows}"]
+    described = [f"Formula:   {formula_text(model)}{filled}", f"Data:      {rows}"]
     return [*described, *noticed, *dates, *_level_lines(model)]
 
 

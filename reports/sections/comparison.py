@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from bayesvb.errors import DataError
 from bayesvb.evaluation.elpd import Elpd, compare
 from bayesvb.results.comparison import check_comparable, folds_for_all
+from bayesvb.results.printing import formula_text
 from bayesvb.results.subsampling import RowSample, folds_affordable, left_out_at, unit_sample
 
 from ..cells.numerals import counted, numeral
@@ -59,7 +60,7 @@ def compare_elpds(found: Mapping[str, Elpd]) -> pd.DataFrame:
 def _models(fits: Mapping[str, AbstractFit]) -> Summary:
     rows = {
         name: {
-            "formula": fit.model.formula.canonical(),
+            "formula": formula_text(fit.model),
             "model": fit.model.description(),
             "rows used": fit.model.design.n_rows,
             "converged": fit.converged,

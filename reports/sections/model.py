@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from bayesvb.results.printing import formula_text, gate_note
 from bayesvb.results.smoothness import smooth_dof
 
 from ..cells.numerals import numeral, powers_written_out, significant
@@ -22,7 +23,8 @@ def summary(fit: AbstractFit) -> Summary:
     """What was fitted, and what was believed before."""
     model, gate = fit.model, _gate(fit)
     return {
-        "formula": model.formula.canonical(),
+        "formula": formula_text(model),
+        "gate_note": gate_note(model),
         "gating_given": model.formula.gating_given or not gated(fit) or model.size == 1,
         "description": model.description(),
         "n_components": fit.model.size,

@@ -89,7 +89,8 @@ def code(fit: AbstractFit) -> str:
         options.append(f"priors=bvb.{type(model.priors).__name__}({', '.join(changed)})")
     if weighted:
         options.append("weights=weights")
-    lines = [repr(model.formula.canonical()), "data", *options]
+    told = model.size > 1 or model.formula.gating_given
+    lines = [repr(model.formula.canonical(gate=told)), "data", *options]
     restarts = len(fit.restarts) - bool(before)
     return (
         "import bayesvb as bvb\n\n"

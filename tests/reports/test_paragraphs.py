@@ -20,7 +20,7 @@ def test_both_paragraphs_say_what_was_done_and_found(data):
     holes = data.assign(x=data["x"].mask(data.index < 2))
     model = bvb.DensityRegression("y ~ x", holes, n_components=1, priors=priors)
     methods, results = model.fit(seed=7, restarts=1, draws=300).report_text().split("\n\n")
-    assert "the formula y ~ x | gating(x) was fitted to 88 rows (2 left out" in methods
+    assert "the formula y ~ x was fitted to 88 rows (2 left out" in methods
     assert "(seed 7)" in methods and "but for scale_rate=0.01." in methods
     assert "linear-response covariance" in methods and "central 89\u202f% intervals" in methods
     assert "the median of y rises from" in results

@@ -206,3 +206,19 @@ def test_columns_of_many_levels_are_told(levels, said):
     )
     assert ("(1 | city) takes them" in str(fixed)) == said
     assert "of `city`" not in str(bvb.DensityRegression("y ~ (1 | city) | gating(1)", data))
+
+
+@pytest.mark.parametrize(
+    ("formula", "shown"),
+    {
+        "y ~ x": "y ~ x\n",
+        "y ~ x | gating(1)": "y ~ x   (one component: the gate is not used)\n",
+    }.items(),
+)
+def test_one_component_tells_no_gate_that_it_does_not_use(formula, shown):
+    data = pd.DataFrame({"x": np.arange(20.0), "y": np.sin(np.arange(20.0))})
+    model = bvb.DensityRegression(formula, data, n_components=1)
+    assert f"Formula:   {shown}" in str(model)
+    assert f"Formula:   {shown}" in str(model.fit(seed=1, restarts=1, draws=50))
+    two = str(bvb.DensityRegression(formula, data, n_components=2))
+    assert "| gating(" in two and "is not used" not in two
