@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import json
 import re
-import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import resources
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from bayesvb.results.checks.table import checks
+from bayesvb.results.printing import formula_text
 
 from .cells.markup import code, visible
 from .cells.numerals import numeral, percent
 from .cells.plain import Summary, numbers_only, plain
+from .figures.shared_styles import rules, shared_styles, with_classes
 from .figures.svg import prefixed
 from .sections import SECTIONS
 from .sections.candidates import HasCandidates, candidates
@@ -67,8 +69,10 @@ def page_summary(
             "fits": reports,
         }
     )
-    found: Summary = _identified(side_by_side(whole) if several else whole, "page")
-    return found
+    found: Summary = _identified(side_by_side(whole) if several else whole, "page", count())
+    classes = shared_styles(list(_drawings(found)))
+    styled: Summary = _styled(found, classes)
+    return {**styled, "styles": rules(classes)}
 
 
 def _fit_summary(fit: AbstractFit, name: str, prefix: str) -> Summary:
@@ -80,7 +84,7 @@ def _fit_summary(fit: AbstractFit, name: str, prefix: str) -> Summary:
     return {
         "name": name,
         "prefix": prefix,
-        "formula": model.formula.canonical(),
+        "formula": formula_text(model),
         "in_short": {
             "rows": model.design.n_fitted,
             "left_out": model.design.n_missing,
@@ -105,20 +109,43 @@ def _title(fits: Mapping[str, AbstractFit]) -> str:
     return what if len(fits) == 1 else f"{what}: {len(fits)} fits"
 
 
-def _identified(value: Any, key: str) -> Any:
-    """The summary with an id in each figure and table, which also prefixes the ids of its SVG."""
+def _identified(value: Any, key: str, numbers: Iterator[int]) -> Any:
+    """The summary with an id in each figure and table; ids of drawings begin with a number."""
     if isinstance(value, list):
-        return [_identified(one, f"{key}-{i}") for i, one in enumerate(value)]
+        return [_identified(one, f"{key}-{i}", numbers) for i, one in enumerate(value)]
     if not isinstance(value, dict):
         return value
     named = {
-        name: _identified(one, f"{key}-{name.replace(' ', '-')}") for name, one in value.items()
+        name: _identified(one, f"{key}-{name.replace(' ', '-')}", numbers)
+        for name, one in value.items()
     }
     if "caption" in named:
         named["id"] = key
     if "svg" in named:
-        named["svg"] = prefixed(named["svg"], f"f{zlib.crc32(key.encode()):x}")
+        named["svg"] = prefixed(named["svg"], f"f{next(numbers)}")
     return named
+
+
+def _drawings(value: Any) -> Iterator[str]:
+    """The drawings of a summary, in their order."""
+    if isinstance(value, list):
+        for one in value:
+            yield from _drawings(one)
+    elif isinstance(value, dict):
+        yield from [value["svg"]] if "svg" in value else []
+        yield from _drawings(list(value.values()))
+
+
+def _styled(value: Any, classes: dict[str, str]) -> Any:
+    """The summary with classes in its drawings in place of the styles that they stand for."""
+    if isinstance(value, list):
+        return [_styled(one, classes) for one in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        name: with_classes(one, classes) if name == "svg" else _styled(one, classes)
+        for name, one in value.items()
+    }
 
 
 def html(summary: Summary) -> str:
@@ -130,7 +157,7 @@ def html(summary: Summary) -> str:
         template.render(
             summary=summary,
             titles=titles,
-            style=Markup(style.read_text(encoding="utf-8")),
+            style=Markup(style.read_text(encoding="utf-8") + summary["styles"]),
             twin=Markup(twin(summary)),
         )
     )
@@ -138,7 +165,9 @@ def html(summary: Summary) -> str:
 
 def twin(summary: Summary) -> str:
     """The numbers of a summary as JSON that may stand in a script element."""
-    text = json.dumps(numbers_only(summary), ensure_ascii=False, allow_nan=False)
+    text = json.dumps(
+        numbers_only(summary), ensure_ascii=False, allow_nan=False, separators=(",", ":")
+    )
     for sign in "<>&":  # no tag, comment or entity can begin inside the element
         text = text.replace(sign, f"\\u{ord(sign):04x}")
     return text

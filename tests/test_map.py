@@ -264,6 +264,7 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "reports/cells/plain.py": (PARTS,),
     "reports/cells/tables.py": (PARTS,),
     "reports/figures/compact_svg.py": ("reports/test_compact_svg.py",),
+    "reports/figures/shared_styles.py": ("reports/test_compact_svg.py",),
     "reports/figures/class_regions.py": (CLASSES,),
     "reports/figures/ellipses.py": (SECTIONS,),
     "reports/figures/label_spacing.py": (CLASSES,),

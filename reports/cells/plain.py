@@ -10,7 +10,9 @@ import numpy as np
 Summary: TypeAlias = dict[str, Any]
 """JSON-able values by name; figures also hold their SVG."""
 
-FOR_THE_EYE = frozenset({"svg", "decimals", "text", "id", "wide", "width", "approach"})
+FOR_THE_EYE = frozenset(
+    {"svg", "decimals", "text", "id", "wide", "width", "approach", "styles"}
+)
 """Keys that only the page needs; the JSON twin leaves them out."""
 
 

@@ -23,13 +23,27 @@ TAG = re.compile(r"<[^<>]+>")
 UNSEEN = re.compile(r'<path d="[^"]*"(?: clip-path="[^"]*")? style="fill: none" ?/>\s*')
 """Areas behind axes, which have neither a colour nor an edge."""
 
-LINE = re.compile(r'<path id="([^"]*)" d="m0 0l[^a-z]*" style="[^"]*stroke:')
-"""A mark that is one line, with its own stroke."""
+LINE = re.compile(
+    r'<path id="([^"]*)" d="m0 0l(-?[\d.]+)[ ]?(-?[\d.]+)"( style="[^"]*stroke:[^"]*")/>\s*'
+)
+"""A mark that is one line, with its own stroke: how far it goes, and the stroke."""
 
-USE = re.compile(r'<use href="#([^"]*)"[^<>]*?( style="[^"]*")[^<>]*>')
+SAME = re.compile(r'<use [^<>]*?( style="[^"]*")[^<>]*>(?:\s*<use [^<>]*?\1[^<>]*>)+')
+"""Marks of one style that follow each other."""
 
-IMPLIED = ("font-size: 10px",)
+PLACE = re.compile(r' (x|y|width|height)="(-?\d+\.\d+)"')
+
+IMPLIED = ("font-size: 10px", "fill: currentColor", "text-anchor: start")
 """What the style sheet says of all text of figures."""
+
+UNWANTED = (
+    r"<!--.*?-->",
+    r"<metadata>.*?</metadata>",
+    r"<style.*?</style>",
+    r"<defs>\s*</defs>|<defs/>",
+    r' (?:xmlns(?::\w+)?|version)="[^"]*"(?=[^<>]*>)',
+)
+"""What is not seen, or goes without saying in a page of HTML."""
 
 PIECE = re.compile(r"([MLHVCQZz])|(-?\d+(?:\.\d+)?)")
 
@@ -54,19 +68,31 @@ def compact(svg: str, variables: Mapping[str, str]) -> str:
         Colours by what stands for them in the page.
     """
     svg = svg[svg.index("<svg") :]
-    for unwanted in (r"<!--.*?-->", r"<metadata>.*?</metadata>", r"<style.*?</style>", r"<defs/>"):
+    for unwanted in UNWANTED:
         svg = re.sub(unwanted, "", svg, flags=re.DOTALL)
     used = set(re.findall(r'(?:href="#|url\(#)([^")]+)', svg))
     short = {name: f"i{number}" for number, name in enumerate(sorted(used))}
     svg = TAG.sub(lambda tag: _short_tag(tag[0], short, variables), UNSEEN.sub("", svg))
-    svg = "".join(_without_empty_groups(_plain_ticks(svg)))
+    svg = "".join(_without_empty_groups(_of_one_style(_ticks_together(svg))))
     return re.sub(r"\s*\n\s*", "\n", svg).strip()
 
 
-def _plain_ticks(svg: str) -> str:
-    """Uses of a mark that is one line without the style, which the mark itself has."""
-    lines = set(LINE.findall(svg))
-    return USE.sub(lambda at: at[0].replace(at[2], "") if at[1] in lines else at[0], svg)
+def _ticks_together(svg: str) -> str:
+    """The drawing with one path for all uses of a mark that is a line, as ticks of an axis are."""
+    for mark in list(LINE.finditer(svg)):
+        name, stroke = mark[1], mark[4]
+        step = float(mark[2]), float(mark[3])
+        use = re.compile(rf'<use href="#{name}" x="([^"]*)" y="([^"]*)"[^<>]*>\s*')
+        places = [(float(x), float(y)) for x, y in use.findall(svg)]
+        lines = (f"M {x} {y} L {x + step[0]} {y + step[1]}" for x, y in places)
+        path = f'<path d="{by_steps(" ".join(lines))}"{stroke}/>\n'
+        svg = use.sub("", use.sub(path, svg, count=1)).replace(mark[0], "")
+    return re.sub(r"<defs>\s*</defs>\s*", "", svg)
+
+
+def _of_one_style(svg: str) -> str:
+    """Marks of one style that follow each other as a group, which tells the style once."""
+    return SAME.sub(lambda at: f"<g{at[1]}>{at[0].replace(at[1], '')}</g>", svg)
 
 
 def _short_tag(tag: str, short: Mapping[str, str], variables: Mapping[str, str]) -> str:
@@ -83,6 +109,7 @@ def _short_tag(tag: str, short: Mapping[str, str], variables: Mapping[str, str])
     tag = OUTLINE.sub(lambda found: f' d="{by_steps(found[1])}"', tag)
     tag = re.sub(r' transform="rotate\(-0 [^"]*"', "", tag)
     tag = re.sub(r' style="([^"]*)"', lambda found: _style(found[1], tag), tag)
+    tag = PLACE.sub(lambda at: f' {at[1]}="{_joined([round(TENTHS * float(at[2]))])}"', tag)
     return re.sub(r"(-?\d+\.\d{2})\d+", r"\1", tag)
 
 
@@ -197,7 +224,7 @@ def _commands(path: str) -> Iterator[tuple[str, list[int]]]:
             numbers = []
 
 
-def _joined(steps: list[int], *, first: bool) -> str:
+def _joined(steps: list[int], *, first: bool = False) -> str:
     """Numbers with a blank only where two would run together."""
     text = ""
     for step in steps:

@@ -135,7 +135,7 @@ def axes_of(
     axes.set_xlabel(shortened(x))
     axes.set_ylabel(shortened(y))
     if grid:
-        axes.grid(axis=grid)
+        axes.grid(axis=grid, clip_on=False)  # lines of a grid end where the axes do
         axes.set_axisbelow(True)
     return axes
 

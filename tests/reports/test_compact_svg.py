@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
 from bayesvb.reports.figures.compact_svg import by_steps, compact
+from bayesvb.reports.figures.shared_styles import rules, shared_styles, with_classes
 
 NUMBER = re.compile(r"-?(?:\d+\.?\d*|\.\d+)")
 
@@ -76,6 +77,51 @@ def test_a_drawing_is_shorter_and_its_groups_are_closed():
     found = compact(given, {})
     assert len(found) < 0.55 * len(given)
     assert found.count("<g ") == found.count("</g>") and "<g>" not in found
-    ticks = re.findall(r'<path id="(i\d+)" d="m0 0l(?:0 3|-3 0)"', found) or ["none"]
-    assert all(f'<use href="#{one}"' in found for one in ticks if one != "none")
+    assert not re.search("<use [^<>]* x=", found)  # ticks are one path for each axis
     assert "rotate(-0" not in found and "xlink:href" not in found
+
+
+def test_ticks_of_an_axis_are_one_path_and_where_they_were():
+    figure = Figure()
+    figure.add_subplot().set_xlim(0.0, 7.0)
+    buffer = io.StringIO()
+    figure.savefig(buffer, format="svg")
+    place = r'<use [^<>]*?x="([^"]*)" y="([^"]*)"[^<>]*>'
+    given = np.array(re.findall(place, buffer.getvalue()), dtype=float)
+    paths = re.findall(r'<path d="((?:m[^a-z"]*l(?:0 3|0 3.5|-3 0|-3.5 0))+)"', compact(
+        buffer.getvalue(), {}))  # fmt: skip
+    found = np.concatenate([followed(one)[::2] for one in paths])
+    assert len(paths) == 2 and len(given) > 10
+    np.testing.assert_allclose(found, given, atol=0.0501)
+
+
+def marks(text: str = "") -> str:
+    figure = Figure()
+    axes = figure.add_subplot()
+    axes.plot(np.arange(30.0), np.sin(np.arange(30.0)), ".", color="#123456")
+    axes.set_title(text)
+    buffer = io.StringIO()
+    figure.savefig(buffer, format="svg")
+    return buffer.getvalue()
+
+
+def test_marks_of_one_style_tell_it_once_and_are_where_they_were():
+    given, found = marks(), compact(marks(), {})
+    (group,) = re.findall(r'<g style="[^"]*#123456[^"]*">.*?</g>', found, flags=re.DOTALL)
+    places = [
+        np.array(re.findall(r'<use [^<>]*?x="([^"]*)" y="([^"]*)"[^<>]*>', one), dtype=float)
+        for one in ("".join(re.findall(r"<use[^<>]*#123456[^<>]*>", given)), group)
+    ]
+    assert places[0].shape == (30, 2) and group.count("style") == 1
+    np.testing.assert_allclose(places[1], places[0], atol=0.0501)
+
+
+def test_shared_styles_say_what_each_element_said():
+    drawings = [compact(marks(' style="fill:none" '), {}) for _ in range(3)]
+    classes = shared_styles(drawings)
+    shorter = [with_classes(one, classes) for one in drawings]
+    given = dict(re.findall(r"\.(s\d+)\{([^}]*)\}", rules(classes)))
+    for before, after in zip(drawings, shorter, strict=True):
+        assert len(after) < len(before)
+        assert re.sub(r'class="(s\d+)"', lambda at: f'style="{given[at[1]]}"', after) == before
+    assert "font-size" not in rules(classes)  # rules of the page for text would overrule it

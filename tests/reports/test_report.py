@@ -160,6 +160,18 @@ def test_the_page_stays_within_its_budget(text):
     assert len(text.encode()) < BUDGET
 
 
+@pytest.mark.heavy
+def test_a_page_of_three_fits_is_as_small_as_of_one():
+    """Curves in both parts, two to four components: more pictures than most comparisons have."""
+    data = bvb.datasets.load("mcycle")
+    formula = "accel ~ bs(times, df=5) | gating(bs(times, df=5))"
+    fits = {
+        f"{k} components": bvb.DensityRegression(formula, data, n_components=k).fit(seed=1)
+        for k in (2, 3, 4)
+    }
+    assert len(html(page_summary(fits)).encode()) < BUDGET
+
+
 def test_the_json_twin_is_the_summary_without_pictures(page, summary):
     twin = json.loads("".join(page.inside["script"]))
     assert twin == numbers_only(summary)

@@ -17,6 +17,7 @@ from bayesvb.reports.cells.numerals import grouped, numeral
 from bayesvb.reports.cells.plain import plain
 from bayesvb.reports.cells.tables import MOST_ROWS, shaded, table
 from bayesvb.reports.figures.svg import (
+    INK,
     POINT,
     SERIES,
     VARIABLES,
@@ -80,6 +81,7 @@ def draw(figure):
     axes = axes_of(figure, x='$x$ id="no" <b>', y="1.23456", grid="y")
     axes.plot([0.0, 1.0], [1.0, 3.0], color=SERIES[0], label="a")
     axes.fill_between([0.0, 1.0], [0.0, 0.0], [1.0, 2.0], color=SERIES[1])
+    axes.axhline(0.5, color=INK)
 
 
 def test_a_figure_has_the_colours_of_the_page_and_keeps_the_users_text():
