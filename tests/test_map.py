@@ -39,6 +39,7 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/effects/contrasts.py": ("effects/test_effects.py",),
     "bayesvb/effects/effect_draws.py": ("effects/test_effects.py",),
     "bayesvb/effects/grid.py": ("effects/test_effects.py",),
+    "bayesvb/effects/observed_rows.py": ("reports/rows/test_profiles.py",),
     "bayesvb/effects/many_groups.py": ("estimators/test_many_groups.py",),
     "bayesvb/effects/marginal_effects.py": ("effects/test_effects.py",),
     "bayesvb/effects/plotting.py": ("plots/test_plots.py",),

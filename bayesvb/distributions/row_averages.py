@@ -20,9 +20,9 @@ HALVINGS = 30
 
 @dataclass(frozen=True)
 class RowAverages(AbstractRowDistribution):
-    r"""Equal mixtures of the distributions of each ``n`` rows that follow one another.
+    r"""Mixtures of the distributions of each ``n`` rows that follow one another.
 
-    .. math:: p_j(y) = \frac1n \sum_{i=1}^n p_{jn+i}(y)
+    .. math:: p_j(y) = \sum_{i=1}^n s_i \, p_{jn+i}(y)
 
     Attributes
     ----------
@@ -30,6 +30,8 @@ class RowAverages(AbstractRowDistribution):
         Of all rows, those of the first average first.
     n : int
         Rows of one average.
+    shares : array, shape (n,), optional
+        Of each row in its average, alike in all of them; equal ones by default.
 
     Examples
     --------
@@ -42,6 +44,7 @@ class RowAverages(AbstractRowDistribution):
 
     each: AbstractRowDistribution
     n: int
+    shares: Float[np.ndarray, " n"] | None = None
 
     @property
     def weights(self) -> Float[np.ndarray, "experts rows"]:  # type: ignore[override]
@@ -54,13 +57,14 @@ class RowAverages(AbstractRowDistribution):
 
     def sd(self) -> Float[np.ndarray, " rows"]:
         """Standard deviation of each average, by the law of total variance."""
-        between = self.each.mean().reshape(-1, self.n).var(axis=1)
+        mean = self.each.mean()
+        between = self._averaged((mean - np.repeat(self._averaged(mean), self.n)) ** 2)
         return np.asarray(np.sqrt(self._averaged(self.each.sd() ** 2) + between))
 
     def log_density(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
         """Log density of one value per average."""
         found = self.each.log_density(np.repeat(y, self.n)).reshape(-1, self.n)
-        return np.asarray(logsumexp(found, axis=1) - np.log(self.n))
+        return np.asarray(logsumexp(found, axis=1, b=equal_or(self.shares, self.n)))
 
     def density_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
         """Density of every average at every point."""
@@ -106,17 +110,39 @@ class RowAverages(AbstractRowDistribution):
         """Independent draws: of a row of each average, then of its distribution."""
         found = self.each.draws(n, rng)
         found = found.reshape(n, -1, self.n)
-        chosen = rng.integers(self.n, size=(n, found.shape[1], 1))
+        chosen = rng.choice(self.n, size=(n, found.shape[1], 1), p=self.shares)
         return np.asarray(np.take_along_axis(found, chosen, axis=2)[:, :, 0])
 
     def _averaged(self, values: np.ndarray) -> np.ndarray:
         """Means over the rows of each average, which are the last axis."""
-        found: np.ndarray = values.reshape(*values.shape[:-1], -1, self.n).mean(axis=-1)
-        return found
+        return averaged_rows(values, self.n, self.shares)
 
 
-def averaged_mixture(drawn: Mixture, n: int) -> Mixture:
-    """Equal mixtures of the distributions of each ``n`` rows that follow one another.
+def equal_or(shares: Float[np.ndarray, " n"] | None, n: int) -> Float[np.ndarray, " n"]:
+    """Shares of rows in an average, equal ones if there are none."""
+    return np.full(n, 1.0 / n) if shares is None else shares
+
+
+def averaged_rows(
+    values: np.ndarray, n: int, shares: Float[np.ndarray, " n"] | None = None
+) -> np.ndarray:
+    """Means over each ``n`` entries of the last axis that follow one another.
+
+    Examples
+    --------
+    >>> averaged_rows(np.array([1.0, 3.0, 5.0, 9.0]), 2).tolist()
+    [2.0, 7.0]
+    >>> averaged_rows(np.array([1.0, 3.0, 5.0, 9.0]), 2, np.array([0.25, 0.75])).tolist()
+    [2.5, 8.0]
+    """
+    found: np.ndarray = values.reshape(*values.shape[:-1], -1, n)
+    return found.mean(axis=-1) if shares is None else found @ shares
+
+
+def averaged_mixture(
+    drawn: Mixture, n: int, shares: Float[np.ndarray, " n"] | None = None
+) -> Mixture:
+    """Mixtures of the distributions of each ``n`` rows that follow one another.
 
     Parameters
     ----------
@@ -124,6 +150,8 @@ def averaged_mixture(drawn: Mixture, n: int) -> Mixture:
         Arrays of shape (experts, draws, rows); a parameter may be alike in the last axes.
     n : int
         Rows of one average.
+    shares : array, shape (n,), optional
+        Of each row in its average; equal ones by default.
 
     Returns
     -------
@@ -139,4 +167,5 @@ def averaged_mixture(drawn: Mixture, n: int) -> Mixture:
 
     own = cast(Any, drawn)
     found = {one.name: gathered(getattr(own, one.name)) for one in fields(own)}
-    return cast(Mixture, replace(own, **{**found, "weights": found["weights"] / n}))
+    each = np.repeat(equal_or(shares, n), shape[0])[:, None, None]
+    return cast(Mixture, replace(own, **{**found, "weights": found["weights"] * each}))

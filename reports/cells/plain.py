@@ -11,7 +11,7 @@ Summary: TypeAlias = dict[str, Any]
 """JSON-able values by name; figures also hold their SVG."""
 
 FOR_THE_EYE = frozenset(
-    {"svg", "decimals", "text", "id", "wide", "width", "approach", "styles"}
+    {"svg", "decimals", "text", "id", "wide", "width", "approach", "styles", "head_width"}
 )
 """Keys that only the page needs; the JSON twin leaves them out."""
 

@@ -17,6 +17,9 @@ MOST_ROWS = 150
 LONG = 24
 """A longer table is folded."""
 
+WIDEST_HEAD = 16
+"""Characters of the first of several row heads; longer ones are broken into lines."""
+
 SHORT = 30
 """Characters up to which text stays on one line."""
 
@@ -71,7 +74,16 @@ def table(
         "left_out": len(frame) - len(shown),
         "rest": rest,
         "folded": len(shown) > LONG,
+        "head_width": _head_width(names, labels),
     }
+
+
+def _head_width(names: Sequence[str], labels: Sequence[object]) -> int:
+    """Characters of the first of several row heads, beside which the second stays; else zero."""
+    if len(names) < 2:
+        return 0
+    firsts = [names[0], *(str(label[0]) for label in labels if isinstance(label, tuple))]
+    return min(max(len(one) for one in firsts), WIDEST_HEAD)
 
 
 def shaded(counts: pd.DataFrame, caption: str, *, corner: str, across: str) -> Summary:

@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from bayesvb.distributions.row_averages import RowAverages
+from bayesvb.distributions.row_averages import RowAverages, averaged_rows
 from bayesvb.effects.covariates import Covariate as Covariate
-from bayesvb.effects.covariates import column_like, crossed, held_value
 from bayesvb.effects.covariates import covariate as known_covariate
+from bayesvb.effects.covariates import crossed, held_value
+from bayesvb.effects.observed_rows import observed_rows
 from bayesvb.formula.group_columns import UNSEEN
-from bayesvb.results.subsampling import sample
 
 from ..cells.numerals import counted, numeral, significant
 from .sampling import choice_words, component_weights
@@ -62,6 +62,8 @@ class Profile:
         What the other covariates are, in words; empty if there are none.
     n_each : int
         Rows for each value, over which predictions are averaged: 1 where the others are held.
+    shares : array, shape (n_each,), optional
+        Of each row in an average, by case weight; None where all count alike.
     """
 
     covariate: Covariate
@@ -69,6 +71,7 @@ class Profile:
     frame: pd.DataFrame
     fixed: str
     n_each: int = 1
+    shares: Float[np.ndarray, " n"] | None = None
 
     @property
     def x(self) -> Float[np.ndarray, " rows"]:
@@ -81,14 +84,13 @@ class Profile:
         """What was found at the rows, averaged over those of each value."""
         if self.n_each == 1:
             return values
-        moved = np.moveaxis(values, axis, -1)
-        found = moved.reshape(*moved.shape[:-1], -1, self.n_each).mean(axis=-1)
+        found = averaged_rows(np.moveaxis(values, axis, -1), self.n_each, self.shares)
         return np.moveaxis(found, -1, axis)
 
     def predictive(self, fit: AbstractFit, response: str | None = None) -> AbstractRowDistribution:
         """Predictive distribution at each value."""
         found: AbstractRowDistribution = fit.predictive(self.frame, response=response)
-        return found if self.n_each == 1 else RowAverages(found, self.n_each)
+        return found if self.n_each == 1 else RowAverages(found, self.n_each, self.shares)
 
 
 def covariate(design: Design, name: str) -> Covariate:
@@ -114,15 +116,19 @@ def profile(fit: AbstractFit, name: str, values: list[object] | None = None) -> 
 
 
 def _averages(fit: AbstractFit, one: Covariate, values: list[object]) -> Profile:
-    """Every value in each row of a sample."""
-    design, chosen = fit.model.design, sample(fit, AVERAGED)
-    seen = design.frame.iloc[chosen.at][list(design.covariates)]
-    rows = pd.concat([seen] * len(values), ignore_index=True)
-    rows[one.name] = column_like(
-        seen[one.name], [value for value in values for _ in range(len(seen))]
+    """Every value in each row of a sample, whose rows count by their case weights."""
+    averaged = observed_rows(fit, AVERAGED)
+    chosen = averaged.chosen
+    n = choice_words(chosen) or f"all {counted(len(chosen.at), 'row')}"
+    weighted = "" if averaged.shares is None else ", by case weight"
+    return Profile(
+        one,
+        values,
+        averaged.frame_of(one.name, values),
+        f"as observed: averages over {n}{weighted}",
+        len(chosen.at),
+        averaged.shares,
     )
-    n = choice_words(chosen) or f"all {counted(len(seen), 'row')}"
-    return Profile(one, values, rows, f"as observed: averages over {n}", len(seen))
 
 
 def _fixed(held: Mapping[str, object]) -> str:

@@ -137,7 +137,7 @@ def _drawn_quantiles(
     drawn = drawn_distributions_of(fit).drawn_mixture(fit, block, number)
     if not isinstance(drawn, AbstractLocationScaleMixture):
         raise TypeError(f"{type(drawn).__name__} cannot be averaged over rows")
-    mixture = averaged_mixture(drawn, ends.n_each)
+    mixture = averaged_mixture(drawn, ends.n_each, ends.shares)
     return np.stack([mixture.quantile(q) for q in WIDE], axis=-1)
 
 

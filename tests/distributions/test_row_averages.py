@@ -70,3 +70,31 @@ def test_mixtures_of_draws_are_averaged_draw_by_draw():
     assert found.weights.shape == (2 * N, 5, AVERAGES)
     expected = drawn.below(0.3).reshape(5, AVERAGES, N).mean(axis=2)
     assert_allclose(found.below(0.3), expected)
+
+
+def test_rows_count_by_their_shares_as_by_being_there_as_often(rows):
+    """Shares of 1/4, 1/4, 2/4 are those of four rows, the third of them there twice."""
+    shares = np.array([0.25, 0.25, 0.5])
+    often = np.concatenate([N * j + np.array([0, 1, 2, 2]) for j in range(AVERAGES)])
+    each = StudentMixture(
+        rows.weights[:, often], rows.location[:, often], rows.scale[:, often], rows.dof
+    )
+    found, expected = RowAverages(rows, N, shares), RowAverages(each, 4)
+    y = np.arange(AVERAGES) - 1.5
+    for verb in ("mean", "sd"):
+        assert_allclose(getattr(found, verb)(), getattr(expected, verb)())
+    for verb in ("cdf", "log_density"):
+        assert_allclose(getattr(found, verb)(y), getattr(expected, verb)(y))
+    assert_allclose(found.density_at(y), expected.density_at(y))
+    assert_allclose(found.quantile(Q), expected.quantile(Q), atol=1e-7)
+    assert_allclose(found.weights, expected.weights)
+    drawn = found.draws(40_000, np.random.default_rng(1))
+    assert_allclose(drawn.mean(axis=0), found.mean(), atol=4.0 * found.sd().max() / 200.0)
+
+
+def test_drawn_mixtures_are_averaged_by_shares_too():
+    rng = np.random.default_rng(4)
+    shape, shares = (2, 5, N * AVERAGES), np.array([0.2, 0.3, 0.5])
+    drawn = NormalMixture(np.full(shape, 0.5), rng.normal(size=shape), rng.gamma(3.0, size=shape))
+    expected = drawn.below(0.3).reshape(5, AVERAGES, N) @ shares
+    assert_allclose(averaged_mixture(drawn, N, shares).below(0.3), expected)

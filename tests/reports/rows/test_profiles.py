@@ -49,6 +49,16 @@ def test_a_network_is_averaged_over_the_rows_as_they_were_observed(numbers, data
     np.testing.assert_allclose(weights.sum(axis=0), 1.0)
 
 
+def test_rows_of_an_average_count_by_their_case_weights(data):
+    weights = np.arange(30.0) % 4
+    model = bvb.ConditionalMixtureNetwork("k ~ x + z", data, n_experts=2, weights=weights)
+    fit = model.fit(**FEW)
+    rows = profile(fit, "x", [-0.5, 0.5])
+    assert "all 30 rows, by case weight" in rows.fixed
+    each = fit.predict(with_x(data, 0.5, ["x", "z"]), kind="probability").to_numpy()
+    np.testing.assert_allclose(probabilities(fit, rows)[1], weights @ each / weights.sum())
+
+
 def test_probabilities_and_their_draws_are_averaged_too(classes, data):
     rows = profile(classes, "x", [-0.5, 0.5])
     found = probabilities(classes, rows)
