@@ -118,6 +118,11 @@ class PointEstimates(AbstractVariationalModel[Any, Any]):
         return self.given.follows_rows
 
     @property
+    def predicts_classes(self) -> bool:  # type: ignore[override]
+        """As of the model."""
+        return self.given.predicts_classes
+
+    @property
     def without_response(self) -> str:  # type: ignore[override]
         """Why there are no standard errors."""
         return self.given.without_information

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 from jaxtyping import Float
 
+from bayesvb.engines.base import Budget
 from bayesvb.engines.folds import FEW_PASSES, FOLDS, PASSES, extrapolated_density, held_out_density
 from bayesvb.engines.restarts import RestartSearch
 from bayesvb.engines.side_by_side import processes, side_by_side
@@ -30,6 +31,10 @@ LARGE_WEIGHT = 0.2
 """Weight from which on a run goes on to the tolerance; in what weighs less it would change little,
 and its passes would be most of all."""
 
+UNCERTAIN = 0.5
+"""Mean loss of rows left out, in nats, from which on these two and the tolerance are as they are.
+Where classes are nearly certain, and a row costs less, they shrink with what it costs."""
+
 LITTLE_WORK = 1e6
 """Rows x experts x passes up to which rows are left out with care at once, some tenths of a second;
 with more of them they are when ``fit.loo()`` asks for it."""
@@ -47,11 +52,24 @@ class Count:
         What is said of all of them, on the standardised scale.
     held_out : Mapping of int to ndarray, shape (rows,)
         Densities of rows without their folds by the number of the run, if they are of all rows.
+    uncertainty : float
+        What a row left out costs over ``UNCERTAIN``, at most one; one where there are no classes.
     """
 
     weights: Mapping[int, float]
     columns: Mapping[str, Float[np.ndarray, " runs"]] = field(default_factory=dict)
     held_out: Mapping[int, Float[np.ndarray, " rows"]] = field(default_factory=dict)
+    uncertainty: float = 1.0
+
+    @property
+    def large(self) -> list[int]:
+        """Runs whose weight is large, at least the one with the largest."""
+        least = min(LARGE_WEIGHT * self.uncertainty, max(self.weights.values()))
+        return [number for number, weight in self.weights.items() if weight >= least]
+
+    def tolerated(self, budget: Budget) -> Budget:
+        """The budget with a tolerance per row that is as small as what a row costs."""
+        return replace(budget, per_row=self.uncertainty * budget.per_row)
 
 
 def weighed(
@@ -73,19 +91,13 @@ def weighed(
                 count = _counted(found, request, streams, range(n_runs))
         else:
             count = _counted(found, request, streams, range(n_runs), short=_in_short(found))
-            found = found.settled(_large(count), request.budget, request.progress)
+            found = found.settled(count.large, count.tolerated(request.budget), request.progress)
             if _in_short(found) and not found.interrupted:
                 count = _with_care(found, request, streams, count)
     except KeyboardInterrupt:
         found = replace(found, interrupted=True)
     seen = found.runs[0].model.follows_rows and found.screened.n_rows == n_rows
     return found, count if seen else replace(count, held_out={})
-
-
-def _large(count: Count) -> list[int]:
-    """Runs whose weight is large, at least the one with the largest."""
-    least = min(LARGE_WEIGHT, max(count.weights.values()))
-    return [number for number, weight in count.weights.items() if weight >= least]
 
 
 def _with_care(found: RestartSearch, request: FitRequest, streams: Streams, count: Count) -> Count:
@@ -114,20 +126,24 @@ def _counted(
     density = _densities(found, request, streams, sorted(numbers), short=short)
     chosen, row_weights = np.array(list(density)), found.screened.weights()
     log_density = np.stack(list(density.values()))
+    each, weight = np.full(len(found.runs), np.nan), np.zeros(len(found.runs))
+    each[chosen] = np.average(log_density, axis=1, weights=row_weights)
+    model, uncertainty = found.runs[0].model, 1.0
+    if model.predicts_classes:
+        uncertainty = float(np.clip(-np.nanmax(each) / UNCERTAIN, 0.0, 1.0))
     own = np.full(len(chosen), 1.0 / len(chosen))
     if request.combine == "stack":
         optima = distinct([found.runs[number].score for number in density], log_density)
         own = np.zeros(len(chosen))
-        prior_rows = PRIOR_ROWS if found.runs[0].model.follows_rows else 0.0
+        prior_rows = PRIOR_ROWS * uncertainty if model.follows_rows else 0.0
         best = stacking_weights(log_density[optima], row_weights, prior_rows=prior_rows)
         own[optima] = kept(best)
-    each, weight = np.full(len(found.runs), np.nan), np.zeros(len(found.runs))
-    each[chosen] = np.average(log_density, axis=1, weights=row_weights)
     weight[chosen] = own
     return Count(
         {number: float(weight[number]) for number in density if weight[number] > 0.0},
         {"elpd_per_row": each, "weight": weight},
         {} if short else density,
+        uncertainty,
     )
 
 

@@ -42,6 +42,10 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
     """Nats per row that the bound may still lack where predictive distributions of several ascents
     are mixed, as far as these are concerned; none unless the model has been measured."""
 
+    predicts_classes: ClassVar[bool] = False
+    """Whether the predictive density of a row is the probability of a class, which says how certain
+    predictions are: densities of numbers have a unit."""
+
     without_response: ClassVar[str] = "no correction of them is made for this model"
     """Why intervals stay those of the posterior itself where there are no coordinates."""
 

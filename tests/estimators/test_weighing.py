@@ -5,7 +5,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import bayesvb as bvb
+from bayesvb.engines.base import Budget
 from bayesvb.engines.cavi import Cavi
+from bayesvb.engines.em import Em
 from bayesvb.engines.folds import continued, extrapolated_density, folds, held_out_density
 from bayesvb.estimators import weighing
 from bayesvb.numerics.streams import Streams
@@ -90,3 +92,44 @@ def test_the_same_bits_with_any_number_of_threads(model, usual):
     assert_array_equal(one.restarts["weight"], two.restarts["weight"])
     for name, values in one.draws.items():
         assert_array_equal(values, two.draws[name])
+
+
+@pytest.fixture(scope="module")
+def nearly_certain():
+    x = np.random.default_rng(4).normal(size=(40, 2))
+    label = np.where(x[:, 0] > 0.0, "right", "left")
+    return bvb.ConditionalMixtureNetwork(
+        "label ~ .", {"a": x[:, 0], "b": x[:, 1], "label": label}, n_experts=2
+    )
+
+
+def test_restarts_that_are_nearly_certain_go_on_to_a_smaller_tolerance(nearly_certain, monkeypatch):
+    usual = fit_of(nearly_certain)
+    monkeypatch.setattr(weighing, "UNCERTAIN", np.finfo(float).tiny)
+    any_loss = fit_of(nearly_certain)
+    assert usual.restarts["n_iter"].sum() > any_loss.restarts["n_iter"].sum()
+    number = usual.restarts["weight"].idxmax()
+    assert usual.restarts["elbo"][number] > any_loss.restarts["elbo"][number]
+
+
+def test_tolerances_go_by_the_loss_of_classes_alone(regimes, monkeypatch):
+    """A density of numbers has a unit: in another one the same fit would seem more certain."""
+    model = bvb.ConditionalMixtureNetwork("y ~ x", regimes, n_experts=2)
+    assert not model.core.predicts_classes
+    usual = fit_of(model, max_iter=40)
+    monkeypatch.setattr(weighing, "UNCERTAIN", 1e3)
+    assert_array_equal(fit_of(model, max_iter=40).restarts["weight"], usual.restarts["weight"])
+
+
+def test_limits_shrink_with_the_loss():
+    count = weighing.Count({0: 0.75, 1: 0.15, 2: 0.06, 3: 0.04}, uncertainty=0.25)
+    assert count.large == [0, 1, 2]
+    assert weighing.Count(count.weights).large == [0]
+    assert weighing.Count({4: 0.1}).large == [4]
+    assert count.tolerated(Budget(1e-3, 10, per_row=4e-4)) == Budget(1e-3, 10, per_row=1e-4)
+
+
+def test_point_estimates_predict_classes_as_their_model_does(model, regimes):
+    numbers = bvb.ConditionalMixtureNetwork("y ~ x", regimes, n_experts=2)
+    for core in (model.core, numbers.core):
+        assert Em().model_for(core).predicts_classes == core.predicts_classes

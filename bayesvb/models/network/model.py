@@ -196,6 +196,11 @@ class Network(AbstractVariationalModel[NetworkPosterior, NetworkStats]):
 
     density_tolerance = 1e-4
 
+    @property
+    def predicts_classes(self) -> bool:  # type: ignore[override]
+        """Whether the output layer has classes."""
+        return self.output.of_classes
+
     def within(self, nats: float) -> Network:
         """The network whose output layer may leave as much to gain."""
         output = self.output.within(nats)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
 from jaxtyping import Float
@@ -87,6 +87,9 @@ class LatentPredictive:
 
 class AbstractOutput(abc.ABC, Generic[PosteriorT, StatsT]):
     """Output layer of a network; frozen, holds its prior."""
+
+    of_classes: ClassVar[bool] = False
+    """Whether responses are classes."""
 
     @property
     @abc.abstractmethod

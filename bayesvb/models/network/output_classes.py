@@ -123,6 +123,8 @@ class ClassOutput(AbstractOutput[Normal, LogitStats]):
     points: int = POINTS
     least_share: float = 0.0
 
+    of_classes = True
+
     @property
     def n_latents(self) -> int:
         """Length of the latent vector."""

@@ -85,6 +85,8 @@ class SharedClassOutput(AbstractOutput[SharedPosterior, SharedStats]):
 
     classes: ClassOutput
 
+    of_classes = True
+
     @property
     def n_latents(self) -> int:
         """Length of the latent vector."""
