@@ -80,6 +80,10 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/formula/passes/site_design.py": ("estimators/test_sites.py",),
     "bayesvb/estimators/site_columns.py": ("estimators/test_sites.py",),
     "bayesvb/estimators/site_record.py": ("estimators/test_sites.py",),
+    "bayesvb/estimators/site_runs.py": (
+        "estimators/test_sites.py",
+        "estimators/test_site_contents.py",
+    ),
     "bayesvb/estimators/rebuilding.py": ("model_selection/test_selection.py",),
     "bayesvb/estimators/written.py": (
         "reports/test_paragraphs.py",

@@ -1,7 +1,8 @@
 """Rows that are elsewhere: an ascent over them as far as their sums have been told.
 
-An ascent, and a linear response, know rows by sums over them only. Whoever has told sums so far can
-begin anew, take them one after the other, and find out which ones to ask for next.
+An ascent, and a linear response, know rows by sums over them only. What an ascent has reached is
+kept as its checkpoints are; who knows that, and the sums told since, goes on from there and finds
+out which ones to ask for next.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
 from typing import Any, TypeVar, cast, final
 
 import numpy as np
@@ -21,6 +21,9 @@ from bayesvb.data.statistics import LocalStep, SufficientStats
 from bayesvb.engines.base import EngineResult
 from bayesvb.engines.cavi import cavi
 from bayesvb.engines.linear_response import LinearResponse, linear_response, withheld
+from bayesvb.engines.run_log import AbstractRunPage, Arrays
+from bayesvb.engines.run_state import result_of
+from bayesvb.errors import DataError
 from bayesvb.variational.model import AbstractVariationalModel
 
 StatsT = TypeVar("StatsT", bound=SufficientStats)
@@ -44,13 +47,54 @@ class Unanswered(Exception):
 
 
 @final
+class RemoteRun(AbstractRunPage):
+    """An ascent over rows elsewhere: what it had reached, and the sums told since.
+
+    Parameters
+    ----------
+    state : mapping of str to ndarray
+        Empty at its beginning.
+    sums : ndarray, shape (told, entries)
+
+    Attributes
+    ----------
+    reached : mapping of str to ndarray
+        The state that was kept last.
+    seen : int
+        Sums of those told that went into it.
+    """
+
+    def __init__(self, state: Arrays, sums: Float[np.ndarray, "told entries"]) -> None:
+        self.reached, self.seen = state, 0
+        self._begun, self._sums, self._taken = state, sums, 0
+
+    @property
+    def known(self) -> Arrays:
+        """The state to set out from."""
+        return self._begun
+
+    def keep(self, state: Arrays) -> None:
+        """Keep a state, which has seen all sums so far."""
+        self.reached, self.seen = state, self._taken
+
+    def write(self) -> None:
+        """Nothing: who asks for sums has what was kept."""
+
+    def following(self, count: int) -> Float[np.ndarray, "found entries"]:
+        """As many sums from here on, or as many of these as have been told."""
+        found = self._sums[self._taken : self._taken + count]
+        self._taken += len(found)
+        return found
+
+
+@final
 @dataclass(frozen=True)
 class RowsElsewhere(AbstractSource):
     """Rows of which there are sums, in the order in which these are asked for.
 
     Attributes
     ----------
-    told : iterator of ndarray, shape (entries,)
+    run : RemoteRun
     nobody : Block
         A row that does not count, whose sums have the shapes of all.
     count : int
@@ -59,7 +103,7 @@ class RowsElsewhere(AbstractSource):
         Sum of their case weights.
     """
 
-    told: Iterator[Float[np.ndarray, " entries"]]
+    run: RemoteRun
     nobody: Block
     count: int
     weight: float
@@ -90,7 +134,7 @@ class RowsElsewhere(AbstractSource):
         Unanswered
             If they have not been told.
         """
-        found = list(islice(self.told, len(functions)))
+        found = self.run.following(len(functions))
         if len(found) < len(functions):
             raise Unanswered(functions[len(found) :])
         return [of_row(row, one(self.nobody)) for row, one in zip(found, functions, strict=True)]
@@ -141,7 +185,7 @@ def fit_elsewhere(
     ----------
     model : AbstractVariationalModel
     told : sequence of RowsElsewhere
-        Sums told so far: those of the first passes from each start, then those of the rest.
+        Of the first passes from each start, and of the rest.
     starts : sequence of SufficientStats
     ordered : callable
     tol, max_iter
@@ -158,7 +202,7 @@ def fit_elsewhere(
         ascent = first
         if not first.converged and max_iter > first.n_iter:
             rest = max_iter - first.n_iter
-            more = cavi(model, told[-1], first.stats, tol=tol, max_iter=rest)
+            more = _ascent(model, told[-1], first.stats, tol=tol, max_iter=rest)
             trace = np.concatenate([first.trace, more.trace[1:]])
             ascent = replace(more, trace=trace, n_iter=first.n_iter + more.n_iter)
         labelled, stats, order = ordered(model, ascent.stats)
@@ -170,9 +214,19 @@ def fit_elsewhere(
     return RemoteFit(ascent, labelled, stats, order, response)
 
 
+def _ascent(
+    model: Any, source: RowsElsewhere, start: Any, *, tol: float, max_iter: int
+) -> EngineResult[Any]:
+    """The ascent from where it was."""
+    done = result_of(start, source.run.known)
+    if done is not None:
+        return done
+    return cavi(model, source, start, tol=tol, max_iter=max_iter, page=source.run)
+
+
 def _screened(
     model: Any,
-    sources: Sequence[AbstractSource],
+    sources: Sequence[RowsElsewhere],
     starts: Sequence[SufficientStats],
     *,
     tol: float,
@@ -184,7 +238,7 @@ def _screened(
     owners: list[int] = []
     for number, (source, start) in enumerate(zip(sources, starts, strict=True)):
         try:
-            found.append(cavi(model, source, start, tol=tol, max_iter=max_iter))
+            found.append(_ascent(model, source, start, tol=tol, max_iter=max_iter))
         except Unanswered as asked:
             functions += asked.functions
             owners += [number] * len(asked.functions)
@@ -194,7 +248,16 @@ def _screened(
 
 
 def of_row(row: Float[np.ndarray, " entries"], blank: SufficientStats) -> Any:
-    """Sums of these numbers, in the shapes of others; what is behind them is left."""
+    """Sums of these numbers, in the shapes of others; what is behind them is left.
+
+    Raises
+    ------
+    DataError
+        If there are too few of them.
+    """
+    needed = blank.to_vector().size
+    if row.size < needed:
+        raise DataError(f"a sum over rows elsewhere has {row.size} entries, and needs {needed}")
     if isinstance(blank, LocalStep):
         return LocalStep(float(row[0]), blank.stats.with_vector(row[1:]))
     return blank.with_vector(row)

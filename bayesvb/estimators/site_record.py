@@ -16,15 +16,14 @@ import numpy as np
 from bayesvb.argument_checks import shown
 from bayesvb.data.column_moments import ColumnMoments
 from bayesvb.errors import DataError
-from bayesvb.estimators.site_columns import pooled_levels, pooled_quantiles
+from bayesvb.estimators.site_columns import check_levels, pooled_levels, pooled_quantiles
+from bayesvb.estimators.site_contents import check_contents
+from bayesvb.estimators.site_runs import states, told_on
 from bayesvb.storage.inspection import PlainFile
 from bayesvb.storage.json_schema import ANYTHING, ListOf, MapOf, Record, check_json, parsed_json
 from bayesvb.storage.netcdf import read_plain, write_tree
 
 Arrays = Mapping[str, np.ndarray]
-
-ROUNDS = ("columns", "scales", "starts", "sums", "finished")
-"""What is told in the rounds, in their order; sums are told as often as an ascent needs them."""
 
 SAME = 1e-6
 """Relative difference of a divergence at two sites that is rounding."""
@@ -32,13 +31,19 @@ SAME = 1e-6
 NODE = "site_statistics"
 """Node of the file with the arrays."""
 
+VERSION = 2
+"""Of what is told and in which order: raised where statistics of before cannot go on."""
+
+SETTINGS = Record({"tol": float, "max_iter": int, "covariance": str})
+"""What all sites ask of the ascent."""
+
 DESCRIPTION = Record(
     {
         "round": str,
         "n_sites": int,
         "n_rows": int,
         "model": Record(
-            {"model": str, "formula": str, "options": MapOf(ANYTHING), "settings": MapOf(ANYTHING)}
+            {"model": str, "formula": str, "options": MapOf(ANYTHING), "settings": SETTINGS}
         ),
         "levels": MapOf(ListOf(ANYTHING)),
     }
@@ -82,13 +87,13 @@ class SiteStatistics:
     @property
     def n_passes(self) -> int:
         """Passes over the rows of all sites so far."""
-        return len(self.known.get("sums", ()))
+        return int(self.known.get("passes", np.zeros(1))[0])
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write all to one file with a checksum, which ``merge`` and ``site_statistics`` read."""
         import xarray as xr
 
-        told = {name: getattr(self, name) for name in DESCRIPTION.required}
+        told = {name: getattr(self, name) for name in DESCRIPTION.required} | {"version": VERSION}
         arrays = {f"own.{name}": values for name, values in self.own.items()}
         arrays |= {f"known.{name}": values for name, values in self.known.items()}
         variables = {
@@ -109,7 +114,7 @@ def read(source: object, name: str) -> SiteStatistics:
         If it is neither, or the file is damaged.
     """
     if isinstance(source, SiteStatistics):
-        return source
+        return _checked(source, name)
     if not isinstance(source, str | os.PathLike):
         raise DataError(
             f"{name}={shown(source)} must be what site_statistics() or merge() returned",
@@ -117,13 +122,32 @@ def read(source: object, name: str) -> SiteStatistics:
         )
     file = read_plain(source)
     try:
-        return _of_file(file)
+        told = _of_file(file)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        said = error.why if isinstance(error, DataError) else str(error)
-        raise DataError(
-            f"{name}={shown(source)} does not hold statistics of sites: {said}",
-            hint="give a file that site_statistics(...).save() wrote",
-        ) from error
+        raise _none(f"{name}={os.fspath(source)!r}", error) from error
+    return _checked(told, f"{name}={os.fspath(source)!r}")
+
+
+def _checked(told: SiteStatistics, name: str) -> SiteStatistics:
+    """The statistics, if they hold what those of their round do."""
+    try:
+        check_levels(told.levels)
+        check_contents(told.round, told.own, told.known, told.levels)
+        if told.n_sites < 1 or told.n_rows < 1:
+            raise DataError(f"they are of {told.n_rows} rows of {told.n_sites} sites")
+    except DataError as error:
+        raise _none(name, error) from error
+    return told
+
+
+def _none(name: str, error: Exception) -> DataError:
+    """What a source is not, and why."""
+    said = error.why if isinstance(error, DataError) else str(error)
+    return DataError(
+        f"{name} does not hold statistics of sites: {said}",
+        hint="give a file that site_statistics(...).save() wrote, with the same version of bayesvb "
+        "at all sites",
+    )
 
 
 def _of_file(file: PlainFile) -> SiteStatistics:
@@ -132,15 +156,16 @@ def _of_file(file: PlainFile) -> SiteStatistics:
     if not isinstance(text, str):
         raise DataError("it has no description of them")
     told = parsed_json(text)
+    version = told.get("version", 1) if isinstance(told, dict) else None
+    if version != VERSION:
+        raise DataError(f"its version is {shown(version)}, and here it is {VERSION}: begin again")
     check_json(told, DESCRIPTION, "site_statistics")
-    if told["round"] not in ROUNDS:
-        raise DataError(f"its round is {told['round']!r}")
     parts: dict[str, dict[str, np.ndarray]] = {"own": {}, "known": {}}
     for name, values in file.numbers(NODE).items():
         role, _, rest = name.partition(".")
-        if not np.isfinite(values).all():
-            raise DataError(f"{name} is not finite")
-        parts[role][rest] = values
+        if role not in parts:
+            raise DataError(f"it has an array {name!r}, which means nothing here")
+        parts[role][rest] = values.astype(float)
     given = {key: told[key] for key in DESCRIPTION.required}
     return SiteStatistics(**given, own=parts["own"], known=parts["known"])
 
@@ -162,7 +187,9 @@ def merged(parts: Sequence[SiteStatistics]) -> SiteStatistics:
         return whole
     if first.round == "columns":
         whole = replace(whole, levels=pooled_levels([part.levels for part in parts]))
-    found = {"columns": _columns, "scales": _scales, "starts": _starts, "sums": _sums}[first.round]
+    if first.round == "sums":
+        return replace(whole, known=_sums(parts))
+    found = {"columns": _columns, "scales": _scales, "starts": _starts}[first.round]
     return replace(whole, known={**first.known, **found(parts)})
 
 
@@ -191,20 +218,6 @@ def _check_alike(first: SiteStatistics, part: SiteStatistics, number: int) -> No
             f"{where} answers to other merged statistics than the first part",
             hint="all sites must have been given the same ones",
         )
-
-
-MOMENTS = "moments_"
-"""Beginning of the names of arrays with moments, in front of those of what they are of."""
-
-
-def keyed(name: str) -> str:
-    """Name of the array with the moments of a part, or column, in which any letter may stand."""
-    return MOMENTS + name.encode().hex()
-
-
-def column_name(key: str) -> str | None:
-    """The part or column whose moments an array has; None of other arrays."""
-    return bytes.fromhex(key[len(MOMENTS) :]).decode() if key.startswith(MOMENTS) else None
 
 
 def told_moments(moments: ColumnMoments) -> np.ndarray:
@@ -261,30 +274,34 @@ def _check_shapes(every: Sequence[np.ndarray], what: str) -> None:
 
 def _starts(parts: Sequence[SiteStatistics]) -> dict[str, np.ndarray]:
     """What every site would set out from."""
-    return {"starts": np.concatenate([part.own["starts"] for part in parts])}
+    every = [part.own["starts"] for part in parts]
+    _check_shapes([one[:1] for one in every], "entries of 'starts'")
+    return {"starts": np.concatenate(every)}
 
 
 def _sums(parts: Sequence[SiteStatistics]) -> dict[str, np.ndarray]:
-    """Sums over the rows of all sites, behind those of the rounds before."""
+    """What is known with the sums over the rows of all sites, and where the ascents are."""
     first = parts[0].own
     for number, part in enumerate(parts):
         at = part.own["at"]
         same = np.array_equal(part.own["owners"], first["owners"]) and len(at) == len(first["at"])
         if not same or not np.allclose(at, first["at"], rtol=SAME, atol=SAME):
-            raise DataError(
-                f"parts[{number}] has sums at another posterior than the first part",
-                hint="use the same version of bayesvb at all sites",
-            )
-    new = np.sum([part.own["sums"] for part in parts], axis=0)
-    known = parts[0].known
-    before = known.get("sums", np.empty((0, 0))), known.get("owners", np.empty(0))
-    width = max(before[0].shape[1], new.shape[1])
-    return {
-        "sums": np.concatenate([_widened(before[0], width), _widened(new, width)]),
-        "owners": np.concatenate([before[1], first["owners"]]),
-    }
+            raise _apart(f"parts[{number}] has sums at another posterior than the first part")
+    for name, mine in states(first).items():
+        every = [part.own[name] for part in parts]
+        _check_shapes(every, f"entries of {name!r}")
+        size = SAME * max(float(np.abs(mine).max(initial=0.0)), 1.0)
+        near = "stats." not in name or all(np.allclose(one, mine, SAME, size) for one in every)
+        if not near:
+            raise _apart(f"{name!r} differs")
+    sums = [part.own["sums"] for part in parts]
+    _check_shapes(sums, "sums")
+    return told_on(parts[0].known, first, np.sum(sums, axis=0))
 
 
-def _widened(rows: np.ndarray, width: int) -> np.ndarray:
-    """Rows with zeros behind them: sums of one kind have more entries than those of another."""
-    return np.pad(rows, ((0, 0), (0, width - rows.shape[1])))
+def _apart(why: str) -> DataError:
+    """Sites whose ascents went different ways."""
+    return DataError(
+        f"the sites do not take the same ascent: {why}",
+        hint="use the same version of bayesvb at all sites",
+    )

@@ -19,22 +19,28 @@ from bayesvb.data.frame_kinds import frames_of
 from bayesvb.data.partly_kept import PartlyKept
 from bayesvb.data.site_frames import SiteFrames, ToldColumns, ToldRows
 from bayesvb.data.sources import AbstractSource
-from bayesvb.engines.remote_rows import RemoteFit, RowsElsewhere, Unanswered, fit_elsewhere
+from bayesvb.engines.remote_rows import (
+    RemoteFit,
+    RemoteRun,
+    RowsElsewhere,
+    Unanswered,
+    fit_elsewhere,
+)
 from bayesvb.errors import DataError
 from bayesvb.estimators.base import INTERVALS, AbstractEstimator, empty_stats
 from bayesvb.estimators.density_regression import DensityRegression
 from bayesvb.estimators.fit import Fit
 from bayesvb.estimators.mixture import AbstractGatedMixture
 from bayesvb.estimators.site_columns import check_levels
+from bayesvb.estimators.site_contents import column_name, keyed
 from bayesvb.estimators.site_record import (
     SiteStatistics,
-    column_name,
-    keyed,
     merged,
     moments_of,
     read,
     told_moments,
 )
+from bayesvb.estimators.site_runs import arrays_of, check_starts, runs_of
 from bayesvb.formula.passes.site_design import columns_told, moments_told, responses_told
 from bayesvb.formula.passes.streamed_design import learned_of
 from bayesvb.numerics.streams import Streams
@@ -203,7 +209,7 @@ def fit_of_sites(
             hint="agreed = merge([site_statistics(model, rows, agreed) for rows of every site])",
         )
     own = _at_site(model, data, weights, told)
-    found = _found(own, told)
+    found = _found(own, told, runs_of(told.known))
     whole = own.over(PartlyKept(own.source, told.n_rows, _weight(told)))
     return _fit(whole, found, draws, seed, time.perf_counter() - began)
 
@@ -230,7 +236,9 @@ def _at_site(
     _check_sums(model)
     frame, name = _rows(data, weights)
     frames = (
-        SiteFrames(frame) if told is None else SiteFrames(frame, _columns(told), _told_rows(told))
+        SiteFrames(frame)
+        if told is None
+        else SiteFrames(frame, _columns(told), _told_rows(model, told))
     )
     options: dict[str, Any] = {**model.options(), "context": model.design.context}
     options["priors"] = type(model.priors)(**options["priors"])
@@ -309,15 +317,31 @@ def _scales(
     missing = [int(frame[column].isna().sum()) for column in told.levels]
     counts = [float(len(frame)), fitted_rows(model).total_weight, *missing]
     found = {keyed(part): told_moments(one) for part, one in moments.items()}
-    if isinstance(model, DensityRegression) and model.family == "student":
+    if _has_medians(model):
         found["responses"] = responses_told(design, design.offset)
     return {"counts": np.array(counts), "learned": learned_of(design), **found}
 
 
-def _told_rows(told: SiteStatistics) -> ToldRows | None:
-    """Counts and moments of the rows of all sites, once these have been told."""
+def _has_medians(model: AbstractEstimator) -> bool:
+    """Whether the unit of the response is told by quantiles."""
+    return isinstance(model, DensityRegression) and model.family == "student"
+
+
+def _told_rows(model: AbstractEstimator, told: SiteStatistics) -> ToldRows | None:
+    """Counts and moments of the rows of all sites, once these have been told.
+
+    Raises
+    ------
+    DataError
+        If the quantiles of the response are absent.
+    """
     if "counts" not in told.known:
         return None
+    if _has_medians(model) != ("responses" in told.known):
+        raise DataError(
+            "agreed was told by sites whose model has another family=",
+            hint="begin again, with the same model at all sites",
+        )
     n_given, weight, *missing = told.known["counts"].tolist()
     named = [(column_name(key), values) for key, values in told.known.items()]
     moments = {name: moments_of(values) for name, values in named if name is not None}
@@ -345,33 +369,35 @@ def _weight(told: SiteStatistics) -> float:
     return float(told.known["counts"][1])
 
 
-def _found(model: AbstractEstimator, told: SiteStatistics) -> RemoteFit:
+def _found(model: AbstractEstimator, told: SiteStatistics, runs: Sequence[RemoteRun]) -> RemoteFit:
     """What the sums told so far lead to.
 
     Raises
     ------
     Unanswered
         If there are not enough of them.
+    DataError
+        If they are those of no rows, or of another model.
     """
     core, source = model.core, fitted_rows(model)
     blank, nobody = core.first_stats(empty_stats(core, source)), _nobody(source)
-    starts = [blank.with_vector(row) for row in told.known["starts"]]
-    rows = told.known.get("sums", np.empty((0, 0)))
-    owners = told.known.get("owners", np.empty(0))
-    elsewhere = [
-        RowsElsewhere(iter(rows[owners == number]), nobody, told.n_rows, _weight(told))
-        for number in range(len(starts) + 1)
-    ]
+    check_starts(told.known["starts"], runs, blank)
     settings = told.model["settings"]
-    return fit_elsewhere(
-        core,
-        elsewhere,
-        starts,
-        ordered=partial(_ordered, model),
-        tol=settings["tol"],
-        max_iter=settings["max_iter"],
-        with_response=settings["covariance"] != "mean-field",
-    )
+    try:
+        return fit_elsewhere(
+            core,
+            [RowsElsewhere(run, nobody, told.n_rows, _weight(told)) for run in runs],
+            [blank.with_vector(row) for row in told.known["starts"]],
+            ordered=partial(_ordered, model),
+            tol=settings["tol"],
+            max_iter=settings["max_iter"],
+            with_response=settings["covariance"] != "mean-field",
+        )
+    except np.linalg.LinAlgError as error:
+        raise DataError(
+            f"agreed has sums that no rows can have: {error}",
+            hint="begin the rounds again; one site told wrong numbers, or a file was changed",
+        ) from error
 
 
 def _ordered(model: AbstractEstimator, core: Any, stats: Any) -> tuple[Any, Any, tuple[int, ...]]:
@@ -391,16 +417,18 @@ def _nobody(source: AbstractSource) -> Block:
 def _answers(model: AbstractEstimator, told: SiteStatistics) -> Arrays:
     """The sums over the rows of this site that are asked for next; none if none are.
 
-    With them go the ascents that they are for, and where they are taken: the divergence from the
-    prior, by which sites that went different ways are found out.
+    With them go what the ascents have reached, which ones they are for, and where they are taken:
+    the divergence from the prior, by which sites that went different ways are found out.
     """
+    runs = runs_of(told.known)
     try:
-        _found(model, told)
+        _found(model, told, runs)
     except Unanswered as asked:
         steps = fitted_rows(model).map_reduce_all(asked.functions)
         at = [model.core.kl(function.args[0]) for function in asked.functions]
         sums = np.stack([step.to_vector() for step in steps])
-        return {"sums": sums, "at": np.array(at), "owners": np.array(asked.owners, dtype=float)}
+        owners = np.array(asked.owners, dtype=float)
+        return {"sums": sums, "at": np.array(at), "owners": owners, **arrays_of(runs)}
     return {}
 
 

@@ -10,11 +10,13 @@ from bayesvb.engines.cavi import cavi
 from bayesvb.engines.linear_response import linear_response
 from bayesvb.engines.remote_rows import (
     SCREENED,
+    RemoteRun,
     RowsElsewhere,
     Unanswered,
     fit_elsewhere,
     of_row,
 )
+from bayesvb.errors import DataError
 
 
 def by_size(core, stats):
@@ -24,19 +26,23 @@ def by_size(core, stats):
 
 
 def answered(source, core, start, **options):
-    """What an ascent finds that begins anew each time that it lacks a sum."""
-    told, rounds = [[], []], 0
+    """What an ascent finds that goes on each time from what it had kept."""
+    known, rounds = [({}, []), ({}, [])], 0
     nobody = replace(source.take(np.arange(1)), weight=np.zeros(1))
     size = (nobody, source.n_rows, source.total_weight)
     while True:
-        elsewhere = [RowsElsewhere(iter(rows), *size) for rows in told]
+        runs = [RemoteRun(state, np.array(sums, ndmin=2)) for state, sums in known]
+        elsewhere = [RowsElsewhere(run, *size) for run in runs]
         try:
             return fit_elsewhere(core, elsewhere, [start], ordered=by_size, **options), rounds
         except Unanswered as asked:
-            for owner, step in zip(
-                asked.owners, source.map_reduce_all(asked.functions), strict=True
-            ):
-                told[owner].append(step.to_vector())
+            assert max(len(sums) for _, sums in known[:1]) <= 2  # of the ascent without response
+            known = [
+                (run.reached, sums[run.seen :]) for run, (_, sums) in zip(runs, known, strict=True)
+            ]
+            steps = source.map_reduce_all(asked.functions)
+            for owner, step in zip(asked.owners, steps, strict=True):
+                known[owner][1].append(step.to_vector())
             rounds += 1
 
 
@@ -58,7 +64,7 @@ def test_the_way_is_the_same_to_the_bit():
 
 def test_rows_elsewhere_are_only_summed():
     rows = bvb.DensityRegression("waiting ~ eruptions", bvb.datasets.load("faithful")).source
-    source = RowsElsewhere(iter([]), rows.take(np.arange(1)), 3, 3.0)
+    source = RowsElsewhere(RemoteRun({}, np.empty((0, 3))), rows.take(np.arange(1)), 3, 3.0)
     assert (source.n_rows, source.total_weight) == (3, 3.0)
     with pytest.raises(NotImplementedError):
         source.whole()
@@ -70,5 +76,7 @@ def test_sums_become_numbers_and_sums_again():
     blank = core.first_stats(core.partition_stats(block, np.full((5, 5), 0.2)))
     step = core.e_step(core.update(blank), block)
     back = of_row(step.to_vector(), step)
+    with pytest.raises(DataError, match="needs"):
+        of_row(step.to_vector()[:-1], step)
     assert back.bound == step.bound
     assert np.array_equal(back.stats.to_vector(), step.stats.to_vector())

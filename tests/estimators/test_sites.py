@@ -7,9 +7,11 @@ import pandas as pd
 import pytest
 
 import bayesvb as bvb
+from bayesvb.engines import cavi
 from bayesvb.errors import DataError
 from bayesvb.estimators.site_columns import pooled_levels, pooled_quantiles
-from bayesvb.estimators.site_record import keyed, moments_of
+from bayesvb.estimators.site_contents import keyed
+from bayesvb.estimators.site_record import moments_of
 from bayesvb.results.all_rows import rows_text
 
 
@@ -43,6 +45,22 @@ QUICK = {
     "softmax": {"restarts": 1},
     "stick-breaking": {"restarts": 2, "covariance": "mean-field"},
 }
+
+
+def test_a_round_costs_as_much_however_many_there_have_been(monkeypatch):
+    replayed, plain = [], cavi.one_pass
+    monkeypatch.setattr(cavi, "one_pass", lambda *given: replayed.append(1) or plain(*given))
+    model, passes, kept = model_of(), [], []
+    few = {"restarts": 1, "covariance": "mean-field", "tol": 1e-12, "max_iter": 30}
+    agreed = rounds(model, SITES, until="starts", **few)
+    while not agreed.finished:
+        replayed.clear()
+        agreed = bvb.merge([bvb.site_statistics(model, rows, agreed, **few) for rows in SITES])
+        passes.append(len(replayed) / len(SITES) ** 2)  # an ascent from the fit of each site
+        kept.append(len(agreed.known["sums"]) / len(SITES))
+    assert agreed.n_passes > 25
+    assert max(passes) <= 3
+    assert max(kept) <= 2
 
 
 @pytest.mark.heavy

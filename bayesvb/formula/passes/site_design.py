@@ -76,7 +76,9 @@ def site_design(
     encoder = fit_encoder(bound, usable)[0]
     encoding = BlockEncoding(encoder, weights)
     told = frames.rows
-    moments = encoding.moments(0, rows.sample) if told is None else told.moments
+    moments = encoding.moments(0, rows.sample)
+    if told is not None:
+        moments = _of_all_sites(moments, told.moments)
     shown = basis.iloc[:0] if frames.columns is None else basis
     known = AllRows(
         rows.n_rows[1], rows.n_missing, frames.words, frames.count, rows.total_weight, shown
@@ -180,6 +182,25 @@ def _learned(encoder: Encoder) -> list[str]:
     return list(found)
 
 
+def _of_all_sites(
+    own: Mapping[str, ColumnMoments], told: Mapping[str, ColumnMoments]
+) -> dict[str, ColumnMoments]:
+    """What all sites have told of the parts and columns that are standardised here.
+
+    Raises
+    ------
+    DataError
+        If they are those of another formula.
+    """
+    sizes = [{name: one.mean.size for name, one in each.items()} for each in (own, told)]
+    if sizes[0] != sizes[1]:
+        raise DataError(
+            f"the sites have told moments of {sizes[1]} columns, and this formula has {sizes[0]}",
+            hint="begin again, with the same model and version of bayesvb at all sites",
+        )
+    return dict(told)
+
+
 def _standing_in(own: pd.DataFrame, told: ToldColumns) -> pd.DataFrame:
     """Rows with every level and quantile that was told; of other numbers there are some here.
 
@@ -188,6 +209,12 @@ def _standing_in(own: pd.DataFrame, told: ToldColumns) -> pd.DataFrame:
     DataError
         If a column is absent, or has levels that were not told.
     """
+    other = sorted(told.levels.keys() ^ set(map(str, own.columns)))
+    if other:
+        raise DataError(
+            f"the sites have not told of the same columns as this formula reads: `{other[0]}`",
+            hint="begin again, with the same model at all sites",
+        )
     size = max([2, *map(len, told.levels.values()), *map(len, told.quantiles.values())])
     places = np.arange(size)
     columns: dict[str, Any] = {}

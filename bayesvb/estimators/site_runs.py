@@ -1,0 +1,177 @@
+"""Ascents over the rows of several sites, as arrays that travel between them.
+
+A site goes on from what each ascent had reached in the round before, so that a round costs one pass
+however many there have been.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.engines.remote_rows import RemoteRun
+from bayesvb.errors import DataError
+
+Arrays = Mapping[str, np.ndarray]
+
+RUN = "run"
+"""Beginning of the names of arrays with the state of an ascent, in front of its number."""
+
+
+def state_name(number: int, entry: str) -> str:
+    """Name of an array with part of the state of an ascent."""
+    return f"{RUN}{number}.{entry}"
+
+
+def states(arrays: Arrays) -> dict[str, np.ndarray]:
+    """Those arrays that are states of ascents.
+
+    Examples
+    --------
+    >>> list(states({"run0.trace": np.zeros(2), "sums": np.zeros((2, 3))}))
+    ['run0.trace']
+    """
+    return {name: values for name, values in arrays.items() if place_of(name) is not None}
+
+
+def place_of(name: str) -> tuple[int, str] | None:
+    """Number of an ascent, and what of its state an array is; None of other arrays."""
+    head, dot, entry = name.partition(".")
+    number = head.removeprefix(RUN)
+    if not dot or number == head or not (number.isascii() and number.isdigit()):
+        return None
+    return int(number), entry
+
+
+def runs_of(known: Arrays) -> list[RemoteRun]:
+    """All ascents, one from each start and one that goes on from the best, where they are."""
+    sums, owners = known.get("sums", np.empty((0, 0))), known.get("owners", np.empty(0))
+    found: list[dict[str, np.ndarray]] = [{} for _ in range(len(known["starts"]) + 1)]
+    for name, values in known.items():
+        place = place_of(name)
+        if place is not None:
+            found[place[0]][place[1]] = values
+    return [RemoteRun(state, sums[owners == number]) for number, state in enumerate(found)]
+
+
+def arrays_of(runs: Sequence[RemoteRun]) -> dict[str, np.ndarray]:
+    """What ascents have reached, and how many of the sums told to each went into it."""
+    found: dict[str, np.ndarray] = {"seen": np.array([float(run.seen) for run in runs])}
+    for number, run in enumerate(runs):
+        for entry, values in run.reached.items():
+            found[state_name(number, entry)] = np.asarray(values, dtype=float)
+    return found
+
+
+def told_on(
+    known: Arrays, answer: Arrays, sums: Float[np.ndarray, "sums entries"]
+) -> dict[str, np.ndarray]:
+    """All that is known after a round: the states, and the sums that no state has seen yet.
+
+    Parameters
+    ----------
+    known : mapping of str to ndarray
+        Before it.
+    answer : mapping of str to ndarray
+        Of a site, whose states are those of all.
+    sums : ndarray, shape (sums, entries)
+        Over the rows of all sites.
+    """
+    before, owners = known.get("sums", np.empty((0, 0))), known.get("owners", np.empty(0))
+    behind = np.zeros(len(owners), dtype=bool)
+    for number, seen in enumerate(answer["seen"].astype(int).tolist()):
+        behind[np.flatnonzero(owners == number)[:seen]] = True
+    width = max(before.shape[1], sums.shape[1])
+    kept = [_widened(before[~behind], width), _widened(sums, width)]
+    old = states(known)
+    return {
+        **{name: values for name, values in known.items() if name not in old},
+        **states(answer),
+        "sums": np.concatenate(kept),
+        "owners": np.concatenate([owners[~behind], answer["owners"]]),
+        "passes": known.get("passes", np.zeros(1)) + len(sums),
+    }
+
+
+def _widened(rows: np.ndarray, width: int) -> np.ndarray:
+    """Rows with zeros behind them: sums of one kind have more entries than those of another."""
+    return np.pad(rows, ((0, 0), (0, width - rows.shape[1])))
+
+
+PARTS = ("stats", "following")
+"""Statistics of a point of an ascent."""
+
+MEMORY = ("sweeps", "cycles", "to_go", "trace")
+"""Arrays of any length in the state of an ascent that goes on."""
+
+Shapes = dict[str, tuple[int, ...] | None]
+
+
+def check_run(state: Arrays, start: Any) -> None:
+    """Refuse the state of an ascent that is none.
+
+    Parameters
+    ----------
+    state : mapping of str to ndarray
+        Empty at its beginning.
+    start : SufficientStats
+        Where it set out.
+
+    Raises
+    ------
+    DataError
+        Naming what is absent, or of another shape.
+    """
+    needed = _shapes(state, {leaf: np.shape(values) for leaf, values in start.leaves()})
+    for name in sorted(needed.keys() ^ state.keys()):
+        raise DataError(f"{name!r} of an ascent is {'absent' if name in needed else 'unknown'}")
+    for name, shape in needed.items():
+        found = state[name].shape
+        wrong = found != shape if shape is not None else len(found) != 1
+        if wrong or (name == "trace" and not state[name].size):
+            raise DataError(f"{name!r} of an ascent has the shape {found}")
+
+
+def _shapes(state: Arrays, leaves: Mapping[str, tuple[int, ...]]) -> Shapes:
+    """Shapes of all arrays of a state; None of those that may have any length."""
+    if not state:
+        return {}
+    if "ended" in state:
+        ends: Shapes = {"ended": (), "n_iter": (), "converged": (), "trace": None}
+        return ends | {f"stats.{leaf}": shape for leaf, shape in leaves.items()}
+    found: Shapes = {"n_iter": (), "longest": (), **dict.fromkeys(MEMORY)}
+    points = ["point", "before"] if "before.bound" in state else ["point"]
+    for point in points:
+        found[f"{point}.bound"] = ()
+        for part in PARTS:
+            found |= {f"{point}.{part}.{leaf}": shape for leaf, shape in leaves.items()}
+    return found
+
+
+def check_starts(
+    starts: Float[np.ndarray, "starts entries"], runs: Sequence[RemoteRun], blank: Any
+) -> None:
+    """Refuse starts and states of another model than that whose statistics these are.
+
+    Raises
+    ------
+    DataError
+        Naming what does not fit.
+    """
+    needed = blank.to_vector().size
+    if starts.shape[1] != needed:
+        raise DataError(
+            f"agreed has starts of {starts.shape[1]} numbers, and this model has {needed}",
+            hint="use the same model and the same version of bayesvb at all sites",
+        )
+    for number, run in enumerate(runs):
+        try:
+            check_run(run.known, blank)
+        except DataError as error:
+            raise DataError(
+                f"agreed is of another model, or was changed: ascent {number}, {error.why}",
+                hint="begin the rounds again",
+            ) from error
