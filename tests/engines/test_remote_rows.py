@@ -31,12 +31,12 @@ def answered(source, core, start, **options):
     nobody = replace(source.take(np.arange(1)), weight=np.zeros(1))
     size = (nobody, source.n_rows, source.total_weight)
     while True:
-        runs = [RemoteRun(state, np.array(sums, ndmin=2)) for state, sums in known]
+        runs = [RemoteRun(state, np.array(sums)) for state, sums in known]
         elsewhere = [RowsElsewhere(run, *size) for run in runs]
         try:
             return fit_elsewhere(core, elsewhere, [start], ordered=by_size, **options), rounds
         except Unanswered as asked:
-            assert max(len(sums) for _, sums in known[:1]) <= 2  # of the ascent without response
+            assert len(known[0][1]) <= 2  # of the ascent that no linear response follows
             known = [
                 (run.reached, sums[run.seen :]) for run, (_, sums) in zip(runs, known, strict=True)
             ]
