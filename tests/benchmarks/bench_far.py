@@ -5,8 +5,8 @@ written to a temporary folder, and taken away. ``BAYESVB_FAR_ROWS`` are the size
 ``BAYESVB_FAR_WAYS`` the ways; lines of other sizes and ways stay. Fits go on to a millionth of a
 nat per row, those to more than ``MOST`` rows for at most ``PASSES`` passes; with more than
 ``FARTHEST`` rows one sweep is measured, from the fit of the sample. A pass in memory takes turns
-with an iteration of scikit-learn, so that both see the same load; ``"in turns with dask-ml"`` is
-measured if it is asked for, and needs dask-ml.
+with an iteration of scikit-learn, so that both see the same load; ``"in turns with dask-ml"`` and
+``"in turns with Spark"`` are measured if they are asked for, and need dask-ml, and pyspark.
 """
 
 import json
@@ -181,6 +181,49 @@ def in_turns_with_dask_ml(folder: str, n_rows: int) -> dict[str, float]:
     return {"pass s": float(np.median(own)), "times dask-ml k-means": ratio, "peak MiB": peak()}
 
 
+def in_turns_with_spark(folder: str, n_rows: int) -> dict[str, float]:
+    """Passes of rows in memory and iterations of Spark's GaussianMixture in turns, one thread each.
+
+    Spark has the rows in its memory, and as many full Gaussians of the three columns as there are
+    components; an iteration is a difference of fits of six and of two. Needs pyspark and Java.
+    """
+    from pyspark.ml.clustering import GaussianMixture
+    from pyspark.ml.feature import VectorAssembler
+    from pyspark.sql import SparkSession
+
+    import bayesvb as bvb
+    from bayesvb.engines.restarts import enlarged
+    from bayesvb.numerics.runtime import single_threaded_blas
+
+    model = bvb.DensityRegression(FORMULA, pd.read_parquet(folder), n_components=COMPONENTS)
+    some = model.over(model.source.standing_for_all(10_000, np.random.default_rng(1)))
+    fit = some.fit(seed=1, restarts=1, draws=25, covariance="mean-field", tol=1e-6 * n_rows)
+    source = replace(model.source, workers=1)
+    session = SparkSession.builder.master("local[1]").config("spark.driver.memory", "4g")
+    spark = session.config("spark.ui.enabled", "false").getOrCreate()
+    columns = VectorAssembler(inputCols=["y", "x1", "x2"], outputCol="features")
+    lazy = columns.transform(spark.read.parquet(folder)).select("features").cache()
+    lazy.count()
+
+    def seconds(n_iter: int) -> float:
+        mixture = GaussianMixture(k=COMPONENTS, maxIter=n_iter, tol=0.0, seed=0)
+        began = time.perf_counter()
+        mixture.fit(lazy)
+        return time.perf_counter() - began
+
+    seconds(2)  # the first one compiles
+    own, theirs = [], []
+    for _ in range(TURNS):
+        began = time.perf_counter()
+        with single_threaded_blas():
+            enlarged(fit.core, source, fit.stats)
+        own.append(time.perf_counter() - began)
+        theirs.append(0.25 * (seconds(6) - seconds(2)))
+    spark.stop()
+    ratio = float(np.median(own) / np.median(theirs))
+    return {"pass s": float(np.median(own)), "times Spark": ratio, "peak MiB": peak()}
+
+
 def in_memory(folder: str, n_rows: int) -> dict[str, float]:
     """The same rows in memory."""
     return fitted(pd.read_parquet(folder), n_rows)
@@ -209,8 +252,9 @@ WAYS = {
     "scikit-learn": scikit_learn,
     "in turns with scikit-learn": in_turns,
     "in turns with dask-ml": in_turns_with_dask_ml,
+    "in turns with Spark": in_turns_with_spark,
 }
-USUAL = ",".join(way for way in WAYS if "dask" not in way)
+USUAL = ",".join(way for way in WAYS if "dask" not in way and "Spark" not in way)
 ASKED = os.environ.get("BAYESVB_FAR_WAYS", USUAL).split(",")
 OF_FILES = {"Parquet"}
 
