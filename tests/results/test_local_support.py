@@ -3,11 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_array_equal
 
 import bayesvb as bvb
 from bayesvb.errors import DataError
 from bayesvb.plots import quantiles
 from bayesvb.reports.sections import SECTIONS
+from bayesvb.results import local_support as module
 from bayesvb.results.local_support import ALARMS, FLOOR, ROWS_PER_TERM, local_support, support_of
 
 pytestmark = pytest.mark.heavy
@@ -70,6 +72,22 @@ def test_new_rows_like_those_of_the_fit_are_seldom_marked(n_rows):
         for seed in range(4)
     ]
     assert np.mean(marked) < 2.0 * ALARMS
+
+
+def test_of_many_rows_a_choice_is_left_out(monkeypatch):
+    fit = fitted(lines(1200, 7))
+    monkeypatch.setattr(module, "FLOOR", 0.0)  # the rows decide, however near they are
+    whole, rows, left_out = local_support(fit), fit.model.source.whole(), []
+    monkeypatch.setattr(module, "LEFT_OUT", 300)
+    quantile = module._quantile
+    monkeypatch.setattr(module, "_quantile", lambda v: left_out.append(len(v)) or quantile(v))
+    some = local_support(fit)
+    assert left_out == [300]
+    assert_array_equal(some.inverse, whole.inverse)
+    assert local_support(fit).threshold == some.threshold != whole.threshold
+    weights, x = fit.core.mean_weights(fit.q, rows), fit.model.regressors(rows)
+    marked = 1.0 - some.supported(weights, x).mean()
+    assert abs(marked - ALARMS) < 4.0 * np.sqrt(ALARMS * (1.0 - ALARMS) / 300.0)
 
 
 def test_levels_that_a_component_lacks_are_marked():
