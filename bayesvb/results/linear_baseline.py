@@ -20,6 +20,10 @@ FULL_LEVERAGE = 1.0 - 1e-9
 """Leverage from which a row alone determines a coefficient: nothing predicts it."""
 
 
+KEPT = "_linear_baseline"
+"""Where a fit keeps what was found: its checks and its page ask for it."""
+
+
 def linear_baseline(fit: AbstractFit) -> Float[np.ndarray, " rows"] | None:
     """Leave-one-out log density of each row under least squares, summed over the responses.
 
@@ -45,6 +49,15 @@ def linear_baseline(fit: AbstractFit) -> Float[np.ndarray, " rows"] | None:
     >>> bool(abs(mean - bvb.evaluation.elpd.read_elpd(fit.loo()).elpd / len(data)) < 0.01)
     True
     """
+    kept = vars(fit)
+    if KEPT not in kept:
+        kept[KEPT] = _linear_baseline(fit)
+    found: Float[np.ndarray, " rows"] | None = kept[KEPT]
+    return found
+
+
+def _linear_baseline(fit: AbstractFit) -> Float[np.ndarray, " rows"] | None:
+    """The same, found anew; nothing writes into it."""
     design = fit.model.design
     if "mean" not in design.matrices or design.levels:
         raise DataError(
@@ -62,6 +75,7 @@ def linear_baseline(fit: AbstractFit) -> Float[np.ndarray, " rows"] | None:
         if found is None:
             return None
         total += found
+    total.flags.writeable = False
     return total
 
 

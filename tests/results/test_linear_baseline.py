@@ -9,6 +9,7 @@ from statsmodels.regression.linear_model import OLS
 
 import bayesvb as bvb
 from bayesvb.errors import DataError
+from bayesvb.results import linear_baseline as module
 from bayesvb.results.linear_baseline import leave_one_out, linear_baseline
 from bayesvb.results.subsampling import criteria_at
 
@@ -87,3 +88,12 @@ def test_a_fit_that_is_no_regression_has_none(class_fit):
     for fit in (class_fit, joint.fit(seed=1, restarts=1, draws=30)):
         with pytest.raises(DataError, match="has no linear model beside it"):
             linear_baseline(fit)
+
+
+def test_the_baseline_of_a_fit_is_found_once(rng, monkeypatch):
+    data = pd.DataFrame({"x": np.arange(20.0), "y": rng.normal(size=20)})
+    fit = bvb.DensityRegression("y ~ x", data, n_components=1).fit(seed=1, restarts=1)
+    found = linear_baseline(fit)
+    monkeypatch.setattr(module, "leave_one_out", None)
+    assert linear_baseline(fit) is found
+    assert not found.flags.writeable
