@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 FEW_VALUES = 5
 """A number with at most so many different values is treated as levels."""
 
+FIRST_ROWS = 1_000
+"""Rows that are looked at first: most numbers have more different values among so few."""
+
 
 @dataclass(frozen=True)
 class Covariate:
@@ -50,14 +53,20 @@ def covariate(design: Design, name: str, *, most: int | None = None) -> Covariat
     """A column as a covariate; of more than ``most`` levels the frequent ones, in their order."""
     column = design.frame[name]
     numbers = column.astype(float) if is_numeric(column, name) else column
-    different = numbers.drop_duplicates()
-    if is_number(design, name) and len(different) > FEW_VALUES:
+    if is_number(design, name) and _has_many_values(numbers):
         return Covariate(name, False, (float(numbers.min()), float(numbers.max())))
     counts = numbers.value_counts(sort=False)
     often = counts[counts > 0].sort_values(ascending=False, kind="stable").index[:most]
     ordered = isinstance(column.dtype, pd.CategoricalDtype)
     known = [one for one in column.cat.categories if one in often] if ordered else sorted(often)
     return Covariate(name, True, tuple(known))
+
+
+def _has_many_values(numbers: pd.Series) -> bool:
+    """Whether there are more different values than may be levels."""
+    return any(
+        len(some.drop_duplicates()) > FEW_VALUES for some in (numbers.iloc[:FIRST_ROWS], numbers)
+    )
 
 
 def is_numeric(column: pd.Series, name: str) -> bool:

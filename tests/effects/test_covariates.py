@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import bayesvb as bvb
+from bayesvb.effects import covariates as module
 from bayesvb.effects.covariates import FEW_VALUES, covariate, held_value
 from bayesvb.errors import DataError
 from bayesvb.formula.design import build_design
@@ -41,6 +42,13 @@ def test_numbers_with_more_than_a_few_values_are_curves(frame):
     for different, discrete in ((FEW_VALUES, True), (FEW_VALUES + 1, False)):
         numbers = pd.DataFrame({"x": np.arange(100.0) % different})
         assert covariate(read(numbers, "x"), "x").discrete == discrete
+
+
+def test_values_that_come_late_count(monkeypatch):
+    monkeypatch.setattr(module, "FIRST_ROWS", 10)
+    numbers = pd.DataFrame({"x": np.r_[np.zeros(50), np.arange(FEW_VALUES + 1.0)]})
+    assert not covariate(read(numbers, "x"), "x").discrete
+    assert covariate(read(numbers[:-1], "x"), "x").discrete
 
 
 def test_of_many_levels_the_frequent_ones_stay_in_their_order(frame):
