@@ -42,7 +42,7 @@ def border_of(matrix: Matrices) -> Int[np.ndarray, " border"] | None:
     wide = np.count_nonzero(linked, axis=1) > 0.5 * n_terms
     rest = ~wide
     alone = np.count_nonzero(linked[np.ix_(rest, rest)]) <= np.count_nonzero(rest)
-    return np.flatnonzero(wide) if alone and wide.mean() <= WIDEST else None
+    return np.flatnonzero(wide) if alone and 0.0 < wide.mean() <= WIDEST else None
 
 
 def bordered_inverse(

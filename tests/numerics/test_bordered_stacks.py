@@ -65,3 +65,13 @@ def test_matrices_that_are_not_positive_definite_are_refused(of_border):
     matrix[3, at, at] = -1.0
     with pytest.raises(np.linalg.LinAlgError, match="positive"):
         inverse_and_log_det(matrix)
+
+
+def test_diagonal_matrices_have_no_border():
+    """Prior precisions of a network of many experts and columns are such."""
+    each = np.linspace(0.5, 2.0, 20 * 24).reshape(20, 24)
+    matrix = each[:, :, None] * np.eye(24)
+    assert border_of(matrix) is None
+    inverse, log_det = inverse_and_log_det(matrix)
+    assert_allclose(inverse, np.eye(24) / each[:, :, None], rtol=1e-14)
+    assert_allclose(log_det, np.log(each).sum(axis=1), rtol=1e-14)
