@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from matplotlib.figure import Figure
 
 from bayesvb.errors import DataError
 from bayesvb.evaluation.elpd import Elpd, compare
+from bayesvb.results.back_transformation import log_jacobian, untransformed
 from bayesvb.results.comparison import check_comparable, folds_for_all
 from bayesvb.results.printing import formula_text
 from bayesvb.results.subsampling import RowSample, folds_affordable, left_out_at, unit_sample
@@ -28,13 +30,16 @@ if TYPE_CHECKING:
 
 def comparison(fits: Mapping[str, AbstractFit]) -> Summary:
     """Table of the fits, best first, and where they differ."""
+    jacobian = on_several_scales(fits)
     try:
-        check_comparable(fits)
+        check_comparable(fits, jacobian=jacobian)
     except DataError as error:
         return {"why_not": str(error), "models": _models(fits)}
     chosen = unit_sample(next(iter(fits.values())), ROWS_LEFT_OUT)
     folds = folds_for_all(fits) and all(folds_affordable(fit) for fit in fits.values())
     found = {name: left_out_at(fit, chosen.at, folds) for name, fit in fits.items()}
+    if jacobian:
+        found = {name: _in_the_data(one, fits[name], chosen.at) for name, one in found.items()}
     frame = compare_elpds(found)
     best, second = frame.index[0], frame.index[1]
     return {
@@ -43,11 +48,34 @@ def comparison(fits: Mapping[str, AbstractFit]) -> Summary:
         "rows_note": choice_words(chosen),
         "best": best,
         "reading": reading(frame),
-        "left_out": _left_out(fits, folds=folds),
+        "left_out": " ".join(filter(None, [_left_out(fits, folds=folds), _scales(fits, jacobian)])),
         "table": _table(frame, chosen, folds=folds, ratios=_ratios(found)),
         "differences": _differences(frame),
         "pointwise": _pointwise(found, (str(best), str(second)), chosen),
     }
+
+
+def on_several_scales(fits: Mapping[str, AbstractFit]) -> bool:
+    """Whether fits explain one response by different functions of it, as ``log(y)`` and ``y``."""
+    names = [fit.model.design.response_names for fit in fits.values()]
+    alike = all(untransformed(one) == untransformed(names[0]) for one in names)
+    return alike and any(one != names[0] for one in names)
+
+
+def _in_the_data(found: Elpd, fit: AbstractFit, at: Int[np.ndarray, " units"]) -> Elpd:
+    """Densities of the response as it is in the data."""
+    return replace(found, pointwise=found.pointwise + log_jacobian(fit.model)[at])
+
+
+def _scales(fits: Mapping[str, AbstractFit], jacobian: bool) -> str:
+    """What densities are of, where formulas take the response by different functions."""
+    if not jacobian:
+        return ""
+    names = untransformed(next(iter(fits.values())).model.design.response_names)
+    return (
+        f"Formulas take the response on different scales: log densities are those of "
+        f"{', '.join(names)} as in the data, by the slope of the function of each formula."
+    )
 
 
 def compare_elpds(found: Mapping[str, Elpd]) -> pd.DataFrame:

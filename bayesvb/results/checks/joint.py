@@ -18,6 +18,19 @@ if TYPE_CHECKING:
 
 NOT_NORMAL = "Given the others {name} is not normal: transform it, or fit a GaussianMixture."
 
+ALIKE = (
+    "Neighbouring rows are alike, and count for fewer than they are: intervals are too narrow. "
+    "Keep rows that are further apart, or take their trend away beforehand."
+)
+
+IN_RUNS = (
+    "Large deviations come in runs: blocks of rows differ in spread. Fit them apart, or scale them "
+    "beforehand."
+)
+
+ORDER = {"Row order": ALIKE, "Spread by row order": IN_RUNS}
+"""Remedies where no formula has a place for time."""
+
 MORE_COMPONENTS = "Given the others {name} has another shape: fit more components."
 
 
@@ -34,7 +47,8 @@ def joint_checks(
         shapes = [
             replace(one, remedy=words.format(name=seen.name)) for one in shape_checks(fit, seen, "")
         ]
-        by_variable[seen.name] = [*shapes, *order_tests(seen, "")]
+        ordered = [replace(one, remedy=ORDER[one.name]) for one in order_tests(seen, "")]
+        by_variable[seen.name] = [*shapes, *ordered]
         steps.append((seen.name, response_checks(seen, "")[0][0]))
     coarse_name, coarse = max(steps, key=lambda one: one[1].number)
     coarse = replace(coarse, measure=f"{coarse.measure}, {coarse_name}", section=section)

@@ -1,0 +1,45 @@
+"""Comparison on a page: the numbers of ``bvb.compare``, also of fits on two scales."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bayesvb as bvb
+from bayesvb.reports.sections.comparison import comparison
+
+FEW = {"seed": 1, "restarts": 1, "draws": 60}
+
+
+@pytest.fixture(scope="module")
+def fits():
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=80)
+    data = pd.DataFrame({"x": x, "y": np.exp(1.0 + 0.5 * x + 0.3 * rng.normal(size=80))})
+    made = {
+        name: bvb.DensityRegression(f"{name} ~ x", data, n_components=1).fit(**FEW)
+        for name in ("log(y)", "log1p(y)")
+    }
+    others = data.assign(z=data["y"])
+    return made | {"z": bvb.DensityRegression("log(z) ~ x", others, n_components=1).fit(**FEW)}
+
+
+def test_fits_of_one_response_on_two_scales_are_compared_as_it_is_in_the_data(fits):
+    two = {name: fits[name] for name in ("log(y)", "log1p(y)")}
+    found, expected = comparison(two), bvb.compare(two, jacobian=True)
+    assert found["why_not"] is None
+    assert found["best"] == expected.index[0] == "log(y)"
+    assert "log densities are those of y as in the data" in found["left_out"]
+    at = [found["table"]["titles"].index(name) for name in ("elpd", "difference")]
+    for row in found["table"]["rows"]:
+        given = expected.loc[row["heads"][0], ["elpd", "elpd_diff"]]
+        np.testing.assert_allclose([row["cells"][i] for i in at], given.astype(float), atol=1e-8)
+
+
+def test_other_responses_are_still_refused_and_said_to_be(fits):
+    found = comparison({"y": fits["log(y)"], "z": fits["z"]})
+    assert "densities are of different things" in found["why_not"]
+
+
+def test_one_scale_is_not_spoken_of(fits):
+    found = comparison({"a": fits["log(y)"], "b": fits["log(y)"]})
+    assert "scale" not in found["left_out"]
