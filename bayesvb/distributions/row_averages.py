@@ -135,8 +135,9 @@ def averaged_rows(
     >>> averaged_rows(np.array([1.0, 3.0, 5.0, 9.0]), 2, np.array([0.25, 0.75])).tolist()
     [2.5, 8.0]
     """
-    found: np.ndarray = values.reshape(*values.shape[:-1], -1, n)
-    return found.mean(axis=-1) if shares is None else found @ shares
+    split = values.reshape(*values.shape[:-1], -1, n)
+    found: np.ndarray = split.mean(axis=-1) if shares is None else split @ shares
+    return found
 
 
 def averaged_mixture(
