@@ -6,7 +6,6 @@ chosen on data sets with seeds below 2000; the table is of the seeds from 2000 o
 """
 
 import argparse
-import time
 import warnings
 from collections import Counter
 from collections.abc import Callable
@@ -184,7 +183,6 @@ WRONG = {
 
 def checked(name: str, design: Design, seed: int) -> dict[str, object]:
     """What is said of one data set: its problems by name and by group, and the verdict."""
-    began = time.perf_counter()
     rng = np.random.default_rng([seed, design.n_rows])
     data = design.draw(rng, design.n_rows)
     with warnings.catch_warnings():
@@ -201,7 +199,6 @@ def checked(name: str, design: Design, seed: int) -> dict[str, object]:
         **{group: bool((bad["group"] == group).any()) for group in GROUPS},
         "names": "; ".join(bad.index),
         "verdict": table.attrs["verdict"],
-        "seconds": time.perf_counter() - began,
     }
 
 
@@ -222,7 +219,6 @@ def rates(records: pd.DataFrame) -> pd.DataFrame:
                 **{group: each[group].mean() for group in GROUPS},
                 "note or problem": (each["verdict"] != "ok").mean(),
                 "most often": "; ".join(f"{check} {n}" for check, n in said.most_common(3)),
-                "seconds": each["seconds"].mean(),
             }
         )
     return pd.DataFrame(rows).sort_values("kind", kind="stable")
