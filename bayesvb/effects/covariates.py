@@ -23,6 +23,9 @@ FEW_VALUES = 5
 FIRST_ROWS = 1_000
 """Rows that are looked at first: most numbers have more different values among so few."""
 
+LARGE, MOST_DIGITS = 1e4, 1e15
+"""Numbers from the first on are written without a fraction, from the second on as powers of ten."""
+
 
 @dataclass(frozen=True)
 class Covariate:
@@ -130,5 +133,8 @@ def crossed(
 
 
 def value_text(value: object) -> str:
-    """A value of a covariate, in few digits."""
-    return f"{value:.4g}" if isinstance(value, float | np.floating) else str(value)
+    """A value of a covariate: in four digits, of larger numbers all before the point."""
+    if not isinstance(value, float | np.floating):
+        return str(value)
+    number = float(value)
+    return f"{number:.0f}" if LARGE <= abs(number) < MOST_DIGITS else f"{number:.4g}"

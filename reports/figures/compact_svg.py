@@ -53,6 +53,10 @@ TENTHS = 10
 NEAR = 1.0
 """Tenths of a point from a line at which points of it need not be told."""
 
+MOST_AT_ONCE = 500
+"""Points of a line that are looked at together; the farthest may be the next to last each time, so
+that time goes with the square of their number, and the depth of calls with their number."""
+
 MOVES = {"M": 1, "L": 1, "C": 3, "Q": 2}
 """Command -> points that it reads, the last of which is where it ends."""
 
@@ -190,10 +194,13 @@ def _corners(line: list[list[int]]) -> list[list[int]]:
     """
     if len(line) < 3:
         return line
-    away = [_distance(point, line[0], line[-1]) for point in line]
-    if max(away) <= NEAR:
-        return [line[0], line[-1]]
-    middle = away.index(max(away))
+    if len(line) > MOST_AT_ONCE:
+        middle = len(line) // 2
+    else:
+        away = [_distance(point, line[0], line[-1]) for point in line]
+        if max(away) <= NEAR:
+            return [line[0], line[-1]]
+        middle = away.index(max(away))
     return _corners(line[: middle + 1])[:-1] + _corners(line[middle:])
 
 

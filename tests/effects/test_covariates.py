@@ -6,7 +6,7 @@ import pytest
 
 import bayesvb as bvb
 from bayesvb.effects import covariates as module
-from bayesvb.effects.covariates import FEW_VALUES, covariate, held_value
+from bayesvb.effects.covariates import FEW_VALUES, covariate, held_value, value_text
 from bayesvb.errors import DataError
 from bayesvb.formula.design import build_design
 from bayesvb.formula.parser import parse_formula
@@ -92,3 +92,11 @@ def test_numbers_as_levels_have_the_effects_of_the_same_levels_as_text(terms):
             bvb.effects.slopes(fit, "place")
         found.append(np.r_[typical.summary["estimate"], along["estimate"], pairs["estimate"]])
     np.testing.assert_allclose(*found, rtol=1e-9)
+
+
+def test_values_of_many_digits_are_told_apart():
+    assert [value_text(one) for one in (12345.0, 12346.0, 1980.0)] == ["12345", "12346", "1980"]
+    assert [value_text(one) for one in (0.0, 0.123456, -25000.25, 3, "a")] == [
+        "0", "0.1235", "-25000", "3", "a"
+    ]  # fmt: skip
+    assert value_text(3e20) == "3e+20"

@@ -55,6 +55,11 @@ def test_what_goes_to_and_fro_on_a_line_is_kept():
     np.testing.assert_allclose(found, [[0, 0], [10, 0], [2, 0], [5, 0]])
 
 
+def test_a_long_line_of_which_every_point_is_a_corner_is_kept():
+    swings = [f"L {i / 5} {(-1) ** i * i / 5:g}" for i in range(1, 3000)]
+    assert len(followed(by_steps(" ".join(["M 0 0", *swings])))) == 3000
+
+
 def test_curves_and_several_parts_are_followed():
     path = "M 1 2 C 1 2.5 3 4 5 6 L 5 7 z M 10 10 Q 11 12 13 14 L -1 0"
     expected = [[1, 2], [5, 6], [5, 7], [10, 10], [13, 14], [-1, 0]]
