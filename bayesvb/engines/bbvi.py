@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,14 @@ from scipy.special import softmax
 
 from bayesvb.argument_checks import check_choice, check_count, check_positive
 from bayesvb.data.sources import AbstractSource
-from bayesvb.engines.base import AbstractEngine, Budget, EngineResult, StatsT, one_pass
+from bayesvb.engines.base import (
+    AbstractEngine,
+    Budget,
+    EngineResult,
+    RunProgress,
+    StatsT,
+    one_pass,
+)
 from bayesvb.engines.compiled import potential_of
 from bayesvb.engines.differentiated import (
     Target,
@@ -125,23 +132,25 @@ class Bbvi(AbstractEngine):
         budget: Budget,
         streams: EngineStreams,
     ) -> EngineResult[StatsT]:
-        """The Gaussian's draws, and statistics in which rows belong as they do there."""
+        """The Gaussian's draws, and statistics in which rows belong as they do there.
+
+        After Ctrl-C those of the Gaussian so far, if its bound is above that of the start.
+        """
         settings, target = self.settings, Target.of(model, source)
         posterior = model.update(result.stats)
         drawn = model.draws(posterior, START_DRAWS, streams.rng("start"))
         guide = GaussianGuide.of_draws(target.space.vectors(drawn), full=settings.full)
         before = _bound(target, guide, streams)
-        trace: list[float] = []
+        reached = _Reached(0, guide)
         with double_precision():
             potential, arrays = potential_of(target)
-            key = jax_key(streams, "steps")
-            stages = settings.stages(potential, guide, key, arrays)
-            for step, bound, guide in stages:  # noqa: B007
-                trace.append(bound)
-                if budget.progress is not None:
-                    budget.progress(step, bound)
-        trace.append(_bound(target, guide, streams))
-        failure = _fall(before, trace[-1], settings.learning_rate)
+            stages = settings.stages(potential, guide, jax_key(streams, "steps"), arrays)
+            interrupted = reached.follow(stages, budget.progress)
+        guide = reached.guide
+        trace = [*reached.bounds, _bound(target, guide, streams)]
+        if interrupted and trace[-1] <= before:
+            raise KeyboardInterrupt  # where it set out from is better
+        failure = "" if interrupted else _fall(before, trace[-1], settings.learning_rate)
         vectors, log_density = guide.draws(budget.n_draws, streams.rng("draws"))
         draws, log_volume = target.space.draws(vectors)
         found = {name: np.array(values) for name, values in draws.items()}
@@ -149,13 +158,37 @@ class Bbvi(AbstractEngine):
             result,
             stats=_stats(model, source, found),
             trace=np.array(trace),
-            n_iter=settings.steps,
-            converged=not failure,
+            n_iter=reached.steps,
+            converged=not (failure or interrupted),
+            interrupted=interrupted,
             draws=found,
             log_q=log_density - log_volume,
             findings={"fall of the bound": before - trace[-1]} if failure else {},
             failure=failure,
         )
+
+
+@dataclass
+class _Reached:
+    """How far the steps have come: their number, the Gaussian, and estimates of its bound."""
+
+    steps: int
+    guide: GaussianGuide
+    bounds: list[float] = field(default_factory=list)
+
+    def follow(
+        self, stages: Iterator[tuple[int, float, GaussianGuide]], progress: RunProgress | None
+    ) -> bool:
+        """Whether Ctrl-C ended the steps."""
+        try:
+            for steps, bound, guide in stages:
+                self.steps, self.guide = steps, guide
+                self.bounds.append(bound)
+                if progress is not None:
+                    progress(steps, bound)
+        except KeyboardInterrupt:
+            return True
+        return False
 
 
 def _bound(target: Target, guide: GaussianGuide, streams: EngineStreams) -> float:

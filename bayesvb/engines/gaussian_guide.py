@@ -13,7 +13,7 @@ from bayesvb.engines.compiled import kept_for_equal
 from bayesvb.numerics.linalg import shrunken_covariance
 from bayesvb.numerics.special import LOG_2PI
 
-STEPS_AT_ONCE = 100
+STEPS_AT_ONCE = 25
 """Steps between which Ctrl-C is heard and the bound is told."""
 
 FIRST_DECAY, SECOND_DECAY, TINY = 0.9, 0.999, 1e-16

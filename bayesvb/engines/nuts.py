@@ -11,8 +11,9 @@ from jaxtyping import Float
 
 from bayesvb.argument_checks import check_choice, check_count, check_flag, check_probability
 from bayesvb.data.sources import AbstractSource
-from bayesvb.engines.base import AbstractEngine, Budget, EngineResult, StatsT
+from bayesvb.engines.base import AbstractEngine, Budget, EngineResult, RunProgress, StatsT
 from bayesvb.engines.cavi import Cavi
+from bayesvb.engines.chains import Chains, ToldDraws, Transitions
 from bayesvb.engines.compiled import kept_for_equal, potential_of
 from bayesvb.engines.differentiated import (
     Target,
@@ -37,9 +38,6 @@ NEAR_DRAWS = 1000
 
 LABEL_ROWS = 500
 """Rows, about, on which draws are labelled as the variational optimum is."""
-
-TOLD = ("diverging", "num_steps", "accept_prob")
-"""What the sampler tells of each transition."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +121,11 @@ class Nuts(AbstractEngine):
         budget: Budget,
         streams: EngineStreams,
     ) -> EngineResult[StatsT]:
-        """The run with draws: ``budget.n_draws``, or so many more that chains are equally long."""
+        """The run with draws: ``budget.n_draws``, or so many more that chains are equally long.
+
+        Progress tells steps of each chain and the mean log density where they are. After Ctrl-C
+        the draws so far, if they are enough.
+        """
         target, posterior = Target.of(model, source), model.update(result.stats)
         rng = streams.rng("start")
         n_near = max(NEAR_DRAWS, self.chains)
@@ -131,14 +133,14 @@ class Nuts(AbstractEngine):
         starts = near if self.start == "optimum" else target.prior_vectors(self.chains, rng)
         n_each = -(-budget.n_draws // self.chains)
         with double_precision():
-            vectors, findings = self._sampled(
-                target, starts[: self.chains], self._masses(near), n_each, streams
+            told, findings = self._sampled(
+                target, starts[: self.chains], self._masses(near), n_each, streams, budget.progress
             )
-        draws, n_moved = model.relabelled_draws(
-            target.draws(vectors), posterior, source.thinned(LABEL_ROWS)
-        )
+            drawn = target.draws(told.vectors)
+        draws, n_moved = model.relabelled_draws(drawn, posterior, source.thinned(LABEL_ROWS))
         findings["relabelled"] = float(n_moved)
-        return replace(result, draws=draws, n_chains=self.chains, findings=findings)
+        found = replace(result, draws=draws, n_chains=self.chains, findings=findings)
+        return replace(found, interrupted=True, converged=False) if told.interrupted else found
 
     def _masses(self, near: Float[np.ndarray, "draws numbers"]) -> Float[np.ndarray, "..."]:
         """First inverse masses: variances, or covariances, of the variational posterior."""
@@ -156,53 +158,37 @@ class Nuts(AbstractEngine):
         inverse_masses: Float[np.ndarray, "..."],
         n_each: int,
         streams: EngineStreams,
-    ) -> tuple[Float[np.ndarray, "draws numbers"], dict[str, float]]:
-        """Vectors, chain after chain, and what the sampler found."""
+        progress: RunProgress | None,
+    ) -> tuple[ToldDraws, dict[str, float]]:
+        """Draws of all chains, and what the sampler found."""
         potential, arrays = potential_of(target)
-        chains = _compiled(potential, self, n_each)
+        chains = Chains(_compiled(potential, self), inverse_masses, arrays)
         given = starts if self.chains > 1 else starts[0]
-        vectors, told = chains(jax_key(streams, "chains"), given, inverse_masses, arrays)
-        found = {name: np.asarray(values) for name, values in told.items()}
+        told = chains.sampled(
+            jax_key(streams, "chains"), given, self.warmup, n_each, progress=progress
+        )
         longest = 2**self.max_tree_depth - 1
-        return np.asarray(vectors), {
-            "divergences": float(found["diverging"].sum()),
-            "longest_trees": float((found["num_steps"] >= longest).sum()),
-            "mean_steps": float(found["num_steps"].mean()),
-            "mean_acceptance": float(found["accept_prob"].mean()),
+        return told, {
+            "divergences": float(told.diverging.sum()),
+            "longest_trees": float((told.num_steps >= longest).sum()),
+            "mean_steps": float(told.num_steps.mean()),
+            "mean_acceptance": float(told.accept_prob.mean()),
         }
 
 
 @kept_for_equal
-def _compiled(potential: Callable[..., Any], engine: Nuts, n_each: int) -> Callable[..., Any]:
-    """All chains as one function of key, starts, first inverse masses and arrays of the rows."""
-    import jax
-    from numpyro.infer import MCMC, NUTS
+def _compiled(potential: Callable[..., Any], engine: Nuts) -> Transitions:
+    """How chains begin and go on, as functions of first inverse masses and arrays of the rows."""
+    from numpyro.infer import NUTS
 
-    def chains(key: Any, starts: Any, inverse_masses: Any, arrays: Any) -> Any:
-        kernel = NUTS(
+    def kernel(inverse_masses: Any, arrays: Any) -> Any:
+        return NUTS(
             potential_fn=lambda vector: potential(vector, arrays),
             target_accept_prob=engine.target_accept,
             max_tree_depth=engine.max_tree_depth,
             dense_mass=inverse_masses.ndim == 2,
             inverse_mass_matrix=inverse_masses,
         )
-        sampler = MCMC(
-            kernel,
-            num_warmup=engine.warmup,
-            num_samples=n_each,
-            num_chains=engine.chains,
-            chain_method="vectorized" if engine.vectorized else _in_turn,
-            progress_bar=False,
-        )
-        sampler.run(key, init_params=starts, extra_fields=TOLD)
-        return sampler.get_samples(), sampler.get_extra_fields()
 
-    compiled: Callable[..., Any] = jax.jit(chains)
-    return compiled
-
-
-def _in_turn(chain: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """One chain after the other, compiled once."""
-    import jax
-
-    return lambda given: jax.lax.map(chain, given)
+    in_turn = engine.chains > 1 and not engine.vectorized
+    return Transitions.of(kernel, engine.chains, engine.warmup, in_turn=in_turn)

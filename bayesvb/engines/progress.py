@@ -134,6 +134,8 @@ def progress_text(
 ) -> str:
     """Bar of the restarts done, the one under way, its passes, what the last one gained, the rest.
 
+    The run behind all restarts goes over all rows, one more is a sampler that sets out from it.
+
     Examples
     --------
     >>> progress_text(2, 8, 140, 0.0021)
@@ -142,11 +144,15 @@ def progress_text(
     '[########################] best restart on all rows, pass 3'
     >>> progress_text(2, 8, 140, seconds_left=75.2)
     '[######------------------] restart 3 of 8, pass 140, about 76 s left'
+    >>> progress_text(9, 8, 240)
+    '[########################] from the best restart, step 240'
     """
     filled = WIDTH * min(run, restarts) // restarts
     bar = "#" * filled + "-" * (WIDTH - filled)
     # A fit to many rows compares restarts on a sample; the best one then sees all rows.
     where = f"restart {run + 1} of {restarts}" if run < restarts else "best restart on all rows"
+    if run > restarts:
+        return f"[{bar}] from the best restart, step {passes}"
     rise = "" if gain is None else f", bound {gain:+.2g}"
     rest = "" if seconds_left is None else f", about {_rounded(seconds_left)} left"
     return f"[{bar}] {where}, pass {passes}{rise}{rest}"

@@ -247,7 +247,7 @@ def _on_all_rows(
     """The search over a sample after its best run went on over all rows."""
     run = found.runs[found.best]
     passes = 1 if found.interrupted else budget.max_iter
-    watched = replace(budget, max_iter=passes, progress=_numbered(progress, number))
+    watched = replace(budget, max_iter=passes, progress=numbered(progress, number))
     task = _Task(found.engine, source, watched, _branch(found.streams, found.best))
     final = task.on_all_rows(run.model, run.ascent.stats)
     return replace(found, final=final, interrupted=found.interrupted or final.interrupted)
@@ -286,9 +286,7 @@ def _initialisations(
     return initialisations
 
 
-def _numbered(
-    progress: ProgressCallback | None, number: int, before: int = 0
-) -> RunProgress | None:
+def numbered(progress: ProgressCallback | None, number: int, before: int = 0) -> RunProgress | None:
     """The watch of one run that has made some passes already."""
     if progress is None:
         return None
@@ -346,7 +344,7 @@ class _Task:
         self, told: ProgressCallback | None, streams: EngineStreams, number: int, before: int = 0
     ) -> _Task:
         """The task of one run, by its number and the passes that it has made already."""
-        budget = replace(self.budget, progress=_numbered(told, number, before))
+        budget = replace(self.budget, progress=numbered(told, number, before))
         return replace(self, budget=budget, streams=streams)
 
     def places(self, model: AbstractVariationalModel[Any, Any], passes: int) -> int:

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from bayesvb.data.sources import AbstractSource
 from bayesvb.engines.base import Budget, EngineResult
 from bayesvb.engines.linear_response import LinearResponse, linear_response, withheld
-from bayesvb.engines.restarts import RestartSearch, warn_if_unfinished
+from bayesvb.engines.restarts import RestartSearch, numbered, warn_if_unfinished
 from bayesvb.engines.settled_response import ATTEMPTS, joined, settled_response, warn_if_uphill
 from bayesvb.engines.traces import restart_table, traces
 from bayesvb.estimators.fit import Fit
@@ -53,7 +53,7 @@ def fitted(
     for number in numbers:
         run = _labelled(model, found, number, source, request.budget, members)
         if not found.interrupted:
-            run = _completed(run, source, request, streams)
+            run = _completed(run, source, request, streams, len(found.runs) + 1)
             run = _responding(model, run, source, request, streams, members)
             found = found.advanced(number, run.ascent)
         labelled.append(run)
@@ -124,13 +124,17 @@ def _labelled(
 
 
 def _completed(
-    run: _Labelled, source: AbstractSource, request: FitRequest, streams: Streams
+    run: _Labelled, source: AbstractSource, request: FitRequest, streams: Streams, number: int
 ) -> _Labelled:
-    """The run after what its engine does once only; after Ctrl-C as it was."""
+    """The run after what its engine does once only; after Ctrl-C as far as it came.
+
+    Its progress is that of a run of this number.
+    """
+    budget = replace(request.budget, progress=numbered(request.progress, number))
     place = streams.branch("restart", run.number + 1, "completed")
     ascent = replace(run.ascent, stats=run.stats)
     try:
-        found = request.engine.completed(run.core, source, ascent, request.budget, place)
+        found = request.engine.completed(run.core, source, ascent, budget, place)
     except KeyboardInterrupt:
         found = replace(ascent, interrupted=True, converged=False)
     return replace(run, ascent=found, stats=found.stats)

@@ -78,7 +78,7 @@ def test_stages_are_told_as_they_come_and_the_last_one_may_be_short(x64):
     settings = GuideFit(True, steps=250, particles=4, learning_rate=0.05, decaying=False)
     start = GaussianGuide(np.zeros(2), np.eye(2))
     found = list(settings.stages(potential, start, jax.random.PRNGKey(1)))
-    assert [steps for steps, _, _ in found] == [100, 200, 250]
+    assert [steps for steps, _, _ in found] == [*range(25, 250, 25), 250]
     assert found[-1][1] > found[0][1]
 
 

@@ -1,0 +1,202 @@
+"""Markov chains in pieces of some steps, between which progress is told and Ctrl-C is heard."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from bayesvb.engines.base import RunProgress
+
+PIECE = 100
+"""Steps of a piece at most."""
+
+PAUSE = 0.25
+"""Seconds that a piece is to take."""
+
+ENOUGH = 50
+"""Draws of each chain that are kept after Ctrl-C; with fewer it goes through."""
+
+TOLD = ("z", "potential_energy", "diverging", "num_steps", "accept_prob")
+"""What is kept of the state after each step."""
+
+
+@dataclass(frozen=True)
+class ToldDraws:
+    """Draws of several chains, and what the sampler told of each step.
+
+    Attributes
+    ----------
+    vectors : ndarray, shape (draws, numbers)
+        One chain after the other.
+    diverging : ndarray, shape (chains, steps)
+    num_steps : ndarray, shape (chains, steps)
+    accept_prob : ndarray, shape (chains, steps)
+    interrupted : bool
+        Whether Ctrl-C ended it before there were as many as asked for.
+    """
+
+    vectors: Float[np.ndarray, "draws numbers"]
+    diverging: Bool[np.ndarray, "chains steps"]
+    num_steps: Int[np.ndarray, "chains steps"]
+    accept_prob: Float[np.ndarray, "chains steps"]
+    interrupted: bool = False
+
+
+@dataclass(frozen=True)
+class Transitions:
+    """Compiled functions of chains.
+
+    Attributes
+    ----------
+    begin : callable
+        State of all chains, of keys, starts, first inverse masses and arrays of the rows.
+    advance : callable
+        State after some steps, at most ``PIECE``, and what was told of each; of a state, their
+        number, first inverse masses and arrays.
+    n_chains : int
+    chains_first : bool
+        Whether what is told has chains before steps.
+    """
+
+    begin: Callable[..., Any]
+    advance: Callable[..., Any]
+    n_chains: int
+    chains_first: bool
+
+    @classmethod
+    def of(
+        cls, kernel: Callable[[Any, Any], Any], n_chains: int, warmup: int, *, in_turn: bool
+    ) -> Transitions:
+        """Those of a sampler of NumPyro, whose chains advance in step or in turn.
+
+        Parameters
+        ----------
+        kernel : callable
+            A sampler, of first inverse masses and arrays of the rows.
+        n_chains, warmup : int
+        in_turn : bool
+        """
+        import jax
+        import jax.numpy as jnp
+
+        def begin(key: Any, start: Any, *given: Any) -> Any:
+            return kernel(*given).init(key, warmup, start)
+
+        def advance(state: Any, count: Any, *given: Any) -> Any:
+            sampler = kernel(*given)
+            sampler.init(state.rng_key, warmup, state.z)  # which makes its step
+
+            def step(number: Any, held: Any) -> Any:
+                moved = sampler.sample(held[0], (), {})
+                each = zip(held[1], TOLD, strict=True)
+                return moved, tuple(
+                    all_.at[number].set(getattr(moved, name)) for all_, name in each
+                )
+
+            blank = [jnp.asarray(getattr(state, name)) for name in TOLD]
+            told = tuple(jnp.zeros((PIECE, *one.shape), one.dtype) for one in blank)
+            return jax.lax.fori_loop(0, count, step, (state, told))
+
+        if not in_turn:
+            return cls(jax.jit(begin), jax.jit(advance), n_chains, chains_first=False)
+
+        def each_begin(keys: Any, starts: Any, *given: Any) -> Any:
+            return jax.lax.map(lambda own: begin(*own, *given), (keys, starts))
+
+        def each_advance(states: Any, count: Any, *given: Any) -> Any:
+            return jax.lax.map(lambda state: advance(state, count, *given), states)
+
+        return cls(jax.jit(each_begin), jax.jit(each_advance), n_chains, chains_first=True)
+
+
+@dataclass(frozen=True)
+class Chains:
+    """Chains of one target.
+
+    Attributes
+    ----------
+    transitions : Transitions
+    inverse_masses : ndarray
+    arrays : tuple of ndarray
+        Of the rows.
+    """
+
+    transitions: Transitions
+    inverse_masses: Float[np.ndarray, "..."]
+    arrays: tuple[np.ndarray, ...]
+
+    def sampled(
+        self,
+        key: Any,
+        starts: Float[np.ndarray, "*chains numbers"],
+        warmup: int,
+        n_each: int,
+        *,
+        progress: RunProgress | None = None,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> ToldDraws:
+        """Draws of all chains after their warm-up.
+
+        How long pieces are changes no draw.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            If Ctrl-C comes before there are ``ENOUGH`` draws of each chain.
+        """
+        import jax
+
+        several = self.transitions.n_chains > 1
+        keys = jax.random.split(key, self.transitions.n_chains) if several else key
+        given = self.inverse_masses, self.arrays
+        pieces: list[tuple[np.ndarray, ...]] = []
+        done, count, interrupted = 0, 1, False
+        try:
+            state = self.transitions.begin(keys, starts, *given)
+            while done < warmup + n_each:
+                count, began = min(count, warmup + n_each - done), clock()
+                state, told = self.transitions.advance(state, count, *given)
+                piece = self._by_step(told, count)
+                done += count
+                pieces.append(piece)
+                if progress is not None:
+                    progress(done, -float(piece[1][-1].mean()))
+                count = next_count(count, clock() - began)
+        except KeyboardInterrupt:
+            interrupted = True
+            if sum(map(_steps, pieces)) < warmup + ENOUGH:
+                raise
+        whole = [np.concatenate(parts)[warmup:] for parts in zip(*pieces, strict=True)]
+        vectors, _, diverging, num_steps, accepted = (np.moveaxis(one, 0, 1) for one in whole)
+        vectors = vectors.reshape(-1, vectors.shape[-1])
+        return ToldDraws(vectors, diverging, num_steps, accepted, interrupted)
+
+    def _by_step(self, told: Any, count: int) -> tuple[np.ndarray, ...]:
+        """What was told, shape (steps, chains, ...)."""
+        arrays = [np.asarray(one) for one in told]
+        if self.transitions.chains_first:
+            arrays = [np.moveaxis(one, 0, 1) for one in arrays]
+        elif self.transitions.n_chains == 1:
+            arrays = [one[:, None] for one in arrays]
+        return tuple(one[:count].copy() for one in arrays)
+
+
+def _steps(piece: tuple[np.ndarray, ...]) -> int:
+    return len(piece[0])
+
+
+def next_count(count: int, seconds: float) -> int:
+    """Steps of the next piece, after one of so many took so long.
+
+    Examples
+    --------
+    >>> next_count(10, 0.05), next_count(10, 1.0), next_count(80, 0.001)
+    (20, 5, 100)
+    """
+    factor = min(max(PAUSE / max(seconds, 1e-9), 0.5), 2.0)
+    return max(min(int(count * factor), PIECE), 1)
