@@ -191,6 +191,7 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/results/all_rows.py": ("estimators/test_streaming.py",),
     "bayesvb/results/checks/accuracy.py": ("results/test_checks.py",),
     "bayesvb/results/checks/base.py": ("results/test_checks.py",),
+    "bayesvb/results/checks/check_table.py": ("results/test_check_table.py",),
     "bayesvb/results/checks/classes.py": ("results/test_checks.py",),
     "bayesvb/results/checks/computation.py": ("results/test_checks.py",),
     "bayesvb/results/checks/covariates.py": ("results/test_checks.py",),

@@ -15,8 +15,9 @@ from bayesvb.data.frames import nearest
 from bayesvb.distributions.intervals import PROB, tails
 from bayesvb.drawing import marks
 from bayesvb.drawing.palette import palette_of
-from bayesvb.effects.covariates import Covariate, covariate, crossed, held_value, value_text
+from bayesvb.effects.covariates import Covariate, covariate, value_text
 from bayesvb.errors import DataError
+from bayesvb.plots.curve_rows import CurveRows, curve_rows
 from bayesvb.results.back_transformation import transformed
 from bayesvb.results.local_support import has_support, supported
 
@@ -43,6 +44,9 @@ MOST_POINTS = 5000
 OCCUPIED = 0.01
 """Weight which a component must have somewhere to be drawn."""
 
+HALF = 0.5
+"""Part of the rows of an average that is supported where it is not hatched."""
+
 SPREAD = 0.28
 """Half the width over which the rows of one level are spread."""
 
@@ -54,6 +58,7 @@ def ridges(
     values: Sequence[object] | np.ndarray | None = None,
     *,
     at: Mapping[str, object] | None = None,
+    others: str | None = None,
     response: str | None = None,
     transform: str | None = None,
     ax: Any = None,
@@ -91,8 +96,8 @@ def ridges(
     one = _along(fit, along)
     days = fit.model.design.in_days
     values = _places(fit, one) if values is None else days(along, list(values))
-    frame, held = _frame(fit, along, values, at)
-    distribution, name, observed = _conditional(fit, frame, response, transform)
+    rows = curve_rows(fit, along, values, at, others)
+    distribution, name, observed = _conditional(fit, rows, response, transform)
     points = np.linspace(*_limits(observed), DENSITY_POINTS)
     axes = marks.new_axes((6.4, 1.2 + 0.6 * max(len(values), 2))) if ax is None else ax
     palette = palette_of(axes)
@@ -101,7 +106,7 @@ def ridges(
     heights = distribution.density_at(points)
     marks.ridges(axes, points, heights, words, colour=palette.accent, line=palette.line)
     axes.set_xlim(points[0], points[-1])
-    marks.note(axes, held, palette)
+    marks.note(axes, rows.words, palette)
     return axes
 
 
@@ -111,6 +116,7 @@ def quantiles(
     along: str,
     *,
     at: Mapping[str, object] | None = None,
+    others: str | None = None,
     response: str | None = None,
     transform: str | None = None,
     ax: Any = None,
@@ -121,7 +127,7 @@ def quantiles(
 
     Parameters
     ----------
-    fit, along, at, response, transform, ax
+    fit, along, at, others, response, transform, ax
         As in ``ridges``.
 
     Returns
@@ -130,8 +136,8 @@ def quantiles(
     """
     one = _along(fit, along)
     values = one.grid(CURVE)
-    frame, held = _frame(fit, along, values, at)
-    distribution, name, observed = _conditional(fit, frame, response, transform)
+    rows = curve_rows(fit, along, values, at, others)
+    distribution, name, observed = _conditional(fit, rows, response, transform)
     found = distribution.quantile(PROBS)
     axes = marks.new_axes((6.8, 4.2)) if ax is None else ax
     palette = palette_of(axes)
@@ -146,11 +152,12 @@ def quantiles(
     else:
         marks.ribbons(axes, np.array(values, dtype=float), found, palette.accent)
         if has_support(fit):
-            marks.hatched(axes, np.array(values, dtype=float), ~supported(fit, frame), palette.line)
+            seen = rows.averaged(supported(fit, rows.frame).astype(float)) > HALF
+            marks.hatched(axes, np.array(values, dtype=float), ~seen, palette.line)
         axes.margins(x=0.01)
         words = [f"{100 * prob:g} %" if prob != 0.5 else "median" for prob in PROBS]
         marks.end_labels(axes, found[:, -1].tolist(), words, [palette.accent] * len(words))
-    marks.note(axes, held, palette)
+    marks.note(axes, rows.words, palette)
     return axes
 
 
@@ -160,6 +167,7 @@ def weights(
     along: str,
     *,
     at: Mapping[str, object] | None = None,
+    others: str | None = None,
     prob: float = PROB,
     ax: Any = None,
 ) -> Any:
@@ -169,7 +177,7 @@ def weights(
 
     Parameters
     ----------
-    fit, along, at, ax
+    fit, along, at, others, ax
         As in ``ridges``.
     prob : float
         Probability of the equal-tailed bands.
@@ -180,8 +188,8 @@ def weights(
     """
     one = _along(fit, along)
     values = one.grid(CURVE)
-    frame, held = _frame(fit, along, values, at)
-    draws = fit.weights_at(frame)
+    rows = curve_rows(fit, along, values, at, others)
+    draws = rows.averaged(fit.weights_at(rows.frame), axis=1)
     lines = np.stack([draws.mean(axis=0), *np.quantile(draws, tails(prob), axis=0)])
     shown = [k for k in range(lines.shape[2]) if lines[0, :, k].max() >= OCCUPIED]
     axes = marks.new_axes((6.4, 3.8)) if ax is None else ax
@@ -200,7 +208,7 @@ def weights(
         axes.margins(x=0.01)
         marks.end_labels(axes, lines[0, -1, shown].tolist(), [str(k + 1) for k in shown],
                          [palette.colour(k) for k in shown])  # fmt: skip
-    marks.note(axes, held, palette)
+    marks.note(axes, rows.words, palette)
     return axes
 
 
@@ -221,32 +229,11 @@ def _places(fit: AbstractFit, one: Covariate) -> list[object]:
     return [float(value) for value in dict.fromkeys(found)]
 
 
-def _frame(
-    fit: AbstractFit, along: str, values: Sequence[object], at: Mapping[str, object] | None
-) -> tuple[pd.DataFrame, str]:
-    """Rows with these values, and what the other covariates are, in words."""
-    design, known = fit.model.design, fit.model.design.covariates
-    for name in at or {}:
-        if name not in known or name == along:
-            raise DataError(
-                f"at names {name!r}, which is not one of the other covariates",
-                hint=nearest(str(name), [other for other in known if other != along]),
-            )
-    given = {name: design.in_days(name, [value])[0] for name, value in (at or {}).items()}
-    held = {
-        name: given[name] if name in given else held_value(design, name, centre="mean")
-        for name in known
-        if name != along
-    }
-    words = ", ".join(f"{name} = {value_text(value)}" for name, value in held.items())
-    return crossed(design.frame, {along: list(values)}, held), words
-
-
 def _conditional(
-    fit: AbstractFit, frame: pd.DataFrame, response: str | None, transform: str | None
+    fit: AbstractFit, rows: CurveRows, response: str | None, transform: str | None
 ) -> tuple[AbstractRowDistribution, str, Float[np.ndarray, " rows"]]:
-    """Distributions of a response at rows, its name, and what was observed of it."""
-    found = fit.predictive(frame, response=response)
+    """Distributions of a response at each value, its name, and what was observed of it."""
+    found = rows.predictive(fit, response)
     name = next(iter(fit.model.observed())) if response is None else response
     return transformed(fit, found, transform, name)
 

@@ -1,0 +1,127 @@
+"""Rows behind a curve: one covariate varies, the others are held, or averaged over."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from bayesvb.argument_checks import check_choice
+from bayesvb.data.frames import nearest
+from bayesvb.distributions.row_averages import RowAverages, averaged_rows
+from bayesvb.effects.covariates import column_like, crossed, held_value, value_text
+from bayesvb.effects.observed_rows import observed_rows
+from bayesvb.errors import DataError
+
+if TYPE_CHECKING:
+    from bayesvb.distributions.base import AbstractRowDistribution
+    from bayesvb.results.base import AbstractFit
+
+AVERAGED = 40
+"""Rows over which a curve is averaged."""
+
+OTHERS = ("average", "hold")
+"""What is done with the other covariates."""
+
+
+@dataclass(frozen=True)
+class CurveRows:
+    """New rows for the values of a covariate, and how they are averaged.
+
+    Attributes
+    ----------
+    frame : pandas.DataFrame
+        Rows of the first value first.
+    words : str
+        What the other covariates are; empty if there are none.
+    n_each : int
+        Rows of each value: 1 where the others are held.
+    shares : array, shape (n_each,), optional
+        Of each row in an average, by case weight; None where all count alike.
+    """
+
+    frame: pd.DataFrame
+    words: str
+    n_each: int = 1
+    shares: Float[np.ndarray, " n"] | None = None
+
+    def averaged(self, values: np.ndarray, axis: int = -1) -> np.ndarray:
+        """What was found at the rows, averaged over those of each value."""
+        if self.n_each == 1:
+            return values
+        found = averaged_rows(np.moveaxis(values, axis, -1), self.n_each, self.shares)
+        return np.moveaxis(found, -1, axis)
+
+    def predictive(self, fit: AbstractFit, response: str | None) -> AbstractRowDistribution:
+        """Predictive distribution at each value."""
+        found: AbstractRowDistribution = fit.predictive(self.frame, response=response)
+        return found if self.n_each == 1 else RowAverages(found, self.n_each, self.shares)
+
+
+def curve_rows(
+    fit: AbstractFit,
+    along: str,
+    values: Sequence[object],
+    at: Mapping[str, object] | None,
+    others: str | None,
+) -> CurveRows:
+    """Rows with these values of one covariate, others as they are told.
+
+    Parameters
+    ----------
+    fit : Fit
+    along : str
+    values : sequence
+    at : mapping, optional
+        Values of other covariates.
+    others : {"average", "hold"}, optional
+        What the rest has: the values of observed rows, over which is averaged, or typical ones. If
+        left out, observed ones where coefficients mean nothing one by one, as in networks.
+
+    Raises
+    ------
+    DataError
+        If ``at`` names something else, or ``others`` is neither.
+    """
+    design, known = fit.model.design, fit.model.design.covariates
+    if others is not None:
+        check_choice("others", others, OTHERS)
+    for name in at or {}:
+        if name not in known or name == along:
+            raise DataError(
+                f"at names {name!r}, which is not one of the other covariates",
+                hint=nearest(str(name), [other for other in known if other != along]),
+            )
+    given = {name: design.in_days(name, [value])[0] for name, value in (at or {}).items()}
+    rest = [name for name in known if name != along and name not in given]
+    if rest and (others == "average" or (others is None and not fit.named.identified)):
+        return _averages(fit, along, values, given)
+    held = {
+        name: given[name] if name in given else held_value(design, name, centre="mean")
+        for name in known
+        if name != along
+    }
+    return CurveRows(crossed(design.frame, {along: list(values)}, held), _words(held))
+
+
+def _averages(
+    fit: AbstractFit, along: str, values: Sequence[object], given: Mapping[str, object]
+) -> CurveRows:
+    """Every value in each row of a sample, whose rows count by their case weights."""
+    found = observed_rows(fit, AVERAGED)
+    frame = found.frame_of(along, values)
+    for name, value in given.items():
+        frame[name] = column_like(frame[name], [value] * len(frame))
+    chosen = found.chosen
+    which = f"all {len(chosen.at)}" if chosen.whole else f"{len(chosen.at)} of {chosen.n_all}"
+    told = [_words(given)] if given else []
+    words = ", ".join([*told, f"averages over {which} rows as observed"])
+    return CurveRows(frame, words, len(chosen.at), found.shares)
+
+
+def _words(held: Mapping[str, object]) -> str:
+    return ", ".join(f"{name} = {value_text(value)}" for name, value in held.items())
