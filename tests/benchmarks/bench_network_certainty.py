@@ -28,8 +28,8 @@ from bayesvb.estimators import weighing
 
 JOBS = (
     "wine:120:0", "wine:120:1", "wine:120:2", "separable:300:0", "separable:300:1", "three:120:0",
-    "three:120:1", "three:120:2", "logit:300:0", "logit:300:1", "redwine:600:0", "wide:150:0",
-    "pinwheel:200:0", "waveform:300:0",
+    "three:120:1", "three:120:2", "logit:300:0", "logit:300:1", "wide:150:0", "pinwheel:200:0",
+    "pinwheel:1600:0", "waveform:300:0",
 )  # fmt: skip
 NEW_ROWS = 2000
 
