@@ -140,7 +140,8 @@ def columns_of(frame: pd.DataFrame, names: Sequence[str], *, whose: str) -> dict
 def nearest(name: str, known: Sequence[str] | pd.Index) -> str:
     """A hint for a name that is not there: those like it, or the first few there are."""
     options = list(dict.fromkeys(map(str, known)))
-    near = get_close_matches(name, options, 3, 0.5)
+    same = [option for option in options if option.casefold() == name.casefold()]
+    near = same or get_close_matches(name, options, 3, 0.5)
     if near:
         return "did you mean " + " or ".join(f"`{option}`" for option in near) + "?"
     more = " ..." if len(options) > SHOWN else ""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesvb.argument_checks import checked
+from bayesvb.results.all_rows import fitted_rows
 from bayesvb.results.base import AbstractFit
 
 if TYPE_CHECKING:
@@ -23,10 +24,10 @@ class AbstractRegressionFit(AbstractFit):
 
     @property
     def nobs(self) -> int:
-        """Rows used; those without case weight do not count."""
-        weights = self.model.weights
-        n_rows = self.model.design.n_rows
-        return int(n_rows if weights is None else np.count_nonzero(weights))
+        """Rows used; those without case weight do not count where all rows are at hand."""
+        weights, n_rows = self.model.weights, fitted_rows(self.model).n_rows
+        some_at_hand = n_rows != self.model.design.n_rows
+        return int(n_rows if weights is None or some_at_hand else np.count_nonzero(weights))
 
     def coef(self) -> pd.Series:
         """Coefficients: posterior means, or estimates of an engine that finds points.

@@ -205,6 +205,7 @@ def test_columns_that_are_absent_or_double_are_named():
 def test_the_hint_lists_a_few_columns_if_none_is_near():
     columns = [f"column{i}" for i in range(12)]
     assert nearest("q", columns).endswith("`column7` ...")
+    assert nearest("LWT", ["age", "lwt", "LW"]) == "did you mean `lwt`?"
     assert nearest("colum3", columns).startswith("did you mean `column3`")
 
 

@@ -59,6 +59,7 @@ def test_coefficients_and_covariance_are_those_of_least_squares(line, data):
     sds = np.sqrt(np.diag(line.vcov()))
     assert np.allclose(sds, np.sqrt(np.diag(covariance)), rtol=0.2)
     assert line.nobs == 80
+    assert line.update(data.head(10)).nobs == 90
 
 
 @pytest.mark.parametrize("kind", ["line", "two", "classes", "joint"])

@@ -141,7 +141,7 @@ def test_names_that_occur_twice_matter_only_if_they_are_read():
 UNKNOWN = {
     "y ~ x3": ("x3", "`x"),
     "y ~ x1 | gating(speed)": ("speed", "the columns are"),
-    "Y ~ x1": ("Y", "the columns are `y`"),
+    "Y ~ x1": ("Y", "did you mean `y`"),
     "y ~ log(xx1)": ("xx1", "did you mean `x1`"),
     "y ~ C(gg)": ("gg", "did you mean `g`"),
     "y ~ x1 | `my col`": ("my col", "the columns are"),
