@@ -20,7 +20,15 @@ from bayesvb.engines.base import (
     one_pass,
 )
 from bayesvb.engines.run_log import AbstractRunPage, Arrays
-from bayesvb.engines.run_state import iterate_of, of_iterate, of_result, result_of
+from bayesvb.engines.run_state import (
+    finite,
+    iterate_of,
+    of_iterate,
+    of_result,
+    result_of,
+    state_read,
+    trace_of,
+)
 from bayesvb.engines.stopping import SMALL_ENTRY, RemainingGain, sweeps_to_go
 from bayesvb.numerics.runtime import keep_freed_memory, single_threaded_blas
 from bayesvb.numerics.streams import EngineStreams
@@ -61,12 +69,14 @@ class _CaviState(Generic[StatsT]):
         if not known:
             self.point = self.evaluate(stats)
             return [self.point.bound]
-        self.n_iter, self.longest = int(known["n_iter"]), float(known["longest"])
-        self.remaining = RemainingGain.of_arrays(known)
-        self.point = iterate_of(stats, known, "point")
-        if "before.bound" in known:
-            self.before = iterate_of(stats, known, "before")
-        return list(known["trace"].tolist())
+        with state_read():
+            self.n_iter = int(finite(known, "n_iter"))
+            self.longest = float(finite(known, "longest"))
+            self.remaining = RemainingGain.of_arrays(known)
+            self.point = iterate_of(stats, known, "point")
+            if any(name.startswith("before.") for name in known):
+                self.before = iterate_of(stats, known, "before")
+            return trace_of(known)
 
     def arrays(self, trace: list[float]) -> Arrays:
         """The state, from which ``begin`` goes on to the bit."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,42 @@ import numpy as np
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.engines.base import EngineResult, Iterate
 from bayesvb.engines.run_log import Arrays
+from bayesvb.errors import DataError
+
+
+class StateError(DataError):
+    """A state that was written down lacks something, or is of another run."""
+
+
+@contextmanager
+def state_read() -> Iterator[None]:
+    """Whatever is wrong with a state that is read inside, as one error.
+
+    Raises
+    ------
+    StateError
+        With what is absent, of another shape, or not a number.
+    """
+    try:
+        yield
+    except LookupError as error:
+        raise StateError(f"an ascent in it has no {error}") from error
+    except (TypeError, ValueError, OverflowError) as error:
+        said = error.why if isinstance(error, DataError) else str(error)
+        raise StateError(f"an ascent in it cannot be read: {said}") from error
+
+
+def finite(arrays: Arrays, name: str) -> Any:
+    """The array of this name.
+
+    Raises
+    ------
+    ValueError
+        If it is not finite.
+    """
+    if not np.isfinite(arrays[name]).all():
+        raise ValueError(f"{name!r} is not finite")
+    return arrays[name]
 
 
 def of_stats(stats: SufficientStats, name: str) -> dict[str, Any]:
@@ -18,9 +56,16 @@ def of_stats(stats: SufficientStats, name: str) -> dict[str, Any]:
 
 
 def stats_of(blank: Any, arrays: Arrays, name: str) -> Any:
-    """Statistics of the shapes of others, with these numbers."""
+    """Statistics of the shapes of others, with these numbers.
+
+    Raises
+    ------
+    KeyError, ValueError
+        If there are none, or they are of other shapes or not finite.
+    """
+    found = {leaf: finite(arrays, f"{name}.{leaf}") for leaf, _ in blank.leaves()}
     return blank.with_leaves(
-        {leaf: arrays[f"{name}.{leaf}"].reshape(np.shape(own)) for leaf, own in blank.leaves()}
+        {leaf: found[leaf].reshape(np.shape(own)) for leaf, own in blank.leaves()}
     )
 
 
@@ -33,7 +78,7 @@ def of_iterate(point: Iterate[Any], name: str) -> dict[str, Any]:
 def iterate_of(blank: Any, arrays: Arrays, name: str) -> Iterate[Any]:
     """The point with these numbers."""
     here, ahead = (stats_of(blank, arrays, f"{name}.{one}") for one in ("stats", "following"))
-    return Iterate(here, float(arrays[f"{name}.bound"]), ahead)
+    return Iterate(here, float(finite(arrays, f"{name}.bound")), ahead)
 
 
 GENERATOR = "generator"
@@ -47,7 +92,7 @@ def of_generator(rng: np.random.Generator) -> dict[str, Any]:
 
 def generator_at(rng: np.random.Generator, arrays: Arrays) -> np.random.Generator:
     """The generator in the state that is known of it; as it is if none is."""
-    if GENERATOR in arrays:
+    if arrays:
         rng.bit_generator.state = json.loads(arrays[GENERATOR].tobytes())
     return rng
 
@@ -63,6 +108,22 @@ def result_of(blank: Any, arrays: Arrays) -> EngineResult[Any] | None:
     """The result of a run that has ended; None if it has not."""
     if "ended" not in arrays:
         return None
-    stats = stats_of(blank, arrays, "stats")
-    n_iter, converged = int(arrays["n_iter"]), bool(arrays["converged"])
-    return EngineResult(stats, np.array(arrays["trace"]), n_iter, converged)
+    with state_read():
+        stats = stats_of(blank, arrays, "stats")
+        n_iter, converged = int(finite(arrays, "n_iter")), bool(finite(arrays, "converged"))
+        trace = trace_of(arrays)
+    return EngineResult(stats, np.array(trace), n_iter, converged)
+
+
+def trace_of(arrays: Arrays) -> list[float]:
+    """Bounds of a run.
+
+    Raises
+    ------
+    KeyError, ValueError
+        If there are none.
+    """
+    found = finite(arrays, "trace")
+    if found.ndim != 1 or not found.size:
+        raise ValueError("'trace' holds no bounds")
+    return list(found.tolist())

@@ -90,8 +90,17 @@ class RemainingGain:
 
     @classmethod
     def of_arrays(cls, arrays: Mapping[str, Shaped[np.ndarray, "..."]]) -> RemainingGain:
-        """The same memory again."""
+        """The same memory again.
+
+        Raises
+        ------
+        KeyError, ValueError
+            If arrays are absent, or have something else than numbers in a row.
+        """
         found = cls()
+        for name in ("sweeps", "cycles", "to_go"):
+            if arrays[name].ndim != 1 or np.isnan(arrays[name]).any():
+                raise ValueError(f"{name!r} holds no gains")
         found._sweeps.extend(arrays["sweeps"].tolist())
         found._cycles.extend(arrays["cycles"].tolist())
         found._to_go.extend(arrays["to_go"].tolist())

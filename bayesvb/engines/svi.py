@@ -21,11 +21,13 @@ from bayesvb.engines.base import (
 )
 from bayesvb.engines.run_log import AbstractRunPage, Arrays
 from bayesvb.engines.run_state import (
+    finite,
     generator_at,
     of_generator,
     of_result,
     of_stats,
     result_of,
+    state_read,
     stats_of,
 )
 from bayesvb.errors import DataError
@@ -68,9 +70,13 @@ class _Steps(Generic[StatsT]):
         """The steps that were written down; none if there are none."""
         if not arrays:
             return cls(start, start)
-        number, turn, place = (int(arrays[name]) for name in ("number", "turn", "place"))
-        stats, mean = (stats_of(start, arrays, name) for name in ("stats", "mean"))
-        return cls(stats, mean, number, turn, place, float(arrays["of_rows"]))
+        counts = ("number", "turn", "place")
+        with state_read():
+            number, turn, place = (int(finite(arrays, name)) for name in counts)
+            stats, mean = (stats_of(start, arrays, name) for name in ("stats", "mean"))
+            if min(number, turn, place) < 0:
+                raise ValueError("it has a negative number of steps")
+            return cls(stats, mean, number, turn, place, float(finite(arrays, "of_rows")))
 
     def arrays(self) -> Arrays:
         """All of it by name."""
@@ -205,7 +211,8 @@ class Svi(AbstractEngine):
         before = n_steps - int(AVERAGED * n_steps) - 1
         known: Arrays = {} if page is None else page.known
         at = _Steps.known(start, known)
-        rng = generator_at(streams.rng("minibatches"), known)
+        with state_read():
+            rng = generator_at(streams.rng("minibatches"), known)
         try:
             for turn in range(at.turn, passes):
                 shuffle = of_generator(rng)

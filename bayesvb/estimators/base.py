@@ -28,7 +28,7 @@ from bayesvb.engines.base import AbstractEngine, Budget, ProgressCallback
 from bayesvb.engines.progress import progress_told
 from bayesvb.engines.restarts import search, share_of_rows
 from bayesvb.errors import DataError
-from bayesvb.estimators.checkpoint import described, opened, seed_in
+from bayesvb.estimators.checkpoint import checkpoint_read, described, opened, seed_in
 from bayesvb.estimators.fit import Fit
 from bayesvb.estimators.fit_request import FitRequest
 from bayesvb.estimators.fitting import fitted
@@ -199,7 +199,8 @@ class AbstractEstimator(AbstractPublicModel):
         began = time.perf_counter()
         with progress_told(progress, restarts) as told:
             given = combine, draws, covariance, budget, seed, began, told, method, options
-            return self._fitted(FitRequest(*given), Streams(seed, restarts), workers)
+            with checkpoint_read(checkpoint):
+                return self._fitted(FitRequest(*given), Streams(seed, restarts), workers)
 
     def _written_down(
         self, budget: Budget, path: str | Path, every: float, settings: Mapping[str, Any]

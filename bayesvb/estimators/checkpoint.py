@@ -8,7 +8,8 @@ import json
 import os
 import time
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from bayesvb.engines.run_log import AbstractRunLog, AbstractRunPage, Arrays
+from bayesvb.engines.run_state import StateError
 from bayesvb.errors import DataError
 from bayesvb.results.base import AbstractPublicModel
 from bayesvb.storage.sealing import seal, unseal
@@ -152,6 +154,28 @@ def opened(path: str | os.PathLike[str], every: float, description: Mapping[str,
     return FileLog(target, every, description, pages)
 
 
+@contextmanager
+def checkpoint_read(path: str | os.PathLike[str] | None) -> Iterator[None]:
+    """States of a file that are found to be none inside, as its damage.
+
+    Raises
+    ------
+    DataError
+        Naming the file.
+    """
+    try:
+        yield
+    except StateError as error:
+        raise _damaged(str(path), error.why) from error
+
+
+def _damaged(path: str, why: object) -> DataError:
+    return DataError(
+        f"checkpoint={path!r} is no checkpoint, or damaged: {why}",
+        hint="give another name, or delete the file",
+    )
+
+
 def _differs(name: str, before: object, now: object) -> str:
     """What is not the same."""
     if name == "data":
@@ -178,11 +202,10 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Arrays]]:
         with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
             known = {name: arrays[name] for name in arrays.files}
         description = json.loads(known.pop(DESCRIPTION).tobytes())
+        if not isinstance(description, dict) or not isinstance(description.get(SEED), int):
+            raise ValueError("it does not say what it is of")
     except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
-        raise DataError(
-            f"checkpoint={str(path)!r} is no checkpoint, or damaged: {error}",
-            hint="give another name, or delete the file",
-        ) from error
+        raise _damaged(str(path), error) from error
     pages: dict[str, dict[str, Any]] = {}
     for name, values in known.items():
         place, _, key = name.rpartition("|")

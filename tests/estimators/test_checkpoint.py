@@ -1,5 +1,6 @@
 """Fits that are killed go on where they were, and end at the same bits."""
 
+import io
 import os
 import signal
 import subprocess
@@ -14,6 +15,7 @@ import bayesvb as bvb
 from bayesvb.engines import cavi as cavi_module
 from bayesvb.engines.svi import Svi
 from bayesvb.errors import DataError
+from bayesvb.storage.sealing import seal, unseal
 
 FIT = {"seed": 1, "restarts": 2, "draws": 25, "checkpoint_every": 0.0}
 
@@ -249,3 +251,64 @@ def test_a_file_that_is_no_checkpoint_is_refused(damage, written, tmp_path):
 def test_wrong_arguments_are_refused(options, message, tmp_path):
     with pytest.raises(DataError, match=message):
         model().fit(**{**FIT, "checkpoint": tmp_path / "state", **options})
+
+
+def half_done(method, tmp_path, monkeypatch):
+    """The checkpoint of a fit that was killed, and the fit."""
+    path = tmp_path / "state"
+    if method == "cavi":
+        with pytest.raises(KilledError):
+            model().fit(**FIT, checkpoint=path, progress=killed_at(20))
+        return path, lambda: model().fit(**FIT, checkpoint=path)
+    steps, plain = [], Svi.step_length
+
+    def counted(self, step):
+        steps.append(step)
+        if len(steps) == 9:
+            raise KilledError
+        return plain(self, step)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Svi, "step_length", counted)
+        with pytest.raises(KilledError):
+            simulated().fit(**STOCHASTIC, checkpoint=path)
+    return path, lambda: simulated().fit(**STOCHASTIC, checkpoint=path)
+
+
+def forged(content, name, change):
+    """The file with one array changed, or without it, behind a checksum that fits."""
+    with np.load(io.BytesIO(unseal(content)[0])) as arrays:
+        known = {one: arrays[one] for one in arrays.files}
+    values = known.pop(name)
+    if change is not None:
+        known[name] = change(values)
+    stream = io.BytesIO()
+    np.savez(stream, **known)
+    return seal(stream.getvalue())
+
+
+CHANGES = {
+    "absent": None,
+    "longer": lambda values: np.concatenate([np.atleast_1d(values)] * 2),
+    "not a number": lambda values: np.full(np.shape(values), np.nan),
+}
+
+
+ANY_LENGTH = {"trace", "sweeps", "cycles", "to_go", "ended"}
+
+
+@pytest.mark.parametrize("method", ["cavi", "svi"])
+def test_a_forged_checkpoint_is_one_error(method, tmp_path, monkeypatch):
+    path, again = half_done(method, tmp_path, monkeypatch)
+    content = path.read_bytes()
+    with np.load(io.BytesIO(unseal(content)[0])) as arrays:
+        sizes = {name: arrays[name].size for name in arrays.files}
+    for name, size in sizes.items():
+        for what, change in CHANGES.items():
+            entry = name.rpartition("|")[2]
+            free = {"longer": ANY_LENGTH, "not a number": {"ended"} if size else {entry}}
+            if entry in free.get(what, ()):
+                continue
+            path.write_bytes(forged(content, name, change))
+            with pytest.raises(DataError, match=r"checkpoint=.*no checkpoint, or damaged"):
+                again()
