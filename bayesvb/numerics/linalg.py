@@ -26,6 +26,9 @@ from bayesvb.numerics.sparse_terms import SparseTerms
 MANY_TERMS = 16
 """Terms, and two more for each matrix, from which one product for each matrix is faster."""
 
+MANY_OF_ROW = 10
+"""Terms from which products of a row with its own matrices are faster than of packed ones."""
+
 FEW_MATRICES = 16
 """Matrices, and the cube of their terms more, from which eliminations go on in all at once."""
 
@@ -283,6 +286,9 @@ def quadratic_at(
     >>> quadratic_at(each, x), quadratic_at(np.stack([each, 2.0 * each]), x)
     (array([[14.,  8.]]), array([[14., 16.]]))
     """
+    if matrix.ndim > 3 and len(x) >= MANY_OF_ROW:
+        own = x.T[:, None, :]
+        return np.asarray(np.vecdot(np.matmul(matrix, own[..., None])[..., 0], own).T)
     if matrix.ndim > 3 or not one_by_one(len(matrix), len(x)):
         return linear_at(quadratic_weights(matrix), products(x))
     sparse = SparseTerms.of(x)

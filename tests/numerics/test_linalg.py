@@ -49,7 +49,8 @@ def test_moments_and_quadratic_forms_are_the_same_whichever_way_is_faster(n_term
     matrix = symmetric(rng, n_matrices, n_terms)
     expected = np.einsum("kij,in,jn->kn", matrix, x, x)
     assert_allclose(quadratic_at(matrix, x), expected, atol=1e-10)
-    by_row = np.repeat(matrix[None], 30, axis=0)
+    by_row = symmetric(rng, 30, n_matrices, n_terms)
+    expected = np.einsum("nkij,in,jn->kn", by_row, x, x)
     assert_allclose(quadratic_at(by_row, x), expected, atol=1e-10)
 
 
