@@ -41,7 +41,10 @@ MOST_ENTRIES = 1 << 18
 """Numbers in the statistics, of which there are some for each group, up to which all directions of
 differences fit into memory."""
 
-TOO_MANY = "the bound of these weights has no second derivatives, and there are too many groups"
+TOO_MANY = (
+    "there are too many groups, which are not eliminated where the bound of the weights has no "
+    "second derivatives, or there are more than some forty other columns"
+)
 """Why there is none beyond."""
 
 Model = AbstractVariationalModel[Any, Any]

@@ -33,6 +33,10 @@ NUMBERS_AT_ONCE = 1 << 22
 MOST_SHARED = 600
 """Statistics that all rows share up to which their whole covariance is made."""
 
+MOST_BESIDE = 2000
+"""Statistics that all rows share, those of products of other columns, up to which groups are
+eliminated; differences of passes take no longer with as many, and grow more slowly."""
+
 STEP = 1e-5
 """Step of differences of the gate's expectations, relative to a statistic and at least one."""
 
@@ -90,6 +94,12 @@ class GroupedResponse(AbstractSharedResponse):
         if parts:
             shared, effects = _couplings(experts, posterior.gate, *parts)
         return cls(model, posterior, source, experts, *gate, scales, tuple(shared), tuple(effects))
+
+    def if_few(self) -> GroupedResponse | None:
+        """Itself, unless rows share more statistics than groups are eliminated beside."""
+        n_gate = self.gate_stats.to_vector().size
+        few = self.entries.size + n_gate + len(self.scales.rate) <= MOST_BESIDE
+        return self if few else None
 
     @cached_property
     def entries(self) -> Int[np.ndarray, "experts entries"]:

@@ -220,7 +220,8 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
         if not self._eliminates_groups(posterior, source):
             return None
         none = Gamma(np.empty(0), np.empty(0))
-        return GroupedResponse.of((self, posterior, source), (self.gate, stats.gate), none, ())
+        own = (self.gate, stats.gate)
+        return GroupedResponse.of((self, posterior, source), own, none, ()).if_few()
 
     @property
     def rows_stand_for_others(self) -> bool:

@@ -385,6 +385,18 @@ def test_the_way_is_one_of_all_statistics(monkeypatch):
     assert "not at a maximum" in found.failure and len(direction) == stats.to_vector().size
 
 
+def test_beside_very_many_other_statistics_groups_are_not_eliminated(monkeypatch):
+    model, source, stats = settled()
+    posterior = model.update(stats)
+    assert model.response_of_shared(stats, posterior, source) is not None
+    monkeypatch.setattr("bayesvb.models.grouped_response.MOST_BESIDE", 20)
+    assert model.response_of_shared(stats, posterior, source) is None
+    assert model.fixed.response_of_shared(stats, posterior, source) is None
+    assert engine.linear_response(model, source, stats).n_iter > 10
+    monkeypatch.setattr(engine, "MOST_ENTRIES", 10)
+    assert "forty other columns" in engine.linear_response(model, source, stats).failure
+
+
 def changed_expectations(model, stats, direction):
     """Along a direction of the statistics, by differences."""
     centre, step = stats.to_vector(), 1e-5 / np.abs(direction).max()
