@@ -31,11 +31,12 @@ from bayesvb.experts.regression import (
 )
 from bayesvb.factors.bordered_normal_gamma import BorderedNormalGamma
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
-from bayesvb.numerics.linalg import effective_dof, lower_pairs, unpack
+from bayesvb.numerics.linalg import effective_dof, lower_pairs, products, unpack
 from bayesvb.numerics.numbered_normals import LARGEST_KEY
 from bayesvb.numerics.special import LOG_2PI
 from bayesvb.variational.descriptions import PriorRow
 from bayesvb.variational.local import AbstractLocalPosterior, Draws
+from bayesvb.variational.row_derivatives import RowScalars, consecutive
 
 
 @dataclass(frozen=True)
@@ -151,6 +152,22 @@ class MixedExperts(AbstractLinearExperts[BorderedNormalGamma, MixedStats]):
     ) -> MixedStats:
         """Sums for given responsibilities."""
         return MixedStats.of_rows(responsibilities, block, self.prior.n_groups)
+
+    def row_scalars(self, block: Block, n_experts: int) -> RowScalars:
+        """``1``, ``x x'``, ``y_i x``, ``y_i^2``, and ``z z'``, ``z x'``, ``y_i z`` of each group.
+
+        All groups of all rows: for few of both. Those of many are eliminated.
+        """
+        design, response, groups = block.designs["mean"], block.response, GroupRows.of(block)
+        shared = [np.ones((1, block.n_rows)), products(design), outer(response, design)]
+        own = (products(groups.values), outer(groups.values, design))
+        parts = [*shared, response * response]
+        for values in (*own, outer(response, groups.values)):
+            each = np.zeros((len(values), self.prior.n_groups, block.n_rows))
+            each[:, groups.place, np.arange(block.n_rows)] = values
+            parts.append(each.reshape(-1, block.n_rows))
+        places = consecutive(n_experts, [len(part) for part in parts])
+        return RowScalars(np.concatenate(parts), np.concatenate(places, axis=1))
 
     def with_prior_power(self, power: float) -> MixedExperts:
         """Not to be had.
@@ -325,6 +342,20 @@ class MixedExperts(AbstractLinearExperts[BorderedNormalGamma, MixedStats]):
         coefficients = coefficient_rows(units, words, sd)
         effects = np.sqrt(rate / shape / self.prior.effect_precision)
         return [*coefficients, *units.effect_rows(words, effects), *noise_rows(units, shape, rate)]
+
+
+def outer(
+    first: Float[np.ndarray, "_ rows"], second: Float[np.ndarray, "_ rows"]
+) -> Float[np.ndarray, "products rows"]:
+    """All products of one of each.
+
+    Examples
+    --------
+    >>> outer(np.array([[2.0]]), np.array([[3.0], [4.0]]))
+    array([[6.],
+           [8.]])
+    """
+    return np.asarray((first[:, None] * second).reshape(-1, first.shape[1]))
 
 
 def location_at(

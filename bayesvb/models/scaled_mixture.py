@@ -287,7 +287,7 @@ class ScaledMixture(Mixture):
         gate = self.given(stats.scales.precision).gate
         parts = (self.of_experts, self.of_gate)
         whole = (self, posterior, source)
-        return GroupedResponse.of(whole, (gate, stats.gate), posterior.scales, parts)
+        return GroupedResponse.of(whole, (gate, stats.gate), posterior.scales, parts).if_few()
 
     def groups_apart(self, stats: MixtureStats, source: AbstractSource) -> GroupsApart | None:
         """The same state without columns for groups, where there are many."""

@@ -16,7 +16,7 @@ from bayesvb.variational.coordinates import AbstractCoordinates, AbstractStandar
 from bayesvb.variational.local import Draws
 from bayesvb.variational.parameter_space import ParameterSpace
 from bayesvb.variational.row_derivatives import RowDerivatives
-from bayesvb.variational.shared_response import AbstractSharedResponse
+from bayesvb.variational.shared_response import AbstractSharedResponse, StateApart
 
 PosteriorT = TypeVar("PosteriorT")
 
@@ -128,6 +128,10 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
         self, posterior: PosteriorT, source: AbstractSource
     ) -> Float[np.ndarray, "coordinates coordinates"] | None:
         """Covariance of what is moved, if it has a closed form; else sweeps are differentiated."""
+        return None
+
+    def groups_apart(self, stats: StatsT, source: AbstractSource) -> StateApart | None:
+        """The same state without columns for groups; None where there are none, or few."""
         return None
 
     def response_of_columns(

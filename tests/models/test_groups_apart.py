@@ -15,6 +15,8 @@ from bayesvb.experts.mixed_elimination import MixedElimination
 from bayesvb.factors.bordered_normal_gamma import BorderedNormalGamma
 from bayesvb.models import groups_apart
 from bayesvb.models.group_columns import GroupedColumns
+from bayesvb.numerics.special import LOG_2PI
+from bayesvb.results import leave_one_out
 
 GROUPS, TERMS = 7, 2
 """Groups, one of them of rows to come; terms of all rows."""
@@ -114,6 +116,39 @@ def test_statistics_come_apart_and_together(n_effects):
     assert_allclose(found.bound - apart.model.kl(own), expected.bound - model.kl(whole), rtol=1e-10)
     sums = apart.columns.joined(found.stats.experts)
     assert_allclose(sums.to_vector(), expected.stats.experts.to_vector(), atol=1e-10)
+
+
+@pytest.mark.parametrize("text", ["y ~ x + (1 | g) | x", "y ~ x + (x | g) | 1"])
+def test_rows_are_left_out_as_with_columns(text, monkeypatch):
+    rng = np.random.default_rng(3)
+    data = pd.DataFrame({"x": rng.normal(size=90), "g": rng.integers(0, GROUPS - 1, 90)})
+    data["y"] = np.where(rng.uniform(size=90) < 0.5, 2.0, -1.0) + rng.normal(size=90) * 0.6
+    data["y"] += 0.5 * rng.normal(size=GROUPS)[data.g]
+    fit = bvb.DensityRegression(text, data, n_components=2).fit(seed=1, restarts=2, draws=30)
+    every, fitted = np.arange(90), leave_one_out.Fitted.of(fit)
+    expected = leave_one_out.leave_one_out(fitted, every)
+    assert not fitted.without_columns.groups_apart
+    monkeypatch.setattr(leave_one_out, "FEWER", 1.0)
+    again = leave_one_out.Fitted.of(fit)
+    found = leave_one_out.leave_one_out(again, every)
+    assert again.without_columns.groups_apart
+    assert_array_equal(found.refitted, expected.refitted)
+    ascents = np.where(found.refitted, 1e-3, 2e-9)  # these end by a tolerance
+    assert (np.abs(found.log_density - expected.log_density) < ascents).all()
+    assert (np.abs(found.cdf - expected.cdf) < ascents).all()
+    assert (np.abs(found.log_density - found.seen) > 0.01).any()
+
+
+@pytest.mark.parametrize("n_effects", [1, 2])
+def test_expected_densities_are_linear_in_sums_by_group(n_effects):
+    model, source, stats = state(n_effects, tol=1e-3)
+    apart = model.groups_apart(stats, source)
+    posterior, block = apart.model.update(apart.stats), apart.source.whole()
+    scalars = apart.model.experts.row_scalars(block, 2)
+    expectations = apart.model.experts.expectations(posterior.experts)
+    found = np.einsum("fn,kf->kn", scalars.features, expectations[scalars.entries])
+    expected = apart.model.experts.local(posterior.experts, block).expected_log_density
+    assert_allclose(found - 0.5 * LOG_2PI, expected, atol=1e-10)
 
 
 def test_where_the_bound_bends_upwards_is_told_with_a_way_up():
