@@ -38,7 +38,11 @@ SURPRISE = 0.5
 
 FEWER = 8.0
 """Times as many statistics as without columns for groups from which on these are taken apart: some
-60 groups, with which it takes as long either way."""
+60 groups."""
+
+ROWS_A_STATISTIC = 1.0 / 3.0
+"""Rows for each statistic of columns up to which groups are taken apart: rows are then predicted
+one at a time, and the derivative in statistics of columns is the cost of fewer rows only."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +160,7 @@ class Fitted:
         if self.source.n_rows > MOST_ROWS or not self.engine.maximises_bound:
             return self
         apart = self.core.groups_apart(self.stats, self.source)
-        if apart is None or not _is_gain(apart, self.stats):
+        if apart is None or not _is_gain(apart, self):
             return self
         own = {"core": apart.model, "source": apart.source, "stats": apart.stats}
         return replace(self, **own, groups_apart=True)
@@ -222,9 +226,11 @@ def leave_one_out(
     return RowsLeftOut(at, values[0], seen[0], values[1:], done, doubtful & ~done)
 
 
-def _is_gain(apart: StateApart, stats: Any) -> bool:
-    """Whether there are far fewer statistics, and rows have derivatives in them."""
-    if stats.to_vector().size < FEWER * apart.stats.to_vector().size:
+def _is_gain(apart: StateApart, fitted: Fitted) -> bool:
+    """Whether far fewer statistics, and in which rows have derivatives, pay for so many rows."""
+    size = fitted.stats.to_vector().size
+    few = FEWER * apart.stats.to_vector().size <= size
+    if not few or fitted.source.n_rows > ROWS_A_STATISTIC * size:
         return False
     posterior, one = apart.model.update(apart.stats), apart.source.take(np.arange(1))
     return apart.model.row_derivatives(posterior, one) is not None
