@@ -67,6 +67,7 @@ def _estimator() -> object:
     return DensityRegressor(n_components=1, restarts=1, random_state=1)
 
 
+@pytest.mark.usefixtures("unchecked")  # the checks stand between the caller and the function
 @pytest.mark.parametrize("case", CASES)
 def test_a_warning_names_the_callers_file(case):
     with warnings.catch_warnings(record=True) as said:

@@ -119,10 +119,10 @@ def _rising(values: np.ndarray) -> bool:
     return values.ndim == 2 and values.shape[1] > 0 and bool((np.diff(values, axis=1) >= 0.0).all())
 
 
-def _numbers(values: np.ndarray, most: float) -> bool:
-    """Whether these are whole numbers from zero to less than one."""
+def _numbers(values: np.ndarray, end: int | None = None) -> bool:
+    """Whether these are whole numbers from zero on, before an end if there is one."""
     whole = values.ndim == 1 and bool((values == np.floor(values)).all())
-    return whole and bool(((values >= 0.0) & (values < most)).all())
+    return whole and bool((values >= 0.0).all()) and (end is None or bool((values < end).all()))
 
 
 def _of_same_length(values: np.ndarray, every: Arrays, name: str) -> bool:
@@ -141,7 +141,7 @@ CHECKS: dict[str, Callable[[np.ndarray, Arrays, int], bool]] = {
         _numbers(v, len(every.get("starts", ())) + 1) and _of_same_length(v, every, "sums")
     ),
     "at": lambda v, every, _: v.ndim == 1 and _of_same_length(v, every, "owners"),
-    "seen": lambda v, every, _: _numbers(v, np.inf) and len(v) == len(every.get("starts", ())) + 1,
-    "passes": lambda v, *_: v.shape == (1,) and _numbers(v, np.inf),
+    "seen": lambda v, every, _: _numbers(v) and len(v) == len(every.get("starts", ())) + 1,
+    "passes": lambda v, *_: v.shape == (1,) and _numbers(v),
 }
 """Whether an array is one of its name, given all arrays and the number of columns."""

@@ -43,7 +43,7 @@ class GroupedColumns:
 
     @classmethod
     def of(
-        cls, terms: Sequence[Int[np.ndarray, " columns"]], source: AbstractSource
+        cls, terms: Sequence[Int[np.ndarray, " _"]], source: AbstractSource
     ) -> GroupedColumns | None:
         """Those of the term with the most columns of which each row has one at most, if any.
 

@@ -55,7 +55,7 @@ NEAR = 1.0
 
 MOST_AT_ONCE = 500
 """Points of a line that are looked at together; the farthest may be the next to last each time, so
-that time goes with the square of their number, and the depth of calls with their number."""
+that time goes with the square of their number."""
 
 MOVES = {"M": 1, "L": 1, "C": 3, "Q": 2}
 """Command -> points that it reads, the last of which is where it ends."""
@@ -194,14 +194,25 @@ def _corners(line: list[list[int]]) -> list[list[int]]:
     """
     if len(line) < 3:
         return line
-    if len(line) > MOST_AT_ONCE:
-        middle = len(line) // 2
-    else:
-        away = [_distance(point, line[0], line[-1]) for point in line]
-        if max(away) <= NEAR:
-            return [line[0], line[-1]]
-        middle = away.index(max(away))
-    return _corners(line[: middle + 1])[:-1] + _corners(line[middle:])
+    needed, spans = {0, len(line) - 1}, [(0, len(line) - 1)]
+    while spans:
+        first, last = spans.pop()
+        middle = _farthest(line, first, last)
+        if middle is not None:
+            needed.add(middle)
+            spans += [(first, middle), (middle, last)]
+    return [line[place] for place in sorted(needed)]
+
+
+def _farthest(line: list[list[int]], first: int, last: int) -> int | None:
+    """The point between these two that is farthest from the way between them; None if all are near.
+
+    That in the middle of very many: looking at all of them again and again would take long.
+    """
+    if last - first + 1 > MOST_AT_ONCE:
+        return first + (last - first + 1) // 2
+    away = [_distance(point, line[first], line[last]) for point in line[first : last + 1]]
+    return first + away.index(max(away)) if max(away) > NEAR else None
 
 
 def _distance(point: list[int], first: list[int], last: list[int]) -> float:
