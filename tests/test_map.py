@@ -245,7 +245,6 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/studies/quantities.py": ("studies/test_calibrate.py",),
     "bayesvb/studies/replication.py": ("studies/test_calibrate.py",),
     "bayesvb/studies/simulated_rows.py": ("studies/test_calibrate.py",),
-    "bayesvb/studies/forked_worker.py": ("studies/test_calibrate.py",),
     "bayesvb/studies/worker.py": ("studies/test_calibrate.py",),
     "bayesvb/variational/descriptions.py": ("estimators/test_priors.py",),
     "bayesvb/variational/local.py": ("conformance/test_gates.py",),

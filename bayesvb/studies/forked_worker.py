@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -32,9 +33,10 @@ class ForkedWorker:
     code: int | None = None
 
     def kill(self) -> None:
-        """End it, unless it is known to have ended."""
+        """End it, unless it has ended: another thread may be about to keep its code."""
         if self.code is None:
-            os.kill(self.pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
 
     def wait(self) -> int:
         """Its code, once it has ended."""
