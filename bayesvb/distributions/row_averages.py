@@ -123,10 +123,17 @@ def equal_or(shares: Float[np.ndarray, " n"] | None, n: int) -> Float[np.ndarray
     return np.full(n, 1.0 / n) if shares is None else shares
 
 
+def averages_of(
+    each: AbstractRowDistribution, n: int, shares: Float[np.ndarray, " n"] | None = None
+) -> AbstractRowDistribution:
+    """The average of each ``n`` rows, those themselves if it is of one."""
+    return each if n == 1 else RowAverages(each, n, shares)
+
+
 def averaged_rows(
-    values: np.ndarray, n: int, shares: Float[np.ndarray, " n"] | None = None
+    values: np.ndarray, n: int, shares: Float[np.ndarray, " n"] | None = None, axis: int = -1
 ) -> np.ndarray:
-    """Means over each ``n`` entries of the last axis that follow one another.
+    """Means over each ``n`` entries of an axis that follow one another.
 
     Examples
     --------
@@ -135,9 +142,10 @@ def averaged_rows(
     >>> averaged_rows(np.array([1.0, 3.0, 5.0, 9.0]), 2, np.array([0.25, 0.75])).tolist()
     [2.5, 8.0]
     """
-    split = values.reshape(*values.shape[:-1], -1, n)
+    moved = np.moveaxis(values, axis, -1)
+    split = moved.reshape(*moved.shape[:-1], -1, n)
     found: np.ndarray = split.mean(axis=-1) if shares is None else split @ shares
-    return found
+    return np.moveaxis(found, -1, axis)
 
 
 def averaged_mixture(

@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 from bayesvb.argument_checks import check_choice
 from bayesvb.data.frames import nearest
-from bayesvb.distributions.row_averages import RowAverages, averaged_rows
+from bayesvb.distributions.row_averages import averaged_rows, averages_of
 from bayesvb.effects.covariates import column_like, crossed, held_value, value_text
 from bayesvb.effects.observed_rows import observed_rows
 from bayesvb.errors import DataError
@@ -51,15 +51,12 @@ class CurveRows:
 
     def averaged(self, values: np.ndarray, axis: int = -1) -> np.ndarray:
         """What was found at the rows, averaged over those of each value."""
-        if self.n_each == 1:
-            return values
-        found = averaged_rows(np.moveaxis(values, axis, -1), self.n_each, self.shares)
-        return np.moveaxis(found, -1, axis)
+        return averaged_rows(values, self.n_each, self.shares, axis)
 
     def predictive(self, fit: AbstractFit, response: str | None) -> AbstractRowDistribution:
         """Predictive distribution at each value."""
         found: AbstractRowDistribution = fit.predictive(self.frame, response=response)
-        return found if self.n_each == 1 else RowAverages(found, self.n_each, self.shares)
+        return averages_of(found, self.n_each, self.shares)
 
 
 def curve_rows(

@@ -35,7 +35,6 @@ ANSWER = 0.03
 SURPRISE = 0.5
 """Nats that a row may lose without itself: one that holds a component in place loses more."""
 
-
 FEWER = 8.0
 """Times as many statistics as without columns for groups from which on these are taken apart: some
 60 groups."""

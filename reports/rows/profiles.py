@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from bayesvb.distributions.row_averages import RowAverages, averaged_rows
+from bayesvb.distributions.row_averages import averaged_rows, averages_of
 from bayesvb.effects.covariates import Covariate as Covariate
 from bayesvb.effects.covariates import covariate as known_covariate
 from bayesvb.effects.covariates import crossed, held_value
@@ -82,15 +82,12 @@ class Profile:
 
     def averaged(self, values: np.ndarray, axis: int = -1) -> np.ndarray:
         """What was found at the rows, averaged over those of each value."""
-        if self.n_each == 1:
-            return values
-        found = averaged_rows(np.moveaxis(values, axis, -1), self.n_each, self.shares)
-        return np.moveaxis(found, -1, axis)
+        return averaged_rows(values, self.n_each, self.shares, axis)
 
     def predictive(self, fit: AbstractFit, response: str | None = None) -> AbstractRowDistribution:
         """Predictive distribution at each value."""
         found: AbstractRowDistribution = fit.predictive(self.frame, response=response)
-        return found if self.n_each == 1 else RowAverages(found, self.n_each, self.shares)
+        return averages_of(found, self.n_each, self.shares)
 
 
 def covariate(design: Design, name: str) -> Covariate:
