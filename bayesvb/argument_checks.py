@@ -241,6 +241,7 @@ CHECKS: Mapping[str, Check] = {
     "replications": _whole(1, MOST_DRAWS),
     "response": check_text,
     "restarts": _whole(1, MOST),
+    "robust": check_flag,
     "scale": check_flag,
     "score": check_text,
     "seed": check_seed,
@@ -317,6 +318,9 @@ def _unbound(
     formula_at = names.index("formula") if "formula" in names else len(args)
     if formula_at < len(args) and not isinstance(args[formula_at], str) and "data" in names:
         return f"{called}(): {error}\nhint: the formula comes before the data, as text"
+    if names[:1] == ["model"] and args and isinstance(args[0], str):
+        made = f"bayesvb.DensityRegression({args[0]!r}, data)"
+        return f"{called}(): {error}\nhint: the model comes first, made of formula and data: {made}"
     return f"{called}(): {error}"
 
 

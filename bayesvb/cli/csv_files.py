@@ -22,6 +22,8 @@ ENCODINGS = ("utf-8", "cp1252", "latin-1")
 
 WORDS = {";": "semicolons", "\t": "tabs", "|": "vertical bars", " ": "blanks"}
 
+TELL = "--sep and --encoding say otherwise"
+
 GZIP = b"\x1f\x8b"
 
 DECIMAL_COMMA = r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?|[+-]?\d+"
@@ -47,7 +49,8 @@ def read_csv(
     r"""Table of a file with a header, compressed or not, and what was recognised, in words.
 
     Empty fields, NA, NaN, null and their like are missing values. Where values are separated by
-    semicolons numbers may have decimal commas.
+    semicolons numbers may have decimal commas. Columns of which all values are dates of
+    ISO 8601 are dates.
 
     Parameters
     ----------
@@ -67,12 +70,26 @@ def read_csv(
     >>> frame["x"].tolist(), frame["name"].tolist(), len(notes)
     ([0.5], ['Müller'], 2)
     """
+    from bayesvb.data.frames import writes_dates
+
     form = form or CsvFormat()
     text, notes = _decoded(content, name, form.encoding)
     separator = form.separator or _separator(text)
     if separator != "," and form.separator is None:
-        notes.append(f"{name}: values are separated by {WORDS.get(separator, repr(separator))}")
-    return _parsed(text, name, separator), notes
+        seen = f"{name}: values are separated by {WORDS.get(separator, repr(separator))}"
+        notes.append(f"{seen}; {TELL}")
+    frame = _parsed(text, name, separator)
+    dates = [column for column in map(str, frame) if writes_dates(frame[column])]
+    if dates:
+        notes.append(f"{name}: {', '.join(f'`{one}`' for one in dates)} read as dates")
+    return frame.assign(**{one: _as_dates(frame[one]) for one in dates}), notes
+
+
+def _as_dates(column: pd.Series) -> pd.Series:
+    """Dates that are written in ISO 8601."""
+    import pandas as pd
+
+    return pd.to_datetime(column, format="ISO8601")
 
 
 def _decoded(content: bytes, name: str, encoding: str | None) -> tuple[str, list[str]]:
@@ -100,7 +117,7 @@ def _decoded(content: bytes, name: str, encoding: str | None) -> tuple[str, list
                 hint="of text in UTF-16 say so: --encoding utf-16",
             )
         other = encoding is None and one != ENCODINGS[0]
-        notes = [f"{name}: not UTF-8, read as {one} (Latin-1)"] if other else []
+        notes = [f"{name}: not UTF-8, read as {one} (Latin-1); {TELL}"] if other else []
         return text.removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}"), notes
     raise AssertionError("Latin-1 reads anything")
 

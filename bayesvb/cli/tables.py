@@ -85,7 +85,7 @@ def _told(found: tuple[pd.DataFrame, list[str]]) -> pd.DataFrame:
     """The table, after what was recognised has been said."""
     frame, notes = found
     for note in notes:
-        click.echo(f"note: {note}; --sep and --encoding say otherwise", err=True)
+        click.echo(f"note: {note}", err=True)
     return frame
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, Literal
@@ -47,6 +48,9 @@ COLLECT = ("collect", "df")
 """What makes a table of a polars LazyFrame, of a DuckDB relation where pyarrow is absent."""
 
 SHOWN = 8
+
+ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?)?")
+"""A date as ISO 8601 writes it, without a time zone."""
 
 
 def as_frame(data: object) -> pd.DataFrame:
@@ -199,7 +203,7 @@ def numbers(column: pd.Series, name: str) -> Float[np.ndarray, " rows"]:
     if kind_of(column, name) != "number":
         raise DataError(
             f"`{name}` holds text where numbers are needed, for example {_not_numbers(column)}",
-            hint=f"make numbers of it first: pandas.to_numeric(data[{name!r}])",
+            hint=made_first(name, column),
         )
     try:
         if isinstance(column.dtype, np.dtype) and column.dtype.kind != "O":
@@ -207,6 +211,28 @@ def numbers(column: pd.Series, name: str) -> Float[np.ndarray, " rows"]:
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
     except (OverflowError, TypeError, ValueError) as error:
         raise DataError(f"`{name}` cannot be read as numbers: {error}") from error
+
+
+def made_first(name: str, column: pd.Series) -> str:
+    """How text becomes numbers: those that it writes, or dates, which are days."""
+    what, how = ("dates", "datetime") if writes_dates(column) else ("numbers", "numeric")
+    return f"make {what} of it first: pandas.to_{how}(data[{name!r}])"
+
+
+def writes_dates(column: pd.Series) -> bool:
+    """Whether all values are text of dates of ISO 8601, with a time or without, and there are some.
+
+    Examples
+    --------
+    >>> writes_dates(pd.Series(["1990-01-31", None])), writes_dates(pd.Series(["1990-13-01"]))
+    (True, False)
+    """
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind != "O":
+        return False
+    words = column.dropna().astype(object)
+    if words.empty or not all(isinstance(one, str) and ISO_DATE.fullmatch(one) for one in words):
+        return False
+    return bool(pd.to_datetime(words, errors="coerce", format="ISO8601").notna().all())
 
 
 def _not_numbers(column: pd.Series) -> str:

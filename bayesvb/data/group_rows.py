@@ -1,7 +1,8 @@
 """Rows of groups whose effects are not columns: the group of each row, and what effects multiply.
 
-Such rows are a design of their own, ``GROUP_ROWS``: its first column is the number of the group,
-the others the values whose coefficients vary between groups.
+Such rows are a design of their own, ``GROUP_ROWS`` for the experts and ``GATE_GROUPS`` for the
+gate: its first column is the number of the group, the others the values whose coefficients vary
+between groups.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ from bayesvb.data.blocks import BLOCK_ROWS, Block
 
 GROUP_ROWS = "groups"
 """Name of the design."""
+
+GATE_GROUPS = "gating groups"
+"""Name of that of the weights."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +37,9 @@ class GroupRows:
     values: Float[np.ndarray, "effects rows"]
 
     @classmethod
-    def of(cls, block: Block) -> GroupRows:
-        """Those of a block."""
-        matrix = block.designs[GROUP_ROWS]
+    def of(cls, block: Block, name: str = GROUP_ROWS) -> GroupRows:
+        """Those of a design of a block."""
+        matrix = block.designs[name]
         return cls(np.rint(matrix[0]).astype(np.int64), matrix[1:])
 
     def at_rows(self, values: Float[np.ndarray, "*axes groups"]) -> Float[np.ndarray, "*axes rows"]:
@@ -47,6 +51,8 @@ class GroupRows:
     ) -> Float[np.ndarray, "*axes rows"]:
         """What the effects of its group add to each row."""
         found: Float[np.ndarray, "*axes rows"]
+        if not len(self.values):
+            return np.zeros((*effects.shape[:-2], len(self.place)))
         found = self.at_rows(effects[..., 0, :]) * self.values[0]
         for j in range(1, len(self.values)):
             found += self.at_rows(effects[..., j, :]) * self.values[j]

@@ -66,6 +66,11 @@ class AbstractSource(abc.ABC):
         """Whether all rows are one block in memory, over which threads cannot share the work."""
         return False
 
+    @property
+    def rows_at_hand(self) -> bool:
+        """Whether single rows can be read here, and not only sums over all."""
+        return True
+
     def map_reduce(self, function: Callable[[Block], StatsT]) -> StatsT:
         """Sum of ``function(block)`` over the blocks, neighbours first.
 

@@ -198,6 +198,40 @@ class SameForEveryRow(AbstractRowDistribution):
         return np.repeat(values[:, None], self.n_rows, axis=1)
 
 
+def densities_by_row(
+    z: Float[np.ndarray, " rows"],
+    shape: float,
+    *,
+    rate: Float[np.ndarray, " rows"],
+    variance: Float[np.ndarray, " rows"],
+) -> Float[np.ndarray, "2 rows"]:
+    """Log density and distribution function of one value in each row, about a centre of its own.
+
+    Parameters
+    ----------
+    z : ndarray, shape (rows,)
+        Values less their centres.
+    shape : float
+        Of the gamma law of the precision, the same in all rows.
+    rate : ndarray, shape (rows,)
+        Of that law.
+    variance : ndarray, shape (rows,)
+        Of the centre.
+    """
+    log_precision, weights = _rule(ScalarGamma(shape, 1.0))
+    log_weights, inverse = np.log(weights)[:, None] - 0.5 * LOG_2PI, np.exp(-log_precision)[:, None]
+
+    def piece(rows: Int[np.ndarray, " some"]) -> Float[np.ndarray, "2 some"]:
+        total = inverse * rate[rows] + variance[rows]
+        standard = z[rows] / np.sqrt(total)
+        exponent = log_weights - 0.5 * (np.log(total) + standard * standard)
+        return np.stack([log_total(exponent, axis=0), weights @ ndtr(standard)])
+
+    rows = np.arange(len(z))
+    starts = range(0, max(len(z), 1), POINTS_PER_BLOCK)
+    return np.concatenate([piece(rows[at : at + POINTS_PER_BLOCK]) for at in starts], axis=1)
+
+
 def _rule(
     precision: ScalarGamma,
 ) -> tuple[Float[np.ndarray, " nodes"], Float[np.ndarray, " nodes"]]:

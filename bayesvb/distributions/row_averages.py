@@ -11,11 +11,12 @@ from scipy.special import logsumexp
 
 from bayesvb.distributions.base import AbstractRowDistribution, check_probabilities
 from bayesvb.distributions.location_scale import AbstractLocationScaleMixture
+from bayesvb.numerics.root_finding import crossings
 
 Mixture = TypeVar("Mixture", bound="AbstractLocationScaleMixture")
 
-HALVINGS = 30
-"""Of the interval that holds a quantile: to a 1e-9th of its length."""
+CLOSE = 1e-9
+"""Part of the interval that holds a quantile to which it is found."""
 
 
 @dataclass(frozen=True)
@@ -100,11 +101,7 @@ class RowAverages(AbstractRowDistribution):
         """The point of each interval at which the distribution function has this value."""
         if prob in (0.0, 1.0):  # the ends of the rows' own ranges, infinite ones too
             return low if prob == 0.0 else high
-        for _ in range(HALVINGS):
-            middle = 0.5 * (low + high)
-            below = self.cdf(middle) < prob
-            low, high = np.where(below, middle, low), np.where(below, high, middle)
-        return np.asarray(0.5 * (low + high))
+        return crossings(lambda y: self.cdf(y) - prob, low, high, CLOSE)
 
     def draws(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "draws rows"]:
         """Independent draws: of a row of each average, then of its distribution."""

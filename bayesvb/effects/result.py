@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from bayesvb.distributions.intervals import tails
+from bayesvb.distributions.draw_summaries import summarised
 from bayesvb.effects import plotting
 from bayesvb.effects.effect_draws import Plan
 from bayesvb.effects.estimands import Estimand
@@ -81,15 +81,12 @@ def effects_of(
     """The table of the draws, and all that is to be known of it."""
     import xarray as xr
 
-    low, high = tails(request.prob)
     labels = _labels(fit, request, plan)
     flat = draws.reshape(len(draws), -1)
-    bounds = np.quantile(flat, [low, high], axis=0)
-    if request.estimand.has_mean:
-        centre, spread = flat.mean(0), flat.std(0, ddof=1)
-    else:  # nor has it an sd: that of the draws is whatever the largest of them is
-        centre, spread = np.median(flat, axis=0), np.full(flat.shape[1], np.nan)
-    numbers = dict(zip(NUMBERS, (centre, spread, *bounds), strict=True))
+    found = summarised(flat, request.prob, robust=None if request.estimand.has_mean else True)
+    # Without a mean there is no sd: that of the draws is whatever the largest of them is.
+    spread = found.spread if request.estimand.has_mean else np.full(flat.shape[1], np.nan)
+    numbers = dict(zip(NUMBERS, (found.centre, spread, found.lower, found.upper), strict=True))
     names = fit.model.design.response_names
     said = (request.estimand.words(names[i], fit.model.design.label) for i in request.responses)
     words = " and ".join(dict.fromkeys(said))
@@ -109,6 +106,7 @@ def effects_of(
         prob=float(request.prob),
         target=request.estimand.target,
         covariance=fit.covariance,
+        robust=int(found.robust.sum()) if request.estimand.has_mean else 0,
     )
 
 

@@ -38,7 +38,8 @@ class EffectsTable:
         covariates, ``response``, ``component`` and ``level`` where there are several, or the
         option that was given as a list), then ``estimate``, ``sd``, ``lower`` and ``upper``: mean,
         standard deviation and equal-tailed interval of the draws; the median in place of the mean
-        and no standard deviation (NaN, not printed) where a transformed response leaves neither.
+        and no standard deviation (NaN, not printed) where a transformed response leaves neither;
+        median and 1.48 times the median absolute deviation (MAD) of ``robust`` rows.
     draws : xarray.DataArray, dims (draw, row)
         The draws behind each row of the summary, in its order, with its first columns as
         coordinates of ``row``.
@@ -54,6 +55,9 @@ class EffectsTable:
         As it was asked for.
     covariance : str
         What the draws were made with; see ``Fit.covariance``.
+    robust : int
+        Rows whose draws have their mean outside of the interval, or a standard deviation wider
+        than it: a few of them decide both, as where a component has hardly a row.
     """
 
     kind: str
@@ -66,6 +70,7 @@ class EffectsTable:
     prob: float
     target: str
     covariance: str
+    robust: int = 0
 
     def __str__(self) -> str:
         text = self._shown.to_string(index=False, float_format=lambda x: f"{x:.4g}")
@@ -98,6 +103,12 @@ class EffectsTable:
             f"{100 * self.prob:g} % intervals, {self.draws.sizes['draw']} draws "
             f"({self.covariance} covariance{narrow})."
         )
+        if self.robust:
+            one = f"{self.robust} {'row' if self.robust == 1 else 'rows'}"
+            lines.append(
+                f"Estimate and sd of {one} are median and 1.48 MAD: the mean of the draws is "
+                "outside the interval, or their sd wider than it."
+            )
         if self.held:
             listed = ", ".join(f"{name} = {value_text(value)}" for name, value in self.held.items())
             typical = ", groups at the typical one" if UNSEEN in self.held.values() else ""

@@ -196,9 +196,11 @@ class AbstractEngine(abc.ABC):
             name = unknown[0]
             own = f"its options are {', '.join(known)}" if known else "it has no options"
             near = get_close_matches(name, [*known, *EVERY_FIT], 1)
+            hint = f"did you mean {near[0]}?" if near else None
+            if isinstance(options[name], dict):
+                hint = f"its entries are arguments themselves: not {name}={{...}} but **{{...}}"
             raise DataError(
-                f"{name}={options[name]!r} is no option of {self.title}: {own}",
-                hint=f"did you mean {near[0]}?" if near else None,
+                f"{name}={options[name]!r} is no option of {self.title}: {own}", hint=hint
             )
         return cast(Engine, replace(record, **options)) if options else self
 

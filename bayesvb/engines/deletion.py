@@ -13,13 +13,11 @@ from jaxtyping import Float, Int
 from scipy.linalg import lu_factor, lu_solve
 
 from bayesvb.data.blocks import Block
-from bayesvb.data.sources import AbstractSource, InMemorySource
+from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import SufficientStats
-from bayesvb.engines.base import AbstractEngine, Budget
 from bayesvb.engines.sweep_derivative import SweepDerivative, full_step, sweep_derivative
 from bayesvb.errors import DataError
 from bayesvb.numerics.runtime import single_threaded_blas
-from bayesvb.numerics.streams import EngineStreams
 from bayesvb.variational.model import AbstractVariationalModel
 
 MANY_ROWS = 20_000
@@ -33,9 +31,6 @@ ENTRIES_AT_ONCE = 1 << 19
 
 SHARES = (1.0, 0.5, 0.25, 0.0)
 """Parts of the first-order answer of the other rows that are tried until statistics are of data."""
-
-EXACT = Budget(tol=1e-4, max_iter=500)
-"""Budget of an ascent without the rows, which sets out close to its end."""
 
 Model = AbstractVariationalModel[Any, Any]
 
@@ -227,34 +222,6 @@ class Deletion:
             except np.linalg.LinAlgError:
                 continue
         return np.full_like(evaluate(self.posterior, row), np.nan)
-
-
-def refitted(
-    deletion: Deletion,
-    change: Float[np.ndarray, " entries"],
-    rest: AbstractSource,
-    block: Block,
-    evaluate: Evaluate,
-    engine: AbstractEngine,
-    streams: EngineStreams,
-) -> tuple[Float[np.ndarray, "*axes rows"], int]:
-    """Values of rows under the posterior of an ascent with the rest only, and its passes."""
-    model, posterior = deletion.model, deletion.near(change)
-    sums = rest.map_reduce(partial(model.e_step, posterior)).stats
-    start = model.global_step(posterior, sums)
-    ascent = engine.run(model, rest, start, EXACT, streams)
-    return evaluate(model.update(ascent.stats), block), ascent.n_iter
-
-
-def without_one(source: AbstractSource, number: int) -> AbstractSource:
-    """All rows but one copy of this one."""
-    weight = source.take(np.array([number])).weight
-    if weight is None or weight[0] <= 1.0:
-        return source.without(np.array([number]))
-    whole = source.whole()
-    fewer = np.array(whole.weight)
-    fewer[number] -= 1.0
-    return InMemorySource.of(replace(whole, weight=fewer), workers=source.workers)
 
 
 def check_answers(model: Model, what: str) -> None:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.sources import AbstractSource
-from bayesvb.engines.base import AbstractEngine, Budget
+from bayesvb.engines.base import AbstractEngine, Budget, ProgressCallback
+from bayesvb.engines.side_by_side import processes, side_by_side
+from bayesvb.numerics.runtime import processors
 from bayesvb.numerics.streams import EngineStreams
 from bayesvb.variational.model import AbstractVariationalModel
 
@@ -88,11 +91,17 @@ def without_folds(
     engine: AbstractEngine,
     streams: EngineStreams,
 ) -> tuple[Any, ...]:
-    """Statistics of one run of the engine for each fold, which went on without it."""
-    return tuple(
-        continued(model, rest, stats, engine, streams.branch("fold", number))
-        for number, (_, rest) in enumerate(folds(source))
-    )
+    """Statistics of one run of the engine for each fold, which went on without it; side by side."""
+    places = fold_rows(source)
+
+    def without(number: int, told: ProgressCallback | None) -> Any:
+        rest = source.without(places[number])
+        return continued(model, rest, stats, engine, streams.branch("fold", number))
+
+    tasks = [partial(without, number) for number in range(len(places))]
+    everywhere: Any = replace(cast(Any, source), workers=processors())
+    workers = processes(model, everywhere, FOLDS * PASSES) if engine.maximises_bound else 1
+    return tuple(side_by_side(tasks, workers))
 
 
 def by_fold(

@@ -149,7 +149,7 @@ def residual_start(sample: Block, n_components: int, rng: np.random.Generator) -
 
 @dataclass(frozen=True)
 class OnePart(AbstractPartition):
-    """All rows in the one component."""
+    """All rows in the first component."""
 
     n_components: int = 1
 
@@ -163,6 +163,13 @@ def one_part_start(sample: Block, n_components: int, rng: np.random.Generator) -
     return OnePart()
 
 
+def one_component_start(
+    sample: Block, n_components: int, rng: np.random.Generator
+) -> AbstractPartition:
+    """All rows in one component: the others gain rows only where they foresee them better."""
+    return OnePart(n_components)
+
+
 Starter = Callable[[Block, int, np.random.Generator], AbstractPartition]
 
 STARTS: dict[str, Starter] = {
@@ -170,3 +177,6 @@ STARTS: dict[str, Starter] = {
     "residuals": residual_start,
     "random": seeds_start,
 }
+
+ONE_COMPONENT = "one component"
+"""Name of the start from rows that are not divided, which models have to ask for."""

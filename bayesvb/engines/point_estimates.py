@@ -118,6 +118,11 @@ class PointEstimates(AbstractVariationalModel[Any, Any]):
         return self.given.follows_rows
 
     @property
+    def starts_undivided(self) -> bool:  # type: ignore[override]
+        """As of the model."""
+        return self.given.starts_undivided
+
+    @property
     def predicts_classes(self) -> bool:  # type: ignore[override]
         """As of the model."""
         return self.given.predicts_classes

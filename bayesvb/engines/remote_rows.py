@@ -113,6 +113,11 @@ class RowsElsewhere(AbstractSource):
         raise NotImplementedError("the rows are elsewhere")
 
     @property
+    def rows_at_hand(self) -> bool:
+        """They are not."""
+        return False
+
+    @property
     def n_rows(self) -> int:
         """Number of rows."""
         return self.count

@@ -20,10 +20,12 @@ from bayesvb.engines.base import (
     RunProgress,
 )
 from bayesvb.engines.partitions import (
+    ONE_COMPONENT,
     SAMPLE_ROWS,
     STARTS,
     AbstractPartition,
     Starter,
+    one_component_start,
     one_part_start,
 )
 from bayesvb.engines.side_by_side import processes, side_by_side
@@ -46,6 +48,9 @@ LEAST_PASSES = 40
 FURTHER_PASSES = 200
 """Passes, about, that those which count go on for."""
 
+UNDIVIDED = 8
+"""Each so many-th run sets out from all rows in one component, of models that ask for it."""
+
 SCREEN_ROWS = 20_000
 """With more rows than this, starts are compared on a sample and only the best sees all rows."""
 
@@ -57,7 +62,8 @@ class Restart:
     Attributes
     ----------
     start : str
-        How the rows were divided at first, a key of ``STARTS``, or the model's own name of it.
+        How the rows were divided at first, a key of ``STARTS`` or ``ONE_COMPONENT``, or the
+        model's own name of it.
     prior : str
         Name of the prior, one of the model's ``alternatives``; empty if there is one only.
     model : AbstractVariationalModel
@@ -180,11 +186,11 @@ def search(
     """Best of several runs of an engine.
 
     Starts take turns: k-means++ on response and covariates, slices of least-squares residuals,
-    rows at random; and so do priors, if the model has alternatives. A model that brings its own
-    starts is run from these, once each. The largest score wins: the bound, plus the model's
-    ``bound_gap``; of equal scores the larger bound. Where the engine climbs the bound, runs stop
-    early, at ``ROUGH`` times the tolerance or ``ROUGH_PER_ROW``, and the winner goes on until it
-    meets the tolerance itself.
+    rows at random, each eighth time for some models all rows in one component; and so do priors, if
+    the model has alternatives. A model that brings its own starts is run from these, once each. The
+    largest score wins: the bound, plus the model's ``bound_gap``; of equal scores the larger bound.
+    Where the engine climbs the bound, runs stop early, at ``ROUGH`` times the tolerance or
+    ``ROUGH_PER_ROW``, and the winner goes on until it meets the tolerance itself.
     Ctrl-C ends the search; what was reached so far is kept. It goes through before the first run
     has a bound, when there is nothing to keep.
 
@@ -276,13 +282,15 @@ def _initialisations(
     if own:
         return [_Initialisation(name, one, one_part_start) for name, one in own.items()]
     kinds, priors = list(STARTS), model.alternatives()
+    starts = STARTS | {ONE_COMPONENT: one_component_start}
     names = list(priors) or [""]
     initialisations = []
     for number in range(restarts):
         round_, place = divmod(number, len(kinds))
-        prior = names[(place + round_) % len(names)]
-        kind = kinds[place]
-        initialisations.append(_Initialisation(kind, priors.get(prior, model), STARTS[kind], prior))
+        kind, prior = kinds[place], names[(place + round_) % len(names)]
+        if model.starts_undivided and number % UNDIVIDED == UNDIVIDED - 1:
+            kind, prior = ONE_COMPONENT, names[number // UNDIVIDED % len(names)]
+        initialisations.append(_Initialisation(kind, priors.get(prior, model), starts[kind], prior))
     return initialisations
 
 
@@ -429,6 +437,10 @@ def enlarged(model: AbstractVariationalModel[Any, Any], source: AbstractSource, 
     return model.global_step(posterior, sweep.stats)
 
 
+RECENT = 100
+"""Steps whose gain tells what a run that was cut short may still gain."""
+
+
 def warn_if_unfinished(
     ascents: Sequence[EngineResult[Any]], max_iter: int, *, interrupted: bool
 ) -> None:
@@ -443,9 +455,11 @@ def warn_if_unfinished(
     elif failed:
         warn(failed[0], ConvergenceWarning)
     elif unfinished:
-        gain = max(float(t[-1] - t[-2]) if len(t) > 1 else np.nan for t in unfinished)
+        last = max((t[-RECENT - 1 :] for t in unfinished), key=lambda t: float(t[-1] - t[-2:][0]))
+        told = f" (by {last[-1] - last[-2]:.2g} nats in the last step" if len(last) > 1 else ""
+        told += f", {last[-1] - last[0]:.3g} in the last {len(last) - 1}" if len(last) > 2 else ""
         warn(
-            f"the bound was still rising (by {gain:.2g}) after max_iter={max_iter} passes; "
+            f"the bound was still rising{told and told + ')'} after max_iter={max_iter} passes; "
             "raise max_iter, or use fewer components",
             ConvergenceWarning,
         )

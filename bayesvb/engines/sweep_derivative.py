@@ -99,21 +99,62 @@ def sweep_derivative(
     if first is None:
         found = _by_differences(model, source, stats)
         return SweepDerivative(np.ones(len(found), dtype=bool), found)
-    kept = np.ones(first.n_entries, dtype=bool)
-    if first.n_entries > FEW_ENTRIES:
-        kept = source.map_reduce(partial(_presence, model, posterior)).parts > 0.0
+    kept = _answering(model, posterior, source, first.n_entries)
     curvature = source.map_reduce(partial(_curvature, model, posterior, kept)).value
     of_prior = model.prior_curvature(posterior)
     if of_prior is not None:
         curvature = curvature + of_prior[np.ix_(kept, kept)]
     covariance = _covariance(model, stats, first.factors, first.shared, kept)
-    return SweepDerivative(kept, np.asarray(curvature @ covariance))
+    return SweepDerivative(kept, _by_factor(curvature, covariance, first, kept))
+
+
+def n_answering(model: Model, source: AbstractSource, stats: SufficientStats) -> int | None:
+    """Entries of the statistics that answer to others; None where rows have no derivatives.
+
+    The derivative of a pass takes as many updates, and solving with it the cube of it.
+    """
+    posterior = model.update(stats)
+    first = model.row_derivatives(posterior, source.take(np.arange(1)))
+    if first is None:
+        return None
+    return int(_answering(model, posterior, source, first.n_entries).sum())
 
 
 def full_step(model: Model, posterior: Any, sums: Any) -> Float[np.ndarray, " entries"]:
     """Statistics of the next posterior, undamped, from the sums of a pass under this one."""
     statistics: SufficientStats = model.gradient_stats(posterior, sums)
     return statistics.to_vector()
+
+
+def _answering(
+    model: Model, posterior: Any, source: AbstractSource, n_entries: int
+) -> Bool[np.ndarray, " entries"]:
+    """Entries to which some row adds; all, if they are few."""
+    if n_entries <= FEW_ENTRIES:
+        return np.ones(n_entries, dtype=bool)
+    found: Bool[np.ndarray, " entries"]
+    found = source.map_reduce(partial(_presence, model, posterior)).parts > 0.0
+    return found
+
+
+def _by_factor(
+    curvature: Float[np.ndarray, "kept kept"],
+    covariance: Float[np.ndarray, "kept entries"],
+    known: Any,
+    kept: Bool[np.ndarray, " entries"],
+) -> Float[np.ndarray, "kept entries"]:
+    """Product of both, a factor of the posterior at a time, as factors are independent.
+
+    What several factors share varies with all of them.
+    """
+    place, shared = np.cumsum(kept) - 1, known.shared[kept[known.shared]]
+    found = curvature[:, place[shared]] @ covariance[place[shared]]
+    for entries in known.factors:
+        for own in entries:
+            at = np.setdiff1d(place[own[kept[own]]], place[shared])
+            found[:, own] += curvature[:, at] @ covariance[np.ix_(at, own)]
+    found[:, known.shared] = curvature @ covariance[:, known.shared]
+    return np.asarray(found)
 
 
 def _presence(model: Model, posterior: Any, block: Block) -> Presence:

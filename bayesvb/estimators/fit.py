@@ -318,7 +318,12 @@ class Fit(AbstractRowsFit):
 
     @checked
     def summary(
-        self, prob: float = PROB, *, covariance: str | None = None, cluster: object = None
+        self,
+        prob: float = PROB,
+        *,
+        covariance: str | None = None,
+        cluster: object = None,
+        robust: bool = False,
     ) -> pd.DataFrame:
         """One row per coefficient, noise and share.
 
@@ -330,19 +335,25 @@ class Fit(AbstractRowsFit):
             As in ``with_covariance``; the fit's own if left out. ``attrs`` of the table say it.
         cluster : str or array of shape (rows,), optional
             As in ``with_covariance``, for ``covariance="robust"``.
+        robust : bool
+            Median and median absolute deviation of the draws (times 1.48, the standard deviation
+            of a normal) in place of mean and standard deviation, which a few draws decide where a
+            component has hardly a row, or a prior scale is learned from one coefficient.
 
         Returns
         -------
         pandas.DataFrame
-            Index (part, component, term), columns mean, sd, lower, upper and p_positive, the
-            posterior probability of a coefficient to be positive; of draws in several chains
-            ``r_hat`` and ``ess_bulk`` as well.
+            Index (part, component, term), columns mean, sd (median and mad if ``robust``), lower,
+            upper and p_positive, the posterior probability of a coefficient to be positive; of
+            draws in several chains ``r_hat`` and ``ess_bulk`` as well.
         """
         from bayesvb.results.summary import coefficient_table
 
         own = covariance is None and cluster is None
         fit = self if own else self.with_covariance(covariance or self.covariance, cluster=cluster)
-        return coefficient_table(fit, prob)
+        table = coefficient_table(fit, prob, robust=robust)
+        del table.attrs["robust"]  # of what is printed
+        return table.rename(columns={"mean": "median", "sd": "mad"}) if robust else table
 
     def influence(self) -> pd.DataFrame:
         """How the fit would change without each row, the others answering to first order.

@@ -15,6 +15,9 @@ Cdf = Callable[[Rows], Rows]
 """Values, one per row, to the predictive probability of a response up to them."""
 
 
+TINY = float(np.finfo(float).tiny)
+
+
 @dataclass(frozen=True)
 class Discreteness:
     """What is said against a density of the response.
@@ -24,6 +27,8 @@ class Discreteness:
     step : float
         Mean predictive probability of the observed value and what is rounded to it, over all rows;
         rows whose value no other row has count zero.
+    largest : tuple of two floats
+        The value that adds most to it, and the share that it adds.
     value : float
         The value that is most in excess of its prediction.
     excess : float
@@ -33,6 +38,7 @@ class Discreteness:
     """
 
     step: float
+    largest: tuple[float, float]
     value: float
     excess: float
     p_value: float
@@ -51,7 +57,7 @@ def discreteness(response: Rows, cdf: Cdf) -> Discreteness:
     """
     values, at, times = np.unique(response, return_inverse=True, return_counts=True)
     if len(values) < 2:
-        return Discreteness(1.0, float(values[0]), 1.0, 0.0)
+        return Discreteness(1.0, (float(values[0]), 1.0), float(values[0]), 1.0, 0.0)
     gaps = np.diff(values)
     below, above = np.r_[gaps[0], gaps], np.r_[gaps, gaps[-1]]
     low, high = values - 0.5 * below, values + 0.5 * above
@@ -59,9 +65,12 @@ def discreteness(response: Rows, cdf: Cdf) -> Discreteness:
     most = int(times.argmax())
     n = len(response)
     expected = float(np.sum(cdf(np.full(n, high[most])) - cdf(np.full(n, low[most]))))
+    added = np.bincount(at, np.where(times[at] > 1, mass, 0.0)) / n
+    top = int(added.argmax())
     tail = float(stats.poisson.sf(times[most] - 1, max(expected, 0.5)))
     return Discreteness(
-        step=float(np.where(times[at] > 1, mass, 0.0).mean()),
+        step=float(added.sum()),
+        largest=(float(values[top]), float(added[top] / max(added.sum(), TINY))),
         value=float(values[most]),
         excess=float(times[most] - expected) / n,
         p_value=min(1.0, len(values) * tail),

@@ -36,7 +36,8 @@ class Support:
 
     Attributes
     ----------
-    kind : {"two values", "counts", "coarse", "bound", "heap", "proportion", "positive"}
+    kind : {"two values", "counts", "coarse", "bound", "heap", "proportion", "positive", \
+            "nonnegative"}
     words : str
         What was seen, with its numbers.
     """
@@ -116,8 +117,9 @@ def _bounded(values: Values) -> Support | None:
             return Support("proportion", f"lies between 0 and 1 in all of {n} rows and near an end")
         return None
     if below >= BEYOND and below * n >= EXPECTED:
-        words = f"is positive in all of {n} rows, of which about {below * n:.0f} would be negative"
-        return Support("positive", f"{words} if it had no bound")
+        kind, seen = ("positive", "positive") if low > 0.0 else ("nonnegative", "never negative")
+        words = f"is {seen} in all of {n} rows, of which about {below * n:.0f} would be negative"
+        return Support(kind, f"{words} if it had no bound")
     return None
 
 

@@ -101,14 +101,30 @@ class MixedElimination:
         last = 1 + n_pairs + n_responses * n_terms + i
         return np.concatenate([1 + np.arange(n_pairs), own, [last]])
 
-    def row_features(self, block: Block) -> Float[np.ndarray, "experts entries rows"]:
-        """What rows add to the statistics of coefficients and noise, effects following them."""
-        groups, design = GroupRows.of(block), block.designs["mean"]
-        own = design - groups.linear(np.swapaxes(self.posterior.regression, -3, -2))
-        left = block.response - groups.linear(self._at_zero)
-        found = self._features(own, left)
+    def features(
+        self, block: Block
+    ) -> tuple[Float[np.ndarray, "experts entries rows"], Float[np.ndarray, "own rows"]]:
+        """What rows add to statistics of all rows, effects following, and to those of their group.
+
+        The latter are ``z z'``, ``z x'`` and ``y_i z``, the same of all experts.
+        """
+        found, own = self.features_of(GroupRows.of(block), block.designs["mean"], block.response)
         found[:, 0] = 1.0
-        return found
+        return found, own
+
+    def features_of(
+        self,
+        groups: GroupRows,
+        design: Float[np.ndarray, "terms rows"],
+        response: Float[np.ndarray, "responses rows"],
+    ) -> tuple[Float[np.ndarray, "experts entries rows"], Float[np.ndarray, "own rows"]]:
+        """The same without the count of rows."""
+        values, n_rows = groups.values, design.shape[1]
+        left = design - groups.linear(np.swapaxes(self.posterior.regression, -3, -2))
+        found = self._features(left, response - groups.linear(self._at_zero))
+        across = (values[:, None] * design).reshape(-1, n_rows)
+        cross = (response[:, None] * values).reshape(-1, n_rows)
+        return found, np.concatenate([products(values), across, cross])
 
     def taken_over(
         self, change: Float[np.ndarray, "experts own groups"], groups: slice
@@ -157,14 +173,6 @@ class MixedElimination:
             cross = (y[:, None] * x).reshape(-1, x.shape[1])
             found.append(np.concatenate([np.zeros((1, x.shape[1])), products(x), cross, y * y]))
         return np.stack(found)
-
-    def group_features(self, block: Block) -> Float[np.ndarray, "entries rows"]:
-        """What rows add to the statistics of their group: ``z z'``, ``z x'`` and ``y_i z``."""
-        groups, design = GroupRows.of(block), block.designs["mean"]
-        n_rows = block.n_rows
-        across = (groups.values[:, None] * design).reshape(-1, n_rows)
-        own = (block.response[:, None] * groups.values).reshape(-1, n_rows)
-        return np.concatenate([products(groups.values), across, own])
 
     def squares_of(self, effect: int) -> int:
         """Where the square of an effect stands among the statistics of a group."""

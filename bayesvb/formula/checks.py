@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float
 
+from bayesvb.data.frames import made_first, writes_dates
 from bayesvb.errors import DataError, DesignWarning, FormulaError, warn
 from bayesvb.formula.binding import BoundFormula
 from bayesvb.formula.parser import RESPONSE
@@ -173,13 +174,13 @@ def _warn_of_part(
     constant = [name for j, name in enumerate(names) if found.constant[j] and name != "Intercept"]
     if constant:
         _warn(
-            f"the {part} has constant columns: {_listed(constant)}; their coefficients "
+            f"the {part} {_has(part)} constant columns: {_listed(constant)}; their coefficients "
             "cannot be told from the intercept"
         )
     rows, terms = matrix.shape
     if rows < terms:
         _warn(
-            f"the {part} has {terms} terms but the data only {rows} complete rows; "
+            f"the {part} {_has(part)} {terms} terms but the data only {rows} complete rows; "
             "the prior decides what the data cannot"
         )
         return
@@ -195,11 +196,10 @@ def _warn_of_part(
     ]
     if told:
         more = f" and {len(told) - LISTED} more" if len(told) > LISTED else ""
-        has = "have" if " and " in part else "has"
         _warn(
-            f"the {part} {has} columns that are sums of others: {'; '.join(told[:LISTED])}{more}. "
-            "Only the prior tells them apart (a cr or cc spline next to an intercept needs "
-            "constraints='center')"
+            f"the {part} {_has(part)} columns that are sums of others: "
+            f"{'; '.join(told[:LISTED])}{more}. Only the prior tells them apart (a cr or cc "
+            "spline next to an intercept needs constraints='center')"
         )
 
 
@@ -219,11 +219,18 @@ def warn_levels(column: str, found: pd.Index, *, marked: bool) -> None:
         _warn(f"`{column}` has one level only, {str(found[0])!r}")
     if marked or len(found) <= MANY_LEVELS or not all(isinstance(value, str) for value in found):
         return
-    if pd.to_numeric(pd.Series(found), errors="coerce").notna().mean() > HALF:
+    texts = pd.Series(found)
+    dates = writes_dates(texts)
+    if dates or pd.to_numeric(texts, errors="coerce").notna().mean() > HALF:
         _warn(
-            f"`{column}` holds numbers as text and becomes {len(found)} levels; "
-            f"make numbers of it first: pandas.to_numeric(data[{column!r}])"
+            f"`{column}` holds {'dates' if dates else 'numbers'} as text and becomes {len(found)} "
+            f"levels; {made_first(column, texts)}"
         )
+
+
+def _has(part: str) -> str:
+    """The verb of one part, or of two with the same terms."""
+    return "have" if " and " in part else "has"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
+from bayesvb.data.frames import made_first, writes_dates
 from bayesvb.errors import DataError
 from bayesvb.formula.binding import BoundPart, BoundTerm
 from bayesvb.formula.checks import require_finite
@@ -205,9 +206,12 @@ def _check_numbers(term: BoundTerm, levels: Levels) -> None:
     """Refuse a column of text where a number is read."""
     words = [role for code in term.numbers for role in roles_in(code) if role in levels]
     if words:
+        known = pd.Series(levels[words[0]])
         raise DataError(
             f"`{term.term.place.text}` needs numbers, and `{words[0].column}` holds text",
-            hint="write the column as a term of its own, or (1 | g) for effects of its levels",
+            hint=made_first(words[0].column, known)
+            if writes_dates(known)
+            else "write the column as a term of its own, or (1 | g) for effects of its levels",
         )
 
 

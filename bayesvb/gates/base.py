@@ -13,6 +13,7 @@ from jaxtyping import Float, Int
 from bayesvb.data.blocks import Block
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.statistics import SufficientStats
+from bayesvb.factors.bordered_normal import BorderedNormal
 from bayesvb.factors.normal import Normal
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.descriptions import ParameterText, PriorRow
@@ -73,6 +74,9 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, StatsT]):
 
     posterior_by_row: ClassVar[bool] = False
     """Whether ``update`` takes statistics of many rows, on a leading axis, and weights do."""
+
+    sums_by_group: ClassVar[bool] = False
+    """Whether a pass has sums by group where effects of groups on the weights are no columns."""
 
     learns_scales: ClassVar[bool] = False
     """Whether precisions of the prior of coefficients can be learned: those of linear logits."""
@@ -149,6 +153,10 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, StatsT]):
 
         None where they are not at hand: leaving rows out then takes differences of whole passes.
         """
+        return None
+
+    def law_by_group(self, posterior: PosteriorT) -> BorderedNormal | None:
+        """Law of the coefficients of logits with effects of groups that are no columns, if any."""
         return None
 
     def expectations(self, posterior: PosteriorT) -> Float[np.ndarray, " entries"]:

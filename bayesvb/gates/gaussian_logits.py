@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
 import numpy as np
 from jaxtyping import Float
+from scipy.linalg import block_diag
 
 from bayesvb.data.blocks import Block
+from bayesvb.data.group_rows import GATE_GROUPS
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.statistics import SufficientStats
+from bayesvb.factors.bordered_normal import BorderedNormal
 from bayesvb.factors.normal import Normal
 from bayesvb.gates.base import AbstractGate
+from bayesvb.gates.logits_by_group import (
+    GroupedLogitStats,
+    expectations_by_group,
+    moments_by_group,
+    rows_by_group,
+)
 from bayesvb.numerics.linalg import (
+    linear_at,
     lower_pairs,
     outer_by_row,
+    quadratic_at,
     quadratic_weights,
     second_moments,
     times,
@@ -28,7 +40,13 @@ from bayesvb.variational.descriptions import PriorRow
 from bayesvb.variational.row_derivatives import GateDerivatives, RowScalars, consecutive
 from bayesvb.variational.supports import Real
 
+LogitLaw = Any
+"""Law of coefficients: ``Normal``, or ``BorderedNormal`` where effects of groups are no columns."""
+
 LogitGateT = TypeVar("LogitGateT", bound="AbstractLogitGate")
+
+Slopes = tuple[Float[np.ndarray, "experts scalars rows"], Float[np.ndarray, "scalars scalars rows"]]
+"""``slopes`` and ``bends`` of ``GateDerivatives``."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +85,10 @@ class LogitStats(SufficientStats):
         """What each row adds."""
         return cls(outer_by_row(curvature, features), outer_by_row(linear, design))
 
+    def posterior(self, prior: Normal) -> Normal:
+        """Posterior of the coefficients."""
+        return gaussian_logits(prior, self)
+
 
 def gaussian_logits(prior: Normal, stats: LogitStats) -> Normal:
     """Gaussian posterior of logit coefficients: prior plus what the rows add.
@@ -82,15 +104,56 @@ def gaussian_logits(prior: Normal, stats: LogitStats) -> Normal:
     return Normal.from_natural(linear, precision)
 
 
-class AbstractLogitGate(AbstractGate[Normal, LogitStats]):
+class AbstractLogitGate(AbstractGate[LogitLaw, Any]):
     """A gate whose logits are linear in the covariates, their coefficients Gaussian a priori."""
 
     posterior_by_row = True
     learns_scales = True
 
-    def update(self, stats: LogitStats) -> Normal:
+    def update(self, stats: LogitStats | GroupedLogitStats) -> LogitLaw:
         """Gaussian of these natural parameters."""
-        return gaussian_logits(self.prior, stats)
+        return stats.posterior(self.prior)
+
+    @abc.abstractmethod
+    def logit_slopes(
+        self,
+        posterior: LogitLaw,
+        block: Block,
+        responsibilities: Float[np.ndarray, "experts rows"],
+    ) -> Slopes | None:
+        """Derivatives of the expected log weights in ``-E u^2 / 2`` of all logits, then in ``E u``.
+
+        None if they are not at hand.
+        """
+
+    def row_derivatives(
+        self,
+        posterior: LogitLaw,
+        block: Block,
+        responsibilities: Float[np.ndarray, "experts rows"],
+    ) -> GateDerivatives | None:
+        """Derivatives in the scalars of all statistics, in the order of ``LogitStats``."""
+        found = self.logit_slopes(posterior, block, responsibilities)
+        if found is None:
+            return None
+        by_group = rows_by_group(posterior, block)
+        if by_group is not None:
+            scalars = by_group.scalars(len(posterior.mean))
+            factors = np.concatenate([one.entries for one in scalars], axis=1)
+            return GateDerivatives(scalars, factors, *found)
+        design, features = block.designs["gating"], block.products("gating")
+        places = consecutive(len(found[1]) // 2, [len(features), len(design)])
+        scalars = RowScalars(features, places[0]), RowScalars(design, places[1])
+        return GateDerivatives(scalars, np.concatenate(places, axis=1), *found)
+
+    def expectations(self, posterior: LogitLaw) -> Float[np.ndarray, " entries"]:
+        """``-E[g g'] / 2`` and ``E[g]``, and those of effects of groups that are no columns."""
+        law = self.law_by_group(posterior)
+        return super().expectations(posterior) if law is None else expectations_by_group(law)
+
+    def law_by_group(self, posterior: LogitLaw) -> BorderedNormal | None:
+        """The posterior itself where effects of groups are no columns."""
+        return posterior if isinstance(posterior, BorderedNormal) else None
 
     def statistics_covariance(self, posterior: Normal) -> Float[np.ndarray, "entries entries"]:
         """Of ``-g g' / 2`` of all logits, packed, then of ``g``."""
@@ -110,9 +173,9 @@ class AbstractLogitGate(AbstractGate[Normal, LogitStats]):
             found[np.ix_(at, at)] = sign[:, None] * own * sign
         return found
 
-    def kl(self, posterior: Normal) -> float:
+    def kl(self, posterior: LogitLaw) -> float:
         """``KL(posterior || prior)``."""
-        return posterior.kl(self.prior)
+        return float(posterior.kl(self.prior))
 
     def with_coefficient_precision(
         self: LogitGateT, precision: Float[np.ndarray, "*many terms"]
@@ -121,7 +184,7 @@ class AbstractLogitGate(AbstractGate[Normal, LogitStats]):
         gate: Any = self
         return cast(LogitGateT, replace(gate, prior=self.prior.with_precision(precision)))
 
-    def coefficient_squares(self, posterior: Normal) -> Float[np.ndarray, " terms"]:
+    def coefficient_squares(self, posterior: LogitLaw) -> Float[np.ndarray, " terms"]:
         """``sum E[g_kj^2]``."""
         return np.asarray(posterior.squares().sum(axis=-2))
 
@@ -168,12 +231,17 @@ class LogitCoordinates(AbstractCoordinates):
         second = self.posterior.covariance + mean[..., :, None] * mean[..., None, :]
         return entries(-0.5 * quadratic_weights(second), mean)
 
+    def touched(self) -> Float[np.ndarray, "coordinates touched"]:
+        """What a unit tilt of each adds to the linear statistics, the only ones that tilts touch.
+
+        Columns of the root, each at the logit to which it belongs.
+        """
+        return np.asarray(block_diag(*np.swapaxes(self.root, -1, -2)))
+
     def perturbations(self) -> Float[np.ndarray, "coordinates entries"]:
-        """Columns of the root, each at the logit to which it belongs."""
+        """The same in all statistics."""
         n_logits, n_terms = self.posterior.mean.shape
-        columns = np.swapaxes(self.root, -1, -2)
-        linear = np.einsum("ljt,lm->ljmt", columns, np.eye(n_logits))
-        linear = linear.reshape(n_logits * n_terms, n_logits, n_terms)
+        linear = self.touched().reshape(n_logits * n_terms, n_logits, n_terms)
         no_curvature = np.zeros((len(linear), n_logits, n_terms * (n_terms + 1) // 2))
         return perturbation_rows(no_curvature, linear)
 
@@ -220,6 +288,10 @@ class ContrastCoordinates(AbstractCoordinates):
         """Those of all coefficients."""
         return self.whole.expectations()
 
+    def touched(self) -> Float[np.ndarray, "coordinates touched"]:
+        """Contrasts of the tilts of single coefficients, in the linear statistics."""
+        return np.asarray(self.basis.T @ self.whole.touched())
+
     def perturbations(self) -> Float[np.ndarray, "coordinates entries"]:
         """Contrasts of the tilts of single coefficients."""
         return np.asarray(self.basis.T @ self.whole.perturbations())
@@ -243,17 +315,18 @@ class ContrastCoordinates(AbstractCoordinates):
         return np.zeros(len(draws))
 
 
-def logit_derivatives(
-    block: Block,
-    slopes: Float[np.ndarray, "experts scalars rows"],
-    bends: Float[np.ndarray, "scalars scalars rows"],
-) -> GateDerivatives:
-    """Derivatives in ``-E u^2 / 2`` of all logits, then in ``E u``: the order of ``LogitStats``."""
-    design, features = block.designs["gating"], block.products("gating")
-    curvature, linear = consecutive(len(bends) // 2, [len(features), len(design)])
-    scalars = RowScalars(features, curvature), RowScalars(design, linear)
-    factors = np.concatenate([curvature, linear], axis=1)
-    return GateDerivatives(scalars, factors, slopes, bends)
+def logit_moments(
+    posterior: LogitLaw, block: Block
+) -> tuple[Float[np.ndarray, "logits rows"], Float[np.ndarray, "logits rows"]]:
+    """Means and variances of the logits of every row.
+
+    The posterior is the same for all rows, or has one for each on a leading axis.
+    """
+    if GATE_GROUPS in block.designs:
+        return moments_by_group(posterior, block)
+    design = block.designs["gating"]
+    variance = quadratic_at(posterior.covariance, design)
+    return linear_at(posterior.mean, design), variance
 
 
 def logit_prior_rows(prior: Normal, scaling: Scaling, terms: Sequence[str]) -> list[PriorRow]:

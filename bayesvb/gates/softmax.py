@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
-from bayesvb.factors.normal import Normal
-from bayesvb.gates.gaussian_logits import LogitStats
+from bayesvb.gates.gaussian_logits import LogitLaw, logit_moments
+from bayesvb.gates.logits_by_group import GroupedLogitStats, LogitRows, rows_by_group
+from bayesvb.gates.slopes_by_group import GroupedSlopeStats
 from bayesvb.gates.softmax_base import (
     AbstractSoftmaxGate,
     NormaliserDerivatives,
     SlopeStats,
-    damped_step,
-    full_step,
-    logit_moments,
 )
 from bayesvb.gates.tilted_bound import tilted_bound
 from bayesvb.numerics.linalg import outer_by_row, second_moments
@@ -33,21 +32,24 @@ class SoftmaxLocalPosterior(AbstractLocalPosterior):
     share: Float[np.ndarray, "experts rows"]
     tilt: Float[np.ndarray, "experts rows"]
     block: Block
+    by_group: LogitRows | None = None
 
-    def sufficient_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> SlopeStats:
+    def sufficient_stats(
+        self, responsibilities: Float[np.ndarray, "experts rows"]
+    ) -> SlopeStats | GroupedSlopeStats:
         """Derivatives ``r - p`` and ``w``, and the gain ``sum (1 - 2 a)^2 w s^2 / (1 + w s)``.
 
         Twice the diagonal blocks of ``w`` bound the full curvature in the means (Gershgorin).
         """
         design = self.block.designs["gating"]
-        curvature, gain = self._weights()
-        packed = second_moments(self.block.weighted(curvature), design)
-        return SlopeStats(
-            gradient=(responsibilities - self.block.weighted(self.share)) @ design.T,
-            steepness=2.0 * packed,
-            curvature=packed,
-            gain=self.block.weighted(gain).sum(axis=1),
-        )
+        curvature, gain = map(self.block.weighted, self._weights())
+        slope = responsibilities - self.block.weighted(self.share)
+        if self.by_group is not None:
+            steep = GroupedLogitStats.of_rows(self.by_group, 2.0 * curvature, slope)
+            curved = GroupedLogitStats.of_rows(self.by_group, curvature, np.zeros_like(slope))
+            return GroupedSlopeStats(steep, curved, gain.sum(axis=1))
+        packed = second_moments(curvature, design)
+        return SlopeStats(slope @ design.T, 2.0 * packed, packed, gain.sum(axis=1))
 
     def row_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> SlopeStats:
         """What each row adds to the sums."""
@@ -95,11 +97,15 @@ class SoftmaxGate(AbstractSoftmaxGate):
     regression, NeurIPS 24, section 5.2. Boehning (1992), doi:10.1007/BF00048682, for the curvature.
     """
 
-    def local(self, posterior: Normal, block: Block) -> SoftmaxLocalPosterior:
+    sums_by_group = True
+
+    def local(self, posterior: LogitLaw, block: Block) -> SoftmaxLocalPosterior:
         """``t_k - T``: expected logit less the bound on the log normaliser."""
         logit, variance = logit_moments(posterior, block)
         bound, share, tilt = tilted_bound(logit, variance)
-        return SoftmaxLocalPosterior(logit - bound, variance, share, tilt, block)
+        return SoftmaxLocalPosterior(
+            logit - bound, variance, share, tilt, block, rows_by_group(posterior, block)
+        )
 
     def normaliser_derivatives(
         self, logit: Float[np.ndarray, "experts rows"], variance: Float[np.ndarray, "experts rows"]
@@ -123,10 +129,10 @@ class SoftmaxGate(AbstractSoftmaxGate):
             falling * by_variance,
         )
 
-    def global_step(self, posterior: Normal, stats: SlopeStats) -> LogitStats:
+    def global_step(self, posterior: LogitLaw, stats: Any) -> Any:
         """Quasi-Newton step for the mean (Newton's for two components), damped for the spread."""
-        return damped_step(self.prior, posterior, stats)
+        return stats.damped(self.prior, posterior)
 
-    def gradient_stats(self, posterior: Normal, stats: SlopeStats) -> LogitStats:
+    def gradient_stats(self, posterior: LogitLaw, stats: Any) -> Any:
         """Full natural-gradient step, undamped."""
-        return full_step(posterior, stats)
+        return stats.full(posterior)

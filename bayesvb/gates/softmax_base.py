@@ -19,22 +19,21 @@ from bayesvb.gates.gaussian_logits import (
     AbstractLogitGate,
     ContrastCoordinates,
     LogitCoordinates,
+    LogitLaw,
     LogitStats,
-    logit_derivatives,
+    Slopes,
+    logit_moments,
     logit_prior_rows,
 )
 from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.linalg import (
     inverse_and_log_det,
-    linear_at,
     pack,
-    quadratic_at,
     times,
     unpack,
 )
 from bayesvb.numerics.special import expected_softmax, log_total
 from bayesvb.variational.descriptions import PriorRow
-from bayesvb.variational.row_derivatives import GateDerivatives
 
 PINNED = 1e10
 """Power of the prior of a lone component's gate that nothing moves."""
@@ -62,29 +61,27 @@ class SlopeStats(SufficientStats):
     curvature: Float[np.ndarray, "*many experts pairs"]
     gain: Float[np.ndarray, "*many experts"]
 
+    def damped(self, prior: Normal, posterior: Normal) -> LogitStats:
+        """Quasi-Newton step for the mean, damped natural-gradient step for the precision.
 
-def damped_step(prior: Normal, posterior: Normal, stats: SlopeStats) -> LogitStats:
-    """Quasi-Newton step for the mean, damped natural-gradient step for the precision.
+        The mean moves by ``(P_0 + steepness)^-1`` times its gradient. The precision moves towards
+        ``P_0 + W``, ``W`` the curvature; rows with a high leverage answer to a smaller variance of
+        their logits with a smaller weight, and so with a larger variance next time. A map with
+        slope ``-g`` settles fastest when it moves ``2 / (2 + g)`` of the way.
+        """
+        curvature = unpack(self.curvature)
+        steep, _ = inverse_and_log_det(prior.precision + unpack(self.steepness))
+        pull = times(prior.precision, posterior.mean - prior.mean)
+        mean = posterior.mean + times(steep, self.gradient - pull)
+        share = (2.0 / (2.0 + self.gain))[:, None, None]
+        held_back = posterior.precision - prior.precision - curvature
+        curvature += (1.0 - share) * held_back
+        return centred_sums(prior, mean, curvature)
 
-    The mean moves by ``(P_0 + steepness)^-1`` times its gradient. The precision moves towards
-    ``P_0 + W``, ``W`` the curvature; rows with a high leverage answer to a smaller variance of
-    their logits with a smaller weight, and so with a larger variance next time. A map with slope
-    ``-g`` settles fastest when it moves ``2 / (2 + g)`` of the way.
-    """
-    curvature = unpack(stats.curvature)
-    steep, _ = inverse_and_log_det(prior.precision + unpack(stats.steepness))
-    pull = times(prior.precision, posterior.mean - prior.mean)
-    mean = posterior.mean + times(steep, stats.gradient - pull)
-    share = (2.0 / (2.0 + stats.gain))[:, None, None]
-    held_back = posterior.precision - prior.precision - curvature
-    curvature += (1.0 - share) * held_back
-    return centred_sums(prior, mean, curvature)
-
-
-def full_step(posterior: Normal, stats: SlopeStats) -> LogitStats:
-    """Full natural-gradient step: derivatives in ``E[g]`` and in ``-E[g g'] / 2``."""
-    pull = times(unpack(stats.curvature), posterior.mean)
-    return LogitStats(stats.curvature, stats.gradient + pull)
+    def full(self, posterior: Normal) -> LogitStats:
+        """Full natural-gradient step: derivatives in ``E[g]`` and in ``-E[g g'] / 2``."""
+        pull = times(unpack(self.curvature), posterior.mean)
+        return LogitStats(self.curvature, self.gradient + pull)
 
 
 def centred_sums(
@@ -134,7 +131,7 @@ class NormaliserDerivatives:
         """
         return replace(self, share_by_logit=self.share_by_logit + len(self.share) ** -2.0)
 
-    def of_gate(self, logit: Float[np.ndarray, "experts rows"], block: Block) -> GateDerivatives:
+    def of_gate(self, logit: Float[np.ndarray, "experts rows"]) -> Slopes:
         """Derivatives of ``t_k - T`` in ``-E u^2 / 2`` and in ``E u = t``.
 
         The variance is the square less ``t^2``, so that it falls with ``t`` where the square stays.
@@ -154,8 +151,7 @@ class NormaliserDerivatives:
         of_linear[own, own] += 1.0
         of_square = np.broadcast_to(weight, (n_experts, n_experts, n_rows))
         slopes = np.concatenate([of_square, of_linear], axis=1)
-        bends = np.concatenate([top, bottom])
-        return logit_derivatives(block, slopes, bends)
+        return slopes, np.concatenate([top, bottom])
 
 
 @dataclass(frozen=True)
@@ -176,7 +172,7 @@ class AbstractSoftmaxGate(AbstractLogitGate, abc.ABC):
 
     formula = "softmax"
 
-    prior: Normal
+    prior: LogitLaw
     flat: bool = False
 
     @classmethod
@@ -215,13 +211,15 @@ class AbstractSoftmaxGate(AbstractLogitGate, abc.ABC):
     def step_beside(self, before: LogitStats, posterior: Normal, stats: Any) -> LogitStats:
         """A step from what is known beforehand: a normal law of the coefficients."""
         known = replace(self, prior=self.update(before))
-        return before + known.global_step(posterior, stats)
+        step: LogitStats = known.global_step(posterior, stats)
+        return before + step
 
     def gradient_beside(self, before: LogitStats, posterior: Normal, stats: Any) -> LogitStats:
         """Derivatives of the rows that are gone over, beside those of the others."""
-        return before + self.gradient_stats(posterior, stats)
+        gradient: LogitStats = self.gradient_stats(posterior, stats)
+        return before + gradient
 
-    def mean_weights(self, posterior: Normal, block: Block) -> Float[np.ndarray, "experts rows"]:
+    def mean_weights(self, posterior: LogitLaw, block: Block) -> Float[np.ndarray, "experts rows"]:
         """Posterior mean of the softmax, by quadrature over the logits of each row."""
         return expected_softmax(*logit_moments(posterior, block))
 
@@ -266,18 +264,18 @@ class AbstractSoftmaxGate(AbstractLogitGate, abc.ABC):
         """Derivatives of the bound on the log normaliser; None if they are not at hand."""
         return None
 
-    def row_derivatives(
+    def logit_slopes(
         self,
-        posterior: Normal,
+        posterior: LogitLaw,
         block: Block,
         responsibilities: Float[np.ndarray, "experts rows"],
-    ) -> GateDerivatives | None:
+    ) -> Slopes | None:
         """Derivatives of ``t_k - T``, ``T`` the bound on the log normaliser."""
         logit, variance = logit_moments(posterior, block)
         found = self.normaliser_derivatives(logit, variance)
         if found is None:
             return None
-        return (found.anchored() if self.flat else found).of_gate(logit, block)
+        return (found.anchored() if self.flat else found).of_gate(logit)
 
     def coefficients(
         self, draws: Float[np.ndarray, "draws experts terms"]
@@ -288,15 +286,3 @@ class AbstractSoftmaxGate(AbstractLogitGate, abc.ABC):
     def coefficient_meaning(self) -> str:
         """Meaning of a coefficient."""
         return "log odds against component 1"
-
-
-def logit_moments(
-    posterior: Normal, block: Block
-) -> tuple[Float[np.ndarray, "logits rows"], Float[np.ndarray, "logits rows"]]:
-    """Means and variances of the logits of every row.
-
-    The posterior is the same for all rows, or has one for each on a leading axis.
-    """
-    design = block.designs["gating"]
-    variance = quadratic_at(posterior.covariance, design)
-    return linear_at(posterior.mean, design), variance

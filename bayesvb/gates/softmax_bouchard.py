@@ -9,8 +9,8 @@ from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
 from bayesvb.factors.normal import Normal
-from bayesvb.gates.gaussian_logits import LogitStats
-from bayesvb.gates.softmax_base import AbstractSoftmaxGate, centred_sums, logit_moments
+from bayesvb.gates.gaussian_logits import LogitLaw, LogitStats, logit_moments
+from bayesvb.gates.softmax_base import AbstractSoftmaxGate, centred_sums
 from bayesvb.gates.tilted_bound import tilted_bound
 from bayesvb.numerics.linalg import unpack
 from bayesvb.numerics.special import jaakkola
@@ -157,7 +157,7 @@ class BouchardGate(AbstractSoftmaxGate):
             "the same model with a bound that is tight there"
         )
 
-    def local(self, posterior: Normal, block: Block) -> BouchardLocalPosterior:
+    def local(self, posterior: LogitLaw, block: Block) -> BouchardLocalPosterior:
         """``t_k - B``: expected logit less the bound on the log normaliser."""
         logit, variance = logit_moments(posterior, block)
         bound, share, omega = product_bound(logit, variance)
@@ -167,7 +167,7 @@ class BouchardGate(AbstractSoftmaxGate):
         """Exact update given the quadratic form, then the best shift of all means together."""
         return centred_sums(self.prior, self.update(stats).mean, unpack(stats.curvature))
 
-    def bound_gap(self, posterior: Normal, block: Block) -> Float[np.ndarray, " rows"]:
+    def bound_gap(self, posterior: LogitLaw, block: Block) -> Float[np.ndarray, " rows"]:
         """By how much the tilted bound is tighter, where it is."""
         logit, variance = logit_moments(posterior, block)
         tight, _, _ = tilted_bound(logit, variance)

@@ -9,14 +9,11 @@ from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
 from bayesvb.factors.normal import Normal
-from bayesvb.gates.gaussian_logits import LogitStats
+from bayesvb.gates.gaussian_logits import LogitLaw, LogitStats, logit_moments
 from bayesvb.gates.softmax_base import (
     AbstractSoftmaxGate,
     NormaliserDerivatives,
     SlopeStats,
-    damped_step,
-    full_step,
-    logit_moments,
 )
 from bayesvb.numerics.linalg import products
 from bayesvb.numerics.special import log_sum_exp, softmax_spread
@@ -65,7 +62,7 @@ class JensenGate(AbstractSoftmaxGate):
     objective jointly concave in all means and covariances and saves the zigzag of updates in turn.
     """
 
-    def local(self, posterior: Normal, block: Block) -> JensenLocalPosterior:
+    def local(self, posterior: LogitLaw, block: Block) -> JensenLocalPosterior:
         """``t_k - A``: expected logit less the bound on the log normaliser."""
         logit, variance = logit_moments(posterior, block)
         if self.n_components == 1:  # nothing to bound: the normaliser is the logit itself
@@ -88,8 +85,8 @@ class JensenGate(AbstractSoftmaxGate):
 
     def global_step(self, posterior: Normal, stats: SlopeStats) -> LogitStats:
         """Natural-gradient step of all components at once: what ``alpha`` is never shows."""
-        return damped_step(self.prior, posterior, stats)
+        return stats.damped(self.prior, posterior)
 
     def gradient_stats(self, posterior: Normal, stats: SlopeStats) -> LogitStats:
         """Full natural-gradient step, undamped."""
-        return full_step(posterior, stats)
+        return stats.full(posterior)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -16,13 +17,15 @@ from bayesvb.gates.base import GatePrior
 from bayesvb.gates.gaussian_logits import (
     AbstractLogitGate,
     LogitCoordinates,
+    LogitLaw,
     LogitStats,
-    logit_derivatives,
+    Slopes,
+    logit_moments,
     logit_prior_rows,
 )
+from bayesvb.gates.logits_by_group import GroupedLogitStats, LogitRows, rows_by_group
 from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.linalg import (
-    linear_at,
     one_by_one,
     products,
     quadratic_at,
@@ -31,7 +34,6 @@ from bayesvb.numerics.linalg import (
 from bayesvb.numerics.special import expected_expit, jaakkola, omega_slope, softplus
 from bayesvb.variational.descriptions import PriorRow
 from bayesvb.variational.local import AbstractLocalPosterior
-from bayesvb.variational.row_derivatives import GateDerivatives
 
 
 @dataclass(frozen=True)
@@ -43,10 +45,13 @@ class StickLocalPosterior(AbstractLocalPosterior):
     design: Float[np.ndarray, "terms rows"]
     features: Float[np.ndarray, "pairs rows"] | None
     order: tuple[int, ...] | None
+    by_group: LogitRows | None = None
 
-    def sufficient_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> LogitStats:
+    def sufficient_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> Any:
         """``sum R omega x x'`` and ``sum (r - R / 2) x`` with ``R`` the probability of reaching."""
         curvature, linear = self.weights(responsibilities)
+        if self.by_group is not None:
+            return GroupedLogitStats.of_rows(self.by_group, curvature, linear)
         if self.features is None:
             return LogitStats.of_rows(self.design, curvature, linear)
         return LogitStats(curvature @ self.features.T, linear @ self.design.T)
@@ -148,7 +153,9 @@ class StickBreakingGate(AbstractLogitGate):
 
     formula = "stick-breaking"
 
-    prior: Normal
+    sums_by_group = True
+
+    prior: LogitLaw
     order: tuple[int, ...] | None = None
 
     @classmethod
@@ -183,9 +190,13 @@ class StickBreakingGate(AbstractLogitGate):
         shape = (n_sticks, n_terms, n_terms)
         return Normal.from_precision(self.prior.mean, np.broadcast_to(self.prior.precision, shape))
 
-    def local(self, posterior: Normal, block: Block) -> StickLocalPosterior:
+    def local(self, posterior: LogitLaw, block: Block) -> StickLocalPosterior:
         """``t_k - sum_{l<=k} F_l``, with ``F`` the quadratic bound on ``E log(1 + exp u)``."""
         design = block.designs["gating"]
+        by_group = rows_by_group(posterior, block)
+        if by_group is not None:
+            found = self._of_moments(*logit_moments(posterior, block), design, None)
+            return replace(found, by_group=by_group)
         if one_by_one(len(posterior.mean), len(design)):  # too many products to be kept
             variance = quadratic_at(posterior.covariance, design)
             return self.rows_of(posterior, variance, design, None)
@@ -201,7 +212,16 @@ class StickBreakingGate(AbstractLogitGate):
         features: Float[np.ndarray, "pairs rows"] | None,
     ) -> StickLocalPosterior:
         """The same for variances of the logits that are at hand; they are overwritten."""
-        logit = posterior.mean @ design
+        return self._of_moments(posterior.mean @ design, variance, design, features)
+
+    def _of_moments(
+        self,
+        logit: Float[np.ndarray, "sticks rows"],
+        variance: Float[np.ndarray, "sticks rows"],
+        design: Float[np.ndarray, "terms rows"],
+        features: Float[np.ndarray, "pairs rows"] | None,
+    ) -> StickLocalPosterior:
+        """The same for moments of the logits; the variances are overwritten."""
         variance += logit * logit
         passing, omega = jaakkola(np.sqrt(variance, out=variance))
         passing += 0.5 * logit
@@ -209,12 +229,12 @@ class StickBreakingGate(AbstractLogitGate):
         terms[:-1] += logit
         return StickLocalPosterior(self._by_component(terms), omega, design, features, self.order)
 
-    def row_derivatives(
+    def logit_slopes(
         self,
-        posterior: Normal,
+        posterior: LogitLaw,
         block: Block,
         responsibilities: Float[np.ndarray, "experts rows"],
-    ) -> GateDerivatives:
+    ) -> Slopes:
         """Log weights are linear in the logits; the bound bends in their squares, stick by stick.
 
         With ``v = E u^2`` it is ``u / 2 + log(2 cosh(sqrt(v) / 2))``, whose first derivative in
@@ -225,15 +245,14 @@ class StickBreakingGate(AbstractLogitGate):
         linear = np.eye(*reached.shape) - 0.5 * reached
         linear = np.repeat(linear[:, :, None], n_rows, axis=2)
         slopes = np.concatenate([reached[:, :, None] * local.omega, linear], axis=1)
-        design = block.designs["gating"]
-        square = linear_at(posterior.mean, design) ** 2
-        square += quadratic_at(posterior.covariance, design)
+        logit, variance = logit_moments(posterior, block)
+        square = logit * logit + variance
         n_sticks = self.n_components - 1
         bends = np.zeros((2 * n_sticks, 2 * n_sticks, n_rows))
         stops = responsibilities if self.order is None else responsibilities[list(self.order)]
         own = np.arange(n_sticks)
         bends[own, own] = -2.0 * (reached.T @ stops) * omega_slope(square, local.omega)
-        return logit_derivatives(block, self._by_component(slopes), bends)
+        return self._by_component(slopes), bends
 
     def _by_component(
         self, by_stick: Float[np.ndarray, "experts ..."]
@@ -244,11 +263,9 @@ class StickBreakingGate(AbstractLogitGate):
         """Gate whose prior density is to a power; its bound is tight at a point."""
         return self if power == 0.0 else replace(self, prior=self.prior.to_the_power(power))
 
-    def mean_weights(self, posterior: Normal, block: Block) -> Float[np.ndarray, "experts rows"]:
+    def mean_weights(self, posterior: LogitLaw, block: Block) -> Float[np.ndarray, "experts rows"]:
         """Exact up to one-dimensional quadrature: the sticks are independent under q."""
-        design = block.designs["gating"]
-        logit = linear_at(posterior.mean, design)
-        stop = expected_expit(logit, quadratic_at(posterior.covariance, design))
+        stop = expected_expit(*logit_moments(posterior, block))
         ones = np.ones((1, block.n_rows))
         left = np.concatenate([ones, np.cumprod(1.0 - stop, axis=0)])
         return self._by_component(np.concatenate([stop, ones]) * left)

@@ -311,8 +311,8 @@ def _doubts(fits: Mapping[int, Fit], results: Mapping[int, Elpd]) -> dict[int, s
         rows, nats = doubtful_nats(fits[number]) if _by_response(result) else (0, 0.0)
         if nats > MINOR:
             found[number] = (
-                f"{rows} rows change the fit by more than first order and would take longer to be "
-                f"refitted than the fit took; their part of its elpd, {nats:.1f} nats, is rough"
+                f"{rows} rows change the fit by more than first order and would take long to be "
+                f"refitted; their part of its elpd, {nats:.1f} nats, is rough"
             )
     return found
 

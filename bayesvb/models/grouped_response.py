@@ -9,7 +9,7 @@ of a small system for each, that of ``H_bb + sum_g H_bg (R_g^-1 - H_gg)^-1 H_gb`
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -18,13 +18,23 @@ from jaxtyping import Float, Int
 from scipy.linalg import block_diag
 
 from bayesvb.data.blocks import Block
+from bayesvb.data.group_rows import GroupRows
 from bayesvb.data.sources import AbstractSource
 from bayesvb.experts.mixed_elimination import MixedElimination
 from bayesvb.factors.gamma import Gamma
-from bayesvb.models.solved_groups import Coupling, Piece, Rows, SolvedGroups, pieces_of
-from bayesvb.models.solved_systems import ConvexGroup
+from bayesvb.models.logit_elimination import LogitElimination
+from bayesvb.models.solved_groups import (
+    Coupling,
+    EffectCoupling,
+    GroupScalars,
+    Piece,
+    Rows,
+    SolvedGroups,
+    pieces_of,
+)
+from bayesvb.models.solved_systems import ConvexGroup, joined_roots
 from bayesvb.models.term_scales import ScaleCoordinates, TermScales
-from bayesvb.variational.row_derivatives import RowDerivatives, RowScalars, consecutive
+from bayesvb.variational.row_derivatives import consecutive, mixture_hessian
 from bayesvb.variational.shared_response import FLATTEST, AbstractSharedResponse, BendsUpwards
 
 NUMBERS_AT_ONCE = 1 << 22
@@ -60,9 +70,11 @@ class GroupedResponse(AbstractSharedResponse):
     gate_stats : SufficientStats
     scales : Gamma
         Posterior of the precisions.
+    logits : LogitElimination or None
+        How effects of groups on the weights follow the other coefficients; None without such.
     shared : tuple of Coupling
         Squares of coefficients that precisions are multiplied by.
-    effects : tuple of Coupling
+    effects : tuple of EffectCoupling
         Effects whose squares precisions are multiplied by.
     """
 
@@ -73,8 +85,9 @@ class GroupedResponse(AbstractSharedResponse):
     gate: Any
     gate_stats: Any
     scales: Gamma
+    logits: LogitElimination | None
     shared: tuple[Coupling, ...]
-    effects: tuple[Coupling, ...]
+    effects: tuple[EffectCoupling, ...]
 
     passes = 1
 
@@ -89,17 +102,24 @@ class GroupedResponse(AbstractSharedResponse):
         """That of a model, its posterior and its rows; gate, its statistics, and learned scales."""
         model, posterior, source = mixture
         experts = MixedElimination(posterior.experts)
-        shared: list[Coupling] = []
-        effects: list[Coupling] = []
-        if parts:
-            shared, effects = _couplings(experts, posterior.gate, *parts)
-        return cls(model, posterior, source, experts, *gate, scales, tuple(shared), tuple(effects))
+        law = gate[0].law_by_group(posterior.gate)
+        first = expert_entries(experts).size, experts.n_statistics
+        logits = None if law is None else LogitElimination(law, *first)
+        found = cls(model, posterior, source, experts, *gate, scales, logits, (), ())
+        if not parts:
+            return found
+        shared, effects = _couplings(found, *parts)
+        return replace(found, shared=tuple(shared), effects=tuple(effects))
 
     def if_few(self) -> GroupedResponse | None:
         """Itself, unless rows share more statistics than groups are eliminated beside."""
-        n_gate = self.gate_stats.to_vector().size
-        few = self.entries.size + n_gate + len(self.scales.rate) <= MOST_BESIDE
+        few = self.entries.size + self.n_gate + len(self.scales.rate) <= MOST_BESIDE
         return self if few else None
+
+    @property
+    def n_gate(self) -> int:
+        """Number of statistics of the gate that all rows share."""
+        return int(self.logits.entries.size if self.logits else self.gate_stats.to_vector().size)
 
     @cached_property
     def entries(self) -> Int[np.ndarray, "experts entries"]:
@@ -117,7 +137,8 @@ class GroupedResponse(AbstractSharedResponse):
 
     def _gate_covariance(self) -> Float[np.ndarray, "entries entries"]:
         """Change of the gate's expectations with each of its statistics."""
-        known = self.gate.statistics_covariance(self.posterior.gate)
+        law = self.posterior.gate if self.logits is None else self.logits.posterior.border
+        known = self.gate.statistics_covariance(law)
         if known is not None:
             return np.asarray(known)
         centre = self.gate_stats.to_vector()
@@ -154,29 +175,35 @@ class GroupedResponse(AbstractSharedResponse):
 
     def curved(self, change: Rows) -> Rows:
         """Changes of the statistics with those of the expectations, effects having settled."""
-        found, first = np.zeros_like(change), change.shape[1] - len(self.scales.rate)
+        found = np.zeros_like(change)
         for one in self.shared:
-            found[:, first + one.scale] -= 2.0 * change[:, one.entry]
-            found[:, one.entry] -= 2.0 * change[:, first + one.scale]
+            found[:, one.scale] -= 2.0 * change[:, one.entry]
+            found[:, one.entry] -= 2.0 * change[:, one.scale]
         for piece in self._pieces:
             solved = self._solved(piece)
             together = max(NUMBERS_AT_ONCE // max(solved.hessian[0].size, 1), 1)
             for start in range(0, len(change), together):
                 some = slice(start, start + together)
                 solved.add_answers(change[some], found[some])
-            for one, sums in zip(self.effects, solved.squares, strict=True):
-                for entries, row in zip(self.entries, sums, strict=True):
-                    found[:, first + one.scale] -= 2.0 * change[:, entries] @ row
-                    found[:, entries] -= 2.0 * change[:, first + one.scale, None] * row
+        for effect in self.effects:
+            for entries, row in zip(effect.entries, effect.features.sum(axis=2), strict=True):
+                found[:, effect.scale] -= 2.0 * change[:, entries] @ row
+                found[:, entries] -= 2.0 * change[:, effect.scale, None] * row
         return found
 
     def _solved(self, piece: Piece) -> SolvedGroups:
         """The systems of the groups of a piece."""
-        last = len(self.covariance)
-        scales = slice(last - len(self.scales.rate), last)
-        derivatives = self._row_derivatives(piece.block)
+        block, groups = piece.block, slice(piece.first, piece.stop)
+        weight = np.ones(block.n_rows) if block.weight is None else block.weight
+        parts = [self.experts.group_roots(groups)]
+        if self.logits is not None:
+            parts.append(self.logits.without_noise.group_roots(groups))
+        place = GroupRows.of(block).place - piece.first
+        scalars, hessian = self._row_derivatives(block)
         try:
-            return SolvedGroups.of(self.experts, piece, derivatives, scales, self.effects)
+            return SolvedGroups.of(
+                scalars, self.effects, hessian * weight, place, joined_roots(parts)
+            )
         except ConvexGroup as error:
             raise BendsUpwards(self._of_group(piece.first + error.group, error.way)) from error
 
@@ -193,11 +220,11 @@ class GroupedResponse(AbstractSharedResponse):
         found = np.empty((n_experts, n_responses, n_effects, self.experts.n_groups))
         for piece in self._pieces:
             solved, groups = self._solved(piece), slice(piece.first, piece.stop)
-            for k, i, a in np.ndindex(found.shape[:3]):
-                at = self._place_of_effect(k, i, a)
-                lean = self._lean(solved, groups, (k, i, a))
+            for effect in np.ndindex(found.shape[:3]):
+                at = self._place_of_effect(*effect)
+                lean = self._lean(solved, groups, effect)
                 alone = solved.inverse[:, at, at]
-                found[k, i, a, groups] = alone + ((lean @ shared) * lean).sum(axis=1)
+                found[effect][groups] = alone + ((lean @ shared) * lean).sum(axis=1)
         return np.asarray(found / self.experts.noise_precision[:, :, None, None])
 
     def _place_of_effect(self, expert: int, response: int, effect: int) -> int:
@@ -206,12 +233,24 @@ class GroupedResponse(AbstractSharedResponse):
         return expert * n_own + self.experts.place_of_effect(response, effect)
 
     def _lean(
-        self, solved: SolvedGroups, groups: slice, effect: tuple[int, int, int]
+        self, solved: SolvedGroups, groups: slice, effect: tuple[int, ...]
     ) -> Float[np.ndarray, "groups entries"]:
         """How an effect of these groups follows the statistics that all rows share."""
-        ways = solved.inverse[..., self._place_of_effect(*effect)]
-        lean = solved.shared_of(ways.reshape(len(ways), len(self.entries), -1))
-        lean[:, self.entries[effect[0]]] += self.experts.effect_leans(*effect)[groups]
+        expert, response, number = effect
+        ways = solved.inverse[..., self._place_of_effect(expert, response, number)]
+        lean = solved.shared_of(ways, len(self.covariance))
+        leans = self.experts.effect_leans(expert, response, number)
+        lean[:, self.entries[expert]] += leans[groups]
+        return lean
+
+    def _lean_of_logit(
+        self, solved: SolvedGroups, groups: slice, logit: int, effect: int
+    ) -> Float[np.ndarray, "groups entries"]:
+        """The same of an effect on a logit."""
+        assert self.logits is not None
+        ways = solved.inverse[..., self.logits.place_of_effect(logit, effect)]
+        lean = solved.shared_of(ways, len(self.covariance))
+        lean[:, self.logits.entries[logit]] += self.logits.effect_leans(logit, effect)[groups]
         return lean
 
     def effects_by_group(
@@ -219,7 +258,7 @@ class GroupedResponse(AbstractSharedResponse):
     ) -> tuple[Float[np.ndarray, "effects groups entries"], Float[np.ndarray, "groups _ _"]]:
         """How ``tau u`` of all effects follows what all rows share, and covariances beyond it.
 
-        Effects of each expert and response in turn.
+        Effects of each expert and response in turn, then effects on each logit.
 
         Raises
         ------
@@ -229,13 +268,19 @@ class GroupedResponse(AbstractSharedResponse):
         n_experts, n_responses, _, n_effects = self.experts.shape
         each = list(np.ndindex(n_experts, n_responses, n_effects))
         at = [self._place_of_effect(*one) for one in each]
+        on_logits: list[tuple[int, ...]] = []
+        if self.logits is not None:
+            on_logits = list(np.ndindex(self.logits.shape[0], self.logits.shape[2]))
+            at += [self.logits.place_of_effect(*one) for one in on_logits]
         leans, alone = [], []
         for piece in self._pieces:
             solved, groups = self._solved(piece), slice(piece.first, piece.stop)
-            leans.append(np.stack([self._lean(solved, groups, one) for one in each]))
-            for lean, (k, i, a) in zip(leans[-1], each, strict=True):
+            own = [self._lean(solved, groups, one) for one in each]
+            for lean, (k, i, a) in zip(own, each, strict=True):
                 noise = self.entries[k, i - n_responses]
                 lean[:, noise] -= 2.0 * self.experts.posterior.effects[k, i, a, groups]
+            own += [self._lean_of_logit(solved, groups, *one) for one in on_logits]
+            leans.append(np.stack(own))
             alone.append(solved.inverse[:, at][:, :, at])
         return np.concatenate(leans, axis=1), np.concatenate(alone)
 
@@ -265,12 +310,25 @@ class GroupedResponse(AbstractSharedResponse):
         """Groups, about so many rows at a time."""
         return list(pieces_of(self.source.whole(), self.experts.n_groups))
 
-    def _row_derivatives(self, block: Block) -> RowDerivatives:
-        """Those of the weights and densities of rows in their scalars."""
+    def _row_derivatives(
+        self, block: Block
+    ) -> tuple[tuple[GroupScalars, ...], Float[np.ndarray, "scalars scalars rows"]]:
+        """Scalars of rows, and second derivatives of their weights and densities in these."""
+        gate, posterior = self.gate, self.posterior.gate
         share = self.model.responsibilities(self.posterior, block)
-        gate = self.gate.row_derivatives(self.posterior.gate, block, share)
-        nothing = np.empty((self.entries.shape[1], 0))
-        return RowDerivatives.of_mixture(RowScalars(nothing, self.entries), gate, share)
+        experts = GroupScalars(
+            self.entries, *self.experts.features(block),
+            np.arange(self.experts.n_statistics).reshape(len(self.entries), -1),
+        )  # fmt: skip
+        if self.logits is None:
+            known = gate.row_derivatives(posterior, block, share)
+            moved = (one.moved(self.entries.size) for one in known.scalars)
+            own = tuple(GroupScalars.without_groups(one) for one in moved)
+            slopes, bends = known.slopes, known.bends
+        else:
+            own = self.logits.scalars(block)
+            slopes, bends = gate.logit_slopes(posterior, block, share)
+        return (experts, *own), mixture_hessian(share, slopes, bends)
 
     def lifted(self, direction: Float[np.ndarray, " entries"]) -> Float[np.ndarray, " whole"]:
         """A change of what all rows share, as one of all statistics: groups follow."""
@@ -279,26 +337,36 @@ class GroupedResponse(AbstractSharedResponse):
         return self._whole(direction, np.concatenate(own, axis=-1))
 
     def _whole(
-        self,
-        direction: Float[np.ndarray, " entries"],
-        own: Float[np.ndarray, "experts own groups"],
+        self, direction: Float[np.ndarray, " entries"], own: Float[np.ndarray, "all groups"]
     ) -> Float[np.ndarray, " whole"]:
         """A change of all statistics, of one of those that all rows share beyond groups' own."""
-        shared = np.array(direction)
-        shared[self.entries] -= self.experts.taken_over(own, slice(None))
-        by_group = np.zeros((self.experts.n_statistics, self.experts.n_groups))
-        by_group[self.experts.places] = own
-        n_own, n_scales = self.entries.size, len(self.scales.rate)
-        first, gate, scales = np.split(shared, [n_own, len(shared) - n_scales])
-        return np.concatenate([first, by_group.ravel(), gate, np.zeros(n_scales), scales])
+        shared, n_own = np.array(direction), self.experts.n_statistics
+        of_experts = own[:n_own].reshape(*self.experts.places.shape, own.shape[1])
+        shared[self.entries] -= self.experts.taken_over(of_experts, slice(None))
+        parts = [_by_group(of_experts, self.experts.places)]
+        if self.logits is not None:
+            law = self.logits.without_noise
+            of_logits = own[n_own:].reshape(*law.places.shape, own.shape[1])
+            shared[self.logits.entries] -= self.logits.taken_over(of_logits)
+            parts.append(_by_group(of_logits, law.places))
+        n_shared, n_scales = self.entries.size, len(self.scales.rate)
+        first, gate, scales = np.split(shared, [n_shared, len(shared) - n_scales])
+        return np.concatenate([first, parts[0], gate, *parts[1:], np.zeros(n_scales), scales])
 
-    def _of_group(
-        self, group: int, way: Float[np.ndarray, "experts own"]
-    ) -> Float[np.ndarray, " whole"]:
+    def _of_group(self, group: int, way: Float[np.ndarray, " all"]) -> Float[np.ndarray, " whole"]:
         """A change of a group's statistics, as one of all statistics."""
-        own = np.zeros((*way.shape, self.experts.n_groups))
-        own[..., group] = way
+        own = np.zeros((len(way), self.experts.n_groups))
+        own[:, group] = way
         return self._whole(np.zeros(len(self.covariance)), own)
+
+
+def _by_group(
+    own: Float[np.ndarray, "members own groups"], places: Int[np.ndarray, "members own"]
+) -> Float[np.ndarray, " entries"]:
+    """Statistics of groups in the order of a vector of statistics."""
+    found = np.zeros((places.size, own.shape[-1]))
+    found[places] = own
+    return found.ravel()
 
 
 def expert_entries(experts: MixedElimination) -> Int[np.ndarray, "experts entries"]:
@@ -310,20 +378,33 @@ def expert_entries(experts: MixedElimination) -> Int[np.ndarray, "experts entrie
 
 
 def _couplings(
-    experts: MixedElimination, gate: Any, of_experts: TermScales, of_gate: TermScales
-) -> tuple[list[Coupling], list[Coupling]]:
+    found: GroupedResponse, of_experts: TermScales, of_gate: TermScales
+) -> tuple[list[Coupling], list[EffectCoupling]]:
     """Squares of coefficients, then of effects, that each precision is multiplied by."""
-    entries, n_terms = expert_entries(experts), experts.shape[2]
+    experts, logits, entries = found.experts, found.logits, found.entries
+    first, n_terms = entries.size + found.n_gate, experts.shape[2]
     shared, effects = [], []
+    own = np.arange(experts.n_statistics).reshape(len(entries), -1)
     for scale, term in np.argwhere(of_experts.membership > 0.0).tolist():
         if term >= n_terms:
-            effects.append(Coupling(scale, term - n_terms))
+            effect = term - n_terms
+            squares = own[:, experts.squares_of(effect)]
+            features = experts.effect_features(effect)
+            effects.append(EffectCoupling(first + scale, entries, features, squares))
         else:
             square = 1 + term * (term + 3) // 2
-            shared += [Coupling(scale, int(own[square])) for own in entries]
+            shared += [Coupling(first + scale, int(one[square])) for one in entries]
+    first += len(of_experts.start)
+    n_logits, n_terms = found.posterior.gate.mean.shape if len(of_gate.start) else (0, 0)
+    n_pairs = n_terms * (n_terms + 1) // 2
     for scale, term in np.argwhere(of_gate.membership > 0.0).tolist():
-        n_logits, width = gate.mean.shape
-        first, n_pairs = entries.size + term * (term + 3) // 2, width * (width + 1) // 2
-        places = range(first, first + n_logits * n_pairs, n_pairs)
-        shared += [Coupling(len(of_experts.start) + scale, place) for place in places]
+        if logits is not None and term >= n_terms:
+            effect = term - n_terms
+            squares = logits.own[:, experts.squares_of(effect)]
+            features = logits.effect_features(effect)
+            effects.append(EffectCoupling(first + scale, logits.entries, features, squares))
+        else:
+            square = entries.size + term * (term + 3) // 2
+            places = range(square, square + n_logits * n_pairs, n_pairs)
+            shared += [Coupling(first + scale, place) for place in places]
     return shared, effects

@@ -13,7 +13,7 @@ from scipy.special import gammaln
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.statistics import LocalStep, SufficientStats
-from bayesvb.distributions.normal_scale_mixture import NormalScaleMixture
+from bayesvb.distributions.normal_scale_mixture import NormalScaleMixture, densities_by_row
 from bayesvb.distributions.student_mixture import StudentMixture
 from bayesvb.factors.gamma import precision_draws
 from bayesvb.factors.normal_gamma import (
@@ -195,6 +195,37 @@ class UnivariateGaussian(AbstractVariationalModel[FactorisedNormalGamma, SampleS
         """Log density and distribution function of each value under q."""
         law, value = self.predictive(posterior), block.response[0]
         return np.stack([law.log_density(value), law.cdf(value)])
+
+    def row_predictions_without(
+        self, posterior: FactorisedNormalGamma, block: Block, copies: Float[np.ndarray, " rows"]
+    ) -> Float[np.ndarray, "values rows"]:
+        """The same without each value, exactly: a value has one sum of squares and one of weights.
+
+        With ``s`` the weight of all values and of the prior, ``C`` their squares about the mean
+        ``m``, and ``c`` copies of ``x`` taken away, the mean is ``(s m - c x) / (s - c)`` and the
+        sum of squares ``C - c s (x - m)^2 / (s - c)``. NaN where nothing is left.
+
+        References
+        ----------
+        Chan, Golub, LeVeque (1983), Algorithms for computing the sample variance,
+        doi:10.1080/00031305.1983.10483115: the updating formula, backwards.
+        """
+        value, shape = block.response[0], posterior.precision.shape
+        strength = posterior.mean_precision / posterior.precision.mean
+        squares = 2.0 * (posterior.precision.rate * (1.0 - 0.5 / shape) - self.prior.precision.rate)
+        left = np.where(copies < strength, strength - copies, np.nan)
+        mean = (strength * posterior.mean - copies * value) / left
+        squares = squares - copies * strength * (value - posterior.mean) ** 2 / left
+        shapes = shape - 0.5 * copies
+        rate = (self.prior.precision.rate + 0.5 * squares) / (1.0 - 0.5 / shapes)
+        found = np.full((2, block.n_rows), np.nan)
+        for one in np.unique(shapes[(shapes > 0.5) & (rate > 0.0)]):
+            rows = np.flatnonzero((shapes == one) & (rate > 0.0))
+            spread = rate[rows] / (left[rows] * one)
+            found[:, rows] = densities_by_row(
+                value[rows] - mean[rows], float(one), rate=rate[rows], variance=spread
+            )
+        return found
 
     def exact_predictive(self, exact: NormalGamma) -> StudentMixture:
         """Distribution of one more value under the exact posterior: one Student t, one row."""

@@ -69,11 +69,15 @@ class ScaledCoordinates(AbstractCoordinates):
     squares: Float[np.ndarray, " blocks"]
     n_experts: int
 
-    def touched(self) -> Float[np.ndarray, "coordinates touched"]:
-        """What a unit tilt of each adds to the statistics that tilts touch."""
-        mixture, tilts = self.mixture, np.diag(self.scales.tilts())
-        both: Any = mixture.experts
-        return np.asarray(block_diag(both.touched(), mixture.gate.perturbations(), tilts))
+    def touched(self, *, linear_gate: bool) -> Float[np.ndarray, "coordinates touched"]:
+        """What a unit tilt of each adds to the statistics that tilts touch.
+
+        With ``linear_gate`` those of the gate are the linear ones, of all its statistics otherwise.
+        """
+        experts: Any = self.mixture.experts
+        gate: Any = self.mixture.gate
+        own = gate.touched() if linear_gate else gate.perturbations()
+        return np.asarray(block_diag(experts.touched(), own, np.diag(self.scales.tilts())))
 
     def expectations(self) -> Float[np.ndarray, " entries"]:
         """Those of the mixture, ``-sum E[tau b^2] / 2`` and ``-E[lambda] / 2``."""
@@ -291,14 +295,20 @@ class ScaledMixture(Mixture):
 
     def groups_apart(self, stats: MixtureStats, source: AbstractSource) -> GroupsApart | None:
         """The same state without columns for groups, where there are many."""
-        return GroupsApart.of(self, stats, source) if self.experts.groups_are_columns else None
+        if not self.experts.groups_are_columns:
+            return None
+        return GroupsApart.of(self, stats, source, weights=self.gate.sums_by_group)
 
     def response_of_columns(
         self, stats: MixtureStats, posterior: MixturePosterior, source: AbstractSource
     ) -> Float[np.ndarray, "coordinates coordinates"] | None:
-        """That of the same state without columns, if the gate has derivatives."""
-        apart = self.groups_apart(stats, source)
-        if apart is None or not self._has_row_derivatives(posterior, source):
+        """That of the same state without columns, if the gate has derivatives and rows are here."""
+        if not (self.experts.groups_are_columns and source.rows_at_hand):
+            return None
+        if not self._has_row_derivatives(posterior, source):
+            return None
+        apart = GroupsApart.of(self, stats, source, weights=True)
+        if apart is None:
             return None
         return column_response(apart, self.coordinates(posterior))
 

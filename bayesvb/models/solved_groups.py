@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate, pairwise, product
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.group_rows import GroupRows
-from bayesvb.experts.mixed_elimination import MixedElimination
 from bayesvb.models.solved_systems import group_inverses, sums_by_group
-from bayesvb.variational.row_derivatives import RowDerivatives, RowScalars
+from bayesvb.variational.row_derivatives import RowScalars
 
 ROWS_AT_ONCE = 8192
 """Rows whose groups are solved for together."""
@@ -38,20 +38,71 @@ class Piece:
 
 
 @dataclass(frozen=True)
+class GroupScalars:
+    """Scalars of rows, one of each expert or logit, as linear functions of the expectations.
+
+    Attributes
+    ----------
+    entries : ndarray, shape (members, entries)
+        Places among the statistics that all rows share, of each expert or logit.
+    features : ndarray, shape (members, entries, rows)
+        What rows multiply these by, effects of groups following them.
+    own : ndarray, shape (own, rows)
+        What rows multiply the statistics of their group by.
+    at : ndarray, shape (members, own)
+        Places of these among all statistics of a group.
+    """
+
+    entries: Int[np.ndarray, "members entries"]
+    features: Float[np.ndarray, "members entries rows"]
+    own: Float[np.ndarray, "own rows"]
+    at: Int[np.ndarray, "members own"]
+
+    @classmethod
+    def without_groups(cls, scalars: RowScalars) -> GroupScalars:
+        """Scalars that know of no group."""
+        features, n_members = scalars.features, len(scalars.entries)
+        every = np.broadcast_to(features, (n_members, *features.shape))
+        nothing = np.empty((0, features.shape[1])), np.empty((n_members, 0), dtype=int)
+        return cls(scalars.entries, every, *nothing)
+
+
+@dataclass(frozen=True)
 class Coupling:
-    """A learned prior precision and squares that it is multiplied by.
+    """A learned prior precision and a square of a coefficient that it is multiplied by.
 
     Attributes
     ----------
     scale : int
-        Number of the precision.
+        Place of the precision among the statistics that all rows share.
     entry : int
-        Place of ``-E[c^2] / 2`` among the statistics that all rows share; or the number of an
-        effect of the groups.
+        Place of ``-E[c^2] / 2``.
     """
 
     scale: int
     entry: int
+
+
+@dataclass(frozen=True)
+class EffectCoupling:
+    """A learned prior precision and the squares of an effect of all groups.
+
+    Attributes
+    ----------
+    scale : int
+        Place of the precision among the statistics that all rows share.
+    entries : ndarray, shape (members, entries)
+        Places of what ``-E[u^2] / 2`` follows, under each expert or logit.
+    features : ndarray, shape (members, entries, groups)
+        How it does so.
+    squares : ndarray, shape (members,)
+        Where it stands among all statistics of a group.
+    """
+
+    scale: int
+    entries: Int[np.ndarray, "members entries"]
+    features: Float[np.ndarray, "members entries groups"]
+    squares: Int[np.ndarray, " members"]
 
 
 def pieces_of(block: Block, n_groups: int) -> Iterator[Piece]:
@@ -74,172 +125,139 @@ class SolvedGroups:
 
     Attributes
     ----------
-    experts : MixedElimination
-    entries : ndarray, shape (experts, entries)
-        Places of the experts' statistics among those that all rows share.
-    scales : slice
-        Places of the learned prior precisions among these.
-    couplings : tuple of Coupling
+    scalars : tuple of GroupScalars
+    couplings : tuple of EffectCoupling
         Of precisions and effects.
-    gate : tuple of RowScalars
-        Scalars of the gate.
-    features : ndarray, shape (experts, entries, rows)
-        Of the statistics that all rows share, effects following.
     hessian : ndarray, shape (scalars, scalars, rows)
         Second derivatives of the rows' part of the bound.
-    own : ndarray, shape (own, rows)
-        What rows add to the statistics of their group.
     place : ndarray, shape (rows,)
         Number of each row's group in the piece.
-    squares : tuple of ndarray, shape (experts, entries)
-        Sums over the groups of the features of the square of each coupling's effect.
     inverse : ndarray, shape (groups, all, all)
-        ``(R_g^-1 - H_gg)^-1``, ``all`` the statistics of a group under all experts.
+        ``(R_g^-1 - H_gg)^-1``, ``all`` the statistics of a group under all experts and logits.
     """
 
-    experts: MixedElimination
-    entries: Int[np.ndarray, "experts entries"]
-    scales: slice
-    couplings: tuple[Coupling, ...]
-    gate: tuple[RowScalars, ...]
-    features: Float[np.ndarray, "experts entries rows"]
+    scalars: tuple[GroupScalars, ...]
+    couplings: tuple[EffectCoupling, ...]
     hessian: Float[np.ndarray, "scalars scalars rows"]
-    own: Float[np.ndarray, "own rows"]
     place: Int[np.ndarray, " rows"]
-    squares: tuple[Float[np.ndarray, "experts entries"], ...]
     inverse: Float[np.ndarray, "groups all all"]
 
     @classmethod
     def of(
         cls,
-        experts: MixedElimination,
-        piece: Piece,
-        derivatives: RowDerivatives,
-        scales: slice,
-        couplings: tuple[Coupling, ...],
+        scalars: tuple[GroupScalars, ...],
+        couplings: tuple[EffectCoupling, ...],
+        hessian: Float[np.ndarray, "scalars scalars rows"],
+        place: Int[np.ndarray, " rows"],
+        roots: Float[np.ndarray, "groups all all"],
     ) -> SolvedGroups:
-        """From the derivatives of the rows in their scalars, those of the experts first.
+        """From the second derivatives of the rows, and roots of ``R_g``.
 
         Raises
         ------
         ConvexGroup
             The bound bends upwards in the effects of a group.
         """
-        block, groups = piece.block, slice(piece.first, piece.stop)
-        weight = np.ones(block.n_rows) if block.weight is None else block.weight
-        hessian = derivatives.hessian * weight
-        place, own = GroupRows.of(block).place - piece.first, experts.group_features(block)
-        roots = experts.group_roots(groups)
-        features = [experts.effect_features(one.entry)[..., groups] for one in couplings]
-        return cls(
-            experts,
-            derivatives.scalars[0].entries,
-            scales,
-            couplings,
-            derivatives.scalars[1:],
-            experts.row_features(block),
-            hessian,
-            own,
-            place,
-            tuple(one.sum(axis=2) for one in features),
-            group_inverses(roots, hessian[: len(roots), : len(roots)], own, place),
-        )
+        bend, placed = np.zeros_like(roots), _with_places(scalars)
+        for number, (one, rows) in enumerate(placed):
+            for other, columns in placed[number:]:
+                _add_bend(bend, (one, other), hessian[rows, columns], place)
+        return cls(scalars, couplings, hessian, place, group_inverses(roots, bend))
 
     def add_answers(self, change: Rows, found: Rows) -> None:
         """Add what these rows and groups answer to changes of the expectations."""
         slopes, effects = self._settled(change)
-        self._collect(slopes, found)
-        for one in self.couplings:
-            answer = effects[:, :, self.experts.squares_of(one.entry)].sum(axis=(1, 2))
-            found[:, self.scales.start + one.scale] -= 2.0 * answer
+        for one, at in _with_places(self.scalars):
+            pairs = zip(one.entries, one.features, slopes[:, at].swapaxes(0, 1), strict=True)
+            for entries, features, slope in pairs:
+                found[:, entries] += slope @ features.T
+        for coupling in self.couplings:
+            found[:, coupling.scale] -= 2.0 * effects[:, coupling.squares].sum(axis=(1, 2))
 
     def _settled(
         self, change: Rows
     ) -> tuple[
-        Float[np.ndarray, "directions scalars rows"],
-        Float[np.ndarray, "directions experts own groups"],
+        Float[np.ndarray, "directions scalars rows"], Float[np.ndarray, "directions all groups"]
     ]:
         """Changed slopes of rows, and changed expectations of groups, which have settled."""
-        moved = self._scalars(change)
-        pull = self._pull(np.einsum("stn,dtn->dsn", self.hessian, moved))
-        self._pull_of_scales(change, pull)
-        flat = pull.reshape(len(change), -1, len(self.inverse))
-        effects = np.einsum("gab,dbg->dag", self.inverse, flat, optimize=True).reshape(pull.shape)
-        self._follow(moved, effects)
+        moved = self._moved(change)
+        pull = self._pull(np.einsum("stn,dtn->dsn", self.hessian, moved), change)
+        effects = np.einsum("gab,dbg->dag", self.inverse, pull, optimize=True)
+        for one, rows in _with_places(self.scalars):
+            for at, values in zip(one.at.T, one.own, strict=True):
+                moved[:, rows] += effects[:, at][..., self.place] * values
         return np.einsum("stn,dtn->dsn", self.hessian, moved), effects
 
-    def _pull_of_scales(
-        self, change: Rows, pull: Float[np.ndarray, "directions experts own groups"]
-    ) -> None:
-        """Add what changes of the prior precisions add to the statistics of groups."""
-        for one in self.couplings:
-            squares = pull[:, :, self.experts.squares_of(one.entry)]
-            squares -= 2.0 * change[:, self.scales.start + one.scale, None, None]
-
-    def followed(self, change: Rows) -> Float[np.ndarray, "experts own groups"]:
+    def followed(self, change: Rows) -> Float[np.ndarray, "all groups"]:
         """Statistics of groups that have settled, for one change of the expectations."""
         slopes, _ = self._settled(change)
-        own = self._pull(slopes)
-        self._pull_of_scales(change, own)
-        return np.asarray(own[0])
+        return np.asarray(self._pull(slopes, change)[0])
 
-    def _scalars(self, change: Rows) -> Float[np.ndarray, "directions scalars rows"]:
+    def _moved(self, change: Rows) -> Float[np.ndarray, "directions scalars rows"]:
         """Changes of the scalars of rows."""
-        pairs = zip(self.entries, self.features, strict=True)
-        experts = np.stack([change[:, at] @ own for at, own in pairs], axis=1)
-        gates = [change[:, one.entries] @ one.features for one in self.gate]
-        return np.concatenate([experts, *gates], axis=1)
+        each = [
+            change[:, entries] @ features
+            for one in self.scalars
+            for entries, features in zip(one.entries, one.features, strict=True)
+        ]
+        return np.stack(each, axis=1)
 
     def _pull(
-        self, slopes: Float[np.ndarray, "directions scalars rows"]
-    ) -> Float[np.ndarray, "directions experts own groups"]:
-        """Sums by group of changed slopes times what rows add to the group's statistics."""
-        n_experts, n_groups = len(self.features), len(self.inverse)
-        found = np.empty((len(slopes), n_experts, len(self.own), n_groups))
-        flat = slopes[:, :n_experts].reshape(-1, slopes.shape[2])
-        for entry, values in enumerate(self.own):
-            sums = sums_by_group(flat * values, self.place, n_groups)
-            found[:, :, entry] = sums.reshape(len(slopes), n_experts, n_groups)
+        self, slopes: Float[np.ndarray, "directions scalars rows"], change: Rows
+    ) -> Float[np.ndarray, "directions all groups"]:
+        """Changed statistics of groups: of changed slopes of rows, and prior precisions."""
+        n_groups, size, _ = self.inverse.shape
+        found = np.zeros((len(slopes), size, n_groups))
+        for one, rows in _with_places(self.scalars):
+            flat = slopes[:, rows].reshape(-1, slopes.shape[2])
+            for at, values in zip(one.at.T, one.own, strict=True):
+                sums = sums_by_group(flat * values, self.place, n_groups)
+                found[:, at] += sums.reshape(len(slopes), len(at), n_groups)
+        for coupling in self.couplings:
+            found[:, coupling.squares] -= 2.0 * change[:, coupling.scale, None, None]
         return found
-
-    def _follow(
-        self,
-        moved: Float[np.ndarray, "directions scalars rows"],
-        effects: Float[np.ndarray, "directions experts own groups"],
-    ) -> None:
-        """Add to the scalars of rows what their group answers."""
-        n_experts = len(self.features)
-        for entry, values in enumerate(self.own):
-            moved[:, :n_experts] += effects[:, :, entry][..., self.place] * values
-
-    def _collect(self, slopes: Float[np.ndarray, "directions scalars rows"], found: Rows) -> None:
-        """Add the statistics of changed slopes."""
-        pairs = zip(self.entries, self.features, strict=True)
-        for k, (at, own) in enumerate(pairs):
-            found[:, at] += slopes[:, k] @ own.T
-        first = len(self.features)
-        for one in self.gate:
-            for entries in one.entries:
-                found[:, entries] += slopes[:, first] @ one.features.T
-                first += 1
 
     def shared_of(
-        self, ways: Float[np.ndarray, "groups experts own"]
+        self, ways: Float[np.ndarray, "groups all"], n_shared: int
     ) -> Float[np.ndarray, "groups entries"]:
         """Answers of what all rows share to a change of the expectations of each group alone."""
-        n_experts, n_groups = len(self.features), len(ways)
-        found = np.zeros((n_groups, self.scales.stop))
-        moved = np.einsum("en,nke->kn", self.own, ways[self.place])
-        slopes = np.einsum("skn,kn->sn", self.hessian[:, :n_experts], moved)
-        for entries, own, slope in zip(self.entries, self.features, slopes, strict=False):
-            found[:, entries] += sums_by_group(own * slope, self.place, n_groups).T
-        first = n_experts
-        for one in self.gate:
-            for entries in one.entries:
-                sums = sums_by_group(one.features * slopes[first], self.place, n_groups)
-                found[:, entries] += sums.T
-                first += 1
+        found, n_groups = np.zeros((len(ways), n_shared)), len(ways)
+        moved = np.concatenate([
+            np.einsum("en,nme->mn", one.own, ways[:, one.at][self.place]) for one in self.scalars
+        ])  # fmt: skip
+        slopes = np.einsum("stn,tn->sn", self.hessian, moved)
+        for one, rows in _with_places(self.scalars):
+            each = zip(one.entries, one.features, slopes[rows], strict=True)
+            for entries, features, slope in each:
+                found[:, entries] += sums_by_group(features * slope, self.place, n_groups).T
         for coupling in self.couplings:
-            squares = ways[:, :, self.experts.squares_of(coupling.entry)].sum(axis=1)
-            found[:, self.scales.start + coupling.scale] -= 2.0 * squares
+            found[:, coupling.scale] -= 2.0 * ways[:, coupling.squares].sum(axis=1)
         return found
+
+
+def _with_places(scalars: tuple[GroupScalars, ...]) -> list[tuple[GroupScalars, slice]]:
+    """Scalars, and where they are among all."""
+    ends = list(accumulate((len(one.entries) for one in scalars), initial=0))
+    return [(one, slice(*at)) for one, at in zip(scalars, pairwise(ends), strict=True)]
+
+
+def _add_bend(
+    bend: Float[np.ndarray, "groups all all"],
+    pair: tuple[GroupScalars, GroupScalars],
+    hessian: Float[np.ndarray, "left right rows"],
+    place: Int[np.ndarray, " rows"],
+) -> None:
+    """Add second derivatives of two kinds of scalars, times what both add to their group.
+
+    Those of the second kind in the first are the same.
+    """
+    one, other = pair
+    products = (one.own[:, None] * other.own).reshape(-1, len(place))
+    for (i, at), (j, across) in product(enumerate(one.at), enumerate(other.at)):
+        if one is other and j > i:
+            continue
+        sums = sums_by_group(products * hessian[i, j], place, len(bend))
+        own = sums.T.reshape(len(bend), len(at), len(across))
+        bend[:, at[:, None], across] += own
+        if one is not other or j < i:
+            bend[:, across[:, None], at] += own.swapaxes(1, 2)

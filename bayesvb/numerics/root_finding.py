@@ -1,4 +1,4 @@
-"""Roots of many increasing functions at once, by Newton steps that a bracket keeps honest."""
+"""Roots of many increasing functions at once: steps of Newton, or secants, kept in a bracket."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ MAX_STEPS = 400
 
 SETTLED = 1e-15
 """A gap between logarithms which is the rounding of the distribution function itself."""
+
+TINY = float(np.finfo(float).tiny)
+"""Value at an end of a bracket that is the root itself."""
 
 LogCdf = Callable[
     [Float[np.ndarray, " points"], Int[np.ndarray, " points"]],
@@ -96,3 +99,57 @@ def _step(
     middle = np.sinh(0.5 * (np.arcsinh(lower) + np.arcsinh(upper)))
     halved = np.abs(np.arcsinh(middle) - np.arcsinh(x))
     return np.where(good, moved, middle), np.where(good, np.abs(length), halved)
+
+
+def crossings(
+    function: Callable[[Float[np.ndarray, " points"]], Float[np.ndarray, " points"]],
+    low: Float[np.ndarray, " points"],
+    high: Float[np.ndarray, " points"],
+    close: float,
+) -> Float[np.ndarray, " points"]:
+    """Points from which on increasing functions are not below zero, each within a bracket.
+
+    Inverse quadratic interpolation where it is safe, else the middle of the bracket.
+
+    Parameters
+    ----------
+    function : callable
+        Values of all functions, at a point of each.
+    low, high : array, shape (points,)
+        Ends of the brackets, where functions are not above zero, and not below.
+    close : float
+        Half the length of a bracket, relative to that at first, at which a point is known.
+
+    References
+    ----------
+    Chandrupatla (1997), A new hybrid quadratic/bisection algorithm for finding the zero of a
+    nonlinear function without using derivatives, doi:10.1016/S0965-9978(96)00051-8, section 3.
+
+    Examples
+    --------
+    >>> crossings(lambda x: x**3 - np.array([8.0, 27.0]), np.zeros(2), np.full(2, 9.0), 1e-12)
+    array([2., 3.])
+    """
+    new, other, enough = high, low, close * (high - low)
+    at_new, at_other = np.maximum(function(new), TINY), np.minimum(function(other), -TINY)
+    share = np.full(low.shape, 0.5)
+    for _ in range(MAX_STEPS):
+        x = new + share * (other - new)
+        value = function(x)
+        same = (value >= 0.0) == (at_new >= 0.0)
+        before, at_before = np.where(same, new, other), np.where(same, at_new, at_other)
+        other, at_other = np.where(same, other, new), np.where(same, at_other, at_new)
+        new, at_new = x, value
+        length = np.abs(other - new)
+        if (settled := length <= 2.0 * enough).all():
+            break
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            place = (new - other) / (before - other)
+            height = (at_new - at_other) / (at_before - at_other)
+            safe = (height**2 < place) & ((1.0 - height) ** 2 < 1.0 - place)
+            first = at_new / (at_other - at_new) * at_before / (at_other - at_before)
+            second = at_new / (at_before - at_new) * at_other / (at_before - at_other)
+            bent = first + (before - new) / (other - new) * second
+            least = np.where(settled, 0.5, enough / length)
+        share = np.clip(np.where(safe, bent, 0.5), least, 1.0 - least)
+    return np.asarray(np.where(np.abs(at_new) <= np.abs(at_other), new, other))

@@ -267,15 +267,15 @@ def expected_softmax(
         return np.stack([first, 1.0 - first])
     spread = np.sqrt(variance)[:, None]
     total = np.zeros_like(mean)
-    points = normal_points(len(mean))
+    points = np.ascontiguousarray(normal_points(len(mean)).T)
     step = max(QUADRATURE_ENTRIES // max(mean.size, 1), 1)
-    mean = mean - mean.max(axis=0)
+    mean = np.ascontiguousarray(mean - mean.max(axis=0))
     far = spread.max() * np.abs(points).max() > LARGEST_EXPONENT
-    for start in range(0, len(points), step):
-        shares = points[start : start + step].T[:, :, None] * spread
+    for start in range(0, points.shape[1], step):
+        shares = np.multiply(points[:, start : start + step, None], spread, order="C")
         shares += mean[:, None]
         if far:
             shares -= shares.max(axis=0)
         np.exp(shares, out=shares)
         total += np.einsum("kpn,pn->kn", shares, 1.0 / shares.sum(axis=0))
-    return np.asarray(total / len(points))
+    return np.asarray(total / points.shape[1])

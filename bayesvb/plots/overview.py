@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bayesvb.argument_checks import checked
+from bayesvb.distributions.draw_summaries import summarised
+from bayesvb.drawing import marks
+from bayesvb.drawing.palette import palette_of
 from bayesvb.effects.marginal_effects import predictions
 from bayesvb.effects.plotting import effects
 from bayesvb.errors import DataError
 from bayesvb.plots.conditional import quantiles, weights
+from bayesvb.plots.curve_rows import curve_rows
 from bayesvb.plots.diagnostics import calibration, replicates, residual
 
 if TYPE_CHECKING:
@@ -91,5 +96,16 @@ def _has_weights(fit: AbstractFit) -> bool:
 
 
 def _probabilities(fit: AbstractFit, along: str, ax: Any) -> Any:
-    """Probability of each class along a covariate."""
-    return effects(predictions(fit, along), ax=ax)
+    """Probability of each class along a covariate, the others as a page has them."""
+    held = predictions(fit, along)
+    values = list(dict.fromkeys(held.summary[along]))
+    rows = curve_rows(fit, along, values, None, None)
+    if rows.n_each == 1:
+        return effects(held, ax=ax)
+    each = predictions(fit, data=rows.frame).draws.to_numpy()
+    draws = rows.averaged(each.reshape(len(each), len(rows.frame), -1), axis=1)
+    found = summarised(draws.reshape(len(draws), -1), held.prob)
+    ends = {"estimate": found.centre, "lower": found.lower, "upper": found.upper}
+    axes = effects(replace(held, summary=held.summary.assign(**ends), held={}), ax=ax)
+    marks.note(axes, rows.words, palette_of(axes))
+    return axes

@@ -114,7 +114,7 @@ def _by_response(fit: AbstractFit, *, groups: object, exact: bool) -> Elpd:
     if found.doubtful.any():
         warn(
             f"{found.doubtful.sum()} of {len(found.at)} rows change the fit so much that they "
-            "would have to be refitted, which takes longer than the fit took: "
+            "would have to be refitted, which takes long: "
             "fit.loo(method='exact') does it",
         )
     method = "exact" if exact else "linear-response"

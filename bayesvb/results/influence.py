@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 STEP = 1e-4
 """Step of a response, in its standard deviations, of which the statistics are differences."""
 
+FARTHEST = 100
+"""Changes that are made in full of more than ``CURVED``: of so many rows few move a fit."""
+
 ANSWER = 1e-5
 """Part of the answer to a unit change of a response by which predictions are moved."""
 
@@ -62,7 +65,7 @@ def changes_without_rows(own: Jackknife) -> Float[np.ndarray, "rows coordinates"
     if n_rows <= CURVED:
         return own.changes(-group_sums(deletion, np.arange(n_rows)))
     found = own.linear(-_sums(deletion, rows) for rows in deletion.parts(np.arange(n_rows)))
-    far = np.argsort(-(found**2).sum(axis=1), kind="stable")[:CURVED]
+    far = np.argsort(-(found**2).sum(axis=1), kind="stable")[:FARTHEST]
     found[far] = own.changes(-_sums(deletion, far))
     return found
 

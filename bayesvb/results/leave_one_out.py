@@ -13,8 +13,10 @@ from jaxtyping import Bool, Float, Int
 from bayesvb.data.blocks import Block
 from bayesvb.data.sources import AbstractSource
 from bayesvb.engines.base import AbstractEngine
-from bayesvb.engines.deletion import ROWS_AT_ONCE, Deletion, refitted, without_one
+from bayesvb.engines.deletion import ROWS_AT_ONCE, Deletion
 from bayesvb.engines.jackknife import Jackknife
+from bayesvb.engines.refits import refitted, without_one
+from bayesvb.engines.sweep_derivative import n_answering
 from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.numerics.streams import EngineStreams, Streams
 from bayesvb.results.all_rows import is_sample
@@ -28,6 +30,12 @@ CHOSEN_ROWS = 5_000
 
 FEW = 1e6
 """Rows times passes that take less than a second."""
+
+MOST_ENTRIES = 3_000
+"""Statistics that answer to others of which the derivative takes some two seconds."""
+
+SHARE = 0.25
+"""Part of the passes of the fit that refits may take; one takes a few of a fit at its maximum."""
 
 ANSWER = 0.03
 """Nats by which the answer of the other rows may change a row's density to be of first order."""
@@ -60,9 +68,9 @@ class RowsLeftOut:
         Predictive distribution function at each response: leave-one-out PIT values. Empty for a
         model without numeric response.
     refitted : ndarray, shape (chosen,)
-        Rows that an ascent was made without, as the first-order answer might have been off.
+        Rows that were refitted without, as the first-order answer might have been off.
     doubtful : ndarray, shape (chosen,)
-        Rows that one would have been made without, had that not taken longer than the fit.
+        Rows that one would have been made without, had that not taken too many passes.
     """
 
     at: Int[np.ndarray, " chosen"]
@@ -121,8 +129,8 @@ class Fitted:
     streams : EngineStreams
         Its randomness.
     row_passes : float
-        Rows times passes that refits may take: those of the fit, or ``FEW`` if that is more; none
-        of a sample of the rows that were fitted.
+        Rows times passes that refits may take: ``SHARE`` of those of the fit, or ``FEW`` if that is
+        more; none of a sample of the rows that were fitted.
     whole : bool
         Whether a row of weight w is one row, as of a survey, and not w rows.
     groups_apart : bool
@@ -142,9 +150,9 @@ class Fitted:
     def of(cls, fit: OneRestart) -> Fitted:
         """That of a fit of one restart."""
         streams = Streams(fit.seed).branch("restart", fit.best_restart, "left out")
-        passes = max(float((fit.restarts["n_iter"] * fit.restarts["rows"]).sum()), FEW)
+        passes = float((fit.restarts["n_iter"] * fit.restarts["rows"]).sum())
         whole = fit.model.weights_are == "sampling"
-        limit = 0.0 if is_sample(fit.model) else passes
+        limit = 0.0 if is_sample(fit.model) else max(SHARE * passes, FEW)
         return cls(fit.core, fit.model.source, fit.stats, fit.engine, streams, limit, whole)
 
     @cached_property
@@ -165,6 +173,15 @@ class Fitted:
         return replace(self, **own, groups_apart=True)
 
     @cached_property
+    def quick(self) -> bool:
+        """Whether leaving rows out takes no more than a few seconds, or has been prepared."""
+        one = self.without_columns
+        if "deletion" in vars(one):
+            return True
+        size = n_answering(one.core, one.source, one.stats)
+        return size is None or size <= MOST_ENTRIES
+
+    @cached_property
     def jackknife(self) -> Jackknife:
         """How the centre of the posterior moves without some rows."""
         return Jackknife(self.deletion)
@@ -183,7 +200,7 @@ def leave_one_out(
     Rows are left out to first order in what the others answer. Rows that this might not do for
     are refitted: those that lose more than ``SURPRISE`` nats, and those of whose density the
     answer of the others makes more than ``ANSWER``; the most doubtful first, as many as take no
-    more passes than the fit took. No row is drawn at random, and no parameter.
+    more than ``SHARE`` of the passes of the fit. No row is drawn at random, and no parameter.
 
     Parameters
     ----------
@@ -198,7 +215,7 @@ def leave_one_out(
         Rows times passes that refits may take, if not those of ``fitted``.
 
     Models that say what a row predicts without its own part (``row_predictions_without``) are asked
-    for that: memberships of other rows are then held, and nothing is refitted.
+    for that: memberships of other rows, if there are any, are then held, and nothing is refitted.
 
     References
     ----------
@@ -366,9 +383,13 @@ def _refits(
         rest = without_one(source, int(left[0])) if groups is None else source.without(left)
         block, own = source.take(at[together]), fitted.streams.branch(int(left[0]))
         change = -deletion.answered(_together(deletion, source.take(left), groups)[None])[0]
-        found, passes = refitted(deletion, change, rest, block, evaluate, fitted.engine, own)
-        values[:, together], done[together] = found, True
+        found, passes = refitted(
+            deletion, change, rest, block, evaluate, fitted.engine, own,
+            most=(limit - spent) / rest.n_rows,
+        )  # fmt: skip
         spent += passes * rest.n_rows
+        if found is not None:
+            values[:, together], done[together] = found, True
     return done
 
 

@@ -19,7 +19,7 @@ from bayesvb.results.leave_one_out import CHOSEN_ROWS, MOST_ROWS
 from bayesvb.results.named_draws import count
 from bayesvb.results.response_notes import response_notes
 from bayesvb.results.smoothness import smooth_dof
-from bayesvb.results.subsampling import khat_within, loo_of_some, unit_sample
+from bayesvb.results.subsampling import khat_within, left_out_quickly, loo_of_some, unit_sample
 from bayesvb.results.summary import coefficient_table
 from bayesvb.results.units import grouping_of, units_of
 
@@ -36,6 +36,14 @@ KHAT_BUDGET = 1e6
 
 ROWS_LEFT_OUT = 2000
 """Rows that are left out, a tenth of a millisecond each; of more a choice."""
+
+SHARES_DISAGREE = (
+    "\nA share outside its interval is the mean over restarts that disagree, of which some have "
+    "little weight."
+)
+
+ROBUST_NAMED = 3
+"""Parameters with median and MAD that are named."""
 
 LEVELS_LEARNED = (
     "whose coefficients share one learned scale, as effects of groups do; "
@@ -125,7 +133,7 @@ def _prior_lines(model: AbstractPublicModel) -> str:
 
 def fit_text(fit: AbstractFit) -> str:
     """Summary of a fit: header, components, coefficients, predictive accuracy."""
-    table, empty = coefficient_table(fit), empty_components(fit)
+    table, empty = coefficient_table(fit, robust=None), empty_components(fit)
     lines = [
         fit.model.headline(fit.engine),
         *formula_lines(fit.model),
@@ -140,10 +148,26 @@ def fit_text(fit: AbstractFit) -> str:
             lines += ["", _part(fit, _without(table, part, empty), part, title)]
     if empty:
         lines += ["", f"{empty_words(fit)} They are in fit.summary()."]
-    lines += ["", accuracy_line(fit), interval_line(fit), *fit.model.notes(fit)]
+    lines += ["", accuracy_line(fit), interval_line(fit), *_robust_line(fit, table, empty)]
+    lines += fit.model.notes(fit)
     if fit.model.order_rule and not fit.sampled and len(fit.components()) > 1:
         lines.append(fit.model.order_rule)
     return "\n".join(lines)
+
+
+def _robust_line(fit: AbstractFit, table: pd.DataFrame, empty: frozenset[object]) -> list[str]:
+    """What estimates are where mean and standard deviation of the draws say nothing."""
+    shown = fit.model.headings(fit)
+    rows = [(part, k, term) for part, k, term in table.attrs["robust"]
+            if part in shown and k not in empty]  # fmt: skip
+    if not rows:
+        return []
+    names = [" ".join(str(label) for label in row if label != "") for row in rows[:ROBUST_NAMED]]
+    more = f" and {len(rows) - len(names)} more" if len(rows) > len(names) else ""
+    return [
+        f"Estimate and Est.Error are median and 1.48 MAD of {', '.join(names)}{more}: the mean of "
+        "the draws is outside the interval, or their sd wider than it."
+    ]
 
 
 def _without(table: pd.DataFrame, part: str, empty: frozenset[object]) -> pd.DataFrame:
@@ -248,6 +272,8 @@ def accuracy_line(fit: AbstractFit) -> str:
         if not folds_known(fit):
             return "LOO: fit.loo() leaves rows out, a fifth at a time."
         return f"{_total(read_elpd(loo_of(fit)))}, rows left out a fifth at a time."
+    if not left_out_quickly(fit):
+        return "LOO: fit.loo() leaves rows out, which takes a while with so many terms."
     chosen = unit_sample(fit, ROWS_LEFT_OUT)
     with ignoring_user_warnings():  # said here in words
         loo = read_elpd(loo_of(fit)) if chosen.whole else loo_of_some(fit, chosen.at)
@@ -287,7 +313,11 @@ def _total(loo: Elpd) -> str:
 def _components(fit: AbstractFit) -> str:
     table = fit.components()
     text = table.reset_index().to_string(index=False, float_format=lambda x: f"{x:.3g}", na_rep="-")
-    return f"Components ({PROB:.0%} intervals)\n" + _indented(text)
+    lines = f"Components ({PROB:.0%} intervals)\n" + _indented(text)
+    if not fit.members or "share" not in table:
+        return lines
+    inside = table["share"].between(table["share_lower"], table["share_upper"])
+    return lines if inside.all() else lines + SHARES_DISAGREE
 
 
 def _part(fit: AbstractFit, table: pd.DataFrame, part: str, title: str) -> str:

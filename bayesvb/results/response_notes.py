@@ -27,6 +27,8 @@ REMEDIES: Mapping[str, str] = {
     "rows that stand for something else",
     "proportion": "log({name} / (1 - {name})) keeps predictions between 0 and 1",
     "positive": "log({name}) keeps predictions positive",
+    "nonnegative": "log({name}) has no value where it is 0: model whether it is 0 by "
+    "ConditionalMixtureNetwork and log({name}) of the other rows, or take sqrt({name})",
 }
 """What to do, by kind of support."""
 

@@ -181,6 +181,14 @@ def of_rows(fit: AbstractFit, found: RowsLeftOut) -> Elpd:
     )
 
 
+def left_out_quickly(fit: AbstractFit) -> bool:
+    """Whether rows are left out within seconds, or have been left out already."""
+    each = [member.fit for member in fit.parts]
+    if not all(map(answers, each)):
+        return True
+    return all("rows_left_out" in vars(one) or one.one_restart.quick for one in each)
+
+
 def folds_affordable(fit: AbstractFit) -> bool:
     """Whether the ascents without each fold are within the budget."""
     model = fit.model

@@ -7,9 +7,9 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float
 
-from bayesvb.distributions.intervals import PROB, tails
+from bayesvb.distributions.draw_summaries import summarised
+from bayesvb.distributions.intervals import PROB
 from bayesvb.evaluation.mixing import mixing
 from bayesvb.results.base import AbstractFit
 from bayesvb.results.named_draws import NamedDraws, PriorDraws
@@ -19,27 +19,29 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def coefficient_table(fit: AbstractFit, prob: float = PROB) -> pd.DataFrame:
+def coefficient_table(
+    fit: AbstractFit, prob: float = PROB, *, robust: bool | None = False
+) -> pd.DataFrame:
     """Mean (or point estimate), standard deviation, interval and P(> 0) of every parameter.
 
     Rows are indexed by part, component and term; see ``Fit.summary``. A parameter that is fixed or
     a point estimate has a value and no interval: NaN. Draws in several chains add R-hat and the
-    effective sample size.
+    effective sample size. ``robust`` as in ``summarised``: left to it (None), ``attrs["robust"]``
+    has the labels of rows with median and scaled median absolute deviation.
     """
     import pandas as pd
 
-    low, high = tails(prob)
     named, points = fit.named, _at_the_point(fit)
-    tables = []
+    tables, replaced = [], []
     for name, part in named.parts.items():
         flat = named.values[name].reshape(len(named.values[name]), -1)
-        bounds = np.quantile(flat, [low, high], axis=0)
+        found = summarised(flat, prob, robust=robust if points is None else False)
         signed = name in named.signed
         columns = {
-            "mean": flat.mean(axis=0),
-            "sd": _standard_deviation(flat),
-            "lower": bounds[0],
-            "upper": bounds[1],
+            "mean": found.centre,
+            "sd": found.spread,
+            "lower": found.lower,
+            "upper": found.upper,
             "p_positive": (flat > 0.0).mean(axis=0) if signed else np.nan,
         }
         if fit.chains > 1:
@@ -49,9 +51,11 @@ def coefficient_table(fit: AbstractFit, prob: float = PROB) -> pd.DataFrame:
         if name in named.single or fit.only_points:
             columns |= dict.fromkeys(("sd", "lower", "upper", "p_positive"), np.nan)
         tables.append(pd.DataFrame(columns, index=labels(named, name, part)))
+        if name not in named.single:
+            replaced += list(tables[-1].index[found.robust])
     whole = pd.concat(tables)
     whole.index = in_reading_order(whole.index)
-    whole.attrs = intervals(fit)
+    whole.attrs = intervals(fit) | {"robust": replaced}
     return whole
 
 
@@ -60,11 +64,6 @@ def _at_the_point(fit: AbstractFit) -> NamedDraws | None:
     if not fit.engine.finds_points or fit.members:
         return None
     return fit.model.named_draws(PriorDraws(fit.core, fit.core.point(fit.q)))
-
-
-def _standard_deviation(draws: Float[np.ndarray, "draws entries"]) -> Float[np.ndarray, " entries"]:
-    """Standard deviation over the draws; zero, and not rounding, of what is known."""
-    return np.where(np.ptp(draws, axis=0) > 0.0, draws.std(axis=0, ddof=1), 0.0)
 
 
 def in_reading_order(index: Any) -> pd.MultiIndex:

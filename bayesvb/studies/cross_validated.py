@@ -39,8 +39,9 @@ class CrossValidation:
         (one or zero) and the like; of classes ``accuracy`` (one or zero), ``brier``, ``class`` and
         the probabilities ``p[class]``.
     fits : pandas.DataFrame
-        One row for each fit: model, repeat, fold, ``n`` and ``n_test``, seconds, converged, and
-        ``failure``, why there are no scores, else empty.
+        One row for each fit: model, repeat, fold, ``n`` and ``n_test``, seconds, converged,
+        ``failure``, why there are no scores, else empty, and ``n_unknown``, held-out rows with
+        levels of a factor that the training rows lack, which are not scored.
     dropped : int
         Rows that a model could not use, which were left to none.
     seed : int
@@ -74,11 +75,12 @@ class CrossValidation:
         if not any(scored is not None for _, scored in done):
             raise DataError(f"none of {planned} fits could be made: {fits['failure'].iloc[0]}")
         folds, clusters, units = _by_unit(compared, numbers)
-        tables = []
-        for record, scored in done:
+        tables, unknown = [], fits.pop("unknown")
+        fits["n_unknown"] = unknown.map(len)
+        for (record, scored), strange in zip(done, unknown, strict=True):
             if scored is not None:
-                place = units.get_indexer(scored.index) if compared.unit else np.flatnonzero(
-                    folds[record["repeat"] - 1] == record["fold"] - 1
+                place = units.get_indexer(scored.index) if compared.unit else np.setdiff1d(
+                    np.flatnonzero(folds[record["repeat"] - 1] == record["fold"] - 1), strange
                 )  # fmt: skip
                 labels = {name: record[name] for name in ("model", "repeat", "fold")}
                 own = scored.reset_index(drop=True).assign(row=units[place], unit=place, **labels)
@@ -222,6 +224,12 @@ class CrossValidation:
             n = int(self.rows.loc[self.rows["model"] == model, "unit"].nunique())
             seen = f"its means are of {n} of {len(self._units)} rows"
             lines.append(f"{model}: {len(own)} fits failed, {seen}; {own['failure'].iloc[0]}")
+        unknown = self.fits.groupby("model", sort=False)["n_unknown"].sum()
+        for name, n in unknown[unknown > 0].items():
+            lines.append(
+                f"{name}: {n} held-out {'row has a level' if n == 1 else 'rows have levels'} that "
+                "the training rows lack, and no score; as groups, (1 | g), they have one."
+            )
         return "\n".join(lines)
 
     __repr__ = __str__

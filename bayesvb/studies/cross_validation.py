@@ -23,8 +23,8 @@ from bayesvb.studies.cross_validated import CrossValidation
 from bayesvb.studies.folds import fold_numbers
 from bayesvb.studies.model_makers import MakesModel, maker_of, quietly_made
 from bayesvb.studies.processes import results
-from bayesvb.studies.quiet_fits import first_line, quiet_fit
-from bayesvb.studies.row_scores import Asked, row_scores
+from bayesvb.studies.quiet_fits import in_one_line, quiet_fit
+from bayesvb.studies.row_scores import Asked, scores_where_known
 
 FoldProgress = Callable[[int, int], None]
 """Called with the number of fits that are done and of all."""
@@ -184,7 +184,7 @@ class FoldTrials:
                 warnings.simplefilter("ignore")
                 found, scored = self._made(labels)
         except Exception as error:
-            return self.crashed(number, first_line(error))
+            return self.crashed(number, in_one_line(error))
         return {"number": number, **labels, **found}, scored
 
     def _made(self, labels: Mapping[str, Any]) -> tuple[dict[str, Any], pd.DataFrame]:
@@ -196,10 +196,11 @@ class FoldTrials:
         model = quietly_made(self.makers[labels["model"]], self.frame[~left])
         fit = quiet_fit(model, {**self.options, "seed": seed, "n_jobs": 1})
         seconds = time.perf_counter() - began
-        scored = row_scores(fit, self.frame[left], self.asked)
+        scored, known = scores_where_known(fit, self.frame[left], self.asked)
         record = {
             "n": int((~left).sum()),
-            "n_test": int(left.sum()),
+            "n_test": int(known.sum()),
+            "unknown": np.flatnonzero(left)[~known],
             "seconds": seconds,
             "converged": bool(fit.converged),
             "failure": "",
@@ -208,7 +209,8 @@ class FoldTrials:
 
 
 def _failed(why: str) -> dict[str, Any]:
-    return {"n": 0, "n_test": 0, "seconds": np.nan, "converged": False, "failure": why}
+    none = {"n": 0, "n_test": 0, "unknown": np.empty(0, dtype=int), "seconds": np.nan}
+    return {**none, "converged": False, "failure": why}
 
 
 def _named(models: object) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from bayesvb.estimators.fit import Fit
 from bayesvb.evaluation.classification import calibration_error, scores
 from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.studies.model_makers import MakesModel
-from bayesvb.studies.quiet_fits import first_line, quiet_fit
+from bayesvb.studies.quiet_fits import in_one_line, quiet_fit
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Trial:
         try:
             self._fill(found)
         except Exception as error:
-            found["failure"] = first_line(error)
+            found["failure"] = in_one_line(error)
         return found
 
     def _fill(self, found: dict[str, object]) -> None:

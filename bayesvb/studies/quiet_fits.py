@@ -29,6 +29,7 @@ def quiet_fit(model: AbstractEstimator, options: Mapping[str, Any]) -> Fit:
     return fit
 
 
-def first_line(error: Exception) -> str:
-    """Kind of the error, and the first line of what it says."""
-    return f"{type(error).__name__}: {error}".strip().splitlines()[0]
+def in_one_line(error: Exception) -> str:
+    """Kind of the error, the first line of what it says, and its hint."""
+    first, *rest = f"{type(error).__name__}: {error}".strip().splitlines()
+    return "; ".join([first, *(line for line in rest if line.startswith("hint: "))])

@@ -15,7 +15,7 @@ from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.numerics.streams import EngineStreams
 from bayesvb.results.named_draws import count
 from bayesvb.studies.quantities import Quantities
-from bayesvb.studies.quiet_fits import first_line, quiet_fit
+from bayesvb.studies.quiet_fits import in_one_line, quiet_fit
 from bayesvb.studies.simulated_rows import Simulation
 
 
@@ -78,7 +78,7 @@ class Replicator:
             with single_threaded_blas(), np.errstate(all="ignore"):
                 found = self._made(number)
         except Exception as error:
-            found = {"problem": first_line(error)}
+            found = {"problem": in_one_line(error)}
         return Replication(number, time.perf_counter() - began, **found)
 
     def _made(self, number: int) -> dict[str, Any]:

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from bayesvb.estimators.fit import Fit
 from bayesvb.evaluation.calibration import inside_central, pit_values
 from bayesvb.evaluation.classification import scores_by_row
 from bayesvb.evaluation.crps import crps
 from bayesvb.evaluation.quantile_scores import pinball
+from bayesvb.formula.new_rows import Unseen
 from bayesvb.results.back_transformation import before_formula, jacobian_of, original
 from bayesvb.results.units import grouping_of
 
@@ -40,6 +41,24 @@ class Asked:
     quantiles: tuple[float, ...]
     unit: str | None = None
     jacobian: bool = False
+
+
+def scores_where_known(
+    fit: Fit, test: pd.DataFrame, asked: Asked
+) -> tuple[pd.DataFrame, Bool[np.ndarray, " rows"]]:
+    """Scores of the rows whose levels the fit knows, and which rows these are.
+
+    Of a factor, a level that training rows lack has no coefficient. A group of ``(1 | g)`` needs
+    none: it is predicted as a typical one. Groups that are scored as wholes are known as wholes.
+    """
+    lenient = fit.model.design.with_unseen(Unseen(levels="missing"))
+    known = np.asarray(lenient.new(test).complete, dtype=bool)
+    if asked.unit is not None:
+        strange = test[asked.unit][~known]
+        known = ~test[asked.unit].isin(strange).to_numpy()
+    if not known.any():  # which is an error that names the levels
+        return row_scores(fit, test, asked), known
+    return row_scores(fit, test[known], asked), known
 
 
 def row_scores(fit: Fit, test: pd.DataFrame, asked: Asked) -> pd.DataFrame:

@@ -42,6 +42,9 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
     """Nats per row that the bound may still lack where predictive distributions of several ascents
     are mixed, as far as these are concerned; none unless the model has been measured."""
 
+    starts_undivided: ClassVar[bool] = False
+    """Whether one restart in eight sets out from all rows in one component, not from a division."""
+
     predicts_classes: ClassVar[bool] = False
     """Whether the predictive density of a row is the probability of a class, which says how certain
     predictions are: densities of numbers have a unit."""
@@ -298,7 +301,8 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
         """Like ``row_predictions``, with so many copies of each row taken out of the posterior.
 
         The other rows stay as they are. None unless this is the way in which rows are left out, as
-        where there are too many statistics for derivatives of a pass in all of them.
+        where there are too many statistics for derivatives of a pass in all of them, or where no
+        row has a share in several components, so that nothing else would change.
         """
         return None
 

@@ -87,23 +87,14 @@ class RowDerivatives:
         gate: GateDerivatives,
         responsibilities: Float[np.ndarray, "experts rows"],
     ) -> RowDerivatives:
-        r"""Those of ``log sum_k exp(E_k + l_k)``, ``E`` scalars and ``l`` functions of scalars.
-
-        With ``M = diag(r) - r r'`` the second derivatives are ``M`` in ``E``, ``M l'`` in both and
-        ``l'' M l'`` plus the average of the second derivatives of ``l``.
-        """
-        spread = softmax_spread(responsibilities)
-        mixed = np.einsum("ijn,jsn->isn", spread, gate.slopes)
-        gates = np.einsum("isn,itn->stn", gate.slopes, mixed) + gate.bends
-        top = np.concatenate([spread, mixed], axis=1)
-        bottom = np.concatenate([np.swapaxes(mixed, 0, 1), gates], axis=1)
+        """Those of ``log sum_k exp(E_k + l_k)``, ``E`` scalars and ``l`` functions of scalars."""
         gradient = np.einsum("kn,ksn->sn", responsibilities, gate.slopes)
         first = experts.entries.size
         scalars = (experts, *(one.moved(first) for one in gate.scalars))
         return cls(
             scalars,
             np.concatenate([responsibilities, gradient]),
-            np.concatenate([top, bottom]),
+            mixture_hessian(responsibilities, gate.slopes, gate.bends),
             (experts.entries, gate.factors + first),
         )
 
@@ -160,6 +151,24 @@ class RowDerivatives:
                 found[at] = part
                 found[at[1].T, at[0].T] = part.T
         return found
+
+
+def mixture_hessian(
+    responsibilities: Float[np.ndarray, "experts rows"],
+    slopes: Float[np.ndarray, "experts scalars rows"],
+    bends: Float[np.ndarray, "scalars scalars rows"],
+) -> Float[np.ndarray, "all all rows"]:
+    r"""Second derivatives of ``log sum_k exp(E_k + l_k)`` in ``E`` and the scalars of ``l``.
+
+    With ``M = diag(r) - r r'`` they are ``M`` in ``E``, ``M l'`` in both and ``l'' M l'`` plus the
+    average of the second derivatives of ``l``.
+    """
+    spread = softmax_spread(responsibilities)
+    mixed = np.einsum("ijn,jsn->isn", spread, slopes)
+    gates = np.einsum("isn,itn->stn", slopes, mixed) + bends
+    top = np.concatenate([spread, mixed], axis=1)
+    bottom = np.concatenate([np.swapaxes(mixed, 0, 1), gates], axis=1)
+    return np.concatenate([top, bottom])
 
 
 def _product(

@@ -16,13 +16,21 @@ FOR_THE_EYE = frozenset(
 """Keys that only the page needs; the JSON twin leaves them out."""
 
 
+DIGITS, DECIMALS = 10, 6
+"""Significant digits of a number, and decimals that are kept in any case."""
+
+
 def plain(value: object) -> Any:
     """The value without numpy and pandas types; NaN is None, infinity a sign for it.
+
+    Numbers have ``DIGITS`` digits, and those of millionths where these are more: pages show fewer.
 
     Examples
     --------
     >>> plain({"a": np.array([1.0, np.nan]), "b": np.int64(3)})
     {'a': [1.0, None], 'b': 3}
+    >>> plain([2.0 / 3.0, 1e-4 / 3.0, 1700000000.123456])
+    [0.6666666667, 3.333333333e-05, 1700000000.123456]
     """
     if isinstance(value, dict):
         return {str(key): plain(one) for key, one in value.items()}
@@ -44,7 +52,10 @@ def _finite(value: float) -> float | str | None:
         return None
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
-    return value
+    if value == 0.0:
+        return value
+    leading = math.floor(math.log10(abs(value)))
+    return round(value, max(DIGITS - 1 - leading, DECIMALS))
 
 
 def numbers_only(value: Any) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import io
-import math
 import re
 from collections.abc import Iterator, Mapping
 
@@ -12,6 +11,9 @@ from PIL import Image
 
 SHADES = 32
 """Colours of a raster picture: grey points of several opacities need no more."""
+
+COMPRESSION = 7
+"""Of pictures, up to 9, which takes five times as long for 3 % fewer bytes."""
 
 PIXELS = re.compile(r'base64,\s*([^"]+)')
 
@@ -27,6 +29,20 @@ LINE = re.compile(
     r'<path id="([^"]*)" d="m0 0l(-?[\d.]+)[ ]?(-?[\d.]+)"( style="[^"]*stroke:[^"]*")/>\s*'
 )
 """A mark that is one line, with its own stroke: how far it goes, and the stroke."""
+
+ID = re.compile(r' id="([^"]*)"')
+
+REFERENCE = re.compile(r'(href="#|url\(#)([^")]+)')
+
+FAMILY = re.compile(r"font-family: [^;\"]*;? ?")
+
+COLOUR = re.compile("#[0-9a-f]{6}")
+
+STYLE = re.compile(r' style="([^"]*)"')
+
+STRAIGHT = re.compile(r' transform="rotate\(-0 [^"]*"')
+
+HUNDREDTHS = re.compile(r"(-?\d+\.\d{2})\d+")
 
 SAME = re.compile(r'<use [^<>]*?( style="[^"]*")[^<>]*>(?:\s*<use [^<>]*?\1[^<>]*>)+')
 """Marks of one style that follow each other."""
@@ -101,20 +117,17 @@ def _of_one_style(svg: str) -> str:
 
 def _short_tag(tag: str, short: Mapping[str, str], variables: Mapping[str, str]) -> str:
     """A tag with short ids, no unused ones and no fonts; text between tags is the user's."""
-    tag = re.sub(
-        r' id="([^"]*)"', lambda at: f' id="{short[at[1]]}"' if at[1] in short else "", tag
-    )
-    tag = re.sub(r'(href="#|url\(#)([^")]+)', lambda at: at[1] + short[at[2]], tag)
-    tag = re.sub(r"font-family: [^;\"]*;? ?", "", tag).replace("xlink:href", "href")
-    for sentinel, variable in variables.items():
-        tag = tag.replace(sentinel, variable)
+    tag = ID.sub(lambda at: f' id="{short[at[1]]}"' if at[1] in short else "", tag)
+    tag = REFERENCE.sub(lambda at: at[1] + short[at[2]], tag)
+    tag = FAMILY.sub("", tag).replace("xlink:href", "href")
+    tag = COLOUR.sub(lambda at: variables.get(at[0], at[0]), tag)
     if "base64," in tag:
         return PIXELS.sub(lambda found: f"base64,{_fewer_shades(found[1])}", tag)
     tag = OUTLINE.sub(lambda found: f' d="{by_steps(found[1])}"', tag)
-    tag = re.sub(r' transform="rotate\(-0 [^"]*"', "", tag)
-    tag = re.sub(r' style="([^"]*)"', lambda found: _style(found[1], tag), tag)
+    tag = STRAIGHT.sub("", tag)
+    tag = STYLE.sub(lambda found: _style(found[1], tag), tag)
     tag = PLACE.sub(lambda at: f' {at[1]}="{_joined([round(TENTHS * float(at[2]))])}"', tag)
-    return re.sub(r"(-?\d+\.\d{2})\d+", r"\1", tag)
+    return HUNDREDTHS.sub(r"\1", tag)
 
 
 def _style(given: str, tag: str) -> str:
@@ -211,18 +224,27 @@ def _farthest(line: list[list[int]], first: int, last: int) -> int | None:
     """
     if last - first + 1 > MOST_AT_ONCE:
         return first + (last - first + 1) // 2
-    away = [_distance(point, line[first], line[last]) for point in line[first : last + 1]]
-    return first + away.index(max(away)) if max(away) > NEAR else None
+    away = _squared_distances(line[first + 1 : last], line[first], line[last])
+    most = max(away, default=0.0)
+    return first + 1 + away.index(most) if most > NEAR**2 else None
 
 
-def _distance(point: list[int], first: list[int], last: list[int]) -> float:
-    """From a point to the nearest one between two others."""
-    along = [b - a for a, b in zip(first, last, strict=True)]
-    here = [at - a for a, at in zip(first, point, strict=True)]
-    square = along[0] ** 2 + along[1] ** 2
-    share = (along[0] * here[0] + along[1] * here[1]) / square if square else 0.0
-    share = min(max(share, 0.0), 1.0)
-    return math.hypot(here[0] - share * along[0], here[1] - share * along[1])
+def _squared_distances(points: list[list[int]], first: list[int], last: list[int]) -> list[float]:
+    """From each point to the nearest one between two others."""
+    x, y = first
+    across, up = last[0] - x, last[1] - y
+    square = across**2 + up**2
+    away: list[float] = []
+    for one in points:
+        right, high = one[0] - x, one[1] - y
+        along = right * across + high * up
+        if along <= 0:
+            away.append(float(right * right + high * high))
+        elif along >= square:
+            away.append(float((one[0] - last[0]) ** 2 + (one[1] - last[1]) ** 2))
+        else:
+            away.append((right * up - high * across) ** 2 / square)
+    return away
 
 
 def _commands(path: str) -> Iterator[tuple[str, list[int]]]:
@@ -258,5 +280,5 @@ def _fewer_shades(png: str) -> str:
     buffer = io.BytesIO()
     with Image.open(io.BytesIO(base64.b64decode(png))) as picture:
         palette = picture.quantize(SHADES, method=Image.Quantize.FASTOCTREE)
-    palette.save(buffer, format="png", optimize=True)
+    palette.save(buffer, format="png", compress_level=COMPRESSION)
     return base64.b64encode(buffer.getvalue()).decode("ascii")

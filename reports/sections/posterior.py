@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,30 +31,37 @@ MOST_PANELS = 12
 STATISTICS = {False: "posterior mean, standard deviation", True: "estimate, standard error"}
 """Columns of a table, of posteriors and of point estimates."""
 
+ROBUST = (
+    "In {rows} median and 1.48 times the median absolute deviation: the mean of the draws is "
+    "outside the interval, or their standard deviation wider than it."
+)
+
 TITLES = {"sd": "sd", "p_positive": "P(> 0)"}
 
 
 def summary(fit: AbstractFit) -> Summary:
     """Tables of the parts and their forests."""
-    whole, named = coefficient_table(fit), fit.named
+    whole, named = coefficient_table(fit, robust=None), fit.named
     shares = named.values["share"].mean(axis=0) if "share" in named.values else np.ones(1)
     occupied = [k for k, share in enumerate(shares, start=1) if share >= OCCUPIED]
     parts, basis, empty = [], _basis_functions(fit), empty_components(fit)
     for name, text in named.texts.items():
-        rows = whole.loc[[named.parts[name]]].droplevel("part")
+        part = named.parts[name]
+        rows = whole.loc[[part]].droplevel("part")
         curves = _mostly_curves(rows, basis)
         alone = _single_terms(rows, basis) if curves else rows
         forest = _forest(alone, text.heading, occupied) if text.forest and len(alone) else None
         single = "a point estimate" if fit.only_points else named.single.get(name)
         without = rows.index.get_level_values("component").isin(empty)
         kept = rows if without.all() else rows[~without]
-        shown = _table(kept, text.caption, single, points=fit.engine.finds_points)
+        told = {(k, term) for own, k, term in whole.attrs["robust"] if own == part}
+        shown = _table(kept, text.caption, single, points=fit.engine.finds_points, robust=told)
         shown["folded"] = shown["folded"] or not text.identified
         rest = len(kept) < len(rows) and name != "share"
         parts.append({
             "heading": text.heading,
-            "table": shown if name != "share" else _table(rows, text.caption, single),
-            "empty": _table(rows[without], text.caption, single) if rest else None,
+            "table": shown if name != "share" else _table(rows, text.caption, single, robust=told),
+            "empty": _table(rows[without], text.caption, single, robust=told) if rest else None,
             "forest": forest,
             "curves": curves,
         })  # fmt: skip
@@ -103,8 +110,14 @@ def engine_words(fit: AbstractFit) -> Summary:
 
 
 def _table(
-    frame: pd.DataFrame, words: str, single: str | None = None, *, points: bool = False
+    frame: pd.DataFrame,
+    words: str,
+    single: str | None = None,
+    *,
+    points: bool = False,
+    robust: Collection[object] = (),
 ) -> Summary:
+    n_robust = sum(label in robust for label in frame.index)
     frame = _without_blank_levels(frame)
     if single is not None:
         caption = f"{words}: {single}, without an interval."
@@ -118,6 +131,8 @@ def _table(
     low, high = (1.0 - PROB) / 2.0, (1.0 + PROB) / 2.0
     titles = {**TITLES, "lower": percent(low, 1), "upper": percent(high, 1)}
     caption = f"{words}: {STATISTICS[points]} and central {percent(PROB)} interval."
+    if n_robust:
+        caption += f" {ROBUST.format(rows='one row' if n_robust == 1 else f'{n_robust} rows')}"
     return table(frame, caption, titles=titles, decimals=decimals, rest="fit.summary()")
 
 

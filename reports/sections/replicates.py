@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 Values = Float[np.ndarray, "sets rows"]
 
+CURVES_DPI = 90
+"""Of the picture of them: lines behind a curve need no more, and are most of a page's pixels."""
+
 CURVES = 50
 """Replicated data sets that are drawn."""
 
@@ -162,6 +165,7 @@ def _densities(name: str, sets: Values, values: Float[np.ndarray, " rows"]) -> S
     own = density(values[None], points, width)[0]
 
     def draw(figure: Figure) -> None:
+        figure.set_dpi(CURVES_DPI)
         axes = axes_of(figure, x=name, y="density")
         lines = [np.column_stack([points, curve]) for curve in curves]
         axes.add_collection(

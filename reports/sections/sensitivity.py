@@ -26,6 +26,9 @@ MOST_ROWS = 200_000
 
 SIDES = ("halved", "doubled")
 
+TIE = 1e-6
+"""Relative difference below which two changes are as large, as of two shares: the first is told."""
+
 
 def summary(fit: AbstractFit) -> Summary | None:
     """Numbers of the prior with their largest effects; None without linear response, or prior."""
@@ -56,7 +59,8 @@ def _largest(part: pd.DataFrame) -> dict[str, object]:
     own: dict[str, object] = {"value": float(part["value"].iloc[0])}
     for side in SIDES:
         values = part[side].to_numpy(dtype=float)
-        place = int(np.abs(values).argmax())
+        sizes = np.abs(values)
+        place = int((sizes > (1.0 - TIE) * sizes.max()).argmax())
         own |= {side: float(values[place]), f"{side}_of": label_of(tuple(part.index[place]))}
     return own
 

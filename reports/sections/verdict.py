@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from bayesvb.results.checks.base import Check
 from bayesvb.results.checks.computation import khat_error
+from bayesvb.results.checks.precedence import first_of_all
 from bayesvb.results.checks.table import worst
 from bayesvb.results.importance import LARGEST_K
 
@@ -76,6 +77,7 @@ def verdict(found: Sequence[Check], computation: Summary | None = None) -> Summa
     return {
         "worst": overall,
         "says": SAYS[overall],
+        "first": first_of_all({one.name: one.grade for one in found if one.group == "fit"}),
         "groups": groups,
         "checks": [shown(one) for one in _by_grade(found) if one.grade != "ok"],
         "n_passed": sum(one.grade == "ok" for one in found),

@@ -44,6 +44,13 @@ def test_what_is_not_utf_8_is_read_as_latin_1(encoding):
     assert "not UTF-8" in note
 
 
+def test_dates_of_iso_8601_are_dates_and_said_to_be():
+    content = b"when,day,y\n2020-01-31,31.1.,1\n,1.2.,2\n"
+    frame, notes = read_csv(content, "a.csv")
+    assert frame["when"].tolist() == [pd.Timestamp("2020-01-31"), pd.NaT]
+    assert notes == ["a.csv: `when` read as dates"] and frame["day"].tolist() == ["31.1.", "1.2."]
+
+
 def test_what_is_given_is_not_recognised():
     frame, notes = read_csv(b"a;b,c\n1;2,3\n", "a.csv", CsvFormat(","))
     assert list(frame) == ["a;b", "c"] and notes == []

@@ -154,7 +154,7 @@ def test_a_tighter_tolerance_goes_further(gate_name, separated):
     problem = separated(gate_name, apart=0.3)
     loose, tight = (climb(problem, tol=tol) for tol in (1e-2, 1e-12))
     assert loose.n_iter < tight.n_iter
-    assert loose.bound <= tight.bound
+    assert loose.bound <= tight.bound + 1e-12 * abs(tight.bound)  # equal where both are there
     assert tight.bound - loose.bound < 2e-2
 
 

@@ -7,7 +7,8 @@ from numpy.testing import assert_allclose
 import bayesvb as bvb
 from bayesvb.data.sources import InMemorySource
 from bayesvb.engines.cavi import cavi
-from bayesvb.engines.deletion import Deletion, without_one
+from bayesvb.engines.deletion import Deletion
+from bayesvb.engines.refits import PASSES, settled_by_newton, without_one
 from bayesvb.engines.sweep_derivative import _by_differences, full_step, sweep_derivative
 
 DERIVED = "softmax-bouchard"
@@ -75,6 +76,30 @@ def without(problem, stats, number):
     rest = without_one(problem.source(), int(number))
     ended = cavi(problem.model, rest, stats, tol=1e-13, max_iter=3000)
     return problem.model.update(ended.stats)
+
+
+def test_newton_steps_end_where_the_ascent_without_the_row_does(make_problem, gate_name):
+    problem = make_problem(gate_name, seed=9, experts=2, rows=120)
+    model, source = problem.model, problem.source()
+    stats = cavi(model, source, problem.start(), tol=1e-13, max_iter=5000).stats
+    deletion = Deletion.of(model, source, stats, np.random.default_rng(1))
+    for number in (3, 40, 77):
+        settled, passes = settled_by_newton(deletion, without_one(source, number), stats)
+        assert settled is not None
+        assert passes <= PASSES
+        one = source.take(np.array([number]))
+        found = model.row_predictions(model.update(settled), one)
+        expected = model.row_predictions(without(problem, stats, number), one)
+        assert_allclose(found, expected, atol=1e-3)
+
+
+def test_newton_steps_from_no_maximum_are_given_up(make_problem):
+    problem = make_problem("softmax", seed=9, experts=3, rows=120)
+    model, source, stats = problem.model, problem.source(), moved(problem, sweeps=1)
+    deletion = Deletion.of(model, source, stats, np.random.default_rng(1))
+    settled, passes = settled_by_newton(deletion, without_one(source, 3), stats)
+    assert settled is None
+    assert passes <= PASSES
 
 
 @pytest.mark.parametrize("weighted", [False, True])

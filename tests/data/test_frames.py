@@ -16,8 +16,11 @@ from bayesvb.data.frames import (
     missing_rows,
     nearest,
     numbers,
+    writes_dates,
 )
-from bayesvb.errors import DataError
+from bayesvb.errors import DataError, DesignWarning
+from bayesvb.formula.design import build_design
+from bayesvb.formula.parser import parse_formula
 
 FRAME = pd.DataFrame({"x": [1.5, np.nan, 3.0], "k": [1, 2, 3], "g": ["a", None, "b"]})
 
@@ -186,6 +189,38 @@ def test_text_where_numbers_are_needed_shows_the_values_that_are_no_numbers():
     with pytest.raises(DataError, match=r"`x` holds text .* for example 'n/a', '\?'") as caught:
         numbers(column, "x")
     assert "to_numeric(data['x'])" in caught.value.hint
+
+
+def test_dates_that_are_text_are_to_be_made_dates_and_not_numbers():
+    days = pd.Series([f"2020-01-{day:02d}" for day in range(1, 11)])
+    with pytest.raises(DataError, match="`when` holds text") as caught:
+        numbers(days, "when")
+    assert "pandas.to_datetime(data['when'])" in caught.value.hint
+    data = {"y": np.arange(10.0) ** 2, "when": days}
+    as_text = pytest.warns(DesignWarning, match="`when` holds dates as text and becomes 10 levels")
+    with as_text, pytest.raises(DataError, match=r"`s\(when\)` needs numbers") as caught:
+        build_design(parse_formula("y ~ s(when)"), data)
+    assert "pandas.to_datetime(data['when'])" in caught.value.hint
+    with pytest.warns(DesignWarning, match=r"pandas.to_datetime\(data\['when'\]\)"):
+        build_design(parse_formula("y ~ when"), data)
+    build_design(parse_formula("y ~ s(when, k=4)"), {**data, "when": pd.to_datetime(days)})
+
+
+@pytest.mark.parametrize(
+    ("values", "found"),
+    [
+        (["1999-12-31", None], True),
+        (["1999-12-31T23:59", "2000-01-01 00:00:01.5"], True),
+        (["1999-12-31", "soon"], False),
+        (["1999-02-30"], False),
+        (["19991231"], False),
+        ([None, None], False),
+        ([19991231, 20000101], False),
+    ],
+)
+def test_what_writes_dates(values, found):
+    assert writes_dates(pd.Series(values)) is found
+    assert writes_dates(pd.Series(values, dtype=object)) is found
 
 
 def test_a_number_too_large_for_a_double_is_refused():

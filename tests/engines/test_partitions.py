@@ -6,12 +6,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from bayesvb.data.blocks import Block
 from bayesvb.engines.partitions import (
+    ONE_COMPONENT,
     OWN_SHARE,
     STARTS,
     NearestCentre,
     ResidualSlices,
     distinct_columns,
     features,
+    one_component_start,
     residual_start,
 )
 
@@ -48,12 +50,15 @@ ROWS = {
 }
 
 
-@pytest.mark.parametrize("kind", STARTS)
+ALL = STARTS | {ONE_COMPONENT: one_component_start}
+
+
+@pytest.mark.parametrize("kind", ALL)
 @pytest.mark.parametrize("rows", ROWS)
 @pytest.mark.parametrize("n_components", [1, 2, 7])
 def test_every_start_divides_every_row(kind, rows, n_components, rng):
     sample = ROWS[rows](rng)
-    start = STARTS[kind](sample, n_components, rng)
+    start = ALL[kind](sample, n_components, rng)
     labels = start.labels(sample)
     assert labels.shape == (sample.n_rows,)
     assert ((labels >= 0) & (labels < n_components)).all()

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import bayesvb as bvb
@@ -60,6 +61,18 @@ def test_the_way_is_the_same_to_the_bit():
     response = linear_response(ordered, source, stats)
     assert np.array_equal(found.response.covariance, response.covariance)
     assert rounds < first.n_iter + here.n_iter + 15
+
+
+@pytest.mark.heavy
+def test_groups_that_are_columns_are_not_taken_apart(rng):
+    rows = pd.DataFrame({"x": rng.normal(size=120), "g": np.arange(120) % 10})
+    rows["y"] = rows["x"] + 0.5 * (rows["g"] % 3) + rng.normal(size=120)
+    model = bvb.DensityRegression("y ~ x + (1 | g) | 1", rows, n_components=1)
+    fit = model.fit(seed=1, restarts=1)
+    options = {"tol": 1e-8, "max_iter": 100, "with_response": True}
+    found, _ = answered(model.source, fit.core, fit.stats, **options)
+    here = linear_response(found.model, model.source, found.stats).covariance
+    np.testing.assert_allclose(found.response.covariance, here, atol=1e-4 * np.abs(here).max())
 
 
 def test_rows_elsewhere_are_only_summed():

@@ -9,7 +9,7 @@ from numpy.testing import assert_array_equal
 import bayesvb as bvb
 from bayesvb.data.sources import InMemorySource
 from bayesvb.engines import restarts as engine
-from bayesvb.engines.base import Budget
+from bayesvb.engines.base import Budget, EngineResult
 from bayesvb.engines.cavi import ROUNDING, Cavi, cavi
 from bayesvb.engines.partitions import STARTS
 from bayesvb.engines.restarts import search
@@ -223,6 +223,26 @@ def test_a_run_that_used_all_its_passes_does_not_go_on(regimes):
     for run, before in zip(found.runs, rough.runs, strict=True):
         assert run.ascent.stats is before.ascent.stats and run.ascent.n_iter == 5
     assert not found.final.converged
+
+
+@pytest.mark.parametrize(
+    ("steps", "told"),
+    [(1, r"\(by 2 nats in the last step\)"),
+     (8, r"\(by 2 nats in the last step, 16 in the last 8\)"),
+     (250, r"\(by 2 nats in the last step, 200 in the last 100\)")],
+)  # fmt: skip
+@pytest.mark.usefixtures("unchecked")
+def test_the_warning_tells_what_the_bound_gained_last(steps, told):
+    ended = EngineResult(None, np.zeros(1), 1, True)
+    slow = replace(ended, trace=np.arange(300.0), converged=False)
+    cut = replace(slow, trace=2.0 * np.arange(steps + 1.0) - 900.0)
+    with pytest.warns(ConvergenceWarning, match=rf"rising {told} after max_iter=9 passes"):
+        engine.warn_if_unfinished([ended, slow, cut], 9, interrupted=False)
+
+
+def test_of_a_single_bound_no_gain_is_told(regimes):
+    with pytest.warns(ConvergenceWarning, match="still rising after max_iter=1 passes"):
+        model(regimes).fit(seed=1, restarts=1, max_iter=1, draws=25)
 
 
 def test_a_rough_run_that_ended_with_its_last_pass_has_not_converged(regimes):

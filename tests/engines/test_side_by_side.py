@@ -13,8 +13,10 @@ import numpy as np
 import pytest
 
 import bayesvb as bvb
+from bayesvb.engines import folds
 from bayesvb.engines import side_by_side as module
 from bayesvb.engines.side_by_side import can_fork, side_by_side
+from bayesvb.numerics.streams import EngineStreams
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
 
@@ -180,3 +182,25 @@ def test_a_fit_has_the_same_bits(forking, monkeypatch, combine):
     assert one.restarts[columns].equals(two.restarts[columns])
     for name, draws in one.draws.items():
         np.testing.assert_array_equal(draws, two.draws[name])
+
+
+def test_folds_are_left_out_by_several_processes_to_the_same_bits(forking, monkeypatch, regimes):
+    fit = bvb.DensityRegression("y ~ x", regimes, n_components=2).fit(seed=1, restarts=1)
+    source, streams = fit.model.source, EngineStreams(1, ("folds",))
+    asked = []
+
+    def found(workers):
+        monkeypatch.setattr(folds, "processes", lambda *_: workers)
+        return folds.without_folds(fit.core, source, fit.stats, fit.engine, streams)
+
+    def continued(*args):
+        asked.append(os.getpid())
+        return plain(*args)
+
+    plain = folds.continued
+    monkeypatch.setattr(folds, "continued", continued)
+    here = [one.to_vector() for one in found(1)]
+    assert len(asked) == folds.FOLDS
+    there = [one.to_vector() for one in found(2)]
+    assert len(asked) == folds.FOLDS, "nothing was left out in this process"
+    assert all(np.array_equal(one, other) for one, other in zip(here, there, strict=True))

@@ -272,3 +272,8 @@ def test_intervals_of_the_tables(regimes_fit, prob):
     for table in (regimes_fit.summary, regimes_fit.components):
         with refused(DataError, f"prob={prob!r} must lie between 0 and 1", "hint: "):
             table(prob)
+
+
+def test_a_formula_where_a_model_belongs_is_told_what_to_write(regimes):
+    with pytest.raises(TypeError, match=r"the model comes first.*DensityRegression\('y ~ x', data"):
+        bvb.select("y ~ x", regimes, n_components=[1, 2])

@@ -352,12 +352,11 @@ def test_pieces_of_rows_are_the_whole(monkeypatch):
 
 
 def test_a_group_whose_bound_bends_upwards_is_told_with_the_way():
-    roots, features = np.array([[[[2.0]], [[1.0]]]]), np.array([[1.0, 1.0, 1.0]])
-    hessian, place = np.array([[[0.1, 0.1, 1.5]]]), np.array([0, 0, 1])
+    roots, bend = np.array([[[2.0]], [[1.0]]]), np.array([[[0.2]], [[1.5]]])
     with pytest.raises(ConvexGroup) as caught:
-        group_inverses(roots, hessian, features, place)
-    assert caught.value.group == 1 and caught.value.way.shape == (1, 1)
-    found = group_inverses(roots, 0.5 * hessian, features, place)
+        group_inverses(roots, bend)
+    assert caught.value.group == 1 and caught.value.way.shape == (1,)
+    found = group_inverses(roots, 0.5 * bend)
     assert_allclose(found.ravel(), [1.0 / (0.25 - 0.1), 1.0 / (1.0 - 0.75)])
 
 
@@ -366,7 +365,7 @@ def test_the_way_is_one_of_all_statistics(monkeypatch):
     way = np.array([[1.0, 2.0, 3.0, 4.0, 5.0], [6.0, 7.0, 8.0, 9.0, 10.0]])
 
     def convex(*_):
-        raise ConvexGroup(2, way)
+        raise ConvexGroup(2, way.ravel())
 
     monkeypatch.setattr(solved_groups, "group_inverses", convex)
     with pytest.raises(BendsUpwards) as caught:

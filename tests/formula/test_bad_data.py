@@ -271,6 +271,8 @@ def test_a_constant_response(value):
 def test_constant_columns_are_named():
     with pytest.warns(DesignWarning, match="the mean has constant columns: `one`, `two`;"):
         design_of("y ~ x1 + one + two | 1", DATA.assign(two=2))
+    with pytest.warns(DesignWarning, match="the mean and gating have constant columns: `one`;"):
+        design_of("y ~ x1 + one", DATA)
 
 
 def test_a_text_column_of_one_level_is_named():

@@ -199,6 +199,28 @@ def test_the_engine_is_done_after_one_sweep_and_blocks_and_threads_change_nothin
     assert_allclose(swept.stats.to_vector(), stats.to_vector(), rtol=1e-12)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_predictions_without_a_row_are_those_of_the_sums_without_it(weighted):
+    model, block, stats, _ = problem(11, rows=9, weighted=weighted)
+    weight = np.ones(9) if block.weight is None else block.weight
+    copies = np.minimum(weight, 1.0)
+    found = model.row_predictions_without(model.update(stats), block, copies)
+    for n in range(9):
+        one = replace(block.part(n, n + 1), weight=None)
+        rest = stats + (-copies[n]) * SampleStats.of_rows(one)
+        expected = model.row_predictions(model.update(rest), one)
+        assert_allclose(found[:, [n]], expected, rtol=1e-9)
+
+
+def test_predictions_without_all_there_is_are_not_known():
+    model, block, _, _ = problem(12, rows=2)
+    nothing = NormalGamma(0.0, 0.0, model.prior.precision)
+    model = replace(model, prior=nothing)
+    block = block.part(0, 1)
+    posterior = model.update(SampleStats.of_rows(block))
+    assert np.isnan(model.row_predictions_without(posterior, block, np.ones(1))).all()
+
+
 def test_integer_weights_are_repeated_rows():
     model, block, stats, _ = problem(5, weighted=True)
     long = Block({}, np.repeat(block.response, block.weight.astype(int), axis=1))

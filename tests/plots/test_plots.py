@@ -5,9 +5,10 @@ import re
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 
-from bayesvb import DensityRegression, effects, plots
+from bayesvb import ConditionalMixtureNetwork, DensityRegression, effects, plots
 from bayesvb.drawing import marks
 from bayesvb.drawing.palette import DARK, LIGHT, palette_of
 from bayesvb.errors import DataError
@@ -147,3 +148,27 @@ def test_the_overview_goes_along_a_covariate_and_not_along_groups():
     fit = DensityRegression("y ~ x + (1 | id)", data, n_components=1).fit(seed=1, restarts=1)
     axes = fit.plot()
     assert axes[0].get_xlabel() == "x"
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_classes_of_networks_are_averaged_over_observed_rows_by_case_weight(weighted):
+    rng = np.random.default_rng(2)
+    x, z = rng.normal(size=(2, 30))
+    label = np.where(x + 2.0 * z + 0.3 * rng.normal(size=30) > 0.0, "yes", "no")
+    data = pd.DataFrame({"x": x, "z": z, "label": label, "w": 1.0 + 4.0 * (z > 0.5)})
+    model = ConditionalMixtureNetwork(
+        "label ~ x + z", data, n_experts=2, weights="w" if weighted else None
+    )
+    fit = model.fit(seed=1, restarts=1, draws=300, covariance="mean-field")
+    axes = fit.plot("x")[0]
+    assert "averages over all 30 rows as observed" in "".join(
+        text.get_text() for text in (*axes.texts, axes.title, axes._left_title)
+    )
+    lines = [line for line in axes.get_lines() if len(line.get_xdata()) == 50]
+    assert len(lines) == 2
+    for place in (0, 25, 49):
+        at = lines[0].get_xdata()[place]
+        p = fit.predict(data.assign(x=at), kind="probability").to_numpy()
+        expected = np.average(p, axis=0, weights=data["w"] if weighted else None)
+        shown = [line.get_ydata()[place] for line in lines]
+        np.testing.assert_allclose(sorted(shown), sorted(expected), atol=0.02)

@@ -127,6 +127,79 @@ def test_a_curve_that_is_there_is_to_bend_more(rows, term, words):
     assert words in Remedies(fit).mean("x", distinct=300).replace("Give", "give")
 
 
+def test_groups_are_to_enter_the_weights_as_groups_and_not_as_numbers(rows):
+    frame = rows.assign(y=rows["noise"], school=np.arange(300) % 10)
+    fit = bvb.DensityRegression("y ~ x + (1 | school)", frame, n_components=1).fit(
+        seed=1, restarts=1, draws=25
+    )
+    remedy = Remedies(fit).spread("school")
+    assert "`gating((1 | school))`" in remedy
+    bvb.DensityRegression("y ~ x + (1 | school) | gating((1 | school))", frame, n_components=3)
+
+
+def test_a_column_whose_name_is_part_of_another_is_not_taken_for_it(rows):
+    frame = rows.assign(y=rows["noise"], age=rows["x"], lineage=rows["z"])
+    frame["g"] = np.where(rows["x"] > 0.0, "age", "other")
+    fit = bvb.DensityRegression("y ~ age | gating(lineage + g)", frame, n_components=2).fit(
+        seed=1, restarts=1, draws=25
+    )
+    assert Remedies(fit).spread("age") == (
+        "Let the weights change with it: add `age` to `gating(...)`."
+    )
+    assert Remedies(fit).mean("z", distinct=300) == "Add `z` to the mean part of the formula."
+
+
+def test_a_product_with_groups_is_a_slope_of_them_or_their_combinations(rows):
+    frame = rows.assign(y=rows["noise"], site=np.arange(300) % 10, day=np.arange(300) % 7)
+    formula = "y ~ x + z + g + (1 | site) + (1 | day)"
+    fit = bvb.DensityRegression(formula, frame, n_components=1).fit(seed=1, restarts=1, draws=25)
+    remedies = Remedies(fit)
+    assert "add `(0 + x | site)`" in remedies.product("x", "site")
+    assert "add `(0 + x | site)`" in remedies.product("site", "x")
+    assert "add `(1 | site:day)`" in remedies.product("site", "day")
+    assert "add `(1 | site:g)`" in remedies.product("site", "g")
+    assert "interaction `x:z`" in remedies.product("x", "z")
+    added = f"{formula} + (0 + x | site) + (1 | site:day) + (1 | site:g)"
+    bvb.DensityRegression(added, frame, n_components=1)
+
+
+def test_weights_of_groups_are_not_told_to_depend_on_what_changes_within(rows):
+    frame = rows.assign(y=rows["noise"], who=np.arange(300) // 6, old=np.arange(300) // 150)
+    model = bvb.DensityRegression("y ~ x + old | gating(1)", frame, n_components=2, group="who")
+    fit = model.fit(seed=1, restarts=1, draws=25)
+    remedies = Remedies(fit)
+    assert "gating" not in remedies.spread("x") + remedies.mean("x", distinct=300)
+    assert "add `old` to `gating(...)`" in remedies.spread("old")
+    bvb.DensityRegression("y ~ x + old | gating(old)", frame, n_components=3, group="who")
+
+
+def test_rows_of_a_group_that_are_alike_beyond_their_component_want_effects_of_the_group(rows):
+    rng = np.random.default_rng(3)
+    who = np.arange(300) // 6
+    class_, own = 4.0 * (who % 2), rng.normal(size=50)[who]
+    frame = rows.assign(who=who, y=class_ + own + 0.5 * rows["noise"])
+    options = {"n_components": 2, "group": "who"}
+    model = bvb.DensityRegression("y ~ x | gating(1)", frame, **options)
+    table = model.fit(seed=1, restarts=2, draws=60).check()
+    assert table.loc["Row order", "grade"] == "problem"
+    assert "`(1 | who)`" in table.loc["Row order", "remedy"]
+    model = bvb.DensityRegression("y ~ x + (1 | who) | gating(1)", frame, **options)
+    mended = model.fit(seed=1, restarts=2, draws=60).check()
+    assert mended.loc["Row order", "grade"] != "problem"
+
+
+def test_collinear_variables_make_a_mixture_too_wide_and_the_remedy_mends_it():
+    rng = np.random.default_rng(5)
+    size = rng.normal(size=(400, 1))
+    frame = pd.DataFrame(size + 0.03 * rng.normal(size=(400, 3)), columns=list("abc"))
+    table = bvb.GaussianMixture("~ .", frame, n_components=1).fit(seed=1).check()
+    width = table.loc["Width"]
+    assert width["grade"] == "problem" and "covariance_scale=0.1" in width["remedy"]
+    narrow = bvb.GaussianPriors(covariance_scale=0.1)
+    mended = bvb.GaussianMixture("~ .", frame, n_components=1, priors=narrow).fit(seed=1).check()
+    assert mended.loc["Width", "grade"] != "problem"
+
+
 def test_an_outlier_is_named(rows):
     y = (rows["x"] + rows["noise"]).to_numpy(copy=True)
     y[7] = 30.0

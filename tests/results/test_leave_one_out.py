@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import bayesvb as bvb
-from bayesvb.engines import deletion
+from bayesvb.engines import deletion, refits
 from bayesvb.errors import DataError
 from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.results import leave_one_out as module
@@ -83,6 +83,16 @@ def test_refits_stop_when_they_have_taken_longer_than_the_fit(fit, monkeypatch):
     some = leave_one_out(replace(Fitted.of(fit), row_passes=1.0), every)
     assert some.refitted.sum() == 1
     assert some.doubtful.sum() == len(every) - 1
+
+
+def test_a_row_whose_ascent_would_take_too_long_stays_doubtful(fit, monkeypatch):
+    monkeypatch.setattr(module, "ANSWER", 0.0)
+    monkeypatch.setattr(refits, "settled_by_newton", lambda *_: (None, 2))
+    few = np.arange(4)
+    short = leave_one_out(replace(Fitted.of(fit), row_passes=3.0 * fit.model.source.n_rows), few)
+    assert not short.refitted.any()
+    assert short.doubtful.all()
+    assert np.isfinite(short.log_density).all()
 
 
 def test_groups_are_left_out_together(line, regimes):

@@ -10,7 +10,7 @@ import pytest
 import bayesvb as bvb
 from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.gates import GATES
-from bayesvb.results import printing
+from bayesvb.results import leave_one_out, printing
 from bayesvb.results import subsampling as affordable
 from bayesvb.results.printing import MANY_TERMS, khat_text
 
@@ -184,6 +184,15 @@ def test_a_network_that_left_no_rows_out_refers_to_its_loo(class_fit):
     assert "LOO: fit.loo() leaves rows out, a fifth at a time." in str(fresh)
     fresh.loo()
     assert "rows left out a fifth at a time." in str(fresh)
+
+
+def test_a_fit_with_very_many_statistics_refers_to_its_loo(regimes, monkeypatch):
+    model = bvb.DensityRegression("y ~ x + z | gating(x)", regimes, n_components=2)
+    fit = model.fit(seed=1, restarts=1, draws=60)
+    monkeypatch.setattr(leave_one_out, "MOST_ENTRIES", 10)
+    assert "LOO: fit.loo() leaves rows out, which takes a while" in str(fit)
+    fit.loo()
+    assert "LOO elpd " in str(fit)
 
 
 def test_khat_of_all_draws_is_that_of_the_fit(regimes_fit, class_fit):

@@ -25,6 +25,7 @@ def rows(kind):
         "heap": np.where(few, 10.0, rng.gamma(9.0, size=N)),
         "proportion": rng.beta(0.7, 2.0, N),
         "positive": rng.exponential(size=N),
+        "nonnegative": np.where(np.arange(N) < 5, 0.0, rng.exponential(size=N)),
         "normal": normal,
         "far from 0": 20.0 + normal,
         "finely rounded": np.round(normal, 1),

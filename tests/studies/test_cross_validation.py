@@ -137,6 +137,34 @@ def test_rows_that_a_model_cannot_use_are_left_to_none(data):
     pd.testing.assert_frame_equal(found.rows, again.rows)
 
 
+@pytest.mark.parametrize("unit", [None, "who"])
+def test_a_level_that_training_rows_lack_costs_its_rows_and_not_their_fold(data, unit):
+    rare = data.assign(g=np.where(data.index == 7, "rare", "often"), who=np.arange(45) // 3)
+    rare.loc[rare.index[::2], "g"] = np.where(rare.index[::2] == 7, "rare", "else")
+    model = bvb.DensityRegression("y ~ x + g | 1", rare, n_components=1, group=unit)
+    found = bvb.cross_validate(model, folds=3, n_jobs=1, **QUICK)
+    assert (found.fits["failure"] == "").all()
+    missing, whole = (7, rare.index) if unit is None else (2, rare["who"].unique())
+    assert sorted(found.rows["row"]) == [label for label in whole if label != missing]
+    lost = 1 if unit is None else 3
+    assert found.fits["n_unknown"].sum() == lost and found.fits["n_test"].sum() == 45 - lost
+    assert f"{lost} held-out row" in str(found)
+    if unit is None:
+        groups = bvb.DensityRegression("y ~ x + (1 | g) | 1", rare, n_components=1)
+        all_rows = bvb.cross_validate(groups, folds=3, n_jobs=1, **QUICK)
+        assert len(all_rows.rows) == 45 and "held-out row" not in str(all_rows)
+
+
+def test_scores_stand_beside_their_own_rows_where_some_have_none(data):
+    rare = data.assign(g=np.where(data.index == 7, "rare", "often"))
+    found = bvb.cross_validate(
+        {"levels": line(rare, "y ~ x + g"), "line": line(rare)}, folds=3, n_jobs=1, **QUICK
+    ).rows.pivot(index="row", columns="model", values="log_density")
+    # One level is left in training, so the factor changes nothing: scores are those of the line.
+    np.testing.assert_allclose(*found.dropna().to_numpy().T, atol=0.5)
+    assert found["levels"].isna().sum() == 1 and np.isnan(found.loc[7, "levels"])
+
+
 @pytest.mark.heavy
 def test_a_fit_that_fails_is_named_and_is_not_the_best(data):
     def fails(rows):
@@ -149,6 +177,8 @@ def test_a_fit_that_fails_is_named_and_is_not_the_best(data):
     assert found.best == "flat" and f"fails: {len(failed)} fits failed" in str(found)
     with pytest.raises(DataError, match="none of 3 fits could be made"):
         bvb.cross_validate({"fails": fails}, data, folds=3, n_jobs=1, restarts="x", seed=1)
+    with pytest.raises(DataError, match=r"no option of CAVI.*hint: its entries are arguments"):
+        bvb.cross_validate({"a": line}, data, folds=3, n_jobs=1, fit={"restarts": 1}, seed=1)
 
 
 WRONG = {

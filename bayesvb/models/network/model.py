@@ -194,6 +194,8 @@ class Network(AbstractVariationalModel[NetworkPosterior, NetworkStats]):
 
     follows_rows = True
 
+    starts_undivided = True
+
     density_tolerance = 1e-4
 
     @property

@@ -8,6 +8,8 @@ from html import escape
 import numpy as np
 import pandas as pd
 
+from bayesvb.results.checks.precedence import first_of_all
+
 WIDTH = 100
 """Columns of printed text."""
 
@@ -54,7 +56,12 @@ class CheckTable(pd.DataFrame):
 def _group_text(rows: pd.DataFrame) -> str:
     """Checks of one group: those not in order with their remedies, then the names of the others."""
     shown = rows[rows["grade"] != "ok"].sort_values("grade", ascending=False, kind="stable")
-    lines = [str(rows["group"].iloc[0])]
+    group = str(rows["group"].iloc[0])
+    lines = [group]
+    if group == "fit":
+        lines += _wrapped(
+            first_of_all(dict(zip(map(str, rows.index), rows["grade"], strict=True))), "  "
+        )
     for name, row in shown.iterrows():
         lines.append(f"  {row['grade']:<8} {name}: {_found(row)}")
         lines += _wrapped(row["remedy"], " " * 11)

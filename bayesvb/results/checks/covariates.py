@@ -77,7 +77,7 @@ def covariate_tests(fit: AbstractFit, seen: Observed, whose: str) -> list[Misfit
         sets = [powers(seen.mean)]
         found += _test(f"Mean by prediction{whose}", seen.scores, sets, fitted, remedies.curved())
         found += _test(f"Spread by prediction{whose}", squares, sets, ones, remedies.fanned())
-    return found + _products(seen, numbers, levels, fitted, whose)
+    return found + _products(seen, numbers, levels, fitted, whose, remedies)
 
 
 def _columns(
@@ -123,11 +123,12 @@ def _products(
     levels: Mapping[str, Columns],
     fitted: Columns,
     whose: str,
+    remedies: Remedies,
 ) -> list[Misfit]:
     """One test for all products of two covariates: the most striking, times their number."""
     single = {name: standardised(values)[:, None] for name, values in numbers.items()}
     columns = {**single, **levels}
-    found: dict[str, tuple[float, float]] = {}
+    found: dict[tuple[str, str], tuple[float, float]] = {}
     for one, other in combinations(list(columns)[:MOST_CROSSED], 2):
         left, right = columns[one], columns[other]
         if left.shape[1] * right.shape[1] > len(left) // 10:
@@ -136,13 +137,13 @@ def _products(
         both = span(np.column_stack([left, right]), fitted)
         answer = added_beyond(seen.scores, product, both)
         if answer is not None:
-            found[f"{one}:{other}"] = answer
+            found[one, other] = answer
     if not found:
         return []
     term = min(found, key=lambda each: found[each][1])
     share, p = found[term]
-    remedy = f"Add the interaction `{term}` to the formula."
+    measure, remedy = f"share of variance, {':'.join(term)}", remedies.product(*term)
     return [
-        Misfit(f"Interactions{whose}", share, f"share of variance, {term}", remedy, "calibration",
+        Misfit(f"Interactions{whose}", share, measure, remedy, "calibration",
                min(1.0, len(found) * p), share > SHARE, LIMIT)
     ]  # fmt: skip

@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Int
 from scipy import stats
 
+from bayesvb.data.grouping import Grouping
 from bayesvb.evaluation.row_order import positive_autocorrelation
 from bayesvb.evaluation.score_regression import added_columns
 from bayesvb.results.checks.base import Misfit
@@ -28,22 +29,36 @@ IN_RUNS = (
     "`gating(...)`."
 )
 
+ALIKE_IN_GROUPS = (
+    "Rows of one {name} are alike beyond their component: add its own level, `(1 | {name})`, or "
+    "slope of time, `(time | {name})`, to the formula, or fit more components."
+)
+
+RUNS_IN_GROUPS = (
+    "Large deviations come in runs, rows of one {name} differ in spread: fit more components."
+)
+"""Of a model whose groups have one component each: weights know nothing that changes within."""
+
 MOST_GROUPS = 400
 """Groups that are compared: the largest."""
 
 
-def order_tests(seen: Observed, whose: str) -> list[Misfit]:
+def order_tests(seen: Observed, whose: str, grouping: Grouping | None = None) -> list[Misfit]:
     """Autocorrelation of scores and their sizes along the rows; none if sorted by the response.
 
-    Sizes and not squares, whose skewness makes large autocorrelations by chance more frequent.
+    ``grouping`` are the groups whose rows share a component, if there are any. Sizes and not
+    squares, whose skewness makes large autocorrelations by chance more frequent.
     """
     rank = stats.spearmanr(np.arange(len(seen.values)), seen.values).statistic
     if not np.abs(rank) < SORTED:
         return []
+    alike, in_runs = (ALIKE, IN_RUNS) if grouping is None else (
+        ALIKE_IN_GROUPS.format(name=grouping.name), RUNS_IN_GROUPS.format(name=grouping.name)
+    )  # fmt: skip
     tests = []
     for name, series, remedy in (
-        ("Row order", seen.scores, ALIKE),
-        ("Spread by row order", np.abs(seen.scores), IN_RUNS),
+        ("Row order", seen.scores, alike),
+        ("Spread by row order", np.abs(seen.scores), in_runs),
     ):
         lag, p = positive_autocorrelation(series)
         limit = f"autocorrelation above {LEAST_CORRELATION:g}"

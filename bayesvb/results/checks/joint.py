@@ -33,6 +33,12 @@ ORDER = {"Row order": ALIKE, "Spread by row order": IN_RUNS}
 
 MORE_COMPONENTS = "Given the others {name} has another shape: fit more components."
 
+TOO_WIDE = (
+    "Predictions of {name} given the others are too wide, as the prior of the covariances makes "
+    "them where variables are nearly sums of others: fit "
+    "`priors=bvb.GaussianPriors(covariance_scale=0.1)`."
+)
+
 
 def joint_checks(
     fit: AbstractFit, variables: Sequence[Observed]
@@ -45,7 +51,8 @@ def joint_checks(
     steps = []
     for seen in variables:
         shapes = [
-            replace(one, remedy=words.format(name=seen.name)) for one in shape_checks(fit, seen, "")
+            replace(one, remedy=_remedy(one, words, mixture=mixture).format(name=seen.name))
+            for one in shape_checks(fit, seen, "")
         ]
         ordered = [replace(one, remedy=ORDER[one.name]) for one in order_tests(seen, "")]
         by_variable[seen.name] = [*shapes, *ordered]
@@ -53,6 +60,11 @@ def joint_checks(
     coarse_name, coarse = max(steps, key=lambda one: one[1].number)
     coarse = replace(coarse, measure=f"{coarse.measure}, {coarse_name}", section=section)
     return [coarse], [replace(one, section=section) for one in _worst(by_variable)]
+
+
+def _remedy(one: Misfit, words: str, *, mixture: bool) -> str:
+    """What helps: of too much width in a mixture, a prior of smaller covariances."""
+    return TOO_WIDE if mixture and one.name == "Width" and one.number < 1.0 else words
 
 
 def _worst(by_variable: dict[str, list[Misfit]]) -> list[Misfit]:

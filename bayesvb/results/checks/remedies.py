@@ -7,9 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bayesvb.formula.smooth_terms import USUAL_KNOTS
+from bayesvb.results.units import grouping_of
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
+
+LEVEL = re.compile(r"\[[^\[\]]*\]")
+"""The level in the name of a column, ``[T.male]``."""
 
 FEWEST_FOR_A_CURVE = 5
 """Distinct values below which a number is told of as a factor."""
@@ -30,20 +34,30 @@ class Remedies:
         """The mean misses something of a covariate: of a number, with so many distinct values."""
         if not self._reads("mean", name):
             return f"Add `{name}` to the mean part of the formula."
-        if self.fit.core.n_components > 1 and not self._reads("gating", name):
+        if self.fit.core.n_components > 1 and self._can_enter_the_weights(name):
             other = "" if distinct is None else f", or {self._bend(name, distinct)}"
-            return f"Let the weights change with it, `gating({name})`{other}."
+            return f"Let the weights change with it, `gating({self._term(name)})`{other}."
         if distinct is None:
-            return f"Let the weights change with it: fit {self._more()} and `gating({name})`."
+            return f"Let the weights change with it: fit {self._more()}{self._gate(name)}."
         bend = self._bend(name, distinct)
         return f"{bend[0].upper()}{bend[1:]}, or fit {self._more()}."
 
     def spread(self, name: str) -> str:
         """The spread changes with a covariate."""
-        if self.fit.core.n_components > 1 and not self._reads("gating", name):
-            return f"Let the weights change with it: add `{name}` to `gating(...)`."
-        gate = "" if self._reads("gating", name) else f" and `gating({name})`"
-        return f"Let the spread change with it: fit {self._more()}{gate}."
+        if self.fit.core.n_components > 1 and self._can_enter_the_weights(name):
+            return f"Let the weights change with it: add `{self._term(name)}` to `gating(...)`."
+        return f"Let the spread change with it: fit {self._more()}{self._gate(name)}."
+
+    def product(self, one: str, other: str) -> str:
+        """The mean misses a product of two covariates: of groups, a slope or their combinations."""
+        design = self.fit.model.design
+        if not {one, other} & design.groupings:
+            return f"Add the interaction `{one}:{other}` to the formula."
+        if {one, other} <= design.by_levels:
+            return f"Let combinations of groups differ: add `(1 | {one}:{other})`."
+        number, group = (other, one) if one in design.groupings else (one, other)
+        slope = f"(0 + {number} | {group})" if self._has_level(group) else f"({number} | {group})"
+        return f"Let the effect of `{number}` differ between groups: add `{slope}`."
 
     def curved(self) -> str:
         """The mean misses something of what is predicted."""
@@ -103,6 +117,33 @@ class Remedies:
         few = "" if distinct >= USUAL_KNOTS else f", k={distinct}"
         return f"let the mean bend, `s({name}{few})` for `{name}`"
 
+    def _has_level(self, group: str) -> bool:
+        """Whether groups have a level of their own in the mean."""
+        blocks = self.fit.model.design.term_blocks.values()
+        return any(f"(1 | {group})" == block.name for part in blocks for block in part)
+
+    def _gate(self, name: str) -> str:
+        """The part of the weights to be fitted as well, if the column can enter it."""
+        return f" and `gating({self._term(name)})`" if self._can_enter_the_weights(name) else ""
+
+    def _can_enter_the_weights(self, name: str) -> bool:
+        """Whether weights may depend on a column and do not: they are alike within a group."""
+        model = self.fit.model
+        grouping = grouping_of(model)
+        if grouping is not None:
+            values = model.design.frame[name].to_numpy(dtype=object)
+            if (values != values[grouping.first][grouping.number]).any():
+                return False
+        return not self._reads("gating", name)
+
+    def _term(self, name: str) -> str:
+        """The term that a column enters by: effects of groups if it is one of these elsewhere."""
+        return f"(1 | {name})" if name in self.fit.model.design.groupings else name
+
     def _reads(self, part: str, name: str) -> bool:
-        """Whether a part of the formula has a term of this column."""
-        return any(name in term for term in self.fit.model.design.terms.get(part, ()))
+        """Whether a part of the formula has a term of this column, not of one whose name has it."""
+        if part == "gating" and self.fit.core.n_components == 1:
+            return False
+        whole = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
+        terms = (LEVEL.sub("", term) for term in self.fit.model.design.terms.get(part, ()))
+        return any(whole.search(term) is not None for term in terms)

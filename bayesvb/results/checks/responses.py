@@ -33,17 +33,28 @@ def response_checks(seen: Observed, whose: str) -> tuple[list[Check], list[Misfi
 
 def _steps(seen: Observed, found: Discreteness, whose: str) -> Check:
     grade: Grade = "problem" if found.step > COARSE else "note" if found.step > ROUGH else "ok"
-    whole = bool((seen.values == np.round(seen.values)).all() and seen.values.min() >= 0.0)
-    remedy = (
-        "The response is a count: its probabilities are not those of a density; use a model of "
-        "counts, or read intervals as rounded outwards to whole numbers."
-        if whole
-        else "The response is rounded coarsely beside its noise: use exact values, or read "
-        "intervals as rounded outwards."
-    )
-    threshold = f"note: above {ROUGH:g}; problem: above {COARSE:g}"
+    threshold, remedy = f"note: above {ROUGH:g}; problem: above {COARSE:g}", _remedy(seen, found)
     return decided(f"Discreteness{whose}", "fit", grade, found.step, "probability of one step",
                    threshold=threshold, remedy=remedy, section="replicates")  # fmt: skip
+
+
+def _remedy(seen: Observed, found: Discreteness) -> str:
+    """What to do about values that rows share: one value, counts, or a coarse grid."""
+    value, share = found.largest
+    if (1.0 - share) * found.step <= ROUGH:  # without it all would be in order
+        return (
+            f"It comes from the rows that are exactly {value:g}: model whether the response is "
+            "that value apart from the others."
+        )
+    if (seen.values == np.round(seen.values)).all() and seen.values.min() >= 0.0:
+        return (
+            "The response is a count: its probabilities are not those of a density; use a model of "
+            "counts, or read intervals as rounded outwards to whole numbers."
+        )
+    return (
+        "The response is rounded coarsely beside its noise: use exact values, or read intervals as "
+        "rounded outwards."
+    )
 
 
 def _shared(found: Discreteness, whose: str) -> Misfit:

@@ -24,6 +24,7 @@ from bayesvb.results.checks.shape import shape_checks
 from bayesvb.results.checks.tied_values import tied_checks
 from bayesvb.results.class_folds import held_out_classes
 from bayesvb.results.row_groups import group_numbers
+from bayesvb.results.units import grouping_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,7 +83,7 @@ def _fit_checks(
         firm, tests = firm + found + tied_checks(fit, one, whose), tests + more
         if "gating" in design.matrices:
             tests += covariate_tests(fit, one, whose)
-        tests += [*shape_checks(fit, one, whose), *order_tests(one, whose)]
+        tests += [*shape_checks(fit, one, whose), *order_tests(one, whose, grouping_of(fit.model))]
         if groups is not None:
             tests += group_tests(one, groups[1][one.at], groups[0], whose)
     if "gating" in design.matrices:

@@ -78,8 +78,23 @@ def test_restarts_take_turns_in_starts_and_priors(regimes):
     fit = model.fit(restarts=9, draws=25, max_iter=3, seed=1, combine="average")
     pairs = set(zip(fit.restarts["start"], fit.restarts["prior"], strict=True))
     assert len(pairs) == 9
+    assert fit.restarts["start"].eq("one component").tolist() == [False] * 7 + [True, False]
     variances = [float(member.fit.core.experts.prior.covariance[0, 0]) for member in fit.members]
     assert len({round(v, 9) for v in variances}) == 3
+
+
+def test_a_straight_boundary_in_many_columns_is_found():
+    """Ascents from divided rows end where each expert has learned its own rows by heart."""
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(600, 30))
+    label = np.where(x @ rng.normal(size=30) > 0.0, "a", "b")
+    train, test = (
+        {f"x{i}": x[rows, i] for i in range(30)} | {"label": label[rows]}
+        for rows in (slice(0, 100), slice(100, None))
+    )
+    fit = ConditionalMixtureNetwork("label ~ .", train, n_experts=5).fit(seed=1, draws=25)
+    assert fit.restarts["weight"].idxmax() == fit.restarts["start"].eq("one component").idxmax()
+    assert float(fit.log_density(test).mean()) > -0.35
 
 
 @pytest.mark.parametrize("weight", [1.0, 100.0])

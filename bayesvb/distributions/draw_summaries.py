@@ -1,0 +1,74 @@
+"""Centre and spread of draws, robust where a few draws decide their mean or standard deviation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from bayesvb.distributions.intervals import tails
+
+NORMAL_MAD = 1.482602218505602
+"""Standard deviation of a normal over its median absolute deviation."""
+
+
+@dataclass(frozen=True, eq=False)
+class DrawSummary:
+    """Numbers of each entry, over the draws.
+
+    Attributes
+    ----------
+    centre, spread : ndarray, shape (entries,)
+        Mean and standard deviation; of ``robust`` entries median and scaled median absolute
+        deviation.
+    lower, upper : ndarray, shape (entries,)
+        Ends of the equal-tailed interval.
+    robust : ndarray of bool, shape (entries,)
+    """
+
+    centre: Float[np.ndarray, " entries"]
+    spread: Float[np.ndarray, " entries"]
+    lower: Float[np.ndarray, " entries"]
+    upper: Float[np.ndarray, " entries"]
+    robust: Bool[np.ndarray, " entries"]
+
+
+def summarised(
+    draws: Float[np.ndarray, "draws entries"], prob: float, *, robust: bool | None = None
+) -> DrawSummary:
+    """Mean, standard deviation and interval of each entry, or median and scaled MAD.
+
+    Parameters
+    ----------
+    draws : ndarray, shape (draws, entries)
+    prob : float
+        Probability of the interval.
+    robust : bool, optional
+        Whether all entries have median and scaled median absolute deviation, or none. Left out,
+        those whose mean lies outside of the interval, or whose standard deviation is wider than it:
+        a few draws then decide both, or the draws have several modes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> draws = np.append(np.linspace(0.0, 2.0, 999), 1e6)[:, None]
+    >>> found = summarised(draws, 0.89)
+    >>> print(found.robust, found.centre.round(1), found.spread.round(1))
+    [ True] [1.] [0.7]
+    """
+    low, high = tails(prob)
+    lower, upper = np.quantile(draws, [low, high], axis=0)
+    mean, varies = draws.mean(axis=0), np.ptp(draws, axis=0) > 0.0
+    sd = np.where(varies, draws.std(axis=0, ddof=1), 0.0)  # and not rounding, of what is known
+    if robust is None:
+        chosen = varies & ((mean < lower) | (mean > upper) | (sd > upper - lower))
+    else:
+        chosen = np.full(mean.shape, robust)
+    if not chosen.any():
+        return DrawSummary(mean, sd, lower, upper, chosen)
+    median = np.median(draws, axis=0)
+    mad = NORMAL_MAD * np.median(np.abs(draws - median), axis=0)
+    return DrawSummary(
+        np.where(chosen, median, mean), np.where(chosen, mad, sd), lower, upper, chosen
+    )

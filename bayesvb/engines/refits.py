@@ -1,0 +1,153 @@
+"""Fits without some rows: by Newton steps with the derivative of a pass, or by an ascent."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.data.blocks import Block
+from bayesvb.data.sources import AbstractSource, InMemorySource
+from bayesvb.data.statistics import SufficientStats
+from bayesvb.engines.base import AbstractEngine, Budget
+from bayesvb.engines.deletion import Deletion, Evaluate
+from bayesvb.engines.stopping import SMALL_ENTRY
+from bayesvb.engines.sweep_derivative import full_step
+from bayesvb.numerics.streams import EngineStreams
+
+EXACT = Budget(tol=1e-4, max_iter=500)
+"""Budget of an ascent without the rows, which sets out close to its end."""
+
+PASSES = 12
+"""Passes after which Newton steps are given up, and an ascent is made in their place."""
+
+LAST_MOVE = 1e-5
+"""Nats by which the last two bounds of Newton steps may differ."""
+
+FALL = 0.02
+"""Nats that a Newton step may lose on the way to a maximum that is near."""
+
+HISTORY = 6
+"""Points before the last that a step is mixed from."""
+
+
+def refitted(
+    deletion: Deletion,
+    change: Float[np.ndarray, " entries"],
+    rest: AbstractSource,
+    block: Block,
+    evaluate: Evaluate,
+    engine: AbstractEngine,
+    streams: EngineStreams,
+    *,
+    most: float = np.inf,
+) -> tuple[Float[np.ndarray, "*axes rows"] | None, int]:
+    """Values of rows under the posterior of the rest only, and the passes that it took.
+
+    None where an ascent would have to make more than ``most`` passes.
+
+    Parameters
+    ----------
+    deletion : Deletion
+    change : ndarray, shape (entries,)
+        What the statistics lose to first order: where to set out from.
+    rest : AbstractSource
+        The other rows.
+    block : Block
+        Rows to evaluate.
+    evaluate : callable
+        Their values under a posterior.
+    engine : AbstractEngine
+        What made the fit. Newton steps take its place where it ends at a maximum of the bound and
+        they get there; else it ascends.
+    streams : EngineStreams
+        Its randomness.
+    most : float
+        Passes of an ascent, if that is fewer than those of ``EXACT``.
+    """
+    model, posterior = deletion.model, deletion.near(change)
+    sums = rest.map_reduce(partial(model.e_step, posterior)).stats
+    start, passes = model.global_step(posterior, sums), 0
+    if engine.maximises_bound:
+        settled, passes = settled_by_newton(deletion, rest, start)
+        if settled is not None:
+            return evaluate(model.update(settled), block), passes
+    budget = replace(EXACT, max_iter=int(min(most, EXACT.max_iter)))
+    if budget.max_iter < 1:
+        return None, passes
+    ascent = engine.run(model, rest, start, budget, streams)
+    if not ascent.converged and budget.max_iter < EXACT.max_iter:
+        return None, passes + ascent.n_iter
+    return evaluate(model.update(ascent.stats), block), passes + ascent.n_iter
+
+
+def settled_by_newton(
+    deletion: Deletion, rest: AbstractSource, stats: SufficientStats
+) -> tuple[SufficientStats | None, int]:
+    r"""Statistics at the maximum of the rest's bound near these, and passes; None if not reached.
+
+    A maximum is a fixed point of the pass ``F`` over the rest. With the derivative ``F'`` of the
+    pass over all rows, which a few rows hardly change, a step is
+
+    .. math:: (I - F')^{-1} (F(s) - s),
+
+    mixed with the steps before so that what the derivative has missed is made up for (Anderson
+    acceleration). Each step costs one pass.
+
+    References
+    ----------
+    Walker, Ni (2011), Anderson acceleration for fixed-point iterations, doi:10.1137/10078356X,
+    section 2, in the unconstrained form. Kelley (1995), Iterative Methods for Linear and Nonlinear
+    Equations, doi:10.1137/1.9781611970944, section 5.4.2, for the step, that of a chord.
+    """
+    bounds, points, steps = [], [stats.to_vector()], list[Float[np.ndarray, " entries"]]()
+    for passes in range(1, PASSES + 1):
+        try:
+            here = stats.with_vector(points[-1])
+            bound, missing = _bound_and_residual(deletion.model, rest, here)
+        except np.linalg.LinAlgError:
+            return None, passes
+        bounds.append(bound)
+        if bound < max(bounds) - FALL:
+            return None, passes
+        if passes > 1 and abs(bound - bounds[-2]) < LAST_MOVE and bound >= bounds[0]:
+            return here, passes
+        steps.append(deletion.answered(missing[None])[0])
+        points.append(_mixed(np.array(points[-HISTORY:]), np.array(steps[-HISTORY:])))
+    return None, PASSES
+
+
+def _mixed(
+    points: Float[np.ndarray, "some entries"], steps: Float[np.ndarray, "some entries"]
+) -> Float[np.ndarray, " entries"]:
+    """Where the steps from these points, mixed so that they cancel as far as they can, lead."""
+    ends, size = points + steps, 1.0 / np.sqrt(np.abs(points[-1]) + SMALL_ENTRY)
+    change = (size * np.diff(steps, axis=0)).T
+    share = np.linalg.lstsq(change, size * steps[-1], rcond=1e-8)[0]
+    return np.asarray(ends[-1] - share @ np.diff(ends, axis=0))
+
+
+def _bound_and_residual(
+    model: Any, source: AbstractSource, stats: SufficientStats
+) -> tuple[float, Float[np.ndarray, " entries"]]:
+    """The bound of the posterior of these statistics, and ``F(s) - s``, from one pass."""
+    posterior = model.update(stats)
+    sweep = source.map_reduce(partial(model.e_step, posterior))
+    bound = sweep.bound - model.kl(posterior)
+    if not np.isfinite(bound):
+        raise np.linalg.LinAlgError("the lower bound is not finite")
+    return float(bound), full_step(model, posterior, sweep.stats) - stats.to_vector()
+
+
+def without_one(source: AbstractSource, number: int) -> AbstractSource:
+    """All rows but one copy of this one."""
+    weight = source.take(np.array([number])).weight
+    if weight is None or weight[0] <= 1.0:
+        return source.without(np.array([number]))
+    whole = source.whole()
+    fewer = np.array(whole.weight)
+    fewer[number] -= 1.0
+    return InMemorySource.of(replace(whole, weight=fewer), workers=source.workers)

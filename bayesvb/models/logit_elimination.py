@@ -1,0 +1,110 @@
+"""How effects of groups on logits follow their other coefficients, given which rows they have.
+
+As those of experts without noise: the square of a logit is what the square of a residual is to
+these, the logit itself what rows multiply coefficients by.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from bayesvb.data.blocks import Block
+from bayesvb.data.group_rows import GATE_GROUPS, GroupRows
+from bayesvb.experts.mixed_elimination import MixedElimination
+from bayesvb.factors.bordered_normal import BorderedNormal
+from bayesvb.factors.bordered_normal_gamma import BorderedNormalGamma
+from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
+from bayesvb.models.solved_groups import GroupScalars
+from bayesvb.variational.row_derivatives import consecutive
+
+
+@dataclass(frozen=True)
+class LogitElimination:
+    """Sufficient statistics of logits as those of all rows, and the rest of each group.
+
+    Attributes
+    ----------
+    posterior : BorderedNormal
+        One law for each logit.
+    first : int
+        Place of the first of them among the statistics that all rows share.
+    first_own : int
+        Place of the first among the statistics of a group.
+    """
+
+    posterior: BorderedNormal
+    first: int
+    first_own: int
+
+    @cached_property
+    def without_noise(self) -> MixedElimination:
+        """The same of experts whose noise has precision one."""
+        law, border = self.posterior, self.posterior.border
+        one = np.ones(len(border.mean))
+        whole = MatrixNormalGamma(
+            border.mean[:, None], border.precision, border.covariance, border.log_det, one,
+            one[:, None],
+        )  # fmt: skip
+        return MixedElimination(
+            BorderedNormalGamma(
+                whole, law.effects[:, None], law.regression, law.within, law.log_det
+            )
+        )
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Numbers of logits, terms and effects."""
+        n_logits, n_terms = self.posterior.border.mean.shape
+        return n_logits, n_terms, self.posterior.effects.shape[-2]
+
+    @cached_property
+    def entries(self) -> Int[np.ndarray, "logits entries"]:
+        """Places of the statistics of each logit among those that all rows share."""
+        n_logits, n_terms, _ = self.shape
+        widths = [n_terms * (n_terms + 1) // 2, n_terms]
+        return self.first + np.concatenate(consecutive(n_logits, widths), axis=1)
+
+    @cached_property
+    def own(self) -> Int[np.ndarray, "logits own"]:
+        """Places of the statistics of each logit among those of a group."""
+        n_own = self.without_noise.places.shape[1]
+        return self.first_own + np.arange(len(self.entries) * n_own).reshape(-1, n_own)
+
+    def scalars(self, block: Block) -> tuple[GroupScalars, GroupScalars]:
+        """``-E u^2 / 2`` and ``E u`` of the logits of rows."""
+        groups, design = GroupRows.of(block, GATE_GROUPS), block.designs["gating"]
+        n_effects, n_terms = len(groups.values), len(design)
+        squares, own = self.without_noise.features_of(groups, design, np.zeros((1, block.n_rows)))
+        n_pairs = n_effects * (n_effects + 1) // 2 + n_effects * n_terms
+        through = np.swapaxes(self.posterior.regression, -3, -2)
+        return (
+            GroupScalars(self.entries, squares[:, 1:-1], own[:n_pairs], self.own[:, :n_pairs]),
+            GroupScalars(
+                self.entries[:, -n_terms:],
+                design - groups.linear(through),
+                groups.values,
+                self.own[:, n_pairs:],
+            ),
+        )
+
+    def effect_features(self, effect: int) -> Float[np.ndarray, "logits entries groups"]:
+        """``-E[u^2 | b] / 2`` of an effect of each group, but for a constant."""
+        return self.without_noise.effect_features(effect)[:, 1:-1]
+
+    def taken_over(
+        self, change: Float[np.ndarray, "logits own groups"]
+    ) -> Float[np.ndarray, "logits entries"]:
+        """What changes of statistics of groups are in those that all rows share."""
+        return self.without_noise.taken_over(change, slice(None))[:, 1:-1]
+
+    def place_of_effect(self, logit: int, effect: int) -> int:
+        """Where an effect stands among the statistics of a group."""
+        return int(self.own[logit, self.without_noise.place_of_effect(0, effect)])
+
+    def effect_leans(self, logit: int, effect: int) -> Float[np.ndarray, "groups entries"]:
+        """``E[u - E u | b]`` of an effect in the statistics that all rows share."""
+        return self.without_noise.effect_leans(logit, 0, effect)[:, 1:-1]
