@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import _thread
 import os
 import signal
 import sys
+import threading
 from types import FrameType
 from typing import TYPE_CHECKING
 
@@ -13,6 +15,9 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 """128 and the number of SIGINT, as shells count."""
+
+SOON = 0.01
+"""Seconds after which an interrupt that Python has ignored is sent again."""
 
 
 def run() -> None:
@@ -24,6 +29,7 @@ def run() -> None:
     signal.signal(signal.SIGINT, _end)
     main = _commands()
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    sys.unraisablehook = _interrupt_again
     try:
         main(prog_name="bayesvb")
     except BaseException as error:
@@ -31,6 +37,24 @@ def run() -> None:
             raise
         sys.stderr.write("interrupted\n")
         sys.exit(INTERRUPTED)
+
+
+def _interrupt_again(ignored: sys.UnraisableHookArgs) -> None:
+    """Send an interrupt again that came within the callback of a weak reference or a destructor.
+
+    Python prints what these raise and goes on: Ctrl-C would be a traceback without effect.
+    """
+    if isinstance(ignored.exc_value, KeyboardInterrupt):
+        threading.Timer(SOON, _interrupt).start()
+    else:
+        sys.__unraisablehook__(ignored)
+
+
+def _interrupt() -> None:
+    if hasattr(signal, "pthread_kill"):  # ends waiting too, which interrupt_main does not
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+    else:
+        _thread.interrupt_main()
 
 
 def _comes_of_an_interrupt(error: BaseException) -> bool:

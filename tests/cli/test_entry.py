@@ -8,12 +8,14 @@ AFTERWARDS = "lambda: lambda **names: os.kill(os.getpid(), signal.SIGINT)"
 IN_A_CLASS = """lambda: lambda **names: type("Class", (), {"own": type("Descriptor", (), {
     "__set_name__": lambda *_: os.kill(os.getpid(), signal.SIGINT)})()})"""
 
+IN_A_DESTRUCTOR = """lambda: lambda **names: (type("Class", (), {
+    "__del__": lambda _: os.kill(os.getpid(), signal.SIGINT)})() and None, time.sleep(60))"""
 
-@pytest.mark.parametrize("moment", [WHILE_LOADING, AFTERWARDS, IN_A_CLASS])
+
+@pytest.mark.parametrize("moment", [WHILE_LOADING, AFTERWARDS, IN_A_CLASS, IN_A_DESTRUCTOR])
 def test_ctrl_c_is_one_line_at_any_moment(moment):
-    code = (
-        f"import os, signal; from bayesvb.cli import entry; entry._commands = {moment}; entry.run()"
-    )
+    code = "import os, signal, time; from bayesvb.cli import entry; "
+    code += f"entry._commands = {moment}; entry.run()"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
 
