@@ -31,6 +31,7 @@ from bayesvb.distributions.prediction import KINDS
 from bayesvb.engines import DEFAULT_METHOD, ENGINES
 from bayesvb.engines.progress import line_per_restart, progress_line
 from bayesvb.estimators import MODELS, AbstractEstimator, DensityRegression
+from bayesvb.formula.missing import MissingValues
 from bayesvb.formula.new_rows import NEW_GROUPS, NEW_LEVELS, Unseen
 from bayesvb.model_selection.selection import CRITERIA
 
@@ -269,12 +270,18 @@ def predict(
         "new_groups": new_groups,
         "new_levels": new_levels,
     }
-    table = fitted.predict(rows, kind, calibrated=calibrated, **own)
-    write_csv(table, output)
+    write_csv(fitted.predict(rows, kind, calibrated=calibrated, missing="keep", **own), output)
     design = fitted.model.design.with_unseen(Unseen(new_groups, new_levels))
-    missing = int((~design.new(rows).complete).sum())
-    if missing:
-        click.echo(f"warning: {missing} of {len(rows)} rows lack a value", err=True)
+    _tell_unusable(design.missing_in(rows), int((~design.new(rows).complete).sum()))
+
+
+def _tell_unusable(missing: MissingValues, unusable: int) -> None:
+    """Warn of rows without a prediction, and say why they have none."""
+    if missing.lacking:
+        click.echo(f"warning: {missing}", err=True)
+    if strange := unusable - missing.lacking:
+        what = f"{strange} of {missing.rows} rows have levels or numbers that the fit cannot use"
+        click.echo(f"warning: {what}", err=True)
 
 
 @main.command()

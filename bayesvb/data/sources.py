@@ -13,7 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
-from typing import TypeVar, final
+from typing import Self, TypeVar, final
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -42,7 +42,6 @@ class AbstractSource(abc.ABC):
     ----------
     workers : int
         Threads that go over the rows; no bit of any result depends on it.
-        ``dataclasses.replace(source, workers=2)`` is the same rows with another number.
     """
 
     workers: int = field(default=1, kw_only=True)
@@ -60,6 +59,10 @@ class AbstractSource(abc.ABC):
     @abc.abstractmethod
     def total_weight(self) -> float:
         """Sum of the case weights; the number of rows without weights."""
+
+    def with_workers(self, workers: int) -> Self:
+        """The same rows, gone over by so many threads."""
+        return replace(self, workers=workers)
 
     @property
     def undivided(self) -> bool:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -99,7 +98,7 @@ def without_folds(
         return continued(model, rest, stats, engine, streams.branch("fold", number))
 
     tasks = [partial(without, number) for number in range(len(places))]
-    everywhere: Any = replace(cast(Any, source), workers=processors())
+    everywhere = source.with_workers(processors())
     workers = processes(model, everywhere, FOLDS * PASSES) if engine.maximises_bound else 1
     return tuple(side_by_side(tasks, workers))
 

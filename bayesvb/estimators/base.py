@@ -219,7 +219,7 @@ class AbstractEstimator(AbstractPublicModel):
         """The fit of a search over as many restarts as there are streams."""
         engine, request = request.engine, request.of(self.core)
         engine.check(self.core)
-        source = replace(self.all_rows or self.source, workers=workers)
+        source = (self.all_rows or self.source).with_workers(workers)
         found = search(
             self._seen_by(engine),
             source,

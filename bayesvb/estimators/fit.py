@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
-from bayesvb.argument_checks import checked
+from bayesvb.argument_checks import check_choice, checked
 from bayesvb.distributions.intervals import PROB
 from bayesvb.distributions.prediction import PredictionOptions
 from bayesvb.estimators.rows_told import AbstractRowsFit
+from bayesvb.formula.missing import OF_NEW_ROWS
 from bayesvb.results.other_names import meant
 
 if TYPE_CHECKING:
@@ -86,13 +87,14 @@ class Fit(AbstractRowsFit):
         new_levels: str = "error",
         supported: bool = False,
         transform: str | None = None,
+        missing: str = "warn",
     ) -> pd.Series | pd.DataFrame:
         """Prediction for every row of the data, with the data's index.
 
         Parameters
         ----------
         data : table, optional
-            The rows used in the fit if left out. A row that lacks a value is NaN in the result.
+            The rows used in the fit if left out.
         kind : str, optional
             ``"mean"``, ``"sd"``, ``"interval"`` (``prob``), ``"quantile"`` (``q``), ``"cdf"``
             (``at``), ``"density"`` (``at``), ``"component"`` or ``"draws"`` (``n``, ``seed``);
@@ -135,6 +137,9 @@ class Fit(AbstractRowsFit):
             ``exp`` of ``log(y)``. Quantiles, intervals, draws, densities and ``at`` are those of
             the result, exactly. Its mean and sd are exact given the parameters; of these the median
             over the draws, as their average is infinite after logarithms.
+        missing : {"warn", "keep", "raise"}
+            Rows that lack a value are NaN in the result, with a warning that counts them and names
+            the columns, or without; or they are refused.
 
         Returns
         -------
@@ -145,12 +150,16 @@ class Fit(AbstractRowsFit):
         Raises
         ------
         DataError
-            For an unknown kind or option, or levels that the fit never saw.
+            For an unknown kind or option, levels that the fit never saw, or values that are
+            missing, with ``missing="raise"``.
         """
         from bayesvb.results.back_transformation import asked_for
         from bayesvb.results.local_support import with_support
         from bayesvb.results.observed_groups import predict_with
 
+        check_choice("missing", missing, OF_NEW_ROWS)
+        if data is not None:
+            self.model.design.missing_in(data).tell(missing)
         kind = kind or ("probability" if self.model.design.levels else "mean")
         told = self._with_unseen(new_groups, new_levels)
         options = asked_for(self, PredictionOptions(prob, q, at, n, seed, response), transform)

@@ -141,7 +141,8 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
         """Expected log likelihood, with the precision of every row at its optimum."""
         linear, dof = posterior.linear, posterior.dof[:, None]
         design, n_responses = block.designs["mean"], len(posterior.dof)
-        distance = (linear.mean[:, 0] @ design).reshape(-1, n_responses, block.n_rows)
+        shape = len(linear.mean) // n_responses, n_responses, block.n_rows
+        distance = (linear.mean[:, 0] @ design).reshape(shape)
         distance -= block.response
         distance *= distance
         distance *= linear.expected_precision.reshape(-1, n_responses, 1)

@@ -22,7 +22,7 @@ from bayesvb.formula.dates import Dates
 from bayesvb.formula.dot import without_ids
 from bayesvb.formula.expressions import Code, NameUse
 from bayesvb.formula.group_terms import GroupTerm
-from bayesvb.formula.missing import check_rows, usable_rows
+from bayesvb.formula.missing import MissingValues, check_rows, usable_rows
 from bayesvb.formula.parser import RESPONSE, Formula
 from bayesvb.formula.responses import Classes, ResponseKind, class_column, classes_of
 from bayesvb.formula.smooth_terms import SmoothTerm
@@ -182,14 +182,25 @@ class BoundFormula:
         DataError
             If a column is absent or occurs twice.
         """
-        names = [role.column for role in self.roles(self.encoded(response=response))]
-        if response and self.classes:
-            names.append(self.classes.column)
-        columns = columns_of(frame, list(dict.fromkeys(names)), whose="the new data")
-        columns = self.dates.in_days(columns)
+        columns = self.dates.in_days(self._columns(frame, response=response))
         absent = {name: missing_rows(column) for name, column in columns.items()}
         usable = usable_rows(absent, len(frame), keep=self.keeps_missing)
         return UsableRows(frame.index, usable, _kept(columns, usable))
+
+    def missing(self, frame: pd.DataFrame) -> MissingValues:
+        """What rows of new data lack of all that the formula reads but the response."""
+        columns = self._columns(frame, response=False)
+        absent = {name: missing_rows(column) for name, column in columns.items()}
+        usable = usable_rows(absent, len(frame), keep=self.keeps_missing)
+        counts = {name: int(where.sum()) for name, where in absent.items()}
+        return MissingValues(int((~usable).sum()), len(frame), counts)
+
+    def _columns(self, frame: pd.DataFrame, *, response: bool) -> Mapping[str, pd.Series]:
+        """Columns of new data that the formula reads, as they are."""
+        names = [role.column for role in self.roles(self.encoded(response=response))]
+        if response and self.classes:
+            names.append(self.classes.column)
+        return columns_of(frame, list(dict.fromkeys(names)), whose="the new data")
 
 
 def bind(

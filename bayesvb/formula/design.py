@@ -20,6 +20,7 @@ from bayesvb.formula.checks import check_matrices
 from bayesvb.formula.columns import roles_in
 from bayesvb.formula.encoder import Encoder, fit_encoder
 from bayesvb.formula.group_places import GroupPlaces
+from bayesvb.formula.missing import MissingValues
 from bayesvb.formula.new_rows import Unseen, encode_new
 from bayesvb.formula.parser import RESPONSE, Formula
 from bayesvb.formula.responses import Classes, ResponseKind
@@ -298,6 +299,10 @@ class Design:
         if self.all_rows is not None:
             return self.all_rows.n_missing
         return int((~self.complete).sum())
+
+    def missing_in(self, data: object) -> MissingValues:
+        """What rows of other data lack of all that the formula reads but the response."""
+        return self._encoder.bound.missing(as_frame(data))
 
     def new(self, data: object, *, response: bool = False) -> Rows:
         """The same columns for other data: one row of the answer per row of the data.

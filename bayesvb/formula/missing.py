@@ -3,13 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool
 
-from bayesvb.errors import DataError
+from bayesvb.errors import DataError, DesignWarning, warn
 
-__all__ = ["check_rows", "refuse_missing", "usable_rows"]
+__all__ = ["OF_NEW_ROWS", "MissingValues", "check_rows", "refuse_missing", "usable_rows"]
+
+OF_NEW_ROWS = ("warn", "keep", "raise")
+"""What may be done where rows that are to be predicted lack a value: NaN for them, told or not."""
+
+
+@dataclass(frozen=True)
+class MissingValues:
+    """How many rows of a table cannot be used, and what they lack.
+
+    Attributes
+    ----------
+    lacking, rows : int
+        Rows that cannot be used, and all.
+    counts : mapping of str to int
+        Rows without a value, by column.
+    """
+
+    lacking: int
+    rows: int
+    counts: Mapping[str, int]
+
+    def __str__(self) -> str:
+        """How many of the rows lack a value, and of which columns."""
+        return f"{self.lacking} of {self.rows} rows lack a value: {_listed(self.counts)}"
+
+    def tell(self, policy: str) -> None:
+        """Warn that rows lack a value, refuse them, or keep them without a word.
+
+        Raises
+        ------
+        DataError
+            If the policy is "raise" and a row lacks a value.
+        """
+        if not self.lacking or policy == "keep":
+            return
+        if policy == "raise":
+            raise DataError(
+                str(self), hint="missing='keep' has NaN in their rows of the prediction"
+            )
+        absent = [name for name, count in self.counts.items() if count]
+        remedy = f"data.dropna(subset={absent}) leaves them out, missing='keep' says that you know"
+        warn(f"{self}; their prediction is NaN: {remedy}", DesignWarning)
 
 
 def usable_rows(
@@ -56,7 +99,7 @@ def refuse_missing(missing: Mapping[str, int], left: int, rows: int, *, policy: 
     DataError
         With the number of missing values in each column.
     """
-    listed = ", ".join(f"`{name}` in {count}" for name, count in missing.items() if count)
+    listed = _listed(missing)
     if not left and policy == "keep":
         raise DataError(f"no row has a value: of {rows} rows, all are missing from {listed}")
     if not left:
@@ -66,3 +109,8 @@ def refuse_missing(missing: Mapping[str, int], left: int, rows: int, *, policy: 
             f"{rows - left} of {rows} rows lack a value: {listed}",
             hint="missing='drop' leaves these rows out and counts them",
         )
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    """Columns that lack a value, and in how many rows."""
+    return ", ".join(f"`{name}` in {count}" for name, count in counts.items() if count)

@@ -113,7 +113,7 @@ def prune(fit: Fit, *, tol: float = 1e-3, max_iter: int = 2000, n_jobs: int | No
     check_positive("tol", tol)
     check_count("max_iter", max_iter)
     began = time.perf_counter()
-    source = replace(fitted_rows(fit.model), workers=n_jobs or processors())
+    source = fitted_rows(fit.model).with_workers(n_jobs or processors())
     climb = _Climb(fit.engine, Budget(float(tol), max_iter), Streams(fit.seed).branch("pruning"))
     score = (
         fit.elbo

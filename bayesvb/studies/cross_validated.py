@@ -22,6 +22,10 @@ from bayesvb.studies.score_means import Scored, mean_and_error, resampled_error
 LABELS = ("model", "repeat", "fold", "row", "group")
 """Columns of the rows that are no scores."""
 
+ENOUGH = 0.9
+"""Share of the rows scored by another model that one needs to be compared with it: rows that lack
+a score are those that are hard for it, and would be left out for all."""
+
 ERRORS = 2.0
 """Standard errors on each side that bars have."""
 
@@ -106,11 +110,22 @@ class CrossValidation:
 
     @property
     def best(self) -> str:
-        """The model with the largest mean log density, among those that scored the most rows."""
-        scores = self.scores
-        own = scores[scores["score"] == "log_density"].set_index("model")
-        own = own[own["rows"] == own["rows"].max()]
-        return str(own["mean"].fillna(-np.inf).idxmax())
+        """The model with the largest mean log density over rows that all candidates scored.
+
+        No candidates are models of which a fit failed, if others have none that did, and those that
+        lack more than a tenth of the rows that another one scored.
+        """
+        each = self._log_densities(self.candidates)
+        common = each.dropna()
+        return str((each if common.empty else common).mean().fillna(-np.inf).idxmax())
+
+    @property
+    def candidates(self) -> tuple[str, ...]:
+        """Models that may be the best, see there."""
+        counts = self._log_densities(self.models).notna().sum()
+        enough = [name for name in self.models if counts[name] >= ENOUGH * counts.max()]
+        failed = set(self.fits.loc[self.fits["failure"] != "", "model"])
+        return tuple(name for name in enough if name not in failed) or tuple(enough)
 
     @cached_property
     def scores(self) -> pd.DataFrame:
@@ -195,7 +210,8 @@ class CrossValidation:
     def table(self) -> pd.DataFrame:
         """Means of the scores, one row for each model, best log density first.
 
-        With the paired difference of the log density from the best and both standard errors.
+        With the paired difference of the log density from the best and both standard errors; the
+        order is that of the differences, as means are of the rows that each model scored.
         """
         wide = self.scores.pivot(index="model", columns="score", values="mean")
         wide = wide[[*self.score_names, *(["ece"] if "ece" in wide else [])]]
@@ -203,8 +219,8 @@ class CrossValidation:
         gaps = gaps[gaps["score"] == "log_density"].set_index("model")
         for place, name in enumerate(("difference", "se", "se_resampled"), start=1):
             wide.insert(place, name, gaps[name].reindex(wide.index))
-        order = wide["log_density"].fillna(-np.inf).sort_values(ascending=False, kind="stable")
-        return wide.loc[order.index].rename_axis(index=None, columns=None)
+        order = gaps["difference"].fillna(-np.inf).sort_values(ascending=False, kind="stable")
+        return wide.loc[[self.best, *order.index]].rename_axis(index=None, columns=None)
 
     def __str__(self) -> str:
         repeats = len(self._folds)
@@ -217,6 +233,10 @@ class CrossValidation:
             f"difference: of the log density from {self.best}; se over {units}, se_resampled over "
             "training rows too",
         ]
+        each = self._log_densities(self.candidates)
+        if each.isna().to_numpy().any():
+            n = len(each.dropna())
+            lines.append(f"{self.best} is the best over the {n} rows that all candidates scored.")
         if self.dropped:
             lines.append(f"{self.dropped} rows with missing values were left to no model.")
         failed = self.fits[self.fits["failure"] != ""]
@@ -245,6 +265,13 @@ class CrossValidation:
     @property
     def _grouped(self) -> bool:
         return "group" in self.rows
+
+    def _log_densities(self, models: Sequence[str]) -> pd.DataFrame:
+        """Log density of every row or group by each model, the mean over repetitions."""
+        own = self.rows[self.rows["model"].isin(models)]
+        with np.errstate(invalid="ignore"):
+            wide = own.pivot_table("log_density", "unit", "model", dropna=False)
+        return wide.reindex(columns=list(models))
 
     def _scored(self, model: str, score: str) -> Scored:
         """Scores of one model by repetition and row."""

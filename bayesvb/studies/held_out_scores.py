@@ -86,7 +86,7 @@ def held_out_scores(fit: Fit, test: pd.DataFrame) -> dict[str, object]:
     found: dict[str, object] = {"lpd": float(log_density.mean())}
     if fit.model.design.levels:
         rows = fit.model.rows(test, response=True)
-        p = fit.predict(test, kind="probability").to_numpy()[rows.complete]
+        p = fit.predict(test, kind="probability", missing="keep").to_numpy()[rows.complete]
         codes = np.asarray(rows.response)
         found["accuracy"] = scores(p, codes).accuracy
         found["ece"] = calibration_error(p, codes).error

@@ -248,7 +248,7 @@ def test_no_rows_have_no_predictions(fits):
         assert fit.predict(rows.head(0), "component").shape == (0, 2)
         assert len(fit.log_density(rows.head(0))) == 0
         absent = rows.assign(x=np.nan)
-        assert fit.predict(absent, "component").isna().all(axis=None)
+        assert fit.predict(absent, "component", missing="keep").isna().all(axis=None)
 
 
 def test_a_covariate_named_with_a_slash_is_saved(fits, tmp_path):

@@ -15,7 +15,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -105,7 +104,7 @@ def swept(data: object, n_rows: int) -> dict[str, float]:
     learned = time.perf_counter() - began
     few = {"seed": 1, "restarts": 4, "draws": 25, "covariance": "mean-field"}
     fit = model.over(model.source).fit(tol=1e-6 * n_rows, n_jobs=2, **few)
-    source, began = replace(model.all_rows, workers=2), time.perf_counter()
+    source, began = model.all_rows.with_workers(2), time.perf_counter()
     enlarged(fit.core, source, fit.stats)
     one = time.perf_counter() - began
     return {"imported MiB": before, "peak MiB": peak(), "learning s": learned, "pass s": one}
@@ -128,7 +127,7 @@ def in_turns(folder: str, n_rows: int) -> dict[str, float]:
     model = bvb.DensityRegression(FORMULA, frame, n_components=COMPONENTS)
     some = model.over(model.source.standing_for_all(10_000, np.random.default_rng(1)))
     fit = some.fit(seed=1, restarts=1, draws=25, covariance="mean-field", tol=1e-6 * n_rows)
-    x, source = frame.to_numpy(), replace(model.source, workers=1)
+    x, source = frame.to_numpy(), model.source.with_workers(1)
     other = GaussianMixture(COMPONENTS, max_iter=1, random_state=0).fit(x[:10_000])
     own, theirs = [], []
     for _ in range(TURNS):
@@ -162,7 +161,7 @@ def in_turns_with_dask_ml(folder: str, n_rows: int) -> dict[str, float]:
     model = bvb.DensityRegression(FORMULA, frame, n_components=COMPONENTS)
     some = model.over(model.source.standing_for_all(10_000, np.random.default_rng(1)))
     fit = some.fit(seed=1, restarts=1, draws=25, covariance="mean-field", tol=1e-6 * n_rows)
-    x, source = frame.to_numpy(), replace(model.source, workers=1)
+    x, source = frame.to_numpy(), model.source.with_workers(1)
     lazy = dask.array.from_array(x, chunks=(1 << 17, x.shape[1]))
 
     def seconds(n_iter: int) -> float:
@@ -198,7 +197,7 @@ def in_turns_with_spark(folder: str, n_rows: int) -> dict[str, float]:
     model = bvb.DensityRegression(FORMULA, pd.read_parquet(folder), n_components=COMPONENTS)
     some = model.over(model.source.standing_for_all(10_000, np.random.default_rng(1)))
     fit = some.fit(seed=1, restarts=1, draws=25, covariance="mean-field", tol=1e-6 * n_rows)
-    source = replace(model.source, workers=1)
+    source = model.source.with_workers(1)
     session = SparkSession.builder.master("local[1]").config("spark.driver.memory", "4g")
     spark = session.config("spark.ui.enabled", "false").getOrCreate()
     columns = VectorAssembler(inputCols=["y", "x1", "x2"], outputCol="features")

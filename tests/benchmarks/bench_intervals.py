@@ -2,7 +2,6 @@
 
 import json
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -72,7 +71,7 @@ def cost(n_rows: int, n_components: int, n_covariates: int, gate: str) -> dict[s
     model = bvb.DensityRegression("y ~ .", data, n_components=n_components, gate=gate)
     fit = model.fit(seed=1, covariance="mean-field")
     began = time.perf_counter()
-    found = linear_response(fit.core, replace(model.source, workers=2), fit.stats)
+    found = linear_response(fit.core, model.source.with_workers(2), fit.stats)
     seconds = time.perf_counter() - began
     return {
         "rows": n_rows,

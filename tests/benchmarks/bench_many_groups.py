@@ -13,7 +13,6 @@ other.
 import sys
 import time
 import tracemalloc
-from dataclasses import replace
 from functools import partial
 from unittest.mock import patch
 
@@ -82,7 +81,7 @@ def measured(n_rows: int, n_groups: int) -> dict[str, float]:
     stats, found = first_stats(model), {}
     with single_threaded_blas():
         for workers in (1, 2):
-            source, times = replace(model.source, workers=workers), []
+            source, times = model.source.with_workers(workers), []
             for _ in range(REPEATS):
                 began, used = time.perf_counter(), time.process_time()
                 stats, _ = sweep(model.core, source, stats)
@@ -90,7 +89,7 @@ def measured(n_rows: int, n_groups: int) -> dict[str, float]:
             found[f"seconds_{workers}"], spent = np.median(times, axis=0).tolist()
             found[f"processor_{workers}"] = spent
         tracemalloc.start()
-        sweep(model.core, replace(model.source, workers=2), stats)
+        sweep(model.core, model.source.with_workers(2), stats)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
     size = data.memory_usage(index=False).sum()

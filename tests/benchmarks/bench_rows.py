@@ -2,7 +2,6 @@
 
 import resource
 import time
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -36,7 +35,7 @@ def peak() -> float:
 def seconds_per_sweep(model: bvb.DensityRegression, workers: int) -> float:
     """Median time of a sweep."""
     rng = np.random.default_rng(0)
-    mixture, source = model.core, replace(model.source, workers=workers)
+    mixture, source = model.core, model.source.with_workers(workers)
     begin = kmeans_start(source.sample(SAMPLE_ROWS, rng), model.n_components, rng)
     with single_threaded_blas():
         stats = mixture.first_stats(

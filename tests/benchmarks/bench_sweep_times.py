@@ -16,7 +16,6 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -88,7 +87,7 @@ def million() -> dict[str, float]:
     """Processor seconds of a sweep over a million rows, for each of two threads."""
     model = bvb.DensityRegression(ROWS_FORMULA, frame(), n_components=5)
     rng = np.random.default_rng(0)
-    mixture, source = model.core, replace(model.source, workers=WORKERS)
+    mixture, source = model.core, model.source.with_workers(WORKERS)
     begin = kmeans_start(source.sample(SAMPLE_ROWS, rng), model.n_components, rng)
     keep_freed_memory()
     with single_threaded_blas():

@@ -9,7 +9,6 @@ long ascents.
 
 import os
 import time
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -97,7 +96,7 @@ def first_above(trace: np.ndarray, bound: float) -> float:
 def below_the_end(law: str, seed: int) -> list[dict[str, float]]:
     """Nats per row below the end, by start, after so many passes over all rows."""
     model = bvb.DensityRegression("y ~ x1 + x2 | gating(x1)", LAWS[law](seed, N_ROWS))
-    source = replace(model.source, workers=2)
+    source = model.source.with_workers(2)
     sample = model.over(model.source.standing_for_all(SAMPLE, np.random.default_rng(seed)))
     few = {"seed": seed, "restarts": 4, "draws": 25, "covariance": "mean-field"}
     fit = sample.fit(tol=1e-6 * N_ROWS, **few)

@@ -212,7 +212,7 @@ def test_new_groups_and_levels_are_what_one_says(run):
     pd.DataFrame({"h": ["a", "c"], "g": [1, 99]}).to_csv("new.csv", index=False)
     refused(run("predict", "a.nc", "new.csv"), "never saw: 'c'")
     missing = succeeded(run("predict", "a.nc", "new.csv", "--new-levels", "missing"))
-    assert "1 of 2 rows lack a value" in missing.stderr
+    assert "1 of 2 rows have levels or numbers that the fit cannot use" in missing.stderr
     asked = ("predict", "a.nc", "new.csv", "--kind", "sd", "--new-levels", "population")
     sds = [
         pd.read_csv(StringIO(succeeded(run(*asked, "--new-groups", policy)).stdout))
@@ -332,7 +332,7 @@ def test_a_row_without_its_covariates_is_empty_and_counted(run, saved):
     result = succeeded(run("predict", saved, "new.csv"))
     assert [bool(line) for line in result.stdout.splitlines()] == [True, True, True, True]
     assert result.stdout.splitlines()[3] == '""'
-    assert result.stderr == "warning: 1 of 3 rows lack a value\n"
+    assert result.stderr == "warning: 1 of 3 rows lack a value: `times` in 1\n"
 
 
 def test_an_option_that_the_kind_does_not_read_is_refused(run, saved):

@@ -218,13 +218,22 @@ def test_rows_that_lack_a_value_are_nan(fit, case, new):
         kept = np.arange(len(new)) != place
         gone = [place] if everything or column in case.reads else []
         for ask, expected in zip(case.asks, whole, strict=True):
-            found = fit.predict(holes, **ask)
+            found = fit.predict(holes, missing="keep", **ask)
             lost = found.isna().to_numpy().reshape(len(new), -1).all(axis=1)
             assert np.flatnonzero(lost).tolist() == gone
             if ask["kind"] != "draws":  # of other rows others are drawn
                 assert_near(found[kept], expected[kept], rtol=1e-9)
         gone = [place] if gone or column in case.explains else []
         assert np.flatnonzero(fit.log_density(holes).isna()).tolist() == gone
+
+
+def test_sums_over_no_rows_are_zero(fit):
+    """A block all of whose rows are left out, as a site or a file may have it."""
+    for part in fit.parts:
+        one = part.fit
+        step = one.core.e_step(one.q, one.model.source.empty())
+        assert step.bound == 0.0
+        assert not step.stats.to_vector().any()
 
 
 # -- seeds and threads ---------------------------------------------------------------------------

@@ -228,7 +228,7 @@ def test_values_of_rows_are_in_the_order_of_the_rows(source, whole):
 
 def test_any_number_of_workers_gives_the_same_bits(make, whole):
     one = make(whole, 1)
-    for other in (make(whole, 2), make(whole, 3), replace(one, workers=4)):
+    for other in (make(whole, 2), make(whole, 3), one.with_workers(4)):
         assert_array_equal(other.map_reduce(cross).to_vector(), one.map_reduce(cross).to_vector())
 
 
@@ -365,7 +365,7 @@ def test_an_ascent_over_blocks_that_are_made_anew_has_the_bits_of_one_in_memory(
 
         return cavi(core, source, core.first_stats(source.map_reduce(divide)), tol=1e-10)
 
-    one, other = ascent(stored), ascent(replace(anew, workers=workers))
+    one, other = ascent(stored), ascent(anew.with_workers(workers))
     assert one.converged and one.n_iter == other.n_iter
     assert_array_equal(one.trace, other.trace)
     assert_array_equal(one.stats.to_vector(), other.stats.to_vector())

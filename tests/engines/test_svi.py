@@ -2,7 +2,7 @@
 
 import tracemalloc
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -128,7 +128,7 @@ def test_a_step_moves_part_of_the_way_to_scaled_statistics_of_the_batch():
 def test_any_number_of_threads_gives_the_same_bits():
     core, source, start = started(MODELS["softmax"](frame(400)))
     engine = Svi(batch=60, passes=2)
-    one, three = (run(engine, core, replace(source, workers=workers), start) for workers in (1, 3))
+    one, three = (run(engine, core, source.with_workers(workers), start) for workers in (1, 3))
     assert_array_equal(one.stats.to_vector(), three.stats.to_vector())
     assert not np.array_equal(
         one.stats.to_vector(), run(engine, core, source, start, seed=2).stats.to_vector()

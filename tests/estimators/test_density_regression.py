@@ -121,12 +121,13 @@ def test_rows_with_missing_values_are_left_out_and_come_back_as_nan(regimes):
     assert fit.model.design.n_missing == 3
     assert "147 rows (3 left out: missing values)" in str(fit)
     assert len(fit.predict()) == 147
-    predicted = fit.predict(holes)
+    with pytest.warns(UserWarning, match="2 of 150 rows lack a value: `x` in 2"):
+        predicted = fit.predict(holes)
     assert predicted.index.equals(holes.index)
     assert predicted.index[predicted.isna()].tolist() == [3, 50]
     density = fit.log_density(holes)
     assert density.index[density.isna()].tolist() == [3, 7, 50]
-    assert fit.predict(holes, "quantile").isna().any(axis=1).sum() == 2
+    assert fit.predict(holes, "quantile", missing="keep").isna().any(axis=1).sum() == 2
 
 
 # -- seeds and threads ---------------------------------------------------------------------------

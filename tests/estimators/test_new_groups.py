@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import bayesvb as bvb
-from bayesvb.errors import DataError
+from bayesvb.errors import DataError, DesignWarning
 
 
 @pytest.fixture(scope="module")
@@ -92,3 +92,20 @@ def test_weights_heed_what_is_new():
     assert drawn[:, 0, 0].std() > 1.5 * typical[:, 0, 0].std()
     assert_allclose(drawn[:, 1], typical[:, 1])
     assert fit.weights_at(new, new_levels="missing").shape == (400, 1, 2)
+
+
+def test_rows_that_lack_a_value_are_told_unless_asked_otherwise(fit):
+    """The response is not among the columns that have to be there."""
+    new = pd.DataFrame({"x": [0.0, np.nan, np.nan], "h": ["v", None, "u"], "g": "g3", "y": np.nan})
+    told = "2 of 3 rows lack a value: `x` in 2, `h` in 1; their prediction is NaN"
+    with pytest.warns(DesignWarning, match=told) as warned:
+        found = fit.predict(new)
+    assert "dropna(subset=['x', 'h'])" in str(warned[0].message)
+    assert warned[0].filename == __file__
+    assert found.isna().tolist() == [False, True, True]
+    pd.testing.assert_series_equal(fit.predict(new, missing="keep"), found)
+    with pytest.raises(DataError, match="2 of 3 rows lack a value"):
+        fit.predict(new, missing="raise")
+    fit.predict(new.iloc[:1], missing="raise")
+    with pytest.raises(DataError, match="missing='drop' is not known; it is one of 'warn'"):
+        fit.predict(new, missing="drop")

@@ -1,5 +1,7 @@
 """Cross-validation: scores of fits that have not seen the rows, and errors of their means."""
 
+from dataclasses import replace
+
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
@@ -163,6 +165,28 @@ def test_scores_stand_beside_their_own_rows_where_some_have_none(data):
     # One level is left in training, so the factor changes nothing: scores are those of the line.
     np.testing.assert_allclose(*found.dropna().to_numpy().T, atol=0.5)
     assert found["levels"].isna().sum() == 1 and np.isnan(found.loc[7, "levels"])
+
+
+def shifted(table, by, without):
+    """Scores of one model as those of another: higher everywhere, and some rows without."""
+    own = table[table["model"] == "line"]
+    own = own.assign(model="shifted", log_density=own["log_density"] + by)
+    return pd.concat([table, own[~own["row"].isin(without)]], ignore_index=True)
+
+
+@pytest.mark.parametrize(
+    ("by", "n_lost", "best"), [(0.5, 1, "shifted"), (-0.01, 1, "line"), (0.5, 9, "line")]
+)
+def test_a_model_that_lacks_a_row_is_compared_over_the_others(found, by, n_lost, best):
+    """The rows that it lacks are those that are hardest for all: own means would flatter it."""
+    line_rows = found.rows[found.rows["model"] == "line"]
+    hardest = line_rows.groupby("row")["log_density"].mean().nsmallest(n_lost).index
+    lacking = replace(found, rows=shifted(found.rows, by, hardest))
+    means = lacking.scores.set_index(["model", "score"])["mean"]
+    assert means["shifted", "log_density"] > means["line", "log_density"]
+    assert lacking.best == lacking.table().index[0] == best
+    told = f"{best} is the best over the 44 rows that all candidates scored" in str(lacking)
+    assert told == (n_lost == 1)
 
 
 @pytest.mark.heavy

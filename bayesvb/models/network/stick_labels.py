@@ -92,7 +92,7 @@ class LabelEvidence:
         location = prior.linear * variance
         n_latents, *shape = location.shape
         slope, intercept = self.mean[:, :-1], self.mean[:, -1, None, None]
-        second = np.dot(slope, location.reshape(n_latents, -1)).reshape(-1, *shape)
+        second = np.dot(slope, location.reshape(n_latents, -1)).reshape(len(slope), *shape)
         second += intercept
         second *= second
         squares = self.squares[:, diagonal_numbers(n_latents + 1), None, None]
