@@ -13,7 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
-from typing import Self, TypeVar, final
+from typing import TypeVar, final
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -24,6 +24,7 @@ from bayesvb.data.statistics import SufficientStats
 
 StatsT = TypeVar("StatsT", bound=SufficientStats)
 ResultT = TypeVar("ResultT")
+SourceT = TypeVar("SourceT", bound="AbstractSource")
 
 
 GATHERED_ROWS = 1 << 15
@@ -60,7 +61,7 @@ class AbstractSource(abc.ABC):
     def total_weight(self) -> float:
         """Sum of the case weights; the number of rows without weights."""
 
-    def with_workers(self, workers: int) -> Self:
+    def with_workers(self: SourceT, workers: int) -> SourceT:
         """The same rows, gone over by so many threads."""
         return replace(self, workers=workers)
 

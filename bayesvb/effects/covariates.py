@@ -111,11 +111,13 @@ def column_like(column: pd.Series, values: Sequence[object]) -> pd.Series:
 
 def _floats(column: pd.Series, values: Sequence[object]) -> pd.Series:
     try:
-        return pd.Series(list(values), dtype=float)
+        numbers = pd.Series(list(values), dtype=float)
     except (TypeError, ValueError):
         raise DataError(
             f"{next(iter(values))!r} is no value of `{column.name}`, which holds numbers"
         ) from None
+    whole = column.dtype.kind in "iu" and (numbers == numbers.round()).all()
+    return numbers.astype(column.dtype) if whole else numbers
 
 
 def crossed(
@@ -134,6 +136,9 @@ def crossed(
 
 def value_text(value: object) -> str:
     """A value of a covariate: in four digits, of larger numbers all before the point."""
+    if isinstance(value, pd.Timestamp):
+        value = value.round("min")
+        return str(value.date()) if value == value.normalize() else f"{value:%Y-%m-%d %H:%M}"
     if not isinstance(value, float | np.floating):
         return str(value)
     number = float(value)

@@ -174,7 +174,7 @@ def comparisons(
     def combine(found: Sequence[Values], where: slice) -> Combined:
         return np.stack([compared(found[a], found[b], comparison) for a, b in pairs])
 
-    words = [value_text(value) for value in values]
+    words = [value_text(fit.model.design.date_of(name, value)) for value in values]
     labels = tuple(COMPARISONS[comparison].format(a=words[a], b=words[b]) for a, b in pairs)
     plan = Plan(tuple(rows.with_column(name, value) for value in values), combine, labels)
     told = rows.without(name)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Float
 
 from bayesvb.argument_checks import check_effects, checked
 from bayesvb.drawing import marks
@@ -22,6 +23,8 @@ MOST_SERIES = 12
 MOST_ROWS = 40
 
 FEW_VALUES = 5
+
+SECONDS_A_DAY = 86_400.0
 
 ENDS = ["estimate", "lower", "upper"]
 
@@ -81,7 +84,7 @@ def _series(
 ) -> None:
     """One curve, or one row of points, for each series."""
     places = list(dict.fromkeys(table[across]))
-    discrete = len(places) <= FEW_VALUES or table[across].dtype.kind not in "iuf"
+    discrete = len(places) <= FEW_VALUES or table[across].dtype.kind not in "iufmM"
     ends, words, inks = [], [], []
     for number, key in enumerate(keys):
         same = np.all([table[name] == value for name, value in zip(series, key, strict=True)],
@@ -95,7 +98,7 @@ def _series(
             x += marks.dodged(number, len(keys))
             marks.barred_points(axes, x, lines, number, colour=colour, label=word)
         else:
-            x = mine[across].to_numpy(dtype=float)
+            x = _along(axes, mine[across])
             marks.banded_curve(axes, x, lines, number, colour=colour, label=word)
         ends.append(float(lines[0][-1]))
         words.append(word)
@@ -107,6 +110,21 @@ def _series(
     else:
         axes.margins(x=0.01)
         marks.end_labels(axes, ends, words, inks)
+
+
+def _along(axes: Any, values: pd.Series) -> Float[np.ndarray, " rows"]:
+    """Numbers along the axis, which has dates where the values are dates; durations in days."""
+    if values.dtype.kind == "m":
+        return np.asarray(values.dt.total_seconds(), dtype=float) / SECONDS_A_DAY
+    if values.dtype.kind != "M":
+        return values.to_numpy(dtype=float)
+    import matplotlib.dates
+
+    dates: Any = matplotlib.dates
+    places = dates.AutoDateLocator()
+    axes.xaxis.set_major_locator(places)
+    axes.xaxis.set_major_formatter(dates.ConciseDateFormatter(places))
+    return np.asarray(dates.date2num(values), dtype=float)
 
 
 def _listed(result: EffectsTable, columns: list[str], ax: Any) -> Any:

@@ -81,14 +81,15 @@ def effects_of(
     """The table of the draws, and all that is to be known of it."""
     import xarray as xr
 
-    labels = _labels(fit, request, plan)
+    design = fit.model.design
+    labels = design.in_dates(_labels(fit, request, plan))
     flat = draws.reshape(len(draws), -1)
     found = summarised(flat, request.prob, robust=None if request.estimand.has_mean else True)
     # Without a mean there is no sd: that of the draws is whatever the largest of them is.
     spread = found.spread if request.estimand.has_mean else np.full(flat.shape[1], np.nan)
     numbers = dict(zip(NUMBERS, (found.centre, spread, found.lower, found.upper), strict=True))
-    names = fit.model.design.response_names
-    said = (request.estimand.words(names[i], fit.model.design.label) for i in request.responses)
+    names = design.response_names
+    said = (request.estimand.words(names[i], design.label) for i in request.responses)
     words = " and ".join(dict.fromkeys(said))
     coords = {
         str(name): ("row", np.asarray(labels[name]))
@@ -102,7 +103,7 @@ def effects_of(
         summary=labels.assign(**numbers),
         draws=xr.DataArray(flat, dims=("draw", "row"), coords=coords, name=request.estimand.target),
         by=request.rows.by if request.groups is None else tuple(map(str, request.groups.table)),
-        held=request.rows.held,
+        held={name: design.date_of(name, value) for name, value in request.rows.held.items()},
         prob=float(request.prob),
         target=request.estimand.target,
         covariance=fit.covariance,

@@ -86,6 +86,9 @@ class EffectsTable:
     @property
     def _shown(self) -> pd.DataFrame:
         table = self.summary.iloc[:SHOWN]
+        labels = [str(name) for name in table if name not in NUMBERS]
+        told = [name for name in labels if table[name].dtype.kind in "fM"]
+        table = table.assign(**{name: table[name].map(value_text) for name in told})
         return table.drop(columns="sd") if table["sd"].isna().all() else table
 
     @property

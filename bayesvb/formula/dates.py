@@ -10,6 +10,7 @@ import pandas as pd
 from jaxtyping import Bool
 
 from bayesvb.data.frames import TEMPORAL
+from bayesvb.errors import DataError
 
 __all__ = ["Dates", "is_temporal"]
 
@@ -61,14 +62,32 @@ class Dates:
             return pd.to_timedelta(column) / DAY
         return (_instants(column) - origin) / DAY
 
+    def read(self, name: str, values: pd.Series) -> pd.Series:
+        """Values of a column of dates, texts among them as dates.
+
+        Raises
+        ------
+        DataError
+            If a text is no date of ISO 8601.
+        """
+        if self.origins.get(name) is None or not values.map(lambda one: isinstance(one, str)).all():
+            return values
+        try:
+            return pd.to_datetime(values, format="ISO8601")
+        except ValueError:
+            raise DataError(
+                f"{values.iloc[0]!r} is no value of `{name}`, which holds dates",
+                hint="write them as '2020-01-31', or as pandas.Timestamp",
+            ) from None
+
     def restored(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """A frame whose days are dates, or durations, again."""
+        """A frame whose days are dates, or durations, again; what is no number stays."""
         if not self.origins:
             return frame
         back = {
             name: pd.to_timedelta((frame[name] * (DAY / MICROSECOND)).round(), unit="us")
             for name in self.origins
-            if name in frame
+            if name in frame and frame[name].dtype.kind in "iuf"
         }
         dated = {
             name: spans if (origin := self.origins[name]) is None else origin + spans

@@ -193,11 +193,27 @@ class Design:
         return self._encoder.bound.dates.texts
 
     def in_days(self, name: str, values: Sequence[object]) -> list[object]:
-        """Values of a column: dates and durations as the days in ``frame``, others as they are."""
+        """Values of a column: dates and durations as the days in ``frame``, others as they are.
+
+        Raises
+        ------
+        DataError
+            If a text stands for a date and is none.
+        """
         if name not in self.dates:
             return list(values)
-        column = pd.Series(list(values))
+        column = self._encoder.bound.dates.read(name, pd.Series(list(values)))
         return list(self._encoder.bound.dates.in_days({name: column})[name])
+
+    def in_dates(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """A table whose columns of days are dates and durations, as they were given."""
+        return self._encoder.bound.dates.restored(frame)
+
+    def date_of(self, name: str, value: object) -> object:
+        """A value of a column: a date or duration if the column holds them."""
+        if name not in self.dates:
+            return value
+        return self.in_dates(pd.DataFrame({name: [value]}))[name].iloc[0]
 
     @property
     def known_units(self) -> Mapping[str, str]:
