@@ -14,6 +14,7 @@ from jaxtyping import Bool, Float, Int
 from bayesvb.data.blocks import Block
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import SufficientStats
+from bayesvb.errors import DataError
 from bayesvb.variational.model import AbstractVariationalModel
 
 STEP = 1e-5
@@ -22,8 +23,10 @@ STEP = 1e-5
 ROWS_AT_ONCE = 1024
 """Rows whose second derivatives are in memory together: (scalars, scalars, rows)."""
 
-Model = AbstractVariationalModel[Any, Any]
+MOST_NUMBERS = 1 << 28
+"""Numbers of a derivative at most: 2 GiB, and as much again on the way."""
 
+Model = AbstractVariationalModel[Any, Any]
 
 FEW_ENTRIES = 500
 """Entries of the statistics of which all are taken to be added to by some row."""
@@ -89,6 +92,11 @@ def sweep_derivative(
     stats : SufficientStats
         State of a converged fit.
 
+    Raises
+    ------
+    DataError
+        If it has more than ``MOST_NUMBERS`` numbers.
+
     References
     ----------
     Giordano, Broderick, Jordan (2018), Covariances, robustness, and variational Bayes, JMLR
@@ -97,15 +105,30 @@ def sweep_derivative(
     posterior = model.update(stats)
     first = model.row_derivatives(posterior, source.take(np.arange(1)))
     if first is None:
+        n_entries = stats.to_vector().size
+        _check_size(n_entries, n_entries)
         found = _by_differences(model, source, stats)
         return SweepDerivative(np.ones(len(found), dtype=bool), found)
     kept = _answering(model, posterior, source, first.n_entries)
+    _check_size(int(kept.sum()), first.n_entries)
     curvature = source.map_reduce(partial(_curvature, model, posterior, kept)).value
-    of_prior = model.prior_curvature(posterior)
+    of_prior = model.prior_curvature(posterior, kept)
     if of_prior is not None:
-        curvature = curvature + of_prior[np.ix_(kept, kept)]
+        curvature = curvature + of_prior
     covariance = _covariance(model, stats, first.factors, first.shared, kept)
     return SweepDerivative(kept, _by_factor(curvature, covariance, first, kept))
+
+
+def _check_size(n_answering: int, n_entries: int) -> None:
+    """Refuse a derivative that would not fit into memory."""
+    if n_answering * n_entries > MOST_NUMBERS:
+        raise DataError(
+            f"what other rows answer is a derivative of {n_answering:,} statistics in "
+            f"{n_entries:,}, of {8e-9 * n_answering * n_entries:.0f} GB: too many for terms of so "
+            "many columns or groups",
+            hint="bayesvb.cross_validate(...) fits again without each fold; a formula with fewer "
+            "columns has it",
+        )
 
 
 def n_answering(model: Model, source: AbstractSource, stats: SufficientStats) -> int | None:
@@ -118,6 +141,14 @@ def n_answering(model: Model, source: AbstractSource, stats: SufficientStats) ->
     if first is None:
         return None
     return int(_answering(model, posterior, source, first.n_entries).sum())
+
+
+def is_affordable(model: Model, source: AbstractSource, stats: SufficientStats) -> bool:
+    """Whether the derivative of a pass has at most ``MOST_NUMBERS`` numbers."""
+    n_entries = stats.to_vector().size
+    if n_entries**2 <= MOST_NUMBERS:
+        return True
+    return (n_answering(model, source, stats) or n_entries) * n_entries <= MOST_NUMBERS
 
 
 def full_step(model: Model, posterior: Any, sums: Any) -> Float[np.ndarray, " entries"]:

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from scipy.linalg import block_diag
 from scipy.special import digamma
 
@@ -322,12 +322,16 @@ class ScaledMixture(Mixture):
         factors = (*found.factors, (precisions + n_blocks)[:, None])
         return replace(found, factors=factors, shared=precisions, n_more=2 * n_blocks)
 
-    def prior_curvature(self, posterior: MixturePosterior) -> Float[np.ndarray, "entries entries"]:
+    def prior_curvature(
+        self, posterior: MixturePosterior, kept: Bool[np.ndarray, " entries"]
+    ) -> Float[np.ndarray, "kept kept"]:
         """Of ``-E[lambda] E[tau b^2] / 2``, a product of two expectations."""
-        n_blocks, size = len(self.counts), len(self.expectations(posterior))
-        found = np.zeros((size, size))
-        squares = np.arange(size - n_blocks, size)
-        found[squares, squares - n_blocks] = found[squares - n_blocks, squares] = -2.0
+        last, n_kept = 2 * len(self.counts), int(kept.sum())
+        of_both, own = np.zeros((last, last)), kept[len(kept) - last :]
+        first, second = np.arange(last).reshape(2, -1)
+        of_both[first, second] = of_both[second, first] = -2.0
+        found, at = np.zeros((n_kept, n_kept)), np.arange(n_kept - int(own.sum()), n_kept)
+        found[np.ix_(at, at)] = of_both[np.ix_(own, own)]
         return found
 
     def expectations(self, posterior: MixturePosterior) -> Float[np.ndarray, " entries"]:

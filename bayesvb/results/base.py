@@ -366,7 +366,7 @@ class AbstractFit:
         """What the draws have that the fit was made with."""
         return "engine" if self.sampled else self.response.label
 
-    @property
+    @cached_property
     def q(self) -> Any:
         """Variational posterior on the standardised scale."""
         return self.core.update(self.stats)

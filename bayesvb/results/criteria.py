@@ -78,7 +78,8 @@ def answers(fit: AbstractFit) -> bool:
     """Whether linear response tells what one restart predicts without a row."""
     if not fit.engine.maximises_bound or fit.core.follows_rows:
         return False
-    return has_log_predictive(fit.core, fit.model.source, fit.stats)
+    known = has_log_predictive(fit.core, fit.model.source, fit.stats)
+    return known and fit.one_restart.without_columns.affordable
 
 
 def _by_draws(fit: AbstractFit, *, corrected: bool) -> Elpd:

@@ -16,7 +16,7 @@ from bayesvb.engines.base import AbstractEngine
 from bayesvb.engines.deletion import ROWS_AT_ONCE, Deletion
 from bayesvb.engines.jackknife import Jackknife
 from bayesvb.engines.refits import refitted, without_one
-from bayesvb.engines.sweep_derivative import n_answering
+from bayesvb.engines.sweep_derivative import is_affordable, n_answering
 from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.numerics.streams import EngineStreams, Streams
 from bayesvb.results.all_rows import is_sample
@@ -180,6 +180,11 @@ class Fitted:
             return True
         size = n_answering(one.core, one.source, one.stats)
         return size is None or size <= MOST_ENTRIES
+
+    @cached_property
+    def affordable(self) -> bool:
+        """Whether what others answer to a row fits into memory; not asked of groups apart."""
+        return not self.core.draws_complete or is_affordable(self.core, self.source, self.stats)
 
     @cached_property
     def jackknife(self) -> Jackknife:

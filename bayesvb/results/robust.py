@@ -23,7 +23,12 @@ if TYPE_CHECKING:
 
 
 def has_jackknife(fit: AbstractFit) -> bool:
-    """Whether the centre of one restart's posterior answers to its rows."""
+    """Whether the centre of one restart's posterior answers to its rows, and memory holds how."""
+    return answers_to_rows(fit) and fit.one_restart.affordable
+
+
+def answers_to_rows(fit: AbstractFit) -> bool:
+    """Whether the centre of one restart's posterior has a derivative in its rows."""
     if not fit.engine.maximises_bound or fit.core.follows_rows or is_sample(fit.model):
         return False
     if not fit.core.draws_complete:
@@ -45,11 +50,11 @@ def jackknife(fit: AbstractFit, what: str) -> Jackknife:
     Raises
     ------
     DataError
-        If there is none, naming what was asked for.
+        If there is none, naming what was asked for, or if it would not fit into memory.
     """
     check_all_rows(fit.model, what, "it is made of what the fit loses without each of them")
     check_answers(fit.core, what)
-    if not has_jackknife(fit):
+    if not answers_to_rows(fit):
         raise DataError(
             f"{type(fit.model).__name__} fitted by {fit.engine.title} with these priors has no "
             f"{what}",

@@ -330,8 +330,10 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
         """
         return None
 
-    def prior_curvature(self, posterior: PosteriorT) -> Float[np.ndarray, "entries entries"] | None:
-        """Second derivative, in these expectations, of what the prior adds to the bound.
+    def prior_curvature(
+        self, posterior: PosteriorT, kept: Bool[np.ndarray, " entries"]
+    ) -> Float[np.ndarray, "kept kept"] | None:
+        """Second derivative, in these of the expectations, of what the prior adds to the bound.
 
         None where that is linear in them: parameters whose prior depends on others bend it.
         """

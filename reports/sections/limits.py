@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bayesvb.results.robust import has_jackknife
+from bayesvb.results.robust import answers_to_rows, has_jackknife
 from bayesvb.results.units import units_of
 
 from ..cells.plain import Summary
@@ -22,6 +22,12 @@ COMPONENTS = {
 PRIORS = {
     "what": "Sensitivity to the priors",
     "how": "Fit again with other Priors(...) and report both fits side by side.",
+}
+
+INFLUENCE = {
+    "what": "Influence of single rows",
+    "how": "Terms of so many columns or groups leave no room in memory for what other rows answer; "
+    "fit again without rows that seem odd.",
 }
 
 NOT_DONE = (
@@ -53,15 +59,17 @@ NEW_ROWS = {
 
 def summary(fit: AbstractFit) -> Summary:
     """What was not done, and how to do it."""
-    done = [] if hasattr(fit.model, "n_components") else [COMPONENTS]
-    if has_jackknife(fit.parts[0].fit):
+    one, done = fit.parts[0].fit, [] if hasattr(fit.model, "n_components") else [COMPONENTS]
+    if has_jackknife(one):
         done.append(PRIORS)
     found = [one for one in NOT_DONE if one not in done]
     if fit.model.design.levels:
         found.append(NEW_ROWS)
+    if answers_to_rows(one) and not one.one_restart.affordable:
+        found.append(INFLUENCE)
     if left_to_the_fit(fit):
         units = units_of(fit.model).plural
-        many = f"{fit.parts[0].fit.model.source.n_rows:,} {units}"
+        many = f"{one.model.source.n_rows:,} {units}"
         how = f"Of {many} it takes long: fit.influence() has it, {units[:-1]} by {units[:-1]}."
         found.append({"what": f"Influence of single {units}", "how": how})
     return {"not_done": [*found, NEW_DATA] if regresses(fit) else found}

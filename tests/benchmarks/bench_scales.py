@@ -6,6 +6,7 @@ row, learned less fixed, ``se`` its standard error, ``behind`` what learned scal
 least squares, whose predictive distribution is a Student t, and ``covered`` the share of the rows
 inside their 90 % predictive interval. Sets of more than ``ROWS`` rows are cut to a sample of as
 many; counts and grades are spread evenly over one unit, lest spikes on integers win.
+``--divisions`` has coverage by other divisions of all rows into folds, with learned scales.
 ``--intervals`` has coverage of intervals of parameters in their place, on two lines whose slopes
 have scales of about one, by the default prior of scales and by the law that they are drawn from;
 ``slopes_known`` is the coverage of exact intervals of a scale whose two slopes are known.
@@ -15,6 +16,7 @@ import argparse
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -91,10 +93,12 @@ ELSEWHERE = {
 }
 
 
-def folds(data: DataSet) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
-    """Rows to fit and rows left out, ten times."""
-    rng, whole = np.random.default_rng(1), data.rows()
-    chosen = rng.permutation(len(whole))[:ROWS]
+def folds(
+    data: DataSet, division: int = 1, most: int = ROWS
+) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
+    """Rows to fit and rows left out, ten times, of the division with this number."""
+    rng, whole = np.random.default_rng(division), data.rows()
+    chosen = rng.permutation(len(whole))[:most]
     whole = whole.iloc[np.sort(chosen)].reset_index(drop=True)
     part = rng.permutation(len(whole)) % FOLDS
     for fold in range(FOLDS):
@@ -117,6 +121,29 @@ def least_squares(model: bvb.DensityRegression, rest: pd.DataFrame) -> np.ndarra
     return np.asarray(law.logpdf(new.response[:, 0]))
 
 
+def fitted(model: bvb.DensityRegression) -> Any:
+    return model.fit(seed=1, restarts=RESTARTS, covariance="mean-field", draws=25, n_jobs=1)
+
+
+def is_inside(fit: Any, rest: pd.DataFrame) -> np.ndarray:
+    """Which rows are inside their 90 % predictive interval."""
+    observed = fit.model.design.new(rest, response=True).response[:, 0]
+    return np.asarray(np.abs(fit.predictive(rest).cdf(observed) - 0.5) < 0.45)
+
+
+def divided(name: str, data: DataSet, n_components: int, n_divisions: int) -> pd.DataFrame:
+    """Coverage with learned scales by other divisions of all rows into ten folds."""
+    rows = []
+    for division in range(2, n_divisions + 2):
+        inside: list[bool] = []
+        for train, rest in folds(data, division, most=10**9):
+            model = bvb.DensityRegression(data.formula, train, n_components=n_components)
+            inside += is_inside(fitted(model), rest).tolist()
+        found = {"division": division, "rows": len(inside), "covered": np.mean(inside)}
+        rows.append({"data": name, "components": n_components, **found})
+    return pd.DataFrame(rows)
+
+
 def compared(name: str, data: DataSet, n_components: int) -> dict[str, object]:
     """One row of the table."""
     each: dict[str, list[float]] = {s: [] for s in SCALES}
@@ -128,11 +155,9 @@ def compared(name: str, data: DataSet, n_components: int) -> dict[str, object]:
             model = bvb.DensityRegression(
                 data.formula, train, n_components=n_components, priors=priors
             )
-            fit = model.fit(seed=1, restarts=RESTARTS, covariance="mean-field", draws=25, n_jobs=1)
+            fit = fitted(model)
             each[scales] += fit.log_density(rest).tolist()
-            observed = model.design.new(rest, response=True).response[:, 0]
-            share = fit.predictive(rest).cdf(observed)
-            inside[scales] += (np.abs(share - 0.5) < 0.45).tolist()
+            inside[scales] += is_inside(fit, rest).tolist()
         if data.line:
             lines += least_squares(model, rest).tolist()
     gain = np.array(each["learned"]) - np.array(each["fixed"])
@@ -214,6 +239,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", nargs="+", default=list(known), choices=list(known))
     parser.add_argument("--components", nargs="+", type=int, default=list(COMPONENTS))
+    parser.add_argument("--divisions", type=int, default=0, help="other divisions, for coverage")
     parser.add_argument("--intervals", type=int, default=0, help="data sets for coverage")
     asked = parser.parse_args()
     warnings.simplefilter("ignore", UserWarning)
@@ -224,6 +250,10 @@ def main() -> None:
         keep(pd.concat(each, ignore_index=True), "scales_intervals")
         return
     for name in asked.data:
+        if asked.divisions:
+            parts = [divided(name, known[name], k, asked.divisions) for k in asked.components]
+            keep(pd.concat(parts, ignore_index=True), "scales_divisions", by="data")
+            continue
         each = [compared(name, known[name], k) for k in asked.components]
         keep(pd.DataFrame(each), "scales", by="data")
 

@@ -86,7 +86,8 @@ def response_with_every_statistic(model, source, stats):
     """Linear response by one system of the products of all columns."""
     posterior = model.update(stats)
     rows = model.row_derivatives(posterior, source.whole())
-    bend = rows.curvature(source.weights()) + model.prior_curvature(posterior)
+    bend = rows.curvature(source.weights())
+    bend = bend + model.prior_curvature(posterior, np.ones(len(bend), dtype=bool))
     spread = covariance_of_statistics(model, posterior, rows.scalars[0].entries)
     tilts = model.coordinates(posterior).perturbations()
     return tilts @ spread @ np.linalg.solve(np.eye(len(bend)) - bend @ spread, tilts.T)

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import bayesvb as bvb
+from bayesvb.engines import sweep_derivative
 from bayesvb.reports.sections import influence, limits, sensitivity
 
 
@@ -109,3 +110,15 @@ def test_many_rows_are_drawn_as_pixels_and_few_as_lines(data):
     few = bvb.DensityRegression("y ~ x", data, n_components=1).fit(seed=1, restarts=1, draws=50)
     svg = influence.summary(few)["figure"]["svg"]
     assert "<image" not in svg and svg.count("<use") >= 60
+
+
+def test_a_page_is_written_of_fits_whose_answers_memory_does_not_hold(data, monkeypatch, tmp_path):
+    monkeypatch.setattr(sweep_derivative, "MOST_NUMBERS", 10)
+    priors = bvb.Priors(scales="fixed")
+    model = bvb.DensityRegression("y ~ x", data, n_components=1, priors=priors)
+    fit = model.fit(seed=1, restarts=1, draws=50)
+    assert influence.summary(fit) is None
+    assert sensitivity.summary(fit) is None
+    names = [one["what"] for one in limits.summary(fit)["not_done"]]
+    assert {"Influence of single rows", "Sensitivity to the priors"} <= set(names)
+    assert fit.report(tmp_path / "page.html").exists()

@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import bayesvb as bvb
-from bayesvb.engines import deletion, refits
+from bayesvb.engines import deletion, refits, sweep_derivative
 from bayesvb.errors import DataError
 from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.results import leave_one_out as module
@@ -230,3 +230,27 @@ def test_of_very_many_rows_none_is_refitted(fit, monkeypatch):
     assert not found.doubtful.any()
     assert not found.refitted.any()
     assert (found.log_density < found.seen).all()
+
+
+def test_rows_whose_answer_memory_does_not_hold_are_left_out_by_draws(regimes, monkeypatch):
+    monkeypatch.setattr(sweep_derivative, "MOST_NUMBERS", 10)
+    fit = bvb.DensityRegression("y ~ x", regimes, n_components=2).fit(seed=1, restarts=1)
+    assert read_elpd(fit.loo()).method == "psis"
+    assert (fit.check()["grade"] != "problem").all()
+    for verb in (fit.influence, fit.prior_sensitivity):
+        with pytest.raises(DataError, match="of so many columns or groups"):
+            verb()
+
+
+def test_a_wide_table_with_groups_has_a_derivative_of_what_rows_add_to(regimes, monkeypatch):
+    """Products of the indicators of two groups, of which there are most, take no memory."""
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame({"x": rng.normal(size=300), "g": rng.integers(0, 40, 300).astype(str)})
+    data["y"] = data.x + rng.normal(size=40)[data.g.astype(int)] + rng.normal(size=300)
+    fit = bvb.DensityRegression("y ~ x + (1 | g)", data, n_components=2).fit(seed=1, restarts=1)
+    held, n_entries = fit.one_restart, fit.stats.to_vector().size
+    derivative = held.deletion.derivative
+    kept = int(derivative.answering.sum())
+    shape = held.core.prior_curvature(held.deletion.posterior, derivative.answering).shape
+    assert shape == (kept, kept)
+    assert 2 * kept < n_entries
