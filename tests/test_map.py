@@ -203,6 +203,7 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/results/checks/dependence.py": ("results/test_checks.py",),
     "bayesvb/results/checks/joint.py": ("results/test_checks.py",),
     "bayesvb/results/checks/pits.py": ("results/test_checks.py",),
+    "bayesvb/results/checks/unfinished.py": ("results/test_unfinished.py",),
     "bayesvb/results/checks/remedies.py": ("results/test_checks.py",),
     "bayesvb/results/checks/responses.py": ("results/test_checks.py",),
     "bayesvb/results/checks/shape.py": ("results/test_checks.py",),

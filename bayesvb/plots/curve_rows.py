@@ -16,6 +16,7 @@ from bayesvb.distributions.row_averages import averaged_rows, averages_of
 from bayesvb.effects.covariates import column_like, crossed, held_value, value_text
 from bayesvb.effects.observed_rows import observed_rows
 from bayesvb.errors import DataError
+from bayesvb.results.any_group import predictive_of_any_group
 
 if TYPE_CHECKING:
     from bayesvb.distributions.base import AbstractRowDistribution
@@ -54,8 +55,8 @@ class CurveRows:
         return averaged_rows(values, self.n_each, self.shares, axis)
 
     def predictive(self, fit: AbstractFit, response: str | None) -> AbstractRowDistribution:
-        """Predictive distribution at each value."""
-        found: AbstractRowDistribution = fit.predictive(self.frame, response=response)
+        """Predictive distribution at each value; of a group that was not there, of any one."""
+        found: AbstractRowDistribution = predictive_of_any_group(fit, self.frame, response)
         return averages_of(found, self.n_each, self.shares)
 
 

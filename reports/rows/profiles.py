@@ -16,6 +16,7 @@ from bayesvb.effects.covariates import covariate as known_covariate
 from bayesvb.effects.covariates import crossed, held_value
 from bayesvb.effects.observed_rows import observed_rows
 from bayesvb.formula.group_columns import UNSEEN
+from bayesvb.results.any_group import predictive_of_any_group
 
 from ..cells.numerals import counted, numeral, significant
 from .sampling import choice_words, component_weights
@@ -80,13 +81,18 @@ class Profile:
             return np.arange(len(self.values), dtype=float)
         return np.array(self.values, dtype=float)
 
+    @property
+    def in_new_group(self) -> bool:
+        """Whether what tells groups is held at one that was not there."""
+        return any((self.frame[name] == UNSEEN).any() for name in self.frame)
+
     def averaged(self, values: np.ndarray, axis: int = -1) -> np.ndarray:
         """What was found at the rows, averaged over those of each value."""
         return averaged_rows(values, self.n_each, self.shares, axis)
 
     def predictive(self, fit: AbstractFit, response: str | None = None) -> AbstractRowDistribution:
-        """Predictive distribution at each value."""
-        found: AbstractRowDistribution = fit.predictive(self.frame, response=response)
+        """Predictive distribution at each value; of a group that was not there, of any one."""
+        found: AbstractRowDistribution = predictive_of_any_group(fit, self.frame, response)
         return averages_of(found, self.n_each, self.shares)
 
 
@@ -133,8 +139,8 @@ def _fixed(held: Mapping[str, object]) -> str:
         return ""
     named = [f"{name} = {_value(value)}" for name, value in list(held.items())[:NAMED]]
     more = f" and {len(held) - NAMED} more" if len(held) > NAMED else ""
-    typical = ", or the typical group" if UNSEEN in held.values() else ""
-    return f"at {', '.join(named)}{more} (medians, or the most frequent value{typical})"
+    any_group = "; a new group is any one, as groups differ" if UNSEEN in held.values() else ""
+    return f"at {', '.join(named)}{more} (medians, or the most frequent value{any_group})"
 
 
 def _value(value: object) -> str:

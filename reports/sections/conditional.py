@@ -41,6 +41,9 @@ PLACES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 DENSITY_POINTS = 161
 
+VISIBLE = 0.02
+"""Height of a hump above the dips beside it, in parts of the largest, that can be seen."""
+
 MARGIN = 0.08
 """Part of the data's range by which axes go beyond it."""
 
@@ -171,12 +174,21 @@ def _densities(
         for mode, word in zip(modes, words, strict=True)
     )
     other = f" Other covariates {fixed}." if fixed else ""
-    caption = (
-        f"Predictive density of {name}, each curve scaled to the same height. Several humps: "
-        f"several kinds of rows.{other}"
-    )
+    humps = " Several humps: several kinds of rows." if _n_humps(heights) > 1 else ""
+    caption = f"Predictive density of {name}, each curve scaled to the same height.{humps}{other}"
     size = (7.4, 1.1 + 0.55 * max(len(words), 2))
     return drawn(draw, alt=alt, caption=caption, size=size)
+
+
+def _n_humps(heights: Float[np.ndarray, "points rows"]) -> int:
+    """Humps that can be seen of the density that has the most of them."""
+    from scipy.signal import find_peaks
+
+    counts = []
+    for own in heights.T:
+        padded = np.concatenate([[0.0], own, [0.0]])
+        counts.append(len(find_peaks(padded, prominence=VISIBLE * own.max())[0]))
+    return max(counts)
 
 
 def _short(word: str, most: int = 22) -> str:

@@ -177,6 +177,8 @@ def _lead(ends: Profile, units: Mapping[str, str]) -> str:
     last = measured(last, name, units)
     held = "held" if ends.n_each == 1 else "as observed"
     others = f", other covariates {held}," if ends.fixed else ""
+    if ends.in_new_group:
+        others = f"{others or ','} in a typical group,"
     if ends.covariate.discrete:
         return f"Between {name} = {first} and {last}, the levels that differ most{others or ','}"
     return f"From {name} = {first} to {last} ({_which(ends)}){others}"

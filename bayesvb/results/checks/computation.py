@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +14,7 @@ from bayesvb.evaluation.unseen_optima import SAME, unseen_share
 from bayesvb.results.base import NEAR_BEST, PREDICTS_APART
 from bayesvb.results.capabilities import HasExactPosterior
 from bayesvb.results.checks.base import Check, Grade, decided
+from bayesvb.results.checks.unfinished import PASSES, still_changing
 from bayesvb.results.importance import LARGEST_K
 from bayesvb.results.subsampling import khat_within
 from bayesvb.results.summary import coefficient_table
@@ -25,6 +27,11 @@ KHAT_BUDGET = 2e6
 
 MANY_UNSEEN = 0.5
 """Share of unseen optima from which more restarts are worth their time."""
+
+LITTLE, MUCH = 0.01, 0.1
+"""Change of the predictions of an ascent that was cut short, in posterior standard deviations and a
+hundred passes: where it begins to count, and to be a problem. Ten times the first and up to
+twice the second are what was missing from the end."""
 
 SOMEWHAT, OTHERS = 0.05, 0.25
 """Nats per row between the predictions of rival restarts: from which a note, and a problem."""
@@ -57,13 +64,26 @@ def computation_checks(fit: AbstractFit) -> list[Check]:
 
 
 def _ascent(fit: AbstractFit) -> Check:
-    grade: Grade = "ok" if fit.converged else "problem"
-    remedy = "Fit again with a larger max_iter before using the numbers."
+    """Whether the ascent met its tolerance, and if not, whether predictions still change."""
+    ascent = partial(decided, "Ascent ended", "computation", section="computation")
     if fit.findings.get("fall of the bound", 0.0) > 0.0:
         remedy = "The bound fell: fit again with a smaller learning_rate or guide='mean-field'."
-    return decided("Ascent ended", "computation", grade, float(fit.n_iter), "passes",
-                   threshold="problem: cut short while the bound was rising, or below its start",
-                   remedy=remedy, section="computation")  # fmt: skip
+        return ascent("ok" if fit.converged else "problem", float(fit.n_iter), "passes",
+                      threshold="problem: below its start", remedy=remedy)  # fmt: skip
+    change = None if fit.converged else still_changing(fit)
+    remedy = "Fit again with a larger max_iter before using the numbers."
+    if change is None:
+        return ascent("ok" if fit.converged else "problem", float(fit.n_iter), "passes",
+                      threshold="problem: cut short while the bound was rising",
+                      remedy=remedy)  # fmt: skip
+    if change <= MUCH:
+        remedy = "Predictions still change a little: a larger max_iter would settle them."
+    if change <= LITTLE:
+        remedy = "The bound was still rising, predictions hardly change: max_iter may stay."
+    return ascent("problem" if change > MUCH else "note", change,
+                  f"posterior sd by which predictions change in {PASSES} further passes",
+                  threshold=f"note: cut short, counts above {LITTLE:g}; problem: above {MUCH:g}",
+                  remedy=remedy, weighs=change > LITTLE)  # fmt: skip
 
 
 def _maximum(fit: AbstractFit) -> list[Check]:
