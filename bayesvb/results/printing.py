@@ -17,6 +17,7 @@ from bayesvb.results.criteria import loo as loo_of
 from bayesvb.results.empty_components import empty_components, empty_words
 from bayesvb.results.leave_one_out import CHOSEN_ROWS, MOST_ROWS
 from bayesvb.results.named_draws import count
+from bayesvb.results.prior_lines import folded
 from bayesvb.results.response_notes import response_notes
 from bayesvb.results.smoothness import smooth_dof
 from bayesvb.results.subsampling import khat_within, left_out_quickly, loo_of_some, unit_sample
@@ -123,7 +124,7 @@ def _level_lines(model: AbstractPublicModel) -> list[str]:
 
 
 def _prior_lines(model: AbstractPublicModel) -> str:
-    table = model.prior_table()
+    table = folded(model.prior_table())
     shown = table.iloc[:MANY_TERMS].reset_index()
     text = shown.to_string(index=False, na_rep="", float_format=lambda x: f"{x:.4g}")
     rest = len(table) - len(shown)

@@ -26,15 +26,19 @@ def visible(page: str) -> str:
 
 
 def code(text: str) -> Markup:
-    """The text with every `term` as code, all else escaped.
+    """The text with every `term` as code, all else escaped; `` `a b` `` has backticks itself.
 
     Examples
     --------
     >>> code("add `a:b` if x < y")
     Markup('add <code>a:b</code> if x &lt; y')
+    >>> code("add `` s(`a b`) ``")
+    Markup('add <code>s(`a b`)</code>')
     """
-    pieces = re.split(r"`([^`]*)`", text)
+    pieces = re.split(r"(`` .*? ``|`[^`]*`)", text)
     return Markup("").join(
-        Markup("<code>{}</code>").format(piece) if i % 2 else escape(piece)
+        Markup("<code>{}</code>").format(piece.strip("`") if piece[1] != "`" else piece[3:-3])
+        if i % 2
+        else escape(piece)
         for i, piece in enumerate(pieces)
     )

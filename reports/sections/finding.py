@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from bayesvb.distributions.intervals import PROB, tails
 from bayesvb.distributions.location_scale import AbstractLocationScaleMixture
 from bayesvb.distributions.row_averages import averaged_mixture
 from bayesvb.effects import predictions
+from bayesvb.effects.covariates import value_text
 from bayesvb.effects.effect_draws import drawn_distributions_of
 from bayesvb.results.capabilities import HasExactPosterior, HasJointDensity, HasScores
 from bayesvb.results.summary import coefficient_table
@@ -120,7 +121,7 @@ def _of_numbers(fit: AbstractFit, section: Summary) -> list[str]:
     median = _difference(draws[:, :, 1], f"the median of {y}", told, unit)
     spread = _ratio(width, told)
     turns = _turns(fit, whole, ends, y, float(np.median(width)))
-    return [f"{_lead(ends, design.known_units)} {median}; {spread}.", *turns]
+    return [f"{_lead(fit, ends)} {median}; {spread}.", *turns]
 
 
 def _drawn_quantiles(
@@ -171,10 +172,14 @@ def _places(frame: pd.DataFrame, along: str) -> list[object]:
     return [float(low), float(high)] if low < high else [float(column.min()), float(column.max())]
 
 
-def _lead(ends: Profile, units: Mapping[str, str]) -> str:
+def _lead(fit: AbstractFit, ends: Profile) -> str:
     """From where to where the covariate goes, and that the others do not."""
+    design = fit.model.design
     name, (first, last) = ends.covariate.name, labels(ends.values)
-    last = measured(last, name, units)
+    if name in design.dates:
+        first, last = (value_text(design.date_of(name, value)) for value in ends.values)
+    else:
+        last = measured(last, name, design.known_units)
     held = "held" if ends.n_each == 1 else "as observed"
     others = f", other covariates {held}," if ends.fixed else ""
     if ends.in_new_group:
@@ -248,7 +253,7 @@ def _turns(
     least, most = int(median.argmin()), int(median.argmax())
     told = [
         f"{verb} to {measured(numeral(float(median[at])), response, units)} "
-        f"(near {measured(numeral(float(x[at])), whole.covariate.name, units)})"
+        f"(near {_place(fit, whole.covariate.name, float(x[at]))})"
         for at, beyond, verb in (
             (least, min(median[0], median[-1]) - median[least], "falls"),
             (most, median[most] - max(median[0], median[-1]), "rises"),
@@ -256,6 +261,14 @@ def _turns(
         if beyond > BEYOND * width
     ]
     return [f"In between the median {' and '.join(told)}."] if told else []
+
+
+def _place(fit: AbstractFit, name: str, value: float) -> str:
+    """A value of a covariate: with its unit, or a date."""
+    design = fit.model.design
+    if name in design.dates:
+        return value_text(design.date_of(name, value))
+    return measured(numeral(value), name, design.known_units)
 
 
 def _of_classes(fit: AbstractFit, section: Summary) -> list[str]:
@@ -276,7 +289,7 @@ def _of_classes(fit: AbstractFit, section: Summary) -> list[str]:
     draws = np.moveaxis(drawn_probabilities(fit, ends, MOST_DRAWS), 1, 2)
     k = int(np.abs(draws[:, 1] - draws[:, 0]).mean(axis=0).argmax())
     what = f"the probability of {response} = {levels[k]}"
-    lead = _lead(ends, fit.model.design.known_units)
+    lead = _lead(fit, ends)
     return [f"{lead} {_difference(draws[:, :, k], what, _told(fit, whole))}."]
 
 

@@ -75,7 +75,8 @@ def covariate_tests(fit: AbstractFit, seen: Observed, whose: str) -> list[Misfit
         found += _test(f"Spread by {name}{whose}", squares, sets, ones, remedies.spread(name))
     if np.isfinite(seen.mean).all() and len(numbers) + len(levels) > 0:
         sets = [powers(seen.mean)]
-        found += _test(f"Mean by prediction{whose}", seen.scores, sets, fitted, remedies.curved())
+        curved = remedies.curved({name: len(np.unique(own)) for name, own in numbers.items()})
+        found += _test(f"Mean by prediction{whose}", seen.scores, sets, fitted, curved)
         found += _test(f"Spread by prediction{whose}", squares, sets, ones, remedies.fanned())
     return found + _products(seen, numbers, levels, fitted, whose, remedies)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,26 @@ FEWEST_FOR_A_CURVE = 5
 """Distinct values below which a number is told of as a factor."""
 
 
+CURVES_NAMED = 3
+"""Numbers without a curve that one remedy names."""
+
+
+def written(name: str) -> str:
+    """A column as a formula has it: in backquotes where it is no name.
+
+    Examples
+    --------
+    >>> written("age"), written("Solar.R")
+    ('age', '`Solar.R`')
+    """
+    return name if name.isidentifier() else f"`{name}`"
+
+
+def code(term: str) -> str:
+    """A term between backticks, two of them where it has some itself, as in Markdown."""
+    return f"`` {term} ``" if "`" in term else f"`{term}`"
+
+
 @dataclass(frozen=True)
 class Remedies:
     """Remedies for one fit.
@@ -33,10 +54,11 @@ class Remedies:
     def mean(self, name: str, *, distinct: int | None) -> str:
         """The mean misses something of a covariate: of a number, with so many distinct values."""
         if not self._reads("mean", name):
-            return f"Add `{name}` to the mean part of the formula."
+            return f"Add {code(written(name))} to the mean part of the formula."
         if self.fit.core.n_components > 1 and self._can_enter_the_weights(name):
             other = "" if distinct is None else f", or {self._bend(name, distinct)}"
-            return f"Let the weights change with it, `gating({self._term(name)})`{other}."
+            gating = code(f"gating({self._term(name)})")
+            return f"Let the weights change with it, {gating}{other}."
         if distinct is None:
             return f"Let the weights change with it: fit {self._more()}{self._gate(name)}."
         bend = self._bend(name, distinct)
@@ -45,25 +67,36 @@ class Remedies:
     def spread(self, name: str) -> str:
         """The spread changes with a covariate."""
         if self.fit.core.n_components > 1 and self._can_enter_the_weights(name):
-            return f"Let the weights change with it: add `{self._term(name)}` to `gating(...)`."
+            term = code(self._term(name))
+            return f"Let the weights change with it: add {term} to `gating(...)`."
         return f"Let the spread change with it: fit {self._more()}{self._gate(name)}."
 
     def product(self, one: str, other: str) -> str:
         """The mean misses a product of two covariates: of groups, a slope or their combinations."""
         design = self.fit.model.design
         if not {one, other} & design.groupings:
-            return f"Add the interaction `{one}:{other}` to the formula."
+            return f"Add the interaction {code(f'{written(one)}:{written(other)}')} to the formula."
         if {one, other} <= design.by_levels:
             return f"Let combinations of groups differ: add `(1 | {one}:{other})`."
         number, group = (other, one) if one in design.groupings else (one, other)
         slope = f"(0 + {number} | {group})" if self._has_level(group) else f"({number} | {group})"
         return f"Let the effect of `{number}` differ between groups: add `{slope}`."
 
-    def curved(self) -> str:
-        """The mean misses something of what is predicted."""
+    def curved(self, numbers: Mapping[str, int]) -> str:
+        """The mean misses something of what is predicted, of numbers with so many values."""
+        straight = [
+            name
+            for name, distinct in numbers.items()
+            if distinct >= FEWEST_FOR_A_CURVE and not self._curve(name)
+        ]
+        terms = "interactions"
+        if straight:
+            listed = ", ".join(code(f"s({written(name)})") for name in straight[:CURVES_NAMED])
+            terms = f"{'a curve' if len(straight) == 1 else 'curves'}, {listed}"
+            terms += ", ..." if len(straight) > CURVES_NAMED else ""
         return (
-            "The mean bends more than predicted: add terms such as `s(x)`, or transform the "
-            "response, as in `log(y)`."
+            f"The mean bends more than predicted: add {terms}, or transform the response, as in "
+            "`log(y)`."
         )
 
     def fanned(self) -> str:
@@ -108,14 +141,18 @@ class Remedies:
 
     def _bend(self, name: str, distinct: int) -> str:
         """A curve for a number, or a better one."""
-        curve = re.compile(rf"\b(b?s)\(`?{re.escape(name)}\b")
-        for term in self.fit.model.design.terms["mean"]:
-            if found := curve.search(term):
-                return f"give `{found[1]}({name}, ...)` more degrees of freedom"
+        if found := self._curve(name):
+            return f"give {code(f'{found[1]}({written(name)}, ...)')} more degrees of freedom"
         if distinct < FEWEST_FOR_A_CURVE:
-            return f"give each value of `{name}` its own mean, `C({name})`"
+            return f"give each value of `{name}` its own mean, {code(f'C({written(name)})')}"
         few = "" if distinct >= USUAL_KNOTS else f", k={distinct}"
-        return f"let the mean bend, `s({name}{few})` for `{name}`"
+        return f"let the mean bend, {code(f's({written(name)}{few})')} for `{name}`"
+
+    def _curve(self, name: str) -> re.Match[str] | None:
+        """Where the mean has a curve of a number already."""
+        curve = re.compile(rf"\b(b?s)\(`?{re.escape(name)}(?!\w)")
+        found = (curve.search(term) for term in self.fit.model.design.terms["mean"])
+        return next((one for one in found if one is not None), None)
 
     def _has_level(self, group: str) -> bool:
         """Whether groups have a level of their own in the mean."""
@@ -124,7 +161,8 @@ class Remedies:
 
     def _gate(self, name: str) -> str:
         """The part of the weights to be fitted as well, if the column can enter it."""
-        return f" and `gating({self._term(name)})`" if self._can_enter_the_weights(name) else ""
+        gating = code(f"gating({self._term(name)})")
+        return f" and {gating}" if self._can_enter_the_weights(name) else ""
 
     def _can_enter_the_weights(self, name: str) -> bool:
         """Whether weights may depend on a column and do not: they are alike within a group."""
@@ -138,7 +176,8 @@ class Remedies:
 
     def _term(self, name: str) -> str:
         """The term that a column enters by: effects of groups if it is one of these elsewhere."""
-        return f"(1 | {name})" if name in self.fit.model.design.groupings else name
+        own = written(name)
+        return f"(1 | {own})" if name in self.fit.model.design.groupings else own
 
     def _reads(self, part: str, name: str) -> bool:
         """Whether a part of the formula has a term of this column, not of one whose name has it."""
