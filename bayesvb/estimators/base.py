@@ -34,6 +34,7 @@ from bayesvb.estimators.fit_request import FitRequest
 from bayesvb.estimators.fitting import fitted
 from bayesvb.estimators.scale_checks import check_scales
 from bayesvb.estimators.time_estimate import FirstPasses
+from bayesvb.estimators.weighing import passes_to_weigh
 from bayesvb.formula.design import Design, build_design
 from bayesvb.formula.parser import Formula
 from bayesvb.numerics.runtime import processors
@@ -220,6 +221,8 @@ class AbstractEstimator(AbstractPublicModel):
         engine, request = request.engine, request.of(self.core)
         engine.check(self.core)
         source = (self.all_rows or self.source).with_workers(workers)
+        later = passes_to_weigh(self.core, source.n_rows, streams.restarts, request)
+        told, share = request.progress, share_of_rows(source)
         found = search(
             self._seen_by(engine),
             source,
@@ -228,7 +231,7 @@ class AbstractEstimator(AbstractPublicModel):
             budget=request.budget,
             streams=streams,
             rough=request.rough,
-            progress=FirstPasses(streams.restarts, share_of_rows(source), request.progress),
+            progress=FirstPasses(streams.restarts, share, told, later=later),
         )
         return fitted(self, found, source, request, streams)
 

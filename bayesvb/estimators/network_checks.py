@@ -15,6 +15,13 @@ FEW_VALUES = 3
 """Whole numbers of a response, so few that classes were probably meant."""
 
 
+MANY_CLASSES = 10
+"""Classes up to which nothing is said of their numbers of rows."""
+
+FEW_ROWS = 5
+"""Rows of a class below which it is rare."""
+
+
 def check_family(covariance: str, posterior: str) -> None:
     """Refuse what is not a family of latent posteriors.
 
@@ -50,6 +57,7 @@ def check_response(design: Design, covariance: str) -> Float[np.ndarray, "rows r
                 "own, and nothing can be learned about any",
                 hint="is it an identifier, or a number held as text?",
             )
+        _warn_of_rare_classes(name, response[:, 0])
         return response
     if covariance == "shared":
         raise DataError(
@@ -61,6 +69,20 @@ def check_response(design: Design, covariance: str) -> Float[np.ndarray, "rows r
     if not any(doubts):
         warn_of_response(design)
     return response
+
+
+def _warn_of_rare_classes(name: str, codes: Float[np.ndarray, " rows"]) -> None:
+    """Warn of many classes of which most have hardly a row, and of the time that they take."""
+    counts = np.unique(codes, return_counts=True)[1]
+    rare = int((counts < FEW_ROWS).sum())
+    if len(counts) > MANY_CLASSES and 2 * rare > len(counts):
+        warn(
+            f"{rare} of the {len(counts)} classes of `{name}` have fewer than {FEW_ROWS} rows, of "
+            "which little can be learned, and a pass takes time with the cube of the number of "
+            f"classes; put rare ones together: data[{name!r}].where(data.groupby({name!r})"
+            f"[{name!r}].transform('size') >= {FEW_ROWS}, 'other')",
+            DesignWarning,
+        )
 
 
 def _doubt(column: Float[np.ndarray, " rows"], name: str) -> bool:

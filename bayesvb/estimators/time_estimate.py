@@ -33,19 +33,24 @@ class FirstPasses:
         What else is to be called with restart, passes and bound.
     clock : callable
         Seconds.
+    later : float
+        Passes that are made after those of the restarts, to weigh them.
     """
 
     restarts: int
     share: float
     told: ProgressCallback | None
     clock: Callable[[], float] = time.perf_counter
+    later: float = 0.0
     _passes: dict[int, int] = field(default_factory=dict, init=False)
     _first: tuple[int, float] | None = field(default=None, init=False)
     _done: bool = field(default=False, init=False)
+    _side_by_side: bool = field(default=False, init=False)
 
     def __call__(self, run: int, passes: int, bound: float) -> None:
         """Pass on the progress; passes are timed until there have been enough."""
         if not self._done:
+            self._side_by_side |= any(other > run for other in self._passes)
             self._passes[run] = passes
             self._look(run)
         if self.told is not None:
@@ -61,13 +66,17 @@ class FirstPasses:
             return
         self._done = True
         each = (now - began) / (passes - before)
-        expected = PASSES if run == 0 else passes / (run + 1)
-        whole = seconds(each * expected, self.restarts, self.share)
+        # Restarts that go on side by side do not tell yet how many passes one takes.
+        begun = run == 0 or self._side_by_side
+        expected = max(PASSES, *self._passes.values()) if begun else passes / (run + 1)
+        whole = seconds(each * expected, self.restarts, self.share) + each * self.later
+        weighed = f", {self.later:.0f} to weigh them" if self.later else ""
         if whole > LONG:
             warn(
                 f"a pass over the rows takes {in_words(each)}: this fit may take about "
-                f"{in_words(whole)} ({self.restarts} restarts of some {expected:.0f} passes). It "
-                "can be ended by Ctrl-C, and keeps what it has found; fewer restarts take less",
+                f"{in_words(whole)} ({self.restarts} restarts of some {expected:.0f} "
+                f"passes{weighed}). It can be ended by Ctrl-C, and keeps what it has found; fewer "
+                "restarts take less",
                 LongFitWarning,
             )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -19,6 +20,7 @@ from bayesvb.evaluation.stacking_weights import stacking_weights
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.leave_one_out import Fitted, has_log_predictive, leave_one_out
 from bayesvb.results.stacking import distinct, held_out, kept
+from bayesvb.variational.model import AbstractVariationalModel
 
 WEIGHING_DRAWS = 250
 """Draws behind the held-out densities by which restarts are weighed."""
@@ -70,6 +72,19 @@ class Count:
     def tolerated(self, budget: Budget) -> Budget:
         """The budget with a tolerance per row that is as small as what a row costs."""
         return replace(budget, per_row=self.uncertainty * budget.per_row)
+
+
+def passes_to_weigh(
+    model: AbstractVariationalModel[Any, Any], n_rows: int, restarts: int, request: FitRequest
+) -> float:
+    """Passes that are made to weigh so many restarts, at most; none where the best one is kept."""
+    if not (request.rough and model.follows_rows and request.engine.maximises_bound):
+        return 0.0
+    whole = FOLDS * PASSES
+    if request.combine == "average":
+        return float(restarts * whole)
+    with_care = min(restarts, LITTLE_WORK // (n_rows * model.n_components * whole))
+    return restarts * FOLDS * 2.0 * FEW_PASSES + with_care * whole
 
 
 def weighed(

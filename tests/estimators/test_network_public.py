@@ -265,3 +265,16 @@ def test_the_number_of_experts_is_selected(regimes):
     found = bvb.select(model, [1, 2], restarts=1, draws=25, max_iter=40, seed=1)
     assert [fit.model.n_experts for fit in found.fits.values()] == [1, 2]
     assert found.fits[2].idata.attrs["n_components"] == 2
+
+
+def test_many_classes_with_hardly_a_row_are_told_with_a_remedy_that_works():
+    label = np.repeat([f"c{i:02d}" for i in range(14)], [40, 20, *[3] * 12])
+    data = pd.DataFrame({"x": np.arange(96.0), "label": label})
+    told = "12 of the 14 classes of `label` have fewer than 5 rows"
+    with pytest.warns(DesignWarning, match=told) as warned:
+        bvb.ConditionalMixtureNetwork("label ~ x", data)
+    remedy = str(warned[0].message).split("together: ")[1]
+    merged = data.assign(label=eval(remedy))
+    assert merged["label"].value_counts().to_dict() == {"c00": 40, "other": 36, "c01": 20}
+    bvb.ConditionalMixtureNetwork("label ~ x", merged)
+    bvb.ConditionalMixtureNetwork("label ~ x", data[data["label"] < "c09"])

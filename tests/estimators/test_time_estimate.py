@@ -37,6 +37,23 @@ def test_restarts_that_are_done_tell_how_many_passes_there_are():
         watched(1.0 / 99.5, share=200.0, reports=reports)
 
 
+def test_restarts_side_by_side_tell_nothing_of_their_number_of_passes():
+    """Of each a few passes are made when the first is looked at."""
+    reports = [(run, 1 + k) for k in range(6) for run in (0, 1)]
+    with pytest.warns(LongFitWarning, match="about 2 minutes .8 restarts of some 100 passes"):
+        watched(0.15, reports=reports)
+
+
+def test_passes_that_weigh_restarts_count(monkeypatch):
+    monkeypatch.setattr(time_estimate, "LONG", 0.0)
+    monkeypatch.setattr(time_estimate, "WATCHED", 0.0)
+    x = np.linspace(-1, 1, 60)
+    data = {"x": x, "label": np.where(np.sin(5 * x) > 0, "a", "b")}
+    model = bvb.ConditionalMixtureNetwork("label ~ x", data, n_experts=2)
+    with pytest.warns(LongFitWarning, match="2 restarts of some .* passes, 600 to weigh them"):
+        model.fit(seed=1, restarts=2, draws=50)
+
+
 def test_a_short_fit_is_not():
     seen = []
     with warnings.catch_warnings():
