@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, partial
 from importlib import resources
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from bayesvb.engines.side_by_side import side_by_side
+from bayesvb.numerics.runtime import processors
 from bayesvb.results.checks.table import checks
 from bayesvb.results.printing import formula_text
+from bayesvb.results.subsampling import leave_rows_out
 
 from .cells.markup import code, visible
 from .cells.numerals import numeral, percent
@@ -25,11 +28,12 @@ from .sections import SECTIONS
 from .sections.candidates import HasCandidates, candidates
 from .sections.comparison import comparison
 from .sections.finding import finding
-from .sections.side_by_side import side_by_side
+from .sections.side_by_side import side_by_side as compared_fits
 from .sections.verdict import verdict
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
+    from bayesvb.results.checks.base import Check
 
 NAMED = 4
 """Variables that the title names."""
@@ -69,14 +73,14 @@ def page_summary(
             "fits": reports,
         }
     )
-    found: Summary = _identified(side_by_side(whole) if several else whole, "page", count())
+    found: Summary = _identified(compared_fits(whole) if several else whole, "page", count())
     classes = shared_styles(list(_drawings(found)))
     styled: Summary = _styled(found, classes)
     return {**styled, "styles": rules(classes)}
 
 
 def _fit_summary(fit: AbstractFit, name: str, prefix: str) -> Summary:
-    every = {key: section.summary(fit) for key, section in SECTIONS.items()}
+    every, verdicts = _sections(fit)
     kept = {key: one for key, one in every.items() if one is not None}
     found, sections = finding(fit, kept)
     model = fit.model
@@ -94,9 +98,24 @@ def _fit_summary(fit: AbstractFit, name: str, prefix: str) -> Summary:
             "seconds": fit.seconds,
         },
         "finding": found,
-        "verdict": verdict(checks(fit), kept.get("computation")),
+        "verdict": verdict(verdicts, kept.get("computation")),
         "sections": sections,
     }
+
+
+def _sections(fit: AbstractFit) -> tuple[dict[str, Summary | None], list[Check]]:
+    """Summaries of all sections and the checks, side by side, once rows have been left out."""
+    leave_rows_out(fit)
+    makers: list[Callable[[AbstractFit], Any]] = [checks]
+    makers += [section.summary for section in SECTIONS.values()]
+    tasks = [partial(_of_fit, make, fit) for make in makers]
+    found, *every = side_by_side(tasks, processors())
+    return dict(zip(SECTIONS, every, strict=True)), found
+
+
+def _of_fit(make: Callable[[AbstractFit], Any], fit: AbstractFit, told: object) -> Any:
+    """One part of a page, of which no progress is told."""
+    return make(fit)
 
 
 def _title(fits: Mapping[str, AbstractFit]) -> str:

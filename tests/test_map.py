@@ -52,6 +52,10 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/engines/run_state.py": ("estimators/test_checkpoint.py",),
     "bayesvb/engines/folds.py": ("models/network/test_held_out.py",),
     "bayesvb/engines/refits.py": ("conformance/test_deletion.py", "results/test_leave_one_out.py"),
+    "bayesvb/engines/pass_derivative.py": (
+        "conformance/test_deletion.py",
+        "engines/test_low_rank_derivative.py",
+    ),
     "bayesvb/engines/sweep_derivative.py": ("conformance/test_deletion.py",),
     "bayesvb/engines/traces.py": ("engines/test_restarts.py", "engines/test_ranking.py"),
     "bayesvb/errors.py": ("formula/test_parser.py", "estimators/test_bad_input.py"),

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.linalg import lu_factor, lu_solve
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import SufficientStats
-from bayesvb.engines.sweep_derivative import SweepDerivative, full_step, sweep_derivative
+from bayesvb.engines.pass_derivative import AbstractPassDerivative
+from bayesvb.engines.sweep_derivative import full_step, sweep_derivative
 from bayesvb.errors import DataError
 from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.variational.model import AbstractVariationalModel
@@ -58,7 +58,7 @@ class Deletion:
     source : AbstractSource
     stats : SufficientStats
         State of a converged fit.
-    derivative : SweepDerivative
+    derivative : AbstractPassDerivative
         ``F'``.
 
     References
@@ -70,7 +70,7 @@ class Deletion:
     model: Model
     source: AbstractSource
     stats: SufficientStats
-    derivative: SweepDerivative
+    derivative: AbstractPassDerivative
 
     @classmethod
     def of(
@@ -111,12 +111,6 @@ class Deletion:
         return self.model.update(self.stats)
 
     @cached_property
-    def _factor(self) -> Any:
-        """Triangular factors of ``I - F'`` in the entries that answer."""
-        own = self.derivative.rows[:, self.derivative.answering]
-        return lu_factor(np.eye(len(own)) - own)
-
-    @cached_property
     def _sums(self) -> Any:
         """Sums of a pass over all rows."""
         return self.source.map_reduce(partial(self.model.e_step, self.posterior)).stats
@@ -131,13 +125,7 @@ class Deletion:
         self, added: Float[np.ndarray, "groups entries"]
     ) -> Float[np.ndarray, "groups entries"]:
         """``(I - F')^-1`` times what is added to the statistics from outside."""
-        own, rows = self.derivative.answering, self.derivative.rows
-        moved = added[:, own]
-        if (rest := added[:, ~own]).any():
-            moved = moved + rest @ rows[:, ~own].T
-        found = np.array(added, dtype=float)
-        found[:, own] = lu_solve(self._factor, moved.T).T
-        return found
+        return self.derivative.answered(added)
 
     def near(self, change: Float[np.ndarray, " entries"]) -> Any:
         """Posterior of changed statistics, or that of the fit where they are of no data."""

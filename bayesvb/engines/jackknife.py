@@ -9,12 +9,12 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from bayesvb.engines.deletion import SHARES, Deletion
 from bayesvb.engines.linear_response import STEP as TILT
 from bayesvb.engines.linear_response import coordinates_of
-from bayesvb.engines.sweep_derivative import STEP
+from bayesvb.engines.pass_derivative import STEP
 from bayesvb.errors import DataError
 from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.variational.coordinates import AbstractCoordinates
@@ -94,27 +94,34 @@ class Jackknife:
     ) -> Float[np.ndarray, "groups coordinates"]:
         """Linear changes of the centre where each of these is added to the statistics, answered.
 
-        One part at a time is in memory whole.
+        One part at a time is in memory whole. Differences are in the entries that change at all:
+        with effects of many groups most do not, products of the indicators of two groups. It is
+        the slopes that are answered, of which there are fewer.
         """
+        kept, used = [], self.deletion.derivative.answering.copy()
+        for part in parts:
+            entries = np.flatnonzero(part.any(axis=0))
+            kept.append((entries, part[:, entries]))
+            used[entries] = True
         with single_threaded_blas(), np.errstate(all="ignore"):
-            return self._linear(map(self.deletion.answered, parts))
+            slopes = self.deletion.derivative.answered_back(self._slopes(used))
+            return np.concatenate([own @ slopes[:, entries].T for entries, own in kept])
+
+    def _slopes(
+        self, used: Bool[np.ndarray, " entries"]
+    ) -> Float[np.ndarray, "coordinates entries"]:
+        """Derivatives of the centre in these statistics, zeros in the others."""
+        if used.all():
+            return self.derivative
+        found = np.zeros((self.size, len(used)))
+        found[:, used] = self._differences(np.flatnonzero(used))
+        return found
 
     def _linear(
-        self, changes: Iterable[Float[np.ndarray, "_ entries"]]
+        self, change: Float[np.ndarray, "groups entries"]
     ) -> Float[np.ndarray, "groups coordinates"]:
-        """Linear changes of the centre, differences in the entries that change at all.
-
-        With effects of many groups most do not: products of the indicators of two groups.
-        """
-        kept = []
-        for change in changes:
-            entries = np.flatnonzero(change.any(axis=0))
-            kept.append((entries, change[:, entries]))
-        used = np.unique(np.concatenate([entries for entries, _ in kept]))
-        whole = len(used) == self.deletion.derivative.n_entries
-        slopes = self.derivative if whole else self._differences(used)
-        moved = [own @ slopes[:, np.searchsorted(used, at)].T for at, own in kept]
-        return np.concatenate(moved)
+        """Linear changes of the centre with changes of the statistics."""
+        return np.asarray(change @ self._slopes(np.asarray(change.any(axis=0))).T)
 
     def _differences(
         self, entries: Int[np.ndarray, " chosen"]
@@ -220,11 +227,11 @@ class Jackknife:
                 found = np.empty((len(change), self.size))
                 flat = [one is None for one in each]
                 if any(flat):
-                    found[flat] = self._linear([change[flat]])
+                    found[flat] = self._linear(change[flat])
                 for place, one in enumerate(each):
                     found[place] = found[place] if one is None else one
                 return found
-            found = self._linear([change])
+            found = self._linear(change)
             for place in np.argsort(-(found**2).sum(axis=1), kind="stable")[:CURVED]:
                 curved = self._curved(direct[place], change[place], self.centre)
                 found[place] = found[place] if curved is None else curved

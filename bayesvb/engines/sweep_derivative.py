@@ -3,30 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
+from scipy.linalg import lu_factor, lu_solve
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import SufficientStats
+from bayesvb.engines.low_rank_derivative import (
+    SHARE,
+    Directions,
+    few_directions,
+    low_rank_derivative,
+)
+from bayesvb.engines.pass_derivative import STEP, AbstractPassDerivative, Model, change_along
 from bayesvb.errors import DataError
-from bayesvb.variational.model import AbstractVariationalModel
-
-STEP = 1e-5
-"""Step of differences, relative to an entry and at least one: errors of its square."""
+from bayesvb.variational.row_derivatives import RowDerivatives
 
 ROWS_AT_ONCE = 1024
 """Rows whose second derivatives are in memory together: (scalars, scalars, rows)."""
 
 MOST_NUMBERS = 1 << 28
 """Numbers of a derivative at most: 2 GiB, and as much again on the way."""
-
-Model = AbstractVariationalModel[Any, Any]
 
 FEW_ENTRIES = 500
 """Entries of the statistics of which all are taken to be added to by some row."""
@@ -47,7 +49,7 @@ class Curvature(SufficientStats):
 
 
 @dataclass(frozen=True)
-class SweepDerivative:
+class SweepDerivative(AbstractPassDerivative):
     """Derivative of a pass in the statistics, the rows that are not zero.
 
     Attributes
@@ -61,10 +63,33 @@ class SweepDerivative:
     answering: Bool[np.ndarray, " entries"]
     rows: Float[np.ndarray, "answering entries"]
 
-    @property
-    def n_entries(self) -> int:
-        """Length of the vectors of statistics."""
-        return len(self.answering)
+    @cached_property
+    def _factor(self) -> Any:
+        """Triangular factors of ``I - F'`` in the entries that answer."""
+        own = self.rows[:, self.answering]
+        return lu_factor(np.eye(len(own)) - own)
+
+    def answered(
+        self, added: Float[np.ndarray, "groups entries"]
+    ) -> Float[np.ndarray, "groups entries"]:
+        """``(I - F')^-1`` times each of these."""
+        own, rows = self.answering, self.rows
+        moved = added[:, own]
+        if (rest := added[:, ~own]).any():
+            moved = moved + rest @ rows[:, ~own].T
+        found = np.array(added, dtype=float)
+        found[:, own] = lu_solve(self._factor, moved.T).T
+        return found
+
+    def answered_back(
+        self, slopes: Float[np.ndarray, "values entries"]
+    ) -> Float[np.ndarray, "values entries"]:
+        """Each of these times ``(I - F')^-1``."""
+        own, rows = self.answering, self.rows
+        found = np.array(slopes, dtype=float)
+        found[:, own] = lu_solve(self._factor, slopes[:, own].T, trans=1).T
+        found[:, ~own] += found[:, own] @ rows[:, ~own]
+        return found
 
     def whole(self) -> Float[np.ndarray, "entries entries"]:
         """With rows of zeros for the entries that do not answer."""
@@ -75,7 +100,7 @@ class SweepDerivative:
 
 def sweep_derivative(
     model: Model, source: AbstractSource, stats: SufficientStats
-) -> SweepDerivative:
+) -> AbstractPassDerivative:
     r"""``F'(s)`` of the map ``F`` from the statistics of one pass to those of the next.
 
     Where the rows' part of the bound is a function ``f`` of few scalars per row, linear in the
@@ -83,7 +108,8 @@ def sweep_derivative(
     products of features, and ``V`` the covariance of the sufficient statistics under the
     posterior. An entry to which no row of data adds does not answer: with many groups these are
     most of them, products of the indicators of two groups. For other models ``F'`` is made of
-    differences of two passes per entry.
+    differences of two passes per entry. Where rows are few beside the entries, ``F'`` is kept as a
+    product of the directions in which they bend ``f``.
 
     Parameters
     ----------
@@ -110,6 +136,10 @@ def sweep_derivative(
         found = _by_differences(model, source, stats)
         return SweepDerivative(np.ones(len(found), dtype=bool), found)
     kept = _answering(model, posterior, source, first.n_entries)
+    few = _few(model, posterior, source, int(kept.sum()))
+    if few is not None:
+        _check_size(sum(one.size for one in few[1]), first.n_entries)
+        return low_rank_derivative(model, stats, kept, *few)
     _check_size(int(kept.sum()), first.n_entries)
     curvature = source.map_reduce(partial(_curvature, model, posterior, kept)).value
     of_prior = model.prior_curvature(posterior, kept)
@@ -134,13 +164,28 @@ def _check_size(n_answering: int, n_entries: int) -> None:
 def n_answering(model: Model, source: AbstractSource, stats: SufficientStats) -> int | None:
     """Entries of the statistics that answer to others; None where rows have no derivatives.
 
-    The derivative of a pass takes as many updates, and solving with it the cube of it.
+    The derivative of a pass takes as many updates, and solving with it the cube of it. Where rows
+    are few it is made of the directions in which they bend the bound: their number.
     """
     posterior = model.update(stats)
     first = model.row_derivatives(posterior, source.take(np.arange(1)))
     if first is None:
         return None
-    return int(_answering(model, posterior, source, first.n_entries).sum())
+    n_kept = int(_answering(model, posterior, source, first.n_entries).sum())
+    few = _few(model, posterior, source, n_kept)
+    return n_kept if few is None else sum(one.size for one in few[1])
+
+
+def _few(
+    model: Model, posterior: Any, source: AbstractSource, n_entries: int
+) -> tuple[Block, tuple[Directions, ...], RowDerivatives] | None:
+    """All rows, the directions in which they bend the bound, and derivatives; None if many."""
+    if source.n_rows > SHARE * n_entries:  # each has a direction at least, unless rows repeat
+        return None
+    block = source.take(np.arange(source.n_rows))
+    known = _known(model, posterior, block)
+    each = few_directions(known, n_entries)
+    return None if each is None else (block, each, known)
 
 
 def is_affordable(model: Model, source: AbstractSource, stats: SufficientStats) -> bool:
@@ -230,34 +275,14 @@ def _covariance(
         for one in entries.T[kept[entries].any(axis=0)]:
             step = np.zeros_like(centre)
             step[one] = size[one]
-            change = _change(model, stats, step)
+            change = change_along(model, stats, step)
             found[place[one][:, None], entries] = change[entries] / size[one][:, None]
     for entry in shared.tolist():
         step = np.zeros_like(centre)
         step[entry] = size[entry]
-        change = _change(model, stats, step) / size[entry]
+        change = change_along(model, stats, step) / size[entry]
         found[place[entry]], found[:, entry] = change, change[kept]
     return found
-
-
-def _change(
-    model: Model, stats: SufficientStats, step: Float[np.ndarray, " entries"]
-) -> Float[np.ndarray, " entries"]:
-    """Change of the expectations along a step, from both sides of it.
-
-    From one side where the other is of no data, as next to a statistic that is zero; none where
-    both are.
-    """
-    centre = stats.to_vector()
-    sides = []
-    for side in (1.0, -1.0, 0.0):
-        with suppress(np.linalg.LinAlgError):
-            posterior = model.update(stats.with_vector(centre + side * step))
-            sides.append((side, model.expectations(posterior)))
-        if len(sides) == 2:
-            (first, ahead), (second, behind) = sides
-            return np.asarray((ahead - behind) / (first - second))
-    return np.zeros_like(centre)
 
 
 def _by_differences(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -388,7 +389,7 @@ class LinearCoordinates(AbstractCoordinates):
         known = precision if self.coupled else self.posterior.expected_precision[None]
         return np.asarray(np.sqrt(known))
 
-    @property
+    @cached_property
     def root(self) -> Float[np.ndarray, "experts terms terms"]:
         """Cholesky factor of the scaled precision."""
         return np.linalg.cholesky(self.posterior.precision)
@@ -462,6 +463,8 @@ class LinearCoordinates(AbstractCoordinates):
         noise = standard[:, n_scaled:].reshape(n_draws, *posterior.rate.shape)
         precision = np.exp(posterior.expected_log_precision + self.spread * noise)
         scaled = standard[:, :n_scaled].reshape(n_draws, *posterior.mean.shape)
+        if not scaled.any():  # the centre, which is asked for of many posteriors
+            return {"coefficients": posterior.mean + scaled, "precision": precision}
         upper = np.linalg.inv(np.swapaxes(self.root, -1, -2))[:, None]
         shift = times(upper, scaled) / self._root_precision(precision)[..., None]
         return {"coefficients": posterior.mean + shift, "precision": precision}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Protocol, runtime_checkable
@@ -16,8 +16,9 @@ from bayesvb.engines.base import AbstractEngine
 from bayesvb.engines.deletion import ROWS_AT_ONCE, Deletion
 from bayesvb.engines.jackknife import Jackknife
 from bayesvb.engines.refits import refitted, without_one
+from bayesvb.engines.side_by_side import side_by_side
 from bayesvb.engines.sweep_derivative import is_affordable, n_answering
-from bayesvb.numerics.runtime import single_threaded_blas
+from bayesvb.numerics.runtime import processors, single_threaded_blas
 from bayesvb.numerics.streams import EngineStreams, Streams
 from bayesvb.results.all_rows import is_sample
 from bayesvb.variational.shared_response import StateApart
@@ -50,6 +51,17 @@ FEWER = 8.0
 ROWS_A_STATISTIC = 1.0 / 3.0
 """Rows for each statistic of columns up to which groups are taken apart: rows are then predicted
 one at a time, and the derivative in statistics of columns is the cost of fewer rows only."""
+
+LITTLE_WORK = 300_000
+"""Rows times statistics that are gone through in less time than processes would save."""
+
+GroupChanges = tuple[Float[np.ndarray, "groups entries"], Float[np.ndarray, "groups entries"]]
+"""Minus what each group adds, and the answered change of the statistics without it."""
+
+Predicted = tuple[
+    Float[np.ndarray, "values rows"], Float[np.ndarray, "1 rows"], Float[np.ndarray, "1 rows"]
+]
+"""Log densities and distribution functions without rows, densities without their own part, with."""
 
 
 @dataclass(frozen=True)
@@ -235,8 +247,7 @@ def leave_one_out(
     fitted = fitted.without_columns
     deletion = fitted.deletion
     with single_threaded_blas(), np.errstate(all="ignore"):
-        parts = list(_first_order(deletion, at, groups))
-        values, alone, seen = (np.concatenate(each, axis=1) for each in zip(*parts, strict=True))
+        values, alone, seen = _first_order(deletion, at, groups)
         doubt = np.maximum(np.abs(values[0] - alone[0]) / ANSWER, (seen[0] - values[0]) / SURPRISE)
         doubt = np.where(np.isfinite(values[0]), doubt, np.inf)
         doubtful = np.ones(len(at), dtype=bool) if exact else doubt > 1.0
@@ -311,22 +322,53 @@ def every_row(n_rows: int, seed: int) -> Int[np.ndarray, " chosen"]:
 
 def _first_order(
     deletion: Deletion, at: Int[np.ndarray, " chosen"], groups: Int[np.ndarray, " rows"] | None
-) -> Iterator[tuple[Any, Any, Any]]:
-    """Predictions without each row, without its own part alone, and with it; a few rows a time."""
-    model, log_predictive = deletion.model, partial(_log_predictive, deletion.model)
+) -> Predicted:
+    """Predictions of rows, a few at a time; where it is much work, side by side.
+
+    The first few are predicted here: what all rows need is then there for every process.
+    """
     whole = None if groups is None else _by_group(deletion, groups)
-    for rows in deletion.parts(at):
-        block = deletion.source.take(rows)
-        if whole is None or groups is None:
-            direct = -deletion.of_rows(block) * copies(block)[:, None]
-            change = deletion.answered(direct)
-        else:
-            direct, change = whole[0][groups[rows]], whole[1][groups[rows]]
-        yield (
-            deletion.under(direct, change, block, model.row_predictions),
-            deletion.under(direct, direct, block, log_predictive),
-            log_predictive(deletion.posterior, block),
-        )
+    first, *rest = list(deletion.parts(at)) or [at]
+    parts = [_predicted(deletion, groups, whole, first)]
+    places = processors() if len(at) * deletion.derivative.n_entries >= LITTLE_WORK else 1
+    shares = [rest[place::places] for place in range(places)]
+    tasks = [partial(_each_predicted, deletion, groups, whole, share) for share in shares]
+    found = list(side_by_side(tasks, places))
+    parts += [found[number % places][number // places] for number in range(len(rest))]
+    values, alone, seen = (np.concatenate(each, axis=1) for each in zip(*parts, strict=True))
+    return values, alone, seen
+
+
+def _each_predicted(
+    deletion: Deletion,
+    groups: Int[np.ndarray, " rows"] | None,
+    whole: GroupChanges | None,
+    parts: Sequence[Int[np.ndarray, " _"]],
+    told: object,
+) -> list[Predicted]:
+    """Predictions of the rows of each part, of which no progress is told."""
+    return [_predicted(deletion, groups, whole, rows) for rows in parts]
+
+
+def _predicted(
+    deletion: Deletion,
+    groups: Int[np.ndarray, " rows"] | None,
+    whole: GroupChanges | None,
+    rows: Int[np.ndarray, " some"],
+) -> Predicted:
+    """Predictions without each row, without its own part alone, and with it."""
+    model, log_predictive = deletion.model, partial(_log_predictive, deletion.model)
+    block = deletion.source.take(rows)
+    if whole is None or groups is None:
+        direct = -deletion.of_rows(block) * copies(block)[:, None]
+        change = deletion.answered(direct)
+    else:
+        direct, change = whole[0][groups[rows]], whole[1][groups[rows]]
+    return (
+        deletion.under(direct, change, block, model.row_predictions),
+        deletion.under(direct, direct, block, log_predictive),
+        log_predictive(deletion.posterior, block),
+    )
 
 
 def _log_predictive(core: Any, posterior: Any, block: Block) -> Float[np.ndarray, "1 rows"]:
@@ -339,9 +381,7 @@ def copies(block: Block) -> Float[np.ndarray, " rows"]:
     return np.ones(block.n_rows) if block.weight is None else np.minimum(block.weight, 1.0)
 
 
-def _by_group(
-    deletion: Deletion, groups: Int[np.ndarray, " rows"]
-) -> tuple[Float[np.ndarray, "groups entries"], Float[np.ndarray, "groups entries"]]:
+def _by_group(deletion: Deletion, groups: Int[np.ndarray, " rows"]) -> GroupChanges:
     """Minus what each group adds, and the answered change of the statistics without it."""
     direct = group_sums(deletion, groups)
     return -direct, -deletion.answered(direct)

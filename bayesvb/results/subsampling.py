@@ -20,7 +20,7 @@ from bayesvb.numerics.streams import Streams
 from bayesvb.results.all_rows import is_sample
 from bayesvb.results.criteria import answers, leaves_folds_out, left_out
 from bayesvb.results.importance import pareto_k
-from bayesvb.results.leave_one_out import RowsLeftOut, leave_one_out, without_rows
+from bayesvb.results.leave_one_out import MOST_ROWS, RowsLeftOut, leave_one_out, without_rows
 from bayesvb.results.named_draws import count, log_lik_blocks
 from bayesvb.results.stacking import combined
 from bayesvb.results.units import units_at, units_of
@@ -129,6 +129,19 @@ def left_out_at(
         ]
     whole = combined(np.array([member.weight for member in fit.parts]), without)
     return replace(whole, labels=units_of(fit.model).index[at])
+
+
+def leave_rows_out(fit: AbstractFit) -> None:
+    """Have each restart leave out its rows, which it keeps: whatever asks for them finds them.
+
+    Not where rows are so many that none is kept, or too many to be left out by folds.
+    """
+    for part in (member.fit for member in fit.parts):
+        if answers(part):
+            one = part.one_restart.without_columns
+            _ = part.rows_left_out if one.source.n_rows <= MOST_ROWS else one.deletion
+        elif part.core.follows_rows and part.held_out is None and folds_affordable(fit):
+            _ = part.without_folds
 
 
 def loo_of_some(fit: AbstractFit, at: Int[np.ndarray, " rows"]) -> Elpd:

@@ -203,3 +203,7 @@ def test_the_derivative_of_a_pass_leaves_out_products_of_two_groups(monkeypatch)
     added = rng.normal(size=(3, found.n_entries))
     both = [deletion.answered(added) for deletion in deletions]
     assert_allclose(both[1], both[0], rtol=0, atol=1e-9 * np.abs(both[0]).max())
+    slopes = rng.normal(size=(2, found.n_entries))
+    for deletion, answer in zip(deletions, both, strict=True):
+        there, back = slopes @ answer.T, deletion.derivative.answered_back(slopes) @ added.T
+        assert_allclose(back, there, rtol=0, atol=1e-10 * np.abs(there).max())

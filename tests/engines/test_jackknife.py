@@ -127,10 +127,10 @@ def test_differences_are_made_in_the_entries_that_change_only(monkeypatch):
     own = jackknife_of(fit)
     change = np.zeros((3, own.deletion.derivative.n_entries))
     change[:, [0, 3, 5]] = np.random.default_rng(1).normal(size=(3, 3))
-    assert_allclose(own._linear([change]), change @ own.derivative.T, rtol=1e-8, atol=1e-12)
+    assert_allclose(own._linear(change), change @ own.derivative.T, rtol=1e-8, atol=1e-12)
     whole, centres = own.derivative.shape[1], []
     monkeypatch.setattr(Jackknife, "centre", lambda *_: centres.append(1) or np.zeros(own.size))
-    own._linear([change])
+    own._linear(change)
     assert len(centres) == 2 * 3 < 2 * whole
 
 

@@ -3,7 +3,9 @@
 import html as html_module
 import importlib
 import json
+import os
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -11,6 +13,7 @@ import pandas as pd
 import pytest
 
 import bayesvb as bvb
+from bayesvb.engines import side_by_side
 from bayesvb.errors import DataError
 from bayesvb.reports.cells.plain import numbers_only
 from bayesvb.reports.page import html, page_summary
@@ -268,3 +271,19 @@ def test_report_returns_its_path_and_prints_the_date_it_is_given(
     bvb.report(fit, path, date="3 May 2026")
     assert "3 May 2026" in path.read_text(encoding="utf-8")
     assert all(one is fit for one in asked) and len(asked) == 2
+
+
+def test_sections_made_side_by_side_are_those_made_in_turn(monkeypatch):
+    fit = bvb.DensityRegression("y ~ x", rows(), n_components=2).fit(seed=1, restarts=1, draws=50)
+    here, pages = os.getpid(), []
+    for forks in (True, False):
+        monkeypatch.setattr(side_by_side, "can_fork", lambda f=forks: f and os.getpid() == here)
+        monkeypatch.setattr("bayesvb.reports.page.processors", lambda: 2)
+        pages.append(html(page_summary({"": replace(fit)})))  # which has left out no rows yet
+    assert pages[0] == pages[1]
+
+
+def test_a_page_leaves_the_rows_that_it_left_out_with_the_fit():
+    fit = bvb.DensityRegression("y ~ x", rows(), n_components=2).fit(seed=1, restarts=1, draws=50)
+    page_summary({"": fit})
+    assert "rows_left_out" in vars(fit)

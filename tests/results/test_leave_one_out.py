@@ -1,5 +1,6 @@
 """What a fit predicts of rows without them: against refits, and what public calls make of it."""
 
+import os
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import bayesvb as bvb
-from bayesvb.engines import deletion, refits, sweep_derivative
+from bayesvb.engines import deletion, refits, side_by_side, sweep_derivative
 from bayesvb.errors import DataError
 from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.results import leave_one_out as module
@@ -254,3 +255,19 @@ def test_a_wide_table_with_groups_has_a_derivative_of_what_rows_add_to(regimes, 
     shape = held.core.prior_curvature(held.deletion.posterior, derivative.answering).shape
     assert shape == (kept, kept)
     assert 2 * kept < n_entries
+
+
+def test_rows_are_left_out_side_by_side_to_the_same_bits(monkeypatch):
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=1500)
+    data = {"x": x, "y": x + rng.normal(size=1500)}
+    fit = bvb.DensityRegression("y ~ x | x", data, n_components=2).fit(seed=1, restarts=1, draws=50)
+    here, found = os.getpid(), []
+    monkeypatch.setattr(module, "LITTLE_WORK", 0.0)
+    monkeypatch.setattr(module, "processors", lambda: 3)
+    for forks in (True, False):
+        monkeypatch.setattr(side_by_side, "can_fork", lambda f=forks: f and os.getpid() == here)
+        one = leave_one_out(Fitted.of(fit), np.arange(1500))
+        found.append(one)
+    assert_array_equal(found[0].log_density, found[1].log_density)
+    assert_array_equal(found[0].cdf, found[1].cdf)

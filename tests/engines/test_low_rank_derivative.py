@@ -1,0 +1,95 @@
+"""Rows that are few beside the statistics: the same derivative from fewer directions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+
+import bayesvb as bvb
+from bayesvb.engines import low_rank_derivative, sweep_derivative
+from bayesvb.engines.low_rank_derivative import LowRankDerivative
+from bayesvb.engines.sweep_derivative import SweepDerivative, n_answering
+from bayesvb.results.leave_one_out import Fitted, leave_one_out
+
+FORMULAS = {
+    "constant weights": ("y ~ . - s - t", {}),
+    "softmax": ("y ~ . - s - t | s", {"gate": "softmax"}),
+    "sticks": ("y ~ . - s - t | s + t", {"gate": "stick-breaking"}),
+    "rows that repeat": ("y ~ . - s - t | t", {"gate": "softmax"}),
+    "two responses": ("y + z ~ . - s - t | s", {"gate": "stick-breaking"}),
+    "fixed scales": ("y ~ . - s - t | s", {"priors": bvb.Priors(coefficient_sd=1.0)}),
+}
+
+
+def few_rows(n_rows=30, n_columns=20):
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(n_rows, n_columns))
+    data = pd.DataFrame(x, columns=[f"x{i}" for i in range(n_columns)])
+    data["s"], data["t"] = rng.normal(size=n_rows), np.arange(n_rows) % 2.0
+    data["y"] = x[:, 0] - x[:, 1] * np.sign(data["s"]) + 0.3 * rng.normal(size=n_rows)
+    return data.assign(z=rng.normal(size=n_rows))
+
+
+def fit_of(name, **options):
+    formula, more = FORMULAS[name]
+    data = few_rows()
+    if "z" not in formula:
+        data = data.drop(columns="z")
+    model = bvb.DensityRegression(formula, data, n_components=2, **more, **options)
+    return model.fit(seed=1, restarts=1, draws=25, covariance="mean-field")
+
+
+@pytest.fixture(autouse=True)
+def small_steps(monkeypatch):
+    """Steps of which squares and rounding are both below what is asked for."""
+    for module in (low_rank_derivative, sweep_derivative):
+        monkeypatch.setattr(module, "STEP", 3e-6)
+
+
+def both_derivatives(fit, monkeypatch):
+    """From directions, and in all entries."""
+    source = fit.model.source
+    low = sweep_derivative.sweep_derivative(fit.core, source, fit.stats)
+    for module in (low_rank_derivative, sweep_derivative):
+        monkeypatch.setattr(module, "SHARE", 0.0)
+    high = sweep_derivative.sweep_derivative(fit.core, source, fit.stats)
+    assert isinstance(low, LowRankDerivative) and isinstance(high, SweepDerivative)
+    return low, high
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", FORMULAS)
+def test_few_directions_have_the_same_answers(name, weighted, monkeypatch):
+    weights = np.linspace(0.5, 1.5, 30) if weighted else None
+    fit = fit_of(name, weights=weights)
+    low, high = both_derivatives(fit, monkeypatch)
+    assert_allclose(low.whole(), high.whole(), rtol=0, atol=1e-8 * np.abs(high.whole()).max())
+    some = fit.core.row_derivatives(fit.q, fit.model.source.take(np.arange(30))).statistics()
+    found, expected = low.answered(some), high.answered(some)
+    # solving multiplies what differences leave, by up to 1e4 where scales are hardly known
+    assert_allclose(found, expected, rtol=0, atol=1e-7 * np.abs(expected).max())
+    there, back = some @ found.T, low.answered_back(some) @ some.T
+    assert_allclose(back, there, rtol=0, atol=1e-10 * np.abs(there).max())
+
+
+@pytest.mark.parametrize("name", ["softmax", "two responses"])
+def test_rows_left_out_are_the_same(name, monkeypatch):
+    fit = fit_of(name)
+    rows = np.arange(30)
+    found = leave_one_out(Fitted.of(fit), rows, row_passes=0.0)
+    for module in (low_rank_derivative, sweep_derivative):
+        monkeypatch.setattr(module, "SHARE", 0.0)
+    expected = leave_one_out(Fitted.of(fit), rows, row_passes=0.0)
+    assert_allclose(found.log_density, expected.log_density, atol=1e-8)
+    assert_allclose(found.cdf, expected.cdf, atol=1e-8)
+
+
+def test_what_it_costs_is_the_number_of_directions():
+    fit = fit_of("rows that repeat")
+    low = sweep_derivative.sweep_derivative(fit.core, fit.model.source, fit.stats)
+    n_rows, n_experts, n_logits, different = 30, 2, 2, 2
+    size = n_experts * n_rows + 2 * n_logits * different
+    assert n_answering(fit.core, fit.model.source, fit.stats) == size
+    assert size <= low.directions.shape[1] < 0.2 * low.n_entries
