@@ -64,19 +64,23 @@ def drawn_distributions_of(fit: AbstractFit) -> HasDrawnDistributions:
 def effect_draws(
     fit: AbstractFit,
     plan: Plan,
-    estimand: Estimand,
+    estimands: Sequence[Estimand],
     responses: Sequence[int],
     groups: Groups | None,
-) -> Float[np.ndarray, "draws contrasts rows responses entries"]:
-    """Effects for every draw, at every row or averaged over groups of rows."""
+) -> list[Float[np.ndarray, "draws contrasts rows responses _"]]:
+    """Effects on each estimand for every draw, at every row or averaged over groups of rows."""
     n_rows = len(plan.variants[0]) if groups is None else len(groups.table)
-    _check_memory(fit, estimand, n_rows * len(plan.contrasts) * len(responses))
+    for estimand in estimands:
+        _check_memory(fit, estimand, n_rows * len(plan.contrasts) * len(responses))
     blocks = [_block(fit, variant) for variant in plan.variants]
     found = [
-        _gathered(_pieces(fit, plan, blocks, (estimand, number)), groups) for number in responses
+        _gathered(_pieces(fit, plan, blocks, (estimands, number)), groups) for number in responses
     ]
-    # responses contrasts entries draws rows
-    return np.ascontiguousarray(np.transpose(np.stack(found), (3, 1, 4, 0, 2)))
+    # of each estimand responses contrasts entries draws rows
+    return [
+        np.ascontiguousarray(np.transpose(np.stack(each), (3, 1, 4, 0, 2)))
+        for each in zip(*found, strict=True)
+    ]
 
 
 def _block(fit: AbstractFit, variant: pd.DataFrame) -> Block:
@@ -92,47 +96,56 @@ def _block(fit: AbstractFit, variant: pd.DataFrame) -> Block:
 
 
 def _pieces(
-    fit: AbstractFit, plan: Plan, blocks: Sequence[Block], request: tuple[Estimand, int]
-) -> Iterator[Combined]:
+    fit: AbstractFit,
+    plan: Plan,
+    blocks: Sequence[Block],
+    request: tuple[Sequence[Estimand], int],
+) -> Iterator[list[Combined]]:
     """Effects of a few rows at a time, so that nothing with draws and components is large."""
-    estimand, response = request
-    entries = count(fit.draws) * fit.core.n_components * max(len(estimand.levels), 1)
+    estimands, response = request
+    n_levels = max(len(estimand.levels) for estimand in estimands)
+    entries = count(fit.draws) * fit.core.n_components * max(n_levels, 1)
     size = max(CHUNK_ENTRIES // entries, 1)
     for start in range(0, blocks[0].n_rows, size):
         rows = slice(start, min(start + size, blocks[0].n_rows))
         parts = [block.part(rows.start, rows.stop) for block in blocks]
-        yield plan.combine([_values(fit, part, estimand, response) for part in parts], rows)
+        each = [_values(fit, part, estimands, response) for part in parts]
+        yield [plan.combine(values, rows) for values in zip(*each, strict=True)]
 
 
-def _values(fit: AbstractFit, block: Block, estimand: Estimand, response: int) -> Values:
-    """The quantity of a few rows; each draw is evaluated by the restart that it is from."""
-    if estimand.target == "weights":
+def _values(
+    fit: AbstractFit, block: Block, estimands: Sequence[Estimand], response: int
+) -> list[Values]:
+    """The quantities of a few rows; each draw is evaluated by the restart that it is from."""
+    if estimands[0].target == "weights":
         weights = np.moveaxis(np.exp(fit.core.log_weights(fit.draws, block)), 1, 0)
-        return np.broadcast_to(weights, (*weights.shape[:2], block.n_rows))
-    if estimand.levels:
-        return np.moveaxis(fit.core.drawn_probabilities(fit.draws, block), 1, 0)
+        return [np.broadcast_to(weights, (*weights.shape[:2], block.n_rows))]
+    if estimands[0].levels:
+        return [np.moveaxis(fit.core.drawn_probabilities(fit.draws, block), 1, 0)]
     name = fit.model.design.response_names[response]
-    return estimand(drawn_distributions_of(fit).drawn_mixture(fit, block, response), name)
+    mixture = drawn_distributions_of(fit).drawn_mixture(fit, block, response)
+    return [estimand(mixture, name) for estimand in estimands]
 
 
-def _gathered(pieces: Iterator[Combined], groups: Groups | None) -> Combined:
-    """All rows one after the other, or their weighted sums by group."""
+def _gathered(pieces: Iterator[list[Combined]], groups: Groups | None) -> list[Combined]:
+    """All rows one after the other, or their weighted sums by group; of each estimand."""
     if groups is None:
-        return np.concatenate(list(pieces), axis=-1)
-    total: Combined | None = None
+        return [np.concatenate(each, axis=-1) for each in zip(*pieces, strict=True)]
+    totals: list[Combined] = []
     start = 0
     for piece in pieces:
-        rows = slice(start, start + piece.shape[-1])
+        rows = slice(start, start + piece[0].shape[-1])
         start = rows.stop
         present, place = np.unique(groups.codes[rows], return_inverse=True)
-        share = np.zeros((piece.shape[-1], len(present)))
+        share = np.zeros((piece[0].shape[-1], len(present)))
         share[np.arange(len(share)), place] = groups.share[rows]
-        if total is None:
-            total = np.zeros((*piece.shape[:-1], len(groups.table)))
-        total[..., present] += piece @ share
-    if total is None:
+        if not totals:
+            totals = [np.zeros((*one.shape[:-1], len(groups.table))) for one in piece]
+        for total, one in zip(totals, piece, strict=True):
+            total[..., present] += one @ share
+    if not totals:
         raise DataError("there are no rows to average")
-    return total
+    return totals
 
 
 def _check_memory(fit: AbstractFit, estimand: Estimand, n_rows: int) -> None:

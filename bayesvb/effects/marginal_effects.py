@@ -168,6 +168,44 @@ def comparisons(
     check_choice("comparison", comparison, tuple(COMPARISONS))
     request = _quantity(fit, (target, transform), q=q, above=above, below=below, at=at)
     rows = setting(fit, conditional, data)
+    name, plan = _contrasts(fit, contrast, rows, comparison)
+    told = rows.without(name)
+    return _answer(
+        fit, ("comparisons", name, comparison), told, plan, request, (average_by, response, prob)
+    )
+
+
+def average_differences(
+    fit: AbstractFit,
+    contrast: Mapping[str, object],
+    targets: Sequence[str],
+    *,
+    data: object = None,
+    prob: float = PROB,
+) -> list[Effects]:
+    """Average differences of several properties of the response, each as of ``comparisons``.
+
+    The distributions under the draws are made once for all of them.
+
+    Raises
+    ------
+    DataError
+        As ``comparisons`` does for any of the targets.
+    """
+    requests = [_quantity(fit, (target, None)) for target in targets]
+    rows = setting(fit, None, data)
+    name, plan = _contrasts(fit, contrast, rows, "difference")
+    what = ("comparisons", name, "difference")
+    return _answers(fit, what, rows.without(name), plan, requests, (True, None, prob))
+
+
+def _contrasts(
+    fit: AbstractFit,
+    contrast: str | Mapping[str, object],
+    rows: EvaluationGrid,
+    comparison: str,
+) -> tuple[str, Plan]:
+    """The covariate, and rows with its values and how later ones are compared with earlier."""
     name, values = contrasted(fit, contrast, rows)
     pairs = list(combinations(range(len(values)), 2))
 
@@ -176,11 +214,7 @@ def comparisons(
 
     words = [value_text(fit.model.design.date_of(name, value)) for value in values]
     labels = tuple(COMPARISONS[comparison].format(a=words[a], b=words[b]) for a, b in pairs)
-    plan = Plan(tuple(rows.with_column(name, value) for value in values), combine, labels)
-    told = rows.without(name)
-    return _answer(
-        fit, ("comparisons", name, comparison), told, plan, request, (average_by, response, prob)
-    )
+    return name, Plan(tuple(rows.with_column(name, value) for value in values), combine, labels)
 
 
 @checked
@@ -281,7 +315,22 @@ def _answer(
     rest: tuple[str | Sequence[str] | bool | None, str | None, float],
 ) -> Effects:
     """The effects of a plan; ``rest`` are ``average_by``, ``response`` and ``prob``."""
+    return _answers(fit, what, rows, plan, [estimand], rest)[0]
+
+
+def _answers(
+    fit: AbstractFit,
+    what: tuple[str, str | None, str | None],
+    rows: EvaluationGrid,
+    plan: Plan,
+    estimands: Sequence[Estimand],
+    rest: tuple[str | Sequence[str] | bool | None, str | None, float],
+) -> list[Effects]:
+    """The effects of a plan on each estimand, all of the same responses."""
     groups = Groups.of(rows, rest[0])
-    responses = chosen_responses(fit, rest[1], estimand)
-    request = EffectRequest(*what, rows, groups, estimand, responses, rest[2])
-    return effects_of(fit, request, plan, effect_draws(fit, plan, estimand, responses, groups))
+    responses = chosen_responses(fit, rest[1], estimands[0])
+    draws = effect_draws(fit, plan, estimands, responses, groups)
+    return [
+        effects_of(fit, EffectRequest(*what, rows, groups, one, responses, rest[2]), plan, own)
+        for one, own in zip(estimands, draws, strict=True)
+    ]

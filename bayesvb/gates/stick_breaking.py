@@ -35,6 +35,9 @@ from bayesvb.numerics.special import expected_expit, jaakkola, omega_slope, soft
 from bayesvb.variational.descriptions import PriorRow
 from bayesvb.variational.local import AbstractLocalPosterior
 
+CELLS = 1 << 15
+"""Draws times sticks times rows whose weights are made together: arrays of 256 KiB."""
+
 
 @dataclass(frozen=True)
 class StickLocalPosterior(AbstractLocalPosterior):
@@ -96,21 +99,27 @@ def _less_up_to_own(
     return sums
 
 
-def _stop_after_passing(
-    logit: Float[np.ndarray, "draws sticks rows"], pass_on: Float[np.ndarray, "draws sticks rows"]
+def _log_weights(
+    draws: Float[np.ndarray, "draws sticks terms"], design: Float[np.ndarray, "terms rows"]
 ) -> Float[np.ndarray, "draws experts rows"]:
-    """Log probabilities of stopping at each stick, from those of passing on; the last is the rest.
+    """Log probabilities of stopping at each stick; the last is the rest.
 
-    Stick by stick: a quarter of the time of ``cumsum`` and joined arrays.
+    Stick by stick, a few draws at a time, whose arrays stay in the cache: a third of the time.
     """
-    n_draws, n_sticks, n_rows = logit.shape
+    n_draws, n_sticks, _ = draws.shape
+    n_rows = design.shape[1]
     found = np.empty((n_draws, n_sticks + 1, n_rows))
-    left = np.zeros((n_draws, n_rows))
-    for stick in range(n_sticks):
-        np.add(pass_on[:, stick], logit[:, stick], out=found[:, stick])
-        found[:, stick] += left
-        left += pass_on[:, stick]
-    found[:, -1] = left
+    together = max(CELLS // max(n_sticks * n_rows, 1), 1)
+    for start in range(0, n_draws, together):
+        logit = draws[start : start + together] @ design
+        pass_on, part = softplus(logit), found[start : start + together]
+        np.negative(pass_on, out=pass_on)
+        left = np.zeros((len(logit), n_rows))
+        for stick in range(n_sticks):
+            np.add(pass_on[:, stick], logit[:, stick], out=part[:, stick])
+            part[:, stick] += left
+            left += pass_on[:, stick]
+        part[:, -1] = left
     return found
 
 
@@ -274,13 +283,13 @@ class StickBreakingGate(AbstractLogitGate):
         self, draws: Float[np.ndarray, "draws sticks terms"], block: Block
     ) -> Float[np.ndarray, "draws experts rows"]:
         """Exact log weights for each draw."""
-        logit = draws @ block.designs["gating"]
-        xp = namespace(logit)
-        pass_on = -softplus(logit)
+        design, xp = block.designs["gating"], namespace(draws)
         by_stick: Float[np.ndarray, "draws experts rows"]
         if xp is np:
-            by_stick = _stop_after_passing(logit, pass_on)
+            by_stick = _log_weights(draws, design)
         else:
+            logit = draws @ design
+            pass_on = -softplus(logit)
             ends = xp.zeros((len(draws), 1, block.n_rows))
             left = xp.concatenate([ends, xp.cumsum(pass_on, axis=1)], axis=1)
             by_stick = xp.concatenate([pass_on + logit, ends], axis=1) + left

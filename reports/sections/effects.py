@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from bayesvb.distributions.intervals import PROB
-from bayesvb.effects import comparisons
 from bayesvb.effects.covariates import Covariate
+from bayesvb.effects.marginal_effects import average_differences
 from bayesvb.errors import DataError
 from bayesvb.results.subsampling import sample
 
@@ -85,18 +85,27 @@ def _of(
     """Effects of one covariate on every target: later levels are compared with the first."""
     first, *others = labels(values)
     lines = []
-    for target in targets:
-        try:
-            found = comparisons(fit, {name: values}, data=rows, average_by=True, target=target,
-                                prob=PROB).summary  # fmt: skip
-        except DataError:  # standard deviations of heavy tails are infinite
-            continue
+    for target, found in _effects(fit, {name: values}, rows, targets).items():
         pairs = found["contrast"].drop_duplicates()[: len(others)]  # the first level comes first
         lines += [
             _line(fit, found[found["contrast"] == pair], name, target, (first, later))
             for pair, later in zip(pairs, others, strict=True)
         ]
     return pd.concat(lines) if lines else None
+
+
+def _effects(
+    fit: AbstractFit, contrast: dict[str, object], rows: pd.DataFrame, targets: tuple[str, ...]
+) -> dict[str, pd.DataFrame]:
+    """Average differences of each target; not of standard deviations of heavy tails."""
+    try:
+        found = average_differences(fit, contrast, targets, data=rows, prob=PROB)
+    except DataError:  # one is infinite
+        if len(targets) == 1:
+            return {}
+        each = [_effects(fit, contrast, rows, (target,)) for target in targets]
+        return {target: one for own in each for target, one in own.items()}
+    return {target: one.summary for target, one in zip(targets, found, strict=True)}
 
 
 def _line(

@@ -118,6 +118,18 @@ def test_log_weights_normalise(gate_name, make_case, n_experts):
     assert_allclose(logsumexp(log_weights, axis=1), 0.0, atol=1e-11)
 
 
+def test_log_weights_are_the_same_a_few_draws_at_a_time(gate_name, make_case, monkeypatch):
+    case = make_case(gate_name)
+    draws = case.gate.draws(case.posterior, 50, case.rng)
+    found = []
+    for cells in (1, 300, 1 << 20):
+        for module in ("softmax_base", "stick_breaking"):
+            monkeypatch.setattr(f"bayesvb.gates.{module}.CELLS", cells)
+        found.append(case.gate.log_weights(draws, case.block))
+    assert_array_equal(found[0], found[2])
+    assert_array_equal(found[1], found[2])
+
+
 @pytest.mark.parametrize("n_experts", EXPERTS)
 def test_components_are_drawn_with_the_weights(gate_name, make_case, n_experts):
     case = make_case(gate_name, n_experts=n_experts, n_rows=3)

@@ -89,3 +89,20 @@ def test_the_model_tells_of_scales_that_are_learned_and_of_curves(fit):
     plain = bvb.DensityRegression("y ~ s(x, k=5)", data, n_components=1, priors=fixed)
     told = SECTIONS["model"].summary(plain.fit(seed=1, draws=50))
     assert told["scales"] is None and told["curves"].startswith("s(x) ")
+
+
+def test_distributions_are_made_once_for_all_targets(fit, monkeypatch):
+    model, made = type(fit.model), []
+    plain = model.drawn_mixture
+    monkeypatch.setattr(model, "drawn_mixture", lambda *given: made.append(1) or plain(*given))
+    found = effects._effects(fit, {"x": [-1.0, 1.0]}, fit.model.design.frame[:20], ("mean", "sd"))
+    assert list(found) == ["mean", "sd"] and len(made) == 2  # at each of the two values
+
+
+def test_a_target_that_is_infinite_leaves_the_others(fit, monkeypatch):
+    def infinite(mixture):
+        return np.full(mixture.mean().shape, np.inf)
+
+    monkeypatch.setattr("bayesvb.distributions.normal_mixture.NormalMixture.sd", infinite)
+    found = effects._effects(fit, {"x": [-1.0, 1.0]}, fit.model.design.frame[:20], ("mean", "sd"))
+    assert list(found) == ["mean"]
