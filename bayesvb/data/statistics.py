@@ -52,26 +52,36 @@ class SufficientStats:
 
     def to_vector(self) -> Float[np.ndarray, " entries"]:
         """Every number of the record, in one row."""
-        return np.concatenate([np.empty(0), *(np.ravel(leaf) for _, leaf in self.leaves())])
+        return np.concatenate([np.empty(0), *self._rows()])
+
+    def _rows(self) -> Iterator[Float[np.ndarray, " _"]]:
+        """The numbers of each array, without the names."""
+        for value in vars(self).values():
+            if isinstance(value, SufficientStats):
+                yield from value._rows()
+            else:
+                yield np.ravel(value)
 
     def with_vector(self: StatsT, vector: Float[np.ndarray, "*many entries"]) -> StatsT:
         """Record of the same shapes with the numbers of ``vector``.
 
         Of many vectors at once a record of many, which their axes lead.
         """
+        return self._from(vector, 0)[0]
+
+    def _from(
+        self: StatsT, vector: Float[np.ndarray, "*many entries"], at: int
+    ) -> tuple[StatsT, int]:
+        """The record whose numbers begin at this place, and where they end."""
         changes: dict[str, object] = {}
-        at = 0
-        for field in fields(self):
-            value = getattr(self, field.name)
+        for name, value in vars(self).items():
             if isinstance(value, SufficientStats):
-                size = value.to_vector().size
-                changes[field.name] = value.with_vector(vector[..., at : at + size])
+                changes[name], at = value._from(vector, at)
             else:
-                size = value.size
-                shape = (*vector.shape[:-1], *value.shape)
-                changes[field.name] = vector[..., at : at + size].reshape(shape)
-            at += size
-        return replace(self, **changes)
+                size, shape = np.size(value), (*vector.shape[:-1], *np.shape(value))
+                changes[name] = vector[..., at : at + size].reshape(shape)
+                at += size
+        return replace(self, **changes), at
 
     def with_leaves(
         self: StatsT, leaves: Mapping[str, Float[np.ndarray, "..."]], prefix: str = ""

@@ -31,26 +31,23 @@ def restart_table(found: RestartSearch, units: float, *, best: int) -> pd.DataFr
     """
     import pandas as pd
 
-    records = [
-        {
-            "start": run.start,
-            "elbo": run.ascent.bound - units * run.total_weight,
-            "n_iter": run.ascent.n_iter,
-            "converged": run.ascent.converged,
-            "rows": run.n_rows,
-            "seconds": run.seconds,
-            "best": number == best,
-        }
-        for number, run in enumerate(found.runs)
-    ]
-    index = pd.RangeIndex(1, len(records) + 1, name="restart")
-    table = pd.DataFrame(records, index=index)
-    if any(run.prior for run in found.runs):
-        table.insert(1, "prior", [run.prior for run in found.runs])
-    bound_gap = np.array([run.score - run.ascent.bound for run in found.runs])
+    runs = found.runs
+    columns: dict[str, list[object] | Float[np.ndarray, " runs"]] = {
+        "start": [run.start for run in runs]
+    }
+    if any(run.prior for run in runs):
+        columns["prior"] = [run.prior for run in runs]
+    bound = np.array([run.ascent.bound - units * run.total_weight for run in runs])
+    columns["elbo"] = bound
+    bound_gap = np.array([run.score - run.ascent.bound for run in runs])
     if bound_gap.any() and bound_gap.max() > -np.inf:
-        table.insert(list(table).index("elbo") + 1, "score", table["elbo"] + bound_gap)
-    return table
+        columns["score"] = bound + bound_gap
+    columns["n_iter"] = [run.ascent.n_iter for run in runs]
+    columns["converged"] = [run.ascent.converged for run in runs]
+    columns["rows"] = [run.n_rows for run in runs]
+    columns["seconds"] = [run.seconds for run in runs]
+    columns["best"] = [number == best for number in range(len(runs))]
+    return pd.DataFrame(columns, index=pd.RangeIndex(1, len(runs) + 1, name="restart"))
 
 
 def traces(

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -47,6 +47,13 @@ from bayesvb.variational.model import AbstractVariationalModel
 INTERVALS = ("linear-response", "mean-field")
 
 
+@lru_cache(maxsize=256)
+def _hint(kind: type, name: str) -> str:
+    """What to write instead; found once, as questions what a model can do ask for it too."""
+    there = None if name[0] == "_" else meant_of_model(name, dir(kind), dir(Fit))
+    return f"\nhint: write {there}" if there else ""
+
+
 class AbstractEstimator(AbstractPublicModel):
     """A public model that is fitted: formula and data in, ``fit`` out.
 
@@ -61,10 +68,8 @@ class AbstractEstimator(AbstractPublicModel):
             """Raise an error that says what is of the fit, or called otherwise here."""
             if hasattr(type(self), name):  # a property failed: say why, not that it is missing
                 return object.__getattribute__(self, name)
-            there = None if name[0] == "_" else meant_of_model(name, dir(type(self)), dir(Fit))
             said = f"a {type(self).__name__} has no attribute {name!r}"
-            hint = f"\nhint: write {there}" if there else ""
-            raise AttributeError(f"{said}{hint}", name=name, obj=self)
+            raise AttributeError(said + _hint(type(self), name), name=name, obj=self)
 
     def _keep(self, *values: object) -> None:
         """Set the fields of the frozen record, in their order."""

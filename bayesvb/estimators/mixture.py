@@ -18,7 +18,11 @@ from bayesvb.distributions.base import AbstractComponentMixture, AbstractDrawnMi
 from bayesvb.distributions.pooled_draws import PooledDraws
 from bayesvb.errors import DataError
 from bayesvb.estimators.component_shares import expected_shares, weights_at
-from bayesvb.estimators.component_tables import component_table, responsibility_table
+from bayesvb.estimators.component_tables import (
+    component_table,
+    responsibilities_of,
+    responsibility_table,
+)
 from bayesvb.estimators.fit_request import COMBINATIONS
 from bayesvb.estimators.generative import AbstractGenerative
 from bayesvb.models.ensemble import matching
@@ -50,9 +54,9 @@ class AbstractMixture(AbstractGenerative):
 
     def aligned(self, fit: AbstractFit, core: Any, stats: Any) -> tuple[Any, Any, tuple[int, ...]]:
         """Components in the order in which they share most rows with those of the fit."""
-        reference, q = self.responsibilities(fit).to_numpy(), core.update(stats)
-        own = self.source.map_rows(partial(core.responsibilities, q))
-        order = matching(reference, own.T)
+        reference = self.source.map_rows(responsibilities_of(fit))
+        own = self.source.map_rows(partial(core.responsibilities, core.update(stats)))
+        order = matching(reference.T, own.T)
         return *core.permuted(order, stats), order
 
     def components(self, fit: AbstractFit, prob: float) -> pd.DataFrame:

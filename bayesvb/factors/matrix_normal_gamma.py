@@ -14,7 +14,12 @@ from scipy.special import digamma, gammaln
 
 from bayesvb.factors.gamma import gamma_kl, gamma_log_density
 from bayesvb.numerics.array_library import namespace
-from bayesvb.numerics.linalg import diagonal, inverse_and_log_det, times, trace_of_product
+from bayesvb.numerics.linalg import (
+    diagonal,
+    inverse_and_log_det,
+    times_each,
+    trace_of_product,
+)
 from bayesvb.numerics.special import LOG_2PI
 
 
@@ -169,7 +174,7 @@ class MatrixNormalGamma:
         precision = np.maximum(precision, np.finfo(float).tiny)
         noise = rng.standard_normal((n, *self.mean.shape))
         root = np.linalg.cholesky(self.covariance)[..., None, :, :]
-        return self.mean + times(root, noise) / np.sqrt(precision)[..., None], precision
+        return self.mean + times_each(root, noise) / np.sqrt(precision)[..., None], precision
 
     def log_density(
         self,
@@ -178,7 +183,7 @@ class MatrixNormalGamma:
     ) -> Float[np.ndarray, "draws *batch responses"]:
         """Log density of each response's coefficients and precision."""
         shift = coefficients - self.mean
-        pull = (shift @ self.precision * shift).sum(axis=-1)
+        pull = (times_each(self.precision[..., None, :, :], shift) * shift).sum(axis=-1)
         n_terms = shift.shape[-1]
         log_precision = namespace(precision).log(precision)
         shape = self.shape[..., None]

@@ -7,7 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from bayesvb.numerics.linalg import diagonal, inverse_and_log_det, times, trace_of_product
+from bayesvb.numerics.linalg import (
+    diagonal,
+    inverse_and_log_det,
+    times,
+    times_each,
+    trace_of_product,
+)
 from bayesvb.numerics.special import LOG_2PI
 
 
@@ -83,14 +89,14 @@ class Normal:
     def draws(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "draws *batch terms"]:
         """Independent draws."""
         noise = rng.standard_normal((n, *self.mean.shape))
-        return np.asarray(self.mean + times(np.linalg.cholesky(self.covariance), noise))
+        return np.asarray(self.mean + times_each(np.linalg.cholesky(self.covariance), noise))
 
     def log_density(
         self, value: Float[np.ndarray, "draws *batch terms"]
     ) -> Float[np.ndarray, " draws *batch"]:
         """Log density of each vector."""
         shift = value - self.mean
-        quadratic = (times(self.precision, shift) * shift).sum(axis=-1)
+        quadratic = (times_each(self.precision, shift) * shift).sum(axis=-1)
         density: Float[np.ndarray, " draws *batch"]
         density = 0.5 * (self.log_det - shift.shape[-1] * LOG_2PI - quadratic)
         return density

@@ -221,6 +221,28 @@ def times(
     return product
 
 
+def times_each(
+    matrix: Float[np.ndarray, "*matrices terms terms"],
+    vectors: Float[np.ndarray, "draws *vectors terms"],
+) -> Float[np.ndarray, "draws *batch terms"]:
+    """``times`` for many vectors of each matrix: one product of matrices with all of them.
+
+    Examples
+    --------
+    >>> times_each(np.array([[0.0, 2.0], [1.0, 0.0]]), np.array([[3.0, 5.0], [1.0, 0.0]]))
+    array([[10.,  3.],
+           [ 0.,  1.]])
+    """
+    if namespace(vectors) is not np:
+        return times(matrix, vectors)
+    batch = np.broadcast_shapes(matrix.shape[:-2], vectors.shape[1:-1])
+    found = np.empty((len(vectors), *batch, vectors.shape[-1]))
+    vectors = vectors.reshape(len(vectors), *(1,) * (found.ndim - vectors.ndim), *vectors.shape[1:])
+    by_matrix = np.moveaxis(vectors, 0, -2), np.swapaxes(matrix, -1, -2)
+    np.matmul(*by_matrix, out=np.moveaxis(found, 0, -2))
+    return found
+
+
 def trace_of_product(
     first: Float[np.ndarray, "*matrices terms terms"],
     second: Float[np.ndarray, "*others terms terms"],

@@ -10,6 +10,8 @@ A linear system carries its right side as one more row of the triangle, the bord
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -61,25 +63,58 @@ def solve_and_invert(
     >>> triangle.ravel()
     array([ 1., -1.,  2.,  1.,  1.,  0.])
     """
-    rows = _entries(bordered)
+    entries = list(bordered)
     pivots = np.empty((size, *bordered.shape[1:]))
-    product, multiplier = np.empty((2, *bordered.shape[1:]))
-    for k in range(size):
-        pivots[k] = rows[k][k]
-        inverse = np.divide(1.0, pivots[k], out=rows[k][k])
-        column = [rows[k][i] if i < k else rows[i][k] for i in range(len(rows))]
-        for i in range(size, len(rows)):  # the border, whose own entry of the column none needs
-            np.multiply(column[i], inverse, out=column[i])
-            _eliminate(rows[i][:size], k, column, column[i], product, np.subtract)
-        for i in reversed(range(size)):
-            if i != k:
-                np.multiply(column[i], inverse, out=multiplier)
-                add = np.add if i < k else np.subtract
-                _eliminate(rows[i], k, column, multiplier, product, add)
-                (np.negative if i < k else np.positive)(multiplier, out=column[i])
+    scratch = np.empty((2, *bordered.shape[1:]))
+    n_rows = round((np.sqrt(8 * len(entries) + 1) - 1) / 2)
+    arrays = [*entries, *pivots, *scratch, 1.0, -1.0]
+    for operation, first, second, result in _sweep_steps(size, n_rows):
+        operation(arrays[first], arrays[second], arrays[result])
     if not pivots.min(initial=np.inf) > 0.0:
         raise np.linalg.LinAlgError("a small matrix is not positive definite")
     return pivots
+
+
+Step = tuple[np.ufunc, int, int, int]
+"""An operation, the places of its two arguments and that of its result."""
+
+PRODUCT, MULTIPLIER, ONE, MINUS_ONE = -4, -3, -2, -1
+"""Places after those of the entries and of the pivots."""
+
+
+@lru_cache(maxsize=64)
+def _sweep_steps(size: int, n_rows: int) -> tuple[Step, ...]:
+    """The steps of ``solve_and_invert``, made once: they take as long as steps of short arrays."""
+    n_entries = n_rows * (n_rows + 1) // 2
+    steps: list[Step] = []
+    for k in range(size):
+        pivot = _place(k, k)
+        steps.append((np.multiply, pivot, ONE, n_entries + k))
+        steps.append((np.divide, ONE, pivot, pivot))
+        for i in range(size, n_rows):  # the border, whose own entry of the column none needs
+            own = _place(i, k)
+            steps.append((np.multiply, own, pivot, own))
+            steps += _elimination(i, range(size), k, own, np.subtract)
+        for i in reversed(range(size)):
+            if i != k:
+                own, add = _place(i, k), np.add if i < k else np.subtract
+                steps.append((np.multiply, own, pivot, MULTIPLIER))
+                steps += _elimination(i, range(i + 1), k, MULTIPLIER, add)
+                steps.append((np.multiply, MULTIPLIER, MINUS_ONE if i < k else ONE, own))
+    return tuple(steps)
+
+
+def _place(i: int, j: int) -> int:
+    """Where an entry stands in a packed triangle, from either side of the diagonal."""
+    return max(i, j) * (max(i, j) + 1) // 2 + min(i, j)
+
+
+def _elimination(i: int, columns: range, k: int, multiplier: int, add: np.ufunc) -> Iterator[Step]:
+    """Add a multiple of row ``k`` to row ``i``, or subtract it, except in column ``k``."""
+    for j in columns:
+        if j != k:
+            yield np.multiply, _place(j, k), multiplier, PRODUCT
+            yield add, _place(i, j), PRODUCT, _place(i, j)
 
 
 Entries = list[Float[np.ndarray, "..."]]
@@ -90,21 +125,6 @@ def _entries(triangle: Float[np.ndarray, "pairs ..."]) -> list[Entries]:
     flat = list(triangle)
     starts = [0, *(at + 1 for at in diagonal_numbers(len(flat)) if at < len(flat))]
     return [flat[start:stop] for start, stop in pairwise(starts)]
-
-
-def _eliminate(
-    row: Entries,
-    k: int,
-    column: Entries,
-    multiplier: Float[np.ndarray, "..."],
-    product: Float[np.ndarray, "..."],
-    add: np.ufunc,
-) -> None:
-    """Add a multiple of row ``k``, or subtract it, except in column ``k``."""
-    for j, entry in enumerate(row):
-        if j != k:
-            np.multiply(column[j], multiplier, out=product)
-            add(entry, product, out=entry)
 
 
 def solve(bordered: Float[np.ndarray, "pairs ..."], size: int) -> Float[np.ndarray, "terms ..."]:

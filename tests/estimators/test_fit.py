@@ -8,6 +8,7 @@ from scipy.special import softmax
 
 import bayesvb as bvb
 from bayesvb.errors import DataError
+from bayesvb.estimators import base
 from bayesvb.gates import GATES
 
 FORMULA = "y ~ x + z | gating(x)"
@@ -186,6 +187,14 @@ def test_a_name_that_nothing_is_near_has_no_hint(regimes_fit):
     with pytest.raises(AttributeError, match=r"^a fit has no attribute 'zebra'$"):
         regimes_fit.zebra  # noqa: B018
     assert not hasattr(regimes_fit, "_repr_zebra_")
+
+
+def test_what_to_write_instead_is_looked_for_once(regimes_fit, monkeypatch):
+    """Questions what a model can do ask for names that it does not have, many times in a fit."""
+    asked = []
+    monkeypatch.setattr(base, "meant_of_model", lambda name, *_: asked.append(name))
+    assert not any(hasattr(regimes_fit.model, "zebra_of_groups") for _ in range(3))
+    assert asked == ["zebra_of_groups"]
 
 
 def test_an_attribute_that_fails_says_why(regimes_fit, monkeypatch):

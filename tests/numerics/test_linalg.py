@@ -14,6 +14,7 @@ from bayesvb.numerics.linalg import (
     second_moments,
     shrunken_covariance,
     times,
+    times_each,
     unpack,
 )
 
@@ -120,6 +121,19 @@ def test_a_matrix_that_is_not_positive_definite_is_refused(rng):
 def test_times_broadcasts_leading_axes(rng, matrices, vectors):
     matrix, vector = rng.normal(size=(*matrices, 3, 3)), rng.normal(size=(*vectors, 3))
     assert_allclose(times(matrix, vector), np.einsum("...ij,...j->...i", matrix, vector))
+
+
+@pytest.mark.parametrize(
+    ("matrices", "vectors"), [((), ()), ((), (5,)), ((5,), (5,)), ((5,), ()), ((3, 1), (3, 4))]
+)
+@pytest.mark.parametrize("n_draws", [0, 1, 7])
+def test_many_vectors_are_multiplied_as_each_is(rng, matrices, vectors, n_draws):
+    matrix, each = rng.normal(size=(*matrices, 3, 3)), rng.normal(size=(n_draws, *vectors, 3))
+    found = times_each(matrix, each)
+    assert found.shape == (n_draws, *np.broadcast_shapes(matrices, vectors), 3)
+    assert found.flags.c_contiguous
+    for one, vector in zip(found, each, strict=True):
+        assert_allclose(one, times(matrix, vector), rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.parametrize("n_terms", [1, 2, 16, 40])

@@ -56,8 +56,11 @@ def student_points(
     n_dims = n_latents + n_more
     few = FEW_DIMS * n_dims <= n_points <= FEW_POINTS
     normal = (balanced_points if few else normal_points)(n_dims, n_points)
-    uniform = ndtr(normal[:, :n_latents, None])
-    return np.asarray(stdtrit(dof, uniform)), normal[:, n_latents:]
+    first = normal[: n_points // 2 if few else n_points, :n_latents, None]
+    student = np.asarray(stdtrit(dof, ndtr(first)))
+    if few:  # the others are the negatives of these
+        student = np.concatenate([student, -student])
+    return student, normal[:, n_latents:]
 
 
 def class_probabilities(
@@ -75,30 +78,55 @@ def class_probabilities(
     """
     n_sticks, (n_latents, n_experts, n_rows) = len(posterior.mean), latents.location.shape
     scatter, shift = student_points(n_points, n_latents, n_sticks, latents.dof)
+    points = np.ones((n_latents + 1, n_experts, n_points))
+    points[:-1] = scatter.transpose(1, 2, 0)
+    features = products(points.reshape(n_latents + 1, -1)).reshape(-1, n_experts, n_points)
+    kept = np.nonzero(~(latents.weights < least_share / n_experts))
     result = np.zeros((n_sticks + 1, n_rows))
-    for k, weights in enumerate(latents.weights):
-        points = np.vstack([scatter[:, :, k].T, np.ones(n_points)])
-        features = products(points)
-        kept = np.flatnonzero(~(weights < least_share / n_experts))
+    for part in _parts(len(kept[0]), n_points):
+        experts, rows = kept[0][part], kept[1][part]
+        each = _runs(experts)
         mean, variance = _in_points(
-            posterior, latents.location[:, k, kept], latents.scale[:, k, kept]
+            posterior, latents.location[:, experts, rows], latents.scale[:, experts, rows]
         )
-        for part in _parts(len(kept), n_points):
-            odds = (
-                _odds_of_logits(m[:, part].T @ points, v[:, part].T @ features, normal)
-                for m, v, normal in zip(mean, variance, shift.T, strict=True)
-            )
-            found = _stick_means(odds)
-            found *= weights[kept[part]]
-            result[:, kept[part]] += found
+        odds = (
+            _odds_of_logits(_at_points(m, points, each), _at_points(v, features, each), normal)
+            for m, v, normal in zip(mean, variance, shift.T, strict=True)
+        )
+        found = _stick_means(odds)
+        found *= latents.weights[experts, rows]
+        for _, pairs in each:
+            result[:, rows[pairs]] += found[:, pairs]
     return result / result.sum(axis=0) if least_share else result
+
+
+Runs = list[tuple[int, slice]]
+
+
+def _runs(numbers: Int[np.ndarray, " pairs"]) -> Runs:
+    """Each of the numbers, which are sorted, and where it stands."""
+    starts = np.flatnonzero(np.diff(numbers, prepend=-1)).tolist()
+    places = map(slice, starts, [*starts[1:], len(numbers)])
+    return list(zip(numbers[starts].tolist(), places, strict=True))
+
+
+def _at_points(
+    weights: Float[np.ndarray, "features pairs"],
+    points: Float[np.ndarray, "features experts points"],
+    each: Runs,
+) -> Float[np.ndarray, "pairs points"]:
+    """Weighted sums of the features of the points of each pair's expert."""
+    found = np.empty((weights.shape[1], points.shape[2]))
+    for k, pairs in each:
+        np.matmul(weights[:, pairs].T, points[:, k], out=found[pairs])
+    return found
 
 
 def _in_points(
     posterior: Normal,
     location: Float[np.ndarray, "latents rows"],
     scale: Float[np.ndarray, "latents rows"],
-) -> tuple[Float[np.ndarray, "sticks terms rows"], Float[np.ndarray, "sticks pairs rows"]]:
+) -> tuple[Float[np.ndarray, "sticks terms rows"], Float[np.ndarray, "sticks products rows"]]:
     """``E[psi]`` and ``V[psi]`` at ``x1 = location + scale t``, as weights of ``[t, 1]``.
 
     The second ones are those of the products of ``[t, 1]``.

@@ -51,12 +51,12 @@ def latent_sums(
     """
     n_latents = int(np.sqrt(2 * len(moments))) - 1
     weighted = responsibilities * row_of(moments, n_latents)[:-1]
-    squares = [moments[i] for i in diagonal_numbers(n_latents)]
+    squares = moments[diagonal_numbers(n_latents)]
     return LinearStats(
         weight=responsibilities.sum(axis=1),
         xx=xx,
         xy=np.ascontiguousarray(np.swapaxes(weighted @ design.T, 0, 1)),
-        yy=np.stack([np.vecdot(responsibilities, square) for square in squares], axis=1),
+        yy=np.ascontiguousarray(np.vecdot(responsibilities, squares).T),
     )
 
 

@@ -34,12 +34,10 @@ def expert_terms(
 ) -> Float[np.ndarray, "experts rows"]:
     """Expected log density of the latent vectors under every expert, plus the log weights."""
     n_latents = len(prior.linear)
-    mean = row_of(moments, n_latents)
-    total = prior.constant.copy()
-    product = np.empty_like(total)
-    for i, diagonal in enumerate(diagonal_numbers(n_latents)):
-        total += np.multiply(prior.linear[i], mean[i], out=product)
-        total -= np.multiply(0.5 * prior.precision[i], moments[diagonal], out=product)
+    terms = prior.linear * row_of(moments, n_latents)[:-1]
+    terms -= 0.5 * prior.precision * moments[diagonal_numbers(n_latents)]
+    total: Float[np.ndarray, "experts rows"] = terms.sum(axis=0)
+    total += prior.constant
     return total
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.special import expit
+from scipy.special import expit, ndtr, stdtrit
 
 from bayesvb.models.network import class_probabilities as module
 from bayesvb.models.network.output import LatentDraws, LatentPredictive
@@ -113,6 +113,33 @@ def test_predictive_probabilities_are_averages_over_points(make_problem, seed, s
     probabilities = module.class_probabilities(q.output, latents)
     assert_allclose(probabilities, slow_predictive(q.output, latents), rtol=1e-10, atol=1e-12)
     assert_allclose(probabilities.sum(axis=0), 1.0, rtol=1e-13)
+
+
+@pytest.mark.parametrize("cells", [64, 3 * 64, 40_000])
+@pytest.mark.parametrize("share", [0.0, 0.2])
+def test_predictive_probabilities_do_not_depend_on_which_rows_go_together(
+    make_problem, monkeypatch, cells, share
+):
+    problem = make_problem("classes", 2)
+    q = problem.posterior()
+    latents = problem.model.latents(q, problem.block)
+    n_rows = latents.weights.shape[1]
+    alone = [
+        module.class_probabilities(q.output, latents.part(row, row + 1), 64, share)
+        for row in range(n_rows)
+    ]
+    monkeypatch.setattr(module, "CELLS", cells)
+    together = module.class_probabilities(q.output, latents, 64, share)
+    assert_allclose(together, np.concatenate(alone, axis=1), rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("n_points", [16, 64, 256])
+def test_points_are_quantiles_of_student_laws(n_points):
+    dof = np.array([1.5, 30.0])
+    found, _ = module.student_points(n_points, 2, 1, dof)
+    plan = module.balanced_points if n_points <= 64 else module.normal_points
+    uniform = ndtr(plan(3, n_points)[:, :2, None])
+    assert_allclose(found, stdtrit(dof, uniform), rtol=1e-10, atol=1e-14)
 
 
 def test_predictive_probabilities_of_extreme_logits_are_finite(make_problem):
