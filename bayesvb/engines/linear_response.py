@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
+from bayesvb.data.blocks import Block
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import SufficientStats
+from bayesvb.engines.sweep_derivative import ROWS_AT_ONCE, Curvature
 from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.local import Draws
@@ -30,6 +32,9 @@ SETTLED = 1e-3
 
 TOGETHER = 1 << 17
 """Numbers in the statistics of directions that are gone along together."""
+
+TOGETHER_BY_ROW = 1 << 20
+"""The same where rows answer by their second derivatives, which are made once for all of these."""
 
 NO_MAXIMUM = "the fit is not at a maximum of its bound"
 """Why there is none at a saddle point."""
@@ -120,7 +125,9 @@ def linear_response(model: Model, source: AbstractSource, stats: SufficientStats
 
     ``f`` the rows' part of the bound. ``F'`` is self-adjoint for the inner product ``u' V v``; it
     is projected on the tilts, the answers of the sweep to them, and so on, until variances settle
-    (block Lanczos). Both derivatives are central differences of whole sweeps.
+    (block Lanczos). Derivatives of expectations are central differences; those of the sweep are
+    what the rows' second derivatives make of these, or where they are not at hand differences of
+    whole sweeps.
 
     Parameters
     ----------
@@ -214,9 +221,42 @@ class _Differences:
             lambda several: [coordinates_of(self.model, q).expectations() for q in several],
         )
 
-    def answers(self, directions: Rows) -> Rows:
-        """``F' u`` for every direction ``u``: changes of the statistics one sweep on."""
-        return self._along(directions, self._sweeps)
+    def answers(self, directions: Rows, metric: Rows) -> Rows:
+        """``F' u`` for every direction ``u``: changes of the statistics one sweep on.
+
+        ``F' = f'' V`` times them is ``f''`` times the metric, where rows have second derivatives.
+        """
+        if self.n_of_prior is None:
+            return self._along(directions, self._sweeps)
+        together = max(TOGETHER_BY_ROW // max(metric.shape[1], 1), 1)
+        parts = [metric[start : start + together] for start in range(0, len(metric), together)]
+        tasks = [partial(_curved, self.model, self.posterior, part) for part in parts]
+        self.passes += len(tasks)
+        found = np.concatenate(
+            [np.empty((0, metric.shape[1]))]
+            + [one.value for one in self.source.map_reduce_all(tasks)]
+        )
+        of_prior = np.arange(metric.shape[1]) >= metric.shape[1] - self.n_of_prior
+        bend = self.model.prior_curvature(self.posterior, of_prior)
+        if bend is not None:
+            found[:, of_prior] += metric[:, of_prior] @ bend
+        return found
+
+    @cached_property
+    def posterior(self) -> Any:
+        """That of the fit."""
+        return self.model.update(self.stats)
+
+    @cached_property
+    def n_of_prior(self) -> int | None:
+        """Entries that no row adds to; None where rows have no second derivatives here.
+
+        Nor are they taken of statistics by group, of which a row touches few.
+        """
+        if not (self.source.rows_at_hand and self.model.rows_stand_for_others):
+            return None
+        first = self.model.row_derivatives(self.posterior, self.source.take(np.arange(1)))
+        return None if first is None else first.n_more
 
     def _sweeps(self, posteriors: Sequence[Any]) -> list[Float[np.ndarray, " entries"]]:
         self.passes += len(posteriors)
@@ -244,6 +284,15 @@ class _Differences:
         return found
 
 
+def _curved(model: Model, posterior: Any, change: Rows, block: Block) -> Curvature:
+    """What the second derivatives of a block's rows make of changes of the expectations."""
+    found: Any = np.zeros(())
+    for part in block.split(ROWS_AT_ONCE):
+        known: Any = model.row_derivatives(posterior, part)
+        found = found + known.curved(change, part.weight)
+    return Curvature(found)
+
+
 Derivatives = _Differences | AbstractSharedResponse
 
 
@@ -256,14 +305,17 @@ class _Lanczos:
         self.basis = np.empty((0, perturbations.shape[1]))
         self.metric = np.empty_like(self.basis)
         self.answers = np.empty_like(self.basis)
+        self.sweep = np.empty((0, 0))
         self.grow(perturbations, differences.metric(perturbations))
 
     def grow(self, directions: Rows, metric: Rows) -> None:
         """Take in orthonormal directions."""
         self.basis = np.concatenate([self.basis, directions])
         self.metric = np.concatenate([self.metric, metric])
-        self.answers = np.concatenate([self.answers, self.differences.answers(directions)])
-        self.latest = len(directions)
+        self.answers = np.concatenate([self.answers, self.differences.answers(directions, metric)])
+        self.latest = slice(len(self.sweep), len(self.basis))
+        beside, own = np.split(metric @ self.answers.T, [self.latest.start], axis=1)
+        self.sweep = np.block([[self.sweep, beside.T], [beside, 0.5 * (own + own.T)]])
 
     def covariance(self) -> Float[np.ndarray, "tilts tilts"]:
         """``(I - F')^-1`` on the space so far, seen from the tilts.
@@ -273,8 +325,7 @@ class _Lanczos:
         numpy.linalg.LinAlgError
             The bound is not concave here; with the direction.
         """
-        sweep = self.metric @ self.answers.T
-        values, axes = np.linalg.eigh(np.eye(len(sweep)) - 0.5 * (sweep + sweep.T))
+        values, axes = np.linalg.eigh(np.eye(len(self.sweep)) - self.sweep)
         if not values[0] > FLATTEST:
             raise _ConvexBound(1.0 - float(values[0]), axes[:, 0] @ self.basis)
         seen = axes[: self.n_tilts]
@@ -282,9 +333,7 @@ class _Lanczos:
 
     def remainder(self) -> tuple[Rows, Rows]:
         """Orthonormal directions among the latest answers outside the space so far."""
-        rest = self.answers[-self.latest :]
-        for _ in range(2):
-            rest = rest - rest @ self.metric.T @ self.basis
+        rest = self.answers[self.latest] - self.sweep[self.latest] @ self.basis
         metric = self.differences.metric(rest)
         gram = rest @ metric.T
         values, axes = np.linalg.eigh(0.5 * (gram + gram.T))

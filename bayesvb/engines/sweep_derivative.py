@@ -43,7 +43,7 @@ class Presence(SufficientStats):
 
 @dataclass(frozen=True)
 class Curvature(SufficientStats):
-    """Second derivative of the rows' part of the bound in the expectations."""
+    """Second derivative of the rows' part of the bound in the expectations, or times changes."""
 
     value: Float[np.ndarray, "entries entries"]
 

@@ -163,7 +163,7 @@ class GroupedResponse(AbstractSharedResponse):
         """Changes of the expectations."""
         return np.asarray(directions @ self.covariance)
 
-    def answers(self, directions: Rows) -> Rows:
+    def answers(self, directions: Rows, metric: Rows) -> Rows:
         """Changes of the statistics one pass on, effects of groups having settled.
 
         Raises
@@ -171,7 +171,7 @@ class GroupedResponse(AbstractSharedResponse):
         BendsUpwards
             That is so in the effects of a group.
         """
-        return self.curved(self.metric(directions))
+        return self.curved(metric)
 
     def curved(self, change: Rows) -> Rows:
         """Changes of the statistics with those of the expectations, effects having settled."""
@@ -214,7 +214,7 @@ class GroupedResponse(AbstractSharedResponse):
         """
         if len(self.covariance) > MOST_SHARED:
             return None
-        answers = self.answers(np.eye(len(self.covariance)))
+        answers = self.curved(self.covariance)
         shared = np.linalg.solve(np.eye(len(answers)) - answers, self.covariance)
         n_experts, n_responses, _, n_effects = self.experts.shape
         found = np.empty((n_experts, n_responses, n_effects, self.experts.n_groups))

@@ -152,6 +152,24 @@ class RowDerivatives:
                 found[at[1].T, at[0].T] = part.T
         return found
 
+    def curved(
+        self,
+        change: Float[np.ndarray, "directions entries"],
+        weight: Float[np.ndarray, " rows"] | None,
+    ) -> Float[np.ndarray, "directions entries"]:
+        """Changes of the summed ``statistics`` with the expectations, rows by case weight.
+
+        What ``curvature`` times each change is, without the matrix.
+        """
+        hessian = self.hessian if weight is None else self.hessian * weight
+        moved = [change[:, one.entries] @ one.features for one in self.scalars]
+        by_row = np.concatenate(moved, axis=1).transpose(2, 1, 0)
+        slopes = (hessian.transpose(2, 0, 1) @ by_row).transpose(2, 1, 0)
+        found = np.zeros_like(change)
+        for one, place in zip(self.scalars, self._places, strict=True):
+            found[:, one.entries] = slopes[:, place] @ one.features.T
+        return found
+
 
 def mixture_hessian(
     responsibilities: Float[np.ndarray, "experts rows"],

@@ -62,9 +62,11 @@ class AbstractSharedResponse(abc.ABC):
 
     @abc.abstractmethod
     def answers(
-        self, directions: Float[np.ndarray, "directions entries"]
+        self,
+        directions: Float[np.ndarray, "directions entries"],
+        metric: Float[np.ndarray, "directions entries"],
     ) -> Float[np.ndarray, "directions entries"]:
-        """Changes of the statistics one pass on.
+        """Changes of the statistics one pass on, from the directions and what is their metric.
 
         Raises
         ------

@@ -10,6 +10,7 @@ from scipy.special import polygamma
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.sources import InMemorySource
+from bayesvb.engines import linear_response as engine
 from bayesvb.engines.cavi import cavi
 from bayesvb.engines.linear_response import linear_response
 from bayesvb.experts.linear import LinearExperts
@@ -128,6 +129,24 @@ def test_the_covariance_is_symmetric_and_positive_definite(gate_name, make_probl
     assert found.failure is None
     assert_allclose(found.covariance, found.covariance.T, atol=1e-12)
     assert np.linalg.eigvalsh(found.covariance)[0] > 0.0
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_second_derivatives_of_rows_are_differences_of_passes(
+    gate_name, make_problem, weighted, monkeypatch
+):
+    problem = make_problem(gate_name, seed=8, rows=150, experts=2, responses=2, weighted=weighted)
+    stats = settled(problem)
+    by_rows = linear_response(problem.model, problem.source(40), stats)
+    monkeypatch.setattr(engine._Differences, "n_of_prior", None)
+    by_passes = linear_response(problem.model, problem.source(), stats)
+    assert_allclose(by_rows.covariance, by_passes.covariance, atol=1e-3)
+    known = problem.model.row_derivatives(problem.model.update(stats), problem.block)
+    assert (by_rows.n_iter < by_passes.n_iter) == (known is not None)
+    if known is not None:
+        change = np.random.default_rng(2).normal(size=(3, known.n_entries))
+        matrix = known.curvature(problem.block.weight)
+        assert_allclose(known.curved(change, problem.block.weight), change @ matrix, rtol=1e-9)
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -370,7 +370,8 @@ def test_the_way_is_one_of_all_statistics(monkeypatch):
     monkeypatch.setattr(solved_groups, "group_inverses", convex)
     with pytest.raises(BendsUpwards) as caught:
         shared = model.response_of_shared(stats, model.update(stats), source)
-        shared.answers(shared.perturbations())
+        tilts = shared.perturbations()
+        shared.answers(tilts, shared.metric(tilts))
     moved = stats.with_vector(caught.value.direction).experts
     assert_allclose(moved.zz[:, 0, 2], way[:, 0])
     assert_allclose(moved.zx[:, 0, :, 2], way[:, 1:4])
