@@ -334,6 +334,7 @@ class _Lanczos:
     def remainder(self) -> tuple[Rows, Rows]:
         """Orthonormal directions among the latest answers outside the space so far."""
         rest = self.answers[self.latest] - self.sweep[self.latest] @ self.basis
+        rest = rest - rest @ self.metric.T @ self.basis  # short ones are left with much rounding
         metric = self.differences.metric(rest)
         gram = rest @ metric.T
         values, axes = np.linalg.eigh(0.5 * (gram + gram.T))
