@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 NAMED = 4
 """Variables that the title names."""
 
+LONGEST = ("influence", "classification", "effects")
+"""Sections that may take longest, begun first: no process then waits for one of them."""
+
 FORMAT = 1
 """Raised when a reader of the JSON twin has to change."""
 
@@ -106,11 +109,12 @@ def _fit_summary(fit: AbstractFit, name: str, prefix: str) -> Summary:
 def _sections(fit: AbstractFit) -> tuple[dict[str, Summary | None], list[Check]]:
     """Summaries of all sections and the checks, side by side, once rows have been left out."""
     leave_rows_out(fit)
-    makers: list[Callable[[AbstractFit], Any]] = [checks]
-    makers += [section.summary for section in SECTIONS.values()]
-    tasks = [partial(_of_fit, make, fit) for make in makers]
-    found, *every = side_by_side(tasks, processors())
-    return dict(zip(SECTIONS, every, strict=True)), found
+    names = sorted(SECTIONS, key=lambda name: name not in LONGEST)
+    makers: list[Callable[[AbstractFit], Any]] = [SECTIONS[name].summary for name in names]
+    tasks = [partial(_of_fit, make, fit) for make in (*makers, checks)]
+    *every, found = side_by_side(tasks, processors())
+    made = dict(zip(names, every, strict=True))
+    return {name: made[name] for name in SECTIONS}, found
 
 
 def _of_fit(make: Callable[[AbstractFit], Any], fit: AbstractFit, told: object) -> Any:
