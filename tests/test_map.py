@@ -151,6 +151,8 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/formula/passes/term_states.py": ("estimators/test_streaming.py",),
     "bayesvb/formula/passes/transform_states.py": ("estimators/test_streaming.py",),
     "bayesvb/gates/base.py": ("conformance/test_gates.py",),
+    "bayesvb/gates/drawn_logits.py": ("estimators/test_groups_in_weights.py",),
+    "bayesvb/gates/grouped_coordinates.py": ("estimators/test_groups_in_weights.py",),
     "bayesvb/gates/logits_by_group.py": ("models/test_groups_apart.py",),
     "bayesvb/gates/slopes_by_group.py": ("models/test_groups_apart.py",),
     "bayesvb/gates/gaussian_logits.py": ("conformance/test_gates.py",),

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.data.blocks import BLOCK_ROWS, Block
-from bayesvb.data.group_rows import GROUP_ROWS, rows_at_once
+from bayesvb.data.group_rows import GATE_GROUPS, GROUP_ROWS, rows_at_once
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.sources import InMemorySource
 
@@ -47,8 +47,8 @@ class Scales:
             )
             for name, matrix in matrices.items()
         }
-        if GROUP_ROWS in parts:
-            parts[GROUP_ROWS] = parts[GROUP_ROWS].with_numbers_kept(0)
+        for name in {GROUP_ROWS, GATE_GROUPS} & parts.keys():
+            parts[name] = parts[name].with_numbers_kept(0)
         centred = parts["mean"].intercept is not None
         return cls(parts, response_scaling(response, centred=centred, weight=weight, active=active))
 

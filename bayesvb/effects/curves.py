@@ -159,8 +159,8 @@ def groups(fit: AbstractFit, part: str = "mean", *, prob: float = PROB) -> pd.Da
     pandas.DataFrame
         Columns term, group, component, response (if there are several), estimate, lower and upper.
         The last group of a term is one that was not in the data. Intervals of groups so many that
-        they have no columns are those of the posterior itself (Student t), of combined restarts
-        those of the heaviest.
+        they have no columns are those of the posterior itself (Student t, of the weights normal),
+        of combined restarts those of the heaviest.
 
     Raises
     ------
@@ -191,7 +191,7 @@ def groups(fit: AbstractFit, part: str = "mean", *, prob: float = PROB) -> pd.Da
         raise DataError(f"the {part} has no groups", hint="effects of groups are written (1 | g)")
     for block in known:
         if block.size > 1:
-            tables.append(many_groups(fit, block.columns[0] - len(design.terms[part]), prob))
+            tables.append(many_groups(fit, part, block.columns[0] - len(design.terms[part]), prob))
             continue
         names = [design.terms[part][place] for place in block.columns]
         labels = [name[len(block.name) + 1 : -1] for name in names]

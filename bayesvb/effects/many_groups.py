@@ -2,34 +2,43 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
+from scipy.stats import norm
 from scipy.stats import t as student
 
-from bayesvb.data.group_rows import GROUP_ROWS
+from bayesvb.data.group_rows import GATE_GROUPS, GROUP_ROWS
 from bayesvb.data.partly_kept import all_kept
 from bayesvb.distributions.intervals import tails
 
 if TYPE_CHECKING:
+    from bayesvb.formula.group_places import GroupPlaces
     from bayesvb.results.base import AbstractFit
 
 __all__ = ["many_groups"]
 
 
-def many_groups(fit: AbstractFit, effect: int, prob: float) -> pd.DataFrame:
+def many_groups(fit: AbstractFit, part: str, effect: int, prob: float) -> pd.DataFrame:
     """Mean and equal-tailed interval of an effect of every group, of one that was not there last.
 
     Parameters
     ----------
     fit : Fit
         Of a design whose effects of groups stay apart from the columns.
+    part : {"mean", "gating"}
     effect : int
         Number of the effect.
     prob : float
     """
+    tables = {"mean": _of_lines, "gating": _of_weights}[part](fit, effect, prob)
+    return pd.concat(tables, ignore_index=True)
+
+
+def _of_lines(fit: AbstractFit, effect: int, prob: float) -> list[pd.DataFrame]:
+    """Tables of the effect on the lines, one for each component and response."""
     model: Any = fit.model
     known, law = model.design.groups, fit.parts[0].fit.q.experts
     variances = _variances(fit.parts[0].fit)
@@ -39,26 +48,72 @@ def many_groups(fit: AbstractFit, effect: int, prob: float) -> pd.DataFrame:
         shape, rate = border
         mean = unit * law.effects[component, :, effect]
         spread = variances[component, :, effect]
-        sd = unit * np.sqrt((rate / shape)[:, None] * spread)
-        quantile = student.ppf(tails(prob)[1], 2.0 * shape)
+        ends = (
+            student.ppf(tails(prob)[1], 2.0 * shape)
+            * unit
+            * np.sqrt((rate / shape)[:, None] * spread)
+        )
         for response, name in enumerate(model.design.response_names):
-            ends = quantile * sd[response]
-            table = pd.DataFrame({"term": known.effects[effect], "group": known.labels})
-            table["component"] = component + 1
-            if several:
-                table["response"] = name
-            table["estimate"] = mean[response]
-            table["lower"], table["upper"] = mean[response] - ends, mean[response] + ends
-            tables.append(table)
-    return pd.concat(tables, ignore_index=True)
+            own = {"response": name} if several else {}
+            labels = {"component": component + 1, **own}
+            tables.append(_table(known, effect, labels, mean[response], ends[response]))
+    return tables
+
+
+def _of_weights(fit: AbstractFit, effect: int, prob: float) -> list[pd.DataFrame]:
+    """Tables of the effect on the weights: of each component that has coefficients of its own."""
+    model, one = fit.model, fit.parts[0].fit
+    design: Any = model.design
+    known, law, scales = design.gate_groups, one.q.gate, cast(Any, model).scales
+    unit = 1.0 / scales.parts[GATE_GROUPS].scale[1 + effect]
+    covariance = _logit_covariances(one, effect)
+    each, tables = np.eye(len(law.mean))[:, :, None], []
+    for component, own in sorted(one.core.gate_coefficients({"gate": each}).items()):
+        contrast = own[:, 0]
+        mean = unit * (contrast @ law.effects[:, effect])
+        sd = unit * np.sqrt(np.einsum("k,gkl,l->g", contrast, covariance, contrast))
+        ends = norm.ppf(tails(prob)[1]) * sd
+        tables.append(_table(known, effect, {"component": component + 1}, mean, ends))
+    return tables
+
+
+def _table(
+    known: GroupPlaces,
+    effect: int,
+    labels: dict[str, Any],
+    mean: Float[np.ndarray, " groups"],
+    ends: Float[np.ndarray, " groups"],
+) -> pd.DataFrame:
+    """An effect of every group with the ends of its interval."""
+    table = pd.DataFrame({"term": known.effects[effect], "group": known.labels})
+    return table.assign(**labels, estimate=mean, lower=mean - ends, upper=mean + ends)
 
 
 def _variances(fit: Any) -> Float[np.ndarray, "experts responses effects groups"]:
     """Of effects in units of the noise: by linear response, if the fit has it; else those of q."""
-    law, source = fit.q.experts, fit.model.source
-    if fit.covariance == "linear-response" and all_kept(source):
-        shared = fit.core.response_of_shared(fit.stats, fit.core.update(fit.stats), source)
-        found = None if shared is None else shared.effect_variances()
-        if found is not None:
-            return np.asarray(found)
+    law, shared = fit.q.experts, _shared_response(fit)
+    found = None if shared is None else shared.effect_variances()
+    if found is not None:
+        return np.asarray(found)
     return np.broadcast_to(law.effect_spread()[:, None], law.effects.shape)
+
+
+def _logit_covariances(fit: Any, effect: int) -> Float[np.ndarray, "groups logits logits"]:
+    """Of an effect on all logits: by linear response, if the fit has it; else that of q."""
+    law, shared = fit.q.gate, _shared_response(fit)
+    found = None if shared is None else shared.law_of_logits()
+    n_logits, n_effects = law.effects.shape[:2]
+    if found is None:
+        spread = law.effect_spread()[:, effect].T
+        return np.asarray(spread[:, :, None] * np.eye(n_logits))
+    at = effect + n_effects * np.arange(n_logits)
+    own, lean = found.within[0][at][:, at], found.regression[0][at]
+    through = np.einsum("kpg,pq,lqg->klg", lean, found.border.covariance[0], lean, optimize=True)
+    return np.moveaxis(own + through, -1, 0)
+
+
+def _shared_response(fit: Any) -> Any:
+    """Linear response of what all rows share, if the fit has it and its rows are here."""
+    if fit.covariance != "linear-response" or not all_kept(fit.model.source):
+        return None
+    return fit.core.response_of_shared(fit.stats, fit.core.update(fit.stats), fit.model.source)

@@ -27,7 +27,13 @@ from bayesvb.distributions.base import (
 from bayesvb.distributions.prediction import PredictionOptions, predict
 from bayesvb.estimators.base import empty_stats, read
 from bayesvb.estimators.component_shares import gate_parameters, share_parameter
-from bayesvb.estimators.group_effects import check_weights_without, experts_of, has_many_groups
+from bayesvb.estimators.group_effects import (
+    effect_rows,
+    experts_of,
+    has_many_groups,
+    with_effects,
+    with_possible_groups,
+)
 from bayesvb.estimators.groups import (
     check_constant,
     grouped,
@@ -191,7 +197,7 @@ class DensityRegression(AbstractGatedMixture):
             formula, rest, weights, context=rows.context, missing=rows.missing, many_groups=many
         )
         warn_of_response(design)
-        check_weights_without(design, n_components)
+        design = with_possible_groups(design, n_components, gate)
         design, given, grouping = grouped(labels, design, given)
         check_count("n_components", n_components, **most_components(design, grouping))
         response = np.asarray(design.response, dtype=float)
@@ -261,7 +267,8 @@ class DensityRegression(AbstractGatedMixture):
             intercept[scaling.intercept] = 1.0
         coefficients = Normal.from_precision(np.zeros(len(sds)), np.diag(sds**-2.0))
         priors = self.priors
-        return GatePrior(coefficients, intercept, priors.concentration, even=priors.even_sticks)
+        own = GatePrior(coefficients, intercept, priors.concentration, even=priors.even_sticks)
+        return with_effects(own, self.design, priors)
 
     @property
     def _scales(self) -> LearnedScales | None:
@@ -420,8 +427,10 @@ class DensityRegression(AbstractGatedMixture):
 
         Axes (experts, draws, rows). Each draw is evaluated by the restart that it is from.
         """
-        weights = np.exp(fit.core.log_weights(fit.draws, block))
-        return self._experts.drawn(fit.draws, weights, block, response, self.scales.response)
+        weights, scaling = np.exp(fit.core.log_weights(fit.draws, block)), self.scales.response
+        whole: Any = self._experts if self._experts.draws_complete else fit.core
+        drawn: AbstractDrawnMixture = whole.drawn(fit.draws, weights, block, response, scaling)
+        return drawn
 
     def prior_table(self) -> pd.DataFrame:
         """Prior of every parameter in the units of the data.
@@ -441,7 +450,7 @@ class DensityRegression(AbstractGatedMixture):
         if self.n_components > 1:  # the weight of one is one whatever the gate
             scaling, terms = self.scales.parts["gating"], self.design.terms["gating"]
             gate = GATES[self.gate].prior_rows(self.n_components, gate_prior, scaling, terms)
-            own = [*own, *gate]
+            own = [*own, *gate, *effect_rows(self.design, gate_prior, self.scales)]
         return prior_frame(own if scales is None else scales.prior_rows(own))
 
     def formula_names(self) -> dict[str, str]:

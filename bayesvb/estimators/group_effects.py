@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
+from bayesvb.data.group_rows import GATE_GROUPS
+from bayesvb.data.standardised_blocks import Scales
 from bayesvb.errors import DataError
 from bayesvb.estimators.priors import Priors
 from bayesvb.experts import EXPERTS
 from bayesvb.experts.linear_mixed import MixedExperts
 from bayesvb.experts.regression import AbstractRegressionExperts, RegressionPrior
 from bayesvb.formula.design import Design
+from bayesvb.formula.group_columns import MOST_GROUPS
+from bayesvb.gates import GATES
+from bayesvb.gates.base import GatePrior
+from bayesvb.variational.descriptions import PriorRow
 
 
 def has_many_groups(family: str, priors: Priors, group: object) -> bool:
@@ -20,31 +27,56 @@ def has_many_groups(family: str, priors: Priors, group: object) -> bool:
     return family == "gaussian" and priors.coefficients_in == "noise" and group is None
 
 
-def check_weights_without(design: Design, n_components: int) -> None:
-    """Refuse weights that would have the effects of very many groups.
+def with_possible_groups(design: Design, n_components: int, gate: str) -> Design:
+    """The design, without the groups of weights that depend on nothing.
 
     Raises
     ------
     DataError
-        If they have the terms of the first part, and these effects are among them.
+        If the weights have effects of very many groups, and the gate no sums by group.
     """
-    groups = design.groups
-    if groups is None or n_components == 1 or design.parts_alike.get("gating") != "mean":
-        return
-    raise DataError(
-        f"the weights have the terms of the lines, and {groups.effects[0]} has "
-        f"{len(groups.labels) - 1} groups: so many are possible in the lines only",
-        hint=f"write what the weights depend on: {design.formula.canonical()} | x, or | 1",
-    )
+    groups = design.gate_groups
+    if groups is None:
+        return design
+    if n_components == 1 or not GATES[gate].learns_scales:
+        return design.without_gate_groups()
+    if not GATES[gate].sums_by_group:
+        able = [name for name, one in GATES.items() if one.sums_by_group]
+        raise DataError(
+            f"`{groups.effects[0]}` of the weights has {len(groups.labels) - 1} groups, and "
+            f"gate={gate!r} has columns for at most {MOST_GROUPS}",
+            hint=f"take gate={' or gate='.join(map(repr, able))}, or write weights without these "
+            "groups behind a last bar: | x, or | 1",
+        )
+    return design
 
 
-def coefficients_per_term(design: Design) -> Float[np.ndarray, " terms"]:
-    """One for each column of the lines, then for each effect apart from them one for each group."""
-    own = np.ones(len(design.terms["mean"]))
-    groups = design.groups
+def coefficients_per_term(design: Design, part: str = "mean") -> Float[np.ndarray, " terms"]:
+    """One for each column of a part, then for each effect apart from them one for each group."""
+    own = np.ones(len(design.terms[part]))
+    groups = design.groups_of(part)
     if groups is None:
         return own
     return np.concatenate([own, np.full(len(groups.effects), float(len(groups.labels)))])
+
+
+def with_effects(prior: GatePrior, design: Design, priors: Priors) -> GatePrior:
+    """The prior of a gate with that of the effects of groups that have no columns."""
+    groups = design.gate_groups
+    if groups is None:
+        return prior
+    effects = (float(priors.gating_sd) ** -2.0,) * len(groups.effects)
+    return replace(prior, effects=effects, n_groups=len(groups.labels))
+
+
+def effect_rows(design: Design, prior: GatePrior, scales: Scales) -> list[PriorRow]:
+    """Rows of the prior table for these effects on the weights."""
+    groups = design.gate_groups
+    if groups is None:
+        return []
+    sds = np.array(prior.effects) ** -0.5 / scales.parts[GATE_GROUPS].scale[1:]
+    each = zip(groups.effects, sds, strict=True)
+    return [PriorRow("gating", effect, "Normal", 0.0, float(sd)) for effect, sd in each]
 
 
 def experts_of(family: str, priors: Priors, design: Design) -> AbstractRegressionExperts[Any, Any]:

@@ -78,10 +78,11 @@ class LearnedScales:
         sizes, n_responses = coefficients_per_term(self.design), len(self.design.response_names)
         fixed = np.full(len(sizes), self.priors.coefficient_sd**-2.0)
         experts = self._scales("mean", fixed, mixture.n_components * n_responses, sizes)
-        own, n_logits = np.empty(0), 0
+        own, n_logits, counts = np.empty(0), 0, np.empty(0)
         if "gating" in self.term_blocks:
-            own, n_logits = np.diagonal(mixture.gate.prior.precision), len(mixture.gate.prior.mean)
-        gate = self._scales("gating", own, n_logits, np.ones(len(own)))
+            own, n_logits = mixture.gate.prior.precisions, len(mixture.gate.prior.mean)
+            counts = coefficients_per_term(self.design, "gating")
+        gate = self._scales("gating", own, n_logits, counts)
         shape, rate = self.priors.scale_shape, self.priors.scale_rate
         prior = Gamma(np.array(float(shape)), np.array(float(rate)))
         return ScaledMixture(mixture.experts, mixture.gate, experts, gate, prior)
@@ -105,14 +106,15 @@ class LearnedScales:
         n_terms = len(coefficients_per_term(self.design))
         fixed = {
             "mean": np.full(n_terms, self.priors.coefficient_sd**-2.0),
-            "gating": np.diagonal(gate.coefficients.precision).copy(),
+            "gating": np.array([*np.diagonal(gate.coefficients.precision), *gate.effects]),
         }
         for part, blocks in self.term_blocks.items():
             fixed[part][[column for block in blocks for column in block.columns]] = known
         if "mean" in self.term_blocks:
             experts = experts.with_coefficient_precision(fixed["mean"])
-        coefficients = gate.coefficients.with_precision(fixed["gating"])
-        return experts, replace(gate, coefficients=coefficients)
+        border, effects = np.split(fixed["gating"], [len(gate.intercept)])
+        coefficients = gate.coefficients.with_precision(border)
+        return experts, replace(gate, coefficients=coefficients, effects=tuple(effects.tolist()))
 
     def prior_rows(self, rows: Sequence[PriorRow]) -> list[PriorRow]:
         """Rows of the prior table, marked where a scale is learned, and rows of the scales."""
@@ -164,8 +166,8 @@ class LearnedScales:
 
     def _terms(self, part: str) -> set[str]:
         """Terms with a learned scale, as the prior table calls them."""
-        names, groups = self.design.terms[part], self.design.groups
-        if part == "mean" and groups is not None:
+        names, groups = self.design.terms[part], self.design.groups_of(part)
+        if groups is not None:
             names = (*names, *groups.effects)
         columns = [column for block in self.term_blocks[part] for column in block.columns]
         terms = {names[column] for column in columns}

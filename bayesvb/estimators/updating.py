@@ -144,6 +144,7 @@ def _refreshed(
     plain = replace(
         fit,
         model=model,
+        core=fit.core.knowing(posterior),
         stats=ascent.stats,
         draws=draws,
         q_draws=draws,

@@ -6,7 +6,7 @@ kept as the law of the latter and the laws of each group's effects given these.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
@@ -74,6 +74,12 @@ class BorderedNormal:
         """Of a prior, the precisions of the effects."""
         return np.asarray(1.0 / np.diagonal(self.within[..., 0], axis1=-2, axis2=-1))
 
+    @property
+    def precisions(self) -> Float[np.ndarray, " coefficients"]:
+        """Of a prior that all vectors share, those of the terms, then of the effects."""
+        effects = self.effect_precision.reshape(-1, self.effects.shape[-2])[0]
+        return np.concatenate([self.border.precisions, effects])
+
     def posterior(
         self,
         border: tuple[Float[np.ndarray, "*batch terms terms"], Float[np.ndarray, "*batch terms"]],
@@ -111,6 +117,25 @@ class BorderedNormal:
         effects -= np.einsum("...apg,...p->...ag", regression, mean)
         law = Normal(mean, precision, covariance, border_log_det)
         return BorderedNormal(law, effects, regression, within, log_det)
+
+    def with_mean(self, mean: Float[np.ndarray, "*batch terms"]) -> BorderedNormal:
+        """The prior with other means of the coefficients that all rows share."""
+        return replace(self, border=self.border.with_mean(mean))
+
+    def start(self, more: float) -> BorderedNormal:
+        """Of a prior, where ascents set out: with so much more precision than this."""
+        precision = self.precisions[self.border.mean.shape[-1] :] + more
+        return BorderedNormal.prior(self.border.start(more), precision, self.n_groups)
+
+    def draws(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "draws *batch terms"]:
+        """Independent draws of the coefficients that all rows share, effects integrated out."""
+        return self.border.draws(n, rng)
+
+    def log_density(
+        self, value: Float[np.ndarray, "draws *batch terms"]
+    ) -> Float[np.ndarray, " draws *batch"]:
+        """Log density of these coefficients, effects integrated out."""
+        return self.border.log_density(value)
 
     def with_precision(self, precision: Float[np.ndarray, " coefficients"]) -> BorderedNormal:
         """The prior with these precisions: of the terms, then of the effects."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
@@ -53,6 +53,16 @@ class Normal:
         return cls(mean, precision, covariance, log_det)
 
     @classmethod
+    def from_covariance(
+        cls,
+        mean: Float[np.ndarray, "*batch terms"],
+        covariance: Float[np.ndarray, "*matrices terms terms"],
+    ) -> Normal:
+        """Gaussian with this mean and covariance."""
+        precision, log_det = inverse_and_log_det(covariance)
+        return cls(mean, precision, covariance, -log_det)
+
+    @classmethod
     def from_natural(
         cls,
         linear: Float[np.ndarray, "*batch terms"],
@@ -66,12 +76,27 @@ class Normal:
         """The normal law whose density is this one's to a power, up to a constant."""
         return Normal.from_precision(self.mean, power * self.precision)
 
+    @property
+    def precisions(self) -> Float[np.ndarray, "*matrices terms"]:
+        """Those of the entries, of a prior in which these are independent."""
+        return np.diagonal(self.precision, axis1=-2, axis2=-1)
+
+    def with_mean(self, mean: Float[np.ndarray, "*batch terms"]) -> Normal:
+        """The law with other means."""
+        return replace(self, mean=mean)
+
     def with_precision(self, precision: Float[np.ndarray, "*many terms"]) -> Normal:
         """The law with these means whose entries are independent, with these precisions.
 
         Of precisions by row a matrix for each, which their axes lead, before one of vectors.
         """
         return Normal(self.mean, *diagonal(precision))
+
+    def start(self, more: float) -> Normal:
+        """A law of each vector where ascents set out: with so much more precision than this."""
+        precision = self.precision + more * np.eye(self.mean.shape[-1])
+        shape = (*self.mean.shape, self.mean.shape[-1])
+        return Normal.from_precision(self.mean, np.broadcast_to(precision, shape))
 
     def squares(self) -> Float[np.ndarray, "*batch terms"]:
         """``E[x_j^2]``."""

@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Int
 from bayesvb.data.column_units import declared_units, labelled
 from bayesvb.data.frame_streams import ReadCount
 from bayesvb.data.frames import as_frame
-from bayesvb.data.group_rows import GROUP_ROWS
+from bayesvb.data.group_rows import GATE_GROUPS, GROUP_ROWS
 from bayesvb.errors import DataError
 from bayesvb.formula.binding import bind
 from bayesvb.formula.checks import check_matrices
@@ -112,7 +112,8 @@ class Design:
         Part -> array of shape (rows, terms) in C order.
     terms : mapping of str to tuple of str
         Part -> names of the columns of its matrix. Effects of very many groups have a matrix
-        ``GROUP_ROWS``, with the number of each row's group before what they are multiplied by.
+        ``GROUP_ROWS``, those on the weights ``GATE_GROUPS``, with the number of each row's group
+        before what they are multiplied by.
     term_blocks : mapping of str to tuple of TermBlock
         Part -> columns of its matrix whose coefficients share one prior scale, by term.
     complete : array of bool, shape (given,)
@@ -291,14 +292,34 @@ class Design:
         """Part -> sets of columns that are measured in one unit: of a smooth, of groups."""
         same_as = self._encoder.bound.same_as
         found = {part: self._encoder.together(first) for part, first in same_as.items()}
-        if self.groups is not None:
-            found[GROUP_ROWS] = tuple((1 + j,) for j in range(len(self.groups.effects)))
+        for name, term in self._encoder.places.items():
+            found[name] = tuple((1 + j,) for j in range(len(term.effects)))
         return found
 
     @property
     def groups(self) -> GroupPlaces | None:
-        """The term of groups, so many that their effects stay apart from the columns."""
-        return self._encoder.groups
+        """The term of groups, so many that their effects stay apart from the columns.
+
+        Without effects where only the weights have such a term.
+        """
+        return self._encoder.places.get(GROUP_ROWS) if GROUP_ROWS in self.matrices else None
+
+    @property
+    def gate_groups(self) -> GroupPlaces | None:
+        """The same of the weights."""
+        return self._encoder.places.get(GATE_GROUPS) if GATE_GROUPS in self.matrices else None
+
+    def groups_of(self, part: str) -> GroupPlaces | None:
+        """The term of very many groups of a part."""
+        return {"mean": self.groups, "gating": self.gate_groups}.get(part)
+
+    def without_gate_groups(self) -> Design:
+        """The same design for a model whose weights do not depend on covariates."""
+        left = [GATE_GROUPS]
+        if self.groups is not None and not self.groups.effects:
+            left.append(GROUP_ROWS)
+        matrices = {name: one for name, one in self.matrices.items() if name not in left}
+        return replace(self, matrices=matrices, terms={name: self.terms[name] for name in matrices})
 
     def curves(self, part: str) -> tuple[SmoothCurve, ...]:
         """Curves of the smooths of a part."""
@@ -373,8 +394,8 @@ def build_design(
     warn : bool
         Whether constant and collinear columns are worth a warning to the model.
     many_groups : bool
-        Whether the model has effects of very many groups apart from the columns of its first part:
-        they are a matrix of their own, ``GROUP_ROWS``.
+        Whether the model has effects of very many groups apart from the columns of its parts: they
+        are matrices of their own, ``GROUP_ROWS`` and ``GATE_GROUPS``.
 
     Raises
     ------
@@ -403,7 +424,7 @@ def build_design(
         raise DataError("the data have no rows")
     bound, rows = bind(formula, given, response=response, context=context or {}, missing=missing)
     encoder, made = fit_encoder(bound, rows, many_groups=many_groups)
-    groups = {GROUP_ROWS: made.pop(GROUP_ROWS)} if encoder.groups is not None else {}
+    groups = {name: made.pop(name) for name in encoder.places}
     own_names = {part: encoder.blank_names(response=False)[part] for part in groups}
     plain = {part: encoder.plain(part) for part in made}
     check_matrices(bound, made, encoder.names, warn=warn, plain=plain)

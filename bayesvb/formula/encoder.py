@@ -12,7 +12,7 @@ import pandas as pd
 from jaxtyping import Bool, Float
 
 from bayesvb.data.frames import levels, numbers
-from bayesvb.data.group_rows import GROUP_ROWS
+from bayesvb.data.group_rows import GATE_GROUPS, GROUP_ROWS
 from bayesvb.errors import DataError, FormulaError
 from bayesvb.formula.binding import BoundFormula, UsableRows
 from bayesvb.formula.budget import check_columns
@@ -31,8 +31,8 @@ Matrices = dict[str, Float[np.ndarray, "rows _"]]
 
 SHOWN = 5
 
-MANY_GROUPS_PART = "mean"
-"""The part in which effects of groups may stay apart from the columns."""
+PLACES = {"mean": GROUP_ROWS, "gating": GATE_GROUPS}
+"""Parts in which effects of groups may stay apart from the columns, and the matrices of these."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,15 +67,37 @@ class Encoder:
         return (*known, *own.term_blocks(self._first(part)), *behind)
 
     @property
-    def groups(self) -> GroupPlaces | None:
-        """The term of groups whose effects stay apart from the columns."""
-        return self.own[MANY_GROUPS_PART].groups if MANY_GROUPS_PART in self.own else None
+    def places(self) -> dict[str, GroupPlaces]:
+        """Terms of groups whose effects stay apart from the columns, by the name of their matrix.
+
+        Where only the weights have such a term, the lines have its groups too, and no effects.
+        """
+        alike = self.bound.same_as
+        found = {
+            name: term
+            for part, name in PLACES.items()
+            if part in alike and (term := self.own[alike[part]].groups) is not None
+        }
+        if GATE_GROUPS in found and GROUP_ROWS not in found:
+            found[GROUP_ROWS] = found[GATE_GROUPS].without_effects
+        return found
 
     def blank_names(self, *, response: bool) -> dict[str, tuple[str, ...]]:
         """Names of the columns of every matrix that ``encode`` makes."""
         parts = self.bound.encoded(response=response)
-        own = {} if self.groups is None else {GROUP_ROWS: self.groups.place_names}
+        own = {name: term.place_names for name, term in self.places.items()}
         return {part: self.names[part] for part in parts} | own
+
+    def place_matrices(self, placed: Mapping[str, Float[np.ndarray, "rows _"] | None]) -> Matrices:
+        """Groups of rows by the name of their matrix, from those of the terms of each part."""
+        found: Matrices = {}
+        known = self.places
+        for part in ("gating", "mean"):  # the lines may have the groups of the weights only
+            name, own = PLACES[part], placed.get(self.bound.same_as.get(part, part))
+            if name in known:
+                own = found[GATE_GROUPS] if own is None else own
+                found[name] = own[:, : 1 + len(known[name].effects)]
+        return found
 
     def together(self, part: str) -> tuple[tuple[int, ...], ...]:
         """Sets of columns of a part's matrix that are measured in one unit."""
@@ -137,12 +159,12 @@ class Encoder:
         keys = [key for part in parts for key in (part, _numbers_of(part)) if key in self.specs]
         specs = ModelSpecs(**{key: self.specs[key] for key in keys})
         made, _, _ = evaluate(specs, table, formula=bound.formula, context=bound.context)
+        placed = {}
         for part in parts:
             own, numbers = self.own[part], made.pop(_numbers_of(part), None)
             made[part] = own.beside(made[part], numbers, table, self.levels, sampled=sampled)
-            places = own.places(numbers, table, self.levels, sampled=sampled)
-            if places is not None:
-                made[GROUP_ROWS] = places
+            placed[part] = own.places(numbers, table, self.levels, sampled=sampled)
+        made |= self.place_matrices(placed)
         named = self.blank_names(response=response)
         for part, matrix in made.items():
             if not checked:
@@ -159,8 +181,8 @@ def fit_encoder(
 ) -> tuple[Encoder, Matrices]:
     """The encoder of the first rows, and their matrices.
 
-    With ``many_groups`` effects of very many groups in the first part stay apart from its columns,
-    in a matrix of their own.
+    With ``many_groups`` effects of very many groups stay apart from the columns of a part, in a
+    matrix of their own.
 
     Raises
     ------
@@ -186,21 +208,39 @@ def fit_encoder(
     made, names, specs = evaluate(
         TermLists(**terms), table, formula=bound.formula, context=bound.context
     )
-    own = {}
+    own, placed = {}, {}
     for part in parts:
         numbers = made.pop(_numbers_of(part), None)
-        apart = many_groups and part == MANY_GROUPS_PART
+        apart = many_groups and part in PLACES
         own[part] = fit_own_columns(bound.parts[part], numbers, table, found, many_groups=apart)
         made[part] = own[part].beside(made[part], numbers, table, found)
-        places = own[part].places(numbers, table, found)
-        if places is not None:
-            made[GROUP_ROWS] = places
+        placed[part] = own[part].places(numbers, table, found)
         names[part] = (*names[part], *own[part].names)
         _check_names(bound.formula, part, names[part])
     each = {part: getattr(specs, part) for part in terms}
     if bound.keeps_missing:
         made |= {part: with_missing(made[part], each[part], table, names[part]) for part in parts}
-    return Encoder(bound, each, names, found, own), made
+    encoder = Encoder(bound, each, names, found, own)
+    _check_same_groups(encoder.places)
+    return encoder, made | encoder.place_matrices(placed)
+
+
+def _check_same_groups(places: Mapping[str, GroupPlaces]) -> None:
+    """Refuse very many groups of the weights that are others than those of the lines.
+
+    Raises
+    ------
+    DataError
+    """
+    if len(places) < 2 or places[GROUP_ROWS].same_groups(places[GATE_GROUPS]):
+        return
+    lines, weights = places[GROUP_ROWS], places[GATE_GROUPS]
+    raise DataError(
+        f"`{lines.effects[0]}` of the lines has {len(lines.labels) - 1} groups and "
+        f"`{weights.effects[0]}` of the weights {len(weights.labels) - 1} others: so many groups "
+        "are possible of one grouping only",
+        hint="let both parts have the same groups, or group by something coarser in one of them",
+    )
 
 
 def _numbers_of(part: str) -> str:

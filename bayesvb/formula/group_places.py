@@ -6,7 +6,7 @@ many numbers as there are effects, however many groups there are.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
@@ -64,6 +64,16 @@ class GroupPlaces(AbstractTermColumns):
     def place_names(self) -> tuple[str, ...]:
         """Names of the columns of ``places``."""
         return (self.groups.grouping, *self.effects)
+
+    @property
+    def without_effects(self) -> GroupPlaces:
+        """The same groups, of which nothing varies."""
+        return GroupPlaces(replace(self.groups, effects=(), centres=np.empty(0)))
+
+    def same_groups(self, other: GroupPlaces) -> bool:
+        """Whether another term's groups have the same numbers."""
+        own, groups = self.groups, other.groups
+        return own.grouping == groups.grouping and own.labels == groups.labels
 
     def blocks_from(self, first: int) -> tuple[TermBlock, ...]:
         """A scale for each effect, which stand behind so many columns, one place for each."""

@@ -17,7 +17,7 @@ from bayesvb.factors.bordered_normal import BorderedNormal
 from bayesvb.factors.normal import Normal
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.descriptions import ParameterText, PriorRow
-from bayesvb.variational.local import AbstractLocalPosterior
+from bayesvb.variational.local import AbstractLocalPosterior, Draws
 from bayesvb.variational.row_derivatives import GateDerivatives
 from bayesvb.variational.supports import AbstractSupport
 
@@ -50,12 +50,25 @@ class GatePrior:
     even : bool
         Whether a gate that breaks a stick shifts its intercepts until all components weigh the same
         where all covariates are zero.
+    effects : tuple of float
+        Precisions of the effects of groups that have no columns.
+    n_groups : int
+        Number of these groups.
     """
 
     coefficients: Normal
     intercept: Float[np.ndarray, " terms"]
     concentration: float
     even: bool = True
+    effects: tuple[float, ...] = ()
+    n_groups: int = 0
+
+    def law(self, mean: Float[np.ndarray, "logits terms"]) -> Normal | BorderedNormal:
+        """Prior of logits whose coefficients have these means."""
+        border = self.coefficients.with_mean(mean)
+        if not self.effects:
+            return border
+        return BorderedNormal.prior(border, np.array(self.effects), self.n_groups)
 
 
 class AbstractGate(abc.ABC, Generic[PosteriorT, StatsT]):
@@ -200,6 +213,29 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, StatsT]):
     ) -> Float[np.ndarray, "draws ..."]:
         """Draws of the gate's parameters."""
 
+    def effect_draws(
+        self, posterior: PosteriorT, n: int, rng: np.random.Generator
+    ) -> dict[str, Float[np.ndarray, "draws ..."]]:
+        """What effects of groups that are no parameters of ``draws`` are drawn by, by name."""
+        return {}
+
+    def knowing(self, posterior: PosteriorT) -> AbstractGate[PosteriorT, StatsT]:
+        """The gate that is asked of draws of this posterior: itself where draws are complete."""
+        return self
+
+    def weights_without(
+        self,
+        posterior: PosteriorT,
+        block: Block,
+        responsibilities: Float[np.ndarray, "experts rows"],
+        copies: Float[np.ndarray, " rows"],
+    ) -> Float[np.ndarray, "experts rows"]:
+        """``mean_weights`` without so many copies of each row, as far as they matter.
+
+        Where all rows share the coefficients one of them hardly does, and the weights stay.
+        """
+        return self.mean_weights(posterior, block)
+
     def support(self) -> AbstractSupport | None:
         """Support of the gate's parameters, those of one draw.
 
@@ -227,18 +263,15 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, StatsT]):
     ) -> Float[np.ndarray, "draws experts _"]:
         """Exact log weights for each draw; the last axis is 1 where rows do not differ."""
 
+    def drawn_log_weights(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts _"]:
+        """The same of draws by name: effects of groups may be among them, under keys."""
+        return self.log_weights(draws["gate"], block)
+
     def components(
         self, draws: Float[np.ndarray, "draws ..."], block: Block, rng: np.random.Generator
     ) -> Int[np.ndarray, "draws rows"]:
         """One component per draw and row, drawn from the weights."""
-        weights = np.exp(self.log_weights(draws, block))
-        place = rng.random((len(weights), block.n_rows))
-        chosen = np.zeros(place.shape, dtype=int)
-        below = np.zeros((len(weights), weights.shape[2]))
-        for k in range(weights.shape[1] - 1):
-            below += weights[:, k]
-            chosen += place > below
-        return chosen
+        return drawn_components(self.log_weights(draws, block), block.n_rows, rng)
 
     @abc.abstractmethod
     def log_density(
@@ -261,3 +294,17 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, StatsT]):
     @abc.abstractmethod
     def coefficient_meaning(self) -> str:
         """What a coefficient is the log odds of; without any, "the weights are" this. In words."""
+
+
+def drawn_components(
+    log_weights: Float[np.ndarray, "draws experts _"], n_rows: int, rng: np.random.Generator
+) -> Int[np.ndarray, "draws rows"]:
+    """One component per draw and row."""
+    weights = np.exp(log_weights)
+    place = rng.random((len(weights), n_rows))
+    chosen = np.zeros(place.shape, dtype=int)
+    below = np.zeros((len(weights), weights.shape[2]))
+    for k in range(weights.shape[1] - 1):
+        below += weights[:, k]
+        chosen += place > below
+    return chosen

@@ -12,12 +12,13 @@ from jaxtyping import Float
 from scipy.linalg import block_diag
 
 from bayesvb.data.blocks import Block
-from bayesvb.data.group_rows import GATE_GROUPS
+from bayesvb.data.group_rows import GATE_GROUPS, GroupRows
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.factors.bordered_normal import BorderedNormal
 from bayesvb.factors.normal import Normal
 from bayesvb.gates.base import AbstractGate
+from bayesvb.gates.drawn_logits import effect_keys, logit_covariance_at, logit_effects_at
 from bayesvb.gates.logits_by_group import (
     GroupedLogitStats,
     expectations_by_group,
@@ -35,8 +36,10 @@ from bayesvb.numerics.linalg import (
     unpack,
 )
 from bayesvb.numerics.product_covariance import product_covariance
+from bayesvb.numerics.special import softmax_spread
 from bayesvb.variational.coordinates import AbstractCoordinates, entries, perturbation_rows
 from bayesvb.variational.descriptions import PriorRow
+from bayesvb.variational.local import Draws
 from bayesvb.variational.row_derivatives import GateDerivatives, RowScalars, consecutive
 from bayesvb.variational.supports import Real
 
@@ -85,6 +88,11 @@ class LogitStats(SufficientStats):
         """What each row adds."""
         return cls(outer_by_row(curvature, features), outer_by_row(linear, design))
 
+    def permuted(self, order: Sequence[int]) -> LogitStats:
+        """Statistics of the logits in another order."""
+        index = np.asarray(order)
+        return LogitStats(self.curvature[index], self.linear[index])
+
     def posterior(self, prior: Normal) -> Normal:
         """Posterior of the coefficients."""
         return gaussian_logits(prior, self)
@@ -109,6 +117,9 @@ class AbstractLogitGate(AbstractGate[LogitLaw, Any]):
 
     posterior_by_row = True
     learns_scales = True
+
+    known: BorderedNormal | None
+    """Posterior that draws of effects of groups are from; their prior if there is none."""
 
     def update(self, stats: LogitStats | GroupedLogitStats) -> LogitLaw:
         """Gaussian of these natural parameters."""
@@ -196,17 +207,100 @@ class AbstractLogitGate(AbstractGate[LogitLaw, Any]):
         return squares
 
     def draws(
-        self, posterior: Normal, n: int, rng: np.random.Generator
+        self, posterior: LogitLaw, n: int, rng: np.random.Generator
     ) -> Float[np.ndarray, "draws logits terms"]:
-        """Draws of the coefficients of every logit."""
-        return posterior.draws(n, rng)
+        """Draws of the coefficients of every logit; effects of groups are made where rows ask."""
+        found: Float[np.ndarray, "draws logits terms"] = posterior.draws(n, rng)
+        return found
+
+    def effect_draws(
+        self, posterior: LogitLaw, n: int, rng: np.random.Generator
+    ) -> dict[str, Float[np.ndarray, "draws ..."]]:
+        """Keys of which the effects of groups are functions."""
+        law = self.law_by_group(posterior)
+        return {} if law is None else effect_keys(n, len(law.mean), rng)
+
+    def knowing(self: LogitGateT, posterior: LogitLaw) -> LogitGateT:
+        """The same gate, whose draws have effects of groups from this posterior."""
+        gate: Any = self
+        law = self.law_by_group(posterior)
+        return self if law is None else cast(LogitGateT, replace(gate, known=law))
+
+    @abc.abstractmethod
+    def log_weights_at(
+        self,
+        draws: Float[np.ndarray, "draws logits terms"],
+        design: Float[np.ndarray, "terms rows"],
+        effects: Float[np.ndarray, "draws logits rows"] | None = None,
+    ) -> Float[np.ndarray, "draws experts rows"]:
+        """Exact log weights of rows, whose logits may have drawn effects besides."""
+
+    def log_weights(
+        self, draws: Float[np.ndarray, "draws logits terms"], block: Block
+    ) -> Float[np.ndarray, "draws experts rows"]:
+        """Exact log weights for each draw."""
+        return self.log_weights_at(draws, block.designs["gating"])
+
+    def drawn_log_weights(
+        self, draws: Draws, block: Block
+    ) -> Float[np.ndarray, "draws experts rows"]:
+        """The same with the effects of the groups of these rows, if they have such."""
+        if GATE_GROUPS not in block.designs:
+            return self.log_weights(draws["gate"], block)
+        law = self.prior if self.known is None else self.known
+        effects = logit_effects_at(law, draws, GroupRows.of(block, GATE_GROUPS))
+        return self.log_weights_at(draws["gate"], block.designs["gating"], effects)
+
+    def weights_without(
+        self,
+        posterior: LogitLaw,
+        block: Block,
+        responsibilities: Float[np.ndarray, "experts rows"],
+        copies: Float[np.ndarray, " rows"],
+    ) -> Float[np.ndarray, "experts rows"]:
+        """Weights where copies of a row, of a group that has effects, are taken out of its logits.
+
+        Means move by Newton's step without the row, its membership following; they have the
+        covariance of draws, by linear response if this is known. Variances lose what the row adds
+        to precisions.
+
+        References
+        ----------
+        Opper, Winther (2000), Gaussian processes for classification: mean-field algorithms, Neural
+        Computation 12(11), for leave-one-out by the law of a logit without its own row.
+        """
+        found = None
+        if GATE_GROUPS in block.designs:
+            found = self.logit_slopes(posterior, block, responsibilities)
+        if found is None:
+            return self.mean_weights(posterior, block)
+        logit, variance = logit_moments(posterior, block)
+        gradient, bend, weight = slopes_in_means(logit, responsibilities, *found)
+        spread = variance.T[:, :, None] * np.eye(len(logit))
+        if self.known is not None and len(self.known.mean) < len(logit):
+            groups = GroupRows.of(block, GATE_GROUPS)
+            spread = logit_covariance_at(self.known, block.designs["gating"], groups)
+        system = np.eye(len(logit)) + spread @ (copies[:, None, None] * bend)
+        step = np.linalg.solve(system, spread @ (copies[:, None] * gradient)[..., None])
+        left = variance / (1.0 - copies * weight * variance)
+        return self.weights_of(logit - step[..., 0].T, left)
+
+    @abc.abstractmethod
+    def weights_of(
+        self, logit: Float[np.ndarray, "logits rows"], variance: Float[np.ndarray, "logits rows"]
+    ) -> Float[np.ndarray, "experts rows"]:
+        """Expected weights of rows whose logits are normal with these moments."""
+
+    def mean_weights(self, posterior: LogitLaw, block: Block) -> Float[np.ndarray, "experts rows"]:
+        """Expected weights of the rows."""
+        return self.weights_of(*logit_moments(posterior, block))
 
     def support(self) -> Real:
         """The coefficients."""
         return Real(self.prior.mean.shape)
 
     def log_density(
-        self, posterior: Normal | None, draws: Float[np.ndarray, "draws logits terms"]
+        self, posterior: LogitLaw | None, draws: Float[np.ndarray, "draws logits terms"]
     ) -> Float[np.ndarray, " draws"]:
         """Log density of each draw."""
         density: Float[np.ndarray, " draws"]
@@ -313,6 +407,29 @@ class ContrastCoordinates(AbstractCoordinates):
     ) -> Float[np.ndarray, " draws"]:
         """Constant."""
         return np.zeros(len(draws))
+
+
+def slopes_in_means(
+    logit: Float[np.ndarray, "logits rows"],
+    responsibilities: Float[np.ndarray, "experts rows"],
+    slopes: Float[np.ndarray, "experts scalars rows"],
+    bends: Float[np.ndarray, "scalars scalars rows"],
+) -> tuple[
+    Float[np.ndarray, "rows logits"],
+    Float[np.ndarray, "rows logits logits"],
+    Float[np.ndarray, "logits rows"],
+]:
+    """Derivatives of a row's part of the bound in the means of its logits, first and second.
+
+    Last what it adds to the precision of each logit.
+    """
+    n = len(logit)
+    first = np.einsum("kn,ksn->sn", responsibilities, slopes)
+    spread = softmax_spread(responsibilities)
+    second = np.einsum("isn,ijn,jtn->stn", slopes, spread, slopes, optimize=True) + bends
+    by_mean = second[:, n:] - second[:, :n] * logit  # squares fall with the mean's own
+    within = by_mean[n:] - logit[:, None] * by_mean[:n] - np.eye(n)[..., None] * first[:n]
+    return (first[n:] - logit * first[:n]).T, np.moveaxis(within, -1, 0), first[:n]
 
 
 def logit_moments(

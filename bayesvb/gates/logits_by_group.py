@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -121,6 +122,11 @@ class GroupedLogitStats(SufficientStats):
     def _zz(self) -> Float[np.ndarray, "logits effects effects groups"]:
         """Sums of ``w z z'`` as matrices."""
         return np.moveaxis(unpack(np.moveaxis(self.zz, -2, -1)), -3, -1)
+
+    def permuted(self, order: Sequence[int]) -> GroupedLogitStats:
+        """Statistics of the logits in another order."""
+        index = np.asarray(order)
+        return GroupedLogitStats(*(values[index] for _, values in self.leaves()))
 
     def posterior(self, prior: BorderedNormal) -> BorderedNormal:
         """Posterior of the coefficients.

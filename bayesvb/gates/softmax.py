@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
 from bayesvb.gates.gaussian_logits import LogitLaw, logit_moments
-from bayesvb.gates.logits_by_group import GroupedLogitStats, LogitRows, rows_by_group
+from bayesvb.gates.logits_by_group import LogitRows, rows_by_group
 from bayesvb.gates.slopes_by_group import GroupedSlopeStats
 from bayesvb.gates.softmax_base import (
     AbstractSoftmaxGate,
@@ -42,18 +42,16 @@ class SoftmaxLocalPosterior(AbstractLocalPosterior):
         Twice the diagonal blocks of ``w`` bound the full curvature in the means (Gershgorin).
         """
         design = self.block.designs["gating"]
-        curvature, gain = map(self.block.weighted, self._weights())
+        curvature, gain = map(self.block.weighted, self.row_weights())
         slope = responsibilities - self.block.weighted(self.share)
         if self.by_group is not None:
-            steep = GroupedLogitStats.of_rows(self.by_group, 2.0 * curvature, slope)
-            curved = GroupedLogitStats.of_rows(self.by_group, curvature, np.zeros_like(slope))
-            return GroupedSlopeStats(steep, curved, gain.sum(axis=1))
+            return GroupedSlopeStats.of_rows(self.by_group, curvature, slope, gain.sum(axis=1))
         packed = second_moments(curvature, design)
         return SlopeStats(slope @ design.T, 2.0 * packed, packed, gain.sum(axis=1))
 
     def row_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> SlopeStats:
         """What each row adds to the sums."""
-        curvature, gain = self._weights()
+        curvature, gain = self.row_weights()
         packed = outer_by_row(self.block.weighted(curvature), self.block.products("gating"))
         slope = responsibilities - self.block.weighted(self.share)
         return SlopeStats(
@@ -63,7 +61,7 @@ class SoftmaxLocalPosterior(AbstractLocalPosterior):
             gain=self.block.weighted(gain).T,
         )
 
-    def _weights(
+    def row_weights(
         self,
     ) -> tuple[Float[np.ndarray, "experts rows"], Float[np.ndarray, "experts rows"]]:
         """``w`` and the gain of every row."""

@@ -13,6 +13,7 @@ from jaxtyping import Float, Int
 from bayesvb.data.blocks import Block
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.statistics import SufficientStats
+from bayesvb.factors.bordered_normal import BorderedNormal
 from bayesvb.factors.normal import Normal
 from bayesvb.gates.base import GatePrior
 from bayesvb.gates.gaussian_logits import (
@@ -25,6 +26,7 @@ from bayesvb.gates.gaussian_logits import (
     logit_moments,
     logit_prior_rows,
 )
+from bayesvb.gates.grouped_coordinates import logit_coordinates
 from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.linalg import (
     inverse_and_log_det,
@@ -33,6 +35,7 @@ from bayesvb.numerics.linalg import (
     unpack,
 )
 from bayesvb.numerics.special import expected_softmax, log_total
+from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.descriptions import PriorRow
 
 CELLS = 1 << 15
@@ -166,23 +169,25 @@ class AbstractSoftmaxGate(AbstractLogitGate, abc.ABC):
 
     Attributes
     ----------
-    prior : Normal
+    prior : Normal, or BorderedNormal where effects of groups are no columns
         Prior of the coefficients, one row per component.
     flat : bool
         Whether the prior has no say: coordinates are then those of contrasts between components,
         as the likelihood does not depend on a shift of all coefficients.
+    known : BorderedNormal or None
+        Posterior that draws of effects of groups are from; their prior if there is none.
     """
 
     formula = "softmax"
 
     prior: LogitLaw
     flat: bool = False
+    known: BorderedNormal | None = None
 
     @classmethod
     def from_prior(cls, n_components: int, prior: GatePrior) -> AbstractSoftmaxGate:
         """Gate with the same prior for each component."""
-        mean = np.tile(prior.coefficients.mean, (n_components, 1))
-        return cls(replace(prior.coefficients, mean=mean))
+        return cls(prior.law(np.tile(prior.coefficients.mean, (n_components, 1))))
 
     @classmethod
     def prior_rows(
@@ -196,13 +201,9 @@ class AbstractSoftmaxGate(AbstractLogitGate, abc.ABC):
         """Number of components."""
         return len(self.prior.mean)
 
-    def start(self) -> Normal:
+    def start(self) -> LogitLaw:
         """The prior mean, with one unit of precision more than the prior."""
-        n_terms = self.prior.mean.shape[1]
-        precision = np.broadcast_to(
-            self.prior.precision + np.eye(n_terms), (self.n_components, n_terms, n_terms)
-        )
-        return Normal.from_precision(self.prior.mean, precision)
+        return self.prior.start(1.0)
 
     def with_prior_power(self, power: float) -> AbstractSoftmaxGate:
         """Gate whose prior density is to a power; the bounds of most gates are tight at a point."""
@@ -211,20 +212,23 @@ class AbstractSoftmaxGate(AbstractLogitGate, abc.ABC):
             return replace(self, flat=True, prior=self.prior.to_the_power(PINNED**alone))
         return replace(self, prior=self.prior.to_the_power(power))
 
-    def step_beside(self, before: LogitStats, posterior: Normal, stats: Any) -> LogitStats:
+    def step_beside(self, before: Any, posterior: LogitLaw, stats: Any) -> Any:
         """A step from what is known beforehand: a normal law of the coefficients."""
+        if self.law_by_group(posterior) is not None:
+            return stats.damped(self.prior, posterior, before)
         known = replace(self, prior=self.update(before))
         step: LogitStats = known.global_step(posterior, stats)
         return before + step
 
-    def gradient_beside(self, before: LogitStats, posterior: Normal, stats: Any) -> LogitStats:
+    def gradient_beside(self, before: Any, posterior: LogitLaw, stats: Any) -> Any:
         """Derivatives of the rows that are gone over, beside those of the others."""
-        gradient: LogitStats = self.gradient_stats(posterior, stats)
-        return before + gradient
+        return before + self.gradient_stats(posterior, stats)
 
-    def mean_weights(self, posterior: LogitLaw, block: Block) -> Float[np.ndarray, "experts rows"]:
-        """Posterior mean of the softmax, by quadrature over the logits of each row."""
-        return expected_softmax(*logit_moments(posterior, block))
+    def weights_of(
+        self, logit: Float[np.ndarray, "experts rows"], variance: Float[np.ndarray, "experts rows"]
+    ) -> Float[np.ndarray, "experts rows"]:
+        """Mean of the softmax, by quadrature over the logits of each row."""
+        return expected_softmax(logit, variance)
 
     @property
     def exchangeable(self) -> bool:
@@ -239,30 +243,30 @@ class AbstractSoftmaxGate(AbstractLogitGate, abc.ABC):
         """Draws after a new labelling each."""
         return np.take_along_axis(draws, order[:, :, None], axis=1)
 
-    def log_weights(
-        self, draws: Float[np.ndarray, "draws experts terms"], block: Block
+    def log_weights_at(
+        self,
+        draws: Float[np.ndarray, "draws experts terms"],
+        design: Float[np.ndarray, "terms rows"],
+        effects: Float[np.ndarray, "draws experts rows"] | None = None,
     ) -> Float[np.ndarray, "draws experts rows"]:
         """Exact log weights for each draw."""
-        design, xp = block.designs["gating"], namespace(draws)
+        xp = namespace(draws)
         if xp is np:
-            return _log_weights(draws, design)
+            return _log_weights(draws, design, effects)
         logit = draws @ design
         found: Float[np.ndarray, "draws experts rows"]
         found = logit - xp.expand_dims(log_total(logit, axis=1), 1)
         return found
 
-    def permuted(
-        self, order: Sequence[int], stats: LogitStats
-    ) -> tuple[AbstractSoftmaxGate, LogitStats]:
+    def permuted(self, order: Sequence[int], stats: Any) -> tuple[AbstractSoftmaxGate, Any]:
         """Gate and statistics after a new labelling."""
-        index = np.asarray(order)
-        prior = replace(self.prior, mean=self.prior.mean[index])
-        return replace(self, prior=prior), LogitStats(stats.curvature[index], stats.linear[index])
+        prior = self.prior.with_mean(self.prior.mean[np.asarray(order)])
+        return replace(self, prior=prior), stats.permuted(order)
 
-    def coordinates(self, posterior: Normal) -> LogitCoordinates | ContrastCoordinates:
+    def coordinates(self, posterior: LogitLaw) -> AbstractCoordinates:
         """Standard coordinates of the coefficients, or of their contrasts."""
-        own = LogitCoordinates(posterior)
-        return ContrastCoordinates(own) if self.flat else own
+        own = logit_coordinates(posterior)
+        return ContrastCoordinates(own) if self.flat and isinstance(own, LogitCoordinates) else own
 
     def normaliser_derivatives(
         self, logit: Float[np.ndarray, "experts rows"], variance: Float[np.ndarray, "experts rows"]
@@ -295,7 +299,9 @@ class AbstractSoftmaxGate(AbstractLogitGate, abc.ABC):
 
 
 def _log_weights(
-    draws: Float[np.ndarray, "draws experts terms"], design: Float[np.ndarray, "terms rows"]
+    draws: Float[np.ndarray, "draws experts terms"],
+    design: Float[np.ndarray, "terms rows"],
+    effects: Float[np.ndarray, "draws experts rows"] | None,
 ) -> Float[np.ndarray, "draws experts rows"]:
     """Log of the softmax, a few draws at a time, whose arrays stay in the cache: half the time."""
     found = np.empty((*draws.shape[:2], design.shape[1]))
@@ -303,5 +309,7 @@ def _log_weights(
     for start in range(0, len(draws), together):
         part = found[start : start + together]
         np.matmul(draws[start : start + together], design, out=part)
+        if effects is not None:
+            part += effects[start : start + together]
         part -= log_total(part, axis=1)[:, None]
     return found

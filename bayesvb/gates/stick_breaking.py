@@ -12,17 +12,18 @@ from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.scaling import Scaling
+from bayesvb.factors.bordered_normal import BorderedNormal
 from bayesvb.factors.normal import Normal
 from bayesvb.gates.base import GatePrior
 from bayesvb.gates.gaussian_logits import (
     AbstractLogitGate,
-    LogitCoordinates,
     LogitLaw,
     LogitStats,
     Slopes,
     logit_moments,
     logit_prior_rows,
 )
+from bayesvb.gates.grouped_coordinates import logit_coordinates
 from bayesvb.gates.logits_by_group import GroupedLogitStats, LogitRows, rows_by_group
 from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.linalg import (
@@ -32,6 +33,7 @@ from bayesvb.numerics.linalg import (
     quadratic_weights,
 )
 from bayesvb.numerics.special import expected_expit, jaakkola, omega_slope, softplus
+from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.descriptions import PriorRow
 from bayesvb.variational.local import AbstractLocalPosterior
 
@@ -100,7 +102,9 @@ def _less_up_to_own(
 
 
 def _log_weights(
-    draws: Float[np.ndarray, "draws sticks terms"], design: Float[np.ndarray, "terms rows"]
+    draws: Float[np.ndarray, "draws sticks terms"],
+    design: Float[np.ndarray, "terms rows"],
+    effects: Float[np.ndarray, "draws sticks rows"] | None,
 ) -> Float[np.ndarray, "draws experts rows"]:
     """Log probabilities of stopping at each stick; the last is the rest.
 
@@ -112,6 +116,8 @@ def _log_weights(
     together = max(CELLS // max(n_sticks * n_rows, 1), 1)
     for start in range(0, n_draws, together):
         logit = draws[start : start + together] @ design
+        if effects is not None:
+            logit += effects[start : start + together]
         pass_on, part = softplus(logit), found[start : start + together]
         np.negative(pass_on, out=pass_on)
         left = np.zeros((len(logit), n_rows))
@@ -149,10 +155,12 @@ class StickBreakingGate(AbstractLogitGate):
 
     Attributes
     ----------
-    prior : Normal
+    prior : Normal, or BorderedNormal where effects of groups are no columns
         Prior of the coefficients, one row per stick.
     order : tuple of int, or None
         Component at which each stick stops; None for component ``k`` at stick ``k``.
+    known : BorderedNormal or None
+        Posterior that draws of effects of groups are from; their prior if there is none.
 
     References
     ----------
@@ -166,13 +174,13 @@ class StickBreakingGate(AbstractLogitGate):
 
     prior: LogitLaw
     order: tuple[int, ...] | None = None
+    known: BorderedNormal | None = None
 
     @classmethod
     def from_prior(cls, n_components: int, prior: GatePrior) -> StickBreakingGate:
         """Gate whose prior weights are equal where all covariates are zero, if they are to be."""
         left = np.log(np.arange(n_components - 1, 0, -1.0)) * prior.even
-        mean = prior.coefficients.mean - left[:, None] * prior.intercept
-        return cls(replace(prior.coefficients, mean=mean))
+        return cls(prior.law(prior.coefficients.mean - left[:, None] * prior.intercept))
 
     @classmethod
     def prior_rows(
@@ -193,11 +201,9 @@ class StickBreakingGate(AbstractLogitGate):
         """Number of components: one more than sticks."""
         return len(self.prior.mean) + 1
 
-    def start(self) -> Normal:
+    def start(self) -> LogitLaw:
         """The prior."""
-        n_sticks, n_terms = self.prior.mean.shape
-        shape = (n_sticks, n_terms, n_terms)
-        return Normal.from_precision(self.prior.mean, np.broadcast_to(self.prior.precision, shape))
+        return self.prior.start(0.0)
 
     def local(self, posterior: LogitLaw, block: Block) -> StickLocalPosterior:
         """``t_k - sum_{l<=k} F_l``, with ``F`` the quadratic bound on ``E log(1 + exp u)``."""
@@ -272,40 +278,43 @@ class StickBreakingGate(AbstractLogitGate):
         """Gate whose prior density is to a power; its bound is tight at a point."""
         return self if power == 0.0 else replace(self, prior=self.prior.to_the_power(power))
 
-    def mean_weights(self, posterior: LogitLaw, block: Block) -> Float[np.ndarray, "experts rows"]:
+    def weights_of(
+        self, logit: Float[np.ndarray, "sticks rows"], variance: Float[np.ndarray, "sticks rows"]
+    ) -> Float[np.ndarray, "experts rows"]:
         """Exact up to one-dimensional quadrature: the sticks are independent under q."""
-        stop = expected_expit(*logit_moments(posterior, block))
-        ones = np.ones((1, block.n_rows))
+        stop = expected_expit(logit, variance)
+        ones = np.ones((1, *stop.shape[1:]))
         left = np.concatenate([ones, np.cumprod(1.0 - stop, axis=0)])
         return self._by_component(np.concatenate([stop, ones]) * left)
 
-    def log_weights(
-        self, draws: Float[np.ndarray, "draws sticks terms"], block: Block
+    def log_weights_at(
+        self,
+        draws: Float[np.ndarray, "draws sticks terms"],
+        design: Float[np.ndarray, "terms rows"],
+        effects: Float[np.ndarray, "draws sticks rows"] | None = None,
     ) -> Float[np.ndarray, "draws experts rows"]:
         """Exact log weights for each draw."""
-        design, xp = block.designs["gating"], namespace(draws)
+        xp = namespace(draws)
         by_stick: Float[np.ndarray, "draws experts rows"]
         if xp is np:
-            by_stick = _log_weights(draws, design)
+            by_stick = _log_weights(draws, design, effects)
         else:
             logit = draws @ design
             pass_on = -softplus(logit)
-            ends = xp.zeros((len(draws), 1, block.n_rows))
+            ends = xp.zeros((len(draws), 1, design.shape[1]))
             left = xp.concatenate([ends, xp.cumsum(pass_on, axis=1)], axis=1)
             by_stick = xp.concatenate([pass_on + logit, ends], axis=1) + left
         return by_stick if self.order is None else by_stick[:, np.argsort(self.order)]
 
-    def permuted(
-        self, order: Sequence[int], stats: LogitStats
-    ) -> tuple[StickBreakingGate, LogitStats]:
+    def permuted(self, order: Sequence[int], stats: Any) -> tuple[StickBreakingGate, Any]:
         """New labels for the components; the sticks keep their order and statistics."""
         new_label = np.argsort(order)
         old = self.order or tuple(range(self.n_components))
         return replace(self, order=tuple(int(new_label[k]) for k in old)), stats
 
-    def coordinates(self, posterior: Normal) -> LogitCoordinates:
+    def coordinates(self, posterior: LogitLaw) -> AbstractCoordinates:
         """Standard coordinates of the coefficients."""
-        return LogitCoordinates(posterior)
+        return logit_coordinates(posterior)
 
     def coefficients(
         self, draws: Float[np.ndarray, "draws sticks terms"]

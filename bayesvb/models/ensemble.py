@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from bayesvb.data.blocks import Block
+from bayesvb.data.scaling import Scaling
 from bayesvb.distributions.base import AbstractComponentMixture
 from bayesvb.variational.local import Draws
 
@@ -69,6 +70,26 @@ class Ensemble:
     def log_weights(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
         """Log weights of the components."""
         return np.asarray(self._evaluated(draws, lambda core, own: core.log_weights(own, block)))
+
+    def drawn(
+        self,
+        draws: Draws,
+        weights: Float[np.ndarray, "draws experts _"],
+        block: Block,
+        response: int,
+        scaling: Scaling,
+    ) -> Any:
+        """Mixture of one response given each draw, of members whose experts complete the draws."""
+        places, found = [], []
+        for at, core, own in self._divided(draws):
+            places.append(at)
+            found.append(core.drawn(own, weights[at], block, response, scaling))
+        order = np.argsort(np.concatenate(places))
+        each = {
+            name: np.concatenate([vars(one)[name] for one in found], axis=1)[:, order]
+            for name in vars(found[0])
+        }
+        return replace(found[0], **each)
 
     def gate_coefficients(self, draws: Draws) -> dict[int, Float[np.ndarray, "draws terms"]]:
         """Coefficients of the gate by component, where every member has them."""

@@ -21,7 +21,9 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.group_rows import GroupRows
 from bayesvb.data.sources import AbstractSource
 from bayesvb.experts.mixed_elimination import MixedElimination
+from bayesvb.factors.bordered_normal import BorderedNormal
 from bayesvb.factors.gamma import Gamma
+from bayesvb.factors.normal import Normal
 from bayesvb.models.logit_elimination import LogitElimination
 from bayesvb.models.solved_groups import (
     Coupling,
@@ -135,10 +137,14 @@ class GroupedResponse(AbstractSharedResponse):
         precisions = np.diag(0.25 * self.scales.shape / self.scales.rate**2)
         return np.asarray(block_diag(experts, self._gate_covariance(), precisions))
 
+    @property
+    def _gate_law(self) -> Any:
+        """Posterior of what rows share of the gate, effects of groups integrated out."""
+        return self.posterior.gate if self.logits is None else self.logits.posterior.border
+
     def _gate_covariance(self) -> Float[np.ndarray, "entries entries"]:
         """Change of the gate's expectations with each of its statistics."""
-        law = self.posterior.gate if self.logits is None else self.logits.posterior.border
-        known = self.gate.statistics_covariance(law)
+        known = self.gate.statistics_covariance(self._gate_law)
         if known is not None:
             return np.asarray(known)
         centre = self.gate_stats.to_vector()
@@ -155,7 +161,7 @@ class GroupedResponse(AbstractSharedResponse):
 
     def perturbations(self) -> Rows:
         """What a unit tilt of each standard coordinate adds to the statistics."""
-        gate = self.gate.coordinates(self.posterior.gate).perturbations()
+        gate = self.gate.coordinates(self._gate_law).perturbations()
         own = np.diag(ScaleCoordinates(self.scales).tilts())
         return np.asarray(block_diag(self.experts.border.perturbations(), gate, own))
 
@@ -212,10 +218,9 @@ class GroupedResponse(AbstractSharedResponse):
 
         The part that a group has by itself, and what it follows of what all rows share.
         """
-        if len(self.covariance) > MOST_SHARED:
+        shared = self._shared_response
+        if shared is None:
             return None
-        answers = self.curved(self.covariance)
-        shared = np.linalg.solve(np.eye(len(answers)) - answers, self.covariance)
         n_experts, n_responses, _, n_effects = self.experts.shape
         found = np.empty((n_experts, n_responses, n_effects, self.experts.n_groups))
         for piece in self._pieces:
@@ -226,6 +231,46 @@ class GroupedResponse(AbstractSharedResponse):
                 alone = solved.inverse[:, at, at]
                 found[effect][groups] = alone + ((lean @ shared) * lean).sum(axis=1)
         return np.asarray(found / self.experts.noise_precision[:, :, None, None])
+
+    def law_of_logits(self) -> BorderedNormal | None:
+        """Linear response of coefficients of all logits and effects on these, as one vector.
+
+        None where there are no such effects, and as of ``effect_variances``.
+        """
+        shared = self._shared_response
+        if shared is None or self.logits is None:
+            return None
+        (n_logits, n_terms, n_effects), law = self.logits.shape, self.logits.posterior
+        each = list(np.ndindex(n_logits, n_effects))
+        at = [self.logits.place_of_effect(*one) for one in each]
+        border = self.logits.entries[:, -n_terms:].ravel()
+        joint = Normal.from_covariance(
+            law.mean.reshape(1, -1), shared[np.ix_(border, border)][None]
+        )
+        follows, within = [], []
+        for piece in self._pieces:
+            solved, groups = self._solved(piece), slice(piece.first, piece.stop)
+            own = [self._lean_of_logit(solved, groups, *one) for one in each]
+            leans = np.stack(own, axis=1)
+            across = leans @ shared
+            follows.append(across[..., border] @ joint.precision[0])
+            alone = solved.inverse[:, at][:, :, at] + across @ leans.swapaxes(1, 2)
+            within.append(alone - follows[-1] @ across[..., border].swapaxes(1, 2))
+        return BorderedNormal(
+            border=joint,
+            effects=law.effects.reshape(1, len(each), -1),
+            regression=-np.moveaxis(np.concatenate(follows), 0, -1)[None],
+            within=np.moveaxis(np.concatenate(within), 0, -1)[None],
+            log_det=np.zeros(1),
+        )
+
+    @cached_property
+    def _shared_response(self) -> Rows | None:
+        """Covariance of what all rows share by linear response; None if that is too much."""
+        if len(self.covariance) > MOST_SHARED:
+            return None
+        answers = self.curved(self.covariance)
+        return np.asarray(np.linalg.solve(np.eye(len(answers)) - answers, self.covariance))
 
     def _place_of_effect(self, expert: int, response: int, effect: int) -> int:
         """Where ``tau u`` stands among the statistics of a group under all experts."""

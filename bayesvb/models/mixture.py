@@ -14,12 +14,13 @@ from scipy.special import softmax
 from bayesvb.data.blocks import BLOCK_ROWS, Block
 from bayesvb.data.dyadic_sums import partial_sums, total
 from bayesvb.data.group_rows import GROUP_ROWS
+from bayesvb.data.scaling import Scaling
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import BoundGap, LocalStep, SufficientStats
 from bayesvb.distributions.base import AbstractComponentMixture, joint_log_density
 from bayesvb.experts.base import AbstractExperts
 from bayesvb.factors.gamma import Gamma
-from bayesvb.gates.base import AbstractGate
+from bayesvb.gates.base import AbstractGate, drawn_components
 from bayesvb.models.ensemble import matching
 from bayesvb.models.grouped_response import GroupedResponse
 from bayesvb.numerics.special import log_sum_exp, log_total
@@ -273,9 +274,13 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
     def row_predictions_without(
         self, posterior: MixturePosterior, block: Block, copies: Float[np.ndarray, " rows"]
     ) -> Float[np.ndarray, "values rows"] | None:
-        """Of experts without their part of each row; the weights of components stay."""
-        weights = self.mean_weights(posterior, block)
-        left_out = copies * self.responsibilities(posterior, block)
+        """Of experts without their part of each row, and of weights that a row can move.
+
+        Those of components stay unless effects of its group are among their coefficients.
+        """
+        share = self.responsibilities(posterior, block)
+        weights = self.gate.weights_without(posterior.gate, block, share, copies)
+        left_out = copies * share
         each = self.experts.predictive_without(posterior.experts, weights, block, left_out)
         if each is None:
             return None
@@ -286,7 +291,7 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
 
     @property
     def draws_complete(self) -> bool:
-        """Whether those of the experts are."""
+        """Whether those of the experts are; the weights have very many groups only if these do."""
         return self.experts.draws_complete
 
     def kl(self, posterior: MixturePosterior) -> float:
@@ -360,7 +365,19 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
 
     def log_weights(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts _"]:
         """Log weights of the components for each draw."""
-        return self.gate.log_weights(draws["gate"], block)
+        return self.gate.drawn_log_weights(draws, block)
+
+    def drawn(
+        self,
+        draws: Draws,
+        weights: Float[np.ndarray, "draws experts _"],
+        block: Block,
+        response: int,
+        scaling: Scaling,
+    ) -> Any:
+        """Mixture of one response given each draw, of experts that complete the draws."""
+        experts: Any = self.experts
+        return experts.drawn(draws, weights, block, response, scaling)
 
     def gate_coefficients(self, draws: Draws) -> dict[int, Float[np.ndarray, "draws terms"]]:
         """Coefficients of the gate by component, where it has them."""
@@ -373,16 +390,29 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
     def draws(self, posterior: MixturePosterior, n: int, rng: np.random.Generator) -> Draws:
         """Parameters of the experts by name, and ``gate``."""
         experts = self.experts.draws(posterior.experts, n, rng)
-        return {**experts, "gate": self.gate.draws(posterior.gate, n, rng)}
+        gate = self.gate.draws(posterior.gate, n, rng)
+        return {**experts, "gate": gate, **self.gate.effect_draws(posterior.gate, n, rng)}
 
     def knowing(self, posterior: MixturePosterior) -> Mixture:
-        """The mixture whose experts complete draws by this posterior."""
-        return replace(self, experts=self.experts.knowing(posterior.experts))
+        """The mixture whose experts and gate complete draws by this posterior."""
+        experts = self.experts.knowing(posterior.experts)
+        return replace(self, experts=experts, gate=self.gate.knowing(posterior.gate))
+
+    def responding(self, stats: MixtureStats, source: AbstractSource) -> Mixture:
+        """The mixture whose effects of groups on the weights have their linear response."""
+        posterior = self.update(stats)
+        if self.gate.law_by_group(posterior.gate) is None:
+            return self
+        shared = self.response_of_shared(stats, posterior, source)
+        law = None if shared is None else shared.law_of_logits()
+        return self if law is None else replace(self, gate=replace(cast(Any, self.gate), known=law))
 
     def prior_draws(self, n: int, rng: np.random.Generator) -> Draws:
         """Parameters by name before any data are seen."""
         experts = self.experts.prior_draws(n, self.n_components, rng)
-        return {**experts, "gate": self.gate.draws(self.gate.prior, n, rng)}
+        prior = self.gate.prior
+        gate = self.gate.draws(prior, n, rng)
+        return {**experts, "gate": gate, **self.gate.effect_draws(prior, n, rng)}
 
     def parameter_space(self) -> ParameterSpace | None:
         """Supports of the experts' parameters, and ``gate``, if both parts tell them."""
@@ -420,7 +450,7 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
     ) -> Float[np.ndarray, "draws experts rows"]:
         """``log pi_k(x) p_k(y | x)``."""
         terms = self.experts.log_lik(draws, block)
-        terms += self.gate.log_weights(draws["gate"], block)
+        terms += self.log_weights(draws, block)
         return terms
 
     def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws rows"]:
@@ -439,7 +469,7 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
         self, draws: Draws, block: Block, rng: np.random.Generator
     ) -> Float[np.ndarray, "draws responses rows"]:
         """One response per draw and row, from the component that is drawn first."""
-        chosen = self.gate.components(draws["gate"], block, rng)
+        chosen = drawn_components(self.log_weights(draws, block), block.n_rows, rng)
         return self.experts.responses(draws, chosen, block, rng)
 
     def log_prior(self, draws: Draws) -> Float[np.ndarray, " draws"]:

@@ -15,6 +15,7 @@ from scipy.special import digamma
 from bayesvb.data.blocks import Block
 from bayesvb.data.sources import AbstractSource
 from bayesvb.factors.gamma import Gamma, gamma_kl, precision_draws
+from bayesvb.gates.drawn_logits import EFFECT_SCALE
 from bayesvb.models.column_response import column_response
 from bayesvb.models.grouped_response import GroupedResponse
 from bayesvb.models.groups_apart import GroupsApart
@@ -367,8 +368,8 @@ class ScaledMixture(Mixture):
         scales = parted(
             precision_draws(shape, rate, (n, len(unit)), rng), len(self.of_experts.start)
         )
-        names = ("coefficients", "gate")
-        for name, own, part in zip(
+        names = (("coefficients", "effect_scale"), ("gate", EFFECT_SCALE))
+        for (name, of_effects), own, part in zip(
             names, SCALE_DRAWS, (self.of_experts, self.of_gate), strict=True
         ):
             if own in scales:
@@ -376,7 +377,7 @@ class ScaledMixture(Mixture):
                 axes, n_terms = (1,) * (draws[name].ndim - 2), draws[name].shape[-1]
                 draws[name] = draws[name] * sd[:, :n_terms].reshape(n, *axes, -1)
                 if sd.shape[1] > n_terms:
-                    draws["effect_scale"] = sd[:, n_terms:]
+                    draws[of_effects] = sd[:, n_terms:]
         return {**draws, **scales}
 
     def parameter_space(self) -> ParameterSpace | None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Float
 
+from bayesvb.data.partly_kept import all_kept
 from bayesvb.errors import DataError
 from bayesvb.evaluation.information_criteria import khat
 from bayesvb.evaluation.psis import psis
@@ -58,14 +59,17 @@ def of_one_restart(fit: AbstractFit, covariance: str) -> AbstractFit:
         log_q = fit.engine_log_q
         if log_q is None:
             log_q = fit.core.log_posterior(fit.q, fit.q_draws)
-        return replace(fit, draws=fit.q_draws, log_q=log_q, covariance=covariance)
+        core = fit.core.knowing(fit.q) if covariance == "mean-field" else fit.core
+        return replace(fit, core=core, draws=fit.q_draws, log_q=log_q, covariance=covariance)
     if fit.response.failure is not None:
         raise DataError(
             f"covariance={covariance!r} is not to be had: {fit.response.failure}",
             hint="covariance='mean-field' is, with intervals that are too narrow",
         )
     draws, log_q = fit.response.move(fit.core, fit.q, fit.q_draws)
-    return replace(fit, draws=draws, log_q=log_q, covariance=covariance)
+    source = fit.model.source
+    core = fit.core.responding(fit.stats, source) if all_kept(source) else fit.core
+    return replace(fit, core=core, draws=draws, log_q=log_q, covariance=covariance)
 
 
 def _resampled(fit: AbstractFit) -> AbstractFit:

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from bayesvb.data.blocks import Block
+from bayesvb.data.partly_kept import all_kept
 from bayesvb.data.sources import AbstractSource
 from bayesvb.engines.base import AbstractEngine
 from bayesvb.engines.deletion import ROWS_AT_ONCE, Deletion
@@ -274,18 +275,33 @@ def _memberships_held(fitted: Fitted, at: Int[np.ndarray, " chosen"]) -> RowsLef
     None unless the model leaves rows out in this way.
     """
     posterior, parts = fitted.core.update(fitted.stats), []
+    core = _responding(fitted)
     for start in range(0, len(at), ROWS_AT_ONCE):
         block = fitted.source.take(at[start : start + ROWS_AT_ONCE])
         share = copies(block)
         if fitted.whole and block.weight is not None:
             share = block.weight
-        values = fitted.core.row_predictions_without(posterior, block, share)
+        values = core.row_predictions_without(posterior, block, share)
         if values is None:
             return None
         parts.append((values, fitted.core.log_predictive(posterior, block)))
     values, seen = (np.concatenate(each, axis=-1) for each in zip(*parts, strict=True))
     none = np.zeros(len(at), dtype=bool)
     return RowsLeftOut(at, values[0], seen, values[1:], none, none)
+
+
+def _responding(fitted: Fitted) -> Any:
+    """The model whose weights of very many groups answer as linear response has it.
+
+    Itself where the fit is at no maximum, or not all of its rows are here.
+    """
+    if fitted.core.draws_complete or not all_kept(fitted.source):
+        return fitted.core
+    try:
+        with single_threaded_blas(), np.errstate(all="ignore"):
+            return fitted.core.responding(fitted.stats, fitted.source)
+    except np.linalg.LinAlgError:
+        return fitted.core
 
 
 def without_rows(fit: Any, at: Int[np.ndarray, " chosen"]) -> RowsLeftOut:

@@ -237,6 +237,15 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
         """
         return self
 
+    def responding(
+        self, stats: StatsT, source: AbstractSource
+    ) -> AbstractVariationalModel[PosteriorT, StatsT]:
+        """The model that is asked of draws that linear response has moved: itself as a rule.
+
+        Where draws do not hold every parameter, the others respond with those they hold.
+        """
+        return self
+
     @abc.abstractmethod
     def prior_draws(self, n: int, rng: np.random.Generator) -> Draws:
         """Draws of every global parameter before any data are seen."""

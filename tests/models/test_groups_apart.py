@@ -244,6 +244,36 @@ def test_rows_are_left_out_as_with_columns(text, gate, monkeypatch):
     assert (np.abs(found.log_density - found.seen) > 0.01).any()
 
 
+@pytest.mark.parametrize("gate", ["softmax", "stick-breaking"])
+@pytest.mark.parametrize("text", ["y ~ x + (1 | g)", "y ~ x | x + (x | g)"])
+def test_the_law_of_logits_is_the_linear_response_of_columns(text, gate):
+    model, source, stats = state(text, gate=gate, n_components=3, apart=4.0)
+    posterior = model.update(stats)
+    apart = groups_apart.GroupsApart.of(model, stats, source, weights=True)
+    own = apart.model.update(apart.stats)
+    law = apart.model.response_of_shared(apart.stats, own, apart.source).law_of_logits()
+    coordinates, (n_logits, n_terms) = (
+        model.gate.coordinates(posterior.gate),
+        posterior.gate.mean.shape,
+    )
+    first = model.experts.coordinates(posterior.experts).size
+    at = slice(first, first + n_logits * n_terms)
+    lines = coordinates.parameters(np.eye(n_logits * n_terms)) - posterior.gate.mean
+    root = lines.reshape(n_logits * n_terms, -1).T
+    expected = root @ engine.linear_response(model, source, stats).covariance[at, at] @ root.T
+    columns, shift = apart.columns.gate, n_terms * np.arange(n_logits)[:, None]
+    border = (shift + columns.border).ravel()
+    scale = np.abs(expected).max()
+    assert_allclose(law.border.covariance[0], expected[np.ix_(border, border)], atol=1e-8 * scale)
+    for group in range(GROUPS):
+        effects = (shift + columns.own[:, group]).ravel()
+        lean = law.regression[0, ..., group]
+        across = -lean @ law.border.covariance[0]
+        assert_allclose(across, expected[np.ix_(effects, border)], atol=1e-8 * scale)
+        whole = law.within[0, ..., group] - across @ lean.T
+        assert_allclose(whole, expected[np.ix_(effects, effects)], atol=1e-8 * scale)
+
+
 @pytest.mark.parametrize("n_effects", [1, 2])
 def test_expected_densities_are_linear_in_sums_by_group(n_effects):
     model, source, stats = state(TEXTS[n_effects], tol=1e-3)
