@@ -31,7 +31,7 @@ IN_RUNS = (
 
 ALIKE_IN_GROUPS = (
     "Rows of one {name} are alike beyond their component: add its own level, `(1 | {name})`, or "
-    "slope of time, `(time | {name})`, to the formula, or fit more components."
+    "slope of a covariate x, `(x | {name})`, to the formula, or fit more components."
 )
 
 RUNS_IN_GROUPS = (
