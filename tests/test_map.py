@@ -103,6 +103,7 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/evaluation/response_support.py": ("results/test_response_notes.py",),
     "bayesvb/evaluation/row_order.py": ("evaluation/test_misfit.py",),
     "bayesvb/evaluation/score_regression.py": ("evaluation/test_misfit.py",),
+    "bayesvb/evaluation/within_groups.py": ("evaluation/test_misfit.py",),
     "bayesvb/evaluation/unseen_optima.py": ("evaluation/test_misfit.py",),
     "bayesvb/evaluation/elpd.py": ("evaluation/test_information_criteria.py",),
     "bayesvb/evaluation/psis.py": ("evaluation/test_information_criteria.py",),

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from jaxtyping import Float
 from numpy.polynomial import legendre
 from scipy import stats
+
+from bayesvb.evaluation.within_groups import WithinGroups
 
 Columns = Float[np.ndarray, "rows _"]
 
@@ -44,16 +48,16 @@ def added_columns(
     >>> bool(share > 0.1 and p < 1e-4)
     True
     """
-    return added_beyond(scores, columns, span(fitted))
+    return added_beyond(scores, columns, Estimated.of(fitted))
 
 
 def added_beyond(
-    scores: Float[np.ndarray, " rows"], columns: Columns, base: Columns
+    scores: Float[np.ndarray, " rows"], columns: Columns, estimated: Estimated
 ) -> tuple[float, float] | None:
-    """The same for orthonormal columns ``base``, which serve many tests; see ``span``."""
-    rest, added = scores - base @ (base.T @ scores), span(_beyond(columns, base))
+    """The same beyond what serves many tests."""
+    rest, added = estimated.rest(scores), span(estimated.beyond(columns))
     n_added = added.shape[1]
-    free = len(scores) - base.shape[1] - n_added
+    free = len(scores) - estimated.n_coefficients - n_added
     whole = float(rest @ rest)
     if n_added == 0 or free < FEWEST_FREE or whole <= 0.0:
         return None
@@ -62,10 +66,49 @@ def added_beyond(
     return explained / whole, float(stats.f.sf(ratio, n_added, free))
 
 
-def span(columns: Columns, base: Columns | None = None) -> Columns:
-    """Orthonormal columns with the same span, together with that of others if given."""
-    if base is not None:
-        return np.column_stack([base, span(_beyond(columns, base))])
+@dataclass(frozen=True)
+class Estimated:
+    """What a fit has estimated, which scores and columns are cleared of before they are compared.
+
+    Attributes
+    ----------
+    columns : ndarray, shape (rows, columns)
+        Orthonormal, and cleared of the effects of groups.
+    groups : WithinGroups, optional
+        Effects of groups that are no columns.
+    """
+
+    columns: Columns
+    groups: WithinGroups | None = None
+
+    @classmethod
+    def of(cls, columns: Columns, groups: WithinGroups | None = None) -> Estimated:
+        """Columns of the fit, as they are."""
+        return cls(np.empty((len(columns), 0)), groups).together(columns)
+
+    @property
+    def n_coefficients(self) -> int:
+        """Coefficients that have been estimated."""
+        return len(self.columns.T) + (self.groups.n_coefficients if self.groups else 0)
+
+    def together(self, columns: Columns) -> Estimated:
+        """With further columns."""
+        return Estimated(np.column_stack([self.columns, span(self.beyond(columns))]), self.groups)
+
+    def rest(self, values: Float[np.ndarray, "rows ..."]) -> Float[np.ndarray, "rows ..."]:
+        """What this leaves of columns."""
+        left = self.groups.rest(values) if self.groups else values
+        return np.asarray(left - self.columns @ (self.columns.T @ left))
+
+    def beyond(self, columns: Columns) -> Columns:
+        """What this leaves of others; none of those that it explains."""
+        rest = self.rest(columns)
+        left = np.linalg.norm(rest, axis=0) > DEPENDENT * np.linalg.norm(columns, axis=0)
+        return np.asarray(rest[:, left])
+
+
+def span(columns: Columns) -> Columns:
+    """Orthonormal columns with the same span."""
     lengths = np.linalg.norm(columns, axis=0)
     columns = columns[:, lengths > 0.0] / lengths[lengths > 0.0]
     if columns.shape[1] == 0:
@@ -73,13 +116,6 @@ def span(columns: Columns, base: Columns | None = None) -> Columns:
     left, values, _ = np.linalg.svd(columns, full_matrices=False)
     found: Columns = left[:, values > DEPENDENT * values[0]]
     return found
-
-
-def _beyond(columns: Columns, base: Columns) -> Columns:
-    """What orthonormal columns leave of others; none of those that they explain."""
-    rest = columns - base @ (base.T @ columns)
-    left = np.linalg.norm(rest, axis=0) > DEPENDENT * np.linalg.norm(columns, axis=0)
-    return np.asarray(rest[:, left])
 
 
 def powers(values: Float[np.ndarray, " rows"]) -> Columns:

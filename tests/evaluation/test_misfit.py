@@ -8,19 +8,21 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 from scipy.special import ndtr
 
+from bayesvb.data.group_rows import GroupRows
 from bayesvb.evaluation.discreteness import discreteness, rows_beyond
 from bayesvb.evaluation.family_wise import holm
 from bayesvb.evaluation.normal_scores import FARTHEST, normal_scores, shape_tests, width_test
 from bayesvb.evaluation.row_order import positive_autocorrelation
 from bayesvb.evaluation.score_regression import (
+    Estimated,
     added_beyond,
     added_columns,
     powers,
-    span,
     standardised,
     waves,
 )
 from bayesvb.evaluation.unseen_optima import unseen_share
+from bayesvb.evaluation.within_groups import WithinGroups
 
 REPEATS = 300
 p_values = arrays(np.float64, st.integers(1, 12), elements=st.floats(0.0, 1.0))
@@ -85,11 +87,27 @@ def test_columns_that_serve_many_tests_give_the_same_answer():
     rng = np.random.default_rng(4)
     y, x, z = rng.normal(size=(3, 50))
     ones = np.ones((50, 1))
-    base = span(np.column_stack([x, 3.0 * x + 2.0, z]), span(ones))
-    assert base.shape == (50, 3) and np.allclose(base.T @ base, np.eye(3))
+    base = Estimated.of(ones).together(np.column_stack([x, 3.0 * x + 2.0, z]))
+    assert base.n_coefficients == 3
+    assert np.allclose(base.columns.T @ base.columns, np.eye(3))
     whole = np.column_stack([ones, x, z])
     product = (x * z)[:, None]
     assert added_beyond(y, product, base) == pytest.approx(added_columns(y, product, whole))
+
+
+@pytest.mark.parametrize("n_effects", [1, 2])
+def test_effects_of_groups_are_cleared_as_their_columns_are(n_effects):
+    rng = np.random.default_rng(5)
+    place, effects = rng.integers(0, 12, 90), np.stack([np.ones(90), rng.normal(size=90)])
+    place[:2], place[2:] = 12, np.minimum(place[2:], 11)  # the last group has two rows
+    y, x, z = rng.normal(size=(3, 90))
+    each = (place[:, None] == np.arange(13)).astype(float)
+    whole = np.column_stack([one[:, None] * each for one in effects[:n_effects]] + [x, np.ones(90)])
+    groups = WithinGroups.of(GroupRows(place, effects[:n_effects]))
+    assert groups.n_coefficients == 13 * n_effects
+    found = added_beyond(y, z[:, None], Estimated.of(np.column_stack([x, np.ones(90)]), groups))
+    assert found == pytest.approx(added_columns(y, z[:, None], whole))
+    assert added_beyond(y, each[:, :3], Estimated.of(x[:, None], groups)) is None
 
 
 def test_polynomials_of_ranks_are_blind_to_outliers_and_monotone_scales():

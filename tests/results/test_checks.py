@@ -438,3 +438,20 @@ def test_numbers_as_levels_are_checked_as_the_same_levels_in_words():
         model = bvb.DensityRegression("y ~ x + C(site)", data, n_components=1)
         tables.append(model.fit(seed=1, restarts=1).check())
     pd.testing.assert_frame_equal(*tables)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("bend", [0.0, 0.4])
+def test_very_many_groups_know_of_their_rows_which_is_no_misfit(bend):
+    """What a group has learned of a row moves what is predicted of it."""
+    rng, n = np.random.default_rng(2), 4800
+    subject, x = rng.integers(0, 600, n), rng.normal(size=n)
+    level, lean = rng.normal(size=600), 1.5 * rng.normal(size=600)
+    second = rng.uniform(size=n) < 1.0 / (1.0 + np.exp(-x - lean[subject]))
+    y = np.where(second, 2.0 + x, -1.0 - 0.5 * x) + 0.4 * level[subject] + bend * x**2
+    data = pd.DataFrame({"x": x, "s": subject.astype(str), "y": y + 0.5 * rng.normal(size=n)})
+    fit = bvb.DensityRegression("y ~ x + (1 | s)", data, n_components=2).fit(seed=1, restarts=3)
+    grades = fit.check()["grade"]
+    wrong = {name for name, grade in grades.items() if grade == "problem"}
+    assert ("Mean by x" in wrong) == (bend > 0.0)
+    assert bend or not wrong

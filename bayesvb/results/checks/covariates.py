@@ -15,14 +15,17 @@ import pandas as pd
 from jaxtyping import Float
 
 from bayesvb.data.frames import kind_of
+from bayesvb.data.group_rows import GATE_GROUPS, GROUP_ROWS, GroupRows
 from bayesvb.evaluation.score_regression import (
     Columns,
+    Estimated,
     added_beyond,
     powers,
-    span,
     standardised,
     waves,
 )
+from bayesvb.evaluation.within_groups import WithinGroups
+from bayesvb.formula.group_columns import UNSEEN
 from bayesvb.results.checks.base import Misfit
 from bayesvb.results.checks.pits import Observed
 from bayesvb.results.checks.remedies import Remedies
@@ -62,8 +65,9 @@ def covariate_tests(fit: AbstractFit, seen: Observed, whose: str) -> list[Misfit
     design = fit.model.design
     frame = design.data_at(seen.at)
     numbers, levels = _columns(frame, design.covariates[:MOST_COVARIATES], design.by_levels)
-    ones = span(np.ones((len(seen.at), 1)))
-    fitted = span(design.matrices["mean"][seen.at], ones)
+    level, groups = np.ones((len(seen.at), 1)), _groups(fit, seen)
+    columns = np.column_stack([level, design.matrices["mean"][seen.at]])
+    ones, fitted = Estimated.of(level), Estimated.of(columns, groups.get(GROUP_ROWS))
     remedies = Remedies(fit)
     squares = np.minimum(seen.scores**2, FARTHEST_SQUARE)
     found: list[Misfit] = []
@@ -73,12 +77,28 @@ def covariate_tests(fit: AbstractFit, seen: Observed, whose: str) -> list[Misfit
         bends = remedies.mean(name, distinct=distinct)
         found += _test(f"Mean by {name}{whose}", seen.scores, sets, fitted, bends)
         found += _test(f"Spread by {name}{whose}", squares, sets, ones, remedies.spread(name))
-    if np.isfinite(seen.mean).all() and len(numbers) + len(levels) > 0:
-        sets = [powers(seen.mean)]
+    mean = _mean_of_typical_group(fit, seen) if groups else seen.mean
+    if np.isfinite(mean).all() and len(numbers) + len(levels) > 0:
+        sets = [powers(mean)]
         curved = remedies.curved({name: len(np.unique(own)) for name, own in numbers.items()})
         found += _test(f"Mean by prediction{whose}", seen.scores, sets, fitted, curved)
         found += _test(f"Spread by prediction{whose}", squares, sets, ones, remedies.fanned())
     return found + _products(seen, numbers, levels, fitted, whose, remedies)
+
+
+def _groups(fit: AbstractFit, seen: Observed) -> dict[str, WithinGroups]:
+    """Very many groups, whose effects are no columns of the fit, by the part that has them."""
+    block = fit.model.source.take(seen.at)
+    parts = [name for name in (GROUP_ROWS, GATE_GROUPS) if name in block.designs]
+    return {name: WithinGroups.of(GroupRows.of(block, name)) for name in parts}
+
+
+def _mean_of_typical_group(fit: AbstractFit, seen: Observed) -> Float[np.ndarray, " rows"]:
+    """Predicted means without what the group of a row, of few rows, has learned of the row."""
+    design = fit.model.design
+    frame = design.data_at(seen.at).assign(**dict.fromkeys(design.groupings, UNSEEN))
+    found: Float[np.ndarray, " rows"] = fit.predictive(frame, response=seen.name).mean()
+    return found
 
 
 def _columns(
@@ -105,7 +125,11 @@ def _shapes(values: Float[np.ndarray, " rows"]) -> list[Columns]:
 
 
 def _test(
-    name: str, scores: Float[np.ndarray, " rows"], sets: list[Columns], fitted: Columns, remedy: str
+    name: str,
+    scores: Float[np.ndarray, " rows"],
+    sets: list[Columns],
+    fitted: Estimated,
+    remedy: str,
 ) -> list[Misfit]:
     """The most striking of several sets of columns, its p-value times their number."""
     tried = [added_beyond(scores, columns, fitted) for columns in sets]
@@ -122,7 +146,7 @@ def _products(
     seen: Observed,
     numbers: Mapping[str, Float[np.ndarray, " rows"]],
     levels: Mapping[str, Columns],
-    fitted: Columns,
+    fitted: Estimated,
     whose: str,
     remedies: Remedies,
 ) -> list[Misfit]:
@@ -135,7 +159,7 @@ def _products(
         if left.shape[1] * right.shape[1] > len(left) // 10:
             continue
         product = (left[:, :, None] * right[:, None, :]).reshape(len(left), -1)
-        both = span(np.column_stack([left, right]), fitted)
+        both = fitted.together(np.column_stack([left, right]))
         answer = added_beyond(seen.scores, product, both)
         if answer is not None:
             found[one, other] = answer
