@@ -192,7 +192,7 @@ class BoundFormula:
         columns = self._columns(frame, response=False)
         absent = {name: missing_rows(column) for name, column in columns.items()}
         usable = usable_rows(absent, len(frame), keep=self.keeps_missing)
-        counts = {name: int(where.sum()) for name, where in absent.items()}
+        counts = {name: int((where & ~usable).sum()) for name, where in absent.items()}
         return MissingValues(int((~usable).sum()), len(frame), counts)
 
     def _columns(self, frame: pd.DataFrame, *, response: bool) -> Mapping[str, pd.Series]:

@@ -263,7 +263,7 @@ def test_new_data(regimes_fit, data, words):
 def test_new_data_without_rows(regimes, regimes_fit):
     assert len(regimes_fit.predict(regimes.iloc[:0])) == 0
     nothing = pd.DataFrame({"x": [np.nan], "z": [1.0], "y": [1.0]})
-    assert regimes_fit.predict(nothing).isna().tolist() == [True]
+    assert regimes_fit.predict(nothing, missing="keep").isna().tolist() == [True]
     assert regimes_fit.log_density(nothing).isna().tolist() == [True]
 
 

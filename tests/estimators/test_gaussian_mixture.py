@@ -84,7 +84,7 @@ def test_the_probability_integral_transform_is_uniform(fit, faithful):
 def test_rows_that_lack_a_value(fit, faithful):
     new = faithful.head(3).assign(waiting=[79.0, np.nan, 74.0])
     assert fit.log_density(new).isna().tolist() == [False, True, False]
-    assert fit.predict(new, "class").isna().tolist() == [False, True, False]
+    assert fit.predict(new, "class", missing="keep").isna().tolist() == [False, True, False]
     model = bvb.GaussianMixture("~ eruptions + waiting", new, n_components=1)
     assert model.design.n_missing == 1
 

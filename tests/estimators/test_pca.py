@@ -123,7 +123,7 @@ def test_a_reconstruction_is_closer_than_the_noise(fit, iris):
 
 
 def test_what_was_observed_is_kept_and_the_rest_is_filled(gapped_fit, gapped, iris):
-    filled = gapped_fit.predict(gapped, "impute")
+    filled = gapped_fit.predict(gapped, "impute", missing="keep")
     assert filled.index.equals(gapped.index)
     assert filled.iloc[7].isna().all()
     seen = gapped.notna().to_numpy()
@@ -139,7 +139,7 @@ def test_intervals_of_missing_values_cover_them(gapped_fit, gapped, iris):
     inside = []
     for name in iris.columns:
         missing = gapped[name].isna() & gapped.notna().any(axis=1)
-        ends = gapped_fit.predict(gapped, "interval", response=name, prob=0.9)
+        ends = gapped_fit.predict(gapped, "interval", response=name, prob=0.9, missing="keep")
         covered = (iris[name] > ends["lower"]) & (iris[name] < ends["upper"])
         inside += covered[missing].tolist()
     assert 0.8 < np.mean(inside) < 0.97

@@ -70,10 +70,10 @@ def test_blocks_of_rows_change_nothing(found, class_fit, flowers, monkeypatch):
 def test_a_row_that_lacks_a_value_has_no_interval(class_fit, flowers):
     new = flowers.head(3).copy()
     new.loc[1, "petal_width"] = np.nan
-    found = class_fit.predict(new, "probability", prob=0.5)
+    found = class_fit.predict(new, "probability", prob=0.5, missing="keep")
     assert found.isna().all(axis=1).tolist() == [False, True, False]
     assert found.isna().any(axis=1).tolist() == [False, True, False]
-    none = class_fit.predict(new.iloc[[1]], "probability", prob=0.5)
+    none = class_fit.predict(new.iloc[[1]], "probability", prob=0.5, missing="keep")
     assert none.shape == (1, 9) and none.isna().all(axis=None)
 
 

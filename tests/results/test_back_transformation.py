@@ -47,7 +47,9 @@ def test_recalibrated_and_jackknife_intervals_are_transformed(fit, data):
 def test_means_are_those_of_log_normals(data):
     fit = bvb.DensityRegression("log(y) ~ x", data, n_components=1).fit(**FEW)
     new = pd.DataFrame({"x": [-0.5, np.nan, 0.5]})
-    mean, sd = (fit.predict(new, kind, transform="inverse") for kind in ("mean", "sd"))
+    mean, sd = (
+        fit.predict(new, kind, transform="inverse", missing="keep") for kind in ("mean", "sd")
+    )
     draws = fit.named.values
     beta, sigma = draws["beta"][:, 0], draws["sigma"].reshape(len(draws["sigma"]))
     each = np.exp(beta[:, :1] + beta[:, 1:] * [-0.5, 0.5] + 0.5 * sigma[:, None] ** 2)

@@ -88,6 +88,7 @@ def test_a_choice_of_many_rows_will_do(fit, monkeypatch):
     assert_array_equal(some, interval(fit, lines(4, seed=5), prob=0.7))
 
 
+@pytest.mark.filterwarnings("ignore:1 of 2 rows lack a value")
 def test_a_missing_value_stays_missing_and_no_rows_are_none(fit):
     ends = interval(fit, pd.DataFrame({"x": [0.0, np.nan]}))
     assert np.isnan(ends).all(axis=1).tolist() == [False, True]

@@ -72,7 +72,7 @@ def test_each_response_has_its_own_map(regimes):
 
 def test_a_missing_value_stays_missing(fit):
     new = pd.DataFrame({"x": [0.0, np.nan]})
-    found = fit.predict(new, "interval", calibrated=True)
+    found = fit.predict(new, "interval", calibrated=True, missing="keep")
     assert found.isna().all(axis=1).tolist() == [False, True]
 
 
