@@ -173,7 +173,7 @@ def response_or_direction(
     differences = shared or _Differences(model, source, stats)
     try:
         with single_threaded_blas(), np.errstate(all="ignore"):
-            covariance = _settled(_Lanczos(differences, perturbations))
+            covariance = _covariance(differences, perturbations)
     except _ConvexBound as error:
         way = error.direction
         return withheld(str(error), differences.passes), shared.lifted(way) if shared else way
@@ -190,6 +190,21 @@ class _ConvexBound(np.linalg.LinAlgError):
     def __init__(self, slope: float, direction: Float[np.ndarray, " entries"]) -> None:
         super().__init__(f"{NO_MAXIMUM} (slope of a sweep {slope:.4g})")
         self.direction = direction
+
+
+def _covariance(differences: Derivatives, tilts: Rows) -> Float[np.ndarray, "tilts tilts"]:
+    """Covariance as seen from the tilts; that there is no maximum is told by passes only.
+
+    They fail where statistics next to those of a fit are of no data, which second derivatives of
+    the rows do not see.
+    """
+    try:
+        return _settled(_Lanczos(differences, tilts))
+    except _ConvexBound:
+        if not isinstance(differences, _Differences) or differences.n_of_prior is None:
+            raise
+    differences.n_of_prior = None
+    return _settled(_Lanczos(differences, tilts))
 
 
 def _settled(space: _Lanczos) -> Float[np.ndarray, "tilts tilts"]:

@@ -49,7 +49,8 @@ def test_remoteness_is_that_of_leverages_and_weights(fit):
 
 
 def test_rows_far_away_are_marked_and_rows_of_the_fit_are_not(fit):
-    found = fit.predict(pd.DataFrame({"x": [-1.0, 0.0, 1.0, 8.0, -8.0, np.nan]}), supported=True)
+    new = pd.DataFrame({"x": [-1.0, 0.0, 1.0, 8.0, -8.0, np.nan]})
+    found = fit.predict(new, supported=True, missing="keep")
     assert found["supported"].tolist() == [True, True, True, False, False, False]
     assert list(found.columns) == ["mean", "supported"]
     table = fit.predict(lines(5), "interval", supported=True)
