@@ -189,7 +189,7 @@ class Fitted:
     def quick(self) -> bool:
         """Whether leaving rows out takes no more than a few seconds, or has been prepared."""
         one = self.without_columns
-        if "deletion" in vars(one):
+        if "deletion" in vars(one) or not one.core.draws_complete:  # of groups it needs none
             return True
         size = n_answering(one.core, one.source, one.stats)
         return size is None or size <= MOST_ENTRIES

@@ -451,6 +451,7 @@ def test_very_many_groups_know_of_their_rows_which_is_no_misfit(bend):
     y = np.where(second, 2.0 + x, -1.0 - 0.5 * x) + 0.4 * level[subject] + bend * x**2
     data = pd.DataFrame({"x": x, "s": subject.astype(str), "y": y + 0.5 * rng.normal(size=n)})
     fit = bvb.DensityRegression("y ~ x + (1 | s)", data, n_components=2).fit(seed=1, restarts=3)
+    assert "LOO elpd per row" in str(fit)
     grades = fit.check()["grade"]
     wrong = {name for name, grade in grades.items() if grade == "problem"}
     assert ("Mean by x" in wrong) == (bend > 0.0)
