@@ -45,7 +45,7 @@ class Presence(SufficientStats):
 class Curvature(SufficientStats):
     """Second derivative of the rows' part of the bound in the expectations, or times changes."""
 
-    value: Float[np.ndarray, "entries entries"]
+    value: Float[np.ndarray, "some entries"]
 
 
 @dataclass(frozen=True)
