@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from bayesvb.data.blocks import Block
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import SufficientStats
-from bayesvb.engines.sweep_derivative import ROWS_AT_ONCE, Curvature
+from bayesvb.engines.sweep_derivative import curved
 from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.local import Draws
@@ -170,10 +170,13 @@ def response_or_direction(
     if tilted is None:
         return withheld(model.without_response), None
     perturbations = tilted.perturbations()
+    by_row = None if shared else _by_row(model, source, stats, perturbations)
+    if by_row is not None:
+        return by_row, None
     differences = shared or _Differences(model, source, stats)
     try:
         with single_threaded_blas(), np.errstate(all="ignore"):
-            covariance = _covariance(differences, perturbations)
+            covariance = _settled(_Lanczos(differences, perturbations))
     except _ConvexBound as error:
         way = error.direction
         return withheld(str(error), differences.passes), shared.lifted(way) if shared else way
@@ -184,27 +187,30 @@ def response_or_direction(
     return LinearResponse(covariance, differences.passes), None
 
 
+def _by_row(
+    model: Model, source: AbstractSource, stats: SufficientStats, tilts: Rows
+) -> LinearResponse | None:
+    """Linear response by second derivatives of the rows, of which statistics by group have none.
+
+    None also where it finds no maximum: only passes tell why. They fail where statistics next to
+    those of a fit are of no data, which second derivatives do not see.
+    """
+    if not (source.rows_at_hand and model.rows_stand_for_others):
+        return None
+    if model.row_derivatives(model.update(stats), source.take(np.arange(1))) is None:
+        return None
+    second = _SecondDerivatives(model, source, stats)
+    with single_threaded_blas(), np.errstate(all="ignore"), suppress(np.linalg.LinAlgError):
+        return LinearResponse(_settled(_Lanczos(second, tilts)), second.passes)
+    return None
+
+
 class _ConvexBound(np.linalg.LinAlgError):
     """The bound bends upwards along a direction: no maximum is here."""
 
     def __init__(self, slope: float, direction: Float[np.ndarray, " entries"]) -> None:
         super().__init__(f"{NO_MAXIMUM} (slope of a sweep {slope:.4g})")
         self.direction = direction
-
-
-def _covariance(differences: Derivatives, tilts: Rows) -> Float[np.ndarray, "tilts tilts"]:
-    """Covariance as seen from the tilts; that there is no maximum is told by passes only.
-
-    They fail where statistics next to those of a fit are of no data, which second derivatives of
-    the rows do not see.
-    """
-    try:
-        return _settled(_Lanczos(differences, tilts))
-    except _ConvexBound:
-        if not isinstance(differences, _Differences) or differences.n_of_prior is None:
-            raise
-    differences.n_of_prior = None
-    return _settled(_Lanczos(differences, tilts))
 
 
 def _settled(space: _Lanczos) -> Float[np.ndarray, "tilts tilts"]:
@@ -237,41 +243,8 @@ class _Differences:
         )
 
     def answers(self, directions: Rows, metric: Rows) -> Rows:
-        """``F' u`` for every direction ``u``: changes of the statistics one sweep on.
-
-        ``F' = f'' V`` times them is ``f''`` times the metric, where rows have second derivatives.
-        """
-        if self.n_of_prior is None:
-            return self._along(directions, self._sweeps)
-        together = max(TOGETHER_BY_ROW // max(metric.shape[1], 1), 1)
-        parts = [metric[start : start + together] for start in range(0, len(metric), together)]
-        tasks = [partial(_curved, self.model, self.posterior, part) for part in parts]
-        self.passes += len(tasks)
-        found = np.concatenate(
-            [np.empty((0, metric.shape[1]))]
-            + [one.value for one in self.source.map_reduce_all(tasks)]
-        )
-        of_prior = np.arange(metric.shape[1]) >= metric.shape[1] - self.n_of_prior
-        bend = self.model.prior_curvature(self.posterior, of_prior)
-        if bend is not None:
-            found[:, of_prior] += metric[:, of_prior] @ bend
-        return found
-
-    @cached_property
-    def posterior(self) -> Any:
-        """That of the fit."""
-        return self.model.update(self.stats)
-
-    @cached_property
-    def n_of_prior(self) -> int | None:
-        """Entries that no row adds to; None where rows have no second derivatives here.
-
-        Nor are they taken of statistics by group, of which a row touches few.
-        """
-        if not (self.source.rows_at_hand and self.model.rows_stand_for_others):
-            return None
-        first = self.model.row_derivatives(self.posterior, self.source.take(np.arange(1)))
-        return None if first is None else first.n_more
+        """``F' u`` for every direction ``u``: changes of the statistics one sweep on."""
+        return self._along(directions, self._sweeps)
 
     def _sweeps(self, posteriors: Sequence[Any]) -> list[Float[np.ndarray, " entries"]]:
         self.passes += len(posteriors)
@@ -299,13 +272,23 @@ class _Differences:
         return found
 
 
-def _curved(model: Model, posterior: Any, change: Rows, block: Block) -> Curvature:
-    """What the second derivatives of a block's rows make of changes of the expectations."""
-    found: Any = np.zeros(())
-    for part in block.split(ROWS_AT_ONCE):
-        known: Any = model.row_derivatives(posterior, part)
-        found = found + known.curved(change, part.weight)
-    return Curvature(found)
+class _SecondDerivatives(_Differences):
+    """The same with sweeps that go by second derivatives of the rows: ``F' = f'' V``."""
+
+    def answers(self, directions: Rows, metric: Rows) -> Rows:
+        """``F' u`` for every direction ``u``: ``f''`` times what is its metric."""
+        posterior = self.model.update(self.stats)
+        together = max(TOGETHER_BY_ROW // max(metric.shape[1], 1), 1)
+        parts = [metric[start : start + together] for start in range(0, len(metric), together)]
+        tasks = [partial(curved, self.model, posterior, part) for part in parts]
+        self.passes += len(tasks)
+        found = np.concatenate([one.value for one in self.source.map_reduce_all(tasks)])
+        first: Any = self.model.row_derivatives(posterior, self.source.take(np.arange(1)))
+        of_prior = np.arange(metric.shape[1]) >= metric.shape[1] - first.n_more
+        bend = self.model.prior_curvature(posterior, of_prior)
+        if bend is not None:
+            found[:, of_prior] += metric[:, of_prior] @ bend
+        return found
 
 
 Derivatives = _Differences | AbstractSharedResponse

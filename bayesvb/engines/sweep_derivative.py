@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -243,12 +243,27 @@ def _curvature(
     model: Model, posterior: Any, kept: Bool[np.ndarray, " entries"], block: Block
 ) -> Curvature:
     """Sum over the rows of a block, a part at a time, in these entries."""
-    whole = bool(kept.all())
-    found: Any = np.zeros(())
-    for part in block.split(ROWS_AT_ONCE):
-        known = _known(model, posterior, part)
-        found = found + (known if whole else known.restricted(kept)).curvature(part.weight)
-    return Curvature(found)
+    if kept.all():
+        return _over_parts(model, posterior, block, RowDerivatives.curvature)
+    return _over_parts(
+        model, posterior, block, lambda known, weight: known.restricted(kept).curvature(weight)
+    )
+
+
+def curved(
+    model: Model, posterior: Any, change: Float[np.ndarray, "some entries"], block: Block
+) -> Curvature:
+    """What the second derivatives of a block's rows make of changes of the expectations."""
+    return _over_parts(model, posterior, block, lambda known, weight: known.curved(change, weight))
+
+
+def _over_parts(
+    model: Model, posterior: Any, block: Block, of: Callable[..., Float[np.ndarray, "_ _"]]
+) -> Curvature:
+    """Sum of what is made of derivatives of rows and case weights, a part of a block at a time."""
+    parts = block.split(ROWS_AT_ONCE)
+    each = (of(_known(model, posterior, part), part.weight) for part in parts)
+    return Curvature(np.asarray(sum(each, start=np.zeros(()))))
 
 
 def _known(model: Model, posterior: Any, block: Block) -> Any:

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
+from bayesvb.data.blocks import Block
 from bayesvb.data.frames import kind_of
 from bayesvb.data.group_rows import GATE_GROUPS, GROUP_ROWS, GroupRows
 from bayesvb.evaluation.score_regression import (
@@ -65,9 +66,9 @@ def covariate_tests(fit: AbstractFit, seen: Observed, whose: str) -> list[Misfit
     design = fit.model.design
     frame = design.data_at(seen.at)
     numbers, levels = _columns(frame, design.covariates[:MOST_COVARIATES], design.by_levels)
-    level, groups = np.ones((len(seen.at), 1)), _groups(fit, seen)
+    level, block = np.ones((len(seen.at), 1)), fit.model.source.take(seen.at)
     columns = np.column_stack([level, design.matrices["mean"][seen.at]])
-    ones, fitted = Estimated.of(level), Estimated.of(columns, groups.get(GROUP_ROWS))
+    ones, fitted = Estimated.of(level), Estimated.of(columns, _effects_of_groups(block))
     remedies = Remedies(fit)
     squares = np.minimum(seen.scores**2, FARTHEST_SQUARE)
     found: list[Misfit] = []
@@ -77,7 +78,8 @@ def covariate_tests(fit: AbstractFit, seen: Observed, whose: str) -> list[Misfit
         bends = remedies.mean(name, distinct=distinct)
         found += _test(f"Mean by {name}{whose}", seen.scores, sets, fitted, bends)
         found += _test(f"Spread by {name}{whose}", squares, sets, ones, remedies.spread(name))
-    mean = _mean_of_typical_group(fit, seen) if groups else seen.mean
+    apart = GROUP_ROWS in block.designs or GATE_GROUPS in block.designs
+    mean = _mean_of_typical_group(fit, seen) if apart else seen.mean
     if np.isfinite(mean).all() and len(numbers) + len(levels) > 0:
         sets = [powers(mean)]
         curved = remedies.curved({name: len(np.unique(own)) for name, own in numbers.items()})
@@ -86,11 +88,9 @@ def covariate_tests(fit: AbstractFit, seen: Observed, whose: str) -> list[Misfit
     return found + _products(seen, numbers, levels, fitted, whose, remedies)
 
 
-def _groups(fit: AbstractFit, seen: Observed) -> dict[str, WithinGroups]:
-    """Very many groups, whose effects are no columns of the fit, by the part that has them."""
-    block = fit.model.source.take(seen.at)
-    parts = [name for name in (GROUP_ROWS, GATE_GROUPS) if name in block.designs]
-    return {name: WithinGroups.of(GroupRows.of(block, name)) for name in parts}
+def _effects_of_groups(block: Block) -> WithinGroups | None:
+    """Effects of very many groups on the mean, which are no columns of the fit."""
+    return WithinGroups.of(GroupRows.of(block)) if GROUP_ROWS in block.designs else None
 
 
 def _mean_of_typical_group(fit: AbstractFit, seen: Observed) -> Float[np.ndarray, " rows"]:
