@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -16,10 +14,7 @@ def predictive_of_any_group(fit: AbstractFit, rows: object, response: str | None
     What stands beside rows of all groups: nine of ten are within its middle 90 %, of which the
     typical group alone has a part.
     """
-    design = fit.model.design
-    if not design.groupings:
+    if not fit.model.design.groupings:
         return fit.predictive(rows, response=response)
-    model = copy(fit.model)
-    unseen = replace(design.unseen, groups="sample")
-    object.__setattr__(model, "design", design.with_unseen(unseen))
-    return model.predictive(replace(fit, model=model), rows, response)
+    with_groups: Any = fit
+    return with_groups.predictive(rows, response=response, new_groups="sample")

@@ -41,15 +41,6 @@ def simulated(n_groups=12, n_rows=240, seed=0):
     return pd.DataFrame({"y": y + 0.5 * rng.normal(size=n_rows), "x": x, "g": [f"g{i}" for i in g]})
 
 
-@pytest.fixture(scope="module")
-def few_columns():
-    """Groups of which more than five stay apart from the columns."""
-    with pytest.MonkeyPatch.context() as patch:
-        for module in (group_columns, own_columns):
-            patch.setattr(module, "MOST_GROUPS", 5)
-        yield
-
-
 @pytest.fixture(scope="module", params=CASES, ids=" ".join)
 def pair(request):
     """The same model at the same maximum with columns, and with effects apart from them."""

@@ -11,7 +11,6 @@ from bayesvb.data.group_rows import GROUP_ROWS
 from bayesvb.errors import DataError
 from bayesvb.estimators.group_effects import coefficients_per_term
 from bayesvb.evaluation.elpd import read_elpd
-from bayesvb.formula import group_columns, own_columns
 
 FEW = {"seed": 1, "restarts": 1, "draws": 100, "covariance": "mean-field"}
 
@@ -23,15 +22,6 @@ def simulated(n_groups=12, n_rows=150, seed=0):
     second = rng.random(n_rows) < 0.4
     y = np.where(second, 3.0 + x, -3.0 - 0.5 * x) + rng.normal(size=n_groups)[g]
     return pd.DataFrame({"y": y + 0.5 * rng.normal(size=n_rows), "x": x, "g": [f"g{i}" for i in g]})
-
-
-@pytest.fixture(scope="module")
-def few_columns():
-    """Groups of which more than five stay apart from the columns."""
-    with pytest.MonkeyPatch.context() as patch:
-        for module in (group_columns, own_columns):
-            patch.setattr(module, "MOST_GROUPS", 5)
-        yield
 
 
 @pytest.fixture(scope="module")
