@@ -20,7 +20,7 @@ from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.linalg import products, quadratic_weights
 from bayesvb.numerics.special import balanced_points, log_total, normal_points
 
-CELLS = 40_000
+CELLS = 80_000
 """Rows times points gone over at once."""
 
 FEW_POINTS, FEW_DIMS = 64, 4
@@ -38,6 +38,9 @@ NEGLIGIBLE_LOG_WEIGHT = -30.0
 
 NEGLIGIBLE_SHARE = 1e-10
 """... unless those left out could add more than this, relative to the others."""
+
+MOST = 0.5
+"""Share of rows and components of some weight from which none is left out."""
 
 LARGEST_LOGIT = 300.0
 """Size of logits up to which products of two exponentials stay in the range of numbers."""
@@ -341,25 +344,74 @@ def drawn_probabilities(
     result = np.zeros((len(coefficients), n_sticks + 1, latents.log_weights.shape[2]))
     for s, stick in enumerate(coefficients):
         centre, spread = _logits(stick, latents.location[s], latents.variance[s], points)
-        weights = np.exp(latents.log_weights[s])
-        for k, log_weights in enumerate(latents.log_weights[s]):
-            kept = np.flatnonzero(log_weights > LEAST_LOG_WEIGHT)
-            for part in _parts(len(kept), len(points)):
-                rows = kept[part]
-                found = _stick_means(_odds_of_sums(centre[k][:, rows], spread[k]))
-                found *= weights[k, rows]
-                result[s][:, rows] += found
+        moderate = _moderate(centre) and _moderate(spread)
+        means = _stick_products if moderate else _stick_sums
+        kept = latents.log_weights[s] > LEAST_LOG_WEIGHT
+        weights = np.where(kept, np.exp(latents.log_weights[s]), 0.0)
+        for experts, rows in _together(kept, len(points)):
+            found = means(centre[experts][..., rows], spread[experts])
+            found *= weights[experts, None][..., rows]
+            result[s][:, rows] += found.sum(axis=0)
     result /= result.sum(axis=1, keepdims=True)
     return result
 
 
-def _odds_of_sums(
-    centre: Float[np.ndarray, "sticks rows"], spread: Float[np.ndarray, "sticks points"]
-) -> Iterator[Float[np.ndarray, "rows points"]]:
-    """``exp(-centre) exp(-spread)`` of each stick, unless the exponentials leave the range."""
-    if max(np.abs(centre).max(), np.abs(spread).max()) > LARGEST_LOGIT:
-        for row, point in zip(centre, spread, strict=True):
-            yield _exp_of_minus(row[:, None] + point)
+def _together(
+    kept: Bool[np.ndarray, "experts rows"], n_points: int
+) -> Iterator[tuple[slice, slice | Int[np.ndarray, " _"]]]:
+    """Experts and rows that are gone over at once: all experts where most have a say."""
+    n_experts, n_rows = kept.shape
+    if kept.mean() > MOST:
+        for part in _parts(n_rows, n_experts * n_points):
+            yield slice(None), part
         return
-    for row, point in zip(np.exp(-centre), np.exp(-spread), strict=True):
-        yield np.dot(row[:, None], point[None])
+    for k, one in enumerate(kept):
+        rows = np.flatnonzero(one)
+        for part in _parts(len(rows), n_points):
+            yield slice(k, k + 1), rows[part]
+
+
+def _moderate(logits: Float[np.ndarray, "experts sticks _"]) -> bool:
+    """Whether all products of their exponentials along the sticks stay in the range of numbers."""
+    return bool(np.abs(logits).sum(axis=1).max() <= LARGEST_LOGIT)
+
+
+def _stick_products(
+    centre: Float[np.ndarray, "experts sticks rows"],
+    spread: Float[np.ndarray, "experts sticks points"],
+) -> Float[np.ndarray, "experts classes rows"]:
+    """``mean_s sigma(psi_cs) prod_{l<c} sigma(-psi_ls)`` for ``psi = centre + spread``.
+
+    With ``o = exp(-psi)`` this is the product of ``o_l`` over the sticks before the class by that
+    of ``1 + o_l`` up to its own. The first is a factor of the row times one of the point, and the
+    latter goes into the weights of the average.
+    """
+    passing, away = np.exp(-centre), np.exp(-spread)
+    rows, points = _one_and(passing).swapaxes(2, 3), _one_and(away)
+    ahead = np.ones((len(centre), centre.shape[2]))
+    average = np.full((len(spread), spread.shape[2], 1), 1.0 / spread.shape[2])
+    found = np.empty((len(centre), centre.shape[1] + 1, centre.shape[2]))
+    inverse: Any = 1.0
+    for stick in range(centre.shape[1]):
+        stop = rows[:, stick] @ points[:, stick]
+        inverse = np.divide(inverse, stop, out=stop)
+        np.multiply((inverse @ average)[..., 0], ahead, out=found[:, stick])
+        ahead = ahead * passing[:, stick]
+        average *= away[:, stick, :, None]
+    np.multiply((inverse @ average)[..., 0], ahead, out=found[:, -1])
+    return found
+
+
+def _stick_sums(
+    centre: Float[np.ndarray, "experts sticks rows"],
+    spread: Float[np.ndarray, "experts sticks points"],
+) -> Float[np.ndarray, "experts classes rows"]:
+    """The same for logits whose exponentials leave the range of numbers."""
+    return np.stack(
+        [
+            _stick_means(
+                _exp_of_minus(row[:, None] + point) for row, point in zip(c, s, strict=True)
+            )
+            for c, s in zip(centre, spread, strict=True)
+        ]
+    )
