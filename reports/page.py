@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib import resources
 from itertools import count
@@ -15,7 +16,8 @@ from markupsafe import Markup
 
 from bayesvb.engines.side_by_side import side_by_side
 from bayesvb.numerics.runtime import processors
-from bayesvb.results.checks.table import checks
+from bayesvb.results.checks.computation import computation_checks
+from bayesvb.results.checks.table import fit_checks, ordered
 from bayesvb.results.printing import formula_text
 from bayesvb.results.subsampling import leave_rows_out
 
@@ -27,7 +29,7 @@ from .figures.svg import prefixed
 from .sections import SECTIONS
 from .sections.candidates import HasCandidates, candidates
 from .sections.comparison import comparison
-from .sections.finding import finding
+from .sections.finding import finding, sentences_of
 from .sections.side_by_side import side_by_side as compared_fits
 from .sections.verdict import verdict
 
@@ -38,8 +40,27 @@ if TYPE_CHECKING:
 NAMED = 4
 """Variables that the title names."""
 
-LONGEST = ("influence", "classification", "effects")
-"""Sections that may take longest, begun first: no process then waits for one of them."""
+FIT, COMPUTATION = "checks of the fit", "checks of the computation"
+"""Parts of a page beside its sections."""
+
+TOGETHER = ("classification", FIT)
+"""Parts that share what they look at, made by one process."""
+
+LONGEST = (
+    COMPUTATION,
+    "influence",
+    "classification",
+    "effects",
+    "accuracy",
+    "classes",
+    "conditional",
+    "calibration",
+    "replicates",
+    "components",
+    "posterior",
+    "learning",
+)
+"""Parts that may take longest, begun first: no process then waits for one of them."""
 
 FORMAT = 1
 """Raised when a reader of the JSON twin has to change."""
@@ -83,9 +104,8 @@ def page_summary(
 
 
 def _fit_summary(fit: AbstractFit, name: str, prefix: str) -> Summary:
-    every, verdicts = _sections(fit)
-    kept = {key: one for key, one in every.items() if one is not None}
-    found, sections = finding(fit, kept)
+    kept, told, verdicts = _parts(fit)
+    found, sections = finding(fit, kept, told)
     model = fit.model
     components = kept.get("components", {"occupied": fit.core.n_components})
     return {
@@ -106,20 +126,53 @@ def _fit_summary(fit: AbstractFit, name: str, prefix: str) -> Summary:
     }
 
 
-def _sections(fit: AbstractFit) -> tuple[dict[str, Summary | None], list[Check]]:
-    """Summaries of all sections and the checks, side by side, once rows have been left out."""
+@dataclass(frozen=True)
+class _Part:
+    """A section, or checks, with the sentences that belong to it."""
+
+    content: Any
+    sentences: list[str] = field(default_factory=list)
+
+
+def _parts(
+    fit: AbstractFit,
+) -> tuple[dict[str, Summary], dict[str, list[str]], list[Check]]:
+    """Sections that apply, their sentences, and the checks, side by side.
+
+    Rows are left out before.
+    """
     leave_rows_out(fit)
-    names = sorted(SECTIONS, key=lambda name: name not in LONGEST)
-    makers: list[Callable[[AbstractFit], Any]] = [SECTIONS[name].summary for name in names]
-    tasks = [partial(_of_fit, make, fit) for make in (*makers, checks)]
-    *every, found = side_by_side(tasks, processors())
-    made = dict(zip(names, every, strict=True))
-    return {name: made[name] for name in SECTIONS}, found
+    tasks = [partial(_made, names, fit) for names in _tasks()]
+    found = {
+        name: part for made in side_by_side(tasks, processors()) for name, part in made.items()
+    }
+    kept = {name: found[name] for name in SECTIONS if found[name].content is not None}
+    return (
+        {name: part.content for name, part in kept.items()},
+        {name: part.sentences for name, part in kept.items()},
+        ordered([*found[FIT].content, *found[COMPUTATION].content]),
+    )
 
 
-def _of_fit(make: Callable[[AbstractFit], Any], fit: AbstractFit, told: object) -> Any:
-    """One part of a page, of which no progress is told."""
-    return make(fit)
+def _tasks() -> list[tuple[str, ...]]:
+    """Parts of a page that one process makes in turn, in the order in which they are begun."""
+    alone = [(name,) for name in (*SECTIONS, FIT, COMPUTATION) if name not in TOGETHER]
+    places = {name: place for place, name in enumerate(LONGEST)}
+    return sorted([TOGETHER, *alone], key=lambda names: places.get(names[0], len(places)))
+
+
+def _made(names: tuple[str, ...], fit: AbstractFit, told: object) -> dict[str, _Part]:
+    """Parts of a page, of which no progress is told."""
+    found = {}
+    for name in names:
+        if name == FIT:
+            found[name] = _Part(fit_checks(fit))
+        elif name == COMPUTATION:
+            found[name] = _Part(computation_checks(fit))
+        else:
+            section = SECTIONS[name].summary(fit)
+            found[name] = _Part(section, sentences_of(fit, name, section))
+    return found
 
 
 def _title(fits: Mapping[str, AbstractFit]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -75,7 +75,9 @@ class Told:
         return not low <= nothing <= high
 
 
-def finding(fit: AbstractFit, sections: Summary) -> tuple[Summary, Summary]:
+def finding(
+    fit: AbstractFit, sections: Summary, told: Mapping[str, list[str]] | None = None
+) -> tuple[Summary, Summary]:
     """Sentences and a picture, and the sections without the picture: a page has it once.
 
     Parameters
@@ -83,14 +85,17 @@ def finding(fit: AbstractFit, sections: Summary) -> tuple[Summary, Summary]:
     fit : Fit
     sections : mapping
         Summaries of the sections of the page.
+    told : mapping, optional
+        Sentences that belong to sections, from ``sentences_of``; made here if left out.
     """
-    for name, (words, picture) in KINDS.items():
+    for name, (_, picture) in KINDS.items():
         if name not in sections:
             continue
         section = sections[name]
         several = "responses" in section
         first = section["responses"][0] if several else section
-        found = {"sentences": words(fit, first), "figure": first[picture] if picture else None}
+        words = sentences_of(fit, name, section) if told is None else told[name]
+        found = {"sentences": words, "figure": first[picture] if picture else None}
         if picture is None:
             return found, sections
         left = {**first, picture: None}
@@ -98,6 +103,14 @@ def finding(fit: AbstractFit, sections: Summary) -> tuple[Summary, Summary]:
             left = {**section, "responses": [left, *section["responses"][1:]]}
         return found, {**sections, name: left}
     return {"sentences": [], "figure": None}, sections
+
+
+def sentences_of(fit: AbstractFit, name: str, section: Summary | None) -> list[str]:
+    """What a page says first if it begins with this section; nothing for other sections."""
+    if section is None or name not in KINDS:
+        return []
+    words, _ = KINDS[name]
+    return words(fit, section["responses"][0] if "responses" in section else section)
 
 
 def _of_numbers(fit: AbstractFit, section: Summary) -> list[str]:

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.engines.traces import number_before
+from bayesvb.errors import ignoring_user_warnings
 from bayesvb.evaluation.unseen_optima import SAME, unseen_share
 from bayesvb.results.base import NEAR_BEST, PREDICTS_APART
 from bayesvb.results.capabilities import HasExactPosterior
@@ -50,17 +51,18 @@ ESS_PER_CHAIN = 100
 
 def computation_checks(fit: AbstractFit) -> list[Check]:
     """Checks of how the fit was reached; none of them looks at the data."""
-    found = [
-        _ascent(fit),
-        *_maximum(fit),
-        *_linear_response(fit),
-        *_chains(fit),
-        *_restarts(fit),
-        *_rivals(fit),
-    ]
-    if isinstance(fit.model, HasExactPosterior):
-        return [*found, _exact(fit, fit.model)]
-    return [*found, *_importance(fit)]
+    with ignoring_user_warnings():
+        found = [
+            _ascent(fit),
+            *_maximum(fit),
+            *_linear_response(fit),
+            *_chains(fit),
+            *_restarts(fit),
+            *_rivals(fit),
+        ]
+        if isinstance(fit.model, HasExactPosterior):
+            return [*found, _exact(fit, fit.model)]
+        return [*found, *_importance(fit)]
 
 
 def _ascent(fit: AbstractFit) -> Check:

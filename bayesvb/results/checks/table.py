@@ -53,16 +53,25 @@ def check(fit: AbstractFit, *, groups: object = None) -> pd.DataFrame:
 
 def checks(fit: AbstractFit, *, groups: object = None) -> list[Check]:
     """All checks of a fit, those of the fit first, then computation and accuracy."""
+    return ordered([*fit_checks(fit, groups=groups), *computation_checks(fit)])
+
+
+def ordered(found: Sequence[Check]) -> list[Check]:
+    """Checks in the order of the table."""
+    return sorted(found, key=lambda one: ORDER[one.group])
+
+
+def fit_checks(fit: AbstractFit, *, groups: object = None) -> list[Check]:
+    """Checks that look at the data, corrected for their number where they are tests."""
     given = None
     if groups is not None:
         given = _named(groups), group_numbers(groups, fit.model.design, name="groups")
     with ignoring_user_warnings():
-        firm, tests = _fit_checks(fit, given)
-        found = [*firm, *judged(tests), *computation_checks(fit)]
-    return sorted(found, key=lambda one: ORDER[one.group])
+        firm, tests = _firm_and_tests(fit, given)
+        return [*firm, *judged(tests)]
 
 
-def _fit_checks(
+def _firm_and_tests(
     fit: AbstractFit, groups: tuple[str, Int[np.ndarray, " rows"]] | None
 ) -> tuple[list[Check], list[Misfit]]:
     """Checks that need no correction for their number, and tests that do."""
