@@ -10,10 +10,9 @@ from jaxtyping import Float, Int
 
 from bayesvb.engines.folds import FOLDS
 from bayesvb.evaluation.classification import calibration_error, confusion, scores
-from bayesvb.evaluation.reliability import SETS, Reliability, reliability
-from bayesvb.numerics.streams import Streams
-from bayesvb.results.class_folds import HeldOutClasses, held_out_classes
-from bayesvb.results.multinomial_baseline import multinomial_baseline
+from bayesvb.evaluation.reliability import SETS, Reliability
+from bayesvb.results.class_folds import HeldOutClasses
+from bayesvb.results.judged_classes import judged_classes
 
 from ..cells.plain import Summary
 from ..cells.tables import shaded, table
@@ -30,20 +29,15 @@ BINS = 20
 MOST_CLASSES = 15
 """Classes of the table of what is taken for what."""
 
-MOST_ROWS = 5000
-"""Rows behind the curves; more make them no clearer."""
-
 
 def summary(fit: AbstractFit) -> Summary | None:
     """Scores beside those of simpler predictions, reliability and confusion."""
     levels = fit.model.design.levels
     if not levels:
         return None
-    found = held_out_classes(fit)
-    linear, prior = None, None
-    if found.folds is not None:
-        linear, prior = multinomial_baseline(fit, found.folds)
-    curves = _reliability(fit, found)
+    one = judged_classes(fit)
+    found, curves = one.found, one.reliability
+    linear, prior = one.baseline or (None, None)
     return {
         "n_rows": len(found.codes),
         "folds": FOLDS if found.folds is not None else None,
@@ -57,14 +51,6 @@ def summary(fit: AbstractFit) -> Summary | None:
         "parts": _parts(levels, curves, found.codes),
         "confusion": _confusion(levels, found),
     }
-
-
-def _reliability(fit: AbstractFit, found: HeldOutClasses) -> Reliability:
-    rng = Streams(fit.seed).reliability(len(found.codes))
-    at = np.arange(len(found.codes))
-    if len(at) > MOST_ROWS:
-        at = np.sort(rng.choice(at, MOST_ROWS, replace=False))
-    return reliability(found.probabilities[at], found.codes[at], rng)
 
 
 def _scores(found: HeldOutClasses, linear: Probabilities | None, n_classes: int) -> Summary:

@@ -31,8 +31,8 @@ import bayesvb as bvb
 from bayesvb.evaluation.mean_tests import mean_below
 from bayesvb.results.checks.accuracy import gain_over_multinomial
 from bayesvb.results.checks.base import ALARM
-from bayesvb.results.class_folds import held_out_classes
 from bayesvb.results.comparison import MINOR
+from bayesvb.results.judged_classes import judged_classes
 
 FIRST_SEED, DATA_SETS = 2000, 40
 KEPT = RESULTS.parents[1] / "build" / "class_baseline"
@@ -113,7 +113,7 @@ def gains(name: str, seed: int) -> np.ndarray:
         data = design.draw(np.random.default_rng([seed, design.n_rows]))
         model = bvb.ConditionalMixtureNetwork("label ~ .", data, **design.options)
         fit = model.fit(seed=seed, restarts=design.restarts, draws=200)
-        np.save(path, gain_over_multinomial(fit, held_out_classes(fit)))
+        np.save(path, gain_over_multinomial(judged_classes(fit)))
     return np.load(path)
 
 

@@ -15,6 +15,7 @@ import pytest
 import bayesvb as bvb
 from bayesvb.engines import side_by_side
 from bayesvb.errors import DataError
+from bayesvb.reports import page as page_module
 from bayesvb.reports.cells.plain import numbers_only
 from bayesvb.reports.page import html, page_summary
 from bayesvb.reports.sections import SECTIONS
@@ -271,6 +272,12 @@ def test_report_returns_its_path_and_prints_the_date_it_is_given(
     bvb.report(fit, path, date="3 May 2026")
     assert "3 May 2026" in path.read_text(encoding="utf-8")
     assert all(one is fit for one in asked) and len(asked) == 2
+
+
+def test_each_part_of_a_page_is_made_once():
+    made = [name for names in page_module._tasks() for name in names]
+    assert sorted(made) == sorted([*SECTIONS, page_module.FIT, page_module.COMPUTATION])
+    assert set(page_module.LONGEST) <= set(made)
 
 
 def test_sections_made_side_by_side_are_those_made_in_turn(monkeypatch):

@@ -8,11 +8,13 @@ import pytest
 
 import bayesvb as bvb
 from bayesvb.errors import DataError
+from bayesvb.results import judged_classes
 from bayesvb.results.checks import accuracy, classes, computation, dependence
 from bayesvb.results.checks.base import ALARM, NOTED, Misfit, decided, judged
 from bayesvb.results.checks.remedies import Remedies
 from bayesvb.results.checks.table import checks, worst
 from bayesvb.results.class_folds import HeldOutClasses
+from bayesvb.results.judged_classes import JudgedClasses
 
 
 def test(p: float, *, matters: bool = True, noted: bool = False) -> Misfit:
@@ -382,9 +384,9 @@ def test_an_observed_class_of_no_probability_is_far_worse(class_fit, monkeypatch
     codes, even = np.arange(60) % 2, np.full((60, 2), 0.5)
     certain = np.tile([1.0, 0.0], (60, 1))
     for ours, theirs, grade in ((certain, even, "problem"), (even, certain, "ok")):
-        monkeypatch.setattr(accuracy, "multinomial_baseline", lambda *_, p=theirs: (p, ""))
+        monkeypatch.setattr(judged_classes, "multinomial_baseline", lambda *_, p=theirs: (p, ""))
         found = HeldOutClasses(codes, ours, ours, codes)
-        (one,) = judged(accuracy.against_multinomial(class_fit, found))
+        (one,) = judged(accuracy.against_multinomial(JudgedClasses(class_fit, found)))
         assert one.grade == grade
 
 
@@ -398,9 +400,11 @@ def test_that_a_simpler_model_is_ahead_by_more_than_matters_has_to_be_sure(
     assert nats > 8.0 * lost.std(ddof=1) * np.sqrt(60)
     codes, theirs = np.zeros(60, dtype=int), np.column_stack([np.exp(lost), 2.0 - np.exp(lost)]) / 2
     even = np.full((60, 2), 0.5)
-    monkeypatch.setattr(accuracy, "multinomial_baseline", lambda *_: (theirs, ""))
+    monkeypatch.setattr(judged_classes, "multinomial_baseline", lambda *_: (theirs, ""))
     (one,) = judged(
-        accuracy.against_multinomial(class_fit, HeldOutClasses(codes, even, even, codes))
+        accuracy.against_multinomial(
+            JudgedClasses(class_fit, HeldOutClasses(codes, even, even, codes))
+        )
     )
     assert one.number == pytest.approx(-nats)
     assert one.grade == grade
@@ -413,7 +417,9 @@ def test_probabilities_that_are_off_are_a_problem(class_fit):
     bold = truth**3 / (truth**3).sum(axis=1, keepdims=True)
     codes = (rng.random(400) > p).astype(int)
     for given, grade in ((truth, "ok"), (bold, "problem")):
-        tests = classes.class_tests(class_fit, HeldOutClasses(codes, given, given, None))
+        tests = classes.class_tests(
+            JudgedClasses(class_fit, HeldOutClasses(codes, given, given, None))
+        )
         found = {one.name: one.grade for one in judged(tests)}
         assert found == {"Class probabilities": grade, "Row order": "ok"}
 
@@ -424,7 +430,9 @@ def test_classes_that_come_in_runs_are_found_unless_the_table_is_sorted(class_fi
         (np.arange(400) // 20 % 2, {"Row order"}),
         (np.arange(400) // 200, set()),
     ):
-        tests = classes.class_tests(class_fit, HeldOutClasses(codes, even, even, None))
+        tests = classes.class_tests(
+            JudgedClasses(class_fit, HeldOutClasses(codes, even, even, None))
+        )
         found = {one.name for one in judged(tests) if one.grade == "problem"}
         assert found == names
 

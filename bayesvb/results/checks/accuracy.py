@@ -11,12 +11,11 @@ from bayesvb.data.case_weights import sum_and_error
 from bayesvb.evaluation.elpd import Elpd
 from bayesvb.evaluation.mean_tests import mean_below
 from bayesvb.results.checks.base import Misfit
-from bayesvb.results.class_folds import HeldOutClasses
 from bayesvb.results.comparison import MINOR
 from bayesvb.results.criteria import answers
+from bayesvb.results.judged_classes import JudgedClasses
 from bayesvb.results.leave_one_out import CHOSEN_ROWS, MOST_ROWS
 from bayesvb.results.linear_baseline import linear_baseline
-from bayesvb.results.multinomial_baseline import multinomial_baseline
 from bayesvb.results.stacking import combined
 from bayesvb.results.subsampling import left_out_at, loo_at, unit_sample
 
@@ -59,19 +58,19 @@ def left_out_densities(fit: AbstractFit, at: Int[np.ndarray, " rows"]) -> Elpd:
     )
 
 
-def against_multinomial(fit: AbstractFit, found: HeldOutClasses) -> list[Misfit]:
+def against_multinomial(classes: JudgedClasses) -> list[Misfit]:
     """Whether multinomial regression with a ridge penalty predicts rows left out better."""
-    if found.folds is None:
+    if classes.baseline is None:
         return []
-    gain = gain_over_multinomial(fit, found)
+    fit, gain = classes.fit, gain_over_multinomial(classes)
     return [_compared(fit, gain, fit.model.weights, 1.0, PENALISED, "classification")]
 
 
-def gain_over_multinomial(fit: AbstractFit, found: HeldOutClasses) -> Float[np.ndarray, " rows"]:
-    """Nats by which the fit predicts each row left out better, among the folds of ``found``."""
-    if found.folds is None:
+def gain_over_multinomial(classes: JudgedClasses) -> Float[np.ndarray, " rows"]:
+    """Nats by which the fit predicts each row left out better, among the same folds."""
+    if classes.baseline is None:
         raise ValueError("rows were not left out in folds")
-    linear, _ = multinomial_baseline(fit, found.folds)
+    found, (linear, _) = classes.found, classes.baseline
     rows = np.arange(len(found.codes))
     with np.errstate(divide="ignore"):
         ours = np.log(found.probabilities[rows, found.codes])

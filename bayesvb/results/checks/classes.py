@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from bayesvb.evaluation.reliability import reliability
 from bayesvb.evaluation.row_order import positive_autocorrelation
-from bayesvb.numerics.streams import Streams
 from bayesvb.results.checks.base import Misfit
 from bayesvb.results.checks.dependence import ALIKE, LEAST_CORRELATION
 from bayesvb.results.class_folds import HeldOutClasses
-
-if TYPE_CHECKING:
-    from bayesvb.results.base import AbstractFit
-
-MOST_ROWS = 5000
-"""Rows behind the reliability curves."""
+from bayesvb.results.judged_classes import JudgedClasses
 
 LEAST_OFF = 0.002
 """Miscalibration, in squared probability, below which it is no problem."""
@@ -31,19 +22,15 @@ RECALIBRATE = (
 )
 
 
-def class_tests(fit: AbstractFit, found: HeldOutClasses) -> list[Misfit]:
+def class_tests(classes: JudgedClasses) -> list[Misfit]:
     """Reliability of the probabilities of all classes, and dependence along the rows."""
-    rng = Streams(fit.seed).reliability(len(found.codes))
-    at = np.arange(len(found.codes))
-    if len(at) > MOST_ROWS:
-        at = np.sort(rng.choice(at, MOST_ROWS, replace=False))
-    curves = reliability(found.probabilities[at], found.codes[at], rng)
+    curves = classes.reliability
     off = float(sum(one.miscalibration for one in curves.curves))
     tests = [
         Misfit("Class probabilities", off, "miscalibration", RECALIBRATE, "classification",
                curves.p_value, off > LEAST_OFF, f"miscalibration above {LEAST_OFF:g}")
     ]  # fmt: skip
-    return tests + _order(found)
+    return tests + _order(classes.found)
 
 
 def _order(found: HeldOutClasses) -> list[Misfit]:

@@ -22,7 +22,7 @@ from bayesvb.results.checks.pits import observed
 from bayesvb.results.checks.responses import response_checks
 from bayesvb.results.checks.shape import shape_checks
 from bayesvb.results.checks.tied_values import tied_checks
-from bayesvb.results.class_folds import held_out_classes
+from bayesvb.results.judged_classes import judged_classes
 from bayesvb.results.row_groups import group_numbers
 from bayesvb.results.units import grouping_of
 
@@ -77,8 +77,8 @@ def _firm_and_tests(
     """Checks that need no correction for their number, and tests that do."""
     design = fit.model.design
     if design.levels:
-        classes = held_out_classes(fit)
-        return [], [*class_tests(fit, classes), *against_multinomial(fit, classes)]
+        classes = judged_classes(fit)
+        return [], [*class_tests(classes), *against_multinomial(classes)]
     seen = observed(fit)
     if min(len(one.values) for one in seen) < FEWEST_ROWS:
         return [_too_few(design.n_rows)], []
