@@ -26,12 +26,11 @@ from bayesvb.experts.regression import (
     noise_rows,
     squares_in_noise,
 )
-from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
+from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma, RegressionAtRows
 from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.linalg import (
     by_row,
     effective_dof,
-    linear_at,
     one_by_one,
     products,
     quadratic_at,
@@ -195,6 +194,18 @@ class LinearExperts(AbstractLinearExperts[MatrixNormalGamma, LinearStats]):
         """Exact coordinate update of every expert."""
         return self.prior.posterior(stats.weight, unpack(stats.xx), stats.xy, stats.yy)
 
+    def update_at(
+        self, stats: LinearStats, block: Block, precision: Float[np.ndarray, "*many terms"] | None
+    ) -> MatrixNormalGamma | RegressionAtRows:
+        """Without inverses where the sums of most terms have no products, as those of groups."""
+        found = None
+        if precision is not None:
+            x = block.designs["mean"].T
+            found = self.prior.posterior_at(
+                x, stats.weight, stats.xx, stats.xy, stats.yy, precision
+            )
+        return super().update_at(stats, block, precision) if found is None else found
+
     def kl(self, posterior: MatrixNormalGamma) -> float:
         """``KL(posterior || prior)``, summed over experts."""
         return posterior.kl(self.prior)
@@ -245,17 +256,16 @@ class LinearExperts(AbstractLinearExperts[MatrixNormalGamma, LinearStats]):
 
     def predictive(
         self,
-        posterior: MatrixNormalGamma,
+        posterior: MatrixNormalGamma | RegressionAtRows,
         weights: Float[np.ndarray, "experts rows"],
         block: Block,
         response: int,
     ) -> StudentMixture:
         """Mixture of Student t distributions, exact given the weights."""
         design = block.designs["mean"]
-        spread = quadratic_at(posterior.covariance, design)
         rate = by_row(posterior.rate[..., response] / posterior.shape)
-        scale = np.sqrt(rate * (1.0 + spread))
-        location = linear_at(posterior.mean[..., response, :], design)
+        scale = np.sqrt(rate * (1.0 + posterior.spread_at(design)))
+        location = posterior.location_at(response, design)
         return StudentMixture(weights, location, scale, 2.0 * posterior.shape.T)
 
     def log_predictive_of_groups(

@@ -14,13 +14,48 @@ from scipy.special import digamma, gammaln
 
 from bayesvb.factors.gamma import gamma_kl, gamma_log_density
 from bayesvb.numerics.array_library import namespace
+from bayesvb.numerics.bordered_stacks import border_of_packed, inverse_products
 from bayesvb.numerics.linalg import (
     diagonal,
     inverse_and_log_det,
+    linear_at,
+    quadratic_at,
     times_each,
     trace_of_product,
 )
 from bayesvb.numerics.special import LOG_2PI
+
+
+@dataclass(frozen=True)
+class RegressionAtRows:
+    """What posteriors of a regression, one for each row, tell of the row itself.
+
+    Attributes
+    ----------
+    location : ndarray, shape (rows, experts, responses)
+        ``x' M_i``.
+    spread : ndarray, shape (rows, experts)
+        ``x' V^-1 x``.
+    shape : ndarray, shape (rows, experts)
+        ``a``.
+    rate : ndarray, shape (rows, experts, responses)
+        ``b_i``.
+    """
+
+    location: Float[np.ndarray, "rows experts responses"]
+    spread: Float[np.ndarray, "rows experts"]
+    shape: Float[np.ndarray, "rows experts"]
+    rate: Float[np.ndarray, "rows experts responses"]
+
+    def location_at(
+        self, response: int, design: Float[np.ndarray, "terms rows"]
+    ) -> Float[np.ndarray, "experts rows"]:
+        """Posterior mean of a response of each row, whose terms these are."""
+        return np.asarray(self.location[..., response].T)
+
+    def spread_at(self, design: Float[np.ndarray, "terms rows"]) -> Float[np.ndarray, "experts _"]:
+        """Its variance in units of the noise's."""
+        return np.asarray(self.spread.T)
 
 
 @dataclass(frozen=True)
@@ -90,9 +125,52 @@ class MatrixNormalGamma:
         pull = np.vecdot(shift @ self.precision, shift)
         shape = self.shape + 0.5 * weight
         rate = self.rate + 0.5 * (residual + pull)
-        if not ((shape > 0.0).all() and (rate > 0.0).all()):
-            raise np.linalg.LinAlgError("shape and rate of a gamma distribution must be positive")
+        _check_gamma(shape, rate)
         return MatrixNormalGamma(mean, precision, covariance, log_det, shape, rate)
+
+    def posterior_at(
+        self,
+        x: Float[np.ndarray, "rows terms"],
+        weight: Float[np.ndarray, "rows experts"],
+        packed: Float[np.ndarray, "rows experts pairs"],
+        xy: Float[np.ndarray, "rows experts responses terms"],
+        yy: Float[np.ndarray, "rows experts responses"],
+        precision: Float[np.ndarray, "*many terms"],
+    ) -> RegressionAtRows | None:
+        """What ``posterior`` would tell of each row, from sums of its own, without inverses.
+
+        None unless the sums of ``x x'``, packed, are diagonal but for a border. The prior's
+        coefficients are independent, with ``precision`` in place of the precisions they have.
+
+        Raises
+        ------
+        numpy.linalg.LinAlgError
+            As ``posterior``.
+        """
+        border = border_of_packed(packed)
+        if border is None:
+            return None
+        each = np.broadcast_to(precision, x.shape)
+        pull = each[:, None] * self.mean
+        own = np.broadcast_to(x[:, None, None], (*xy.shape[:2], 1, x.shape[1]))
+        vectors = np.concatenate([own, xy + pull[:, None]], axis=2)
+        found = inverse_products(packed, each[:, None], vectors, border)
+        of_prior = np.vecdot(pull, self.mean)[:, None]
+        explained = np.diagonal(found, axis1=-2, axis2=-1)[..., 1:]
+        shape = self.shape + 0.5 * weight
+        rate = self.rate + 0.5 * (yy + of_prior - explained)
+        _check_gamma(shape, rate)
+        return RegressionAtRows(found[..., 0, 1:], found[..., 0, 0], shape, rate)
+
+    def location_at(
+        self, response: int, design: Float[np.ndarray, "terms rows"]
+    ) -> Float[np.ndarray, "experts rows"]:
+        """Posterior mean of a response of each row, whose terms these are."""
+        return linear_at(self.mean[..., response, :], design)
+
+    def spread_at(self, design: Float[np.ndarray, "terms rows"]) -> Float[np.ndarray, "experts _"]:
+        """Its variance in units of the noise's."""
+        return quadratic_at(self.covariance, design)
 
     def to_the_power(self, power: float) -> MatrixNormalGamma:
         """The law with this one's density to a power, as densities of ``B_i`` and ``log tau_i``."""
@@ -193,3 +271,9 @@ class MatrixNormalGamma:
         density: Float[np.ndarray, "draws *batch responses"]
         density = normal + gamma_log_density(precision, shape, self.rate)
         return density
+
+
+def _check_gamma(shape: Float[np.ndarray, "..."], rate: Float[np.ndarray, "..."]) -> None:
+    """Refuse what statistics of no data lead to."""
+    if not ((shape > 0.0).all() and (rate > 0.0).all()):
+        raise np.linalg.LinAlgError("shape and rate of a gamma distribution must be positive")

@@ -158,16 +158,26 @@ class ScaledMixture(Mixture):
 
     def given(self, precision: Float[np.ndarray, "*many blocks"]) -> Mixture:
         """The mixture whose prior has these precisions."""
-        first = len(self.of_experts.start)
+        of_experts, gate = self._by_term(precision), self._gate_given(precision)
         experts: Any = self.experts
-        gate: Any = self.gate
-        if first:
-            experts = experts.with_coefficient_precision(
-                self.of_experts.by_term(precision[..., :first])
-            )
-        if len(self.of_gate.start):
-            gate = gate.with_coefficient_precision(self.of_gate.by_term(precision[..., first:]))
+        if of_experts is not None:
+            experts = experts.with_coefficient_precision(of_experts)
         return Mixture(experts, gate)
+
+    def _by_term(
+        self, precision: Float[np.ndarray, "*many blocks"]
+    ) -> Float[np.ndarray, "*many terms"] | None:
+        """Prior precisions of the experts' coefficients; None if none is learned."""
+        first = len(self.of_experts.start)
+        return self.of_experts.by_term(precision[..., :first]) if first else None
+
+    def _gate_given(self, precision: Float[np.ndarray, "*many blocks"]) -> Any:
+        """The gate whose prior has these precisions."""
+        gate: Any = self.gate
+        if not len(self.of_gate.start):
+            return gate
+        own = precision[..., len(self.of_experts.start) :]
+        return gate.with_coefficient_precision(self.of_gate.by_term(own))
 
     def effective_dof(self, posterior: MixturePosterior) -> Float[np.ndarray, "experts _"] | None:
         """Of each coefficient, given the expected precisions."""
@@ -200,11 +210,22 @@ class ScaledMixture(Mixture):
         """Experts and gate given precisions, precisions given sums of squares."""
         assert isinstance(stats, ScaledStats)
         mixture = self.given(stats.scales.precision).update(stats)
+        return ScaledPosterior(mixture.experts, mixture.gate, self._scales(stats))
+
+    def update_at(self, stats: MixtureStats, block: Block) -> ScaledPosterior:
+        """The same, of the experts what is asked of their own rows."""
+        assert isinstance(stats, ScaledStats)
+        precision = stats.scales.precision
+        experts = self.experts.update_at(stats.experts, block, self._by_term(precision))
+        gate = self._gate_given(precision).update(stats.gate)
+        return ScaledPosterior(experts, gate, self._scales(stats))
+
+    def _scales(self, stats: ScaledStats) -> Gamma:
+        """Posterior of the precisions given sums of squares."""
         rate = self.prior.rate + 0.5 * stats.scales.squares
         if not (rate > 0.0).all():
             raise np.linalg.LinAlgError("rates of a gamma distribution must be positive")
-        scales = Gamma(np.broadcast_to(self.shape, rate.shape), rate)
-        return ScaledPosterior(mixture.experts, mixture.gate, scales)
+        return Gamma(np.broadcast_to(self.shape, rate.shape), rate)
 
     def global_step(self, posterior: MixturePosterior, stats: MixtureStats) -> ScaledStats:
         """Precisions given the coefficients, then steps of experts and gate given these."""

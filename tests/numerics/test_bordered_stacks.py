@@ -4,8 +4,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from bayesvb.numerics.bordered_stacks import FEWEST_MATRICES, border_of, bordered_inverse
-from bayesvb.numerics.linalg import inverse_and_log_det
+from bayesvb.numerics.bordered_stacks import (
+    FEWEST_MATRICES,
+    border_of,
+    border_of_packed,
+    bordered_inverse,
+    inverse_products,
+)
+from bayesvb.numerics.linalg import inverse_and_log_det, pack
 
 
 def precisions(seed, n_border=3, n_groups=24, n_matrices=2 * FEWEST_MATRICES):
@@ -75,3 +81,31 @@ def test_diagonal_matrices_have_no_border():
     inverse, log_det = inverse_and_log_det(matrix)
     assert_allclose(inverse, np.eye(24) / each[:, :, None], rtol=1e-14)
     assert_allclose(log_det, np.log(each).sum(axis=1), rtol=1e-14)
+
+
+def test_products_with_inverses_are_those_of_whole_inverses():
+    matrix, rng = precisions(5), np.random.default_rng(5)
+    each = matrix.reshape(2, -1, *matrix.shape[1:])
+    added = rng.uniform(0.1, 2.0, (2, 1, matrix.shape[-1]))
+    vectors = rng.normal(size=(*each.shape[:2], 4, matrix.shape[-1]))
+    found = inverse_products(pack(each), added, vectors, border_of_packed(pack(each)))
+    whole = np.linalg.inv(each + added[..., None] * np.eye(matrix.shape[-1]))
+    assert_allclose(found, vectors @ whole @ np.swapaxes(vectors, -1, -2), rtol=1e-10, atol=1e-12)
+
+
+def test_packed_matrices_have_the_border_that_they_have_whole():
+    matrix = precisions(6)
+    assert_array_equal(border_of_packed(pack(matrix)), border_of(matrix))
+    assert border_of_packed(pack(matrix + 1e-9)) is None
+
+
+@pytest.mark.parametrize("of_border", [True, False])
+def test_products_are_refused_of_matrices_that_are_not_positive_definite(of_border):
+    matrix = precisions(7)
+    border = border_of(matrix)
+    rest = np.setdiff1d(np.arange(matrix.shape[-1]), border)
+    at = border[0] if of_border else rest[0]
+    matrix[3, at, at] -= 2.0 * matrix[3, at, at]
+    vectors, added = np.ones((len(matrix), 1, matrix.shape[-1])), np.zeros(matrix.shape[-1])
+    with pytest.raises(np.linalg.LinAlgError):
+        inverse_products(pack(matrix), added[None], vectors, border)

@@ -1,0 +1,102 @@
+"""Predictions of rows from what their own posteriors need, beside those of whole posteriors."""
+
+import warnings
+from functools import cache
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import bayesvb as bvb
+from bayesvb.factors.matrix_normal_gamma import RegressionAtRows
+
+DESIGNS = {
+    "groups": ("y ~ x + (1 | g) | x", {}),
+    "one component": ("y ~ x + (1 | g)", {"n_components": 1}),
+    "softmax": ("y ~ x + (1 | g) | x", {"gate": "softmax"}),
+    "groups in the weights": ("y ~ x + (1 | g) | x + (1 | g)", {}),
+    "slopes": ("y ~ x + (x | g) | x", {}),
+    "two responses": ("y + z ~ x + (1 | g) | x", {}),
+    "student noise": ("y ~ x + z | x", {"family": "student"}),
+    "no groups": ("y ~ x + z | x", {}),
+    "fixed scales": ("y ~ 0 + C(g) | x", {}),
+}
+EXACT = {"groups", "one component", "softmax", "groups in the weights", "two responses"}
+"""Designs whose posteriors of rows are made without inverses."""
+
+N_ROWS = 29 * 5 + 1
+
+
+def table(weighted=False):
+    """Two lines and 30 groups; two rows lie far off, one of them alone in its group."""
+    rng = np.random.default_rng(7)
+    group = np.append(np.repeat(np.arange(29), 5), 29)
+    x = rng.uniform(-2.0, 2.0, len(group))
+    x[[3, -1]] = 40.0, -9.0
+    first = rng.uniform(size=len(x)) < 1.0 / (1.0 + np.exp(-2.0 * x))
+    y = np.where(first, 3.0 + x, -3.0 - x) + 0.4 * rng.normal(size=len(x)) + 0.3 * (group % 5)
+    data = {"y": y, "x": x, "z": rng.normal(size=len(x)) - x, "g": group}
+    return data | ({"w": rng.uniform(0.3, 4.0, len(x))} if weighted else {})
+
+
+@cache
+def fitted(name, **options):
+    formula, own = DESIGNS[name]
+    data = table(weighted="weights" in options)
+    model = bvb.DensityRegression(formula, data, **{"n_components": 2, **own, **options})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the ascent is cut short: any state will do
+        return model.fit(seed=1, restarts=1, draws=30, covariance="mean-field", max_iter=12)
+
+
+def without(fit, at):
+    """Deletion, rows, what each adds less, and this answered."""
+    deletion = fit.one_restart.deletion
+    block = deletion.source.take(at)
+    direct = -deletion.of_rows(block)
+    if block.weight is not None:
+        direct = direct * np.minimum(block.weight, 1.0)[:, None]
+    return deletion, block, direct, deletion.answered(direct)
+
+
+def each_by_itself(deletion, direct, change, block):
+    """Predictions under one whole posterior for each row."""
+    evaluate = deletion.model.row_predictions
+    found = [
+        deletion.under(direct[[n]], change[[n]], block.part(n, n + 1), evaluate)
+        for n in range(block.n_rows)
+    ]
+    return np.concatenate(found, axis=1)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", DESIGNS)
+def test_predictions_of_rows_are_those_of_their_whole_posteriors(name, weighted):
+    fit = fitted(name, **({"weights": "w"} if weighted else {}))
+    deletion, block, direct, change = without(fit, np.append(np.arange(20), N_ROWS - 1))
+    for moved in (direct, change):
+        found = deletion.under(direct, moved, block, deletion.model.row_predictions, own=True)
+        expected = each_by_itself(deletion, direct, moved, block)
+        assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_where_terms_have_no_products_no_inverse_is_made(name):
+    deletion, block, direct, _ = without(fitted(name), np.arange(20, 40))
+    moved = deletion.stats.with_vector(deletion.stats.to_vector() + direct)
+    experts = deletion.model.update_at(moved, block).experts
+    assert isinstance(experts, RegressionAtRows) == (name in EXACT)
+
+
+def test_statistics_of_no_data_of_one_row_leave_the_other_rows_alone():
+    deletion, block, direct, change = without(fitted("groups"), np.arange(20))
+    change = change.copy()
+    change[3] -= 1e9 * np.abs(change[3])
+    found = deletion.under(direct, change, block, deletion.model.row_predictions, own=True)
+    assert_allclose(found, each_by_itself(deletion, direct, change, block), rtol=1e-9, atol=1e-9)
+    alone = deletion.under(direct, direct, block, deletion.model.row_predictions, own=True)
+    assert_allclose(found[:, 3], alone[:, 3], rtol=1e-9)
+    assert np.isnan(
+        deletion.under(change[3:5], change[3:5], block.part(3, 5), deletion.model.row_predictions,
+                       own=True)[:, 0]
+    ).all()  # fmt: skip
