@@ -143,7 +143,7 @@ class AbstractGaussianExperts(AbstractExperts[PosteriorT, GaussianStats], Generi
         x = block.designs["variables"]
         parts = [np.ones((1, block.n_rows)), x, self.products(x)]
         places = consecutive(n_experts, [len(part) for part in parts])
-        return RowScalars(np.concatenate(parts), np.concatenate(places, axis=1))
+        return RowScalars.of(np.concatenate(parts), np.concatenate(places, axis=1))
 
     def expectations(self, posterior: PosteriorT) -> Float[np.ndarray, " entries"]:
         """Coefficients of the expected log density as a polynomial of the row."""

@@ -32,6 +32,7 @@ from bayesvb.numerics.linalg import (
     by_row,
     effective_dof,
     one_by_one,
+    present_products,
     products,
     quadratic_at,
     quadratic_weights,
@@ -237,13 +238,18 @@ class LinearExperts(AbstractLinearExperts[MatrixNormalGamma, LinearStats]):
         return without_noise(1.0 / posterior.expected_precision, block)
 
     def row_scalars(self, block: Block, n_experts: int) -> RowScalars:
-        """``1``, ``x x'``, ``y_i x`` and ``y_i^2``, in the order of ``LinearStats``."""
+        """``1``, ``x x'``, ``y_i x`` and ``y_i^2``, in the order of ``LinearStats``.
+
+        Of products of two terms those that some of the rows have.
+        """
         design, response = block.designs["mean"], block.response
+        present, pairs = present_products(design)
         cross = (response[:, None] * design).reshape(-1, block.n_rows)
         ones = np.ones((1, block.n_rows))
-        parts = [ones, products(design), cross, response * response]
-        places = consecutive(n_experts, [len(part) for part in parts])
-        return RowScalars(np.concatenate(parts), np.concatenate(places, axis=1))
+        parts = [ones, pairs, cross, response * response]
+        first, xx, *rest = consecutive(n_experts, [1, len(present), *map(len, parts[2:])])
+        places = np.concatenate([first, xx[:, present], *rest], axis=1)
+        return RowScalars(np.concatenate(parts), places, xx[:, ~present])
 
     def coordinates(self, posterior: MatrixNormalGamma) -> LinearCoordinates:
         """Standard coordinates of coefficients and precisions."""

@@ -167,7 +167,7 @@ class MixedExperts(AbstractLinearExperts[BorderedNormalGamma, MixedStats]):
             each[:, groups.place, np.arange(block.n_rows)] = values
             parts.append(each.reshape(-1, block.n_rows))
         places = consecutive(n_experts, [len(part) for part in parts])
-        return RowScalars(np.concatenate(parts), np.concatenate(places, axis=1))
+        return RowScalars.of(np.concatenate(parts), np.concatenate(places, axis=1))
 
     def with_prior_power(self, power: float) -> MixedExperts:
         """Not to be had.

@@ -140,7 +140,7 @@ class DirichletGate(AbstractGate[Dirichlet, WeightStats]):
     ) -> GateDerivatives:
         """The log weights are the expectations themselves."""
         n_experts, n_rows = responsibilities.shape
-        scalars = RowScalars(np.ones((1, n_rows)), np.arange(n_experts)[:, None])
+        scalars = RowScalars.of(np.ones((1, n_rows)), np.arange(n_experts)[:, None])
         slopes = np.broadcast_to(np.eye(n_experts)[:, :, None], (n_experts, n_experts, n_rows))
         factor = np.arange(n_experts)[None]
         return GateDerivatives((scalars,), factor, slopes, np.zeros_like(slopes))

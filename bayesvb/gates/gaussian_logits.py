@@ -154,7 +154,7 @@ class AbstractLogitGate(AbstractGate[LogitLaw, Any]):
             return GateDerivatives(scalars, factors, *found)
         design, features = block.designs["gating"], block.products("gating")
         places = consecutive(len(found[1]) // 2, [len(features), len(design)])
-        scalars = RowScalars(features, places[0]), RowScalars(design, places[1])
+        scalars = RowScalars.of(features, places[0]), RowScalars.of(design, places[1])
         return GateDerivatives(scalars, np.concatenate(places, axis=1), *found)
 
     def expectations(self, posterior: LogitLaw) -> Float[np.ndarray, " entries"]:

@@ -57,7 +57,7 @@ class LogitRows:
         places = consecutive(n_logits, [len(part) for part in parts])
         square, linear = (0, 2, 3), (1, 4)
         curved, straight = (
-            RowScalars(
+            RowScalars.of(
                 np.concatenate([parts[i] for i in some]),
                 np.concatenate([places[i] for i in some], axis=1),
             )

@@ -13,7 +13,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from scipy.linalg.lapack import dtrtri
 
 from bayesvb.numerics.array_library import namespace
@@ -25,6 +25,9 @@ from bayesvb.numerics.sparse_terms import SparseTerms
 
 MANY_TERMS = 16
 """Terms, and two more for each matrix, from which one product for each matrix is faster."""
+
+MOST_PRESENT = 0.5
+"""Share of products of terms up to which those that are zero in all rows are looked for."""
 
 MANY_OF_ROW = 10
 """Terms from which products of a row with its own matrices are faster than of packed ones."""
@@ -73,6 +76,29 @@ def products(
         start = i * (i + 1) // 2
         np.multiply(x[: i + 1], term, out=result[start : start + i + 1])
     return result
+
+
+def present_products(
+    x: Float[np.ndarray, "terms rows"],
+) -> tuple[Bool[np.ndarray, " pairs"], Float[np.ndarray, "present rows"]]:
+    """Which distinct products of two terms some of the rows have, and these, row by row.
+
+    All of them unless terms are many and most products are zero.
+
+    Examples
+    --------
+    >>> present, found = present_products(np.repeat(np.eye(16), 2, axis=1))
+    >>> int(present.sum()), found.shape
+    (16, (16, 32))
+    """
+    n_terms = len(x)
+    first, second = lower_pairs(n_terms)
+    if n_terms >= MANY_TERMS:
+        there = (x != 0.0).astype(np.float32)
+        present = (there @ there.T)[first, second] > 0.0
+        if np.count_nonzero(present) < MOST_PRESENT * len(present):
+            return present, x[first[present]] * x[second[present]]
+    return np.ones(len(first), dtype=bool), products(x)
 
 
 def one_by_one(n_matrices: int, n_terms: int) -> bool:

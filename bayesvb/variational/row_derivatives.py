@@ -24,14 +24,34 @@ class RowScalars:
     features : ndarray, shape (features, rows)
     entries : ndarray, shape (scalars, features)
         Positions in the vectors of expectations and of statistics.
+    others : ndarray, shape (scalars, others)
+        Positions of features that are zero in these rows, as of groups that they are not in.
     """
 
     features: Float[np.ndarray, "features rows"]
     entries: Int[np.ndarray, "scalars features"]
+    others: Int[np.ndarray, "scalars others"]
+
+    @classmethod
+    def of(
+        cls, features: Float[np.ndarray, "features rows"], entries: Int[np.ndarray, "scalars _"]
+    ) -> RowScalars:
+        """Scalars all of whose features are given."""
+        return cls(features, entries, np.empty((len(entries), 0), dtype=int))
+
+    @property
+    def every(self) -> Int[np.ndarray, "scalars _"]:
+        """Positions of all features, in order."""
+        return np.sort(np.concatenate([self.entries, self.others], axis=1), axis=1)
+
+    @property
+    def n_entries(self) -> int:
+        """Number of positions, of all scalars together."""
+        return int(self.entries.size + self.others.size)
 
     def moved(self, offset: int) -> RowScalars:
         """The same scalars in longer vectors in which others come first."""
-        return RowScalars(self.features, self.entries + offset)
+        return RowScalars(self.features, self.entries + offset, self.others + offset)
 
 
 @dataclass(frozen=True)
@@ -89,19 +109,19 @@ class RowDerivatives:
     ) -> RowDerivatives:
         """Those of ``log sum_k exp(E_k + l_k)``, ``E`` scalars and ``l`` functions of scalars."""
         gradient = np.einsum("kn,ksn->sn", responsibilities, gate.slopes)
-        first = experts.entries.size
+        first = experts.n_entries
         scalars = (experts, *(one.moved(first) for one in gate.scalars))
         return cls(
             scalars,
             np.concatenate([responsibilities, gradient]),
             mixture_hessian(responsibilities, gate.slopes, gate.bends),
-            (experts.entries, gate.factors + first),
+            (experts.every, gate.factors + first),
         )
 
     @property
     def n_entries(self) -> int:
         """Length of the vectors of expectations and of statistics."""
-        return sum(one.entries.size for one in self.scalars) + self.n_more
+        return sum(one.n_entries for one in self.scalars) + self.n_more
 
     def present(self) -> Bool[np.ndarray, " entries"]:
         """Entries to which some row adds, and those at the end to which none can.
@@ -110,7 +130,7 @@ class RowDerivatives:
         """
         found = np.ones(self.n_entries, dtype=bool)
         for one in self.scalars:
-            found[one.entries] = one.features.any(axis=1)
+            found[one.entries], found[one.others] = one.features.any(axis=1), False
         return found
 
     def restricted(self, kept: Bool[np.ndarray, " entries"]) -> RowDerivatives:
@@ -118,8 +138,9 @@ class RowDerivatives:
         place = np.cumsum(kept) - 1
         scalars = []
         for one in self.scalars:
-            own = kept[one.entries[0]]
-            scalars.append(RowScalars(one.features[own], place[one.entries[:, own]]))
+            own, other = kept[one.entries[0]], kept[one.others[0]]
+            places = place[one.entries[:, own]], place[one.others[:, other]]
+            scalars.append(RowScalars(one.features[own], *places))
         return replace(self, scalars=tuple(scalars))
 
     @property

@@ -88,7 +88,7 @@ def response_with_every_statistic(model, source, stats):
     rows = model.row_derivatives(posterior, source.whole())
     bend = rows.curvature(source.weights())
     bend = bend + model.prior_curvature(posterior, np.ones(len(bend), dtype=bool))
-    spread = covariance_of_statistics(model, posterior, rows.scalars[0].entries)
+    spread = covariance_of_statistics(model, posterior, rows.factors[0])
     tilts = model.coordinates(posterior).perturbations()
     return tilts @ spread @ np.linalg.solve(np.eye(len(bend)) - bend @ spread, tilts.T)
 
