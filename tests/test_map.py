@@ -200,6 +200,7 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/results/smoothness.py": ("effects/test_curves.py",),
     "bayesvb/results/base.py": ("conformance/test_models.py",),
     "bayesvb/results/judged_classes.py": (CLASSES, "results/test_checks.py"),
+    "bayesvb/results/other_fields.py": ("estimators/test_kept_sample.py",),
     "bayesvb/results/capabilities.py": ("effects/test_effects.py", SECTIONS),
     "bayesvb/results/all_rows.py": ("estimators/test_streaming.py",),
     "bayesvb/results/checks/accuracy.py": ("results/test_checks.py",),

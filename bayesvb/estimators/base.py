@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from copy import copy
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -41,6 +40,7 @@ from bayesvb.numerics.runtime import processors
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.all_rows import is_sample
 from bayesvb.results.base import AbstractPublicModel
+from bayesvb.results.other_fields import with_fields
 from bayesvb.results.other_names import meant_of_model
 from bayesvb.variational.model import AbstractVariationalModel
 
@@ -94,9 +94,7 @@ class AbstractEstimator(AbstractPublicModel):
 
     def recalling(self, complete: Bool[np.ndarray, " given"]) -> AbstractEstimator:
         """The same model, told which rows of the data it was first given it had to leave out."""
-        told = copy(self)
-        object.__setattr__(told, "design", replace(self.design, complete=complete))
-        return told
+        return with_fields(self, design=replace(self.design, complete=complete))
 
     def over(self, source: AbstractSource) -> AbstractEstimator:
         """The same model with other rows in its units: what is fitted changes, the scales do not.
@@ -104,10 +102,7 @@ class AbstractEstimator(AbstractPublicModel):
         The design stays that of the rows first given, so that of a fit to others only what is made
         of draws and blocks has a meaning.
         """
-        told = copy(self)
-        object.__setattr__(told, "source", source)
-        told._keep_rows(None)
-        return told
+        return with_fields(self, source=source, all_rows=None)
 
     @partial(checked, progress=check_progress)
     def fit(

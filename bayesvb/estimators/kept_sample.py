@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +17,7 @@ from bayesvb.errors import DataError
 from bayesvb.formula.design import AllRows, Design
 from bayesvb.formula.passes.streamed_design import of_kept_rows
 from bayesvb.models.pca.starts import PrincipalAxes
+from bayesvb.results.other_fields import with_fields
 
 Arrays = Mapping[str, Float[np.ndarray, "..."]]
 
@@ -48,21 +48,16 @@ def restored(model: Any, scales: Arrays, state: Arrays, words: str) -> Any:
     known = AllRows(
         n_rows, n_missing, words, ReadCount(times), total, model.design.given.iloc[n_sample:]
     )
-    told = copy(model)
     design = of_kept_rows(model.design, state["learned"], known, n_sample)
-    object.__setattr__(told, "design", design)
-    if model.weights is not None:
-        object.__setattr__(told, "weights", model.weights[:n_sample])
+    weights = None if model.weights is None else model.weights[:n_sample]
     if hasattr(model, "scales"):
-        object.__setattr__(told, "scales", model.scales.with_numbers(scales))
+        units = {"scales": model.scales.with_numbers(scales)}
     else:
-        object.__setattr__(told, "scaling", model.scaling.with_numbers(scales["variables"]))
+        units = {"scaling": model.scaling.with_numbers(scales["variables"])}
+    told = with_fields(model, design=design, weights=weights, **units)
     source = _standing(told, design, total, gapped="gapped" in state)
-    object.__setattr__(told, "source", source)
-    if hasattr(model, "axes"):
-        object.__setattr__(told, "axes", PrincipalAxes.of(source))
-    told._keep_rows(PartlyKept(source, n_rows, total))
-    return told
+    axes = {"axes": PrincipalAxes.of(source)} if hasattr(model, "axes") else {}
+    return with_fields(told, source=source, all_rows=PartlyKept(source, n_rows, total), **axes)
 
 
 def _counts(state: Arrays, n_kept: int) -> tuple[int, int, float, int, int]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Mapping
-from copy import copy
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -31,6 +30,7 @@ from bayesvb.models.network.model import Network
 from bayesvb.results.all_rows import check_all_rows, is_sample
 from bayesvb.results.base import AbstractFit
 from bayesvb.results.named_draws import HasDraws
+from bayesvb.results.other_fields import with_fields
 from bayesvb.variational.local import Draws
 
 if TYPE_CHECKING:
@@ -90,13 +90,10 @@ class AbstractGatedMixture(AbstractMixture):
             If not all rows are in memory.
         """
         check_all_rows(self, "a model in given scales", "they are changed to them")
-        told, scales = copy(self), self.scales.with_numbers(numbers)
+        scales = self.scales.with_numbers(numbers)
         response = np.asarray(self.design.response, dtype=float)
         source = source_of(scales, self.design.matrices, response, self.weights, self.design.offset)
-        object.__setattr__(told, "scales", scales)
-        object.__setattr__(told, "source", source)
-        object.__setattr__(told, "scales_given", True)
-        return told
+        return with_fields(self, scales=scales, source=source, scales_given=True)
 
     def given_scales(self) -> dict[str, Float[np.ndarray, "2 _"]]:
         """Centres and scales by part, where they are not those of the rows."""

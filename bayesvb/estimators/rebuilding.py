@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from copy import copy
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -16,6 +15,7 @@ from bayesvb.estimators.base import AbstractEstimator
 from bayesvb.estimators.mixture import AbstractMixture
 from bayesvb.formula.dot import every_column
 from bayesvb.results.all_rows import check_all_rows, is_sample
+from bayesvb.results.other_fields import with_fields
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,9 +62,7 @@ def built(
 def _resized(model: AbstractMixture, n_components: object) -> AbstractEstimator:
     """The model with another number of components, which changes nothing about its rows."""
     check_count(model.size_name, n_components, most=model.design.n_rows, what="rows of the sample")
-    told = copy(model)
-    object.__setattr__(told, "n_components", int(cast(int, n_components)))
-    return told
+    return with_fields(model, n_components=int(cast(int, n_components)))
 
 
 def rebuilt(model: AbstractEstimator, **changes: object) -> AbstractEstimator:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -13,6 +12,7 @@ from bayesvb.argument_checks import checked
 from bayesvb.data.column_units import check_known, check_units
 from bayesvb.distributions.intervals import PROB
 from bayesvb.estimators.regression_verbs import AbstractRegressionFit
+from bayesvb.results.other_fields import with_fields
 
 if TYPE_CHECKING:
     from bayesvb.formula.design import Design
@@ -65,9 +65,7 @@ class AbstractWrittenFit(AbstractRegressionFit):
 
     def _with_design(self: WrittenFitT, design: Design) -> WrittenFitT:
         """The same fit of a model with this design."""
-        model = copy(self.model)
-        object.__setattr__(model, "design", design)
-        return replace(self, model=model)
+        return replace(self, model=with_fields(self.model, design=design))
 
     @checked
     def report(

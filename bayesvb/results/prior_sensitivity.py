@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from bayesvb.engines.sweep_derivative import full_step
 from bayesvb.errors import DataError
 from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.results.named_changes import NamedChanges
+from bayesvb.results.other_fields import with_fields
 from bayesvb.results.robust import jackknife
 
 if TYPE_CHECKING:
@@ -102,9 +102,8 @@ def _moved(
 
 def _with_number(fit: AbstractFit, name: str, factor: float) -> Any:
     """The model on the standardised scale, its components as in the fit, with another prior."""
-    model = copy(fit.model)
-    changed = {name: factor * getattr(model.priors, name)}
-    object.__setattr__(model, "priors", replace(model.priors, **changed))
+    priors = fit.model.priors
+    model = with_fields(fit.model, priors=replace(priors, **{name: factor * getattr(priors, name)}))
     return model.relabelled(fit.engine.model_for(model.core), fit.order)
 
 
