@@ -52,6 +52,13 @@ TOO_MANY = (
 )
 """Why there is none beyond."""
 
+MOST_NUMBERS = 1 << 26
+"""Statistics times coordinates up to which directions fit into memory: there are some nine such
+arrays."""
+
+TOO_WIDE = "there are too many columns: directions in all products of two do not fit into memory"
+"""Why there is none beyond."""
+
 Model = AbstractVariationalModel[Any, Any]
 
 Rows = Float[np.ndarray, "directions entries"]
@@ -169,6 +176,9 @@ def response_or_direction(
     tilted = shared or model.coordinates(posterior)
     if tilted is None:
         return withheld(model.without_response), None
+    if isinstance(tilted, AbstractCoordinates):
+        if tilted.size * stats.to_vector().size > MOST_NUMBERS:
+            return withheld(TOO_WIDE), None
     perturbations = tilted.perturbations()
     by_row = None if shared else _by_row(model, source, stats, perturbations)
     if by_row is not None:

@@ -30,6 +30,9 @@ ROWS_AT_ONCE = 1024
 MOST_NUMBERS = 1 << 28
 """Numbers of a derivative at most: 2 GiB, and as much again on the way."""
 
+COPIES = 4
+"""Arrays of the features of all rows that are in memory at once where directions are found."""
+
 FEW_ENTRIES = 500
 """Entries of the statistics of which all are taken to be added to by some row."""
 
@@ -136,7 +139,7 @@ def sweep_derivative(
         found = _by_differences(model, source, stats)
         return SweepDerivative(np.ones(len(found), dtype=bool), found)
     kept = _answering(model, posterior, source, first.n_entries)
-    few = _few(model, posterior, source, int(kept.sum()))
+    few = _few(model, posterior, source, int(kept.sum()), first)
     if few is not None:
         _check_size(sum(one.size for one in few[1]), first.n_entries)
         return low_rank_derivative(model, stats, kept, *few)
@@ -172,15 +175,21 @@ def n_answering(model: Model, source: AbstractSource, stats: SufficientStats) ->
     if first is None:
         return None
     n_kept = int(_answering(model, posterior, source, first.n_entries).sum())
-    few = _few(model, posterior, source, n_kept)
+    few = _few(model, posterior, source, n_kept, first)
     return n_kept if few is None else sum(one.size for one in few[1])
 
 
 def _few(
-    model: Model, posterior: Any, source: AbstractSource, n_entries: int
+    model: Model, posterior: Any, source: AbstractSource, n_entries: int, first: RowDerivatives
 ) -> tuple[Block, tuple[Directions, ...], RowDerivatives] | None:
-    """All rows, the directions in which they bend the bound, and derivatives; None if many."""
+    """All rows, the directions in which they bend the bound, and derivatives; None if many.
+
+    None also where their features, of which there are a few copies, would take too much memory.
+    """
     if source.n_rows > SHARE * n_entries:  # each has a direction at least, unless rows repeat
+        return None
+    n_features = sum(len(one.features) for one in first.scalars)
+    if COPIES * source.n_rows * n_features > MOST_NUMBERS:
         return None
     block = source.take(np.arange(source.n_rows))
     known = _known(model, posterior, block)

@@ -319,6 +319,11 @@ class LogitCoordinates(AbstractCoordinates):
         """Cholesky factor of the precision."""
         return np.linalg.cholesky(self.posterior.precision)
 
+    @property
+    def size(self) -> int:
+        """Number of coefficients."""
+        return int(self.posterior.mean.size)
+
     def expectations(self) -> Float[np.ndarray, " entries"]:
         """``-E[g g'] / 2`` and ``E[g]``, in the order of ``LogitStats``."""
         mean = self.posterior.mean
@@ -369,6 +374,11 @@ class ContrastCoordinates(AbstractCoordinates):
     """
 
     whole: LogitCoordinates
+
+    @property
+    def size(self) -> int:
+        """Number of coefficients, less those of a shift."""
+        return self.whole.size - int(self.whole.posterior.mean.shape[-1])
 
     @property
     def basis(self) -> Float[np.ndarray, "whole contrasts"]:

@@ -22,7 +22,7 @@ from bayesvb.factors.normal import Normal
 from bayesvb.gates.gaussian_logits import LogitStats
 from bayesvb.gates.logits_by_group import GroupedLogitStats
 from bayesvb.models.group_columns import GroupedColumns, OwnColumns
-from bayesvb.models.grouped_response import MOST_SHARED
+from bayesvb.models.grouped_response import MOST_BESIDE
 from bayesvb.models.term_scales import TermScales
 from bayesvb.numerics.linalg import diagonal
 
@@ -49,12 +49,18 @@ class GroupsApart:
 
     @classmethod
     def of(
-        cls, model: Any, stats: Any, source: AbstractSource, *, weights: bool
+        cls,
+        model: Any,
+        stats: Any,
+        source: AbstractSource,
+        *,
+        weights: bool,
+        most_shared: int = MOST_BESIDE,
     ) -> GroupsApart | None:
         """That of a mixture with scales of terms and experts that may have columns of groups.
 
-        None where there are none with many groups, or where the rows share too much besides.
-        With ``weights`` those of the gate are taken apart too.
+        None where there are none with many groups, or where the rows share more than
+        ``most_shared`` statistics besides. With ``weights`` those of the gate are taken apart too.
         """
         of_gate = _many(model.of_gate) if weights and model.gate.learns_scales else []
         columns = GroupedColumns.of(_many(model.of_experts), source, of_gate)
@@ -72,7 +78,7 @@ class GroupsApart:
             experts=columns.split(stats.experts),
             gate=columns.split_logits(stats.gate),
         )
-        if _shared(own, sums) > MOST_SHARED:
+        if _shared(own, sums) > most_shared:
             return None
         return cls(columns, own, columns.source(source), sums)
 

@@ -58,6 +58,11 @@ class MixtureCoordinates(AbstractCoordinates):
     experts: AbstractCoordinates
     gate: AbstractCoordinates
 
+    @property
+    def size(self) -> int:
+        """Coordinates of both."""
+        return self.experts.size + self.gate.size
+
     def expectations(self) -> Float[np.ndarray, " entries"]:
         """Those of the experts, then those of the gate."""
         return np.concatenate([self.experts.expectations(), self.gate.expectations()])

@@ -17,7 +17,7 @@ from bayesvb.data.sources import AbstractSource
 from bayesvb.factors.gamma import Gamma, gamma_kl, precision_draws
 from bayesvb.gates.drawn_logits import EFFECT_SCALE
 from bayesvb.models.column_response import column_response
-from bayesvb.models.grouped_response import GroupedResponse
+from bayesvb.models.grouped_response import MOST_SHARED, GroupedResponse
 from bayesvb.models.groups_apart import GroupsApart
 from bayesvb.models.mixture import (
     Mixture,
@@ -69,6 +69,11 @@ class ScaledCoordinates(AbstractCoordinates):
     scales: ScaleCoordinates
     squares: Float[np.ndarray, " blocks"]
     n_experts: int
+
+    @property
+    def size(self) -> int:
+        """Coordinates of the mixture, and one of each precision."""
+        return self.mixture.size + len(self.squares)
 
     def touched(self, *, linear_gate: bool) -> Float[np.ndarray, "coordinates touched"]:
         """What a unit tilt of each adds to the statistics that tilts touch.
@@ -319,7 +324,8 @@ class ScaledMixture(Mixture):
         """The same state without columns for groups, where there are many."""
         if not self.experts.groups_are_columns:
             return None
-        return GroupsApart.of(self, stats, source, weights=self.gate.sums_by_group)
+        weights = self.gate.sums_by_group
+        return GroupsApart.of(self, stats, source, weights=weights, most_shared=MOST_SHARED)
 
     def response_of_columns(
         self, stats: MixtureStats, posterior: MixturePosterior, source: AbstractSource

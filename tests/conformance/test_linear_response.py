@@ -202,6 +202,12 @@ def test_coordinates_and_parameters_are_one_to_one(gate_name, make_problem, rng)
         assert_allclose(again[name], values, rtol=1e-9, atol=1e-9)
 
 
+def test_the_number_of_coordinates_is_that_of_tilts(gate_name, make_problem):
+    problem = make_problem(gate_name, seed=10, responses=2)
+    coordinates = problem.model.coordinates(problem.posterior())
+    assert coordinates.size == len(coordinates.perturbations())
+
+
 def test_coordinates_of_draws_have_mean_zero_and_variance_one(gate_name, make_problem, rng):
     problem = make_problem(gate_name, seed=11)
     q = problem.posterior()

@@ -48,6 +48,15 @@ def small_steps(monkeypatch):
         monkeypatch.setattr(module, "STEP", 3e-6)
 
 
+def test_features_that_memory_does_not_hold_are_not_made(monkeypatch):
+    fit = fit_of("softmax")
+    n_entries = len(fit.stats.to_vector())
+    assert n_answering(fit.core, fit.model.source, fit.stats) < n_entries / 2
+    monkeypatch.setattr(sweep_derivative, "MOST_NUMBERS", 1000)
+    monkeypatch.setattr(sweep_derivative, "few_directions", pytest.fail)
+    assert n_answering(fit.core, fit.model.source, fit.stats) == n_entries
+
+
 def both_derivatives(fit, monkeypatch):
     """From directions, and in all entries."""
     source = fit.model.source

@@ -16,7 +16,7 @@ from bayesvb.engines.settled_response import stepped
 from bayesvb.engines.sweep_derivative import _by_differences, sweep_derivative
 from bayesvb.experts.mixed_elimination import MixedElimination
 from bayesvb.factors.bordered_normal_gamma import BorderedNormalGamma
-from bayesvb.models import groups_apart
+from bayesvb.models import groups_apart, scaled_mixture
 from bayesvb.models.group_columns import GroupedColumns
 from bayesvb.numerics.special import LOG_2PI
 from bayesvb.results import leave_one_out
@@ -345,5 +345,28 @@ def test_few_groups_stay_with_the_others(monkeypatch):
     monkeypatch.setattr(groups_apart, "FEWEST_GROUPS", GROUPS + 1)
     assert model.groups_apart(stats, source) is None
     monkeypatch.setattr(groups_apart, "FEWEST_GROUPS", GROUPS)
-    monkeypatch.setattr(groups_apart, "MOST_SHARED", 10)
+    monkeypatch.setattr(scaled_mixture, "MOST_SHARED", 10)
     assert model.groups_apart(stats, source) is None
+
+
+def test_beside_more_statistics_than_rows_are_left_out_with_there_is_a_linear_response(monkeypatch):
+    model, source, stats = state("y ~ x + (1 | g)")
+    expected = engine.linear_response(model, source, stats)
+    monkeypatch.setattr(scaled_mixture, "MOST_SHARED", 10)
+    assert model.groups_apart(stats, source) is None
+    found = engine.linear_response(model, source, stats)
+    assert found.n_iter == 1
+    assert_array_equal(found.covariance, expected.covariance)
+
+
+def test_directions_that_memory_does_not_hold_are_not_made(monkeypatch):
+    model, source, stats = state(tol=1e-4)
+    coordinates = model.coordinates(model.update(stats))
+    assert coordinates.size == len(coordinates.perturbations())
+    numbers = coordinates.size * stats.to_vector().size
+    monkeypatch.setattr(type(model), "response_of_columns", lambda *_: None)
+    monkeypatch.setattr(engine, "MOST_NUMBERS", numbers)
+    assert engine.linear_response(model, source, stats).failure is None
+    monkeypatch.setattr(engine, "MOST_NUMBERS", numbers - 1)
+    monkeypatch.setattr(type(coordinates), "perturbations", pytest.fail)
+    assert "too many columns" in engine.linear_response(model, source, stats).failure
