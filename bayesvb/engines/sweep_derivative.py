@@ -290,13 +290,21 @@ def _covariance(
     """Covariance of these sufficient statistics with all of them: how expectations change.
 
     The derivative of all expectations in these statistics, of all factors of a kind at once. No
-    row is touched: differences cost as many updates as a factor has statistics.
+    row is touched: differences, where there is no closed form, cost as many updates as a factor
+    has statistics.
     """
-    centre = stats.to_vector()
+    centre, posterior = stats.to_vector(), model.update(stats)
     size, place = STEP * np.maximum(np.abs(centre), 1.0), np.cumsum(kept) - 1
     found = np.zeros((int(kept.sum()), centre.size))
-    for entries in factors:
-        for one in entries.T[kept[entries].any(axis=0)]:
+    for kind, entries in enumerate(factors):
+        some = np.flatnonzero(kept[entries].any(axis=0))
+        known = model.factor_covariance(posterior, kind, some)
+        if known is not None:
+            for own, change in zip(entries, known, strict=True):
+                there = kept[own[some]]
+                found[place[own[some[there]]][:, None], own] = change[there]
+            continue
+        for one in entries.T[some]:
             step = np.zeros_like(centre)
             step[one] = size[one]
             change = change_along(model, stats, step)

@@ -107,6 +107,16 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, StatsT]):
             raise NotImplementedError(f"{type(self).__name__} has row_scalars, no expectations")
         return found.expectations()
 
+    def factor_covariance(
+        self, posterior: PosteriorT, some: Int[np.ndarray, " some"]
+    ) -> Float[np.ndarray, "experts some entries"] | None:
+        """Covariance of some of the sufficient statistics of each expert with all of them.
+
+        By their numbers, the same of each expert: how ``expectations`` change with statistics.
+        None where differences take its place.
+        """
+        return None
+
     def log_predictive(
         self, posterior: PosteriorT, weights: Float[np.ndarray, "experts rows"], block: Block
     ) -> Float[np.ndarray, " rows"]:

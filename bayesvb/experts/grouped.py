@@ -158,6 +158,12 @@ class GroupedExperts(AbstractExperts[Any, Any]):
             return found
         return replace(found, features=segment_sums(found.features, block.members.starts))
 
+    def factor_covariance(
+        self, posterior: Any, some: Int[np.ndarray, " some"]
+    ) -> Float[np.ndarray, "experts some entries"] | None:
+        """That of the experts."""
+        return self.experts.factor_covariance(posterior, some)
+
     def expectations(self, posterior: Any) -> Float[np.ndarray, " entries"]:
         """Those of the experts."""
         return self.experts.expectations(posterior)

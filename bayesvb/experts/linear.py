@@ -251,6 +251,12 @@ class LinearExperts(AbstractLinearExperts[MatrixNormalGamma, LinearStats]):
         places = np.concatenate([first, xx[:, present], *rest], axis=1)
         return RowScalars(np.concatenate(parts), places, xx[:, ~present])
 
+    def factor_covariance(
+        self, posterior: MatrixNormalGamma, some: Int[np.ndarray, " some"]
+    ) -> Float[np.ndarray, "experts some entries"]:
+        """In closed form."""
+        return posterior.statistics_covariance(some)
+
     def coordinates(self, posterior: MatrixNormalGamma) -> LinearCoordinates:
         """Standard coordinates of coefficients and precisions."""
         return LinearCoordinates(posterior)

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.special import polygamma
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.group_rows import GroupRows
@@ -68,31 +67,9 @@ class MixedElimination:
 
     def border_covariance(self) -> Float[np.ndarray, "experts entries entries"]:
         """Of ``log tau / 2``, ``-tau b b' / 2``, ``tau b`` and ``-tau / 2``, for each expert."""
-        law = self.posterior.border
-        n_experts, n_responses, n_terms, _ = self.shape
-        first, second = lower_pairs(n_terms)
-        n_pairs, one = len(first), np.full(n_terms, n_terms)
-        pairs = np.concatenate([first, np.arange(n_terms)]), np.concatenate([second, one])
-        sign = np.concatenate([-0.5 * (2.0 - (first == second)), np.ones(n_terms)])
-        spread = np.zeros((n_experts, n_terms + 1, n_terms + 1))
-        spread[:, :-1, :-1] = law.covariance
-        size = 1 + n_pairs + n_responses * (n_terms + 1)
-        found = np.zeros((n_experts, size, size))
-        found[:, 0, 0] = 0.25 * n_responses * polygamma(1, law.shape)
-        for i in range(n_responses):
-            at, slope = self._of_response(i, n_pairs), np.ones((n_experts, n_terms + 1))
-            slope[:, :-1] = law.mean[:, i]
-            tau, rate = law.expected_precision[:, i, None, None], law.rate[:, i, None]
-            own = product_covariance(tau * slope[:, :, None] * slope[:, None], spread, pairs)
-            change = sign * slope[:, pairs[0]] * slope[:, pairs[1]]
-            change = np.concatenate([change, np.full((n_experts, 1), -0.5)], axis=1)
-            found[:, at[:-1, None], at[:-1]] += sign[:, None] * own * sign
-            found[:, at[:, None], at] += (law.shape[:, None, None] / rate[..., None] ** 2) * (
-                change[:, :, None] * change[:, None]
-            )
-            found[:, 0, at] += 0.5 * change / rate
-            found[:, at, 0] += 0.5 * change / rate
-        return found
+        _, n_responses, n_terms, _ = self.shape
+        size = 1 + n_terms * (n_terms + 1) // 2 + n_responses * (n_terms + 1)
+        return self.posterior.border.statistics_covariance(np.arange(size))
 
     def _of_response(self, i: int, n_pairs: int) -> Int[np.ndarray, " places"]:
         """Places of ``b b'``, of the response's ``b``, and of its ``tau``."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
-from scipy.special import digamma, gammaln
+from jaxtyping import Float, Int
+from scipy.special import digamma, gammaln, polygamma
 
 from bayesvb.factors.gamma import gamma_kl, gamma_log_density
 from bayesvb.numerics.array_library import namespace
@@ -19,11 +19,16 @@ from bayesvb.numerics.linalg import (
     diagonal,
     inverse_and_log_det,
     linear_at,
+    lower_pairs,
+    pack,
     quadratic_at,
     times_each,
     trace_of_product,
 )
 from bayesvb.numerics.special import LOG_2PI
+
+PRODUCTS_AT_ONCE = 1 << 18
+"""Products of two coefficients whose covariances are made together: arrays stay in the cache."""
 
 
 @dataclass(frozen=True)
@@ -162,6 +167,64 @@ class MatrixNormalGamma:
         _check_gamma(shape, rate)
         return RegressionAtRows(found[..., 0, 1:], found[..., 0, 0], shape, rate)
 
+    def statistics_covariance(
+        self, some: Int[np.ndarray, " some"]
+    ) -> Float[np.ndarray, "experts some entries"]:
+        """Of some of ``log tau / 2``, ``-tau b b' / 2``, ``tau b`` and ``-tau / 2`` with all.
+
+        Logarithms and products, packed, summed over responses; the same numbers for each expert.
+        """
+        n_experts, n_responses, n_terms = self.mean.shape
+        n_pairs = n_terms * (n_terms + 1) // 2
+        found = np.zeros((n_experts, len(some), 1 + n_pairs + n_responses * (n_terms + 1)))
+        found[:, some == 0, 0] = 0.25 * n_responses * polygamma(1, self.shape)[:, None]
+        for i in range(n_responses):
+            of_terms = 1 + n_pairs + i * n_terms + np.arange(n_terms)
+            last = 1 + n_pairs + n_responses * n_terms + i
+            at = np.concatenate([1 + np.arange(n_pairs), of_terms, [last]])
+            number = np.full(found.shape[-1], -1)
+            number[at] = np.arange(len(at))
+            rows = np.flatnonzero(number[some] >= 0)
+            own, sign = self._augmented(i), _signs(n_terms)
+            mean = sign * pack(own[:, :, None] * own[:, None, :]) * (0.5 / self.rate[:, i, None])
+            found[:, np.flatnonzero(some == 0)[:, None], at] += mean[:, None]
+            found[:, rows, 0] += mean[:, number[some[rows]]]
+            together = max(PRODUCTS_AT_ONCE // (n_experts * (n_terms + 1) ** 2), 1)
+            for start in range(0, len(rows), together):
+                part = rows[start : start + together]
+                which = number[some[part]]
+                each = self._products_covariance(i, own, which) * sign * sign[which, None]
+                found[:, part[:, None], at] += each
+        return found
+
+    def _augmented(self, response: int) -> Float[np.ndarray, "experts more"]:
+        """Means of the coefficients of a response, and one."""
+        ones = np.ones((len(self.mean), 1))
+        return np.concatenate([self.mean[:, response], ones], axis=1)
+
+    def _products_covariance(
+        self,
+        response: int,
+        mean: Float[np.ndarray, "experts more"],
+        which: Int[np.ndarray, " some"],
+    ) -> Float[np.ndarray, "experts some products"]:
+        """Of some products ``tau c_p c_q`` with all, packed, ``c`` the coefficients and one.
+
+        Given ``tau`` they are of normal variables, and their means are ``tau m_p m_q`` and more.
+        """
+        first, second = (one[which] for one in lower_pairs(mean.shape[1]))
+        spread = np.zeros((*mean.shape, mean.shape[1]))
+        spread[:, :-1, :-1] = self.covariance
+        tau = self.expected_precision[:, response, None, None]
+        of_tau = 0.5 * tau**2 / self.shape[:, None, None]  # half its variance
+        across = spread[:, first], spread[:, second]
+        own, other = mean[:, first, None], mean[:, second, None]
+        whole = np.broadcast_to(mean[:, None], across[0].shape)
+        left = (across[0] + tau * own * whole, tau * other * whole, of_tau * own * other * whole)
+        right = (across[1], across[0], whole)
+        found = np.stack(left, axis=-1) @ np.stack(right, axis=-2)
+        return np.asarray(pack(found) + pack(np.swapaxes(found, -1, -2)))
+
     def location_at(
         self, response: int, design: Float[np.ndarray, "terms rows"]
     ) -> Float[np.ndarray, "experts rows"]:
@@ -277,3 +340,10 @@ def _check_gamma(shape: Float[np.ndarray, "..."], rate: Float[np.ndarray, "..."]
     """Refuse what statistics of no data lead to."""
     if not ((shape > 0.0).all() and (rate > 0.0).all()):
         raise np.linalg.LinAlgError("shape and rate of a gamma distribution must be positive")
+
+
+def _signs(n_terms: int) -> Float[np.ndarray, " products"]:
+    """What ``tau c_p c_q``, ``c`` the coefficients and one, are multiplied by as statistics."""
+    first, second = lower_pairs(n_terms + 1)
+    single = (first == n_terms) & (second < n_terms)
+    return np.where(single, 1.0, -0.5 * (2.0 - (first == second)))

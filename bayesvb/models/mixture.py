@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from scipy.linalg import block_diag
 from scipy.special import softmax
 
@@ -218,6 +218,12 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
         responsibilities = self.responsibilities(posterior, block)
         gate = self.gate.row_derivatives(posterior.gate, block, responsibilities)
         return None if gate is None else RowDerivatives.of_mixture(experts, gate, responsibilities)
+
+    def factor_covariance(
+        self, posterior: MixturePosterior, kind: int, some: Int[np.ndarray, " some"]
+    ) -> Float[np.ndarray, "factors some entries"] | None:
+        """That of experts, which come first."""
+        return None if kind else self.experts.factor_covariance(posterior.experts, some)
 
     def response_of_shared(
         self, stats: MixtureStats, posterior: MixturePosterior, source: AbstractSource

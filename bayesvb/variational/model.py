@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.sources import AbstractSource
@@ -327,6 +327,16 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
     def draws_complete(self) -> bool:
         """Whether draws hold every parameter; densities of draws are not to be had otherwise."""
         return True
+
+    def factor_covariance(
+        self, posterior: PosteriorT, kind: int, some: Int[np.ndarray, " some"]
+    ) -> Float[np.ndarray, "factors some entries"] | None:
+        """How expectations change with some statistics of each factor of a kind, by their numbers.
+
+        Kinds are those of the ``factors`` of ``row_derivatives``. None where differences of
+        updates take its place.
+        """
+        return None
 
     @property
     def posterior_by_row(self) -> bool:

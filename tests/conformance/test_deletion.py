@@ -8,6 +8,7 @@ import bayesvb as bvb
 from bayesvb.data.sources import InMemorySource
 from bayesvb.engines.cavi import cavi
 from bayesvb.engines.deletion import Deletion
+from bayesvb.engines.pass_derivative import change_along
 from bayesvb.engines.refits import PASSES, settled_by_newton, without_one
 from bayesvb.engines.sweep_derivative import _by_differences, full_step, sweep_derivative
 
@@ -207,3 +208,19 @@ def test_the_derivative_of_a_pass_leaves_out_products_of_two_groups(monkeypatch)
     for deletion, answer in zip(deletions, both, strict=True):
         there, back = slopes @ answer.T, deletion.derivative.answered_back(slopes) @ added.T
         assert_allclose(back, there, rtol=0, atol=1e-10 * np.abs(there).max())
+
+
+@pytest.mark.parametrize("responses", [1, 2])
+def test_the_closed_form_of_how_expectations_change_is_that_of_differences(make_problem, responses):
+    problem = make_problem("softmax", seed=3, experts=2, responses=responses)
+    model, stats = problem.model, moved(problem)
+    posterior = model.update(stats)
+    known = rows_of(problem, stats)
+    some = np.arange(known.factors[0].shape[1])[::-2]
+    found = model.factor_covariance(posterior, 0, some)
+    for own, change in zip(known.factors[0], found, strict=True):
+        for number, row in zip(some, change, strict=True):
+            step = np.zeros(known.n_entries)
+            step[own[number]] = 1e-4
+            expected = change_along(model, stats, step)[own] / 1e-4
+            assert_allclose(row, expected, rtol=1e-6, atol=1e-7 * np.abs(found).max())
