@@ -119,6 +119,11 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/experts/drawn_effects.py": ("experts/test_linear_mixed.py",),
     "bayesvb/experts/mixed_elimination.py": ("experts/test_linear_mixed.py",),
     "bayesvb/experts/mixed_coordinates.py": ("experts/test_linear_mixed.py",),
+    "bayesvb/experts/linear_coordinates.py": (
+        "engines/test_jackknife.py",
+        "engines/test_linear_response.py",
+    ),
+    "bayesvb/models/mixture_coordinates.py": ("variational/test_coordinates.py",),
     "bayesvb/factors/bordered_normal.py": ("models/test_groups_apart.py",),
     "bayesvb/factors/bordered_normal_gamma.py": ("experts/test_linear_mixed.py",),
     "bayesvb/factors/dirichlet.py": ("conformance/test_factors.py",),

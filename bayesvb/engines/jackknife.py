@@ -15,6 +15,7 @@ from bayesvb.engines.deletion import SHARES, Deletion
 from bayesvb.engines.linear_response import STEP as TILT
 from bayesvb.engines.linear_response import coordinates_of
 from bayesvb.engines.pass_derivative import STEP
+from bayesvb.engines.sweep_derivative import expectation_changes
 from bayesvb.errors import DataError
 from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.variational.coordinates import AbstractCoordinates
@@ -79,7 +80,7 @@ class Jackknife:
 
     @cached_property
     def derivative(self) -> Float[np.ndarray, "coordinates entries"]:
-        """Of the centre in the statistics, by central differences of updates.
+        """Of the centre in the statistics, by central differences where there is no closed form.
 
         Raises
         ------
@@ -127,8 +128,26 @@ class Jackknife:
         self, entries: Int[np.ndarray, " chosen"]
     ) -> Float[np.ndarray, "coordinates chosen"]:
         """Derivatives in some of the statistics, where the fit has neighbours."""
+        known = self._of_expectations(entries)
+        if known is not None:
+            return known
         with _smooth():
             return self._central(entries)
+
+    def _of_expectations(
+        self, entries: Int[np.ndarray, " chosen"]
+    ) -> Float[np.ndarray, "coordinates chosen"] | None:
+        """The same by changes of the expectations, where the centre is a known function of them."""
+        model, stats, source = self.deletion.model, self.deletion.stats, self.deletion.source
+        known = model.row_derivatives(self.deletion.posterior, source.take(np.arange(1)))
+        nothing = np.zeros((1, self.deletion.derivative.n_entries))
+        if known is None or self.coordinates.centre_slopes(nothing) is None:
+            return None
+        self._check_neighbours()
+        used = np.zeros(nothing.shape[1], dtype=bool)
+        used[entries] = True
+        change = expectation_changes(model, stats, known.factors, known.shared, used)
+        return np.asarray(self.coordinates.centre_slopes(change)).T
 
     def _central(
         self, entries: Int[np.ndarray, " chosen"]

@@ -148,7 +148,7 @@ def sweep_derivative(
     of_prior = model.prior_curvature(posterior, kept)
     if of_prior is not None:
         curvature = curvature + of_prior
-    covariance = _covariance(model, stats, first.factors, first.shared, kept)
+    covariance = expectation_changes(model, stats, first.factors, first.shared, kept)
     return SweepDerivative(kept, _by_factor(curvature, covariance, first, kept))
 
 
@@ -280,7 +280,7 @@ def _known(model: Model, posterior: Any, block: Block) -> Any:
     return model.row_derivatives(posterior, block)
 
 
-def _covariance(
+def expectation_changes(
     model: Model,
     stats: SufficientStats,
     factors: Sequence[Int[np.ndarray, "_ _"]],
@@ -307,13 +307,16 @@ def _covariance(
         for one in entries.T[some]:
             step = np.zeros_like(centre)
             step[one] = size[one]
-            change = change_along(model, stats, step)
-            found[place[one][:, None], entries] = change[entries] / size[one][:, None]
+            change, there = change_along(model, stats, step), kept[one]
+            own = entries[there]
+            found[place[one[there]][:, None], own] = change[own] / size[one[there], None]
     for entry in shared.tolist():
         step = np.zeros_like(centre)
         step[entry] = size[entry]
         change = change_along(model, stats, step) / size[entry]
-        found[place[entry]], found[:, entry] = change, change[kept]
+        found[:, entry] = change[kept]
+        if kept[entry]:
+            found[place[entry]] = change
     return found
 
 

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float, Int
 
-from bayesvb.experts.linear import LinearCoordinates
+from bayesvb.experts.linear_coordinates import LinearCoordinates
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.factors.normal_wishart import NormalWishart
 from bayesvb.numerics.linalg import pack, times

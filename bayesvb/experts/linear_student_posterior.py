@@ -10,7 +10,7 @@ from jaxtyping import Float
 from bayesvb.data.blocks import Block
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.experts.degrees_of_freedom import log_partition
-from bayesvb.experts.linear import LinearCoordinates
+from bayesvb.experts.linear_coordinates import LinearCoordinates
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.numerics.linalg import outer_by_row, products
 from bayesvb.numerics.special import LOG_2PI

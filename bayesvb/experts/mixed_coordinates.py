@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float
 
-from bayesvb.experts.linear import LinearCoordinates
+from bayesvb.experts.linear_coordinates import LinearCoordinates
 from bayesvb.factors.bordered_normal_gamma import BorderedNormalGamma
 from bayesvb.numerics.linalg import lower_pairs
 from bayesvb.variational.coordinates import AbstractCoordinates, entries

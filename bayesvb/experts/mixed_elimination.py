@@ -15,7 +15,7 @@ from jaxtyping import Float, Int
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.group_rows import GroupRows
-from bayesvb.experts.linear import LinearCoordinates
+from bayesvb.experts.linear_coordinates import LinearCoordinates
 from bayesvb.factors.bordered_normal_gamma import BorderedNormalGamma
 from bayesvb.numerics.linalg import lower_pairs, products, unpack
 from bayesvb.numerics.product_covariance import product_covariance

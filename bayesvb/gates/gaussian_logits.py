@@ -344,6 +344,14 @@ class LogitCoordinates(AbstractCoordinates):
         no_curvature = np.zeros((len(linear), n_logits, n_terms * (n_terms + 1) // 2))
         return perturbation_rows(no_curvature, linear)
 
+    def centre_slopes(
+        self, change: Float[np.ndarray, "changes entries"]
+    ) -> Float[np.ndarray, "changes coordinates"]:
+        """``A'`` times changes of ``E[g]``."""
+        mean = self.posterior.mean
+        shift = change[:, -mean.size :].reshape(len(change), *mean.shape)
+        return times(np.swapaxes(self.root, -1, -2), shift).reshape(len(change), -1)
+
     def standard(
         self, draws: Float[np.ndarray, "draws logits terms"]
     ) -> Float[np.ndarray, "draws coordinates"]:
@@ -399,6 +407,12 @@ class ContrastCoordinates(AbstractCoordinates):
     def perturbations(self) -> Float[np.ndarray, "coordinates entries"]:
         """Contrasts of the tilts of single coefficients."""
         return np.asarray(self.basis.T @ self.whole.perturbations())
+
+    def centre_slopes(
+        self, change: Float[np.ndarray, "changes entries"]
+    ) -> Float[np.ndarray, "changes coordinates"]:
+        """Contrasts of those of single coefficients."""
+        return np.asarray(self.whole.centre_slopes(change) @ self.basis)
 
     def standard(
         self, draws: Float[np.ndarray, "draws logits terms"]

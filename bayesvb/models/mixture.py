@@ -8,7 +8,6 @@ from typing import Any, cast
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.linalg import block_diag
 from scipy.special import softmax
 
 from bayesvb.data.blocks import BLOCK_ROWS, Block
@@ -23,8 +22,8 @@ from bayesvb.factors.gamma import Gamma
 from bayesvb.gates.base import AbstractGate, drawn_components
 from bayesvb.models.ensemble import matching
 from bayesvb.models.grouped_response import GroupedResponse
+from bayesvb.models.mixture_coordinates import MixtureCoordinates
 from bayesvb.numerics.special import log_sum_exp, log_total
-from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.local import Draws
 from bayesvb.variational.model import AbstractVariationalModel
 from bayesvb.variational.parameter_space import ParameterSpace
@@ -49,46 +48,6 @@ class MixturePosterior:
 
     experts: Any
     gate: Any
-
-
-@dataclass(frozen=True)
-class MixtureCoordinates(AbstractCoordinates):
-    """Standard coordinates of the experts, then those of the gate."""
-
-    experts: AbstractCoordinates
-    gate: AbstractCoordinates
-
-    @property
-    def size(self) -> int:
-        """Coordinates of both."""
-        return self.experts.size + self.gate.size
-
-    def expectations(self) -> Float[np.ndarray, " entries"]:
-        """Those of the experts, then those of the gate."""
-        return np.concatenate([self.experts.expectations(), self.gate.expectations()])
-
-    def perturbations(self) -> Float[np.ndarray, "coordinates entries"]:
-        """Tilts of the experts touch their statistics only, those of the gate its own."""
-        return np.asarray(block_diag(self.experts.perturbations(), self.gate.perturbations()))
-
-    def uncoupled(self) -> MixtureCoordinates:
-        """Those of both for small deviations."""
-        return MixtureCoordinates(self.experts.uncoupled(), self.gate.uncoupled())
-
-    def standard(self, draws: Draws) -> Float[np.ndarray, "draws coordinates"]:
-        """Coordinates of draws of all parameters."""
-        parts = [self.experts.standard(draws), self.gate.standard(draws["gate"])]
-        return np.concatenate(parts, axis=1)
-
-    def parameters(self, standard: Float[np.ndarray, "draws coordinates"]) -> Draws:
-        """Draws of all parameters at these coordinates."""
-        n_experts = self.experts.size
-        experts = self.experts.parameters(standard[:, :n_experts])
-        return {**experts, "gate": self.gate.parameters(standard[:, n_experts:])}
-
-    def log_volume(self, draws: Draws) -> Float[np.ndarray, " draws"]:
-        """Sum of both."""
-        return np.asarray(self.experts.log_volume(draws) + self.gate.log_volume(draws["gate"]))
 
 
 @dataclass(frozen=True)

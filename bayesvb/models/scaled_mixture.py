@@ -21,10 +21,10 @@ from bayesvb.models.grouped_response import MOST_SHARED, GroupedResponse
 from bayesvb.models.groups_apart import GroupsApart
 from bayesvb.models.mixture import (
     Mixture,
-    MixtureCoordinates,
     MixturePosterior,
     MixtureStats,
 )
+from bayesvb.models.mixture_coordinates import MixtureCoordinates
 from bayesvb.models.term_scales import ScaleCoordinates, ScaleStats, TermScales
 from bayesvb.numerics.array_library import namespace
 from bayesvb.variational.coordinates import AbstractCoordinates
@@ -89,6 +89,17 @@ class ScaledCoordinates(AbstractCoordinates):
         """Those of the mixture, ``-sum E[tau b^2] / 2`` and ``-E[lambda] / 2``."""
         own = (-0.5 * self.squares, -0.5 * self.scales.posterior.mean)
         return np.concatenate([self.mixture.expectations(), *own])
+
+    def centre_slopes(
+        self, change: Float[np.ndarray, "changes entries"]
+    ) -> Float[np.ndarray, "changes coordinates"] | None:
+        """Those of the mixture, and of ``log lambda``, whose shapes are fixed."""
+        n_blocks = len(self.squares)
+        mixture = self.mixture.centre_slopes(change[:, : -2 * n_blocks])
+        if mixture is None:
+            return None
+        own = -2.0 * change[:, -n_blocks:] / (self.scales.posterior.mean * self.scales.spread)
+        return np.concatenate([mixture, own], axis=1)
 
     def perturbations(self) -> Float[np.ndarray, "coordinates entries"]:
         """Tilts of the mixture touch its statistics, those of a precision its sum of squares."""

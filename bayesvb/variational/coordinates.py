@@ -34,6 +34,12 @@ class AbstractCoordinates(AbstractStandardCoordinates):
     posterior: to tilt the posterior by ``exp(t h)`` is to add ``t`` times a record to these.
     """
 
+    def centre_slopes(
+        self, change: Float[np.ndarray, "changes entries"]
+    ) -> Float[np.ndarray, "changes coordinates"] | None:
+        """Changes of the centre with small changes of the expectations; None if not at hand."""
+        return None
+
     @abc.abstractmethod
     def expectations(self) -> Float[np.ndarray, " entries"]:
         """Expected sufficient statistics: what each statistic is multiplied by."""

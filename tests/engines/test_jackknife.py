@@ -123,7 +123,7 @@ def test_changes_that_leave_no_data_are_shortened():
 
 
 def test_differences_are_made_in_the_entries_that_change_only(monkeypatch):
-    fit = fit_of(rows(60), 2)
+    fit = fit_of(rows(60), 2, gate="dirichlet")
     own = jackknife_of(fit)
     change = np.zeros((3, own.deletion.derivative.n_entries))
     change[:, [0, 3, 5]] = np.random.default_rng(1).normal(size=(3, 3))
@@ -140,3 +140,26 @@ def test_changes_are_the_same_a_part_at_a_time():
     direct = -group_sums(own.deletion, np.arange(60))
     parts = [direct[:7], direct[7:8], direct[8:]]
     assert_allclose(own.linear(iter(parts)), own.linear([direct]), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("formula", "options"),
+    [
+        ("y ~ x", {"n_components": 1}),
+        ("y ~ x", {"n_components": 3, "gate": "softmax"}),
+        ("y + z ~ x", {"n_components": 2, "gate": "stick-breaking", "weights": "w"}),
+        ("y ~ x + (1 | g) | x + (1 | g)", {"n_components": 2}),
+        ("y ~ x", {"n_components": 2, "family": "student"}),
+        ("y ~ x", {"n_components": 2, "gate": "dirichlet"}),
+    ],
+)
+def test_slopes_of_the_centre_are_those_of_differences(formula, options):
+    data = rows(120).assign(g=np.arange(120) % 6, w=np.linspace(0.5, 2.0, 120))
+    data["z"] = data.x**2 + data.y
+    fit = bvb.DensityRegression(formula, data, **options).fit(seed=1, restarts=1, draws=50)
+    own = jackknife_of(fit)
+    entries = np.arange(own.deletion.derivative.n_entries)[1::2]
+    known, expected = own._of_expectations(entries), own._central(entries)
+    assert (known is None) == ("family" in options or options.get("gate") == "dirichlet")
+    found = own._differences(entries)
+    assert_allclose(found, expected, rtol=1e-6, atol=1e-7 * np.abs(expected).max())

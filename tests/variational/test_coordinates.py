@@ -5,7 +5,7 @@ from numpy.testing import assert_array_equal
 
 from bayesvb.factors import Normal
 from bayesvb.gates.gaussian_logits import LogitCoordinates
-from bayesvb.models.mixture import MixtureCoordinates
+from bayesvb.models.mixture_coordinates import MixtureCoordinates
 from bayesvb.variational.coordinates import NoCoordinates
 
 
