@@ -107,12 +107,16 @@ def by_fold(
     source: AbstractSource,
     each: Sequence[Any],
     density: Callable[[Any, Int[np.ndarray, " fold"]], Any],
-) -> Float[np.ndarray, " rows"]:
-    """Density of every row, from the statistics of the ascent without its fold."""
-    found = np.empty(source.n_rows)
-    for rows, stats in zip(fold_rows(source), each, strict=True):
-        found[rows] = density(stats, rows)
-    return found
+    at: Int[np.ndarray, " chosen"] | None = None,
+) -> Float[np.ndarray, "... chosen"]:
+    """Density of every row, or of these, from the statistics of the ascent without its fold.
+
+    Of several numbers for each row, rows are on the last axis.
+    """
+    at = np.arange(source.n_rows) if at is None else at
+    places = [np.flatnonzero(np.isin(at, rows)) for rows in fold_rows(source)]
+    found = [density(own, at[one]) for own, one in zip(each, places, strict=True) if len(one)]
+    return np.asarray(np.concatenate(found, axis=-1)[..., np.argsort(np.concatenate(places))])
 
 
 def folds(source: AbstractSource) -> Iterator[tuple[Int[np.ndarray, " fold"], AbstractSource]]:

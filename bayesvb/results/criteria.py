@@ -189,7 +189,7 @@ def left_out(fit: AbstractFit, at: Int[np.ndarray, " chosen"] | None = None) -> 
     if fit.held_out is not None:
         found = fit.held_out[chosen] - model.log_jacobian
     else:
-        found = by_fold(source, fit.without_folds, density)[chosen]
+        found = by_fold(source, fit.without_folds, density, chosen)
     seen = density(fit.stats, chosen)
     units = units_of(model)
     labels, weights = units.index[chosen], units.weights

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float, Int
 
-from bayesvb.engines.folds import fold_rows
+from bayesvb.engines.folds import by_fold
 from bayesvb.errors import DataError
 from bayesvb.evaluation.psis import psis
 from bayesvb.results.capabilities import HasDrawnDistributions
@@ -73,20 +73,22 @@ def _of_one(
     if answers(fit):
         return without_rows(fit, at).cdf
     if fit.core.follows_rows:
-        return _by_folds(fit)[:, at]
+        return _by_folds(fit, at)
     model: object = fit.model
     if fit.sampled and isinstance(model, HasDrawnDistributions):
         return _by_draws(fit, model, at)
     return _seen(fit, at)
 
 
-def _by_folds(fit: AbstractFit) -> Float[np.ndarray, "responses rows"]:
+def _by_folds(
+    fit: AbstractFit, at: Int[np.ndarray, " chosen"]
+) -> Float[np.ndarray, "responses chosen"]:
     """Each row by the ascent that went on without its fold."""
-    found = np.empty((len(fit.model.design.response_names), fit.model.source.n_rows))
-    places = fold_rows(fit.model.source)
-    for rows, stats in zip(places, fit.without_folds, strict=True):
-        found[:, rows] = _seen(replace(fit, stats=stats), rows)
-    return found
+
+    def cdf(stats: object, rows: Int[np.ndarray, " fold"]) -> Float[np.ndarray, "responses fold"]:
+        return _seen(replace(fit, stats=stats), rows)
+
+    return by_fold(fit.model.source, fit.without_folds, cdf, at)
 
 
 def _by_draws(

@@ -279,15 +279,14 @@ class GaussianOutput(AbstractOutput[MatrixNormalGamma, GaussianStats]):
         """Log density of component and responses, which are Gaussian given the parameters."""
         slope, intercept = draws["output"][..., :-1], draws["output"][..., -1]
         xp, constant = namespace(slope), len(block.response) * LOG_2PI
+        noise = 1.0 / draws["output_precision"][:, None, :, None]
+        scatter = (slope[:, None] * latents.variance[:, :, None]) @ slope[:, None].swapaxes(-1, -2)
+        inverse, log_det = inverse_and_log_det(scatter + noise * xp.eye(len(block.response)))
         each = []
-        for s, variance in enumerate(latents.variance):
-            location = slope[s] @ latents.location[s] + intercept[s][:, None]
-            scatter = (slope[s] * variance[:, None]) @ slope[s].T
-            scatter += xp.diag(1.0 / draws["output_precision"][s])
-            inverse, log_det = inverse_and_log_det(scatter)
-            residual = block.response - location
-            distance = (residual * (inverse @ residual)).sum(axis=1)
-            each.append(latents.log_weights[s] - 0.5 * (distance + log_det[:, None] + constant))
+        for s, log_weights in enumerate(latents.log_weights):
+            residual = block.response - intercept[s][:, None] - slope[s] @ latents.location[s]
+            distance = (residual * (inverse[s] @ residual)).sum(axis=1)
+            each.append(log_weights - 0.5 * (distance + (log_det[s, :, None] + constant)))
         found: Float[np.ndarray, "draws experts rows"] = xp.stack(each)
         return found
 
