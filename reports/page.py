@@ -50,15 +50,15 @@ LONGEST = (
     COMPUTATION,
     "influence",
     "classification",
-    "effects",
-    "accuracy",
     "classes",
     "conditional",
+    "effects",
     "calibration",
+    "accuracy",
     "replicates",
-    "components",
-    "posterior",
     "learning",
+    "posterior",
+    "components",
 )
 """Parts that may take longest, begun first: no process then waits for one of them."""
 

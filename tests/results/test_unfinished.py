@@ -66,3 +66,14 @@ def test_what_would_take_long_is_a_problem_unseen(regimes_fit, monkeypatch):
     monkeypatch.setattr(unfinished, "MOST_WORK", 1.0)
     found = first_check(replace(regimes_fit, converged=False))
     assert (found.grade, found.measure) == ("problem", "passes")
+
+
+def test_of_many_rows_a_choice_tells_about_the_same_and_the_check_says_so(regimes_fit, monkeypatch):
+    fit = cut_short(regimes_fit.model, 3, restarts=1)
+    whole, most = first_check(fit), regimes_fit.model.source.n_rows // 2
+    monkeypatch.setattr(unfinished, "MOST_ROWS", most)
+    monkeypatch.setattr(computation, "MOST_ROWS", most)
+    some = first_check(fit)
+    assert some.number != whole.number
+    assert some.number == pytest.approx(whole.number, rel=0.2)
+    assert some.measure == f"{whole.measure}, of {most} rows"

@@ -15,9 +15,9 @@ from bayesvb.evaluation.unseen_optima import SAME, unseen_share
 from bayesvb.results.base import NEAR_BEST, PREDICTS_APART
 from bayesvb.results.capabilities import HasExactPosterior
 from bayesvb.results.checks.base import Check, Grade, decided
-from bayesvb.results.checks.unfinished import PASSES, still_changing
+from bayesvb.results.checks.unfinished import MOST_ROWS, PASSES, still_changing
 from bayesvb.results.importance import LARGEST_K
-from bayesvb.results.subsampling import khat_within
+from bayesvb.results.subsampling import khat_within, unit_sample
 from bayesvb.results.summary import coefficient_table
 
 if TYPE_CHECKING:
@@ -78,12 +78,14 @@ def _ascent(fit: AbstractFit) -> Check:
         return ascent("ok" if fit.converged else "problem", float(fit.n_iter), "passes",
                       threshold="problem: cut short while the bound was rising",
                       remedy=remedy)  # fmt: skip
+    chosen = unit_sample(fit, MOST_ROWS)
+    rows = "" if chosen.whole else f", of {MOST_ROWS} {chosen.plural}"
     if change <= MUCH:
         remedy = "Predictions still change a little: a larger max_iter would settle them."
     if change <= LITTLE:
         remedy = "The bound was still rising, predictions hardly change: max_iter may stay."
     return ascent("problem" if change > MUCH else "note", change,
-                  f"posterior sd by which predictions change in {PASSES} further passes",
+                  f"posterior sd by which predictions change in {PASSES} further passes{rows}",
                   threshold=f"note: cut short, counts above {LITTLE:g}; problem: above {MUCH:g}",
                   remedy=remedy, weighs=change > LITTLE)  # fmt: skip
 
