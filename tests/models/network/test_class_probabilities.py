@@ -80,6 +80,17 @@ def test_drawn_probabilities_do_not_depend_on_how_many_rows_go_together(make_pro
     assert_allclose(module.drawn_probabilities(coefficients, latents), whole, rtol=1e-13)
 
 
+def test_drawn_probabilities_of_all_experts_at_once_are_those_of_each_alone(
+    make_problem, monkeypatch
+):
+    coefficients, latents = drawn(make_problem("classes", 1, rows=30))
+    found = []
+    for most in (0.0, 1.0):
+        monkeypatch.setattr(module, "MOST", most)
+        found.append(module.drawn_probabilities(coefficients, latents))
+    assert_allclose(found[0], found[1], rtol=1e-13)
+
+
 def test_components_of_no_weight_are_left_out(make_problem):
     coefficients, latents = drawn(make_problem("classes", 3, experts=4))
     log_weights = np.log([0.7, 0.3 - 1e-9 - 1e-11, 1e-9, 1e-11])[None, :, None]

@@ -6,7 +6,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from bayesvb import ConditionalMixtureNetwork, NetworkPriors
 from bayesvb.engines.cavi import Cavi
-from bayesvb.engines.folds import FOLDS, assigned, continued, folds, held_out_density
+from bayesvb.engines.folds import (
+    FOLDS,
+    assigned,
+    by_fold,
+    continued,
+    folds,
+    held_out_density,
+)
 from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.evaluation.information_criteria import loo
 from bayesvb.numerics.streams import Streams
@@ -43,6 +50,18 @@ def test_a_row_is_predicted_by_an_ascent_without_its_fold(problem):
     changed.response[:, rows] = problem.block.response[:, rows[::-1]]
     q = model.update(continued(model, rest, stats, *ENGINE))
     assert_allclose(found[rows], model.log_predictive(q, block.take(rows)), rtol=1e-12)
+
+
+def test_densities_of_a_choice_of_rows_are_those_of_all(problem):
+    source = problem.source()
+    each = [float(one) for one in range(FOLDS)]
+
+    def value(stats, rows):
+        return np.stack([stats + 10.0 * rows, -rows])
+
+    whole, at = by_fold(source, each, value), np.array([3, 4, 9])
+    assert_array_equal(whole[0], assigned(source) + 10.0 * np.arange(source.n_rows))
+    assert_array_equal(by_fold(source, each, value, at), whole[:, at])
 
 
 def test_rows_left_out_are_less_probable(problem):
