@@ -121,7 +121,7 @@ def bordered_inverse(
 
 def inverse_products(
     packed: Float[np.ndarray, "*batch pairs"],
-    added: Float[np.ndarray, "*batch terms"],
+    added: Float[np.ndarray, "*added terms"],
     vectors: Float[np.ndarray, "*batch vectors terms"],
     border: Int[np.ndarray, " border"],
 ) -> Float[np.ndarray, "*batch vectors vectors"]:
