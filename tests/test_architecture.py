@@ -27,9 +27,17 @@ def modules():
             yield path, name
 
 
+def statements(node):
+    """All statements of a tree, without its expressions, which are most of it."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.stmt | ast.excepthandler | ast.match_case):
+            yield child
+            yield from statements(child)
+
+
 def imported(path, floor):
     """Floors from which a file imports; relative imports stay on their own."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in statements(ast.parse(path.read_text(encoding="utf-8"))):
         names = []
         if isinstance(node, ast.ImportFrom) and not node.level:
             names = [f"{node.module}.{alias.name}" for alias in node.names]

@@ -57,13 +57,17 @@ def is_type_checking(node: ast.AST) -> bool:
     return isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
 
 
+HOLDS_STATEMENTS = ast.stmt | ast.excepthandler | ast.match_case
+"""Expressions hold none, and most of a tree is expressions."""
+
+
 def statements(node: ast.AST, deferred: bool = False) -> Iterator[tuple[ast.stmt, bool]]:
     """All import statements, with whether they wait for a call or are for type checkers only."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Import | ast.ImportFrom):
             yield child, deferred
-        else:
-            waits = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        elif isinstance(child, HOLDS_STATEMENTS):
+            waits = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef)
             yield from statements(child, deferred or waits or is_type_checking(child))
 
 

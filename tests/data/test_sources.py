@@ -3,6 +3,7 @@ they are gone over. A source of another kind gets a line in ``SOURCES``.
 """
 
 import ast
+import re
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -432,6 +433,8 @@ def knows_of_blocks(node: ast.AST) -> bool:
 
 def places(text: str) -> list[int]:
     """Lines that know of blocks."""
+    if not re.search(r"\b(blocks|joined)\b", text):
+        return []
     return [node.lineno for node in ast.walk(ast.parse(text)) if knows_of_blocks(node)]
 
 
