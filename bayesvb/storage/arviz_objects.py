@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.metadata
 import json
@@ -54,6 +55,7 @@ GROUPS: tuple[str, ...] = (  # the ArviZ schema, in its own order
 UNSAMPLED = frozenset({"observed_data", "constant_data", "predictions_constant_data"})
 
 
+@functools.cache  # it reads a file of the installation
 def arviz_line() -> int:
     """Major version of the installed ArviZ: 0 or 1.
 
