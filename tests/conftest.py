@@ -1,5 +1,6 @@
 """What all tests share: the import path, a random generator, a quiet plotting backend."""
 
+import gc
 import importlib.util
 import inspect
 import os
@@ -28,8 +29,33 @@ settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Iterator[None]:
+    """What is collected stays to the end: the garbage collector need not look for it."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def is_quick(item: pytest.Item) -> bool:
+    """Whether the parameters of a test have the values that its marks call quick."""
+    params = item.callspec.params if hasattr(item, "callspec") else {}
+    marked = [pair for mark in item.iter_markers("quick") for pair in mark.kwargs.items()]
+    return all(params[name] in values for name, values in marked if name in params)
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests of engines that differentiate by JAX are skipped where the extra is not installed."""
+    """More examples of a claim are heavy.
+
+    Tests of engines that differentiate by JAX are skipped where the extra is not installed.
+    """
+    for item in items:
+        if not is_quick(item):
+            item.add_marker(pytest.mark.heavy)
     if importlib.util.find_spec("numpyro") is None:
         for item in items:
             if item.get_closest_marker("mcmc"):

@@ -19,6 +19,11 @@ BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 ELSEWHERE = ("http://", "https://", "mailto:")
 RUN_ELSEWHERE = {"docs/adding.md"}  # by tests/test_adding.py, in a copy of the repository
+LONG = set(
+    "audit checks choosing-components cross-validation effects influence intervals large-data"
+    " networks priors scikit-learn side-by-side streams-and-sites terms".split()
+)
+"""Pages whose examples take seconds. README and the pages of models and engines are quick."""
 
 
 NOTEBOOKS = sorted([*(ROOT / "docs/tutorials").glob("*.md"), *(ROOT / "docs/gallery").glob("*.md")])
@@ -51,7 +56,11 @@ def examples(page):
 WITH_EXAMPLES = [page for page in PAGES if any(examples(page)) and name(page) not in RUN_ELSEWHERE]
 
 
-@pytest.mark.parametrize("page", WITH_EXAMPLES, ids=name)
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(p, marks=[pytest.mark.heavy] * (p.stem in LONG)) for p in WITH_EXAMPLES],
+    ids=name,
+)
 @pytest.mark.filterwarnings("ignore:Pareto k of:UserWarning")
 @pytest.mark.usefixtures("without_pictures")
 def test_examples_run_and_print_what_the_page_says(page, tmp_path, monkeypatch):

@@ -55,6 +55,7 @@ def test_a_public_name_brings_no_package_that_only_some_calls_need(brought, name
 
 
 @pytest.mark.parametrize("gate", ["softmax", "stick-breaking"])
+@pytest.mark.quick(gate=("softmax",))
 def test_a_first_fit_brings_what_it_needs(gate):
     """Statistical tests, optimisers, files and pages wait until they are asked for."""
     program = (

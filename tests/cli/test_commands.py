@@ -98,6 +98,7 @@ def test_fit_prints_what_python_prints_and_saves_the_same_fit(run, fitted):
 
 
 @pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".parquet"])
+@pytest.mark.quick(ending=(".csv.gz", ".parquet"))
 def test_every_kind_of_file_gives_the_same_fit(run, mcycle, fitted, ending):
     path = f"data{ending}"
     if ending == ".parquet":
@@ -127,6 +128,7 @@ def test_every_public_model_has_a_name_on_the_command_line():
 
 
 @pytest.mark.parametrize("gate", GATES)
+@pytest.mark.quick(gate=("stick-breaking", "dirichlet"))
 def test_every_gate_can_be_chosen(run, gate):
     result = succeeded(run("fit", FORMULA, "mcycle", "--gate", gate, *QUICK, "--save", "a.nc"))
     assert bvb.load("a.nc").model.gate == gate

@@ -329,7 +329,23 @@ def cases() -> dict[str, Case]:
     return CASES
 
 
-@pytest.fixture(scope="session", params=CASES)
+MORE_CASES = {
+    "density, softmax-jensen",
+    "density, softmax-bouchard",
+    "density, stick-breaking",
+    "density, dirichlet",
+    "density, gaussian",
+    "gaussians, diagonal",
+    "components",
+    "components, scaled",
+}
+"""Each is beside another of its model, with another gate, prior or form of covariances."""
+
+
+@pytest.fixture(
+    scope="session",
+    params=[pytest.param(name, marks=[pytest.mark.heavy] * (name in MORE_CASES)) for name in CASES],
+)
 def case(request) -> Case:
     """Every public model in turn."""
     return CASES[request.param]

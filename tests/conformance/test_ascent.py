@@ -12,8 +12,10 @@ from bayesvb.engines import cavi as module
 from bayesvb.engines.cavi import cavi, squared_extrapolation
 from bayesvb.models.mixture import Mixture
 
+pytestmark = pytest.mark.quick(gate_name=("softmax", "stick-breaking", "dirichlet"))
+
 PROBLEMS = pytest.mark.parametrize(
-    "seeds", [range(10), pytest.param(range(10, 40), marks=pytest.mark.heavy)], ids=["few", "many"]
+    "seeds", [range(5), pytest.param(range(5, 40), marks=pytest.mark.heavy)], ids=["few", "many"]
 )
 """Per gate (six of them, with the relabelled one) and way of going: 480 ascents."""
 
@@ -190,6 +192,7 @@ def test_threads_change_no_bit_of_an_ascent(gate_name, make_problem):
 
 
 @pytest.mark.parametrize("size", [1, 33, 199])
+@pytest.mark.quick(size=(33, 199))
 def test_the_block_size_changes_an_ascent_by_rounding_only(gate_name, separated, size):
     problem = separated(gate_name)
     whole, parts = (climb(problem, size=s, max_iter=12) for s in (None, size))
@@ -246,6 +249,7 @@ class Stopped(Mixture):
 
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("at", [5, 6, 9, 14, 23])
+@pytest.mark.quick(at=(5, 6, 14))
 def test_an_interruption_keeps_the_best_state(gate_name, make_problem, at, workers):
     problem = make_problem(gate_name, seed=6)
     model = Stopped(problem.model.experts, problem.model.gate, at=at)

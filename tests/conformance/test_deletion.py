@@ -12,6 +12,10 @@ from bayesvb.engines.pass_derivative import change_along
 from bayesvb.engines.refits import PASSES, settled_by_newton, without_one
 from bayesvb.engines.sweep_derivative import _by_differences, full_step, sweep_derivative
 
+pytestmark = pytest.mark.quick(
+    gate_name=("softmax", "softmax-bouchard", "dirichlet"), weighted=(True,)
+)
+
 DERIVED = "softmax-bouchard"
 """The gate without derivatives of its own: differences take their place."""
 

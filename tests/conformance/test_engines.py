@@ -1,6 +1,7 @@
 """What every engine promises, for every kind of model, and what fits by any engine have."""
 
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,8 @@ from bayesvb.errors import DataError
 from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.gates import GATES
 from bayesvb.numerics.streams import Streams
+
+pytestmark = pytest.mark.quick(problem=("softmax", "gaussians", "pca", "normal", "network"))
 
 BLOCK = 17
 """Rows of a block: the 60 rows are in four, the last one shorter."""
@@ -80,7 +83,7 @@ MAXIMISERS = [name for name, engine in TESTED.items() if engine.maximises_bound]
 
 
 @pytest.fixture(autouse=True)
-def table(monkeypatch):
+def table(monkeypatch, without_pictures):
     """The table with the engines of this file in it."""
     for name, engine in TESTED.items():
         monkeypatch.setitem(ENGINES, name, engine)
@@ -154,9 +157,12 @@ def seen_by(engine, model):
         return None
 
 
+made = cache(lambda kind: MODELS[kind](frame()))  # which no test changes
+
+
 @pytest.fixture(params=MODELS)
 def problem(request, name):
-    model = MODELS[request.param](frame())
+    model = made(request.param)
     core = seen_by(TESTED[name], model)
     if core is None:
         pytest.skip("the engine does not fit this model, and says so")
@@ -214,6 +220,7 @@ def test_the_bound_never_falls_where_the_engine_maximises_it(name, problem):
 
 
 @pytest.mark.parametrize("name", MAXIMISERS)
+@pytest.mark.quick(problem=("softmax", "gaussians", "pca", "normal"))
 def test_an_engine_that_maximises_the_bound_ends_where_a_sweep_gains_nothing(
     name, problem, request
 ):
@@ -224,11 +231,11 @@ def test_an_engine_that_maximises_the_bound_ends_where_a_sweep_gains_nothing(
     assert abs(problem.bound_of(following) - found.bound) < 1e-4
 
 
-@pytest.mark.parametrize("max_iter", [1, 2, 7])
+@pytest.mark.parametrize("max_iter", [1, pytest.param(2, marks=pytest.mark.heavy), 7])
 def test_it_makes_no_more_passes_than_it_may(engine, problem, max_iter):
     rows = InterruptedSource(problem.source, stop=10**6)
-    found = problem.run(engine, rows, max_iter=max_iter, tol=1e-300)
-    assert max(len(rows.passes), 1) <= found.n_iter <= max_iter  # proposals outside see no row
+    n_iter = problem.run(engine, rows, max_iter=max_iter, tol=1e-300).n_iter
+    assert max(len(rows.passes), 1) <= n_iter <= max_iter  # proposals outside see no row
 
 
 def test_the_same_streams_give_the_same_bits(engine, problem):
@@ -251,7 +258,7 @@ def same(one, other):
         assert_array_equal(one.draws[key], other.draws[key])
 
 
-@pytest.mark.parametrize("stop", [2, 3, 6])
+@pytest.mark.parametrize("stop", [2, pytest.param(3, marks=pytest.mark.heavy), 6])
 def test_ctrl_c_goes_through_or_leaves_the_best_state_so_far(engine, problem, stop):
     undisturbed = problem.run(engine)
     rows = InterruptedSource(problem.source, stop)
@@ -339,8 +346,7 @@ def test_what_is_printed_of_coordinate_ascent_is_what_it_always_was():
 @pytest.mark.filterwarnings("ignore:Pareto k of", "ignore:.*Estimated shape parameter of Pareto")
 def test_an_engine_of_three_lines_goes_from_the_fit_to_the_report(tmp_path):
     fit = gated("softmax")(frame()).fit(method="one-sweep", **OPTIONS)
-    assert fit.n_iter == 2 and len(fit.elbo_trace) == 2
-    assert fit.covariance == "mean-field"
+    assert (fit.n_iter, len(fit.elbo_trace), fit.covariance) == (2, 2, "mean-field")
     assert fit.response.failure == "one sweep does not end at a maximum of the bound"
     said = str(fit)
     assert said.startswith("Mixture of Gaussian linear experts, variational posterior (one sweep)")
@@ -390,10 +396,8 @@ def test_options_of_an_engine_are_arguments_of_the_fit_and_go_with_it_into_files
 
 def test_an_option_that_the_engine_does_not_have_is_refused_with_those_it_has():
     model = gated("softmax")(frame())
-    with pytest.raises(
-        DataError,
-        match=r"(?s)max_itr=5 is no option of CAVI: it has no options.*did you mean max_iter",
-    ):
+    why = r"(?s)max_itr=5 is no option of CAVI: it has no options.*did you mean max_iter"
+    with pytest.raises(DataError, match=why):
         model.fit(max_itr=5)
     with pytest.raises(DataError, match=r"chains=5 is no option.*its options are n_chains"):
         model.fit("late-sampler", chains=5)
@@ -429,10 +433,9 @@ def test_draws_of_the_engine_are_those_of_the_fit(sampled):
 @pytest.mark.filterwarnings("ignore:Pareto k of", "ignore:.*Estimated shape parameter of Pareto")
 def test_everything_that_is_made_of_draws_takes_them(sampled, tmp_path):
     table = sampled.summary()
-    assert table.attrs["covariance"] == "engine"
     named = sampled.model.named_draws(sampled).values["sigma"]
     assert_allclose(table.loc["sigma", "mean"], named.mean(axis=0).ravel())
-    assert sampled.idata.attrs["covariance"] == "engine"
+    assert table.attrs["covariance"] == sampled.idata.attrs["covariance"] == "engine"
     assert sampled.predict(kind="interval").notna().all(axis=None)
     assert np.isfinite(read_elpd(sampled.loo()).elpd) and np.isfinite(sampled.khat)
     said = str(sampled)
@@ -463,8 +466,7 @@ def test_no_other_covariance_is_made_up_for_draws_of_an_engine(sampled):
 
 
 def test_importance_weights_lead_away_from_the_draws_and_back():
-    model = MODELS["normal"](frame())
-    fit = model.fit(method="sampler", **OPTIONS | {"draws": 200})
+    fit = MODELS["normal"](frame()).fit(method="sampler", **OPTIONS | {"draws": 200})
     chosen = fit.with_covariance("importance")
     assert chosen.covariance == "importance"
     assert set(chosen.draws["mean"]) < set(fit.draws["mean"])
@@ -489,12 +491,10 @@ def test_combined_restarts_mix_the_draws_of_the_engine(tmp_path):
     loaded = bvb.load(fit.save(tmp_path / "fit.nc"))
     assert_array_equal(loaded.log_q, fit.log_q)
     assert_array_equal(loaded.engine_log_q, fit.engine_log_q)
-    again = fit.with_covariance("engine")
-    assert again is fit
+    assert fit.with_covariance("engine") is fit
 
 
 @pytest.mark.filterwarnings("ignore:Pareto k of")
 def test_restarts_are_weighed_by_the_draws_of_the_engine():
     fit = gated("softmax")(frame()).fit(method="sampler", **OPTIONS | {"combine": "stack"})
-    assert fit.restarts["elpd_per_row"].notna().all()
-    assert fit.covariance == "engine"
+    assert fit.restarts["elpd_per_row"].notna().all() and fit.covariance == "engine"

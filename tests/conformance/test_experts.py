@@ -12,6 +12,11 @@ from bayesvb.engines.linear_response import linear_response
 from bayesvb.experts import EXPERTS
 from bayesvb.models.mixture import Mixture
 
+pytestmark = pytest.mark.quick(
+    gate=("softmax", "dirichlet"),
+    expert_kind=("gaussian, in noise", "gaussian, in response", "student, in noise"),
+)
+
 GATES_TRIED = ("softmax", "stick-breaking", "dirichlet")
 
 STEP = 1e-4
@@ -57,8 +62,11 @@ def test_every_family_takes_the_default_prior(family, experts_of):
 # -- the bound and the sums ----------------------------------------------------------------------
 
 
-def test_the_bound_never_falls(expert_kind, gate, make):
-    for seed in range(6):
+@pytest.mark.parametrize(
+    "seeds", [range(2), pytest.param(range(2, 6), marks=pytest.mark.heavy)], ids=["few", "more"]
+)
+def test_the_bound_never_falls(expert_kind, gate, make, seeds):
+    for seed in seeds:
         rng = np.random.default_rng(seed)
         problem = make(
             expert_kind,
@@ -105,6 +113,7 @@ def test_whole_weights_are_repeated_rows(expert_kind, gate, make, responses):
 
 
 @pytest.mark.parametrize("responses", [1, 2])
+@pytest.mark.quick(responses=(2,))
 def test_blocks_and_threads_are_the_whole(expert_kind, gate, make, responses):
     problem = make(expert_kind, gate, seed=3, responses=responses, weighted=True)
     whole, blocks, threads = (
@@ -227,6 +236,7 @@ def along(problem, stats, directions, function):
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("responses", [1, 2])
+@pytest.mark.quick(responses=(2,))
 def test_sweeps_answer_as_linear_response_needs(expert_kind, gate, make, responses, weighted):
     """Tilts are standard; ``F'`` is self-adjoint for ``V``, and derivative of the bound."""
     problem = make(expert_kind, gate, seed=11, experts=2, responses=responses, weighted=weighted)
@@ -257,6 +267,7 @@ def test_sweeps_answer_as_linear_response_needs(expert_kind, gate, make, respons
 
 
 @pytest.mark.parametrize("responses", [1, 2])
+@pytest.mark.quick(responses=(2,))
 def test_linear_response_widens_what_depends_on_labels(expert_kind, gate, make, responses):
     problem = make(expert_kind, gate, seed=12, experts=2, rows=250, responses=responses)
     with_coordinates(problem)

@@ -129,6 +129,8 @@ distribution in closed form give away: measured, .002."""
 
 
 @pytest.mark.parametrize("responses", [1, 2])
+@pytest.mark.quick(responses=(2,))
+@pytest.mark.quick(expert_kind=("gaussian, in noise", "student, in noise"))
 def test_the_predictive_distribution_is_the_mean_over_draws(
     expert_kind, responses, rng, one_expert
 ):

@@ -15,6 +15,8 @@ from bayesvb.factors import Normal
 from bayesvb.gates import GATES
 from bayesvb.gates.base import GatePrior
 
+pytestmark = pytest.mark.quick(n_experts=(1, 4))
+
 N_DRAWS = 20_000
 EXPERTS = (1, 2, 4)
 TERMS = ("Intercept", "x")
@@ -230,25 +232,27 @@ def test_every_update_raises_the_bound(gate_name, make_case):
             last = now
 
 
+@pytest.mark.quick(seed=(0,))
+@pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("n_experts", EXPERTS)
-def test_no_perturbation_of_the_fixed_point_raises_the_bound(gate_name, make_case, n_experts):
-    for seed in range(4):
-        case = make_case(gate_name, n_experts=n_experts, seed=seed)
-        posterior = refine(case, case.gate.start(), 300)
-        stats, best = following(case, posterior), objective(case, posterior)
-        centre = stats.to_vector()
-        assert_allclose(objective(case, case.gate.update(stats)), best, rtol=1e-10, atol=1e-10)
-        for _ in range(60):
-            size = 10.0 ** case.rng.uniform(-3.0, 0.0) * (1.0 + np.abs(centre))
-            other = stats.with_vector(centre + size * case.rng.normal(size=centre.size))
-            try:
-                moved = case.gate.update(other)
-            except np.linalg.LinAlgError:
-                continue
-            assert objective(case, moved) <= best + 1e-10 * (1.0 + abs(best))
+def test_no_perturbation_of_the_fixed_point_raises_the_bound(gate_name, make_case, n_experts, seed):
+    case = make_case(gate_name, n_experts=n_experts, seed=seed)
+    posterior = refine(case, case.gate.start(), 300)
+    stats, best = following(case, posterior), objective(case, posterior)
+    centre = stats.to_vector()
+    assert_allclose(objective(case, case.gate.update(stats)), best, rtol=1e-10, atol=1e-10)
+    for _ in range(60):
+        size = 10.0 ** case.rng.uniform(-3.0, 0.0) * (1.0 + np.abs(centre))
+        other = stats.with_vector(centre + size * case.rng.normal(size=centre.size))
+        try:
+            moved = case.gate.update(other)
+        except np.linalg.LinAlgError:
+            continue
+        assert objective(case, moved) <= best + 1e-10 * (1.0 + abs(best))
 
 
 @pytest.mark.parametrize("n_experts", [2, 4])
+@pytest.mark.quick(n_experts=(4,))
 def test_the_gradient_vanishes_at_the_fixed_point(logit_gate_name, make_case, n_experts):
     case = make_case(logit_gate_name, n_experts=n_experts)
     posterior = refine(case, case.gate.start(), 400)

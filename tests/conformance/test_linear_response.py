@@ -19,6 +19,8 @@ from bayesvb.gates import GATES
 from bayesvb.gates.base import GatePrior
 from bayesvb.models.mixture import Mixture
 
+pytestmark = pytest.mark.quick(gate_name=("softmax", "stick-breaking", "dirichlet"))
+
 STEP = 1e-3
 
 

@@ -30,6 +30,7 @@ def grid_over(row: pd.DataFrame, columns: tuple[str, ...]) -> tuple[pd.DataFrame
 
 
 @pytest.mark.parametrize("place", [0, 4])
+@pytest.mark.quick(place=(4,))
 def test_the_density_of_a_row_integrates_to_one(fit, case, new, place):
     row = new.iloc[[place]]
     if case.number is None:

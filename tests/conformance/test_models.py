@@ -21,6 +21,17 @@ from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.experts import EXPERTS, GAUSSIAN_EXPERTS
 from bayesvb.gates import GATES
 
+pytestmark = pytest.mark.quick(
+    case=(
+        "density, softmax",
+        "density, two responses",
+        "network, classes",
+        "gaussians, full",
+        "components, gaps",
+        "normal",
+    )
+)
+
 INDICES = {
     "not unique": pd.Index([5, 6, 5] * 30, name="id"),
     "not sorted": pd.Index(np.arange(90)[::-1] * 7 % 90),

@@ -225,8 +225,11 @@ def test_the_bound_is_the_mean_log_ratio_of_draws(rng):
 
 
 @both
-def test_the_bound_never_falls(gapped):
-    for seed in range(200):
+@pytest.mark.parametrize(
+    "seeds", [range(40), pytest.param(range(40, 200), marks=pytest.mark.heavy)], ids=["few", "many"]
+)
+def test_the_bound_never_falls(gapped, seeds):
+    for seed in seeds:
         p = problem(seed, gapped=gapped, weighted=seed % 3 == 0)
         bounds, posterior = [p.bound], p.posterior
         for _ in range(12):
@@ -264,6 +267,7 @@ def slope(value, size):
 
 
 @both
+@pytest.mark.quick(gapped=(True,))
 def test_every_step_is_stationary_and_a_maximum(gapped):
     size = 1e-5
     for seed in range(25):
@@ -302,6 +306,7 @@ def test_every_step_is_stationary_and_a_maximum(gapped):
 
 
 @both
+@pytest.mark.quick(gapped=(True,))
 def test_many_blocks_are_one_block_and_threads_keep_every_bit(gapped):
     p = problem(5, gapped=gapped, rows=300, dims=5, weighted=True)
     pieces = tuple(p.block.split(37))
@@ -387,6 +392,7 @@ def simulated(posterior, x, n, rng):
 
 
 @both
+@pytest.mark.quick(gapped=(True,))
 def test_predictive_mean_and_covariance_match_a_million_simulations(gapped, rng):
     p = problem(23, gapped=gapped, dims=4, rows=30)
     q = p.model.update(p.following(p.posterior))
@@ -413,6 +419,7 @@ def test_the_printed_logs_of_means_are_too_high_by_a_constant():
 
 
 @both
+@pytest.mark.quick(gapped=(True,))
 def test_entries_given_scores_have_their_simulated_moments(gapped, rng):
     p = problem(37, gapped=gapped, dims=3, rows=4)
     q = p.model.update(p.following(p.posterior))

@@ -83,6 +83,7 @@ def test_the_bound_is_above_the_log_normaliser_of_the_means(n_experts):
 
 @pytest.mark.parametrize("n_experts", [2, 3, 6])
 @pytest.mark.parametrize("largest", [0.0, 1.0, 4.0])
+@pytest.mark.quick(n_experts=(3, 6))
 def test_the_bound_is_above_the_mean_over_draws(n_experts, largest):
     logit, variance = cases(7, n_experts=n_experts, n_rows=60, largest=largest, smallest=-2.0)
     bound, *_ = tilted_bound(logit, variance)

@@ -92,6 +92,7 @@ def test_a_missing_column_is_named(name):
 
 
 @each_real
+@pytest.mark.quick(name=("dpmix1", "beta2"))
 def test_the_density_integrates_to_the_distribution_function(name):
     design = SIMULATIONS[name]
     for _, row in datasets.load(name, n=2, seed=8).iterrows():

@@ -172,6 +172,7 @@ def all_eight(draws):
 
 @pytest.mark.parametrize("covariance, most", [("linear-response", 0.1), ("importance", 0.075)])
 @pytest.mark.parametrize("gate", ["softmax", "softmax-jensen", "stick-breaking"])
+@pytest.mark.quick(gate=("softmax",))
 def test_means_of_all_parameters_are_those_of_sampling(sampled, gate, covariance, most):
     """Measured 0.09 and 0.06 (40 000 draws); sampling itself leaves 0.02, the draws here 0.02."""
     fits, expected = sampled

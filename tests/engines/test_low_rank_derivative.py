@@ -70,6 +70,8 @@ def both_derivatives(fit, monkeypatch):
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("name", FORMULAS)
+@pytest.mark.quick(weighted=(True,))
+@pytest.mark.quick(name=("softmax", "two responses", "fixed scales"))
 def test_few_directions_have_the_same_answers(name, weighted, monkeypatch):
     weights = np.linspace(0.5, 1.5, 30) if weighted else None
     fit = fit_of(name, weights=weights)

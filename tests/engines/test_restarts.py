@@ -93,6 +93,7 @@ def test_bounds_end_where_the_traces_end(regimes_fit):
 
 @pytest.mark.parametrize("gate", GATES)
 @pytest.mark.parametrize("n_components", [1, 2, 5])
+@pytest.mark.quick(gate=("softmax", "dirichlet"))
 def test_traces_never_fall(regimes, gate, n_components):
     fitted = model(regimes.head(60), gate=gate, n_components=n_components)
     found = searched(fitted, 3, tol=1e-5)
@@ -343,6 +344,7 @@ def test_ctrl_c_during_the_first_pass_over_all_rows(regimes, small_screen, monke
 
 
 @pytest.mark.parametrize("gate", GATES)
+@pytest.mark.quick(gate=("softmax", "dirichlet"))
 def test_twenty_components_on_thirty_rows(regimes, gate):
     fit = model(regimes.head(30), gate=gate, n_components=20).fit(
         seed=1, restarts=3, draws=30, tol=1e-4
@@ -354,6 +356,7 @@ def test_twenty_components_on_thirty_rows(regimes, gate):
 
 
 @pytest.mark.parametrize("gate", GATES)
+@pytest.mark.quick(gate=("softmax", "dirichlet"))
 def test_more_components_than_distinct_rows(regimes, gate):
     rows = regimes.head(4).loc[[0, 1, 2, 3] * 5].reset_index(drop=True)
     fit = model(rows, gate=gate, n_components=9).fit(seed=1, restarts=3, draws=30, tol=1e-4)

@@ -14,6 +14,9 @@ from bayesvb.gates import GATES
 FORMULA = "y ~ x + z | gating(x)"
 
 
+pytestmark = pytest.mark.quick(fit=("softmax", "dirichlet"))
+
+
 @pytest.fixture(scope="module", params=GATES)
 def fit(request, regimes):
     model = bvb.DensityRegression(FORMULA, regimes, n_components=3, gate=request.param)
@@ -40,6 +43,7 @@ def test_a_row_far_out_has_a_density_however_small(fit):
 @pytest.mark.heavy
 @pytest.mark.parametrize("gate", GATES)
 @pytest.mark.parametrize("n_components", [2, 3])
+@pytest.mark.quick(gate=("softmax", "dirichlet"))
 def test_weights_far_out_are_probabilities(regimes, gate, n_components):
     model = bvb.DensityRegression(FORMULA, regimes, n_components=n_components, gate=gate)
     fit = model.fit(seed=5, restarts=2, draws=30, tol=1e-4)

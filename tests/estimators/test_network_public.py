@@ -239,6 +239,7 @@ def test_numbers_have_no_classes(line, fit):
 @pytest.mark.parametrize(("covariance", "posterior"), [
     ("diagonal", "conditional"), ("shared", "conditional"), ("full", "mean-field"),
 ])  # fmt: skip
+@pytest.mark.quick(covariance=("diagonal",))
 def test_every_latent_posterior_is_ordered_and_loaded(flowers, covariance, posterior, tmp_path):
     kind = {"latent_covariance": covariance, "latent_posterior": posterior}
     found = fitted("label ~ petal_length", flowers, options={**FEW, "restarts": 1}, **kind)

@@ -113,6 +113,7 @@ def test_a_noise_of_a_twentieth_of_the_response_is_kept(seed):
 
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("gate", ["softmax", "stick-breaking"])
+@pytest.mark.quick(gate=("softmax",), seed=(0,))
 def test_a_noise_of_a_twentieth_is_kept_by_each_of_two_experts(seed, gate):
     rng = np.random.default_rng(seed)
     x = np.linspace(-2.0, 2.0, 200)

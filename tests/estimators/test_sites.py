@@ -47,6 +47,7 @@ QUICK = {
 }
 
 
+@pytest.mark.heavy
 def test_a_round_costs_as_much_however_many_there_have_been(monkeypatch):
     replayed, plain = [], cavi.one_pass
     monkeypatch.setattr(cavi, "one_pass", lambda *given: replayed.append(1) or plain(*given))

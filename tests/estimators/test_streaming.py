@@ -90,7 +90,7 @@ def few_passes(model):
         return model.fit(**{**QUICK, "restarts": 1}, max_iter=5)
 
 
-MORE = {"path", "pattern", "list"}
+MORE = {"path", "pattern", "list", "duckdb"}
 
 
 @pytest.mark.parametrize(
@@ -138,6 +138,7 @@ def test_what_a_formula_learns_is_learned_in_passes(formula, folder, monkeypatch
 
 
 @pytest.mark.parametrize("family", ["gaussian", "student"])
+@pytest.mark.quick(family=("student",))
 def test_many_blocks_make_the_same_bits(family, monkeypatch):
     monkeypatch.setattr(frame_streams, "FRAME_ROWS", 3000)
     monkeypatch.setattr(representatives, "SAMPLE_ROWS", 500)

@@ -103,6 +103,7 @@ def nearly_certain():
     )
 
 
+@pytest.mark.heavy
 def test_restarts_that_are_nearly_certain_go_on_to_a_smaller_tolerance(nearly_certain, monkeypatch):
     usual = fit_of(nearly_certain)
     monkeypatch.setattr(weighing, "UNCERTAIN", np.finfo(float).tiny)

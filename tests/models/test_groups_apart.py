@@ -95,6 +95,7 @@ def response_with_every_statistic(model, source, stats):
 
 @pytest.mark.parametrize("gate", ["softmax", "stick-breaking"])
 @pytest.mark.parametrize("n_effects", [1, 2])
+@pytest.mark.quick(n_effects=(2,))
 def test_linear_response_is_that_of_the_products_of_all_columns(n_effects, gate):
     model, source, stats = state(TEXTS[n_effects], gate=gate)
     found = engine.linear_response(model, source, stats)
@@ -117,6 +118,7 @@ def test_linear_response_is_that_of_the_products_of_all_columns(n_effects, gate)
     ],
 )
 @pytest.mark.parametrize("distance", [0.0, 4.0])
+@pytest.mark.quick(distance=(4.0,), gate=("stick-breaking",))
 def test_so_it_is_with_groups_in_the_weights(text, n_components, gate, distance):
     options = {"gate": gate, "n_components": n_components, "apart": distance}
     model, source, stats = state(text, **options)
@@ -130,6 +132,7 @@ def test_so_it_is_with_groups_in_the_weights(text, n_components, gate, distance)
 
 
 @pytest.mark.parametrize("text", [TEXTS[1], "y ~ x + (1 | g)"])
+@pytest.mark.quick(text=("y ~ x + (1 | g)",))
 def test_it_is_that_of_differences_of_passes(text, monkeypatch):
     model, source, stats = state(text)
     found = engine.linear_response(model, source, stats).covariance
@@ -159,6 +162,7 @@ def test_statistics_come_apart_and_together(n_effects):
 
 @pytest.mark.parametrize("gate", ["softmax", "stick-breaking"])
 @pytest.mark.parametrize("text", ["y ~ x + (1 | g)", "y ~ x + (1 | g) | x + (x | g)"])
+@pytest.mark.quick(gate=("softmax",))
 def test_the_posterior_of_the_weights_is_that_of_columns(text, gate):
     model, source, stats = state(text, tol=1e-4, gate=gate)
     apart = groups_apart.GroupsApart.of(model, stats, source, weights=True)
@@ -179,6 +183,7 @@ def test_the_posterior_of_the_weights_is_that_of_columns(text, gate):
 
 @pytest.mark.parametrize("gate", ["softmax", "stick-breaking"])
 @pytest.mark.parametrize("text", ["y ~ x + (1 | g)", "y ~ x + (1 | g) | x + (x | g)"])
+@pytest.mark.quick(gate=("softmax",))
 def test_passes_and_steps_of_the_weights_are_those_of_columns(text, gate):
     model, source, stats = state(text, tol=1e-2, gate=gate, n_components=3)
     apart = groups_apart.GroupsApart.of(model, stats, source, weights=True)
@@ -203,6 +208,7 @@ def test_passes_and_steps_of_the_weights_are_those_of_columns(text, gate):
 
 
 @pytest.mark.parametrize("gate", ["softmax", "stick-breaking"])
+@pytest.mark.quick(gate=("stick-breaking",))
 def test_the_derivative_of_a_pass_with_weights_by_group_is_that_of_differences(gate):
     model, source, stats = state("y ~ x + (1 | g)", gate=gate, apart=4.0)
     apart = groups_apart.GroupsApart.of(model, stats, source, weights=True)
@@ -221,6 +227,7 @@ def test_the_derivative_of_a_pass_with_weights_by_group_is_that_of_differences(g
         ("y ~ x + (x | g) | x + (1 | g)", "stick-breaking"),
     ],
 )
+@pytest.mark.quick(text=("y ~ x + (1 | g)",), gate=("stick-breaking",))
 def test_rows_are_left_out_as_with_columns(text, gate, monkeypatch):
     rng = np.random.default_rng(3)
     data = pd.DataFrame({"x": rng.normal(size=90), "g": rng.integers(0, GROUPS - 1, 90)})
@@ -246,6 +253,7 @@ def test_rows_are_left_out_as_with_columns(text, gate, monkeypatch):
 
 @pytest.mark.parametrize("gate", ["softmax", "stick-breaking"])
 @pytest.mark.parametrize("text", ["y ~ x + (1 | g)", "y ~ x | x + (x | g)"])
+@pytest.mark.quick(gate=("softmax",))
 def test_the_law_of_logits_is_the_linear_response_of_columns(text, gate):
     model, source, stats = state(text, gate=gate, n_components=3, apart=4.0)
     posterior = model.update(stats)
@@ -287,6 +295,7 @@ def test_expected_densities_are_linear_in_sums_by_group(n_effects):
 
 
 @pytest.mark.parametrize("text", [TEXTS[1], "y ~ x + (1 | g)", "y ~ x | x + (x | g)"])
+@pytest.mark.quick(text=("y ~ x + (1 | g)",))
 def test_where_the_bound_bends_upwards_is_told_with_a_way_up(text):
     model, source, _ = state(text, tol=1e-4)
     alike = source.map_reduce(
@@ -305,6 +314,7 @@ def test_where_the_bound_bends_upwards_is_told_with_a_way_up(text):
 
 
 @pytest.mark.parametrize("gate", ["softmax", "stick-breaking"])
+@pytest.mark.quick(gate=("softmax",))
 def test_a_change_of_what_rows_share_is_told_in_all_statistics(gate):
     model, source, stats = state("y ~ x + (1 | g)", gate=gate)
     apart = groups_apart.GroupsApart.of(model, stats, source, weights=True)

@@ -148,6 +148,7 @@ def by_quadrature(p, q):
 
 
 @pytest.mark.parametrize("rows", [4, 10, 40, 1000])
+@pytest.mark.quick(rows=(4, 1000))
 def test_both_divergences_are_those_of_quadrature(rows):
     for seed in range(3):
         model, _, stats, start = problem(seed, rows)

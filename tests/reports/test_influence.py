@@ -112,6 +112,7 @@ def test_many_rows_are_drawn_as_pixels_and_few_as_lines(data):
     assert "<image" not in svg and svg.count("<use") >= 60
 
 
+@pytest.mark.usefixtures("without_pictures")
 def test_a_page_is_written_of_fits_whose_answers_memory_does_not_hold(data, monkeypatch, tmp_path):
     monkeypatch.setattr(sweep_derivative, "MOST_NUMBERS", 10)
     priors = bvb.Priors(scales="fixed")

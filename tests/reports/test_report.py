@@ -26,6 +26,9 @@ OWN = ("pairs", "scores", "exact", "classes", "classification", "audit", "trajec
 REGRESSION = [name for name in SECTIONS if name not in OWN]
 """Sections of a density regression, in their order."""
 
+PICTURES = {True: "with pictures", False: "without pictures"}.get
+"""To render them takes most of the time of a page."""
+
 HOSTILE = "<b>x</b> \"&' $a$"
 
 
@@ -98,9 +101,14 @@ def line() -> bvb.Fit:
     return fitted("y ~ x", n_components=1)
 
 
-@pytest.fixture(scope="module")
-def pair(fit, line) -> str:
-    return html(page_summary({"a < b": fit, "one": line}))
+@pytest.fixture(
+    scope="module", params=[pytest.param(True, marks=pytest.mark.heavy), False], ids=PICTURES
+)
+def pair(request, fit, line, blank) -> str:
+    with pytest.MonkeyPatch.context() as patch:
+        if not request.param:
+            patch.setattr("matplotlib.backends.backend_svg.FigureCanvasSVG.print_svg", blank)
+        return html(page_summary({"a < b": fit, "one": line}))
 
 
 def test_nothing_is_fetched_and_no_script_runs(page, text):
@@ -280,7 +288,12 @@ def test_each_part_of_a_page_is_made_once():
     assert set(page_module.LONGEST) <= set(made)
 
 
-def test_sections_made_side_by_side_are_those_made_in_turn(monkeypatch):
+@pytest.mark.parametrize(
+    "pictures", [pytest.param(True, marks=pytest.mark.heavy), False], ids=PICTURES
+)
+def test_sections_made_side_by_side_are_those_made_in_turn(monkeypatch, request, pictures):
+    if not pictures:
+        request.getfixturevalue("without_pictures")
     fit = bvb.DensityRegression("y ~ x", rows(), n_components=2).fit(seed=1, restarts=1, draws=50)
     here, pages = os.getpid(), []
     for forks in (True, False):
@@ -290,6 +303,7 @@ def test_sections_made_side_by_side_are_those_made_in_turn(monkeypatch):
     assert pages[0] == pages[1]
 
 
+@pytest.mark.usefixtures("without_pictures")
 def test_a_page_leaves_the_rows_that_it_left_out_with_the_fit():
     fit = bvb.DensityRegression("y ~ x", rows(), n_components=2).fit(seed=1, restarts=1, draws=50)
     page_summary({"": fit})

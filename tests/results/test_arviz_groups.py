@@ -165,6 +165,7 @@ def test_every_gate_makes_an_object(regimes, gate):
 
 
 @pytest.mark.parametrize("n_components", [1, 2])
+@pytest.mark.quick(n_components=(2,))
 def test_columns_may_be_named_like_parameters(regimes, n_components, tmp_path):
     names = {"y": "beta", "x": "sigma", "z": "component"}
     fit = small(regimes.rename(columns=names), "beta ~ sigma + component | gating(sigma)",

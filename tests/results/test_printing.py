@@ -57,6 +57,7 @@ def test_one_component_has_no_gate(regimes, kind):
         (4.0, "nu (degrees of freedom: fixed, no interval)", ["Estimate"]),
     ],
 )
+@pytest.mark.quick(dof=(None,))
 def test_what_components_share_is_shown_without_empty_columns(regimes, dof, title, columns):
     model = bvb.DensityRegression(
         "y ~ x", regimes, n_components=2, family="student", priors=bvb.Priors(dof=dof)
@@ -68,6 +69,7 @@ def test_what_components_share_is_shown_without_empty_columns(regimes, dof, titl
 
 
 @pytest.mark.parametrize("gate", GATES)
+@pytest.mark.quick(gate=("softmax", "dirichlet"))
 def test_a_fit_shows_what_the_tables_hold(regimes, gate):
     model = bvb.DensityRegression("y ~ x | gating(x)", regimes, n_components=2, gate=gate)
     fit = model.fit(seed=5, restarts=2, draws=60)

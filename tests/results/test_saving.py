@@ -83,7 +83,7 @@ FORMULAS = {
     "all": "np.log(y + 10) ~ 0 + np.exp(x / 4) + scale(z) + poly(count, 2) + flag + x : size"
     " | gating(bs(x, df=4) + text)",
 }
-QUICK = ("factors", "all", "dot")
+QUICK = ("all",)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,10 @@ def test_several_responses_come_back(regimes, tmp_path):
 
 @pytest.mark.parametrize(
     "index",
-    [pd.Index([5, 5, 6] * 50, name="id"), pd.MultiIndex.from_product([range(50), ["a", "b", "b"]])],
+    [
+        pytest.param(pd.Index([5, 5, 6] * 50, name="id"), marks=pytest.mark.heavy),
+        pd.MultiIndex.from_product([range(50), ["a", "b", "b"]]),
+    ],
     ids=["not unique", "levels"],
 )
 def test_any_index_comes_back(regimes, index, tmp_path):
@@ -149,6 +152,7 @@ def test_a_fit_of_many_rows_keeps_its_final_trace(regimes, tmp_path, monkeypatch
     assert_same(back, fit, regimes)
 
 
+@pytest.mark.heavy
 def test_a_loaded_fit_is_saved_again_as_the_same(data, tmp_path):
     fit = fit_of(data, FORMULAS["factors"])
     once = bvb.load(fit.save(tmp_path / "once.nc"))

@@ -37,6 +37,9 @@ def wave():
     return pd.DataFrame({"y": np.sin(2.0 * x) + 0.2 * rng.normal(size=100), "x": x})
 
 
+pytestmark = pytest.mark.quick(gate=("softmax",))
+
+
 @pytest.fixture(scope="module", params=["softmax", "stick-breaking"])
 def gate(request):
     return request.param

@@ -20,6 +20,9 @@ from bayesvb.results.summary import coefficient_table, in_reading_order
 COLUMNS = ["mean", "sd", "lower", "upper", "p_positive"]
 
 
+pytestmark = pytest.mark.quick(fit=("softmax", "dirichlet"))
+
+
 @pytest.fixture(scope="module", params=GATES)
 def fit(request, regimes):
     model = bvb.DensityRegression("y ~ x + z | gating(x)", regimes, n_components=3,
