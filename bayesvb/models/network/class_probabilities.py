@@ -361,7 +361,7 @@ def _together(
 ) -> Iterator[tuple[slice, slice | Int[np.ndarray, " _"]]]:
     """Experts and rows that are gone over at once: all experts where most have a say."""
     n_experts, n_rows = kept.shape
-    if kept.mean() > MOST:
+    if kept.sum() > MOST * kept.size:
         for part in _parts(n_rows, n_experts * n_points):
             yield slice(None), part
         return
@@ -373,7 +373,7 @@ def _together(
 
 def _moderate(logits: Float[np.ndarray, "experts sticks _"]) -> bool:
     """Whether all products of their exponentials along the sticks stay in the range of numbers."""
-    return bool(np.abs(logits).sum(axis=1).max() <= LARGEST_LOGIT)
+    return bool(np.abs(logits).sum(axis=1).max(initial=0.0) <= LARGEST_LOGIT)
 
 
 def _stick_products(
