@@ -56,7 +56,10 @@ MOST_NUMBERS = 1 << 26
 """Statistics times coordinates up to which directions fit into memory: there are some nine such
 arrays."""
 
-TOO_WIDE = "there are too many columns: directions in all products of two do not fit into memory"
+TOO_WIDE = (
+    "there are too many columns: directions in all products of two do not fit into memory "
+    "(those of one factor of many levels do as `(1 | factor)`)"
+)
 """Why there is none beyond."""
 
 Model = AbstractVariationalModel[Any, Any]
