@@ -114,6 +114,7 @@ def _notes(computation: Summary) -> list[str]:
     elif computation["combined"]:
         notes.append(f"{computation['combined']} of {n_restarts} restarts are combined by weight.")
     elif n_restarts > 1:
-        agree = "agrees" if near == 1 else "agree"
-        notes.append(f"{near} of {counted(n_restarts, 'restart')} {agree} on the best bound.")
+        end = "ends" if near == 1 else "end"
+        restarts = counted(n_restarts, "restart")
+        notes.append(f"{near} of {restarts} {end} within a nat of the best bound.")
     return notes

@@ -225,11 +225,11 @@ def test_the_verdict_says_what_intervals_are_made_of_and_how_far_they_carry():
     assert "5 of 8 restarts are combined by weight" in notes(combined=5)
     assert "linear-response covariance" in good
     assert "k-hat 0.30 (Monte Carlo error 0.13)" in good
-    assert "are to be had" in good and "3 of 8 restarts agree" in good
+    assert "are to be had" in good and "3 of 8 restarts end within a nat of the best bound" in good
     assert "are not to be had" in notes(khat=0.9)
     failed = notes(covariance="mean-field", failure="it was not asked for", n_near=1)
     assert "too narrow (linear response: it was not asked for)." in failed
-    assert "1 of 8 restarts agrees" in failed
+    assert "1 of 8 restarts ends within a nat" in failed
     assert "robust covariance" in notes(covariance="robust")
     assert "exact posterior" in notes(khat=float("nan")) and "not computed" in notes(khat=None)
     assert "k-hat" not in notes(khat=None, identified=False)
