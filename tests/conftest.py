@@ -47,12 +47,26 @@ def is_quick(item: pytest.Item) -> bool:
     return all(params[name] in values for name, values in marked if name in params)
 
 
+def check_that_some_are_quick(items: list[pytest.Item]) -> None:
+    """Raise if a ``quick`` mark names values that no example has: a gate renamed, say."""
+    quick: dict[str, bool] = {}
+    for item in items:
+        if any(item.iter_markers("quick")) and not item.get_closest_marker("heavy"):
+            name = item.nodeid.split("[")[0]
+            quick[name] = quick.get(name, False) or is_quick(item)
+    none = [name for name, some in quick.items() if not some]
+    if none:
+        raise pytest.UsageError(f"no parameter has a value of the mark `quick`: {', '.join(none)}")
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """More examples of a claim are heavy.
 
     Tests of engines that differentiate by JAX are skipped where the extra is not installed.
     """
+    if os.environ.get("CI"):  # whole files are collected there
+        check_that_some_are_quick(items)
     for item in items:
         if not is_quick(item):
             item.add_marker(pytest.mark.heavy)
