@@ -184,11 +184,12 @@ def _few(
 ) -> tuple[Block, tuple[Directions, ...], RowDerivatives] | None:
     """All rows, the directions in which they bend the bound, and derivatives; None if many.
 
-    None also where their features, of which there are a few copies, would take too much memory.
+    None also where a few copies of their features, of which each scalar of a kind has the same,
+    would take too much memory.
     """
     if source.n_rows > SHARE * n_entries:  # each has a direction at least, unless rows repeat
         return None
-    n_features = sum(len(one.features) for one in first.scalars)
+    n_features = n_entries // min(len(one.entries) for one in first.scalars)
     if COPIES * source.n_rows * n_features > MOST_NUMBERS:
         return None
     block = source.take(np.arange(source.n_rows))
