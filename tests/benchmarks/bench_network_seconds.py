@@ -142,7 +142,10 @@ def record(state: str, name: str, seed: int, train: pd.DataFrame, test: pd.DataF
 
 def main() -> None:
     """Means over the data sets, kept after each kind."""
-    state, *others = sys.argv[1:]
+    state, *others = sys.argv[1:] or ["--help"]
+    if state in ("-h", "--help"):
+        print(__doc__)
+        return
     names = [name for name in others if "=" not in name]
     options = {key: int(value) for key, value in (o.split("=") for o in others if "=" in o)}
     tables = []
