@@ -23,7 +23,10 @@ from bayesvb.results.named_draws import count
 from bayesvb.results.stacking import combined, distinct, kept, whole_shares
 from bayesvb.storage.arviz_objects import group
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*unreliable")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*unreliable"),
+    pytest.mark.quick(gate=("softmax",)),
+]
 
 FORMULA = "y ~ x | gating(x)"
 OPTIONS = {"seed": 4, "restarts": 4, "draws": 200}
@@ -35,9 +38,6 @@ def wave():
     rng = np.random.default_rng(5)
     x = rng.uniform(-3.0, 3.0, 100)
     return pd.DataFrame({"y": np.sin(2.0 * x) + 0.2 * rng.normal(size=100), "x": x})
-
-
-pytestmark = pytest.mark.quick(gate=("softmax",))
 
 
 @pytest.fixture(scope="module", params=["softmax", "stick-breaking"])
