@@ -137,10 +137,11 @@ def low_rank_derivative(
     shared = _along_entries(model, stats, known.shared)
     parts = [_columns(model, stats, one, known, shared) for one in each]
     bends = _bends(each, known, block.weight)
-    of_prior = model.prior_curvature(model.update(stats), kept)
+    alone = kept & (np.arange(len(kept)) >= len(kept) - known.n_more)  # rows add nothing to these
+    of_prior = model.prior_curvature(model.update(stats), alone)
     if of_prior is not None:
         bent = np.flatnonzero(of_prior.any(axis=0))
-        own = np.flatnonzero(kept)[bent]
+        own = np.flatnonzero(alone)[bent]
         parts.append(_unit_columns(model, stats, own, known, shared))
         bends = block_diag(bends, of_prior[np.ix_(bent, bent)])
     directions, changes = (np.concatenate(both, axis=1) for both in zip(*parts, strict=True))

@@ -163,6 +163,11 @@ class StudentCoordinates(AbstractCoordinates):
         return LinearCoordinates(self.posterior.linear, self.coupled)
 
     @property
+    def size(self) -> int:
+        """Number of coefficients and precisions, and of learned degrees of freedom."""
+        return self.linear.size + self.n_learned
+
+    @property
     def n_experts(self) -> int:
         """Number of experts."""
         return len(self.posterior.linear.mean) // len(self.posterior.dof)

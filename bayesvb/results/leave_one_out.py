@@ -196,8 +196,10 @@ class Fitted:
 
     @cached_property
     def affordable(self) -> bool:
-        """Whether what others answer to a row fits into memory; not asked of groups apart."""
-        return not self.core.draws_complete or is_affordable(self.core, self.source, self.stats)
+        """Whether what others answer to a row fits into memory; not asked of very many groups."""
+        if not (self.core.draws_complete or self.groups_apart):
+            return True
+        return is_affordable(self.core, self.source, self.stats)
 
     @cached_property
     def jackknife(self) -> Jackknife:

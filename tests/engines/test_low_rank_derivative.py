@@ -85,6 +85,16 @@ def test_few_directions_have_the_same_answers(name, weighted, monkeypatch):
     assert_allclose(back, there, rtol=0, atol=1e-10 * np.abs(there).max())
 
 
+@pytest.mark.parametrize("name", ["softmax", "fixed scales"])
+def test_the_prior_is_asked_for_the_entries_that_rows_leave_alone(name, monkeypatch):
+    fit, asked = fit_of(name), []
+    monkeypatch.setattr(type(fit.core), "prior_curvature", lambda *of: asked.append(of[-1].sum()))
+    sweep_derivative.sweep_derivative(fit.core, fit.model.source, fit.stats)
+    block = fit.model.source.take(np.arange(1))
+    assert asked == [fit.core.row_derivatives(fit.q, block).n_more]
+    assert asked[0] < 0.1 * len(fit.stats.to_vector())
+
+
 @pytest.mark.parametrize("name", ["softmax", "two responses"])
 def test_rows_left_out_are_the_same(name, monkeypatch):
     fit = fit_of(name)

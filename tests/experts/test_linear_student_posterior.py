@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose
 import bayesvb as bvb
 from bayesvb.engines.deletion import Deletion, full_step
 from bayesvb.experts.degrees_of_freedom import DOF_RANGE, learned_dof
+from bayesvb.experts.linear_student_posterior import StudentCoordinates
 
 ROWS = 6
 
@@ -31,6 +32,13 @@ def deletion(request):
         warnings.simplefilter("ignore")  # a few passes are enough
         fit = model.fit(seed=1, restarts=1, draws=25, max_iter=30)
     return Deletion.of(fit.core, model.source, fit.stats, rng)
+
+
+def test_the_number_of_coordinates_is_that_of_tilts(deletion, monkeypatch):
+    coordinates = deletion.model.coordinates(deletion.posterior)
+    expected, made = len(coordinates.perturbations()), []
+    monkeypatch.setattr(StudentCoordinates, "perturbations", made.append)
+    assert coordinates.size == expected and not made
 
 
 def test_what_each_row_adds_is_what_a_pass_over_it_loses(deletion):

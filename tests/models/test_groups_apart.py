@@ -11,6 +11,7 @@ import bayesvb as bvb
 from bayesvb.data.blocks import Block
 from bayesvb.data.sources import InMemorySource
 from bayesvb.engines import linear_response as engine
+from bayesvb.engines import sweep_derivative as derivative_module
 from bayesvb.engines.cavi import cavi
 from bayesvb.engines.settled_response import stepped
 from bayesvb.engines.sweep_derivative import _by_differences, sweep_derivative
@@ -249,6 +250,18 @@ def test_rows_are_left_out_as_with_columns(text, gate, monkeypatch):
     assert (np.abs(found.log_density - expected.log_density) < ascents).all()
     assert (np.abs(found.cdf - expected.cdf) < ascents).all()
     assert (np.abs(found.log_density - found.seen) > 0.01).any()
+
+
+def test_what_memory_does_not_hold_of_groups_apart_is_left_to_draws(monkeypatch):
+    rng = np.random.default_rng(3)
+    data = pd.DataFrame({"x": rng.normal(size=90), "g": rng.integers(0, GROUPS - 1, 90)})
+    data["y"] = data.x + rng.normal(size=90) + rng.normal(size=GROUPS)[data.g]
+    fit = bvb.DensityRegression("y ~ x + (1 | g)", data, n_components=2).fit(seed=1, restarts=1)
+    monkeypatch.setattr(leave_one_out, "FEWER", 1.0)
+    monkeypatch.setattr(leave_one_out, "ROWS_A_STATISTIC", 1.0)
+    monkeypatch.setattr(derivative_module, "MOST_NUMBERS", 1000)
+    assert leave_one_out.Fitted.of(fit).without_columns.groups_apart
+    assert "Pareto k" in str(fit)
 
 
 @pytest.mark.parametrize("gate", ["softmax", "stick-breaking"])
