@@ -54,6 +54,11 @@ class SufficientStats:
         """Every number of the record, in one row."""
         return np.concatenate([np.empty(0), *self._rows()])
 
+    def to_vectors(self) -> Float[np.ndarray, "many entries"]:
+        """The same of a record of many, whose axis is the first of every array."""
+        each = [values.reshape(len(values), -1) for _, values in self.leaves()]
+        return np.concatenate(each, axis=1)
+
     def _rows(self) -> Iterator[Float[np.ndarray, " _"]]:
         """The numbers of each array, without the names."""
         for value in vars(self).values():

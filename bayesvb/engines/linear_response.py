@@ -13,6 +13,7 @@ from jaxtyping import Float
 
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import SufficientStats
+from bayesvb.engines.pass_derivative import expectations_along
 from bayesvb.engines.sweep_derivative import curved
 from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.variational.coordinates import AbstractCoordinates
@@ -250,9 +251,14 @@ class _Differences:
 
     def metric(self, directions: Rows) -> Rows:
         """``V u`` for every direction ``u``: changes of the expectations."""
-        return self._along(
-            directions,
-            lambda several: [coordinates_of(self.model, q).expectations() for q in several],
+        known = expectations_along(self.model, self.stats, directions)
+        return (
+            known
+            if known is not None
+            else self._along(
+                directions,
+                lambda several: [coordinates_of(self.model, q).expectations() for q in several],
+            )
         )
 
     def answers(self, directions: Rows, metric: Rows) -> Rows:

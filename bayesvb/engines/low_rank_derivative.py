@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Int
 from scipy.linalg import block_diag, lu_factor, lu_solve
 
 from bayesvb.data.blocks import Block
-from bayesvb.engines.pass_derivative import STEP, AbstractPassDerivative, Model, change_along
+from bayesvb.engines.pass_derivative import AbstractPassDerivative, Model, changes_along
 from bayesvb.variational.row_derivatives import RowDerivatives, RowScalars
 
 SHARE = 0.5
@@ -134,7 +134,7 @@ def low_rank_derivative(
     known : RowDerivatives
         Of the rows.
     """
-    shared = _along_entries(model, stats, known.shared)
+    shared = changes_along(model, stats, _units(known.shared, known.n_entries))
     parts = [_columns(model, stats, one, known, shared) for one in each]
     bends = _bends(each, known, block.weight)
     alone = kept & (np.arange(len(kept)) >= len(kept) - known.n_more)  # rows add nothing to these
@@ -179,18 +179,17 @@ def _columns(
     entries, size = one.scalars.entries, known.n_entries
     factors = [_factor_of(own, known) for own in entries]
     at_once = len({int(factor[0]) for factor in factors}) == len(factors)
-    directions = np.zeros((size, one.features.shape[1], len(entries)))
-    changes = np.zeros(directions.shape)
-    for number, features in enumerate(one.features.T):
-        for some in [range(len(entries))] if at_once else [[k] for k in range(len(entries))]:
-            step = np.zeros(size)
-            for scalar in some:
-                step[entries[scalar]] = directions[entries[scalar], number, scalar] = features
-            change = _along(model, stats, step)
-            for scalar in some:
-                changes[factors[scalar], number, scalar] = change[factors[scalar]]
-                changes[known.shared, number, scalar] = shared[:, entries[scalar]] @ features
-    return directions.reshape(size, -1), changes.reshape(size, -1)
+    each = np.arange(len(entries))
+    directions = np.zeros((one.features.shape[1], len(entries), size))
+    directions[:, each[:, None], entries] = one.features.T[:, None]
+    changes = np.zeros_like(directions)
+    for some in [each] if at_once else each[:, None]:
+        moved = changes_along(model, stats, directions[:, some].sum(axis=1))
+        for scalar in some:
+            changes[:, scalar, factors[scalar]] = moved[:, factors[scalar]]
+    for scalar in each:
+        changes[:, scalar, known.shared] = one.features.T @ shared[:, entries[scalar]].T
+    return directions.reshape(-1, size).T, changes.reshape(-1, size).T
 
 
 def _factor_of(
@@ -209,32 +208,20 @@ def _unit_columns(
 ) -> tuple[Float[np.ndarray, "entries some"], Float[np.ndarray, "entries some"]]:
     """Single entries as directions, and changes of the expectations along them."""
     place = {int(entry): row for entry, row in zip(known.shared, shared, strict=True)}
-    directions = np.zeros((known.n_entries, len(own)))
-    directions[own, np.arange(len(own))] = 1.0
-    changes = np.zeros(directions.shape)
-    for column, entry in enumerate(own.tolist()):
+    directions = _units(own, known.n_entries)
+    moved, changes = changes_along(model, stats, directions), np.zeros_like(directions)
+    for number, entry in enumerate(own.tolist()):
         if entry in place:
-            changes[:, column] = place[entry]
+            changes[number] = place[entry]
             continue
         factor = _factor_of(np.array([entry]), known)
-        changes[factor, column] = _along(model, stats, directions[:, column])[factor]
-        changes[known.shared, column] = shared[:, entry]
-    return directions, changes
+        changes[number, factor] = moved[number, factor]
+        changes[number, known.shared] = shared[:, entry]
+    return directions.T, changes.T
 
 
-def _along_entries(
-    model: Model, stats: Any, entries: Int[np.ndarray, " some"]
-) -> Float[np.ndarray, "some entries"]:
-    """Changes of the expectations along single entries."""
-    size = len(stats.to_vector())
-    steps: Iterator[Float[np.ndarray, " entries"]] = (np.eye(1, size, int(k))[0] for k in entries)
-    return np.array([_along(model, stats, step) for step in steps]).reshape(len(entries), size)
-
-
-def _along(
-    model: Model, stats: Any, direction: Float[np.ndarray, " entries"]
-) -> Float[np.ndarray, " entries"]:
-    """Change of the expectations along a direction, by a step that is small in each entry."""
-    size = np.maximum(np.abs(stats.to_vector()), 1.0)
-    step = STEP / float((np.abs(direction) / size).max())
-    return change_along(model, stats, step * direction) / step
+def _units(entries: Int[np.ndarray, " some"], size: int) -> Float[np.ndarray, "some entries"]:
+    """One in one entry, zero in the others."""
+    found = np.zeros((len(entries), size))
+    found[np.arange(len(entries)), entries] = 1.0
+    return found

@@ -15,6 +15,9 @@ from bayesvb.variational.model import AbstractVariationalModel
 STEP = 1e-5
 """Step of differences, relative to an entry and at least one: errors of its square."""
 
+TOGETHER = 1 << 17
+"""Numbers of directions that are gone along together: arrays stay in the cache."""
+
 Model = AbstractVariationalModel[Any, Any]
 
 
@@ -52,6 +55,35 @@ class AbstractPassDerivative(abc.ABC):
     @abc.abstractmethod
     def whole(self) -> Float[np.ndarray, "entries entries"]:
         """As a matrix."""
+
+
+def expectations_along(
+    model: Model, stats: SufficientStats, directions: Float[np.ndarray, "directions entries"]
+) -> Float[np.ndarray, "directions entries"] | None:
+    """Derivatives of the expectations along directions; None where they have no closed form."""
+    posterior, found = model.update(stats), [directions[:0]]
+    together = max(TOGETHER // max(directions.shape[1], 1), 1)
+    for start in range(0, len(directions), together):
+        change = stats.with_vector(directions[start : start + together])
+        moved = model.expectations_along(posterior, change)
+        if moved is None:
+            return None
+        found.append(moved.to_vectors())
+    return np.concatenate(found)
+
+
+def changes_along(
+    model: Model, stats: SufficientStats, directions: Float[np.ndarray, "directions entries"]
+) -> Float[np.ndarray, "directions entries"]:
+    """The same, by differences where there is no closed form; steps are small in each entry."""
+    known = expectations_along(model, stats, directions)
+    if known is not None:
+        return known
+    size, found = np.maximum(np.abs(stats.to_vector()), 1.0), np.empty_like(directions)
+    for number, direction in enumerate(directions):
+        step = STEP / float((np.abs(direction) / size).max())
+        found[number] = change_along(model, stats, step * direction) / step
+    return found
 
 
 def change_along(

@@ -20,7 +20,7 @@ from bayesvb.engines.low_rank_derivative import (
     few_directions,
     low_rank_derivative,
 )
-from bayesvb.engines.pass_derivative import STEP, AbstractPassDerivative, Model, change_along
+from bayesvb.engines.pass_derivative import STEP, AbstractPassDerivative, Model, changes_along
 from bayesvb.errors import DataError
 from bayesvb.variational.row_derivatives import RowDerivatives
 
@@ -295,7 +295,7 @@ def expectation_changes(
     has statistics.
     """
     centre, posterior = stats.to_vector(), model.update(stats)
-    size, place = STEP * np.maximum(np.abs(centre), 1.0), np.cumsum(kept) - 1
+    size, place = np.maximum(np.abs(centre), 1.0), np.cumsum(kept) - 1
     found = np.zeros((int(kept.sum()), centre.size))
     for kind, entries in enumerate(factors):
         some = np.flatnonzero(kept[entries].any(axis=0))
@@ -305,19 +305,19 @@ def expectation_changes(
                 there = kept[own[some]]
                 found[place[own[some[there]]][:, None], own] = change[there]
             continue
-        for one in entries.T[some]:
-            step = np.zeros_like(centre)
-            step[one] = size[one]
-            change, there = change_along(model, stats, step), kept[one]
-            own = entries[there]
-            found[place[one[there]][:, None], own] = change[own] / size[one[there], None]
-    for entry in shared.tolist():
-        step = np.zeros_like(centre)
-        step[entry] = size[entry]
-        change = change_along(model, stats, step) / size[entry]
-        found[:, entry] = change[kept]
-        if kept[entry]:
-            found[place[entry]] = change
+        steps = np.zeros((len(some), centre.size))
+        for own in entries:
+            steps[np.arange(len(some)), own[some]] = size[own[some]]
+        moved = changes_along(model, stats, steps)
+        for own in entries:
+            there = kept[own[some]]
+            changes = moved[there][:, own] / size[own[some[there]], None]
+            found[place[own[some[there]]][:, None], own] = changes
+    units = np.zeros((len(shared), centre.size))
+    units[np.arange(len(shared)), shared] = 1.0
+    moved = changes_along(model, stats, units)
+    found[:, shared] = moved[:, kept].T
+    found[place[shared[kept[shared]]]] = moved[kept[shared]]
     return found
 
 

@@ -117,6 +117,19 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, StatsT]):
         """
         return None
 
+    def expectations_along(
+        self,
+        posterior: PosteriorT,
+        change: StatsT,
+        precision: Float[np.ndarray, "many terms"] | None = None,
+    ) -> StatsT | None:
+        """Changes of ``expectations`` with many changes of the statistics, as records of many.
+
+        With ``precision`` precisions of the prior's coefficients change too. None where differences
+        take its place.
+        """
+        return None
+
     def log_predictive(
         self, posterior: PosteriorT, weights: Float[np.ndarray, "experts rows"], block: Block
     ) -> Float[np.ndarray, " rows"]:

@@ -164,6 +164,12 @@ class GroupedExperts(AbstractExperts[Any, Any]):
         """That of the experts."""
         return self.experts.factor_covariance(posterior, some)
 
+    def expectations_along(
+        self, posterior: Any, change: Any, precision: Float[np.ndarray, "many terms"] | None = None
+    ) -> Any:
+        """That of the experts."""
+        return self.experts.expectations_along(posterior, change, precision)
+
     def expectations(self, posterior: Any) -> Float[np.ndarray, " entries"]:
         """Those of the experts."""
         return self.experts.expectations(posterior)

@@ -31,11 +31,13 @@ from bayesvb.numerics.linalg import (
     by_row,
     effective_dof,
     one_by_one,
+    packed_diagonal,
     present_products,
     products,
     quadratic_at,
     second_moments,
     unpack,
+    with_diagonal,
 )
 from bayesvb.numerics.segments import segment_sums
 from bayesvb.numerics.special import LOG_2PI
@@ -90,6 +92,15 @@ class LinearStats(SufficientStats):
         ones[:] = 1.0
         xx, xy, yy, weight = np.split(responsibilities @ summed.T, places[1:-1], axis=1)
         return cls(weight=weight[:, 0], xx=xx, xy=xy.reshape(shape), yy=yy)
+
+    def with_squares(self, more: Float[np.ndarray, "many terms"]) -> LinearStats:
+        """Sums with these added to the squares of the terms of every expert."""
+        return replace(self, xx=with_diagonal(self.xx, more[..., None, :]))
+
+    @property
+    def squares(self) -> Float[np.ndarray, "*many terms"]:
+        """Squares of the terms, summed over experts."""
+        return np.asarray(self.xx[..., packed_diagonal(self.xy.shape[-1])].sum(axis=-2))
 
     def permuted(self, order: list[int]) -> LinearStats:
         """Statistics after a new labelling: expert ``order[0]`` comes first."""
@@ -252,6 +263,17 @@ class LinearExperts(AbstractLinearExperts[MatrixNormalGamma, LinearStats]):
     ) -> Float[np.ndarray, "experts some entries"]:
         """In closed form."""
         return posterior.statistics_covariance(some)
+
+    def expectations_along(
+        self,
+        posterior: MatrixNormalGamma,
+        change: LinearStats,
+        precision: Float[np.ndarray, "many terms"] | None = None,
+    ) -> LinearStats:
+        """In closed form."""
+        moved = change if precision is None else change.with_squares(precision)
+        xx = unpack(moved.xx)
+        return LinearStats(*posterior.expectations_along(moved.weight, xx, moved.xy, moved.yy))
 
     def coordinates(self, posterior: MatrixNormalGamma) -> LinearCoordinates:
         """Standard coordinates of coefficients and precisions."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import digamma, gammaln
+from scipy.special import digamma, gammaln, polygamma
 
 from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.special import digamma_excess
@@ -33,6 +33,14 @@ class Dirichlet:
         """``E[log pi_k] = digamma(alpha_k) - digamma(sum alpha)``."""
         total = self.concentration.sum(axis=-1, keepdims=True)
         return np.asarray(digamma(self.concentration) - digamma(total))
+
+    def expectations_along(
+        self, concentration: Float[np.ndarray, "many experts"]
+    ) -> Float[np.ndarray, "many experts"]:
+        """Changes of ``expected_log`` with these of the concentrations."""
+        each = polygamma(1, self.concentration) * concentration
+        total = polygamma(1, self.concentration.sum()) * concentration.sum(axis=-1, keepdims=True)
+        return np.asarray(each - total)
 
     def to_the_power(self, power: float) -> Dirichlet:
         """The law with this one's density to a power, as densities of the log odds."""

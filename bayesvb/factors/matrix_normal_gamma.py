@@ -22,6 +22,7 @@ from bayesvb.numerics.linalg import (
     lower_pairs,
     pack,
     quadratic_at,
+    quadratic_weights,
     times_each,
     trace_of_product,
 )
@@ -196,6 +197,35 @@ class MatrixNormalGamma:
                 each = self._products_covariance(i, own, which) * sign * sign[which, None]
                 found[:, part[:, None], at] += each
         return found
+
+    def expectations_along(
+        self,
+        weight: Float[np.ndarray, "many experts"],
+        xx: Float[np.ndarray, "many experts terms terms"],
+        xy: Float[np.ndarray, "many experts responses terms"],
+        yy: Float[np.ndarray, "many experts responses"],
+    ) -> tuple[
+        Float[np.ndarray, "many experts"],
+        Float[np.ndarray, "many experts pairs"],
+        Float[np.ndarray, "many experts responses terms"],
+        Float[np.ndarray, "many experts responses"],
+    ]:
+        """Changes of the expectations of ``statistics_covariance`` with these of the sums.
+
+        Directional derivatives of ``posterior``, exact, in many directions at once.
+        """
+        tau, n_responses = self.expected_precision, self.rate.shape[-1]
+        across = self.mean @ xx
+        shift = (xy - across) @ self.covariance
+        residual = yy - 2.0 * np.vecdot(self.mean, xy) + np.vecdot(across, self.mean)
+        rate, shape = 0.5 * residual / self.rate, 0.5 * weight
+        of_tau = tau * (shape / self.shape)[..., None] - tau * rate
+        of_log = n_responses * polygamma(1, self.shape) * shape - rate.sum(axis=-1)
+        moved = tau[..., None] * shift
+        scaled = of_tau[..., None] * self.mean + moved
+        second = np.swapaxes(scaled, -1, -2) @ self.mean + np.swapaxes(self.mean, -1, -2) @ moved
+        second -= n_responses * (self.covariance @ xx @ self.covariance)
+        return 0.5 * of_log, -0.5 * quadratic_weights(second), scaled, -0.5 * of_tau
 
     def _augmented(self, response: int) -> Float[np.ndarray, "experts more"]:
         """Means of the coefficients of a response, and one."""

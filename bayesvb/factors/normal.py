@@ -10,6 +10,7 @@ from jaxtyping import Float
 from bayesvb.numerics.linalg import (
     diagonal,
     inverse_and_log_det,
+    quadratic_weights,
     times,
     times_each,
     trace_of_product,
@@ -101,6 +102,20 @@ class Normal:
     def squares(self) -> Float[np.ndarray, "*batch terms"]:
         """``E[x_j^2]``."""
         return np.asarray(self.mean**2 + np.diagonal(self.covariance, axis1=-2, axis2=-1))
+
+    def expectations_along(
+        self,
+        linear: Float[np.ndarray, "many *batch terms"],
+        precision: Float[np.ndarray, "many *batch terms terms"],
+    ) -> tuple[Float[np.ndarray, "many *batch pairs"], Float[np.ndarray, "many *batch terms"]]:
+        """Changes of ``-E[x x'] / 2``, packed, and of ``E[x]`` with natural parameters.
+
+        Directional derivatives, exact, in many directions at once.
+        """
+        shift = times_each(self.covariance, linear - times(precision, self.mean))
+        half = shift[..., :, None] * self.mean[..., None, :]
+        second = half + np.swapaxes(half, -1, -2) - self.covariance @ precision @ self.covariance
+        return -0.5 * quadratic_weights(second), shift
 
     def kl(self, prior: Normal) -> float:
         """Sum over the batch of ``KL(self || prior)``; the prior broadcasts over the batch."""

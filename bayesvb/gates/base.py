@@ -156,6 +156,19 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, StatsT]):
         """Covariance of what ``expectations`` are of; None where it has no closed form."""
         return None
 
+    def expectations_along(
+        self,
+        posterior: PosteriorT,
+        change: StatsT,
+        precision: Float[np.ndarray, "many terms"] | None = None,
+    ) -> StatsT | None:
+        """Changes of ``expectations`` with many changes of the statistics, as records of many.
+
+        With ``precision`` precisions of the prior's coefficients change too. None where differences
+        take its place.
+        """
+        return None
+
     def row_derivatives(
         self,
         posterior: PosteriorT,

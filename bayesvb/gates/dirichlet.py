@@ -132,6 +132,15 @@ class DirichletGate(AbstractGate[Dirichlet, WeightStats]):
             raise np.linalg.LinAlgError("concentrations must be positive")
         return Dirichlet(concentration)
 
+    def expectations_along(
+        self,
+        posterior: Dirichlet,
+        change: WeightStats,
+        precision: Float[np.ndarray, "many terms"] | None = None,
+    ) -> WeightStats:
+        """In closed form; there are no coefficients."""
+        return WeightStats(posterior.expectations_along(change.weight))
+
     def row_derivatives(
         self,
         posterior: Dirichlet,

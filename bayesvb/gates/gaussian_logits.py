@@ -29,11 +29,13 @@ from bayesvb.numerics.linalg import (
     linear_at,
     lower_pairs,
     outer_by_row,
+    packed_diagonal,
     quadratic_at,
     quadratic_weights,
     second_moments,
     times,
     unpack,
+    with_diagonal,
 )
 from bayesvb.numerics.product_covariance import product_covariance
 from bayesvb.numerics.special import softmax_spread
@@ -87,6 +89,16 @@ class LogitStats(SufficientStats):
     ) -> LogitStats:
         """What each row adds."""
         return cls(outer_by_row(curvature, features), outer_by_row(linear, design))
+
+    def with_squares(self, more: Float[np.ndarray, "many terms"]) -> LogitStats:
+        """Sums with these added to the squares of the terms of every logit."""
+        return replace(self, curvature=with_diagonal(self.curvature, more[..., None, :]))
+
+    @property
+    def squares(self) -> Float[np.ndarray, "*many terms"]:
+        """Squares of the terms, summed over logits."""
+        diagonal = packed_diagonal(self.linear.shape[-1])
+        return np.asarray(self.curvature[..., diagonal].sum(axis=-2))
 
     def permuted(self, order: Sequence[int]) -> LogitStats:
         """Statistics of the logits in another order."""
@@ -183,6 +195,18 @@ class AbstractLogitGate(AbstractGate[LogitLaw, Any]):
         for at, own in zip(places, each, strict=True):
             found[np.ix_(at, at)] = sign[:, None] * own * sign
         return found
+
+    def expectations_along(
+        self,
+        posterior: LogitLaw,
+        change: Any,
+        precision: Float[np.ndarray, "many terms"] | None = None,
+    ) -> LogitStats | None:
+        """In closed form, unless effects of groups are no columns."""
+        if self.law_by_group(posterior) is not None:
+            return None
+        moved = change if precision is None else change.with_squares(precision)
+        return LogitStats(*posterior.expectations_along(moved.linear, unpack(moved.curvature)))
 
     def kl(self, posterior: LogitLaw) -> float:
         """``KL(posterior || prior)``."""

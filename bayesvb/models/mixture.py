@@ -184,6 +184,14 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
         """That of experts, which come first."""
         return None if kind else self.experts.factor_covariance(posterior.experts, some)
 
+    def expectations_along(
+        self, posterior: MixturePosterior, change: MixtureStats
+    ) -> MixtureStats | None:
+        """Those of the experts and of the gate, if both are known."""
+        experts = self.experts.expectations_along(posterior.experts, change.experts)
+        gate = self.gate.expectations_along(posterior.gate, change.gate)
+        return None if experts is None or gate is None else MixtureStats(experts, gate)
+
     def response_of_shared(
         self, stats: MixtureStats, posterior: MixturePosterior, source: AbstractSource
     ) -> GroupedResponse | None:

@@ -379,6 +379,24 @@ class ScaledMixture(Mixture):
         own = (-0.5 * self.squares(posterior), -0.5 * posterior.scales.mean)
         return np.concatenate([super().expectations(posterior), *own])
 
+    def expectations_along(
+        self, posterior: MixturePosterior, change: MixtureStats
+    ) -> ScaledStats | None:
+        """Those of the mixture, whose prior changes too, its squares, and the precisions."""
+        assert isinstance(posterior, ScaledPosterior) and isinstance(change, ScaledStats)
+        precision, first = change.scales.precision, len(self.of_experts.start)
+        of_experts = precision[:, :first] @ self.of_experts.membership
+        experts = self.experts.expectations_along(posterior.experts, change.experts, of_experts)
+        of_gate = precision[:, first:] @ self.of_gate.membership
+        gate = self.gate.expectations_along(posterior.gate, change.gate, of_gate)
+        if experts is None or gate is None:
+            return None
+        parts = self._parts(experts, gate)
+        squares = [scales.by_block(moved.squares) for _, scales, moved in parts]
+        law = posterior.scales
+        own = 0.25 * law.shape / law.rate**2 * change.scales.squares
+        return ScaledStats(experts, gate, ScaleStats(np.concatenate(squares, axis=1), own))
+
     def permuted(
         self, order: Sequence[int], stats: MixtureStats
     ) -> tuple[ScaledMixture, ScaledStats]:

@@ -43,6 +43,27 @@ def lower_pairs(n_terms: int) -> tuple[Int[np.ndarray, " pairs"], Int[np.ndarray
     return rows, columns
 
 
+def packed_diagonal(n_terms: int) -> Int[np.ndarray, " terms"]:
+    """Where the diagonal of a matrix is in its packed lower triangle.
+
+    Examples
+    --------
+    >>> pack(np.arange(9.0).reshape(3, 3))[packed_diagonal(3)]
+    array([0., 4., 8.])
+    """
+    number = np.arange(n_terms)
+    return number * (number + 3) // 2
+
+
+def with_diagonal(
+    packed: Float[np.ndarray, "*batch pairs"], more: Float[np.ndarray, "*some terms"]
+) -> Float[np.ndarray, "*batch pairs"]:
+    """Packed lower triangles with these added to their diagonals."""
+    found = np.array(packed)
+    found[..., packed_diagonal(more.shape[-1])] += more
+    return found
+
+
 @lru_cache(maxsize=64)
 def _positions(
     n_terms: int,

@@ -338,6 +338,13 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
         """
         return None
 
+    def expectations_along(self, posterior: PosteriorT, change: StatsT) -> StatsT | None:
+        """Changes of ``expectations`` with many changes of the statistics, as records of many.
+
+        None where differences of updates take its place.
+        """
+        return None
+
     @property
     def posterior_by_row(self) -> bool:
         """Whether ``update`` takes statistics of many rows at once, and predictions these."""

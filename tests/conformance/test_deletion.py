@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose
 
 import bayesvb as bvb
 from bayesvb.data.sources import InMemorySource
+from bayesvb.engines import pass_derivative
 from bayesvb.engines.cavi import cavi
 from bayesvb.engines.deletion import Deletion
 from bayesvb.engines.pass_derivative import change_along
@@ -228,3 +229,19 @@ def test_the_closed_form_of_how_expectations_change_is_that_of_differences(make_
             step[own[number]] = 1e-4
             expected = change_along(model, stats, step)[own] / 1e-4
             assert_allclose(row, expected, rtol=1e-6, atol=1e-7 * np.abs(found).max())
+
+
+@pytest.mark.parametrize("experts", [1, 3])
+def test_changes_of_expectations_along_directions_are_differences(
+    make_problem, gate_name, experts, rng, monkeypatch
+):
+    problem = make_problem(gate_name, seed=3, experts=experts, responses=2)
+    model, stats = problem.model, moved(problem)
+    centre = stats.to_vector()
+    directions = rng.normal(size=(5, len(centre))) * np.maximum(np.abs(centre), 1.0)
+    expected = [change_along(model, stats, 1e-5 * one) / 1e-5 for one in directions]
+    monkeypatch.setattr(pass_derivative, "TOGETHER", 2 * len(centre))  # the last by itself
+    found = pass_derivative.expectations_along(model, stats, directions)
+    assert_allclose(found, expected, rtol=1e-6, atol=1e-7 * np.abs(expected).max())
+    assert found.shape == pass_derivative.changes_along(model, stats, found).shape
+    assert not len(pass_derivative.changes_along(model, stats, found[:0]))

@@ -77,6 +77,11 @@ def test_a_vector_round_trip_changes_nothing(rng):
     assert_array_equal(stats.with_vector(vector + 1.0).to_vector(), vector + 1.0)
 
 
+def test_many_vectors_round_trip_together(rng):
+    vectors = rng.normal(size=(5, len(record(rng).to_vector())))
+    assert_array_equal(record(rng).with_vector(vectors).to_vectors(), vectors)
+
+
 def test_a_vector_round_trip_takes_leaves_without_entries(rng):
     stats = Nothing(np.zeros((0, 3)), record(rng).inner)
     assert_same(stats.with_vector(stats.to_vector()), stats)

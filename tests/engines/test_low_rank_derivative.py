@@ -41,13 +41,6 @@ def fit_of(name, **options):
     return model.fit(seed=1, restarts=1, draws=25, covariance="mean-field")
 
 
-@pytest.fixture(autouse=True)
-def small_steps(monkeypatch):
-    """Steps of which squares and rounding are both below what is asked for."""
-    for module in (low_rank_derivative, sweep_derivative):
-        monkeypatch.setattr(module, "STEP", 3e-6)
-
-
 def test_features_that_memory_does_not_hold_are_not_made(monkeypatch):
     fit = fit_of("softmax")
     n_entries = len(fit.stats.to_vector())

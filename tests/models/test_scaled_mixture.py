@@ -13,6 +13,7 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.sources import InMemorySource
 from bayesvb.engines.cavi import cavi
 from bayesvb.engines.linear_response import linear_response
+from bayesvb.engines.pass_derivative import change_along, expectations_along
 from bayesvb.engines.sweep_derivative import _by_differences, sweep_derivative
 from bayesvb.experts import EXPERTS
 from bayesvb.experts.regression import RegressionPrior
@@ -223,6 +224,19 @@ def test_the_derivative_of_a_sweep_is_that_of_differences(gate):
     expected = _by_differences(problem.model, problem.source(), stats)
     # Precisions and sums of squares have entries of their own, in the last rows and columns.
     assert_allclose(found, expected, atol=2e-5 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("gate", sorted(GATES))
+@pytest.mark.parametrize("responses", [1, 2])
+@pytest.mark.quick(gate=("softmax", "dirichlet"), responses=(2,))
+def test_changes_of_expectations_along_directions_are_differences(gate, responses, rng):
+    problem = make(gate, "noise", terms=5, responses=responses)
+    model, stats = problem.model, problem.settled(tol=1e-6)
+    centre = stats.to_vector()
+    directions = rng.normal(size=(4, len(centre))) * np.maximum(np.abs(centre), 1.0)
+    expected = [change_along(model, stats, 1e-5 * one) / 1e-5 for one in directions]
+    found = expectations_along(model, stats, directions)
+    assert_allclose(found, expected, rtol=1e-5, atol=1e-6 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("likelihood", ["noise", "student"])
