@@ -162,6 +162,7 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/gates/logits_by_group.py": ("models/test_groups_apart.py",),
     "bayesvb/gates/slopes_by_group.py": ("models/test_groups_apart.py",),
     "bayesvb/gates/gaussian_logits.py": ("conformance/test_gates.py",),
+    "bayesvb/gates/logit_stats.py": ("conformance/test_gates.py", "models/test_scaled_mixture.py"),
     "bayesvb/gates/softmax.py": ("conformance/test_gates.py",),
     "bayesvb/gates/softmax_base.py": ("conformance/test_gates.py",),
     "bayesvb/gates/softmax_bouchard.py": ("conformance/test_product.py",),

@@ -14,11 +14,11 @@ from scipy.linalg import block_diag
 from bayesvb.data.blocks import Block
 from bayesvb.data.group_rows import GATE_GROUPS, GroupRows
 from bayesvb.data.scaling import Scaling
-from bayesvb.data.statistics import SufficientStats
 from bayesvb.factors.bordered_normal import BorderedNormal
 from bayesvb.factors.normal import Normal
 from bayesvb.gates.base import AbstractGate
 from bayesvb.gates.drawn_logits import effect_keys, logit_covariance_at, logit_effects_at
+from bayesvb.gates.logit_stats import LogitStats
 from bayesvb.gates.logits_by_group import (
     GroupedLogitStats,
     expectations_by_group,
@@ -28,14 +28,10 @@ from bayesvb.gates.logits_by_group import (
 from bayesvb.numerics.linalg import (
     linear_at,
     lower_pairs,
-    outer_by_row,
-    packed_diagonal,
     quadratic_at,
     quadratic_weights,
-    second_moments,
     times,
     unpack,
-    with_diagonal,
 )
 from bayesvb.numerics.product_covariance import product_covariance
 from bayesvb.numerics.special import softmax_spread
@@ -52,76 +48,6 @@ LogitGateT = TypeVar("LogitGateT", bound="AbstractLogitGate")
 
 Slopes = tuple[Float[np.ndarray, "experts scalars rows"], Float[np.ndarray, "scalars scalars rows"]]
 """``slopes`` and ``bends`` of ``GateDerivatives``."""
-
-
-@dataclass(frozen=True)
-class LogitStats(SufficientStats):
-    """What rows add to the natural parameters of a gate with linear, Gaussian logits.
-
-    Attributes
-    ----------
-    curvature : ndarray, shape (logits, pairs)
-        Sum of ``w x x'``, packed: what the rows add to each posterior precision.
-    linear : ndarray, shape (logits, terms)
-        What the rows add to each precision times mean.
-    """
-
-    curvature: Float[np.ndarray, "*many logits pairs"]
-    linear: Float[np.ndarray, "*many logits terms"]
-
-    @classmethod
-    def of_rows(
-        cls,
-        design: Float[np.ndarray, "terms rows"],
-        curvature: Float[np.ndarray, "logits rows"],
-        linear: Float[np.ndarray, "logits rows"],
-    ) -> LogitStats:
-        """Sums from the per-row weights of ``x x'`` and of ``x``."""
-        return cls(second_moments(curvature, design), linear @ design.T)
-
-    @classmethod
-    def by_row(
-        cls,
-        features: Float[np.ndarray, "pairs rows"],
-        design: Float[np.ndarray, "terms rows"],
-        curvature: Float[np.ndarray, "logits rows"],
-        linear: Float[np.ndarray, "logits rows"],
-    ) -> LogitStats:
-        """What each row adds."""
-        return cls(outer_by_row(curvature, features), outer_by_row(linear, design))
-
-    def with_squares(self, more: Float[np.ndarray, "many terms"]) -> LogitStats:
-        """Sums with these added to the squares of the terms of every logit."""
-        return replace(self, curvature=with_diagonal(self.curvature, more[..., None, :]))
-
-    @property
-    def squares(self) -> Float[np.ndarray, "*many terms"]:
-        """Squares of the terms, summed over logits."""
-        diagonal = packed_diagonal(self.linear.shape[-1])
-        return np.asarray(self.curvature[..., diagonal].sum(axis=-2))
-
-    def permuted(self, order: Sequence[int]) -> LogitStats:
-        """Statistics of the logits in another order."""
-        index = np.asarray(order)
-        return LogitStats(self.curvature[index], self.linear[index])
-
-    def posterior(self, prior: Normal) -> Normal:
-        """Posterior of the coefficients."""
-        return gaussian_logits(prior, self)
-
-
-def gaussian_logits(prior: Normal, stats: LogitStats) -> Normal:
-    """Gaussian posterior of logit coefficients: prior plus what the rows add.
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        A precision is not positive definite.
-    """
-    linear = times(prior.precision, prior.mean) + stats.linear
-    precision = unpack(stats.curvature)
-    precision += prior.precision
-    return Normal.from_natural(linear, precision)
 
 
 class AbstractLogitGate(AbstractGate[LogitLaw, Any]):

@@ -21,12 +21,12 @@ from bayesvb.gates.gaussian_logits import (
     ContrastCoordinates,
     LogitCoordinates,
     LogitLaw,
-    LogitStats,
     Slopes,
     logit_moments,
     logit_prior_rows,
 )
 from bayesvb.gates.grouped_coordinates import logit_coordinates
+from bayesvb.gates.logit_stats import LogitStats
 from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.linalg import (
     inverse_and_log_det,

@@ -9,7 +9,8 @@ from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
 from bayesvb.factors.normal import Normal
-from bayesvb.gates.gaussian_logits import LogitLaw, LogitStats, logit_moments
+from bayesvb.gates.gaussian_logits import LogitLaw, logit_moments
+from bayesvb.gates.logit_stats import LogitStats
 from bayesvb.gates.softmax_base import AbstractSoftmaxGate, centred_sums
 from bayesvb.gates.tilted_bound import tilted_bound
 from bayesvb.numerics.linalg import unpack

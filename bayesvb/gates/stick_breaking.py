@@ -18,12 +18,12 @@ from bayesvb.gates.base import GatePrior
 from bayesvb.gates.gaussian_logits import (
     AbstractLogitGate,
     LogitLaw,
-    LogitStats,
     Slopes,
     logit_moments,
     logit_prior_rows,
 )
 from bayesvb.gates.grouped_coordinates import logit_coordinates
+from bayesvb.gates.logit_stats import LogitStats
 from bayesvb.gates.logits_by_group import GroupedLogitStats, LogitRows, rows_by_group
 from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.linalg import (

@@ -19,7 +19,7 @@ from bayesvb.data.group_rows import GATE_GROUPS, GROUP_ROWS
 from bayesvb.data.sources import AbstractSource, InMemorySource
 from bayesvb.experts.linear import LinearStats
 from bayesvb.experts.linear_mixed import MixedStats
-from bayesvb.gates.gaussian_logits import LogitStats
+from bayesvb.gates.logit_stats import LogitStats
 from bayesvb.gates.logits_by_group import GroupedLogitStats
 from bayesvb.numerics.linalg import lower_pairs
 

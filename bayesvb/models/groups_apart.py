@@ -19,7 +19,7 @@ from bayesvb.factors.bordered_normal import BorderedNormal
 from bayesvb.factors.bordered_normal_gamma import BorderedNormalGamma
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.factors.normal import Normal
-from bayesvb.gates.gaussian_logits import LogitStats
+from bayesvb.gates.logit_stats import LogitStats
 from bayesvb.gates.logits_by_group import GroupedLogitStats
 from bayesvb.models.group_columns import GroupedColumns, OwnColumns
 from bayesvb.models.grouped_response import MOST_BESIDE

@@ -15,7 +15,7 @@ from bayesvb.engines.cavi import Cavi, cavi
 from bayesvb.engines.linear_response import linear_response, response_or_direction
 from bayesvb.engines.settled_response import joined, settled_response, stepped
 from bayesvb.errors import ConvergenceWarning
-from bayesvb.gates.gaussian_logits import LogitStats
+from bayesvb.gates.logit_stats import LogitStats
 from bayesvb.numerics.streams import Streams
 
 FORMULA = "y ~ x + z | gating(x)"

@@ -15,7 +15,7 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.statistics import LocalStep
 from bayesvb.distributions.student_mixture import StudentMixture
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
-from bayesvb.gates.gaussian_logits import LogitStats
+from bayesvb.gates.logit_stats import LogitStats
 from bayesvb.gates.stick_breaking import StickBreakingGate, StickLocalPosterior
 from bayesvb.models.network.experts import LatentExperts, LatentPrior, latent_sums
 from bayesvb.models.network.output import AbstractOutput, LatentDraws, LatentPredictive

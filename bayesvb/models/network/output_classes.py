@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
 from bayesvb.factors.normal import Normal
-from bayesvb.gates.gaussian_logits import LogitStats, gaussian_logits
+from bayesvb.gates.logit_stats import LogitStats, gaussian_logits
 from bayesvb.models.network.class_probabilities import (
     FEW_POINTS,
     class_probabilities,

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from bayesvb.data.blocks import Block
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.factors.normal import Normal
-from bayesvb.gates.gaussian_logits import LogitStats
+from bayesvb.gates.logit_stats import LogitStats
 from bayesvb.models.network.experts import LatentPrior
 from bayesvb.models.network.latents import settle_shared
 from bayesvb.models.network.output import (
