@@ -56,6 +56,7 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
         "conformance/test_deletion.py",
         "engines/test_low_rank_derivative.py",
     ),
+    "bayesvb/engines/row_directions.py": ("engines/test_low_rank_derivative.py",),
     "bayesvb/engines/sweep_derivative.py": ("conformance/test_deletion.py",),
     "bayesvb/engines/traces.py": ("engines/test_restarts.py", "engines/test_ranking.py"),
     "bayesvb/errors.py": ("formula/test_parser.py", "estimators/test_bad_input.py"),

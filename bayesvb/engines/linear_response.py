@@ -251,7 +251,8 @@ class _Differences:
 
     def metric(self, directions: Rows) -> Rows:
         """``V u`` for every direction ``u``: changes of the expectations."""
-        known = expectations_along(self.model, self.stats, directions)
+        posterior = self.model.update(self.stats)
+        known = expectations_along(self.model, self.stats, posterior, directions)
         return (
             known
             if known is not None

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.linalg import block_diag, lu_factor, lu_solve
+from scipy.linalg import lu_factor, lu_solve
 
 from bayesvb.data.blocks import Block
-from bayesvb.engines.pass_derivative import AbstractPassDerivative, Model, changes_along
-from bayesvb.variational.row_derivatives import RowDerivatives, RowScalars
+from bayesvb.engines.pass_derivative import (
+    AbstractPassDerivative,
+    Model,
+    changes_along,
+    expectations_along,
+    units,
+)
+from bayesvb.engines.row_directions import Directions, RowDirections
+from bayesvb.variational.row_derivatives import RowDerivatives
+
+Rows = Float[np.ndarray, "vectors entries"]
 
 SHARE = 0.5
 """Part of the statistics up to which directions are few."""
@@ -32,12 +41,15 @@ class LowRankDerivative(AbstractPassDerivative):
     Attributes
     ----------
     answering : ndarray, shape (entries,)
-    directions : ndarray, shape (entries, directions)
+    directions : RowDirections
         ``B``.
     bends : ndarray, shape (directions, directions)
         ``D``.
-    changes : ndarray, shape (entries, directions)
-        ``V B``: how the expectations change along them.
+    among : ndarray, shape (directions, directions)
+        ``B' V B``.
+    changes : ndarray, shape (directions, entries), or callable
+        ``(V B)'``: how the expectations change along each; or what makes ``V v`` of any rows ``v``,
+        where that has a closed form.
 
     References
     ----------
@@ -45,61 +57,46 @@ class LowRankDerivative(AbstractPassDerivative):
     """
 
     answering: Bool[np.ndarray, " entries"]
-    directions: Float[np.ndarray, "entries directions"]
+    directions: RowDirections
     bends: Float[np.ndarray, "directions directions"]
-    changes: Float[np.ndarray, "entries directions"]
+    among: Float[np.ndarray, "directions directions"]
+    changes: Float[np.ndarray, "directions entries"] | Callable[[Rows], Rows]
 
     @cached_property
     def _factor(self) -> Any:
         """Triangular factors of ``I - D B' V B``."""
-        among = self.bends @ (self.directions.T @ self.changes)
-        return lu_factor(np.eye(len(among)) - among)
+        return lu_factor(np.eye(len(self.bends)) - self.bends @ self.among)
+
+    def _seen(self, added: Rows) -> Float[np.ndarray, "vectors directions"]:
+        """``(V B)' v`` of each of these."""
+        if callable(self.changes):
+            return self.directions.products(self.changes(added))
+        return np.asarray(added @ self.changes.T)
+
+    def _changed(self, shares: Float[np.ndarray, "vectors directions"]) -> Rows:
+        """``V B c`` of each of these."""
+        if callable(self.changes):
+            return self.changes(self.directions.combined(shares))
+        return np.asarray(shares @ self.changes)
 
     def answered(
         self, added: Float[np.ndarray, "groups entries"]
     ) -> Float[np.ndarray, "groups entries"]:
         """``(I - F')^-1`` times each of these."""
-        bent = self.bends @ (added @ self.changes).T
-        return np.asarray(added + lu_solve(self._factor, bent).T @ self.directions.T)
+        bent = self.bends @ self._seen(added).T
+        return np.asarray(added + self.directions.combined(lu_solve(self._factor, bent).T))
 
     def answered_back(
         self, slopes: Float[np.ndarray, "values entries"]
     ) -> Float[np.ndarray, "values entries"]:
         """Each of these times ``(I - F')^-1``."""
-        through = lu_solve(self._factor, (slopes @ self.directions).T, trans=1)
-        return np.asarray(slopes + (self.bends.T @ through).T @ self.changes.T)
+        through = lu_solve(self._factor, self.directions.products(slopes).T, trans=1)
+        return np.asarray(slopes + self._changed((self.bends.T @ through).T))
 
     def whole(self) -> Float[np.ndarray, "entries entries"]:
         """The product."""
-        return np.asarray(self.directions @ self.bends @ self.changes.T)
-
-
-@dataclass(frozen=True)
-class Directions:
-    """Different features of rows, and which of them each row has.
-
-    Attributes
-    ----------
-    scalars : RowScalars
-        Of the rows.
-    features : ndarray, shape (features, different)
-    number : ndarray, shape (rows,)
-    """
-
-    scalars: RowScalars
-    features: Float[np.ndarray, "features different"]
-    number: Int[np.ndarray, " rows"]
-
-    @classmethod
-    def of(cls, scalars: RowScalars) -> Directions:
-        """Those of the rows of these scalars."""
-        features, number = np.unique(scalars.features, axis=1, return_inverse=True)
-        return cls(scalars, features, number.reshape(-1))
-
-    @property
-    def size(self) -> int:
-        """Number of directions: of each scalar each of the features."""
-        return int(len(self.scalars.entries) * self.features.shape[1])
+        shares = self._seen(np.eye(self.n_entries)) @ self.bends.T
+        return np.asarray(self.directions.combined(shares).T)
 
 
 def few_directions(known: RowDerivatives, n_entries: int) -> tuple[Directions, ...] | None:
@@ -115,7 +112,7 @@ def low_rank_derivative(
     stats: Any,
     kept: Bool[np.ndarray, " entries"],
     block: Block,
-    each: Sequence[Directions],
+    each: tuple[Directions, ...],
     known: RowDerivatives,
 ) -> LowRankDerivative:
     """Derivative of a pass over the rows of a block.
@@ -129,67 +126,80 @@ def low_rank_derivative(
         Entries to which rows add, or the prior.
     block : Block
         All rows.
-    each : sequence of Directions
+    each : tuple of Directions
         Of each group of scalars of the rows, as of ``few_directions``.
     known : RowDerivatives
         Of the rows.
     """
-    shared = changes_along(model, stats, _units(known.shared, known.n_entries))
-    parts = [_columns(model, stats, one, known, shared) for one in each]
-    bends = _bends(each, known, block.weight)
-    alone = kept & (np.arange(len(kept)) >= len(kept) - known.n_more)  # rows add nothing to these
-    of_prior = model.prior_curvature(model.update(stats), alone)
-    if of_prior is not None:
-        bent = np.flatnonzero(of_prior.any(axis=0))
-        own = np.flatnonzero(alone)[bent]
-        parts.append(_unit_columns(model, stats, own, known, shared))
-        bends = block_diag(bends, of_prior[np.ix_(bent, bent)])
-    directions, changes = (np.concatenate(both, axis=1) for both in zip(*parts, strict=True))
-    return LowRankDerivative(np.any(directions != 0.0, axis=1), directions, bends, changes)
+    own, of_prior = _of_prior(model, stats, kept, known)
+    directions = RowDirections(each, own, len(kept))
+    size = directions.size
+    bends, among = np.zeros((2, size, size))
+    _add_bends(bends, directions, known, block.weight)
+    bends[size - len(own) :, size - len(own) :] = of_prior
+    along: Any = partial(expectations_along, model, stats, model.update(stats))
+    closed = along(np.zeros((1, len(kept)))) is not None
+    changes = np.empty((0 if closed else size, len(kept)))
+    for places, moved in _changes(model, stats, directions, known):
+        among[places] = directions.products(moved)
+        if not closed:
+            changes[places] = moved
+    kind = along if closed else changes
+    return LowRankDerivative(directions.present(), directions, bends, among, kind)
 
 
-def _bends(
-    each: Sequence[Directions], known: RowDerivatives, weight: Float[np.ndarray, " rows"] | None
-) -> Float[np.ndarray, "directions directions"]:
-    """Second derivatives of the rows, summed over those that have the same features."""
-    hessian = known.hessian if weight is None else known.hessian * weight
-    places, first = [], 0
-    for one in each:
-        n_scalars = len(one.scalars.entries)
-        places += [first + scalar + n_scalars * one.number for scalar in range(n_scalars)]
-        first += one.size
-    found = np.zeros((first, first))
-    for row, left in zip(hessian, places, strict=True):
-        for value, right in zip(row, places, strict=True):
-            np.add.at(found, (left, right), value)
-    return found
+def _of_prior(
+    model: Model, stats: Any, kept: Bool[np.ndarray, " entries"], known: RowDerivatives
+) -> tuple[Int[np.ndarray, " single"], Float[np.ndarray, "single single"]]:
+    """Entries at the end, to which rows add nothing, that the prior bends, and how."""
+    alone = kept & (np.arange(len(kept)) >= len(kept) - known.n_more)
+    found = model.prior_curvature(model.update(stats), alone)
+    if found is None:
+        return np.empty(0, dtype=int), np.zeros((0, 0))
+    bent = np.flatnonzero(found.any(axis=0))
+    return np.flatnonzero(alone)[bent], found[np.ix_(bent, bent)]
 
 
-def _columns(
-    model: Model,
-    stats: Any,
-    one: Directions,
+def _add_bends(
+    bends: Float[np.ndarray, "directions directions"],
+    directions: RowDirections,
     known: RowDerivatives,
-    shared: Float[np.ndarray, "shared entries"],
-) -> tuple[Float[np.ndarray, "entries some"], Float[np.ndarray, "entries some"]]:
-    """Directions of some scalars, and changes of the expectations along them.
+    weight: Float[np.ndarray, " rows"] | None,
+) -> None:
+    """Second derivatives of the rows, summed by what each row is of the directions."""
+    hessian = known.hessian if weight is None else known.hessian * weight
+    scalars = list(directions.scalars())
+    for row, (one, _, left) in zip(hessian, scalars, strict=True):
+        for value, (other, _, right) in zip(row, scalars, strict=True):
+            bends[np.ix_(left, right)] = one.summed(value, other)
 
-    Different factors of the posterior change independently of each other, at once.
+
+def _changes(
+    model: Model, stats: Any, directions: RowDirections, known: RowDerivatives
+) -> Iterator[tuple[Int[np.ndarray, " some"], Float[np.ndarray, "some entries"]]]:
+    """How expectations change along directions, those of a scalar at a time, by their numbers.
+
+    Different factors of the posterior change independently of each other, but for what they share:
+    directions in several of them are gone along together.
     """
-    entries, size = one.scalars.entries, known.n_entries
-    factors = [_factor_of(own, known) for own in entries]
-    at_once = len({int(factor[0]) for factor in factors}) == len(factors)
-    each = np.arange(len(entries))
-    directions = np.zeros((one.features.shape[1], len(entries), size))
-    directions[:, each[:, None], entries] = one.features.T[:, None]
-    changes = np.zeros_like(directions)
-    for some in [each] if at_once else each[:, None]:
-        moved = changes_along(model, stats, directions[:, some].sum(axis=1))
-        for scalar in some:
-            changes[:, scalar, factors[scalar]] = moved[:, factors[scalar]]
-    for scalar in each:
-        changes[:, scalar, known.shared] = one.features.T @ shared[:, entries[scalar]].T
-    return directions.reshape(-1, size).T, changes.reshape(-1, size).T
+    shared = changes_along(model, stats, units(known.shared, known.n_entries))
+    for one, places in zip(directions.each, directions.places, strict=True):
+        entries, features = one.scalars.entries, one.features.T
+        factors = [_factor_of(own, known) for own in entries]
+        at_once = len({int(factor[0]) for factor in factors}) == len(factors)
+        every = np.arange(len(factors))
+        for some in [every] if at_once else every[:, None]:
+            steps = np.zeros((len(features), known.n_entries))
+            steps[:, entries[some]] = features[:, None]
+            together = changes_along(model, stats, steps)
+            for scalar in some:
+                moved = np.zeros_like(together)
+                moved[:, factors[scalar]] = together[:, factors[scalar]]
+                moved[:, known.shared] = features @ shared[:, entries[scalar]].T
+                yield places[scalar], moved
+    last = directions.size - len(directions.single)
+    single = _along_single(model, stats, directions.single, known, shared)
+    yield np.arange(last, directions.size), single
 
 
 def _factor_of(
@@ -199,29 +209,22 @@ def _factor_of(
     return next(own for factors in known.factors for own in factors if entries[0] in own)
 
 
-def _unit_columns(
+def _along_single(
     model: Model,
     stats: Any,
-    own: Int[np.ndarray, " some"],
+    single: Int[np.ndarray, " single"],
     known: RowDerivatives,
     shared: Float[np.ndarray, "shared entries"],
-) -> tuple[Float[np.ndarray, "entries some"], Float[np.ndarray, "entries some"]]:
-    """Single entries as directions, and changes of the expectations along them."""
+) -> Float[np.ndarray, "single entries"]:
+    """Changes of the expectations along single entries."""
     place = {int(entry): row for entry, row in zip(known.shared, shared, strict=True)}
-    directions = _units(own, known.n_entries)
-    moved, changes = changes_along(model, stats, directions), np.zeros_like(directions)
-    for number, entry in enumerate(own.tolist()):
+    alone = units(single, known.n_entries)
+    moved, found = changes_along(model, stats, alone), np.zeros_like(alone)
+    for number, entry in enumerate(single.tolist()):
         if entry in place:
-            changes[number] = place[entry]
+            found[number] = place[entry]
             continue
         factor = _factor_of(np.array([entry]), known)
-        changes[number, factor] = moved[number, factor]
-        changes[number, known.shared] = shared[:, entry]
-    return directions.T, changes.T
-
-
-def _units(entries: Int[np.ndarray, " some"], size: int) -> Float[np.ndarray, "some entries"]:
-    """One in one entry, zero in the others."""
-    found = np.zeros((len(entries), size))
-    found[np.arange(len(entries)), entries] = 1.0
+        found[number, factor] = moved[number, factor]
+        found[number, known.shared] = shared[:, entry]
     return found

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.variational.model import AbstractVariationalModel
@@ -58,10 +58,13 @@ class AbstractPassDerivative(abc.ABC):
 
 
 def expectations_along(
-    model: Model, stats: SufficientStats, directions: Float[np.ndarray, "directions entries"]
+    model: Model,
+    stats: SufficientStats,
+    posterior: Any,
+    directions: Float[np.ndarray, "directions entries"],
 ) -> Float[np.ndarray, "directions entries"] | None:
     """Derivatives of the expectations along directions; None where they have no closed form."""
-    posterior, found = model.update(stats), [directions[:0]]
+    found = [directions[:0]]
     together = max(TOGETHER // max(directions.shape[1], 1), 1)
     for start in range(0, len(directions), together):
         change = stats.with_vector(directions[start : start + together])
@@ -76,13 +79,20 @@ def changes_along(
     model: Model, stats: SufficientStats, directions: Float[np.ndarray, "directions entries"]
 ) -> Float[np.ndarray, "directions entries"]:
     """The same, by differences where there is no closed form; steps are small in each entry."""
-    known = expectations_along(model, stats, directions)
+    known = expectations_along(model, stats, model.update(stats), directions)
     if known is not None:
         return known
     size, found = np.maximum(np.abs(stats.to_vector()), 1.0), np.empty_like(directions)
     for number, direction in enumerate(directions):
         step = STEP / float((np.abs(direction) / size).max())
         found[number] = change_along(model, stats, step * direction) / step
+    return found
+
+
+def units(entries: Int[np.ndarray, " some"], size: int) -> Float[np.ndarray, "some size"]:
+    """Directions that are one in one entry, zero in the others."""
+    found = np.zeros((len(entries), size))
+    found[np.arange(len(entries)), entries] = 1.0
     return found
 
 

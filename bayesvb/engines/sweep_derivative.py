@@ -16,11 +16,17 @@ from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.engines.low_rank_derivative import (
     SHARE,
-    Directions,
     few_directions,
     low_rank_derivative,
 )
-from bayesvb.engines.pass_derivative import STEP, AbstractPassDerivative, Model, changes_along
+from bayesvb.engines.pass_derivative import (
+    STEP,
+    AbstractPassDerivative,
+    Model,
+    changes_along,
+    units,
+)
+from bayesvb.engines.row_directions import Directions
 from bayesvb.errors import DataError
 from bayesvb.variational.row_derivatives import RowDerivatives
 
@@ -313,9 +319,7 @@ def expectation_changes(
             there = kept[own[some]]
             changes = moved[there][:, own] / size[own[some[there]], None]
             found[place[own[some[there]]][:, None], own] = changes
-    units = np.zeros((len(shared), centre.size))
-    units[np.arange(len(shared)), shared] = 1.0
-    moved = changes_along(model, stats, units)
+    moved = changes_along(model, stats, units(shared, centre.size))
     found[:, shared] = moved[:, kept].T
     found[place[shared[kept[shared]]]] = moved[kept[shared]]
     return found

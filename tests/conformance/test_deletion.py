@@ -241,7 +241,7 @@ def test_changes_of_expectations_along_directions_are_differences(
     directions = rng.normal(size=(5, len(centre))) * np.maximum(np.abs(centre), 1.0)
     expected = [change_along(model, stats, 1e-5 * one) / 1e-5 for one in directions]
     monkeypatch.setattr(pass_derivative, "TOGETHER", 2 * len(centre))  # the last by itself
-    found = pass_derivative.expectations_along(model, stats, directions)
+    found = pass_derivative.expectations_along(model, stats, model.update(stats), directions)
     assert_allclose(found, expected, rtol=1e-6, atol=1e-7 * np.abs(expected).max())
     assert found.shape == pass_derivative.changes_along(model, stats, found).shape
     assert not len(pass_derivative.changes_along(model, stats, found[:0]))

@@ -106,4 +106,4 @@ def test_what_it_costs_is_the_number_of_directions():
     n_rows, n_experts, n_logits, different = 30, 2, 2, 2
     size = n_experts * n_rows + 2 * n_logits * different
     assert n_answering(fit.core, fit.model.source, fit.stats) == size
-    assert size <= low.directions.shape[1] < 0.2 * low.n_entries
+    assert size <= low.directions.size < 0.2 * low.n_entries
