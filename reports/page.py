@@ -57,6 +57,7 @@ LONGEST = (
     "accuracy",
     "replicates",
     "learning",
+    "sensitivity",
     "posterior",
     "components",
 )

@@ -98,8 +98,8 @@ def without_folds(
         return continued(model, rest, stats, engine, streams.branch("fold", number))
 
     tasks = [partial(without, number) for number in range(len(places))]
-    everywhere = source.with_workers(processors())
-    workers = processes(model, everywhere, FOLDS * PASSES) if engine.maximises_bound else 1
+    rest = source.without(places[0]).with_workers(processors())
+    workers = processes(model, rest, FOLDS * PASSES) if engine.maximises_bound else 1
     return tuple(side_by_side(tasks, workers))
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import bayesvb as bvb
+from bayesvb.data.sources import InMemorySource
 from bayesvb.engines import folds
 from bayesvb.engines import side_by_side as module
 from bayesvb.engines.side_by_side import can_fork, side_by_side
@@ -204,3 +205,17 @@ def test_folds_are_left_out_by_several_processes_to_the_same_bits(forking, monke
     there = [one.to_vector() for one in found(2)]
     assert len(asked) == folds.FOLDS, "nothing was left out in this process"
     assert all(np.array_equal(one, other) for one, other in zip(here, there, strict=True))
+
+
+def test_folds_of_rows_in_several_blocks_are_as_well(forking, monkeypatch, regimes):
+    """What remains of rows in memory is one block, which threads could not share."""
+    fit = bvb.DensityRegression("y ~ x", regimes, n_components=2).fit(seed=1, restarts=1)
+    several = InMemorySource(tuple(fit.model.source.whole().split(len(regimes) // 3)))
+    assert not several.undivided
+    asked, plain = [], folds.continued
+    monkeypatch.setattr(folds, "continued", lambda *args: asked.append(1) or plain(*args))
+    monkeypatch.setattr(module, "LITTLE_WORK", 0)
+    monkeypatch.setattr(folds, "processors", lambda: 2)
+    streams = EngineStreams(1, ("folds",))
+    found = folds.without_folds(fit.core, several, fit.stats, fit.engine, streams)
+    assert len(found) == folds.FOLDS and not asked
