@@ -136,9 +136,9 @@ def linear_response(model: Model, source: AbstractSource, stats: SufficientStats
 
     ``f`` the rows' part of the bound. ``F'`` is self-adjoint for the inner product ``u' V v``; it
     is projected on the tilts, the answers of the sweep to them, and so on, until variances settle
-    (block Lanczos). Derivatives of expectations are central differences; those of the sweep are
-    what the rows' second derivatives make of these, or where they are not at hand differences of
-    whole sweeps.
+    (block Lanczos). Derivatives of expectations have closed forms, or are central differences;
+    those of the sweep are what the rows' second derivatives make of these, or where they are not at
+    hand differences of whole sweeps.
 
     Parameters
     ----------
