@@ -36,6 +36,9 @@ FEW = 1e6
 MOST_ENTRIES = 3_000
 """Statistics that answer to others of which the derivative takes some two seconds."""
 
+MOST_NUMBERS = 5e7
+"""Such statistics times all of them, up to which a refit takes a few milliseconds a pass."""
+
 SHARE = 0.25
 """Part of the passes of the fit that refits may take; one takes a few of a fit at its maximum."""
 
@@ -192,7 +195,9 @@ class Fitted:
         if "deletion" in vars(one) or not one.core.draws_complete:  # of groups it needs none
             return True
         size = n_answering(one.core, one.source, one.stats)
-        return size is None or size <= MOST_ENTRIES
+        if size is None:
+            return True
+        return size <= MOST_ENTRIES and size * one.stats.to_vector().size <= MOST_NUMBERS
 
     @cached_property
     def affordable(self) -> bool:

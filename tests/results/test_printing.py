@@ -188,10 +188,11 @@ def test_a_network_that_left_no_rows_out_refers_to_its_loo(class_fit):
     assert "rows left out a fifth at a time." in str(fresh)
 
 
-def test_a_fit_with_very_many_statistics_refers_to_its_loo(regimes, monkeypatch):
+@pytest.mark.parametrize("limit", ["MOST_ENTRIES", "MOST_NUMBERS"])
+def test_a_fit_with_very_many_statistics_refers_to_its_loo(limit, regimes, monkeypatch):
     model = bvb.DensityRegression("y ~ x + z | gating(x)", regimes, n_components=2)
     fit = model.fit(seed=1, restarts=1, draws=60)
-    monkeypatch.setattr(leave_one_out, "MOST_ENTRIES", 10)
+    monkeypatch.setattr(leave_one_out, limit, 10)
     assert "LOO: fit.loo() leaves rows out, which takes a while" in str(fit)
     fit.loo()
     assert "LOO elpd " in str(fit)
