@@ -17,17 +17,21 @@ FARTHEST = 1e150
 
 
 def student_cdf(
-    dof: Float[np.ndarray, " experts"], z: Float[np.ndarray, "nodes experts rows"]
+    dof: Float[np.ndarray, " experts"],
+    z: Float[np.ndarray, "nodes experts rows"],
+    *,
+    many: float = MANY,
 ) -> Float[np.ndarray, "nodes experts rows"]:
     r"""Probability of a value up to ``z``, to 1e-12 but not to a part of it far out in a tail.
 
-    With ``MANY`` degrees of freedom by Hill's normal deviate of t, which costs a third,
+    With ``many`` degrees of freedom by Hill's normal deviate of t, which costs a third,
 
     .. math:: u = \sqrt{w} \Big[1 + \frac{w + 3}{b}
                   - \frac{0.4 w^3 + 3.3 w^2 + 24 w + 85.5}{b\,(0.8 w^2 + 100 + b)}\Big],
               \quad w = a \log(1 + z^2 / \nu),\; a = \nu - 1/2,\; b = 48 a^2.
 
-    Of fewer by the incomplete beta function.
+    Of fewer by the incomplete beta function. The expansion is right to 1e-6 with 4 degrees of
+    freedom, 2e-7 with 5, 3e-9 with 8 and 1e-12 with 30.
 
     References
     ----------
@@ -38,12 +42,12 @@ def student_cdf(
     >>> student_cdf(np.array([3.0, 50.0]), np.full((1, 2, 1), 2.0)).round(6).ravel()
     array([0.930337, 0.974526])
     """
-    many = dof >= MANY
-    if many.all():
+    expanded = dof >= many
+    if expanded.all():
         return _by_expansion(dof, z)
     found = np.empty(np.broadcast_shapes(z.shape, (1, len(dof), 1)))
-    found[:, many] = _by_expansion(dof[many], z[:, many])
-    found[:, ~many] = stdtr(dof[~many][:, None], z[:, ~many])
+    found[:, expanded] = _by_expansion(dof[expanded], z[:, expanded])
+    found[:, ~expanded] = stdtr(dof[~expanded][:, None], z[:, ~expanded])
     return found
 
 

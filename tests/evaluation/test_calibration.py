@@ -11,6 +11,7 @@ from scipy import integrate, special, stats
 from bayesvb.distributions.student_mixture import StudentMixture
 from bayesvb.errors import DataError
 from bayesvb.evaluation import calibration as module
+from bayesvb.evaluation import crps as crps_module
 from bayesvb.evaluation.calibration import (
     calibration,
     coverage,
@@ -203,6 +204,24 @@ def test_crps_is_the_integral_of_its_definition():
 
             total += integrate.quad(square, left, right, epsabs=1e-7, limit=200)[0]
         assert_allclose(crps(mixture, y)[row], total, rtol=1e-4)
+
+
+@pytest.mark.parametrize("n_components", [20, 45])
+def test_crps_of_many_components_is_that_of_a_fine_rule(n_components, monkeypatch):
+    rng, rows = np.random.default_rng(n_components), 60
+    shape = (n_components, rows)
+    scale = np.exp(2.0 * rng.normal(size=(n_components, 1))) * np.ones(rows)
+    mixture = StudentMixture(
+        rng.dirichlet(np.full(n_components, 0.3), rows).T, 5.0 * rng.normal(size=shape), scale,
+        rng.uniform(3.0, 60.0, n_components),
+    )  # fmt: skip
+    y = mixture.draws(1, rng)[0]
+    found = crps(mixture, y)
+    monkeypatch.setattr(crps_module, "MANY", 1000)
+    monkeypatch.setattr(crps_module, "STEP", 0.05)
+    monkeypatch.setattr(crps_module, "EXPANDED", 30.0)
+    error = np.abs(found / crps(mixture, y) - 1.0)
+    assert error.max() < 1e-3 and np.median(error) < 1e-5
 
 
 def test_crps_is_the_mean_distance_minus_half_the_mean_difference():

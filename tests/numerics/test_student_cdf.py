@@ -16,6 +16,13 @@ def test_it_is_right_to_a_small_part_of_one(dof):
     assert_allclose(student_cdf(np.array([dof]), z)[:, 0, 0], stdtr(dof, POINTS), atol=3e-12)
 
 
+@pytest.mark.parametrize(("dof", "error"), [(4.0, 1.2e-6), (5.0, 2e-7), (8.0, 3e-9), (20.0, 1e-10)])
+def test_the_expansion_of_fewer_degrees_is_as_right_as_it_says(dof, error):
+    found = student_cdf(np.array([dof]), POINTS[:, None, None], many=dof)[:, 0, 0]
+    assert_allclose(found, stdtr(dof, POINTS), atol=error)
+    assert np.abs(found - stdtr(dof, POINTS)).max() > 0.0
+
+
 def test_without_end_it_is_normal():
     z = np.clip(POINTS, -30.0, 30.0)[:, None, None]
     assert_allclose(student_cdf(np.array([np.inf]), z), ndtr(z), atol=1e-12)
