@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -99,18 +100,28 @@ def units(entries: Int[np.ndarray, " some"], size: int) -> Float[np.ndarray, "so
 def change_along(
     model: Model, stats: SufficientStats, step: Float[np.ndarray, " entries"]
 ) -> Float[np.ndarray, " entries"]:
-    """Change of the expectations along a step, from both sides of it.
+    """Change of the expectations along a step, from both sides of it."""
+    centre = stats.to_vector()
+
+    def at(side: float) -> Float[np.ndarray, " entries"]:
+        return model.expectations(model.update(stats.with_vector(centre + side * step)))
+
+    return difference(at, centre.size)
+
+
+def difference(
+    function: Callable[[float], Float[np.ndarray, " entries"]], size: int
+) -> Float[np.ndarray, " entries"]:
+    """Change of a function of so many numbers from zero to one, by both sides of zero.
 
     From one side where the other is of no data, as next to a statistic that is zero; none where
     both are.
     """
-    centre = stats.to_vector()
     sides = []
     for side in (1.0, -1.0, 0.0):
         with suppress(np.linalg.LinAlgError):
-            posterior = model.update(stats.with_vector(centre + side * step))
-            sides.append((side, model.expectations(posterior)))
+            sides.append((side, function(side)))
         if len(sides) == 2:
             (first, ahead), (second, behind) = sides
             return np.asarray((ahead - behind) / (first - second))
-    return np.zeros_like(centre)
+    return np.zeros(size)

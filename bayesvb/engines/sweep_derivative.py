@@ -24,6 +24,7 @@ from bayesvb.engines.pass_derivative import (
     AbstractPassDerivative,
     Model,
     changes_along,
+    difference,
     units,
 )
 from bayesvb.engines.row_directions import Directions
@@ -331,14 +332,13 @@ def _by_differences(
     """Two passes for each entry."""
     centre = stats.to_vector()
     size = STEP * np.maximum(np.abs(centre), 1.0)
-    found = np.empty((centre.size, centre.size))
-    for entry, step in enumerate(size):
-        sides = []
-        for side in (step, -step):
-            moved = centre.copy()
-            moved[entry] += side
-            posterior = model.update(stats.with_vector(moved))
-            sums = source.map_reduce(partial(model.e_step, posterior)).stats
-            sides.append(full_step(model, posterior, sums))
-        found[:, entry] = (sides[0] - sides[1]) / (2.0 * step)
-    return found
+
+    def at(side: float, entry: int) -> Float[np.ndarray, " entries"]:
+        moved = centre.copy()
+        moved[entry] += side * size[entry]
+        posterior = model.update(stats.with_vector(moved))
+        sums = source.map_reduce(partial(model.e_step, posterior)).stats
+        return full_step(model, posterior, sums)
+
+    changes = [difference(partial(at, entry=k), centre.size) for k in range(centre.size)]
+    return np.asarray(np.stack(changes, axis=1) / size)

@@ -245,3 +245,26 @@ def test_changes_of_expectations_along_directions_are_differences(
     assert_allclose(found, expected, rtol=1e-6, atol=1e-7 * np.abs(expected).max())
     assert found.shape == pass_derivative.changes_along(model, stats, found).shape
     assert not len(pass_derivative.changes_along(model, stats, found[:0]))
+
+
+@pytest.mark.parametrize("sides", [(1.0,), (-1.0,), (1.0, -1.0)])
+def test_where_one_side_is_of_no_data_the_other_tells_the_derivative(
+    make_problem, monkeypatch, sides
+):
+    problem = make_problem("softmax", seed=1)
+    source, stats = problem.source(30), moved(problem)
+    expected = _by_differences(problem.model, source, stats)
+    centre, entry, plain = stats.to_vector(), 3, type(problem.model).update
+
+    def update(model, moved):
+        if np.sign(moved.to_vector()[entry] - centre[entry]) in sides:
+            raise np.linalg.LinAlgError("of no data")
+        return plain(model, moved)
+
+    monkeypatch.setattr(type(problem.model), "update", update)
+    found = _by_differences(problem.model, source, stats)
+    scale = np.abs(expected).max()
+    others = np.delete(np.arange(len(centre)), entry)
+    assert_allclose(found[:, others], expected[:, others], atol=1e-9 * scale)
+    own = expected[:, entry] if len(sides) == 1 else np.zeros(len(centre))
+    assert_allclose(found[:, entry], own, atol=1e-4 * scale)
