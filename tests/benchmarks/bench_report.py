@@ -102,12 +102,14 @@ def one_processor() -> Iterator[None]:
         os.sched_setaffinity(0, allowed)
 
 
-def measured(name: str, n_rows: int, *, settled: bool = False) -> dict[str, object]:
+def measured(
+    name: str, n_rows: int, *, settled: bool = False, restarts: int = 1
+) -> dict[str, object]:
     """One row of the table: the whole page, and its dearest sections."""
     model = MODELS[name](table(n_rows))
     passes = 20 if "network" in name else 60
     brief = {"tol": 1e-4, "max_iter": passes if n_rows < 500_000 else 12}
-    fit = model.fit(seed=1, restarts=1, **({} if settled else brief))
+    fit = model.fit(seed=1, restarts=restarts, **({} if settled else brief))
     plain, times = dict(SECTIONS), {}
     SECTIONS.update({key: timed(times, key, one) for key, one in plain.items()})
     unit = workload()
@@ -145,16 +147,17 @@ def main() -> None:
     parser.add_argument("--as", dest="when", default="now", help="what the rows are called")
     parser.add_argument("--dry", action="store_true", help="print only")
     parser.add_argument("--settled", action="store_true", help="fits with the default tolerance")
+    parser.add_argument("--restarts", type=int, default=1, help="networks stack several")
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
     measured("density, 3 components", 200)  # what is loaded on first use
     found = []
     for name in asked.models:
         for n_rows in asked.rows:
-            run = f"{asked.when}: {name}, {n_rows}"
-            found.append(
-                {"run": run, "when": asked.when, **measured(name, n_rows, settled=asked.settled)}
-            )
+            several = f", {asked.restarts} restarts" if asked.restarts > 1 else ""
+            run = f"{asked.when}: {name}, {n_rows}{several}"
+            options = {"settled": asked.settled, "restarts": asked.restarts}
+            found.append({"run": run, "when": asked.when, **measured(name, n_rows, **options)})
             print(pd.DataFrame(found[-1:]).to_string(index=False, header=False), flush=True)
     if not asked.dry:
         keep(pd.DataFrame(found), "report", by="run")
