@@ -72,7 +72,7 @@ class RowDirections:
     n_entries: int
 
     @cached_property
-    def places(self) -> list[list[Int[np.ndarray, " different"]]]:
+    def places(self) -> list[list[Int[np.ndarray, " _"]]]:
         """Numbers of the directions of each scalar, by group."""
         found, first = [], 0
         for one in self.each:

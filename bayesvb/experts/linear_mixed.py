@@ -56,9 +56,9 @@ class MixedStats(SufficientStats):
     """
 
     linear: LinearStats
-    zz: Float[np.ndarray, "experts pairs groups"]
-    zx: Float[np.ndarray, "experts effects terms groups"]
-    zy: Float[np.ndarray, "experts responses effects groups"]
+    zz: Float[np.ndarray, "*many experts pairs groups"]
+    zx: Float[np.ndarray, "*many experts effects terms groups"]
+    zy: Float[np.ndarray, "*many experts responses effects groups"]
 
     @classmethod
     def of_rows(

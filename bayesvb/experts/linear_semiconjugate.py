@@ -59,7 +59,7 @@ class SemiConjugateStats(SufficientStats):
     """Sums over the rows, and the noise precisions with which the coefficients weigh them."""
 
     linear: LinearStats
-    precision: Float[np.ndarray, "experts responses"]
+    precision: Float[np.ndarray, "*many experts responses"]
 
     @property
     def weight(self) -> Float[np.ndarray, " experts"]:

@@ -84,11 +84,11 @@ class GroupedLogitStats(SufficientStats):
         Sum of ``l z``.
     """
 
-    curvature: Float[np.ndarray, "logits pairs"]
-    linear: Float[np.ndarray, "logits terms"]
-    zz: Float[np.ndarray, "logits effect_pairs groups"]
-    zx: Float[np.ndarray, "logits effects terms groups"]
-    zl: Float[np.ndarray, "logits effects groups"]
+    curvature: Float[np.ndarray, "*many logits pairs"]
+    linear: Float[np.ndarray, "*many logits terms"]
+    zz: Float[np.ndarray, "*many logits effect_pairs groups"]
+    zx: Float[np.ndarray, "*many logits effects terms groups"]
+    zl: Float[np.ndarray, "*many logits effects groups"]
 
     @classmethod
     def of_rows(
