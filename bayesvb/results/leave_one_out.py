@@ -39,6 +39,12 @@ MOST_ENTRIES = 3_000
 MOST_NUMBERS = 5e7
 """Such statistics times all of them, up to which a refit takes a few milliseconds a pass."""
 
+PASS = 5_000
+"""Rows times components that take as long as what a pass costs however few there are."""
+
+MOST_WORK = 3e7
+"""Rows times components times passes, these among them, of differences that take some seconds."""
+
 SHARE = 0.25
 """Part of the passes of the fit that refits may take; one takes a few of a fit at its maximum."""
 
@@ -194,10 +200,11 @@ class Fitted:
         one = self.without_columns
         if "deletion" in vars(one) or not one.core.draws_complete:  # of groups it needs none
             return True
-        size = n_answering(one.core, one.source, one.stats)
-        if size is None:
-            return True
-        return size <= MOST_ENTRIES and size * one.stats.to_vector().size <= MOST_NUMBERS
+        size, every = n_answering(one.core, one.source, one.stats), one.stats.to_vector().size
+        if size is None:  # two passes for each statistic
+            a_pass = min(one.source.n_rows, MOST_ROWS) * one.core.n_components + PASS
+            return bool(2 * every * a_pass <= MOST_WORK)
+        return size <= MOST_ENTRIES and size * every <= MOST_NUMBERS
 
     @cached_property
     def affordable(self) -> bool:

@@ -188,9 +188,12 @@ def test_a_network_that_left_no_rows_out_refers_to_its_loo(class_fit):
     assert "rows left out a fifth at a time." in str(fresh)
 
 
-@pytest.mark.parametrize("limit", ["MOST_ENTRIES", "MOST_NUMBERS"])
-def test_a_fit_with_very_many_statistics_refers_to_its_loo(limit, regimes, monkeypatch):
-    model = bvb.DensityRegression("y ~ x + z | gating(x)", regimes, n_components=2)
+@pytest.mark.parametrize(
+    ("limit", "family"),
+    [("MOST_ENTRIES", "gaussian"), ("MOST_NUMBERS", "gaussian"), ("MOST_WORK", "student")],
+)
+def test_a_fit_with_very_many_statistics_refers_to_its_loo(limit, family, regimes, monkeypatch):
+    model = bvb.DensityRegression("y ~ x + z | gating(x)", regimes, n_components=2, family=family)
     fit = model.fit(seed=1, restarts=1, draws=60)
     monkeypatch.setattr(leave_one_out, limit, 10)
     assert "LOO: fit.loo() leaves rows out, which takes a while" in str(fit)
