@@ -237,7 +237,6 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/results/pit.py": ("results/test_leave_one_out.py",),
     "bayesvb/results/pit_in_groups.py": ("estimators/test_groups.py",),
     "bayesvb/results/row_groups.py": ("results/test_leave_one_out.py",),
-    "bayesvb/results/subsampling.py": ("results/test_printing.py",),
     "bayesvb/results/tables.py": ("results/test_printing.py",),
     "bayesvb/results/units.py": ("estimators/test_groups.py",),
     "bayesvb/results/printing_calibration.py": ("results/test_simulation_calibration.py",),

@@ -11,6 +11,7 @@ from scipy.special import logsumexp
 
 from bayesvb.distributions.base import AbstractRowDistribution, check_probabilities
 from bayesvb.distributions.location_scale import AbstractLocationScaleMixture
+from bayesvb.distributions.student_mixture import StudentMixture
 from bayesvb.numerics.root_finding import crossings
 
 Mixture = TypeVar("Mixture", bound="AbstractLocationScaleMixture")
@@ -88,6 +89,8 @@ class RowAverages(AbstractRowDistribution):
             If a probability is NaN or outside 0 to 1.
         """
         check_probabilities(q)
+        if isinstance(self.each, StudentMixture):
+            return self.each.averaged(self.n, self.shares).quantile(q)
         rows = self.each.quantile(q).reshape(len(q), -1, self.n)
         found = [
             self._between(float(p), one.min(axis=1), one.max(axis=1))

@@ -14,8 +14,8 @@ from bayesvb.errors import DataError
 from bayesvb.numerics.root_finding import invert_log_cdf
 from bayesvb.numerics.special import log_total
 
-POINTS_PER_BLOCK = 1 << 14
-"""Quantiles solved together: the arrays (experts, points) of a block stay in cache."""
+CELLS = 1 << 16
+"""Components times quantiles that are solved together: arrays that stay in cache."""
 
 FARTHEST = 1e150
 """Scales from the centre beyond which the square of a standardised residual overflows."""
@@ -152,8 +152,9 @@ class StudentMixture(AbstractComponentMixture):
         rows = self.weights.shape[1]
         found = np.where(q > 0.5, np.inf, -np.inf)[:, None].repeat(rows, axis=1)
         (inner,) = np.nonzero((q > 0.0) & (q < 1.0))
-        for start in range(0, inner.size * rows, POINTS_PER_BLOCK):
-            points = np.arange(start, min(start + POINTS_PER_BLOCK, inner.size * rows))
+        together = max(CELLS // len(self.weights), 1)
+        for start in range(0, inner.size * rows, together):
+            points = np.arange(start, min(start + together, inner.size * rows))
             at = inner[points // rows], points % rows
             found[at] = _quantiles(self, q, *at)
         order = np.argsort(q, kind="stable")
@@ -229,6 +230,27 @@ class StudentMixture(AbstractComponentMixture):
             dof=np.concatenate([one.dof for one in each]),
         )
 
+    def averaged(self, n: int, shares: Float[np.ndarray, " n"] | None = None) -> StudentMixture:
+        """Mixture of the distributions of each ``n`` rows that follow one another.
+
+        With the components of all of them; rows have equal shares by default.
+        """
+        n_experts = len(self.weights)
+
+        def gathered(
+            values: Float[np.ndarray, "experts rows"],
+        ) -> Float[np.ndarray, "all averages"]:
+            split = values.reshape(n_experts, -1, n)
+            return np.asarray(np.moveaxis(split, 2, 0).reshape(n * n_experts, -1))
+
+        each = np.full(n, 1.0 / n) if shares is None else shares
+        return StudentMixture(
+            weights=gathered(self.weights) * np.repeat(each, n_experts)[:, None],
+            location=gathered(self.location),
+            scale=gathered(self.scale),
+            dof=np.tile(self.dof, n) if self.dof.ndim == 1 else gathered(self.dof),
+        )
+
     def by_label(self, n_components: int) -> StudentMixture:
         """Weights of stacked components that share a label, added; the rest is of the first."""
         n_rows = self.weights.shape[1]
@@ -281,8 +303,11 @@ def _quantiles(
         density = (share / width * np.exp(_log_student(z, tails))).sum(axis=0)
         return np.log(below), density / below
 
-    one_each = mixture.dof.ndim == 1
-    ends = _ends(dof, tail)[:, :, prob] if one_each else _ends(dof, tail[prob])
+    if mixture.dof.ndim == 1:
+        unequal, which_dof = np.unique(mixture.dof, return_inverse=True)
+        ends = _ends(unequal[:, None], tail)[:, which_dof][:, :, prob]
+    else:
+        ends = _ends(dof, tail[prob])
     lower, upper, start, width = _bracket(weights, location, scale, ends)
     log_tail = np.log(tail[prob])
     root = invert_log_cdf(log_cdf, log_tail, bracket=(lower, upper), start=start, width=width)

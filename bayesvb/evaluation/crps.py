@@ -19,8 +19,11 @@ ROWS_PER_BLOCK = 512
 STEP, FARTHEST_NODE = 0.2, 3.0
 """Spacing and end of the nodes in the double-exponential variable."""
 
-MANY, FEW_NODES = 20, 10
-"""Components between whose locations so few nodes, of the rule of Gauss and Legendre, will do."""
+MANY = 20
+"""Components between whose locations the rule of Gauss and Legendre will do."""
+
+NODES_IN_ALL, FEWEST_NODES = 400, 4
+"""Nodes between all locations, and between two of them."""
 
 EXPANDED = 4.0
 """Degrees of freedom from which distribution functions are right to 1e-6 by their expansion."""
@@ -42,10 +45,11 @@ def crps(
     Integrated between the observation and the locations of the components by double-exponential
     rules, whose nodes crowd where a narrow component makes its step. Measured on one to three
     components with scales from 0.001 to 10: errors below 1e-4 of the value, typically 5e-6.
-    Between the locations of twenty components and more a Gauss-Legendre rule does: of 2 400 rows
-    with scales from 0.01 to 100 half had errors below 1e-6 of the value, all below 3e-3. With a
-    component of positive weight and ``dof <= 0.5`` the score is infinite. Distributions of another
-    form are scored by a thousand draws for each row, always the same ones.
+    Between the locations of twenty components and more a Gauss-Legendre rule does: of 4 000 rows
+    with 20 to 120 components, half of the rows with scales from 0.01 to 100, half had errors below
+    1e-7 of the value, all below 2e-3. With a component of positive weight and ``dof <= 0.5`` the
+    score is infinite. Distributions of another form are scored by a thousand draws for each row,
+    always the same ones.
 
     Raises
     ------
@@ -99,7 +103,8 @@ def _crps_of_block(
     nodes, weights = _tail_rule(float(mixture.dof.min()))
     score = unit * _squared_tails(mixture, breaks[0] - nodes * unit, 1.0, weights)
     score += unit * _squared_tails(mixture, breaks[-1] + nodes * unit, -1.0, weights)
-    nodes, weights = _gauss_legendre() if len(mixture.dof) >= MANY else _interval_rule()
+    few = len(mixture.dof) < MANY
+    nodes, weights = _interval_rule() if few else _gauss_legendre(len(mixture.dof))
     for left, right in pairwise(breaks):
         side = np.where(left >= observed, -1.0, 1.0)
         width = right - left
@@ -126,9 +131,12 @@ def _interval_rule() -> tuple[Float[np.ndarray, "nodes 1"], Float[np.ndarray, " 
     return expit(2.0 * u)[:, None], STEP * 0.25 * np.pi * np.cosh(v) / np.cosh(u) ** 2
 
 
-def _gauss_legendre() -> tuple[Float[np.ndarray, "nodes 1"], Float[np.ndarray, " nodes"]]:
-    """Nodes and weights of the rule on the interval from 0 to 1."""
-    nodes, weights = np.polynomial.legendre.leggauss(FEW_NODES)
+def _gauss_legendre(
+    n_components: int,
+) -> tuple[Float[np.ndarray, "nodes 1"], Float[np.ndarray, " nodes"]]:
+    """Nodes and weights of the rule on the interval from 0 to 1, fewer where intervals are many."""
+    n_nodes = max(-(-NODES_IN_ALL // n_components), FEWEST_NODES)
+    nodes, weights = np.polynomial.legendre.leggauss(n_nodes)
     return 0.5 * (1.0 + nodes)[:, None], 0.5 * weights
 
 

@@ -15,10 +15,10 @@ from bayesvb.errors import DataError
 from bayesvb.evaluation.calibration import pit_ecdf
 from bayesvb.results.calibration_table import calibration as calibration_of
 from bayesvb.results.named_draws import count
-from bayesvb.results.pit import check_numeric, pit_values
+from bayesvb.results.pit import check_numeric
 from bayesvb.results.replicated_rows import replicated
 from bayesvb.results.residuals import fitted, residuals
-from bayesvb.results.subsampling import sample
+from bayesvb.results.subsampling import pits_at, pits_seen, sample
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
@@ -92,8 +92,10 @@ def calibration(fit: AbstractFit, *, response: str | None = None, ax: Any = None
     """Calibration of rows left out: of numbers by PIT values, of classes by reliability.
 
     Of numbers the share of PIT values up to each value, less the same share of uniform ones, with
-    a band that calibrated predictions leave nowhere with probability 95 %. Of classes the observed
-    share of each class against its predicted probability; dots should lie on the diagonal.
+    a band that calibrated predictions leave nowhere with probability 95 %; of rows that the fit has
+    seen, as the plot then says, where rows would be left out for longer than some ten seconds. Of
+    classes the observed share of each class against its predicted probability; dots should lie on
+    the diagonal.
 
     Parameters
     ----------
@@ -117,13 +119,15 @@ def calibration(fit: AbstractFit, *, response: str | None = None, ax: Any = None
     check_numeric(fit)
     names = fit.model.design.response_names
     name = _chosen(response, names)
-    found = pit_ecdf(pit_values(fit, sample(fit, ROWS).at)[names.index(name)])
+    found = pit_ecdf(pits_at(fit, sample(fit, ROWS).at)[names.index(name)])
     marks.dress(axes, palette, x="PIT value", y="ECDF minus uniform")
     axes.fill_between(found.points, found.lower, found.upper, step="mid", color=palette.accent,
                       alpha=0.16, linewidth=0)  # fmt: skip
     axes.axhline(0.0, color=palette.line, linewidth=1.0)
     axes.step(found.points, found.difference, where="mid", color=palette.accent, linewidth=1.8)
     axes.set_xlim(0.0, 1.0)
+    if pits_seen(fit):
+        marks.note(axes, "of rows that the fit has seen, fit.pit() leaves them out", palette)
     return axes
 
 

@@ -64,6 +64,13 @@ def pit_values(
     return np.asarray(sum(part.weight * _of_one(part.fit, at) for part in fit.parts))
 
 
+def seen_pits(
+    fit: AbstractFit, at: Int[np.ndarray, " chosen"]
+) -> Float[np.ndarray, "responses chosen"]:
+    """PIT values of rows that the fit has seen, combined restarts by weight."""
+    return np.asarray(sum(part.weight * _seen(part.fit, at) for part in fit.parts))
+
+
 def _of_one(
     fit: AbstractFit, at: Int[np.ndarray, " chosen"]
 ) -> Float[np.ndarray, "responses chosen"]:

@@ -18,18 +18,25 @@ from bayesvb.evaluation.elpd import Elpd, read_elpd
 from bayesvb.evaluation.information_criteria import loo, waic
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.all_rows import is_sample
-from bayesvb.results.criteria import answers, leaves_folds_out, left_out
+from bayesvb.results.criteria import answers, folds_known, leaves_folds_out, left_out
 from bayesvb.results.importance import pareto_k
 from bayesvb.results.leave_one_out import MOST_ROWS, RowsLeftOut, leave_one_out, without_rows
 from bayesvb.results.named_draws import count, log_lik_blocks
+from bayesvb.results.pit import pit_values, seen_pits
 from bayesvb.results.stacking import combined
 from bayesvb.results.units import units_at, units_of
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
 
-FOLDS_BUDGET = 1e8
-"""Rows x experts x passes that rows left out by folds may cost: about a quarter of a minute."""
+FOLDS_BUDGET = 2e8
+"""Rows x experts x passes that rows left out by folds may cost: ten seconds of a processor."""
+
+DRAWN_ROWS = 2000
+"""Rows whose ratios of likelihoods are smoothed: a third of a millisecond for each restart."""
+
+FEWEST_OF_RESTART = 200
+"""Draws of each of several restarts by which a choice of rows is judged."""
 
 FEWEST_DRAWS = 100
 """Draws below which k-hat says little."""
@@ -84,11 +91,28 @@ def source_at(fit: AbstractFit, at: Int[np.ndarray, " rows"]) -> InMemorySource:
 
 
 def log_likelihood(
-    fit: AbstractFit, at: Int[np.ndarray, " rows"]
+    fit: AbstractFit, at: Int[np.ndarray, " rows"], n_draws: int | None = None
 ) -> Float[np.ndarray, "draws rows"]:
-    """Log likelihood of rows of the fit under every draw of q, in the data's units."""
-    blocks = log_lik_blocks(fit.core, source_at(fit, at), fit.q_draws, fit.model.log_jacobian)
+    """Log likelihood of rows of the fit under draws of q, in the data's units.
+
+    Under every draw, or the first ones if their number is given.
+    """
+    draws = {name: values[:n_draws] for name, values in fit.q_draws.items()}
+    blocks = log_lik_blocks(fit.core, source_at(fit, at), draws, fit.model.log_jacobian)
     return np.concatenate(list(blocks), axis=1)
+
+
+def _log_likelihoods(
+    fit: AbstractFit, at: Int[np.ndarray, " rows"]
+) -> list[Float[np.ndarray, "draws rows"]]:
+    """Log likelihood of rows in each restart; of a choice of rows under as many draws in all.
+
+    Where all rows are asked for, every draw counts: the criteria are those of the fit.
+    """
+    n_draws, parts = None, [member.fit for member in fit.parts]
+    if len(at) < len(units_of(fit.model).index):
+        n_draws = max(count(parts[0].q_draws) // len(parts), FEWEST_OF_RESTART)
+    return [log_likelihood(part, at, n_draws) for part in parts]
 
 
 def criteria_at(
@@ -104,7 +128,7 @@ def criteria_at(
     labels, cases = units.index[at], units.weights
     options: dict[str, Any] = {"labels": labels, "weights": None if cases is None else cases[at]}
     with ignoring_user_warnings():
-        each = [log_likelihood(member.fit, at) for member in fit.parts]
+        each = _log_likelihoods(fit, at)
         widely = [read_elpd(waic([values], **options)) for values in each]
     wide = replace(combined(weights, widely), labels=labels)
     return left_out_at(fit, at, folds, each), wide
@@ -120,8 +144,11 @@ def left_out_at(
 
     Log likelihoods under the draws of every restart are taken from ``each``, if they are at hand.
     """
-    folds = leaves_folds_out(fit) and folds_affordable(fit) if folds is None else folds
-    given = [None] * len(fit.parts) if each is None else each
+    if folds is None:
+        folds = leaves_folds_out(fit) and not left_out_by_draws(fit)
+    given: Sequence[Any] = [None] * len(fit.parts) if each is None else each
+    if each is None and not folds and not answers(fit.parts[0].fit):
+        given = _log_likelihoods(fit, at)
     with ignoring_user_warnings():
         without = [
             left_out(member.fit, at) if folds else loo_at(member.fit, at, values)
@@ -202,8 +229,27 @@ def left_out_quickly(fit: AbstractFit) -> bool:
     return all("rows_left_out" in vars(one) or one.one_restart.quick for one in each)
 
 
+def left_out_by_draws(fit: AbstractFit) -> bool:
+    """Whether ratios of likelihoods leave rows out, as nothing else does within seconds."""
+    if leaves_folds_out(fit):
+        return not (folds_known(fit) or folds_affordable(fit))
+    return not answers(fit.parts[0].fit)
+
+
+def pits_at(fit: AbstractFit, at: Int[np.ndarray, " rows"]) -> Float[np.ndarray, "responses rows"]:
+    """PIT values of rows of the fit, which have been seen where folds would take too long."""
+    return seen_pits(fit, at) if pits_seen(fit) else pit_values(fit, at)
+
+
+def pits_seen(fit: AbstractFit) -> bool:
+    """Whether PIT values are to be had within seconds of rows that the fit has seen only."""
+    return leaves_folds_out(fit) and not folds_affordable(fit)
+
+
 def folds_affordable(fit: AbstractFit) -> bool:
-    """Whether the ascents without each fold are within the budget."""
+    """Whether the ascents without each fold are within the budget, or have been made."""
+    if all("without_folds" in vars(member.fit) for member in fit.parts):
+        return True
     model = fit.model
     one = model.source.n_rows * model.size * FOLDS * len(fit.parts)
     return bool(one * PASSES <= FOLDS_BUDGET)

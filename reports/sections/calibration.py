@@ -12,8 +12,7 @@ from matplotlib.figure import Figure
 
 from bayesvb.evaluation.calibration import Calibration, PitEcdf, calibration
 from bayesvb.results.criteria import answers
-from bayesvb.results.pit import pit_values
-from bayesvb.results.subsampling import sample
+from bayesvb.results.subsampling import pits_at, pits_seen, sample
 from bayesvb.results.units import grouping_of
 
 from ..cells.numerals import numeral, percent
@@ -39,7 +38,7 @@ def summary(fit: AbstractFit) -> Summary | None:
         return None
     chosen = sample(fit, ROWS_CHECKED)
     given = {name: values[chosen.at] for name, values in fit.model.observed().items()}
-    pits = pit_values(fit, chosen.at)
+    pits = pits_at(fit, chosen.at)
     found = {
         name: calibration(predictive_at(fit, chosen.at, name), values, pit=pit)
         for (name, values), pit in zip(given.items(), pits, strict=True)
@@ -66,7 +65,8 @@ def _left_out(fit: AbstractFit) -> str:
     parts = [member.fit for member in fit.parts]
     if all(answers(part) for part in parts):
         return "row"
-    return "fold" if all(part.core.follows_rows for part in parts) else ""
+    left_out = all(part.core.follows_rows for part in parts) and not pits_seen(fit)
+    return "fold" if left_out else ""
 
 
 def _of(one: Calibration, values: Float[np.ndarray, " rows"]) -> Summary:

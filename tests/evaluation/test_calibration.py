@@ -206,7 +206,7 @@ def test_crps_is_the_integral_of_its_definition():
         assert_allclose(crps(mixture, y)[row], total, rtol=1e-4)
 
 
-@pytest.mark.parametrize("n_components", [20, 45])
+@pytest.mark.parametrize("n_components", [20, 45, 90])
 def test_crps_of_many_components_is_that_of_a_fine_rule(n_components, monkeypatch):
     rng, rows = np.random.default_rng(n_components), 60
     shape = (n_components, rows)

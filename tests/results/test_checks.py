@@ -308,7 +308,7 @@ def test_the_simpler_model_is_a_problem_only_beyond_doubt(
 ):
     rng = np.random.default_rng(1)
     rows = gain + sd * rng.normal(size=150)
-    loo = accuracy.left_out_densities(regimes_fit, np.arange(150))
+    loo = accuracy.left_out_at(regimes_fit, np.arange(150))
     monkeypatch.setattr(
         accuracy, "linear_baseline", lambda fit: loo.pointwise - rows + rows.mean() - gain
     )

@@ -281,7 +281,10 @@ class GaussianOutput(AbstractOutput[MatrixNormalGamma, GaussianStats]):
         xp, constant = namespace(slope), len(block.response) * LOG_2PI
         noise = 1.0 / draws["output_precision"][:, None, :, None]
         scatter = (slope[:, None] * latents.variance[:, :, None]) @ slope[:, None].swapaxes(-1, -2)
-        inverse, log_det = inverse_and_log_det(scatter + noise * xp.eye(len(block.response)))
+        covariance = scatter + noise * xp.eye(len(block.response))
+        if xp is np and len(block.response) == 1:
+            return _one_response(draws["output"][:, 0], covariance[..., 0, 0], latents, block)
+        inverse, log_det = inverse_and_log_det(covariance)
         each = []
         for s, log_weights in enumerate(latents.log_weights):
             residual = block.response - intercept[s][:, None] - slope[s] @ latents.location[s]
@@ -297,6 +300,27 @@ class GaussianOutput(AbstractOutput[MatrixNormalGamma, GaussianStats]):
         terms = self.component_log_lik(draws, latents, block)
         found: Float[np.ndarray, "draws rows"] = log_total(terms, axis=1)
         return found
+
+
+def _one_response(
+    coefficients: Float[np.ndarray, "draws coefficients"],
+    variance: Float[np.ndarray, "draws experts"],
+    latents: LatentDraws,
+    block: Block,
+) -> Float[np.ndarray, "draws experts rows"]:
+    """The same of one response: numbers in place of matrices, draw by draw within the cache."""
+    found = np.empty(latents.log_weights.shape)
+    observed = block.response[0] - coefficients[:, -1:]
+    constant = -0.5 * (np.log(variance) + LOG_2PI)[:, :, None]
+    scale = (-0.5 / variance)[:, :, None]
+    for s, own in enumerate(found):
+        np.matmul(coefficients[s, :-1], latents.location[s], out=own)
+        own -= observed[s]
+        own *= own
+        own *= scale[s]
+        own += constant[s]
+        own += latents.log_weights[s]
+    return found
 
 
 def matched(

@@ -5,19 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from bayesvb.data.case_weights import sum_and_error
-from bayesvb.evaluation.elpd import Elpd
 from bayesvb.evaluation.mean_tests import mean_below
 from bayesvb.results.checks.base import Misfit
 from bayesvb.results.comparison import MINOR
-from bayesvb.results.criteria import answers
 from bayesvb.results.judged_classes import JudgedClasses
 from bayesvb.results.leave_one_out import CHOSEN_ROWS, MOST_ROWS
 from bayesvb.results.linear_baseline import linear_baseline
-from bayesvb.results.stacking import combined
-from bayesvb.results.subsampling import left_out_at, loo_at, unit_sample
+from bayesvb.results.subsampling import DRAWN_ROWS, left_out_at, left_out_by_draws, unit_sample
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
@@ -35,9 +32,10 @@ def against_least_squares(fit: AbstractFit) -> list[Misfit]:
     if baseline is None:
         return []
     every = fit.model.source.n_rows <= MOST_ROWS
-    chosen = unit_sample(fit, MOST_ROWS if every else CHOSEN_ROWS)
+    most = MOST_ROWS if every else CHOSEN_ROWS
+    chosen = unit_sample(fit, DRAWN_ROWS if left_out_by_draws(fit) else most)
     at = chosen.at
-    loo = left_out_densities(fit, at)
+    loo = left_out_at(fit, at)
     gain = loo.pointwise - baseline[at]
     known = np.isfinite(gain)
     if known.sum() < 2:
@@ -45,17 +43,6 @@ def against_least_squares(fit: AbstractFit) -> list[Misfit]:
     weights = None if loo.weights is None else loo.weights[known]
     scale = chosen.n_all / len(at)
     return [_compared(fit, gain[known], weights, scale, "least squares", "accuracy")]
-
-
-def left_out_densities(fit: AbstractFit, at: Int[np.ndarray, " rows"]) -> Elpd:
-    """Log predictive density of rows without them, restarts combined by weight."""
-    parts = [member.fit for member in fit.parts]
-    if not all(answers(part) for part in parts):
-        return left_out_at(fit, at)
-    return combined(
-        np.array([member.weight for member in fit.parts]),
-        [loo_at(part, at) for part in parts],
-    )
 
 
 def against_multinomial(classes: JudgedClasses) -> list[Misfit]:

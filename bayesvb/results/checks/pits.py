@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from bayesvb.evaluation.normal_scores import Scores, normal_scores
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.leave_one_out import CHOSEN_ROWS, MOST_ROWS
-from bayesvb.results.pit import pit_values
+from bayesvb.results.subsampling import pits_at
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
@@ -57,7 +57,7 @@ def observed(fit: AbstractFit) -> list[Observed]:
     given = fit.model.observed().items()
     if design.response is None:
         return [_given_others(fit, name, values, at) for name, values in given]
-    pits = pit_values(fit, at)
+    pits = pits_at(fit, at)
     return [
         _one(fit, name, values, at, pit) for (name, values), pit in zip(given, pits, strict=True)
     ]
