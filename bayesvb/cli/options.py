@@ -131,7 +131,7 @@ RUN_OPTIONS = (
         show_default=True,
         help="An ascent ends when all further passes would raise the bound by less, in nats.",
     ),
-    click.option("--n-jobs", type=int, help="Threads.  [default: all processors]"),
+    click.option("--n-jobs", type=int, help="Processors in use.  [default: all]"),
     click.option(
         "--progress/--no-progress",
         default=None,

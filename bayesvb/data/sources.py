@@ -10,6 +10,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
@@ -20,7 +21,9 @@ from jaxtyping import Bool, Float, Int
 
 from bayesvb.data.blocks import BLOCK_ROWS, Block
 from bayesvb.data.dyadic_sums import partial_sums, total
+from bayesvb.data.forked_rows import ForkedRows
 from bayesvb.data.statistics import SufficientStats
+from bayesvb.numerics.forking import can_fork, forked
 
 StatsT = TypeVar("StatsT", bound=SufficientStats)
 ResultT = TypeVar("ResultT")
@@ -42,7 +45,7 @@ class AbstractSource(abc.ABC):
     Attributes
     ----------
     workers : int
-        Threads that go over the rows; no bit of any result depends on it.
+        Processors that go over the rows; no bit of any result depends on it.
     """
 
     workers: int = field(default=1, kw_only=True)
@@ -62,13 +65,18 @@ class AbstractSource(abc.ABC):
         """Sum of the case weights; the number of rows without weights."""
 
     def with_workers(self: SourceT, workers: int) -> SourceT:
-        """The same rows, gone over by so many threads."""
+        """The same rows, gone over by so many processors."""
         return replace(self, workers=workers)
 
     @property
-    def undivided(self) -> bool:
-        """Whether all rows are one block in memory, over which threads cannot share the work."""
+    def in_memory(self) -> bool:
+        """Whether all rows are in memory, where a forked process has them at once."""
         return False
+
+    @contextmanager
+    def shared(self: SourceT) -> Iterator[SourceT]:
+        """The same rows, gone over side by side until the end."""
+        yield self
 
     @property
     def rows_at_hand(self) -> bool:
@@ -173,7 +181,7 @@ class AbstractSource(abc.ABC):
     def _results(self, function: Callable[[Block], ResultT]) -> Iterator[ResultT]:
         """Results in block order; one block alone needs no threads."""
         waiting = self.iterate()
-        if self.workers == 1:
+        if self.workers == 1 or forked():
             yield from map(function, waiting)
             return
         ahead = list(islice(waiting, 2))
@@ -187,9 +195,17 @@ class AbstractSource(abc.ABC):
 @final
 @dataclass(frozen=True)
 class InMemorySource(AbstractSource):
-    """Rows that are all in memory, as a sequence of blocks."""
+    """Rows that are all in memory, as a sequence of blocks.
+
+    Attributes
+    ----------
+    blocks : tuple of Block
+    processes : ForkedRows, optional
+        Processes that go over the rows for sums.
+    """
 
     blocks: tuple[Block, ...]
+    processes: ForkedRows | None = field(default=None, kw_only=True, compare=False, repr=False)
 
     @classmethod
     def of(cls, whole: Block, *, workers: int = 1) -> InMemorySource:
@@ -197,13 +213,34 @@ class InMemorySource(AbstractSource):
         return cls(tuple(whole.split(BLOCK_ROWS)), workers=workers)
 
     @property
-    def undivided(self) -> bool:
-        """Whether there is one block only."""
-        return len(self.blocks) == 1
+    def in_memory(self) -> bool:
+        """They are."""
+        return True
 
     def iterate(self) -> Iterator[Block]:
         """The blocks."""
         return iter(self.blocks)
+
+    @contextmanager
+    def shared(self) -> Iterator[InMemorySource]:
+        """The same rows, gone over by as many processes as there are workers until the end.
+
+        By threads as before where processes cannot be made safely, and where one block is all.
+        """
+        places = min(self.workers, len(self.blocks))
+        if places < 2 or not can_fork():
+            yield self
+            return
+        processes = ForkedRows(self.blocks, places)
+        try:
+            yield replace(self, processes=processes)
+        finally:
+            processes.close()
+
+    def map_reduce(self, function: Callable[[Block], StatsT]) -> StatsT:
+        """Sum of ``function(block)`` over the blocks; see ``AbstractSource``."""
+        sums = None if self.processes is None else self.processes.sums(function)
+        return super().map_reduce(function) if sums is None else total(sums)
 
     @property
     def n_rows(self) -> int:

@@ -8,23 +8,20 @@ as is what is told of their progress.
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import pickle
 import selectors
 import signal
 import struct
-import sys
-import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from bayesvb.data.sources import AbstractSource
 from bayesvb.engines.base import ProgressCallback
 from bayesvb.errors import warn
+from bayesvb.numerics.forking import LENGTH, can_fork, enter_fork, send, uninterrupted
 from bayesvb.variational.model import AbstractVariationalModel
 
 ResultT = TypeVar("ResultT")
@@ -37,14 +34,7 @@ LITTLE_WORK = 300_000
 MOST_TASKS = 1000
 """Tasks whose numbers fit into a pipe at once."""
 
-THREADED = ("jax", "torch", "tensorflow")
-"""Libraries whose threads do not live on in a forked process, which they may wait for."""
-
-LENGTH = struct.Struct("<Q")
 NUMBER = struct.Struct("<I")
-
-_inside: list[bool] = []
-"""Not empty in a process that was made here: it makes none itself."""
 
 
 def side_by_side(
@@ -108,26 +98,9 @@ def _in_turn(
 def processes(
     model: AbstractVariationalModel[Any, Any], source: AbstractSource, passes: int
 ) -> int:
-    """Processes that are worth while for so many passes over these rows.
-
-    Rows in several blocks keep the processors busy themselves.
-    """
+    """Processes that are worth while for so many passes over these rows, which are in memory."""
     work = source.n_rows * model.n_components * passes
-    return source.workers if source.undivided and work >= LITTLE_WORK else 1
-
-
-def can_fork() -> bool:
-    """Whether a forked process of this one can work: no thread holds what it would wait for."""
-    here = threading.current_thread()
-    return (
-        sys.platform == "linux"
-        and not _inside
-        and here is threading.main_thread()
-        and all(one.daemon for one in threading.enumerate() if one is not here)
-        and multiprocessing.parent_process() is None
-        and not any(name in sys.modules for name in THREADED)
-        and signal.getsignal(signal.SIGINT) in (signal.default_int_handler, signal.SIG_IGN)
-    )
+    return source.workers if source.in_memory and work >= LITTLE_WORK else 1
 
 
 @dataclass
@@ -239,12 +212,12 @@ def _child(tasks: Sequence[Task[Any]], numbers: int) -> tuple[int, int]:
     """Pipe and number of a new process that takes tasks until none is left."""
     results, out = os.pipe()
     parent = os.getpid()
-    with _uninterrupted(), warnings.catch_warnings():
+    with uninterrupted(), warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of threads, which are idle
         child = os.fork()
         if not child:
             try:
-                _inside.append(True)
+                enter_fork()
                 os.setpgid(0, 0)  # Ctrl-C comes from the parent
                 _serve(tasks, numbers, out, parent)
             finally:
@@ -269,31 +242,8 @@ def _serve(tasks: Sequence[Task[Any]], numbers: int, out: int, parent: int) -> N
         def told(run: int, passes: int, bound: float, number: int = number) -> None:
             if os.getppid() != parent:
                 os._exit(1)
-            _send(out, (number, "told", (run, passes, bound)))
+            send(out, (number, "told", (run, passes, bound)))
 
         with warnings.catch_warnings(record=True) as warned:
             result = tasks[number](told)
-        _send(out, (number, "result", (result, [one.message for one in warned])))
-
-
-def _send(out: int, message: tuple[int, str, Any]) -> None:
-    """Send a message, and all of it.
-
-    Of a pickle of this protocol arrays are made in memory of their own, as here: where one begins
-    decides the order in which NumPy sums it.
-    """
-    content = pickle.dumps(message, protocol=4)
-    left = memoryview(LENGTH.pack(len(content)) + content)
-    with _uninterrupted():
-        while left:
-            left = left[os.write(out, left) :]
-
-
-@contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Let Ctrl-C wait."""
-    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+        send(out, (number, "result", (result, [one.message for one in warned])))

@@ -153,8 +153,9 @@ class AbstractEstimator(AbstractPublicModel):
             passes; its intervals are too narrow. With sampling weights the covariance is robust
             in place of linear response, where the model has it; see ``Fit.with_covariance``.
         n_jobs : int, optional
-            Threads that go over the rows, or processes for restarts where rows are few (on Linux);
-            all processors if left out. It changes nothing else.
+            Processes for restarts, and over which rows in memory are shared (on Linux; else
+            threads, as for rows that are read anew); all processors if left out. It changes
+            nothing else.
         progress : bool or callable, optional
             True for a line on a terminal or below a notebook's cell with the restarts that are
             done, the passes of the one under way, and about how long it all will take; a function
@@ -218,9 +219,15 @@ class AbstractEstimator(AbstractPublicModel):
 
     def _fitted(self, request: FitRequest, streams: Streams, workers: int) -> Fit:
         """The fit of a search over as many restarts as there are streams."""
-        engine, request = request.engine, request.of(self.core)
-        engine.check(self.core)
-        source = (self.all_rows or self.source).with_workers(workers)
+        request = request.of(self.core)
+        request.engine.check(self.core)
+        rows = (self.all_rows or self.source).with_workers(workers)
+        with rows.shared() as source:
+            return self._fitted_to(source, request, streams)
+
+    def _fitted_to(self, source: AbstractSource, request: FitRequest, streams: Streams) -> Fit:
+        """The same to rows that are ready to be gone over."""
+        engine = request.engine
         later = passes_to_weigh(self.core, source.n_rows, streams.restarts, request)
         told, share = request.progress, share_of_rows(source)
         found = search(

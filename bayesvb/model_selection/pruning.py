@@ -113,8 +113,13 @@ def prune(fit: Fit, *, tol: float = 1e-3, max_iter: int = 2000, n_jobs: int | No
     check_positive("tol", tol)
     check_count("max_iter", max_iter)
     began = time.perf_counter()
-    source = fitted_rows(fit.model).with_workers(n_jobs or processors())
-    climb = _Climb(fit.engine, Budget(float(tol), max_iter), Streams(fit.seed).branch("pruning"))
+    with fitted_rows(fit.model).with_workers(n_jobs or processors()).shared() as source:
+        return _pruned(fit, source, float(tol), max_iter, began)
+
+
+def _pruned(fit: Fit, source: AbstractSource, tol: float, max_iter: int, began: float) -> Fit:
+    """The fit without the components that can be spared, the smallest one first."""
+    climb = _Climb(fit.engine, Budget(tol, max_iter), Streams(fit.seed).branch("pruning"))
     score = (
         fit.elbo
         + fit.model.log_jacobian * source.total_weight

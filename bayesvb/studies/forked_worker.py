@@ -49,7 +49,7 @@ class ForkedWorker:
 def forked_workers(n: int) -> list[ForkedWorker]:
     """So many of them. Ctrl-C does not reach them; they end when their ``stdin`` is closed.
 
-    Only where ``engines.side_by_side.can_fork()``.
+    Only where ``numerics.forking.can_fork()``.
     """
     workers: list[ForkedWorker] = []
     for _ in range(n):

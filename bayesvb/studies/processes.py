@@ -18,8 +18,8 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any, TypeVar
 
-from bayesvb.engines.side_by_side import can_fork
 from bayesvb.errors import DataError
+from bayesvb.numerics.forking import can_fork
 from bayesvb.numerics.runtime import processors
 from bayesvb.studies.forked_worker import ForkedWorker, forked_workers
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
 import time
 import warnings
 from functools import partial
@@ -16,7 +15,7 @@ import bayesvb as bvb
 from bayesvb.data.sources import InMemorySource
 from bayesvb.engines import folds
 from bayesvb.engines import side_by_side as module
-from bayesvb.engines.side_by_side import can_fork, side_by_side
+from bayesvb.engines.side_by_side import side_by_side
 from bayesvb.numerics.streams import EngineStreams
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
@@ -146,17 +145,6 @@ def test_one_after_the_other_nothing_is_begun_after_the_last(monkeypatch):
     assert found == [0, 1]
 
 
-def test_no_process_beside_threads_at_work():
-    release = threading.Event()
-    thread = threading.Thread(target=release.wait)
-    thread.start()
-    try:
-        assert not can_fork()
-    finally:
-        release.set()
-        thread.join()
-
-
 @pytest.mark.parametrize(
     "combine",
     ["best", *(pytest.param(name, marks=pytest.mark.heavy) for name in ("stack", "average"))],
@@ -208,10 +196,8 @@ def test_folds_are_left_out_by_several_processes_to_the_same_bits(forking, monke
 
 
 def test_folds_of_rows_in_several_blocks_are_as_well(forking, monkeypatch, regimes):
-    """What remains of rows in memory is one block, which threads could not share."""
     fit = bvb.DensityRegression("y ~ x", regimes, n_components=2).fit(seed=1, restarts=1)
     several = InMemorySource(tuple(fit.model.source.whole().split(len(regimes) // 3)))
-    assert not several.undivided
     asked, plain = [], folds.continued
     monkeypatch.setattr(folds, "continued", lambda *args: asked.append(1) or plain(*args))
     monkeypatch.setattr(module, "LITTLE_WORK", 0)

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from bayesvb.engines.side_by_side import can_fork
+from bayesvb.numerics.forking import can_fork
 from bayesvb.studies.forked_worker import forked_workers
 
 

@@ -24,7 +24,7 @@ class DensityProbaRegressor(BaseProbaRegressor):
     random_state : int, RandomState or None
         Same number, same fit.
     n_jobs : int, optional
-        Threads.
+        Processors in use.
 
     Attributes
     ----------

@@ -1,0 +1,186 @@
+"""Blocks of rows shared among forked processes: a function travels there, sums of it come back.
+
+Threads wait for the interpreter where arrays are short, as they are in blocks that stay in cache.
+A forked process has all blocks already and works without waiting; what travels in a pass is a
+posterior and a few sums.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import signal
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import Any, TypeVar
+
+import numpy as np
+
+from bayesvb.data.blocks import Block
+from bayesvb.data.dyadic_sums import PartialSum, joined, partial_sums
+from bayesvb.data.statistics import SufficientStats
+from bayesvb.errors import warn
+from bayesvb.numerics.forking import enter_fork, receive, send_bytes, uninterrupted
+from bayesvb.numerics.runtime import single_threaded_blas
+
+StatsT = TypeVar("StatsT", bound=SufficientStats)
+
+
+@dataclass(frozen=True)
+class _Helper:
+    """A process with some of the blocks, and the pipes to and from it."""
+
+    pid: int
+    questions: int
+    answers: int
+
+
+class ForkedRows:
+    """Processes that share the blocks with this one, which has the first of them.
+
+    Sums have the bits that they have in one process: neighbours are added first, whoever adds
+    them. Whatever ends a helper, or Ctrl-C in mid-pass, closes all; nothing is summed here then.
+
+    Parameters
+    ----------
+    blocks : sequence of Block
+        All rows.
+    places : int
+        Processes, this one among them.
+    """
+
+    def __init__(self, blocks: Sequence[Block], places: int) -> None:
+        self._owner = os.getpid()
+        ends = _ends([block.n_rows for block in blocks], places)
+        self._own = blocks[: ends[0]]
+        self._helpers: list[_Helper] = []
+        try:
+            for first, end in pairwise(ends):
+                self._helpers.append(_forked(blocks[first:end], first, self._helpers))
+        except OSError:  # no more processes are allowed
+            self.close()
+
+    def __reduce__(self) -> tuple[type[None], tuple[()]]:
+        """Nothing of it is kept in a file or sent elsewhere."""
+        return type(None), ()
+
+    @property
+    def open(self) -> bool:
+        """Whether sums can be asked for, and here."""
+        return bool(self._helpers) and os.getpid() == self._owner
+
+    def sums(self, function: Callable[[Block], StatsT]) -> list[PartialSum[StatsT]] | None:
+        """Sums of the function over the blocks, as few as there are; None if none can be had.
+
+        Nor can that of a function that cannot be sent.
+        """
+        if not self.open:
+            return None
+        try:
+            question = pickle.dumps((function, np.geterr()), protocol=4)
+        except (pickle.PicklingError, AttributeError, TypeError):
+            return None
+        try:
+            return self._asked(question, function)
+        except (OSError, EOFError):  # a helper has ended
+            self.close()
+            return None
+        except Exception:
+            raise
+        except BaseException:  # answers are under way that nobody will read
+            self.close()
+            raise
+
+    def _asked(
+        self, question: bytes, function: Callable[[Block], StatsT]
+    ) -> list[PartialSum[StatsT]]:
+        """Sums of the own blocks, then of those of the helpers in their order."""
+        for helper in self._helpers:
+            send_bytes(helper.questions, question)
+        failure: Exception | None = None
+        try:
+            found = partial_sums(map(function, self._own))
+        except Exception as own:  # once all answers have come
+            found, failure = [], own
+        for sums, error, warned in [receive(helper.answers) for helper in self._helpers]:
+            for message in warned:
+                warn(message)
+            failure = failure or error
+            found = joined(found, sums)
+        if failure is not None:
+            raise failure
+        return found
+
+    def close(self) -> None:
+        """End the helpers; only where they were made."""
+        if os.getpid() != self._owner:
+            return
+        while self._helpers:
+            helper = self._helpers.pop()
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(helper.pid, signal.SIGKILL)
+            os.close(helper.questions)
+            os.close(helper.answers)
+            os.waitpid(helper.pid, 0)
+
+
+def _ends(sizes: Sequence[int], places: int) -> list[int]:
+    """Number of the block behind the last one of each process, with about equal rows each."""
+    upto = np.array(list(accumulate(sizes)))
+    goals = upto[-1] * np.arange(1, places + 1) / places
+    ends = [int(np.abs(upto - goal).argmin()) + 1 for goal in goals]
+    return sorted(set(ends))
+
+
+def _forked(blocks: Sequence[Block], first: int, others: Sequence[_Helper]) -> _Helper:
+    """A new process that answers for these blocks, the first of which has this number."""
+    asked, questions = os.pipe()
+    answers, told = os.pipe()
+    with uninterrupted(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of threads, which are idle
+        pid = os.fork()
+        if not pid:
+            try:
+                signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever asks is told
+                enter_fork()
+                for pipe in (questions, answers, *_pipes(others)):
+                    os.close(pipe)  # else nobody would see the others' ends
+                _serve(blocks, first, asked, told)
+            finally:
+                os._exit(0)
+    os.close(asked)
+    os.close(told)
+    return _Helper(pid, questions, answers)
+
+
+def _pipes(helpers: Sequence[_Helper]) -> Iterator[int]:
+    for helper in helpers:
+        yield from (helper.questions, helper.answers)
+
+
+def _serve(blocks: Sequence[Block], first: int, asked: int, told: int) -> None:
+    """Answer until nobody can ask any more."""
+    with single_threaded_blas(), contextlib.suppress(EOFError):
+        while True:
+            function, error_state = receive(asked)
+            answer = _answered(function, blocks, first, error_state)
+            send_bytes(told, pickle.dumps(answer, protocol=4))
+
+
+def _answered(
+    function: Callable[[Block], Any],
+    blocks: Sequence[Block],
+    first: int,
+    error_state: dict[str, Any],
+) -> tuple[list[PartialSum[Any]], Exception | None, list[Warning | str]]:
+    """Sums, or the error that there was, and what was warned of."""
+    with warnings.catch_warnings(record=True) as warned, np.errstate(**error_state):
+        warnings.simplefilter("always")  # what is to be heard is decided where it was asked for
+        try:
+            sums, error = partial_sums(map(function, blocks), first), None
+        except Exception as raised:  # told where it was asked for
+            sums, error = [], raised
+    return sums, error, [one.message for one in warned]

@@ -1,0 +1,101 @@
+"""Forked processes: whether one can work, and messages between it and the one that made it."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import signal
+import struct
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+THREADED = ("jax", "torch", "tensorflow")
+"""Libraries whose threads do not live on in a forked process, which they may wait for."""
+
+LENGTH = struct.Struct("<Q")
+"""What a message begins with: its length in bytes."""
+
+LARGEST_READ = 1 << 20
+"""Bytes that are read at once: room is made for so many."""
+
+_inside: list[bool] = []
+"""Not empty in a process that was forked here: it forks none itself."""
+
+
+def can_fork() -> bool:
+    """Whether a forked process of this one can work: no thread holds what it would wait for."""
+    here = threading.current_thread()
+    return (
+        sys.platform == "linux"
+        and not forked()
+        and here is threading.main_thread()
+        and all(one.daemon for one in threading.enumerate() if one is not here)
+        and multiprocessing.parent_process() is None
+        and not any(name in sys.modules for name in THREADED)
+        and signal.getsignal(signal.SIGINT) in (signal.default_int_handler, signal.SIG_IGN)
+    )
+
+
+def forked() -> bool:
+    """Whether this process was forked by another of ours, which keeps the processors busy."""
+    return bool(_inside)
+
+
+def enter_fork() -> None:
+    """Note that this process was forked."""
+    _inside.append(True)
+
+
+def send(out: int, message: object) -> None:
+    """Send a message, and all of it.
+
+    Of a pickle of this protocol arrays are made in memory of their own, as here: where one begins
+    decides the order in which NumPy sums it.
+    """
+    send_bytes(out, pickle.dumps(message, protocol=4))
+
+
+def send_bytes(out: int, content: bytes) -> None:
+    """Send a pickled message, and all of it; Ctrl-C waits so long."""
+    with uninterrupted():
+        for part in (LENGTH.pack(len(content)), content):
+            left = memoryview(part)
+            while left:
+                left = left[os.write(out, left) :]
+
+
+def receive(source: int) -> Any:
+    """The next message of a pipe.
+
+    Raises
+    ------
+    EOFError
+        If the other end was closed.
+    """
+    (length,) = LENGTH.unpack(_read(source, LENGTH.size))
+    return pickle.loads(_read(source, length))
+
+
+def _read(source: int, n_bytes: int) -> bytes:
+    """So many bytes."""
+    content = bytearray()
+    while len(content) < n_bytes:
+        piece = os.read(source, min(n_bytes - len(content), LARGEST_READ))
+        if not piece:
+            raise EOFError("the process at the other end of the pipe has ended")
+        content += piece
+    return bytes(content)
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Let Ctrl-C wait."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
