@@ -81,6 +81,7 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
         "estimators/test_probability_intervals.py",
     ),
     "bayesvb/estimators/parameter_values.py": ("conformance/test_log_joint.py",),
+    "bayesvb/results/folds_left_out.py": ("results/test_subsampling.py",),
     "bayesvb/results/checks/precedence.py": ("results/test_check_table.py",),
     "bayesvb/estimators/rows_told.py": ("estimators/test_new_groups.py",),
     "bayesvb/data/site_frames.py": ("estimators/test_sites.py",),

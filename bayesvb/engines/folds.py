@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -55,7 +57,8 @@ def held_out_density(
     def density(own: Any, rows: Int[np.ndarray, " fold"]) -> Any:
         return model.log_predictive(model.update(own), source.take(rows))
 
-    return by_fold(source, without_folds(model, source, stats, engine, streams), density)
+    (found,) = without_folds([Ascended(model, stats, streams)], source, engine)
+    return by_fold(source, found, density)
 
 
 def extrapolated_density(
@@ -83,24 +86,31 @@ def extrapolated_density(
     return found
 
 
+@dataclass(frozen=True)
+class Ascended:
+    """Where one run ended, and its randomness."""
+
+    model: AbstractVariationalModel[Any, Any]
+    stats: Any
+    streams: EngineStreams
+
+
 def without_folds(
-    model: AbstractVariationalModel[Any, Any],
-    source: AbstractSource,
-    stats: Any,
-    engine: AbstractEngine,
-    streams: EngineStreams,
-) -> tuple[Any, ...]:
-    """Statistics of one run of the engine for each fold, which went on without it; side by side."""
+    runs: Sequence[Ascended], source: AbstractSource, engine: AbstractEngine
+) -> list[tuple[Any, ...]]:
+    """Statistics of each run for each fold, when it went on without it; all side by side."""
     places = fold_rows(source)
 
-    def without(number: int, told: ProgressCallback | None) -> Any:
+    def without(run: Ascended, number: int, told: ProgressCallback | None) -> Any:
         rest = source.without(places[number])
-        return continued(model, rest, stats, engine, streams.branch("fold", number))
+        return continued(run.model, rest, run.stats, engine, run.streams.branch("fold", number))
 
-    tasks = [partial(without, number) for number in range(len(places))]
+    tasks = [partial(without, run, number) for run in runs for number in range(len(places))]
     rest = source.without(places[0]).with_workers(processors())
-    workers = processes(model, rest, FOLDS * PASSES) if engine.maximises_bound else 1
-    return tuple(side_by_side(tasks, workers))
+    passes = len(runs) * FOLDS * PASSES
+    workers = processes(runs[0].model, rest, passes) if engine.maximises_bound else 1
+    found = iter(list(side_by_side(tasks, workers)))
+    return [tuple(islice(found, len(places))) for _ in runs]
 
 
 def by_fold(

@@ -21,7 +21,6 @@ from bayesvb.distributions.intervals import PROB
 from bayesvb.distributions.prediction import PredictionOptions
 from bayesvb.engines import DEFAULT_METHOD, ENGINES
 from bayesvb.engines.base import AbstractEngine
-from bayesvb.engines.folds import without_folds
 from bayesvb.engines.linear_response import LinearResponse
 from bayesvb.engines.robust_covariance import RobustCovariance
 from bayesvb.engines.traces import trace_series
@@ -29,7 +28,6 @@ from bayesvb.errors import DataError
 from bayesvb.formula.design import Design, Rows
 from bayesvb.formula.parser import Formula
 from bayesvb.models.ensemble import thinned
-from bayesvb.numerics.streams import Streams
 from bayesvb.results.named_draws import HasDraws, NamedDraws
 from bayesvb.results.simulation_calibration import SimulationCalibration
 from bayesvb.variational.local import Draws
@@ -389,8 +387,9 @@ class AbstractFit:
     @cached_property
     def without_folds(self) -> tuple[Any, ...]:
         """Statistics of runs that went on without each fifth of the rows; for one restart."""
-        streams = Streams(self.seed).branch("restart", self.best_restart)
-        return without_folds(self.core, self.model.source, self.stats, self.engine, streams)
+        from bayesvb.results.folds_left_out import stats_without_folds
+
+        return stats_without_folds([self])[0]
 
     @cached_property
     def named(self) -> NamedDraws:

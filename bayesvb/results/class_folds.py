@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 
 from bayesvb.engines.folds import FOLDS, assigned, fold_rows
 from bayesvb.errors import DataError
+from bayesvb.results.folds_left_out import leave_folds_out
 from bayesvb.results.subsampling import folds_affordable
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ def held_out_classes(fit: AbstractFit) -> HeldOutClasses:
     fitted = fit.predict(kind="probability").to_numpy(dtype=float)
     if not folds_affordable(fit) or len(codes) < 2 * FOLDS:
         return HeldOutClasses(codes, fitted, fitted, None)
+    leave_folds_out(fit)
     places = fold_rows(model.source)
     found = np.zeros_like(fitted)
     for part in fit.parts:

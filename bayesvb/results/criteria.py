@@ -20,6 +20,7 @@ from bayesvb.evaluation.information_criteria import loo as loo_of
 from bayesvb.evaluation.information_criteria import waic as waic_of
 from bayesvb.results.all_rows import check_all_rows
 from bayesvb.results.arviz_groups import log_lik_blocks_of
+from bayesvb.results.folds_left_out import leave_folds_out
 from bayesvb.results.importance import log_ratio
 from bayesvb.results.leave_one_out import RowsLeftOut, has_log_predictive, leave_one_out
 from bayesvb.results.named_draws import log_lik_blocks
@@ -62,6 +63,8 @@ def loo(
         "folds": left_out,
         "psis": partial(_by_draws, corrected=corrected),
     }
+    if method == "folds" and not folds_known(fit):
+        leave_folds_out(fit)
     estimate = estimates[method]
     return _criterion(fit, lambda member: elpd_data(estimate(member)))
 

@@ -12,7 +12,8 @@ from bayesvb.engines.folds import by_fold
 from bayesvb.errors import DataError
 from bayesvb.evaluation.psis import psis
 from bayesvb.results.capabilities import HasDrawnDistributions
-from bayesvb.results.criteria import answers
+from bayesvb.results.criteria import answers, leaves_folds_out
+from bayesvb.results.folds_left_out import leave_folds_out
 from bayesvb.results.leave_one_out import without_rows
 from bayesvb.results.named_draws import CHUNK_ENTRIES, count
 from bayesvb.results.pit_in_groups import within_groups
@@ -61,6 +62,8 @@ def pit_values(
     fit: AbstractFit, at: Int[np.ndarray, " chosen"]
 ) -> Float[np.ndarray, "responses chosen"]:
     """PIT values of rows of a fit, combined restarts by weight."""
+    if leaves_folds_out(fit) and grouping_of(fit.model) is None:
+        leave_folds_out(fit)
     return np.asarray(sum(part.weight * _of_one(part.fit, at) for part in fit.parts))
 
 

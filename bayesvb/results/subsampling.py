@@ -19,6 +19,7 @@ from bayesvb.evaluation.information_criteria import loo, waic
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.all_rows import is_sample
 from bayesvb.results.criteria import answers, folds_known, leaves_folds_out, left_out
+from bayesvb.results.folds_left_out import leave_folds_out
 from bayesvb.results.importance import pareto_k
 from bayesvb.results.leave_one_out import MOST_ROWS, RowsLeftOut, leave_one_out, without_rows
 from bayesvb.results.named_draws import count, log_lik_blocks
@@ -149,6 +150,8 @@ def left_out_at(
     given: Sequence[Any] = [None] * len(fit.parts) if each is None else each
     if each is None and not folds and not answers(fit.parts[0].fit):
         given = _log_likelihoods(fit, at)
+    if folds and not folds_known(fit):
+        leave_folds_out(fit)
     with ignoring_user_warnings():
         without = [
             left_out(member.fit, at) if folds else loo_at(member.fit, at, values)
@@ -163,12 +166,12 @@ def leave_rows_out(fit: AbstractFit) -> None:
 
     Not where rows are so many that none is kept, or too many to be left out by folds.
     """
-    for part in (member.fit for member in fit.parts):
-        if answers(part):
-            one = part.one_restart.without_columns
-            _ = part.rows_left_out if one.source.n_rows <= MOST_ROWS else one.deletion
-        elif part.core.follows_rows and part.held_out is None and folds_affordable(fit):
-            _ = part.without_folds
+    parts = [member.fit for member in fit.parts]
+    for part in filter(answers, parts):
+        one = part.one_restart.without_columns
+        _ = part.rows_left_out if one.source.n_rows <= MOST_ROWS else one.deletion
+    if leaves_folds_out(fit) and not folds_known(fit) and folds_affordable(fit):
+        leave_folds_out(fit)
 
 
 def loo_of_some(fit: AbstractFit, at: Int[np.ndarray, " rows"]) -> Elpd:

@@ -25,7 +25,7 @@ from tables import keep
 import bayesvb as bvb
 from bayesvb.engines.base import Budget
 from bayesvb.engines.cavi import Cavi, cavi
-from bayesvb.engines.folds import TOLERANCE, by_fold, folds, without_folds
+from bayesvb.engines.folds import TOLERANCE, Ascended, by_fold, folds, without_folds
 from bayesvb.engines.partitions import SAMPLE_ROWS
 from bayesvb.engines.partitions import STARTS as DIVISIONS
 from bayesvb.engines.restarts import RestartSearch, search
@@ -93,16 +93,16 @@ def records(train: pd.DataFrame, test: pd.DataFrame, seed: int, experts: int) ->
         [run.model.log_predictive(run.model.update(run.ascent.stats), block) for run in found.runs]
     )
     ways = {
-        "continued": lambda n: without_folds(
-            found.runs[n].model,
-            model.source,
-            found.runs[n].ascent.stats,
-            found.engine,
-            streams.branch("restart", n + 1),
-        ),
+        "continued": lambda n: without_folds([_ended(found, n, streams)], model.source, Cavi())[0],
         "anew": lambda n: anew(model, found, n, streams),
     }
     return [{"way": way, **judged(model, found, new, ascents)} for way, ascents in ways.items()]
+
+
+def _ended(found: RestartSearch, number: int, streams: Streams) -> Ascended:
+    """Where a run ended."""
+    run = found.runs[number]
+    return Ascended(run.model, run.ascent.stats, streams.branch("restart", number + 1))
 
 
 def judged(

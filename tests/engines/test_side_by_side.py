@@ -175,12 +175,13 @@ def test_a_fit_has_the_same_bits(forking, monkeypatch, combine):
 
 def test_folds_are_left_out_by_several_processes_to_the_same_bits(forking, monkeypatch, regimes):
     fit = bvb.DensityRegression("y ~ x", regimes, n_components=2).fit(seed=1, restarts=1)
-    source, streams = fit.model.source, EngineStreams(1, ("folds",))
+    source = fit.model.source
+    run = folds.Ascended(fit.core, fit.stats, EngineStreams(1, ("folds",)))
     asked = []
 
     def found(workers):
         monkeypatch.setattr(folds, "processes", lambda *_: workers)
-        return folds.without_folds(fit.core, source, fit.stats, fit.engine, streams)
+        return folds.without_folds([run], source, fit.engine)[0]
 
     def continued(*args):
         asked.append(os.getpid())
@@ -203,5 +204,9 @@ def test_folds_of_rows_in_several_blocks_are_as_well(forking, monkeypatch, regim
     monkeypatch.setattr(module, "LITTLE_WORK", 0)
     monkeypatch.setattr(folds, "processors", lambda: 2)
     streams = EngineStreams(1, ("folds",))
-    found = folds.without_folds(fit.core, several, fit.stats, fit.engine, streams)
-    assert len(found) == folds.FOLDS and not asked
+    runs = [folds.Ascended(fit.core, fit.stats, streams)] * 2
+    found = folds.without_folds(runs, several, fit.engine)
+    assert [len(each) for each in found] == [folds.FOLDS] * 2
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one.to_vector(), other.to_vector())
+    assert not asked

@@ -11,7 +11,7 @@ import bayesvb as bvb
 from bayesvb.errors import ConvergenceWarning
 from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.reports.sections import calibration
-from bayesvb.results import subsampling
+from bayesvb.results import folds_left_out, subsampling
 from bayesvb.results.checks.table import checks
 from bayesvb.results.stacking import stacked
 from bayesvb.results.subsampling import criteria_at, left_out_by_draws, pits_at
@@ -29,7 +29,7 @@ def two_restarts(regimes):
 def beyond_budget(two_restarts, monkeypatch):
     """A fit whose folds would take too long, and that must not make them."""
     monkeypatch.setattr(subsampling, "FOLDS_BUDGET", 10.0)
-    monkeypatch.setattr("bayesvb.results.base.without_folds", None)
+    monkeypatch.setattr("bayesvb.results.folds_left_out.without_folds", None)
     fresh = [replace(m, fit=replace(m.fit, held_out=None)) for m in two_restarts.members]
     return stacked(fresh)
 
@@ -54,6 +54,23 @@ def test_rows_are_left_out_where_that_is_affordable_or_has_been_done(two_restart
     monkeypatch.setattr(subsampling, "FOLDS_BUDGET", 10.0)
     assert not left_out_by_draws(fresh)
     assert_allclose(pits_at(fresh, at)[0], fresh.pit().to_numpy()[at])
+
+
+def test_folds_of_all_restarts_are_left_out_together(two_restarts, monkeypatch):
+    """As each restart alone would leave them out, and once."""
+    fresh = stacked([replace(m, fit=replace(m.fit, held_out=None)) for m in two_restarts.members])
+    asked, plain = [], folds_left_out.without_folds
+
+    def noted(runs, *rest):
+        asked.append(len(runs))
+        return plain(runs, *rest)
+
+    monkeypatch.setattr(folds_left_out, "without_folds", noted)
+    values = fresh.pit()
+    read_elpd(fresh.loo())
+    assert asked == [2]
+    alone = sum(m.weight * replace(m.fit, held_out=None).pit() for m in two_restarts.members)
+    assert_allclose(values, alone)
 
 
 def test_a_choice_of_rows_is_judged_by_as_many_draws_of_all_restarts(beyond_budget, monkeypatch):
