@@ -126,6 +126,18 @@ class EngineResult(Generic[StatsT]):
         """Lower bound at the end."""
         return float(self.trace[-1])
 
+    def whole(self) -> EngineResult[StatsT]:
+        """The same result, if Ctrl-C did not end the run: as one that others are made of.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            If it did.
+        """
+        if self.interrupted:
+            raise KeyboardInterrupt
+        return self
+
 
 class AbstractEngine(abc.ABC):
     """An algorithm that fits any model, which it knows through ``AbstractVariationalModel`` only.

@@ -78,7 +78,7 @@ def extrapolated_density(
         place, left_out = streams.branch("fold", number), source.take(rows)
         early = continued(quick, rest, stats, engine, place, FEW_PASSES)
         budget = Budget(TOLERANCE * rest.total_weight, FEW_PASSES)
-        late = engine.run(quick, rest, early, budget, place.branch("on")).stats
+        late = engine.run(quick, rest, early, budget, place.branch("on")).whole().stats
         before, after = (
             np.asarray(quick.log_predictive(quick.update(own), left_out)) for own in (early, late)
         )
@@ -170,4 +170,4 @@ def continued(
     posterior = model.update(stats)
     first = model.global_step(posterior, rest.map_reduce(partial(model.e_step, posterior)).stats)
     budget = Budget(TOLERANCE * rest.total_weight, passes)
-    return engine.run(model, rest, first, budget, streams).stats
+    return engine.run(model, rest, first, budget, streams).whole().stats

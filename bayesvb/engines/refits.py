@@ -78,7 +78,7 @@ def refitted(
     budget = replace(EXACT, max_iter=int(min(most, EXACT.max_iter)))
     if budget.max_iter < 1:
         return None, passes
-    ascent = engine.run(model, rest, start, budget, streams)
+    ascent = engine.run(model, rest, start, budget, streams).whole()
     if not ascent.converged and budget.max_iter < EXACT.max_iter:
         return None, passes + ascent.n_iter
     return evaluate(model.update(ascent.stats), block), passes + ascent.n_iter

@@ -119,13 +119,17 @@ class RestartSearch:
     interrupted: bool = False
 
     def finished(self, number: int, source: AbstractSource, budget: Budget) -> EngineResult[Any]:
-        """One of the runs, continued on all rows if it went over a sample."""
+        """One of the runs, continued on all rows if it went over a sample.
+
+        After Ctrl-C as far as its first bound.
+        """
         run = self.runs[number]
         if number == self.best:
             return self.final
         if run.n_rows == source.n_rows:
             return run.ascent
-        task = _Task(self.engine, source, budget, _branch(self.streams, number))
+        spent = replace(budget, max_iter=1) if self.interrupted else budget
+        task = _Task(self.engine, source, spent, _branch(self.streams, number))
         return task.on_all_rows(run.model, run.ascent.stats)
 
     def advanced(self, number: int, ascent: EngineResult[Any]) -> RestartSearch:

@@ -128,7 +128,7 @@ class _Climb:
     def on(self, source: AbstractSource, stats: Any, *, stricter: int) -> EngineResult[Any]:
         """The ascent from here, at a tolerance made stricter so many times."""
         budget = replace(self.budget, tol=self.budget.tol * STRICTER**stricter)
-        return self.engine.run(self.model, source, stats, budget, self.streams)
+        return self.engine.run(self.model, source, stats, budget, self.streams).whole()
 
     def settled(self, source: AbstractSource, stats: Any) -> SettledResponse:
         """Linear response of the rows, after as many further ascents as it needs."""

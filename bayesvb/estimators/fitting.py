@@ -52,10 +52,12 @@ def fitted(
     labelled: list[_Labelled] = []
     for number in numbers:
         run = _labelled(model, found, number, source, request.budget, members)
+        found = _stopped(found, run.ascent.interrupted)
         if not found.interrupted:
             run = _completed(run, source, request, streams, len(found.runs) + 1)
             run = _responding(model, run, source, request, streams, members)
             found = found.advanced(number, run.ascent)
+            found = _stopped(found, run.ascent.interrupted or run.response.failure == INTERRUPTED)
         labelled.append(run)
         one = _one(model, found, run, request, streams.draws())
         one = replace(one, held_out=count.held_out.get(number))
@@ -70,6 +72,11 @@ def fitted(
         return cast("Fit", finished[0].fit)
     fit = stacked(finished)
     return cast("Fit", replace(fit, seconds=time.perf_counter() - request.began))
+
+
+def _stopped(found: RestartSearch, interrupted: bool) -> RestartSearch:
+    """The search, of which no other run is to go on if Ctrl-C came."""
+    return replace(found, interrupted=True) if interrupted else found
 
 
 @dataclass(frozen=True)

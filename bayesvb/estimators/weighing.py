@@ -98,6 +98,8 @@ def weighed(
     try:
         if not request.rough:
             return found, replace(count, columns=apart(found))
+        if found.interrupted:
+            return found, count
         if request.combine == "average":
             even = np.full(n_runs, 1.0 / n_runs)
             count = Count(dict(enumerate(even.tolist())), {"weight": even})

@@ -144,10 +144,8 @@ def _smaller(state: _State, source: AbstractSource, climb: _Climb) -> _State | N
         begin = partial(_begin, model.core, state.core, posterior, kept)
         start = model.core.first_stats(source.map_reduce(begin))
         place = climb.streams.branch(model.core.n_components, spared)
-        ascent = climb.engine.run(model.core, source, start, climb.budget, place)
+        ascent = climb.engine.run(model.core, source, start, climb.budget, place).whole()
         score = ascent.bound + _bound_gap(model.core, source, ascent.stats)
-        if ascent.interrupted:
-            raise KeyboardInterrupt
         if score >= state.score:
             core, stats, order = model.ordered(model.core, ascent.stats)
             return _State(model, core, stats, order, score, ascent)

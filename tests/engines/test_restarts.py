@@ -384,3 +384,11 @@ def test_sources_in_blocks_and_threads_give_the_same_search(regimes):
     assert one.final.bound == two.final.bound
     assert_array_equal(one.final.stats.to_vector(), two.final.stats.to_vector())
     assert one.final.bound == pytest.approx(whole.final.bound, rel=1e-9)
+
+
+def test_nothing_is_made_of_a_run_that_ctrl_c_ended():
+    run = EngineResult(None, np.zeros(1), n_iter=1, converged=False, interrupted=True)
+    with pytest.raises(KeyboardInterrupt):
+        run.whole()
+    ended = replace(run, interrupted=False)
+    assert ended.whole() is ended

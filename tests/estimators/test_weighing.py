@@ -5,10 +5,13 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import bayesvb as bvb
+from bayesvb.engines import cavi as ascent
+from bayesvb.engines import restarts
 from bayesvb.engines.base import Budget
 from bayesvb.engines.cavi import Cavi
 from bayesvb.engines.em import Em
 from bayesvb.engines.folds import continued, extrapolated_density, folds, held_out_density
+from bayesvb.errors import ConvergenceWarning
 from bayesvb.estimators import weighing
 from bayesvb.numerics.streams import Streams
 
@@ -136,3 +139,31 @@ def test_point_estimates_predict_classes_as_their_model_does(model, regimes):
     numbers = bvb.ConditionalMixtureNetwork("y ~ x", regimes, n_experts=2)
     for core in (model.core, numbers.core):
         assert Em().model_for(core).predicts_classes == core.predicts_classes
+
+
+@pytest.mark.parametrize("share", [0.0, 0.2, 0.4, 0.6, 0.8, 0.97])
+def test_after_an_interrupt_no_restart_goes_on_over_all_rows(share, regimes, monkeypatch):
+    """Whenever Ctrl-C comes: each that counts has its bound on all rows, which is one pass."""
+    passes, pressed, plain = [], [], ascent.one_pass
+
+    def counted(model, source, stats):
+        passes.append(source.n_rows)
+        if len(passes) in pressed:
+            raise KeyboardInterrupt
+        return plain(model, source, stats)
+
+    def fitted():
+        passes.clear()
+        return model.fit(seed=1, restarts=2, combine="average", draws=30, tol=1e-9, n_jobs=1,
+                         max_iter=60)  # fmt: skip
+
+    monkeypatch.setattr(restarts, "SCREEN_ROWS", 80)
+    monkeypatch.setattr(ascent, "one_pass", counted)
+    model = bvb.ConditionalMixtureNetwork("y ~ x + z | gating(x)", regimes, n_experts=2)
+    fitted()
+    assert {40, 150} <= set(passes), "both over a sample and over all rows"
+    pressed.append(2 + int(share * len(passes)))
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        fit = fitted()
+    assert not fit.converged and np.isfinite(fit.elbo)
+    assert len(passes) - pressed[0] <= 2 * max(len(fit.members), 1)

@@ -67,7 +67,8 @@ def _after(fit: AbstractFit) -> Any:
     if fit.converged:
         return fit.stats
     budget, streams = Budget(TOLERANCE, PASSES), Streams(fit.seed).branch("restart", 0)
-    return fit.engine.run(fit.core, fit.model.source, fit.stats, budget, streams).stats
+    found = fit.engine.run(fit.core, fit.model.source, fit.stats, budget, streams)
+    return found.whole().stats
 
 
 def _log_density(
