@@ -220,10 +220,9 @@ def search(
     coarse = rough or engine.maximises_bound
     first = _rough(budget, screened.total_weight) if coarse else budget
     initialisations = _initialisations(model, restarts)
-    runs = _runs(
+    runs, interrupted = _runs(
         initialisations, _Task(engine, screened, first, streams.branch()), streams, progress
     )
-    interrupted = len(runs) < len(initialisations) or runs[-1].ascent.interrupted
     best = max(range(len(runs)), key=lambda number: (runs[number].score, runs[number].ascent.bound))
     found = RestartSearch(
         tuple(runs), best, runs[best].ascent, screened, engine, streams, interrupted
@@ -315,8 +314,8 @@ def _runs(
     each: _Task,
     streams: Streams,
     progress: ProgressCallback | None,
-) -> list[Restart]:
-    """The runs in their order; after Ctrl-C those that have a bound.
+) -> tuple[list[Restart], bool]:
+    """The runs in their order, and whether Ctrl-C came: then those that have a bound.
 
     It goes through where none has.
     """
@@ -332,10 +331,11 @@ def _runs(
     try:
         for number, found in enumerate(side_by_side(tasks, places, progress, last=_ended)):
             runs.append(replace(found, model=initialisations[number].model))
-    except KeyboardInterrupt:
+    except KeyboardInterrupt:  # after the last of them as well
         if not runs:
             raise
-    return runs
+        return runs, True
+    return runs, runs[-1].ascent.interrupted
 
 
 def _ended(run: Restart) -> bool:

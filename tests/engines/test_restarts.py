@@ -392,3 +392,13 @@ def test_nothing_is_made_of_a_run_that_ctrl_c_ended():
         run.whole()
     ended = replace(run, interrupted=False)
     assert ended.whole() is ended
+
+
+def test_ctrl_c_when_the_last_restart_has_just_ended_is_heard(regimes, monkeypatch):
+    def heard_late(tasks, *arguments, **options):
+        yield from (task(None) for task in tasks)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(engine, "side_by_side", heard_late)
+    found = searched(model(regimes), 2)
+    assert found.interrupted and len(found.runs) == 2
