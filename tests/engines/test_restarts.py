@@ -8,6 +8,7 @@ from numpy.testing import assert_array_equal
 
 import bayesvb as bvb
 from bayesvb.data.sources import InMemorySource
+from bayesvb.data.statistics import BoundGap
 from bayesvb.engines import restarts as engine
 from bayesvb.engines.base import Budget, EngineResult
 from bayesvb.engines.cavi import ROUNDING, Cavi, cavi
@@ -387,7 +388,7 @@ def test_sources_in_blocks_and_threads_give_the_same_search(regimes):
 
 
 def test_nothing_is_made_of_a_run_that_ctrl_c_ended():
-    run = EngineResult(None, np.zeros(1), n_iter=1, converged=False, interrupted=True)
+    run = EngineResult(BoundGap(0.0), np.zeros(1), n_iter=1, converged=False, interrupted=True)
     with pytest.raises(KeyboardInterrupt):
         run.whole()
     ended = replace(run, interrupted=False)
