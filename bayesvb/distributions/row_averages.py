@@ -90,7 +90,7 @@ class RowAverages(AbstractRowDistribution):
         """
         check_probabilities(q)
         if isinstance(self.each, StudentMixture):
-            return self.each.averaged(self.n, self.shares).quantile(q)
+            return _joint(self.each, self.n, self.shares).quantile(q)
         rows = self.each.quantile(q).reshape(len(q), -1, self.n)
         found = [
             self._between(float(p), one.min(axis=1), one.max(axis=1))
@@ -169,12 +169,27 @@ def averaged_mixture(
     """
     shape = drawn.weights.shape
 
-    def gathered(values: np.ndarray) -> np.ndarray:
-        whole = np.broadcast_to(values.reshape(values.shape + (1,) * (3 - values.ndim)), shape)
-        split = np.moveaxis(whole.reshape(*shape[:2], -1, n), -1, 0)
-        return np.asarray(split.reshape(n * shape[0], shape[1], -1))
+    def whole(values: np.ndarray) -> np.ndarray:
+        return np.broadcast_to(values.reshape(values.shape + (1,) * (3 - values.ndim)), shape)
 
     own = cast(Any, drawn)
-    found = {one.name: gathered(getattr(own, one.name)) for one in fields(own)}
+    found = {one.name: _as_components(whole(getattr(own, one.name)), n) for one in fields(own)}
     each = np.repeat(equal_or(shares, n), shape[0])[:, None, None]
     return cast(Mixture, replace(own, **{**found, "weights": found["weights"] * each}))
+
+
+def _joint(each: StudentMixture, n: int, shares: Float[np.ndarray, " n"] | None) -> StudentMixture:
+    """Mixtures of the components of each ``n`` rows that follow one another."""
+    share = np.repeat(equal_or(shares, n), len(each.weights))[:, None]
+    return StudentMixture(
+        weights=_as_components(each.weights, n) * share,
+        location=_as_components(each.location, n),
+        scale=_as_components(each.scale, n),
+        dof=np.tile(each.dof, n) if each.dof.ndim == 1 else _as_components(each.dof, n),
+    )
+
+
+def _as_components(values: np.ndarray, n: int) -> np.ndarray:
+    """Values by component and row, with each ``n`` rows on the axis of the components."""
+    split = np.moveaxis(values.reshape(*values.shape[:-1], -1, n), -1, 0)
+    return np.asarray(split.reshape(n * len(values), *split.shape[2:]))

@@ -230,27 +230,6 @@ class StudentMixture(AbstractComponentMixture):
             dof=np.concatenate([one.dof for one in each]),
         )
 
-    def averaged(self, n: int, shares: Float[np.ndarray, " n"] | None = None) -> StudentMixture:
-        """Mixture of the distributions of each ``n`` rows that follow one another.
-
-        With the components of all of them; rows have equal shares by default.
-        """
-        n_experts = len(self.weights)
-
-        def gathered(
-            values: Float[np.ndarray, "experts rows"],
-        ) -> Float[np.ndarray, "all averages"]:
-            split = values.reshape(n_experts, -1, n)
-            return np.asarray(np.moveaxis(split, 2, 0).reshape(n * n_experts, -1))
-
-        each = np.full(n, 1.0 / n) if shares is None else shares
-        return StudentMixture(
-            weights=gathered(self.weights) * np.repeat(each, n_experts)[:, None],
-            location=gathered(self.location),
-            scale=gathered(self.scale),
-            dof=np.tile(self.dof, n) if self.dof.ndim == 1 else gathered(self.dof),
-        )
-
     def by_label(self, n_components: int) -> StudentMixture:
         """Weights of stacked components that share a label, added; the rest is of the first."""
         n_rows = self.weights.shape[1]

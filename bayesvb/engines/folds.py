@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -109,8 +108,8 @@ def without_folds(
     rest = source.without(places[0]).with_workers(processors())
     passes = len(runs) * FOLDS * PASSES
     workers = processes(runs[0].model, rest, passes) if engine.maximises_bound else 1
-    found = iter(list(side_by_side(tasks, workers)))
-    return [tuple(islice(found, len(places))) for _ in runs]
+    found, each = list(side_by_side(tasks, workers)), len(places)
+    return [tuple(found[at : at + each]) for at in range(0, len(found), each)]
 
 
 def by_fold(
