@@ -12,8 +12,8 @@ import os
 import pickle
 import signal
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import accumulate, pairwise
 from typing import Any, TypeVar
 
@@ -23,19 +23,16 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.dyadic_sums import PartialSum, joined, partial_sums
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.errors import warn
-from bayesvb.numerics.forking import enter_fork, receive, send_bytes, uninterrupted
+from bayesvb.numerics.forking import (
+    ForkedProcess,
+    enter_fork,
+    forked_process,
+    receive,
+    send_bytes,
+)
 from bayesvb.numerics.runtime import single_threaded_blas
 
 StatsT = TypeVar("StatsT", bound=SufficientStats)
-
-
-@dataclass(frozen=True)
-class _Helper:
-    """A process with some of the blocks, and the pipes to and from it."""
-
-    pid: int
-    questions: int
-    answers: int
 
 
 class ForkedRows:
@@ -56,10 +53,11 @@ class ForkedRows:
         self._owner = os.getpid()
         ends = _ends([block.n_rows for block in blocks], places)
         self._own = blocks[: ends[0]]
-        self._helpers: list[_Helper] = []
+        self._helpers: list[ForkedProcess] = []
         try:
             for first, end in pairwise(ends):
-                self._helpers.append(_forked(blocks[first:end], first, self._helpers))
+                serve = partial(_serve, blocks[first:end], first)
+                self._helpers.append(forked_process(serve, self._helpers))
         except OSError:  # no more processes are allowed
             self.close()
 
@@ -135,34 +133,10 @@ def _ends(sizes: Sequence[int], places: int) -> list[int]:
     return sorted(set(ends))
 
 
-def _forked(blocks: Sequence[Block], first: int, others: Sequence[_Helper]) -> _Helper:
-    """A new process that answers for these blocks, the first of which has this number."""
-    asked, questions = os.pipe()
-    answers, told = os.pipe()
-    with uninterrupted(), warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of threads, which are idle
-        pid = os.fork()
-        if not pid:
-            try:
-                signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever asks is told
-                enter_fork()
-                for pipe in (questions, answers, *_pipes(others)):
-                    os.close(pipe)  # else nobody would see the others' ends
-                _serve(blocks, first, asked, told)
-            finally:
-                os._exit(0)
-    os.close(asked)
-    os.close(told)
-    return _Helper(pid, questions, answers)
-
-
-def _pipes(helpers: Sequence[_Helper]) -> Iterator[int]:
-    for helper in helpers:
-        yield from (helper.questions, helper.answers)
-
-
 def _serve(blocks: Sequence[Block], first: int, asked: int, told: int) -> None:
-    """Answer until nobody can ask any more."""
+    """Answer for blocks, the first of which has this number, until nobody can ask any more."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever asks is told
+    enter_fork()
     with single_threaded_blas(), contextlib.suppress(EOFError):
         while True:
             function, error_state = receive(asked)

@@ -1,4 +1,4 @@
-"""Arrays in, arrays out: linear algebra, special functions, root finding, threads, random streams.
+"""Arrays in, arrays out: linear algebra, special functions, root finding, forking, random streams.
 
 May import: errors.
 """

@@ -9,8 +9,10 @@ import signal
 import struct
 import sys
 import threading
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 THREADED = ("jax", "torch", "tensorflow")
@@ -48,6 +50,47 @@ def forked() -> bool:
 def enter_fork() -> None:
     """Note that this process was forked."""
     _inside.append(True)
+
+
+@dataclass(frozen=True)
+class ForkedProcess:
+    """A process that was forked here, and the pipes to and from it."""
+
+    pid: int
+    questions: int
+    answers: int
+
+
+def forked_process(
+    serve: Callable[[int, int], None], others: Sequence[ForkedProcess]
+) -> ForkedProcess:
+    """A copy of this process that serves a pipe of questions and one of answers, and ends.
+
+    Its code is 1 after an error. Ctrl-C waits in it until ``serve`` says what becomes of it.
+    Of the ``others`` that were made before it closes the pipes, or nobody would see their ends.
+    """
+    asked, questions = os.pipe()
+    answers, told = os.pipe()
+    with uninterrupted(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of threads, which are idle
+        pid = os.fork()
+        if not pid:
+            code = 1
+            try:
+                for pipe in (questions, answers, *_pipes(others)):
+                    os.close(pipe)
+                serve(asked, told)
+                code = 0
+            finally:
+                os._exit(code)
+    os.close(asked)
+    os.close(told)
+    return ForkedProcess(pid, questions, answers)
+
+
+def _pipes(processes: Sequence[ForkedProcess]) -> Iterator[int]:
+    for one in processes:
+        yield from (one.questions, one.answers)
 
 
 def send(out: int, message: object) -> None:

@@ -62,7 +62,7 @@ def pit_values(
     fit: AbstractFit, at: Int[np.ndarray, " chosen"]
 ) -> Float[np.ndarray, "responses chosen"]:
     """PIT values of rows of a fit, combined restarts by weight."""
-    if leaves_folds_out(fit) and grouping_of(fit.model) is None:
+    if leaves_folds_out(fit):
         leave_folds_out(fit)
     return np.asarray(sum(part.weight * _of_one(part.fit, at) for part in fit.parts))
 

@@ -6,11 +6,10 @@ import contextlib
 import os
 import signal
 import sys
-import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
 
+from bayesvb.numerics.forking import ForkedProcess, forked_process
 from bayesvb.studies.worker import serve
 
 
@@ -51,35 +50,20 @@ def forked_workers(n: int) -> list[ForkedWorker]:
 
     Only where ``numerics.forking.can_fork()``.
     """
-    workers: list[ForkedWorker] = []
-    for _ in range(n):
-        workers.append(_forked(workers))
-    return workers
-
-
-def _forked(others: Sequence[ForkedWorker]) -> ForkedWorker:
-    asked, questions = os.pipe()
-    answers, told = os.pipe()
     sys.stdout.flush()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of threads, which are idle
-        pid = os.fork()
-    if not pid:
-        code = 1
-        try:
-            for pipe in (questions, answers, *_pipes(others)):
-                os.close(pipe)  # else nobody would see the others' ends
-            os.setsid()
-            sys.stdout = sys.stderr  # as that of a worker of its own
-            with os.fdopen(asked, "rb") as questions_in, os.fdopen(told, "wb") as answers_out:
-                serve(questions_in, answers_out)
-            code = 0
-        finally:
-            os._exit(code)
-    os.close(asked)
-    os.close(told)
-    return ForkedWorker(pid, os.fdopen(questions, "wb"), os.fdopen(answers, "rb"))
+    processes: list[ForkedProcess] = []
+    for _ in range(n):
+        processes.append(forked_process(_serve, processes))
+    return [
+        ForkedWorker(one.pid, os.fdopen(one.questions, "wb"), os.fdopen(one.answers, "rb"))
+        for one in processes
+    ]
 
 
-def _pipes(workers: Sequence[ForkedWorker]) -> list[int]:
-    return [pipe.fileno() for one in workers for pipe in (one.stdin, one.stdout)]
+def _serve(asked: int, told: int) -> None:
+    """Work until nobody asks any more, in a session of its own."""
+    os.setsid()
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+    sys.stdout = sys.stderr  # as that of a worker of its own
+    with os.fdopen(asked, "rb") as questions, os.fdopen(told, "wb") as answers:
+        serve(questions, answers)
