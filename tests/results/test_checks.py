@@ -86,7 +86,7 @@ WRONG = {
     "wave": (lambda d: d.x + np.sin(2.5 * d.x) + d.noise, "Mean by x", "`s(x)`"),
     "product": (lambda d: d.x + 0.5 * d.x * d.z + d.noise, "Interactions", "`x:z`"),
     "growing spread": (lambda d: np.exp(0.6 * d.z) * d.noise, "Spread by z", "n_components=3"),
-    "skewed noise": (lambda d: d.x + np.exp(0.7 * d.noise), "Skewness", "log(y)"),
+    "skewed noise": (lambda d: 4.0 + d.x + np.exp(0.7 * d.noise), "Skewness", "log(y)"),
     "heavy tails": (lambda d: d.x + np.sinh(1.5 * d.noise), "Tails", 'family="student"'),
     "two humps": (lambda d: d.x + d.noise + 6.0 * (d.g == "a"), "Shape", "n_components=3"),
     "neighbours": (lambda d: d.x + d.noise + d.noise.shift(1, fill_value=0.0), "Row order", "time"),

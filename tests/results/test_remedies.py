@@ -34,9 +34,9 @@ def test_names_that_are_none_stand_in_backquotes(rows):
 def test_curves_are_advised_for_numbers_without_one(rows):
     straight = remedies("y ~ s(x) + z + `Solar.R`", rows)
     numbers = {"x": 60, "z": 60, "Solar.R": 60}
-    assert "add curves, `s(z)`, `` s(`Solar.R`) ``, or" in straight.curved(numbers)
-    assert "add a curve, `s(z)`, or" in straight.curved({"x": 60, "z": 60})
-    assert "add interactions, or" in straight.curved({"x": 60, "z": 3})
+    assert "add curves, `s(z)`, `` s(`Solar.R`) ``." in straight.curved(numbers)
+    assert "add a curve, `s(z)`." in straight.curved({"x": 60, "z": 60})
+    assert "add interactions." in straight.curved({"x": 60, "z": 3})
 
 
 def test_dates_are_told_as_dates(rows):
@@ -46,3 +46,16 @@ def test_dates_are_told_as_dates(rows):
     from bayesvb.reports.sections.finding import sentences
 
     assert sentences(fit)[0].startswith("From day = 2020-01-06 21:36 to 2020-02-23 02:24 (its 10")
+
+
+@pytest.mark.parametrize(
+    ("response", "shift", "log"),
+    [("y", 0.0, "`log(y)`"), ("`my y`", 0.0, "`` log(`my y`) ``"), ("I(y + 1)", 0.0, "log(I(y + 1"),
+     ("y", -9.0, ""), ("log1p(y)", 0.0, ""), ("np.log(y)", 0.0, ""), ("log(y / (9 - y))", 0.0, "")],
+)  # fmt: skip
+def test_a_logarithm_is_advised_for_positive_responses_without_one(rows, response, shift, log):
+    y = 1.0 + np.abs(rows["y"]) + shift
+    told = remedies(f"{response} ~ x", rows.assign(**{"y": y, "my y": y}))
+    texts = [told.skewed(), told.fanned(), told.curved({}), told.bounded(1.0, largest=False)]
+    assert all(log in text if log else "log" not in text for text in texts)
+    assert "log" not in told.bounded(1.0, largest=True)  # no logarithm bounds a response above

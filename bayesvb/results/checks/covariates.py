@@ -69,7 +69,7 @@ def covariate_tests(fit: AbstractFit, seen: Observed, whose: str) -> list[Misfit
     level, block = np.ones((len(seen.at), 1)), fit.model.source.take(seen.at)
     columns = np.column_stack([level, design.matrices["mean"][seen.at]])
     ones, fitted = Estimated.of(level), Estimated.of(columns, _effects_of_groups(block))
-    remedies = Remedies(fit)
+    remedies = Remedies(fit, seen.name)
     squares = np.minimum(seen.scores**2, FARTHEST_SQUARE)
     found: list[Misfit] = []
     for name in (*numbers, *levels):

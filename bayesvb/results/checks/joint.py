@@ -56,7 +56,7 @@ def joint_checks(
         ]
         ordered = [replace(one, remedy=ORDER[one.name]) for one in order_tests(seen, "")]
         by_variable[seen.name] = [*shapes, *ordered]
-        steps.append((seen.name, response_checks(seen, "")[0][0]))
+        steps.append((seen.name, response_checks(fit, seen, "")[0][0]))
     coarse_name, coarse = max(steps, key=lambda one: one[1].number)
     coarse = replace(coarse, measure=f"{coarse.measure}, {coarse_name}", section=section)
     return [coarse], [replace(one, section=section) for one in _worst(by_variable)]

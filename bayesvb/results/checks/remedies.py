@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 LEVEL = re.compile(r"\[[^\[\]]*\]")
 """The level in the name of a column, ``[T.male]``."""
 
+LOGGED = re.compile(r"\b(?:log\w*|arcsinh)\(")
+"""A logarithm in a response: ``log``, ``log1p``, ``log10``, ``logit``, or a function like one."""
+
 FEWEST_FOR_A_CURVE = 5
 """Distinct values below which a number is told of as a factor."""
 
@@ -42,14 +45,17 @@ def code(term: str) -> str:
 
 @dataclass(frozen=True)
 class Remedies:
-    """Remedies for one fit.
+    """Remedies for one response of a fit.
 
     Parameters
     ----------
     fit : Fit
+    response : str, optional
+        Its name; the first one of the fit if left out.
     """
 
     fit: AbstractFit
+    response: str | None = None
 
     def mean(self, name: str, *, distinct: int | None) -> str:
         """The mean misses something of a covariate: of a number, with so many distinct values."""
@@ -94,22 +100,30 @@ class Remedies:
             listed = ", ".join(code(f"s({written(name)})") for name in straight[:CURVES_NAMED])
             terms = f"{'a curve' if len(straight) == 1 else 'curves'}, {listed}"
             terms += ", ..." if len(straight) > CURVES_NAMED else ""
-        return (
-            f"The mean bends more than predicted: add {terms}, or transform the response, as in "
-            "`log(y)`."
-        )
+        log = self._log()
+        return f"The mean is nonlinear in the prediction: add {terms}{log and f', or fit {log}'}."
 
     def fanned(self) -> str:
         """The spread changes with what is predicted."""
+        log = self._log()
         return (
-            f"The spread changes with the level: transform the response, as in `log(y)`, or fit "
-            f"{self._more()}."
+            f"The spread changes with the predicted mean: fit {log and f'{log} or '}{self._more()}."
         )
 
     def skewed(self) -> str:
         """The noise is skewed."""
-        more = self._more()
-        return f"The noise is skewed: fit {more}, or transform the response (`log(y)` if positive)."
+        log = self._log()
+        return f"The noise is skewed: fit {log and f'{log} or '}{self._more()}."
+
+    def bounded(self, end: float, *, largest: bool) -> str:
+        """Predictions reach beyond all responses: at the lower end a logarithm may help."""
+        if largest:
+            return f"Predictions exceed the largest response, {end:.4g}: fit {self._more()}."
+        log = self._log()
+        return (
+            f"Predictions reach below the smallest response, {end:.4g}: fit "
+            f"{log and f'{log} or '}{self._more()}."
+        )
 
     def tails(self, kurtosis: float) -> str:
         """The tails of the noise are heavier, or lighter, than predicted."""
@@ -131,6 +145,15 @@ class Remedies:
                 "Predictions are too narrow for rows left out: use fewer components or fewer terms."
             )
         return "Predictions are too wide: use fewer components, or priors that say more."
+
+    def _log(self) -> str:
+        """Logarithm of the response as code; empty where it has none, or is taken already."""
+        observed = self.fit.model.observed()
+        name = next(iter(observed)) if self.response is None else self.response
+        is_column = name in self.fit.model.design.frame
+        if not (observed[name] > 0.0).all() or (not is_column and LOGGED.search(name)):
+            return ""
+        return code(f"log({written(name) if is_column else name})")
 
     def _more(self) -> str:
         """More components, by the name of the argument."""

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from bayesvb.evaluation.discreteness import Discreteness, discreteness, rows_beyond
 from bayesvb.results.checks.base import Check, Grade, Misfit, decided
 from bayesvb.results.checks.pits import Observed
+from bayesvb.results.checks.remedies import Remedies
+
+if TYPE_CHECKING:
+    from bayesvb.results.base import AbstractFit
 
 COARSE, ROUGH = 0.1, 0.07
 """Mean probability of one step of the response: a problem, and worth a note.
@@ -19,7 +25,9 @@ EXCESS = 0.05
 """Share of rows in excess at one value from which it is a problem."""
 
 
-def response_checks(seen: Observed, whose: str) -> tuple[list[Check], list[Misfit]]:
+def response_checks(
+    fit: AbstractFit, seen: Observed, whose: str
+) -> tuple[list[Check], list[Misfit]]:
     """Discreteness, which is no test, and tests of a shared value and of both ends."""
     found = discreteness(seen.values, seen.cdf)
     tests = [_shared(found, whose)]
@@ -27,7 +35,7 @@ def response_checks(seen: Observed, whose: str) -> tuple[list[Check], list[Misfi
         ("Smallest", seen.values.min(), False),
         ("Largest", seen.values.max(), True),
     ):
-        tests.append(_end(seen, f"{name} response{whose}", float(end), largest=largest))
+        tests.append(_end(fit, seen, f"{name} response{whose}", float(end), largest=largest))
     return [_steps(seen, found, whose)], tests
 
 
@@ -67,14 +75,11 @@ def _shared(found: Discreteness, whose: str) -> Misfit:
                   f"excess above {EXCESS:g}")  # fmt: skip
 
 
-def _end(seen: Observed, name: str, end: float, *, largest: bool) -> Misfit:
+def _end(fit: AbstractFit, seen: Observed, name: str, end: float, *, largest: bool) -> Misfit:
     expected, p = rows_beyond(end, seen.cdf, len(seen.values), largest=largest)
     side = "above" if largest else "below"
     if expected > 1.0:
-        remedy = (
-            f"Predictions reach {side} all that was observed: transform the response (`log(y)` if "
-            "it is positive), or use more components."
-        )
+        remedy = Remedies(fit, seen.name).bounded(end, largest=largest)
     else:
         remedy = (
             f"The row with {end:.4g} is an outlier: see whether it is right; "

@@ -27,7 +27,7 @@ LEAST_WIDTH = 0.05
 
 def shape_checks(fit: AbstractFit, seen: Observed, whose: str) -> list[Misfit]:
     """Skewness, tails, shape and width of the normal scores of one response."""
-    remedies, found = Remedies(fit), shape_tests(seen.scores)
+    remedies, found = Remedies(fit, seen.name), shape_tests(seen.scores)
     tests: list[Misfit] = []
 
     def add(

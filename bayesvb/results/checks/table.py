@@ -88,7 +88,7 @@ def _firm_and_tests(
     tests: list[Misfit] = []
     for one in seen:
         whose = f" of {one.name}" if len(seen) > 1 else ""
-        found, more = response_checks(one, whose)
+        found, more = response_checks(fit, one, whose)
         firm, tests = firm + found + tied_checks(fit, one, whose), tests + more
         if "gating" in design.matrices:
             tests += covariate_tests(fit, one, whose)
