@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import re
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,7 +51,7 @@ def read_csv(
 
     Empty fields, NA, NaN, null and their like are missing values. Where values are separated by
     semicolons numbers may have decimal commas. Columns of which all values are dates of
-    ISO 8601 are dates.
+    ISO 8601 are dates. Columns in which leading zeros tell values apart, as 7 and 007, are text.
 
     Parameters
     ----------
@@ -79,6 +80,11 @@ def read_csv(
         seen = f"{name}: values are separated by {WORDS.get(separator, repr(separator))}"
         notes.append(f"{seen}; {TELL}")
     frame = _parsed(text, name, separator)
+    codes = _codes(text, separator, frame)
+    if codes:
+        frame = frame.assign(**codes)
+        listed = ", ".join(f"`{one}`" for one in codes)
+        notes.append(f"{name}: {listed} read as text: leading zeros tell values apart")
     dates = [column for column in map(str, frame) if writes_dates(frame[column])]
     if dates:
         notes.append(f"{name}: {', '.join(f'`{one}`' for one in dates)} read as dates")
@@ -154,6 +160,25 @@ def _parsed(text: str, name: str, separator: str) -> pd.DataFrame:
     if len(twice):
         raise DataError(f"{name!r} has two columns named {twice.iloc[0]!r}", hint="rename one")
     return _with_points(frame) if separator == ";" else frame
+
+
+def _codes(text: str, separator: str, frame: pd.DataFrame) -> dict[str, pd.Series]:
+    """Columns of numbers as text, where the same number is written with and without zeros."""
+    import pandas as pd
+
+    numeric = [name for name in map(str, frame) if frame[name].dtype.kind in "iuf"]
+    if not numeric or not re.search(rf"(?:^|[\"{re.escape(separator)}])0+\d", text, re.MULTILINE):
+        return {}
+    written = pd.read_csv(
+        io.StringIO(text), sep=separator, index_col=False, usecols=numeric, dtype=str
+    )
+    padded = [name for name in numeric if written[name].str.fullmatch(r"0+\d+").any()]
+    return {
+        name: written[name]
+        for name in padded
+        if written[name].dropna().str.fullmatch(r"\d+").all()
+        and written[name].nunique() > frame[name].nunique()
+    }
 
 
 def _with_points(frame: pd.DataFrame) -> pd.DataFrame:

@@ -16,8 +16,9 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.case_weights import CaseWeights, scaled
 from bayesvb.data.frames import as_frame, columns_of
 from bayesvb.data.grouping import Grouping, group_column
+from bayesvb.data.labels import match_labels
 from bayesvb.distributions.base import AbstractComponentMixture
-from bayesvb.errors import DataError
+from bayesvb.errors import DataError, DesignWarning, warn
 from bayesvb.formula.design import Design
 from bayesvb.formula.parser import Formula
 from bayesvb.results.base import AbstractFit
@@ -126,6 +127,11 @@ def with_memberships(
     ------
     DataError
         If the fit is of draws, or a column is absent.
+
+    Warns
+    -----
+    DesignWarning
+        If no group that is predicted was observed.
     """
     if fit.sampled:
         raise DataError(
@@ -136,7 +142,14 @@ def with_memberships(
     name = "" if grouping is None else grouping.name
     labels = columns_of(frame, [name], whose="the new data")[name][complete]
     index, known = _conditional_weights(fit, observed)
-    place = index.get_indexer(pd.Index(labels))
+    place = match_labels(pd.Index(labels.unique()), index, name)
+    if (place < 0).all():
+        warn(
+            f"no row of observed= is of a group of `{name}` that is predicted: what is observed "
+            "changes no prediction. Write the labels alike in both tables",
+            DesignWarning,
+        )
+    place = place[pd.factorize(labels)[0]]
     given = known[:, np.maximum(place, 0)]
     weights = np.where(place >= 0, given, distribution.weights)
     return replace(distribution, weights=weights)  # type: ignore[type-var]

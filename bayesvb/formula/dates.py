@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool
 
-from bayesvb.data.frames import TEMPORAL
+from bayesvb.data.frames import TEMPORAL, writes_dates
 from bayesvb.errors import DataError
 
 __all__ = ["Dates", "is_temporal"]
@@ -49,15 +49,18 @@ class Dates:
     def in_days(self, columns: Mapping[str, pd.Series]) -> dict[str, pd.Series]:
         """The columns, those of dates as days; numbers in their place are such days already.
 
-        A column stays as it is where its origin is not known.
+        Text of ISO 8601 stands for dates. A column stays as it is where its origin is not known.
         """
         return {name: self._days(name, column) for name, column in columns.items()}
 
     def _days(self, name: str, column: pd.Series) -> pd.Series:
-        kind = _kind(column)
-        if kind is None or name not in self.origins:
+        if name not in self.origins:
             return column
         origin = self.origins[name]
+        if origin is not None and writes_dates(column):
+            return (pd.to_datetime(column, format="ISO8601") - origin) / DAY
+        if _kind(column) is None:
+            return column
         if origin is None:
             return pd.to_timedelta(column) / DAY
         return (_instants(column) - origin) / DAY

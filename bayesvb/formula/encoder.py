@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -13,11 +13,13 @@ from jaxtyping import Bool, Float
 
 from bayesvb.data.frames import levels, numbers
 from bayesvb.data.group_rows import GATE_GROUPS, GROUP_ROWS
+from bayesvb.data.labels import levels_as_known, match_labels
 from bayesvb.errors import DataError, FormulaError
 from bayesvb.formula.binding import BoundFormula, UsableRows
 from bayesvb.formula.budget import check_columns
 from bayesvb.formula.checks import ranges, require_finite, warn_levels
 from bayesvb.formula.columns import ColumnRole, roles_in
+from bayesvb.formula.group_columns import UNSEEN
 from bayesvb.formula.group_places import GroupPlaces
 from bayesvb.formula.matrices import evaluate, with_missing
 from bayesvb.formula.own_columns import OwnColumns, fit_own_columns
@@ -122,9 +124,24 @@ class Encoder:
         found = {}
         for role in self.bound.roles(self.bound.encoded(response=response)):
             if role in self.levels and role.role != "groups":
-                own = levels(rows.columns[role.column], role.column)
-                found[role.column] = ~np.isin(own.codes, _codes_of(own, self.levels[role]))
+                known = self.levels[role]
+                own = levels_as_known(rows.columns[role.column], known, role.column)
+                found[role.column] = ~np.isin(own.codes, _codes_of(own, known))
         return {column: where for column, where in found.items() if where.any()}
+
+    def new_groupings(self, rows: UsableRows) -> dict[str, list[Any]]:
+        """Columns of groups none of which was there before, and these groups.
+
+        The typical group, which has a name of its own, is no new one.
+        """
+        found = {}
+        for role in self.bound.roles(self.bound.encoded(response=False)):
+            if role.role == "groups" and len(rows):
+                given = pd.Index(rows.columns[role.column].unique())
+                strange = match_labels(given, self.levels[role], role.column) < 0
+                if strange.all() and UNSEEN not in given:
+                    found[role.column] = given.tolist()
+        return found
 
     def encode(
         self, rows: UsableRows, *, response: bool, sampled: bool = False, checked: bool = True
@@ -193,7 +210,7 @@ def fit_encoder(
 
     parts = bound.encoded(response=True)
     roles = bound.roles(parts)
-    levelled = dict.fromkeys(
+    levelled: dict[ColumnRole, pd.Index | None] = dict.fromkeys(
         role for role in roles if role.role != "hashed" and role.has_levels(rows.columns)
     )
     table = role_table(bound, rows, roles, levelled)
@@ -279,18 +296,23 @@ def role_table(
     bound: BoundFormula,
     rows: UsableRows,
     roles: Sequence[ColumnRole],
-    levelled: Container[ColumnRole],
+    levelled: Mapping[ColumnRole, pd.Index | None],
     *,
     checked: bool = True,
 ) -> pd.DataFrame:
-    """Each column as its role wants it; no copy of one that is float64 already."""
+    """Each column as its role wants it; no copy of one that is float64 already.
+
+    Columns with levels are those of ``levelled``, which holds the levels where they are known.
+    """
     values: dict[str, Any] = {}
     for role in roles:
         column, name = rows.columns[role.column], role.column
         if role.role == "hashed":
             values[role.alias] = pd.Series(column.to_numpy())
         elif role in levelled:
-            values[role.alias] = pd.Series(levels(column, name))
+            known = levelled[role]
+            own = levels(column, name) if known is None else levels_as_known(column, known, name)
+            values[role.alias] = pd.Series(own)
         else:
             found = numbers(column, name)
             if checked:

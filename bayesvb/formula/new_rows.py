@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Int
 
-from bayesvb.errors import BayesVBError
+from bayesvb.data.labels import first_labels
+from bayesvb.errors import BayesVBError, DesignWarning, warn
 from bayesvb.formula.binding import UsableRows
 from bayesvb.formula.encoder import Encoder, Matrices
 
@@ -65,8 +66,15 @@ def encode_new(
     ------
     DataError, FormulaError
         If levels that were not there are refused, or a row that cannot be used.
+
+    Warns
+    -----
+    DesignWarning
+        If no group was in the first rows, and nothing was said of new groups.
     """
     sampled = unseen.groups == "sample"
+    if unseen.groups == Unseen.groups:
+        _warn_of_new_groupings(encoder, rows)
     if unseen.levels == "error":
         return rows, encoder.encode(rows, response=response, sampled=sampled)
     new = _NewRows(encoder, seen, response, sampled)
@@ -82,6 +90,22 @@ def encode_new(
     finite = [np.isfinite(matrix).all(axis=1) for matrix in made.values()]
     whole = np.logical_and.reduce(finite)
     return rows.only(whole), {part: matrix[whole] for part, matrix in made.items()}
+
+
+def _warn_of_new_groupings(encoder: Encoder, rows: UsableRows) -> None:
+    """Warn of a column of groups none of which was in the first rows: labels may differ."""
+    for column, groups in encoder.new_groupings(rows).items():
+        known = next(
+            levels for role, levels in encoder.levels.items()
+            if (role.column, role.role) == (column, "groups")
+        )  # fmt: skip
+        warn(
+            f"none of the {len(groups)} groups of `{column}` in the new data "
+            f"({first_labels(groups)}) was in the data of the fit "
+            f"({first_labels(known.tolist())}): all are new groups. "
+            "new_groups='sample' draws their effects; otherwise write the labels as in the fit",
+            DesignWarning,
+        )
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import pandas as pd
 from jaxtyping import Int
 
 from bayesvb.data.frames import levels
+from bayesvb.data.labels import match_labels
 from bayesvb.errors import DataError, FormulaError
 from bayesvb.formula.columns import ColumnRole, roles_in
 from bayesvb.formula.parser import Formula
@@ -41,7 +42,7 @@ class Classes:
             If a value is none of the classes.
         """
         found = levels(column, self.column)
-        known = self.values.get_indexer(pd.Index(found.categories))
+        known = match_labels(pd.Index(found.categories), self.values, self.column)
         if (known < 0).any():
             unseen = ", ".join(repr(value) for value in found.categories[known < 0])
             raise DataError(f"`{self.column}` has classes the fit never saw: {unseen}")

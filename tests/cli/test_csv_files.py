@@ -51,6 +51,14 @@ def test_dates_of_iso_8601_are_dates_and_said_to_be():
     assert notes == ["a.csv: `when` read as dates"] and frame["day"].tolist() == ["31.1.", "1.2."]
 
 
+def test_codes_that_differ_by_leading_zeros_are_text():
+    content = b"id,month,x\n7,01,0.5\n007,12,00.5\n,03,1\n"
+    frame, notes = read_csv(content, "a.csv")
+    assert frame["id"].dropna().tolist() == ["7", "007"]
+    assert frame["month"].tolist() == [1, 12, 3] and frame["x"].tolist() == [0.5, 0.5, 1.0]
+    assert notes == ["a.csv: `id` read as text: leading zeros tell values apart"]
+
+
 def test_what_is_given_is_not_recognised():
     frame, notes = read_csv(b"a;b,c\n1;2,3\n", "a.csv", CsvFormat(","))
     assert list(frame) == ["a;b", "c"] and notes == []

@@ -10,7 +10,7 @@ from scipy.special import logsumexp
 from scipy.stats import kstest, norm
 
 import bayesvb as bvb
-from bayesvb.errors import DataError
+from bayesvb.errors import DataError, DesignWarning
 from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.reports.sections import SECTIONS
 from bayesvb.results.memberships import relative_entropy
@@ -158,6 +158,12 @@ def test_subjects_with_responses_are_predicted_from_them(fit):
     plain, told = (fit.predict(ahead, "component", observed=o) for o in (None, known))
     assert_allclose(told.iloc[0], fit.responsibilities(known).iloc[0], rtol=1e-9)
     assert_allclose(told.iloc[1], plain.iloc[1], rtol=1e-9)
+    other = ahead.assign(id=ahead["id"].str.removeprefix("s"))
+    with pytest.warns(DesignWarning, match="no row of observed= is of a group of `id`"):
+        fit.predict(other, "component", observed=known)
+    numbered = [frame.assign(id=frame["id"].str.removeprefix("s")) for frame in (ahead[:1], known)]
+    same = fit.predict(numbered[0], "component", observed=numbered[1].astype({"id": int}))
+    assert_allclose(same.iloc[0], told.iloc[0], rtol=1e-9)
     interval = fit.predict(ahead, "interval", observed=known)
     assert interval.loc[0, "upper"] - interval.loc[0, "lower"] > 0.0
     with pytest.raises(DataError, match="come in none"):

@@ -42,6 +42,7 @@ def test_a_new_level_is_refused_missing_or_average(fit):
     assert_allclose(average, 0.25 * u + 0.75 * v, atol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:none of the 1 groups")
 def test_densities_and_memberships_heed_what_is_new(fit):
     new = pd.DataFrame({"x": [0.0], "h": ["v"], "g": ["elsewhere"], "y": [4.0]})
     typical, drawn = (fit.log_density(new, new_groups=one)[0] for one in ("population", "sample"))

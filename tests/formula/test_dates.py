@@ -79,3 +79,8 @@ def test_a_fit_says_the_unit_and_comes_back(tmp_path):
 def test_times_of_day_are_no_dates():
     with pytest.raises(DataError, match="`when`"):
         design_of(pd.Series([datetime.time(k % 24) for k in range(30)]))
+
+
+def test_text_of_iso_8601_stands_for_the_dates_of_the_fit():
+    found = design_of(DAYS).new({"when": ["2024-03-11", "2024-03-01 12:00"]})
+    assert found.matrices["mean"][:, 1].tolist() == [10.0, 0.5]

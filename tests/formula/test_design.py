@@ -307,6 +307,12 @@ def test_a_class_that_the_fit_never_saw():
     assert design.new(DATA.assign(g="q")).complete.all()
 
 
+def test_classes_are_the_same_in_another_type():
+    design = design_of("k ~ x1", response="categorical")
+    new = DATA.assign(k=DATA["k"].astype(str))
+    np.testing.assert_array_equal(design.new(new, response=True).response, design.response)
+
+
 @pytest.mark.parametrize("text", ["g ~ x1", "C(k) ~ x1", "y + g ~ x1"])
 def test_classes_where_numbers_are_needed(text):
     with pytest.raises(DataError, match="holds classes, and this model needs numbers"):

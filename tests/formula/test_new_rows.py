@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from bayesvb.errors import DataError, FormulaError
+from bayesvb.errors import DataError, DesignWarning, FormulaError
 from bayesvb.formula.design import build_design
 from bayesvb.formula.new_rows import Unseen
 from bayesvb.formula.parser import parse_formula
@@ -38,6 +38,42 @@ def test_a_new_group_has_the_last_column_if_it_is_sampled(data):
     assert_allclose(found["(x | g)[new group]"][1], new.x.iloc[1] - data.x.mean(), atol=1e-12)
     with pytest.raises(DataError, match="no groups"):
         design_of("y ~ x + g", data, groups="sample")
+
+
+TYPES = {
+    "text": str,
+    "text with leading zeros": "{:03d}".format,
+    "truth values": lambda number: number > 4,
+    "fractions": float,
+    "dates": lambda number: pd.Timestamp("2020-01-01") + pd.Timedelta(days=number),
+}
+"""The same labels in other types than whole numbers."""
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize(
+    "text", ["y ~ x + (1 | k)", "y ~ x + (x | k)", "y ~ x + C(k)", "y ~ s(x, k=4) + (1 | k:h)"]
+)
+def test_groups_and_levels_are_the_same_in_another_type(text, kind, data):
+    first = data.assign(k=[TYPES[kind](number % 9) for number in range(N)])
+    new = first.iloc[:20]
+    other = new.assign(k=[int(one) if kind.startswith("text") else str(one) for one in new.k])
+    design = design_of(text, first)
+    expected = design.new(new).matrices["mean"]
+    assert_array_equal(design.new(other).matrices["mean"], expected)
+    assert_array_equal(design.new(other.astype({"k": "category"})).matrices["mean"], expected)
+    many = build_design(parse_formula(text), first, many_groups=True)
+    assert_array_equal(many.new(other).matrices["mean"], many.new(new).matrices["mean"])
+
+
+def test_groups_none_of_which_was_there_are_told(data):
+    design = design_of("y ~ x + (1 | g)", data)
+    new = data.iloc[:3].assign(g=["A", "B", "A"])
+    told = r"none of the 2 groups of `g` .*\('A', 'B'\) was in .* \('a', 'b', 'c'\)"
+    with pytest.warns(DesignWarning, match=told):
+        design.new(new)
+    design.new(new.assign(g=["A", "b", "A"]))
+    design.with_unseen(Unseen(groups="sample")).new(new)
 
 
 def test_a_new_level_is_refused_or_missing(data):
