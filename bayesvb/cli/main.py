@@ -226,7 +226,7 @@ def _fitted(
 @click.option("--calibrated", is_flag=True,
               help="Recalibrate by rows left out (quantile, interval, cdf, density).")  # fmt: skip
 @TRANSFORM
-@click.option("--new-groups", type=click.Choice(NEW_GROUPS), default="population",
+@click.option("--new-groups", type=click.Choice(NEW_GROUPS),
               help="Effect of a group that the fit never saw: none, or drawn.  "
                    "[default: population]")  # fmt: skip
 @click.option("--new-levels", type=click.Choice(NEW_LEVELS), default="error", show_default=True,
@@ -246,7 +246,7 @@ def predict(
     seed: int | None,
     calibrated: bool,
     transform: str | None,
-    new_groups: str,
+    new_groups: str | None,
     new_levels: str,
     output: str | None,
     form: CsvFormat,
@@ -271,7 +271,7 @@ def predict(
         "new_levels": new_levels,
     }
     write_csv(fitted.predict(rows, kind, calibrated=calibrated, missing="keep", **own), output)
-    design = fitted.model.design.with_unseen(Unseen(new_groups, new_levels))
+    design = fitted.model.design.with_unseen(Unseen(new_groups or NEW_GROUPS[0], new_levels))
     _tell_unusable(design.missing_in(rows), int((~design.new(rows).complete).sum()))
 
 

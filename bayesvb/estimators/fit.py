@@ -83,7 +83,7 @@ class Fit(AbstractRowsFit):
         response: str | None = None,
         calibrated: bool | str = False,
         observed: object = None,
-        new_groups: str = "population",
+        new_groups: str | None = None,
         new_levels: str = "error",
         supported: bool = False,
         transform: str | None = None,
@@ -120,10 +120,11 @@ class Fit(AbstractRowsFit):
             Of a model with ``group``: rows of the same groups whose responses are known, as the
             first visits of a subject. Components then have the probabilities that these leave
             them; a group without any has the weights of its covariates, as all have otherwise.
-        new_groups : {"population", "sample"}
+        new_groups : {"population", "sample"}, optional
             A group of ``(x | g)`` that was not in the data of the fit: no effect, as the typical
             group; or an effect drawn from the distribution of groups, whose variance predictions
-            then contain.
+            then contain. ``"population"`` if left out, with a warning where every group is new:
+            labels may be written differently.
         new_levels : {"error", "missing", "population"}
             A level of another column that was not there: a DataError, a row that counts as one
             with a missing value, or what rows are on average over the levels that were there.

@@ -28,7 +28,7 @@ class AbstractRowsFit(AbstractWrittenFit):
 
     @checked
     def log_density(
-        self, data: object = None, *, new_groups: str = "population", new_levels: str = "error"
+        self, data: object = None, *, new_groups: str | None = None, new_levels: str = "error"
     ) -> pd.Series:
         """Log predictive density of each row's observed response(s); NaN where one is missing.
 
@@ -39,7 +39,7 @@ class AbstractRowsFit(AbstractWrittenFit):
 
     @checked
     def responsibilities(
-        self, data: object = None, *, new_groups: str = "population", new_levels: str = "error"
+        self, data: object = None, *, new_groups: str | None = None, new_levels: str = "error"
     ) -> pd.DataFrame:
         """Probability of each component given the observed row, or all rows of the group.
 
@@ -55,7 +55,7 @@ class AbstractRowsFit(AbstractWrittenFit):
         data: object = None,
         *,
         response: str | None = None,
-        new_groups: str = "population",
+        new_groups: str | None = None,
         new_levels: str = "error",
     ) -> Any:
         """Predictive distribution for each complete row of ``data``.
@@ -72,7 +72,7 @@ class AbstractRowsFit(AbstractWrittenFit):
         data: object = None,
         *,
         draws: int | None = None,
-        new_groups: str = "population",
+        new_groups: str | None = None,
         new_levels: str = "error",
     ) -> Float[np.ndarray, "draws rows experts"]:
         """Draws of the component weights at each complete row of ``data``.
@@ -83,9 +83,10 @@ class AbstractRowsFit(AbstractWrittenFit):
         told = self._with_unseen(new_groups, new_levels)
         return np.asarray(told.model.weights_at(told, data, draws))
 
-    def _with_unseen(self: RowsFitT, new_groups: str, new_levels: str) -> RowsFitT:
+    def _with_unseen(self: RowsFitT, new_groups: str | None, new_levels: str) -> RowsFitT:
         """The fit whose model makes this of levels that were not in its data."""
-        check_choice("new_groups", new_groups, NEW_GROUPS)
+        if new_groups is not None:
+            check_choice("new_groups", new_groups, NEW_GROUPS)
         check_choice("new_levels", new_levels, NEW_LEVELS)
         unseen = Unseen(new_groups, new_levels)
         if unseen == self.model.design.unseen:

@@ -30,14 +30,15 @@ class Unseen:
 
     Attributes
     ----------
-    groups : {"population", "sample"}
-        A group of ``(x | g)`` has no effect, or one drawn from the distribution of groups.
+    groups : {"population", "sample"}, optional
+        A group of ``(x | g)`` has no effect, or one drawn from the distribution of groups. No
+        effect if it is left out, and a warning where every group is new.
     levels : {"error", "missing", "population"}
         A level of another column is refused; its row counts as one that lacks a value; or the row
         is what rows of the levels that were there are on average.
     """
 
-    groups: str = "population"
+    groups: str | None = None
     levels: str = "error"
 
 
@@ -73,7 +74,7 @@ def encode_new(
         If no group was in the first rows, and nothing was said of new groups.
     """
     sampled = unseen.groups == "sample"
-    if unseen.groups == Unseen.groups:
+    if unseen.groups is None:
         _warn_of_new_groupings(encoder, rows)
     if unseen.levels == "error":
         return rows, encoder.encode(rows, response=response, sampled=sampled)
@@ -102,8 +103,8 @@ def _warn_of_new_groupings(encoder: Encoder, rows: UsableRows) -> None:
         warn(
             f"none of the {len(groups)} groups of `{column}` in the new data "
             f"({first_labels(groups)}) was in the data of the fit "
-            f"({first_labels(known.tolist())}): all are new groups. "
-            "new_groups='sample' draws their effects; otherwise write the labels as in the fit",
+            f"({first_labels(known.tolist())}): write the labels as there, or, if the groups "
+            f"are new, say what to make of them: new_groups= {' or '.join(map(repr, NEW_GROUPS))}",
             DesignWarning,
         )
 

@@ -42,19 +42,28 @@ def test_a_new_level_is_refused_missing_or_average(fit):
     assert_allclose(average, 0.25 * u + 0.75 * v, atol=1e-9)
 
 
-@pytest.mark.filterwarnings("ignore:none of the 1 groups")
 def test_densities_and_memberships_heed_what_is_new(fit):
     new = pd.DataFrame({"x": [0.0], "h": ["v"], "g": ["elsewhere"], "y": [4.0]})
     typical, drawn = (fit.log_density(new, new_groups=one)[0] for one in ("population", "sample"))
     assert drawn > typical + 1.0  # four is far from the typical group, and not from any
     density = fit.predict(new, kind="density", at=4.0, new_groups="sample")
     assert_allclose(drawn, np.log(density.to_numpy().ravel()[0]), rtol=1e-9)
-    strange = new.assign(h="w")
+    strange = new.assign(h="w", g="g3")
     with pytest.raises(DataError, match="never saw: 'w'"):
         fit.log_density(strange)
     assert np.isnan(fit.log_density(strange, new_levels="missing")[0])
     assert np.isfinite(fit.log_density(strange, new_levels="population")[0])
     assert fit.responsibilities(strange, new_levels="population").loc[0, 1] == 1.0
+
+
+def test_new_groups_are_told_unless_the_policy_is_named(fit, recwarn):
+    new = pd.DataFrame({"x": [0.0], "h": ["v"], "g": ["G3"], "y": [4.0]})
+    for verb in (fit.predict, fit.log_density, fit.responsibilities, fit.predictive):
+        with pytest.warns(DesignWarning, match="none of the 1 groups of `g`") as told:
+            verb(new)
+        assert told[0].filename == __file__
+        verb(new, new_groups="population")
+    assert not recwarn
 
 
 def test_what_is_no_policy_is_refused(fit):

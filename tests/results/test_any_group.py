@@ -25,12 +25,11 @@ def fit(rows):
     return model.fit(seed=1, restarts=1, draws=200)
 
 
-@pytest.mark.filterwarnings("ignore:none of the 1 groups")
 def test_nine_of_ten_rows_of_all_groups_are_within_the_middle_of_any_group(fit, rows):
     new = rows.assign(g="elsewhere")
     low, high = predictive_of_any_group(fit, new).quantile(np.array([0.05, 0.95]))
     assert 0.84 < ((low <= rows["y"]) & (rows["y"] <= high)).mean() < 0.96
-    low, high = fit.predictive(new).quantile(np.array([0.05, 0.95]))
+    low, high = fit.predictive(new, new_groups="population").quantile(np.array([0.05, 0.95]))
     assert ((low <= rows["y"]) & (rows["y"] <= high)).mean() < 0.5
     known = predictive_of_any_group(fit, rows).mean()
     np.testing.assert_allclose(known, fit.predict(rows), rtol=1e-9)
