@@ -278,7 +278,7 @@ class DensityRegression(AbstractGatedMixture):
         of_gate = GATES[self.gate].learns_scales and self.n_components > 1
         learns = {"mean": self._experts.learns_scales, "gating": of_gate}
         parts = tuple(part for part, learned in learns.items() if learned)
-        found = LearnedScales(self.design, self.priors, parts)
+        found = LearnedScales(self.design, self.priors, parts, self.n_components)
         return found if found.term_blocks else None
 
     @property

@@ -28,6 +28,9 @@ PARTS = {"mean": "scale", "gating": "gating scale"}
 UNITS = {"noise": "units of each component's noise", "response": "sd of the response"}
 """What scales of experts' coefficients are in, by ``Priors.coefficients_in``."""
 
+PENALISED = ("smooth", "group")
+"""Blocks of columns that the formula asks to be penalised: their scale is always learned."""
+
 HEADINGS = {
     PARTS["mean"]: "scale (sd of a term's coefficients over components, per sd of its columns)",
     PARTS[
@@ -56,22 +59,31 @@ class LearnedScales:
     priors : Priors
     parts : tuple of str
         Parts that learn scales, of ``"mean"`` and ``"gating"``.
+    n_components : int
     """
 
     design: Design
     priors: Priors
     parts: tuple[str, ...]
+    n_components: int
 
     @property
     def term_blocks(self) -> dict[str, tuple[TermBlock, ...]]:
         """Columns that share a scale, by part, where there are any."""
         found = {part: self.design.term_blocks[part] for part in self.parts}
+        if self.n_components == 1 and self.priors.scales == "between":
+            # One coefficient would have to estimate its own scale, and would be shrunk by it.
+            found["mean"] = tuple(b for b in found.get("mean", ()) if b.kind in PENALISED)
         return {part: blocks for part, blocks in found.items() if blocks}
 
-    @property
-    def typical(self) -> float:
+    def _rate(self, part: str) -> float:
+        """Prior rate of the precisions of a part."""
+        of_gate = part == "gating"
+        return float(self.priors.gating_scale_rate if of_gate else self.priors.scale_rate)
+
+    def typical(self, part: str) -> float:
         """The scale whose precision is the prior's mean."""
-        return float(np.sqrt(self.priors.scale_rate / self.priors.scale_shape))
+        return float(np.sqrt(self._rate(part) / self.priors.scale_shape))
 
     def learned_by(self, mixture: Mixture) -> ScaledMixture:
         """The mixture whose coefficients of these terms have scales that are learned."""
@@ -83,8 +95,9 @@ class LearnedScales:
             own, n_logits = mixture.gate.prior.precisions, len(mixture.gate.prior.mean)
             counts = coefficients_per_term(self.design, "gating")
         gate = self._scales("gating", own, n_logits, counts)
-        shape, rate = self.priors.scale_shape, self.priors.scale_rate
-        prior = Gamma(np.array(float(shape)), np.array(float(rate)))
+        counts = {part: len(blocks) for part, blocks in self.term_blocks.items()}
+        rate = np.repeat([self._rate(part) for part in PARTS], [counts.get(p, 0) for p in PARTS])
+        prior = Gamma(np.full(len(rate), float(self.priors.scale_shape)), rate)
         return ScaledMixture(mixture.experts, mixture.gate, experts, gate, prior)
 
     def _scales(
@@ -102,14 +115,14 @@ class LearnedScales:
         self, experts: AbstractRegressionExperts[Any, Any], gate: GatePrior
     ) -> tuple[AbstractRegressionExperts[Any, Any], GatePrior]:
         """Experts, and the prior of a gate, whose terms have the typical scale."""
-        known = self.typical**-2.0
         n_terms = len(coefficients_per_term(self.design))
         fixed = {
             "mean": np.full(n_terms, self.priors.coefficient_sd**-2.0),
             "gating": np.array([*np.diagonal(gate.coefficients.precision), *gate.effects]),
         }
         for part, blocks in self.term_blocks.items():
-            fixed[part][[column for block in blocks for column in block.columns]] = known
+            columns = [column for block in blocks for column in block.columns]
+            fixed[part][columns] = self.typical(part) ** -2.0
         if "mean" in self.term_blocks:
             experts = experts.with_coefficient_precision(fixed["mean"])
         border, effects = np.split(fixed["gating"], [len(gate.intercept)])
@@ -125,9 +138,10 @@ class LearnedScales:
             else row
             for row in rows
         ]
-        words = f"1/scale^2 ~ Gamma({self.priors.scale_shape:g}, {self.priors.scale_rate:g})"
+        shape = self.priors.scale_shape
+        words = {part: f"1/scale^2 ~ Gamma({shape:g}, {self._rate(part):g})" for part in PARTS}
         own = [
-            PriorRow(PARTS[part], block.name, words, self.typical, np.nan)
+            PriorRow(PARTS[part], block.name, words[part], self.typical(part), np.nan)
             for part, blocks in self.term_blocks.items()
             for block in blocks
         ]

@@ -199,6 +199,8 @@ def _renamed(options: Mapping[str, Any]) -> dict[str, Any]:
         priors["coefficients_in"] = COEFFICIENT_UNITS[priors.pop("family")]
     if "coefficients_in" in priors:
         priors.setdefault("scales", "fixed")
+    if "scale_rate" in priors:
+        priors.setdefault("gating_scale_rate", priors["scale_rate"])
     return {**options, "priors": priors} if priors else dict(options)
 
 

@@ -10,7 +10,7 @@ from bayesvb.errors import PriorError
 
 COEFFICIENT_UNITS = ("noise", "response")
 
-SCALES = ("learned", "fixed")
+SCALES = ("between", "learned", "fixed")
 
 
 @dataclass(frozen=True)
@@ -50,18 +50,28 @@ class Priors:
         to the data as they are.
     dof : float or None
         Degrees of freedom of ``family="student"``; None to learn them. Other families have none.
-    scales : {"learned", "fixed"}
-        ``"learned"``: the coefficients of a term of the experts, and those of a term of the gate,
-        have one prior standard deviation, which all components share and which is learned from the
-        data: terms that hardly matter, or matter alike in all components, are shrunk, so that many
-        terms and components do not overfit. ``coefficient_sd`` and ``gating_sd`` are then those
-        with which ascents set out, and ``coefficient_sd`` that of intercepts. ``"fixed"``: these
-        are the standard deviations of all coefficients. Point estimates, ``method="em"``, have
-        fixed scales in any case, as the mode of learned ones says nothing of their size.
+    scales : {"between", "learned", "fixed"}
+        Which coefficients share a prior standard deviation that is estimated from the data.
+        ``"between"``: with one component covariates and factors have the fixed prior above, as in
+        an ordinary regression. With several components a coefficient is ``b + d_k``: ``b`` is
+        common to the components, in units of the response, and has one learned standard deviation
+        for all columns, at least ``2 / sqrt(rows)``; the differences ``d_k`` have one learned
+        standard deviation per term, so components that do not differ are shrunk towards each
+        other and not towards zero. Wiggly parts of smooths and group-level effects learn a
+        standard deviation in any case. ``"learned"``: every term of the experts shrinks towards
+        zero, with one learned standard deviation per term; predicts well where few of many columns
+        matter, and biases weak effects towards zero. ``"fixed"``: no standard deviation is
+        learned. Terms of the gate learn theirs unless ``"fixed"``. Point estimates,
+        ``method="em"``, have fixed scales in any case, as the mode of learned ones says nothing of
+        their size.
     scale_shape, scale_rate : float
-        ``1 / s^2 ~ Ga(scale_shape, scale_rate)`` for the standard deviation ``s`` of every term. A
-        shape of one half makes ``1 / s`` half-normal with standard deviation ``1 / sqrt(2
-        scale_rate)``; ``s`` then has the tails of a half-Cauchy distribution.
+        ``1 / s^2 ~ Ga(scale_shape, scale_rate)`` for the learned standard deviation ``s`` of every
+        term of the experts. A shape of one half makes ``1 / s`` half-normal with standard
+        deviation ``1 / sqrt(2 scale_rate)``; ``s`` then has the tails of a half-Cauchy
+        distribution.
+    gating_scale_rate : float
+        The same rate for the terms of the gate. Few contrasts inform the scale of such a term, and
+        a smaller rate would shrink log odds of two standard errors by a third.
 
     Raises
     ------
@@ -89,9 +99,10 @@ class Priors:
     even_sticks: bool = True
     standardize: bool = True
     dof: float | None = None
-    scales: str = "learned"
+    scales: str = "between"
     scale_shape: float = 0.5
     scale_rate: float = 0.005
+    gating_scale_rate: float = 0.05
 
     def __post_init__(self) -> None:
         for name, known in (("coefficients_in", COEFFICIENT_UNITS), ("scales", SCALES)):

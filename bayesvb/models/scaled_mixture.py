@@ -154,7 +154,7 @@ class ScaledMixture(Mixture):
     of_experts, of_gate : TermScales
         Their terms.
     prior : Gamma
-        Of every precision.
+        Of the precision of every block.
 
     References
     ----------
