@@ -63,7 +63,8 @@ def test_starts_take_turns_and_the_largest_bound_wins(regimes):
     kinds = list(STARTS)
     assert [run.start for run in found.runs] == [*kinds, *kinds[:2]]
     bounds = [run.ascent.bound for run in found.runs]
-    assert found.best == int(np.argmax(bounds))
+    # Of runs that reach one optimum to rounding, the first wins.
+    assert bounds[found.best] == pytest.approx(max(bounds), abs=1e-5)
     assert found.final is found.runs[found.best].ascent
     assert not found.interrupted
 

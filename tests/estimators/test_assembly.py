@@ -79,7 +79,7 @@ def test_sticks_are_even_or_halve_what_is_left():
     [
         ({"coefficients_in": "sd"}, "coefficients_in='sd'"),
         ({"even_sticks": 1}, "even_sticks=1"),
-        ({"scales": "free"}, "scales='free' must be 'learned' or 'fixed'"),
+        ({"scales": "free"}, "scales='free' must be 'between' or 'learned' or 'fixed'"),
     ],
 )
 def test_choices_that_are_none_are_refused(wrong, message, unchecked):

@@ -80,11 +80,13 @@ def test_coefficients_of_curves_are_folded(fit, formula, curves):
 @pytest.mark.usefixtures("without_pictures")
 def test_the_model_tells_of_scales_that_are_learned_and_of_curves(fit):
     data = fit.model.design.frame
-    found = SECTIONS["model"].summary(fit)
+    assert SECTIONS["model"].summary(fit)["scales"] is None  # one component, no curve
+    curved = bvb.DensityRegression("y ~ s(x, k=5)", data, n_components=1).fit(seed=1, draws=50)
+    found = SECTIONS["model"].summary(curved)
     assert found["scales"] == {
         "parts": ["mean"], "with_noise": True, "shape": "0.5", "rate": "0.005"
     }  # fmt: skip
-    assert found["curves"] is None
+    assert SECTIONS["model"].summary(fit)["curves"] is None
     fixed = bvb.Priors(scales="fixed")
     plain = bvb.DensityRegression("y ~ s(x, k=5)", data, n_components=1, priors=fixed)
     told = SECTIONS["model"].summary(plain.fit(seed=1, draws=50))

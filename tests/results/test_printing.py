@@ -44,7 +44,7 @@ def test_a_gate_that_was_filled_in_is_said(regimes):
 def test_one_component_has_no_gate(regimes, kind):
     models = [getattr(bvb, kind)("y ~ x", regimes, **{SIZES[kind]: n}) for n in (1, 2)]
     one, two = ({part for part, _ in model.prior_table().index} for model in models)
-    assert two - one == {"gating"} | ({"gating scale"} & two)
+    assert two - one == {"gating"} | ({"scale", "gating scale"} & two)
     assert "gating part" not in str(models[0])
     if kind == "DensityRegression":
         assert str(models[0]).splitlines()[0] == "Density regression, 1 component"
@@ -215,11 +215,11 @@ def test_columns_of_many_levels_are_told(levels, said):
     data = {"y": rng.normal(size=100), "city": city}
     text = str(bvb.DensityRegression("y ~ city | gating(1)", data, n_components=1))
     assert (f"{levels} of `city`" in text) == said
-    assert ("share one learned scale" in text) == said
-    fixed = bvb.DensityRegression(
-        "y ~ city | gating(1)", data, n_components=1, priors=bvb.Priors(scales="fixed")
+    assert ("(1 | city) takes them" in text) == said
+    learned = bvb.DensityRegression(
+        "y ~ city | gating(1)", data, n_components=1, priors=bvb.Priors(scales="learned")
     )
-    assert ("(1 | city) takes them" in str(fixed)) == said
+    assert ("share one learned scale" in str(learned)) == said
     assert "of `city`" not in str(bvb.DensityRegression("y ~ (1 | city) | gating(1)", data))
 
 
