@@ -154,7 +154,8 @@ def grouped_source(rows: Block, grouping: Grouping) -> InMemorySource:
     Parameters
     ----------
     rows : Block
-        All rows, standardised. ``"gating"``, and the case weights, are alike within a group.
+        All rows, standardised. ``"gating"``, which one component lacks, and the case weights are
+        constant within a group.
     grouping : Grouping
     """
     sizes, order, first = grouping.sizes, grouping.order, grouping.first
@@ -165,7 +166,8 @@ def grouped_source(rows: Block, grouping: Grouping) -> InMemorySource:
         starts = np.cumsum(sizes[groups]) - sizes[groups]
         members = Members(replace(own, designs={"mean": own.designs["mean"]}, weight=None), starts)
         known = rows.take(first[groups])
-        designs = {"gating": known.designs["gating"], SUMMARY: own_coefficients(members)}
+        designs = {part: x for part, x in known.designs.items() if part == "gating"}
+        designs |= {SUMMARY: own_coefficients(members)}
         none = np.empty((0, len(starts)))
         blocks.append(Block(designs, none, known.weight, members=members))
     return InMemorySource(tuple(blocks))

@@ -71,6 +71,11 @@ class AbstractEstimator(AbstractPublicModel):
             said = f"a {type(self).__name__} has no attribute {name!r}"
             raise AttributeError(said + _hint(type(self), name), name=name, obj=self)
 
+    @property
+    def single_start(self) -> bool:
+        """Whether all initialisations of a fit are the same, so that one is enough."""
+        return False
+
     def _keep(self, *values: object) -> None:
         """Set the fields of the frozen record, in their order."""
         for name, value in zip(self.__dataclass_fields__, values, strict=True):
@@ -129,8 +134,9 @@ class AbstractEstimator(AbstractPublicModel):
         method : str
             What fits: a key of ``bayesvb.engines.ENGINES``, ``"cavi"`` for coordinate ascent.
         restarts : int
-            Ascents from different starts; the one with the largest score is kept: the bound, or
-            for the gate ``softmax-bouchard``, whose bound misranks, the tilted bound.
+            Ascents from different starts, a single one for a ``DensityRegression`` with one
+            component; the one with the largest score is kept: the bound, or for the gate
+            ``softmax-bouchard``, whose bound misranks, the tilted bound.
         combine : {"best", "stack", "average"}, optional
             ``"stack"`` mixes the predictive distributions of the restarts with the weights that
             make their leave-one-out density largest; draws then come from several of them.
@@ -187,10 +193,10 @@ class AbstractEstimator(AbstractPublicModel):
         workers = processors() if n_jobs is None else n_jobs
         for name, value in {"restarts": restarts, "max_iter": max_iter, "n_jobs": workers}.items():
             check_count(name, value)
+        restarts = 1 if self.single_start else restarts
         check_count("draws", draws, least=25)
         check_positive("tol", tol)
-        if seed is None and checkpoint is not None:
-            seed = seed_in(checkpoint)
+        seed = seed_in(checkpoint) if seed is None and checkpoint is not None else seed
         seed, budget = fresh_seed(seed), Budget(float(tol), max_iter, n_draws=draws)
         if checkpoint is not None:
             settings = {

@@ -16,7 +16,6 @@ from bayesvb.data.frame_kinds import frames_of
 from bayesvb.data.frame_streams import AbstractFrames
 from bayesvb.data.frames import as_frame
 from bayesvb.data.grouping import Grouping, grouped_source
-from bayesvb.data.scaling import Scaling
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.standardised_blocks import Scales, source_of, without_offset
 from bayesvb.distributions.base import (
@@ -27,6 +26,7 @@ from bayesvb.distributions.base import (
 from bayesvb.distributions.prediction import PredictionOptions, predict
 from bayesvb.estimators.base import empty_stats, read
 from bayesvb.estimators.component_shares import gate_parameters, share_parameter
+from bayesvb.estimators.gating import gate_class, gate_prior, matrices_read
 from bayesvb.estimators.group_effects import (
     effect_rows,
     experts_of,
@@ -50,7 +50,6 @@ from bayesvb.estimators.streaming import RowOptions, streamed_model
 from bayesvb.experts import EXPERTS
 from bayesvb.experts.grouped import GroupedExperts
 from bayesvb.experts.regression import AbstractRegressionExperts, RegressionUnits
-from bayesvb.factors.normal import Normal
 from bayesvb.formula.design import Design, Rows
 from bayesvb.formula.parser import Formula, parse_formula
 from bayesvb.gates import GATES
@@ -87,7 +86,9 @@ class DensityRegression(AbstractGatedMixture):
         Parquet file, folder or pattern (``"data/*.parquet"``), a DuckDB relation, a polars
         LazyFrame, a function that yields tables; see ``docs/large-data.md``.
     n_components : int
-        Number of components, at most one per row.
+        Number of components, at most one per row. A single component has the weight 1: the gating
+        formula then only decides which rows are complete, and a fit has one start, whatever
+        ``restarts`` says.
     gate : {"softmax", "softmax-jensen", "softmax-bouchard", "stick-breaking", "dirichlet"}
         How the weights depend on covariates; ``"dirichlet"`` means not at all. The three softmax
         gates are one model with three bounds, the first of them the tightest.
@@ -210,9 +211,10 @@ class DensityRegression(AbstractGatedMixture):
             response_scaling=experts_of(family, priors, design).response_scaling,
             together=design.together,
         )
-        source = source_of(scales, design.matrices, response, given.values, design.offset)
+        matrices = matrices_read(design.matrices, n_components)
+        source = source_of(scales, matrices, response, given.values, design.offset)
         if grouping is not None:
-            check_constant(grouping, design.matrices["gating"], design.terms, given.values)
+            check_constant(grouping, matrices.get("gating"), design.terms, given.values)
             source = grouped_source(source.whole(), grouping)
         count = int(n_components)
         self._keep(formula, design, count, gate, family, priors, *given, scales, source, grouping)
@@ -241,11 +243,18 @@ class DensityRegression(AbstractGatedMixture):
     @property
     def core(self) -> Mixture:
         """The model on the standardised scale."""
-        gate = GATES[self.gate].from_prior(self.n_components, self._gate_prior)
+        gate = gate_class(self.gate, self.n_components).from_prior(
+            self.n_components, self._gate_prior
+        )
         own = self._experts
         experts = own if self.grouping is None else GroupedExperts(own, self.log_unit)
         mixture = Mixture(experts, gate)
         return mixture if self._scales is None else self._scales.learned_by(mixture)
+
+    @property
+    def single_start(self) -> bool:
+        """With one component all initial partitions are the same."""
+        return self.n_components == 1
 
     @property
     def log_jacobian(self) -> float:
@@ -260,15 +269,8 @@ class DensityRegression(AbstractGatedMixture):
     @property
     def _gate_prior(self) -> GatePrior:
         """What gates may need of the prior."""
-        scaling = self.scales.parts["gating"]
-        sds = gating_sds(scaling, self.priors)
-        intercept = np.zeros(len(sds))
-        if scaling.intercept is not None:
-            intercept[scaling.intercept] = 1.0
-        coefficients = Normal.from_precision(np.zeros(len(sds)), np.diag(sds**-2.0))
-        priors = self.priors
-        own = GatePrior(coefficients, intercept, priors.concentration, even=priors.even_sticks)
-        return with_effects(own, self.design, priors)
+        own = gate_prior(self.scales.parts["gating"], self.priors)
+        return with_effects(own, self.design, self.priors)
 
     @property
     def _scales(self) -> LearnedScales | None:
@@ -307,7 +309,8 @@ class DensityRegression(AbstractGatedMixture):
 
     def block(self, rows: Rows) -> Block:
         """Complete rows on the standardised scale; of groups, each as a group of its own."""
-        return self.scales.block(rows.matrices, rows.response, offset=rows.offset)
+        matrices = matrices_read(rows.matrices, self.n_components)
+        return self.scales.block(matrices, rows.response, offset=rows.offset)
 
     def regressors(self, block: Block) -> Float[np.ndarray, "terms rows"]:
         """Columns of the experts' lines, effects of groups left out: these are for new groups too.
@@ -322,7 +325,8 @@ class DensityRegression(AbstractGatedMixture):
 
     def block_of_groups(self, rows: Rows, grouping: Grouping) -> Block:
         """Groups of complete rows with responses, on the standardised scale."""
-        check_constant(grouping, rows.matrices["gating"], self.design.terms, None)
+        gating = matrices_read(rows.matrices, self.n_components).get("gating")
+        check_constant(grouping, gating, self.design.terms, None)
         source = grouped_source(self.block(rows), grouping)
         return source.whole()
 
@@ -482,14 +486,6 @@ class DensityRegression(AbstractGatedMixture):
         if self.n_components == 1:
             return "Density regression, 1 component"
         return f"Density regression, {self.n_components} components, {self.gate} gate"
-
-
-def gating_sds(scaling: Scaling, priors: Priors) -> Float[np.ndarray, " terms"]:
-    """Prior standard deviation of each logit coefficient on the standardised scale."""
-    sds = np.full(len(scaling.scale), float(priors.gating_sd))
-    if scaling.intercept is not None:
-        sds[scaling.intercept] = priors.gating_intercept_sd
-    return sds
 
 
 def capitalised(words: str) -> str:

@@ -82,18 +82,21 @@ def most_components(design: Design, grouping: Grouping | None) -> dict[str, Any]
 
 def check_constant(
     grouping: Grouping,
-    gating: Float[np.ndarray, "rows columns"],
+    gating: Float[np.ndarray, "rows columns"] | None,
     terms: Mapping[str, tuple[str, ...]],
     weights: Float[np.ndarray, " rows"] | None,
 ) -> None:
     """Raise unless what the weights depend on, and case weights, are the same within groups.
+
+    A model with one component has no ``gating`` columns (None).
 
     Raises
     ------
     DataError
         Naming a column and a group in which it differs.
     """
-    grouping.constant(gating, terms["gating"], "is a covariate of the weights")
+    if gating is not None:
+        grouping.constant(gating, terms["gating"], "is a covariate of the weights")
     if weights is not None:
         grouping.constant(weights[:, None], ("weights",), "are case weights")
 

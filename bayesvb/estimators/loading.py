@@ -25,6 +25,7 @@ from bayesvb.errors import BayesVBError, DataError, FormulaError
 from bayesvb.estimators.base import empty_stats
 from bayesvb.estimators.fit import Fit
 from bayesvb.estimators.kept_sample import restored
+from bayesvb.estimators.older_files import without_lone_gate
 from bayesvb.estimators.saved_schema import (
     check_arrays,
     check_description,
@@ -228,7 +229,9 @@ def _one(
     restarts, prefix = _table(told["restarts"], part["number"]), f"part{part['number']}."
     method, options = told.get("method", DEFAULT_METHOD), told.get("method_options", {})
     core = _in_order(_core(model, method, options, restarts), part["order"], model)
-    stats = filled(core.first_stats(empty_stats(core, model.source)), state, f"{prefix}sums.")
+    blank = core.first_stats(empty_stats(core, model.source))
+    state = without_lone_gate(state, prefix, core, blank)
+    stats = filled(blank, state, f"{prefix}sums.")
     q, q_draws = core.update(stats), _named(state, f"{prefix}draws.")
     _check_draws(core, q, q_draws)
     own = state.get(f"{prefix}engine_log_q")
@@ -244,21 +247,26 @@ def _one(
         response=LinearResponse(state[f"{prefix}response"], **part["response"]),
         restarts=restarts,
         traces={_key(key): state[f"trace.{key}"] for key in told["traces"]},
-        converged=part["converged"],
-        n_iter=part["n_iter"],
-        seconds=told["seconds"],
-        seed=told["seed"],
+        **{name: part[name] for name in ("converged", "n_iter")},
+        **{name: told[name] for name in ("seconds", "seed")},
         method=method,
         method_options=options,
         engine_log_q=own,
         n_chains=part.get("n_chains", 1),
         findings=part.get("findings", {}),
         held_out=state.get(f"{prefix}held_out"),
+        robust=_robust(part, state, prefix),
     )
-    if part.get("robust") is not None:
-        fit = replace(fit, robust=RobustCovariance(state[f"{prefix}robust"], **part["robust"]))
-    moved = cast(Fit, of_one_restart(fit, told["covariance"]))
-    return _with_findings(moved, _named(state, f"{prefix}left_out."))
+    fit = cast(Fit, of_one_restart(fit, told["covariance"]))
+    return _with_findings(fit, _named(state, f"{prefix}left_out."))
+
+
+def _robust(
+    part: Mapping[str, Any], state: Mapping[str, np.ndarray], prefix: str
+) -> RobustCovariance | None:
+    """Robust covariance of one restart, where it was made."""
+    known = part.get("robust")
+    return None if known is None else RobustCovariance(state[f"{prefix}robust"], **known)
 
 
 def _in_order(core: Any, order: Sequence[int], model: AbstractEstimator) -> Any:

@@ -59,6 +59,12 @@ class SimplexCoordinates(AbstractCoordinates):
         """Expected log weights."""
         return self.posterior.expected_log
 
+    def centre_slopes(
+        self, change: Float[np.ndarray, "changes entries"]
+    ) -> Float[np.ndarray, "changes coordinates"]:
+        """Contrasts of changes of the expected log weights."""
+        return np.asarray(change @ self.contrasts.T)
+
     def perturbations(self) -> Float[np.ndarray, "coordinates entries"]:
         """The contrasts: log weights are what the concentrations are multiplied by."""
         return self.contrasts
@@ -170,6 +176,10 @@ class DirichletGate(AbstractGate[Dirichlet, WeightStats]):
         self, posterior: Dirichlet, n: int, rng: np.random.Generator
     ) -> Float[np.ndarray, "draws experts"]:
         """Draws of the weights."""
+        if self.n_components == 1:
+            return np.ones(
+                (n, 1)
+            )  # a quotient of equal numbers may differ from 1 in the last digit
         return posterior.draws(n, rng)
 
     def support(self) -> Simplex:

@@ -337,7 +337,10 @@ class GroupedResponse(AbstractSharedResponse):
         BendsUpwards
             The bound is not concave.
         """
-        sd = np.sqrt(np.diagonal(self.covariance))
+        variance = np.diagonal(self.covariance)
+        sd = np.sqrt(
+            np.where(variance > 0.0, variance, 1.0)
+        )  # the weight of one component is known
         spread, basis = np.linalg.eigh(self.covariance / (sd[:, None] * sd))
         kept = spread > FLATTEST * spread[-1]
         turned = basis[:, kept] * np.sqrt(spread[kept])

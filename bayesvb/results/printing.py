@@ -196,14 +196,14 @@ def _fit_lines(fit: AbstractFit) -> list[str]:
     ended = "converged after" if fit.converged else "NOT CONVERGED after"
     bounds = fit.restarts.get("score", fit.restarts["elbo"])
     close = int((bounds > bounds.max() - 0.1).sum())
-    restarts = f"best of {len(bounds)} restarts ({close} within 0.1)"
+    restarts = f", best of {len(bounds)} restarts ({close} within 0.1)" if len(bounds) > 1 else ""
     if "weight" in fit.restarts:
-        restarts = f"restart {fit.best_restart} of {len(bounds)}, the best at rows left out"
+        restarts = f", restart {fit.best_restart} of {len(bounds)}, the best at rows left out"
     if fit.members:
         weights = ", ".join(f"{member.weight:.2f}" for member in fit.members)
-        restarts = f"{len(fit.members)} of {len(bounds)} restarts with weights {weights}"
+        restarts = f", {len(fit.members)} of {len(bounds)} restarts with weights {weights}"
     height = f"{fit.engine.symbol} {fit.elbo:.1f}{_size(fit)}"
-    first = f"Fit:       {height}, {ended} {fit.n_iter} passes, {restarts}"
+    first = f"Fit:       {height}, {ended} {fit.n_iter} passes{restarts}"
     return [first, f"           {_khat(fit)}{fit.seconds:.2f} s"]
 
 

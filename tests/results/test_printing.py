@@ -109,7 +109,7 @@ def test_a_fit_shows_what_the_tables_hold(regimes, gate):
 
 
 def test_a_stack_of_one_restart_says_that_it_predicts_best(regimes):
-    model = bvb.DensityRegression("y ~ x", regimes, n_components=1)
+    model = bvb.DensityRegression("y ~ x", regimes, n_components=2)
     fit = model.fit(combine="stack", restarts=2, seed=1, draws=30)
     assert f"restart {fit.best_restart} of 2, the best at rows left out" in str(fit)
 

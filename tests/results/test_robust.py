@@ -44,7 +44,7 @@ def test_one_line_has_the_covariance_of_the_jackknife():
     fit = fit_of(data, 1, priors=FLAT)
     block = fit.model.source.take(np.arange(80))
     own = sm.OLS(block.response[0], block.designs["mean"].T).fit(cov_type="HC3")
-    draws = fit.core.coordinates(fit.q).parameters(np.eye(5)[:2] * 1e-6)["coefficients"][:, 0, 0]
+    draws = fit.core.coordinates(fit.q).parameters(np.eye(3)[:2] * 1e-6)["coefficients"][:, 0, 0]
     unit = (draws - fit.q.experts.mean[0, 0]) / 1e-6
     robust = robust_covariance(fit, None).covariance[:2, :2]
     found, expected = unit.T @ robust @ unit, own.cov_params() * 80 / 79

@@ -247,7 +247,7 @@ def test_other_covariances_are_those_of_the_members(fits):
 
 
 def test_importance_draws_of_a_combination_are_those_of_its_members(regimes, tmp_path):
-    model = DensityRegression("y ~ x", regimes, n_components=1)
+    model = DensityRegression("y ~ x", regimes, n_components=2)
     fit = model.fit(combine="average", restarts=2, seed=1, draws=200)
     corrected = fit.with_covariance("importance")
     assert corrected.covariance == "importance"
