@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.argument_checks import check_positive
-from bayesvb.effects.covariates import covariate, is_number
+from bayesvb.effects.covariates import average, covariate, is_number, quantiles
 from bayesvb.effects.estimands import Values
 from bayesvb.effects.grid import EvaluationGrid, check_covariates
 from bayesvb.errors import DataError
@@ -66,7 +66,7 @@ def _usual_values(design: Design, name: str) -> list[object]:
         if len(one.values) < 2:
             raise DataError(f"`{name}` has one value only in the rows of the fit")
         return list(one.values)
-    mean = float(design.frame[name].astype(float).mean())
+    mean = average(design, name)
     return [mean - 0.5, mean + 0.5]
 
 
@@ -81,8 +81,7 @@ def steps(
         raise DataError(
             f"`{name}` has levels, and no slope", hint=f'compare them: comparisons(fit, "{name}")'
         )
-    known = design.frame[name].to_numpy(dtype=float)
-    first, last = float(known.min()), float(known.max())
+    first, last = quantiles(design, name, [0.0, 1.0]).tolist()
     if eps is not None:
         check_positive("eps", eps)
     width = float(eps) if eps is not None else STEP * ((last - first) or 1.0)

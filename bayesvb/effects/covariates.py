@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Float
 
 from bayesvb.data.frames import kind_of
 from bayesvb.errors import DataError
@@ -53,16 +54,71 @@ class Covariate:
 
 
 def covariate(design: Design, name: str, *, most: int | None = None) -> Covariate:
-    """A column as a covariate; of more than ``most`` levels the frequent ones, in their order."""
-    column = design.frame[name]
+    """A column as a covariate; of more than ``most`` levels the frequent ones, in their order.
+
+    Rows of weight zero do not count, others by their weight.
+    """
+    column, weights = _counted(design, name)
     numbers = column.astype(float) if is_numeric(column, name) else column
     if is_number(design, name) and _has_many_values(numbers):
         return Covariate(name, False, (float(numbers.min()), float(numbers.max())))
-    counts = numbers.value_counts(sort=False)
-    often = counts[counts > 0].sort_values(ascending=False, kind="stable").index[:most]
+    counts = _frequencies(numbers, weights)
+    often = counts.sort_values(ascending=False, kind="stable").index[:most]
     ordered = isinstance(column.dtype, pd.CategoricalDtype)
     known = [one for one in column.cat.categories if one in often] if ordered else sorted(often)
     return Covariate(name, True, tuple(known))
+
+
+def quantiles(
+    design: Design, name: str, q: float | Sequence[float]
+) -> Float[np.ndarray, " quantiles"]:
+    """Return quantiles of a number over the rows, as if a row of weight two were two rows.
+
+    Between the values of two rows they are interpolated, as ``numpy.quantile`` does.
+    """
+    column, weights = _counted(design, name)
+    values = column.to_numpy(dtype=float)
+    if weights is None:
+        return np.asarray(np.quantile(values, q))
+    order = np.argsort(values, kind="stable")
+    values, weights = values[order], weights[order]
+    last = np.minimum(weights, 1.0)  # a row of weight w stands at w - 1 and all places before
+    ends = np.cumsum(weights) - last
+    places = np.column_stack([np.cumsum(weights) - weights, ends]).ravel()
+    return np.asarray(np.interp(np.asarray(q) * ends[-1], places, np.repeat(values, 2)))
+
+
+def average(design: Design, name: str) -> float:
+    """Return the mean of a number over the rows by their case weights."""
+    column, weights = _counted(design, name)
+    return float(np.average(column.to_numpy(dtype=float), weights=weights))
+
+
+def _counted(design: Design, name: str) -> tuple[pd.Series, Float[np.ndarray, " rows"] | None]:
+    """A column in the rows that count, and their weights where they do not count alike."""
+    column, weights = design.frame[name], design.weights
+    if weights is None:
+        return column, None
+    return column[weights > 0.0], weights[weights > 0.0]
+
+
+def _frequencies(column: pd.Series, weights: Float[np.ndarray, " rows"] | None) -> pd.Series:
+    """Rows of each value that occurs, by their weights; values in order of appearance."""
+    if weights is None:
+        counts = column.value_counts(sort=False)
+    else:
+        totals = pd.Series(weights, index=column.index)
+        counts = totals.groupby(column, sort=False, observed=True).sum()
+    return counts[counts > 0]
+
+
+def _most_frequent(design: Design, name: str) -> object:
+    """The value with most rows by weight, of several the first in their order."""
+    column, weights = _counted(design, name)
+    if weights is None:
+        return column.mode().iloc[0]
+    counts = _frequencies(column, weights)
+    return counts[counts == counts.max()].sort_index().index[0]
 
 
 def _has_many_values(numbers: pd.Series) -> bool:
@@ -91,10 +147,10 @@ def held_value(design: Design, name: str, *, centre: str) -> object:
     if name in design.groupings:
         return UNSEEN
     if not is_numeric(column, name):
-        return column.mode().iloc[0]
-    numbers = column.astype(float)
-    discrete = covariate(design, name).discrete
-    return float(numbers.mode().iloc[0] if discrete else getattr(numbers, centre)())
+        return _most_frequent(design, name)
+    if covariate(design, name).discrete:
+        return float(_most_frequent(design, name))  # type: ignore[arg-type]
+    return average(design, name) if centre == "mean" else float(quantiles(design, name, 0.5))
 
 
 def column_like(column: pd.Series, values: Sequence[object]) -> pd.Series:

@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 
 from bayesvb.argument_checks import shown
 from bayesvb.data.frames import as_frame, columns_of, missing_rows, nearest
-from bayesvb.effects.covariates import column_like, covariate, crossed, held_value
+from bayesvb.effects.covariates import column_like, covariate, crossed, held_value, quantiles
 from bayesvb.errors import DataError
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def _values(design: Design, name: str, *, first: bool) -> list[object]:
     one = covariate(design, name)
     if first or one.discrete:
         return one.grid(CURVE)
-    found = np.quantile(design.frame[name].to_numpy(dtype=float), LEVELS_OF_NUMBERS)
+    found = quantiles(design, name, LEVELS_OF_NUMBERS)
     return [float(value) for value in dict.fromkeys(found)]
 
 
@@ -208,4 +208,7 @@ class Groups:
         first = pd.Series(np.arange(len(codes))).groupby(codes).first().to_numpy()
         table = pd.DataFrame({name: column.iloc[first] for name, column in columns.items()})
         total = np.bincount(codes, weight)
-        return cls(table.reset_index(drop=True), codes, weight / total[codes])
+        counted = total > 0.0  # a group whose rows all have weight zero has no average
+        share = np.divide(weight, total[codes], out=np.zeros_like(weight), where=counted[codes])
+        number = np.where(counted, np.cumsum(counted) - 1, 0)
+        return cls(table[counted].reset_index(drop=True), number[codes], share)

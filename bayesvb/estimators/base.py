@@ -34,6 +34,7 @@ from bayesvb.estimators.fitting import fitted
 from bayesvb.estimators.scale_checks import check_scales
 from bayesvb.estimators.time_estimate import FirstPasses
 from bayesvb.estimators.weighing import passes_to_weigh
+from bayesvb.formula.checks import warn_of_unweighted
 from bayesvb.formula.design import Design, build_design
 from bayesvb.formula.parser import Formula
 from bayesvb.numerics.runtime import processors
@@ -304,4 +305,7 @@ def read(
     design = build_design(formula, frame, missing=missing, **options)
     check_scales(design)
     kept = None if weight is None else weight[design.complete]
+    design = replace(design, weights=kept)
+    if kept is not None:
+        warn_of_unweighted(design.frame, design.column_levels, kept)
     return design, CaseWeights(scaled(kept) if meaning == "sampling" else kept, meaning)

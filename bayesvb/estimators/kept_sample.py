@@ -50,6 +50,7 @@ def restored(model: Any, scales: Arrays, state: Arrays, words: str) -> Any:
     )
     design = of_kept_rows(model.design, state["learned"], known, n_sample)
     weights = None if model.weights is None else model.weights[:n_sample]
+    design = replace(design, weights=weights)
     if hasattr(model, "scales"):
         units = {"scales": model.scales.with_numbers(scales)}
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Generic, TypeVar
 
@@ -154,12 +154,12 @@ def streamed_model(
     block = partial(kind.block, scales)
     source = InMemorySource(tuple(map(block, _sample(streamed))))
     given = CaseWeights(streamed.weight, "frequency")
-    n_rows = streamed.rows.n_rows[1]
-    if not streamed.design.is_sample:
-        return ModelRows(streamed.design, given, scales, source)
+    n_rows, design = streamed.rows.n_rows[1], replace(streamed.design, weights=streamed.weight)
+    if not design.is_sample:
+        return ModelRows(design, given, scales, source)
     counted = n_rows, streamed.rows.total_weight
     everything = frames.source(streamed.encoding, streamed.rows.choice.read, block, counted)
-    return ModelRows(streamed.design, given, scales, source, everything)
+    return ModelRows(design, given, scales, source, everything)
 
 
 def _check_ends(streamed: StreamedDesign) -> None:

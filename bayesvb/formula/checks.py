@@ -10,13 +10,20 @@ import pandas as pd
 from jaxtyping import Bool, Float
 
 from bayesvb.data.frames import made_first, writes_dates
+from bayesvb.data.labels import first_labels
 from bayesvb.errors import DataError, DesignWarning, FormulaError, warn
 from bayesvb.formula.binding import BoundFormula
 from bayesvb.formula.parser import RESPONSE
 from bayesvb.formula.special_terms import OFFSET
 from bayesvb.numerics.rank import dependent_columns
 
-__all__ = ["check_matrices", "ranges", "require_finite", "warn_levels"]
+__all__ = [
+    "check_matrices",
+    "ranges",
+    "require_finite",
+    "warn_levels",
+    "warn_of_unweighted",
+]
 
 LISTED = 6
 
@@ -226,6 +233,30 @@ def warn_levels(column: str, found: pd.Index, *, marked: bool) -> None:
             f"`{column}` holds {'dates' if dates else 'numbers'} as text and becomes {len(found)} "
             f"levels; {made_first(column, texts)}"
         )
+
+
+def warn_of_unweighted(
+    frame: pd.DataFrame, known: Mapping[str, pd.Index], weights: Float[np.ndarray, " rows"]
+) -> None:
+    """Warn of levels of a column whose rows all have weight zero.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Rows used.
+    known : mapping of str to pandas.Index
+        Levels by column.
+    weights : ndarray, shape (rows,)
+        Case weights.
+    """
+    rows = frame[weights > 0.0]
+    for name, found in known.items():
+        lacking = found[~found.isin(rows[name].unique())].tolist()
+        if lacking:
+            _warn(
+                f"`{name}` has levels whose rows all have weight 0: {first_labels(lacking)}. The "
+                "prior alone decides their coefficients; leave these rows out"
+            )
 
 
 def _has(part: str) -> str:

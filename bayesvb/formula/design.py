@@ -126,6 +126,8 @@ class Design:
         The rows of which those here are a sample; None where they are all.
     units : mapping of str to str
         Units of columns, as ``attrs["units"]`` of the data had them.
+    weights : array, shape (rows,), or None
+        Case weights of the rows used, for means, quantiles and frequencies of their columns.
     """
 
     formula: Formula
@@ -143,6 +145,7 @@ class Design:
     unseen: Unseen = field(default_factory=Unseen)
     all_rows: AllRows | None = None
     units: Mapping[str, str] = field(default_factory=dict)
+    weights: Float[np.ndarray, " rows"] | None = None
 
     @property
     def class_labels(self) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from bayesvb.distributions.intervals import PROB, tails
 from bayesvb.drawing import marks
 from bayesvb.drawing.palette import palette_of
 from bayesvb.effects.covariates import Covariate, covariate, value_text
+from bayesvb.effects.covariates import quantiles as covariate_quantiles
 from bayesvb.errors import DataError
 from bayesvb.plots.curve_rows import CurveRows, curve_rows
 from bayesvb.results.back_transformation import transformed
@@ -225,7 +226,7 @@ def _along(fit: AbstractFit, name: str) -> Covariate:
 def _places(fit: AbstractFit, one: Covariate) -> list[object]:
     if one.discrete:
         return list(one.values)
-    found = np.quantile(fit.model.design.frame[one.name].to_numpy(dtype=float), PLACES)
+    found = covariate_quantiles(fit.model.design, one.name, PLACES)
     return [float(value) for value in dict.fromkeys(found)]
 
 
@@ -250,7 +251,7 @@ def _cloud(
     step = max(len(y) // MOST_POINTS, 1)
     if one.discrete:
         place = {value: number for number, value in enumerate(one.values)}
-        x = np.array([place[value] for value in column], dtype=float)
+        x = np.array([place.get(value, np.nan) for value in column], dtype=float)
         x += SPREAD * (2.0 * ((np.arange(len(x)) * 0.6180339887498949) % 1.0) - 1.0)
     else:
         x = column.to_numpy(dtype=float)

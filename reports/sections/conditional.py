@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from bayesvb.distributions.base import AbstractRowDistribution
 from bayesvb.drawing import marks
+from bayesvb.effects.covariates import quantiles
 from bayesvb.results.local_support import has_support, supported
 from bayesvb.results.subsampling import sample
 
@@ -32,6 +33,7 @@ from ..rows.sampling import POINTS_SHOWN, choice_note, predictive_at, regresses
 from ..rows.unseen import unseen, unseen_words
 
 if TYPE_CHECKING:
+    from bayesvb.formula.design import Design
     from bayesvb.results.base import AbstractFit
 
 PROBS = np.array([0.05, 0.25, 0.5, 0.75, 0.95])
@@ -74,7 +76,7 @@ def _of(fit: AbstractFit, number: int) -> Summary:
             "table": _table(pd.Index(["every row"], name=""), one, design.label(name), ""),
         }
     curve = profile(fit, along)
-    few = profile(fit, along, _places(design.frame, curve.covariate))
+    few = profile(fit, along, _places(design, curve.covariate))
     at_few = few.predictive(fit, name)
     index = pd.Index(labels(few.values), name=design.label(along))
     words = [f"{along} = {one}" for one in index]
@@ -87,11 +89,11 @@ def _of(fit: AbstractFit, number: int) -> Summary:
     }
 
 
-def _places(frame: pd.DataFrame, one: Covariate) -> list[object]:
+def _places(design: Design, one: Covariate) -> list[object]:
     """Levels, or quantiles of a number with duplicates left out."""
     if one.discrete:
         return list(one.values)[:6]
-    found = np.quantile(frame[one.name].to_numpy(dtype=float), PLACES)
+    found = quantiles(design, one.name, PLACES)
     return [float(value) for value in dict.fromkeys(found)]
 
 

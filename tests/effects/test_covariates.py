@@ -1,12 +1,14 @@
 """Covariates: which are discrete, their grids, and what they are held at."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import bayesvb as bvb
 from bayesvb.effects import covariates as module
-from bayesvb.effects.covariates import FEW_VALUES, covariate, held_value, value_text
+from bayesvb.effects.covariates import FEW_VALUES, covariate, held_value, quantiles, value_text
 from bayesvb.errors import DataError
 from bayesvb.formula.design import build_design
 from bayesvb.formula.parser import parse_formula
@@ -42,6 +44,26 @@ def test_numbers_with_more_than_a_few_values_are_curves(frame):
     for different, discrete in ((FEW_VALUES, True), (FEW_VALUES + 1, False)):
         numbers = pd.DataFrame({"x": np.arange(100.0) % different})
         assert covariate(read(numbers, "x"), "x").discrete == discrete
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_weighted_rows_are_as_repeated_rows(frame, seed):
+    rng = np.random.default_rng(seed)
+    frame = frame.sample(frac=1.0, random_state=seed, ignore_index=True)
+    frame["level"] = pd.Categorical(frame["text"], ["c", "b", "a"], ordered=True)
+    weights = rng.integers(0, 4, 40) * (frame["text"] != "c").to_numpy()
+    weighted = replace(read(frame, "."), weights=weights.astype(float))
+    repeated = read(frame.loc[frame.index.repeat(weights)].reset_index(drop=True), ".")
+    for name in frame:
+        assert covariate(weighted, name, most=2) == covariate(repeated, name, most=2)
+        for centre in ("mean", "median"):
+            held = [held_value(one, name, centre=centre) for one in (weighted, repeated)]
+            assert held[0] == (held[1] if name != "skewed" else pytest.approx(held[1], rel=1e-12))
+    q = np.linspace(0.0, 1.0, 41)
+    found = [quantiles(one, "skewed", q) for one in (weighted, repeated)]
+    np.testing.assert_allclose(*found, rtol=1e-12)
+    fractions = quantiles(replace(weighted, weights=weights / 7.0), "skewed", q)
+    assert (np.diff(fractions) >= 0.0).all() and (fractions[[0, -1]] == found[0][[0, -1]]).all()
 
 
 def test_values_that_come_late_count(monkeypatch):

@@ -7,7 +7,7 @@ import pytest
 import bayesvb as bvb
 from bayesvb import effects, plots
 from bayesvb.effects import effect_draws as evaluation
-from bayesvb.errors import ConvergenceWarning, DataError
+from bayesvb.errors import ConvergenceWarning, DataError, DesignWarning
 
 N = 120
 
@@ -70,6 +70,29 @@ def test_one_component_has_its_coefficients_as_slopes(one):
 def test_one_component_has_its_noise_as_sd(one):
     found = effects.predictions(one, {"x": [1.5]}, target="sd").draws.values[:, 0]
     np.testing.assert_allclose(found, one.posterior["sigma"].values.ravel(), rtol=1e-12)
+
+
+def test_rows_of_weight_zero_are_as_rows_that_are_not_there(data):
+    far = data.assign(x=np.where(data.g == "c", 100.0 + data.x, data.x))
+    weight = (far.g != "c").to_numpy(dtype=float)
+    with pytest.warns(DesignWarning, match="`g` has levels whose rows all have weight 0: 'c'"):
+        weighted = fitted("y ~ g + x", far, 1, weights=weight)
+    alone = fitted("y ~ g + x", far[weight > 0.0], 1)
+    asked = {
+        "grid": lambda fit: effects.predictions(fit, ["x", "g"]),
+        "typical row": lambda fit: effects.predictions(fit, {}),
+        "unit": lambda fit: effects.comparisons(fit, "x", {}),
+        "levels": lambda fit: effects.comparisons(fit, "g", {}),
+        "average": lambda fit: effects.predictions(fit, average_by="g"),
+        "slope": lambda fit: effects.slopes(fit, "x", average_by=True),
+    }
+    for ask in asked.values():
+        found, expected = ask(weighted), ask(alone)
+        names = [
+            name for name in expected.summary if name not in ("estimate", "sd", "lower", "upper")
+        ]
+        pd.testing.assert_frame_equal(found.summary[names], expected.summary[names], rtol=1e-12)
+        assert found.held == pytest.approx(expected.held)
 
 
 def test_the_mean_is_close_to_that_of_the_predictive(fit):
