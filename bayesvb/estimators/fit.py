@@ -264,7 +264,7 @@ class Fit(AbstractRowsFit):
         return loo(self, method=method, groups=groups, corrected=corrected)
 
     @checked
-    def check(self, *, groups: object = None) -> pd.DataFrame:
+    def check(self, *, groups: object = None, order: object = None) -> pd.DataFrame:
         """The verdict on the fit: every check with its grade and what to do, as in the report.
 
         Whether data are as the fit says (group ``"fit"``): tests on what each row would be
@@ -277,7 +277,11 @@ class Fit(AbstractRowsFit):
         ----------
         groups : str or sequence, optional
             Rows that belong together, by a column that the formula reads or a label per row:
-            whether they are alike is tested too.
+            whether they are similar is tested too.
+        order : str or sequence, optional
+            What the rows are ordered by, a column that the formula reads or a value per row:
+            autocorrelation along it is then a problem and not a note. A column of dates in the
+            formula orders rows without being named here.
 
         Returns
         -------
@@ -289,11 +293,11 @@ class Fit(AbstractRowsFit):
         Raises
         ------
         DataError
-            If the groups are not one label per row.
+            If the groups or the order are not one label per row.
         """
         from bayesvb.results.checks.table import check
 
-        return check(self, groups=groups)
+        return check(self, groups=groups, order=order)
 
     @checked
     def with_covariance(self, covariance: str, *, cluster: object = None) -> Fit:

@@ -10,8 +10,22 @@ LAGS = 5
 """Lags that are looked at together."""
 
 
+def autocorrelation(scores: Float[np.ndarray, " rows"]) -> tuple[float, float]:
+    """Autocorrelation at lag 1, and the two-sided p-value that consecutive rows are independent.
+
+    Positive correlation is looked for at lags 1 to 5, negative correlation at lag 1, as it
+    alternates in sign. Examples: see `positive_autocorrelation`.
+    """
+    rho, positive = positive_autocorrelation(scores)
+    n = len(scores)
+    if positive == 1.0 and rho == 0.0:
+        return rho, positive
+    negative = float(stats.norm.cdf(rho * np.sqrt(n * (n + 2.0) / (n - 1.0))))
+    return rho, min(1.0, 2.0 * min(positive, negative))
+
+
 def positive_autocorrelation(scores: Float[np.ndarray, " rows"]) -> tuple[float, float]:
-    """Autocorrelation at lag 1, and the p-value that neighbours are not alike.
+    """Autocorrelation at lag 1, and the p-value that consecutive rows are not similar.
 
     One-sided: scores of a flexible fit to rows sorted by a covariate repel each other a little,
     which is no sign of dependence. The smaller p-value of lag 1 and of the sum over lags 1 to 5

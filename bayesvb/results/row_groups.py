@@ -1,4 +1,4 @@
-"""Groups of the rows of a fit: subjects, sites, blocks, clusters."""
+"""Groups of the rows of a fit (subjects, sites, blocks, clusters), and an order of them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from jaxtyping import Int
 from bayesvb.errors import DataError
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from bayesvb.formula.design import Design
 
 
@@ -33,25 +35,7 @@ def group_numbers(groups: object, design: Design, *, name: str) -> Int[np.ndarra
     """
     import pandas as pd
 
-    if isinstance(groups, str):
-        if groups not in design.frame.columns:
-            raise DataError(
-                f"{name}={groups!r} is no column that the formula reads, and no other is kept",
-                hint=f"give the labels themselves: {name}=data[{groups!r}]",
-            )
-        groups = design.frame[groups]
-    try:
-        labels = pd.Series(np.asarray(groups).ravel())
-    except ValueError as error:
-        raise DataError(f"{name} must be one label per row: {error}") from error
-    if len(labels) == len(design.complete) != design.n_rows:
-        labels = labels[design.complete]
-    if len(labels) != design.n_rows:
-        raise DataError(
-            f"{name} has {len(labels)} labels; the fit has {design.n_rows} rows, of "
-            f"{len(design.complete)} that were given",
-            hint="give one label per row of the data",
-        )
+    labels = _labels(groups, design, name=name)
     if labels.isna().any():
         raise DataError(
             f"{name} has {int(labels.isna().sum())} missing labels",
@@ -64,3 +48,61 @@ def group_numbers(groups: object, design: Design, *, name: str) -> Int[np.ndarra
             hint="nothing is left without this group; two groups are needed",
         )
     return np.asarray(numbers, dtype=np.intp)
+
+
+def row_order(order: object, design: Design, *, name: str) -> Int[np.ndarray, " rows"]:
+    """Positions of the rows used, sorted by a column or by one value per row; ties as they stand.
+
+    Parameters
+    ----------
+    order : str or array of shape (rows,)
+        A column that the formula reads, or one value per row: numbers, dates or text.
+    design : Design
+    name : str
+        What messages call the argument.
+
+    Raises
+    ------
+    DataError
+        If the column is not kept, the number of values is that of no rows, or values cannot be
+        sorted.
+    """
+    values = _labels(order, design, name=name)
+    if values.isna().any():
+        raise DataError(
+            f"{name} has {int(values.isna().sum())} missing values",
+            hint="an order needs one value per row; leave these rows out of the data",
+        )
+    try:
+        return np.argsort(values.to_numpy(), kind="stable")
+    except TypeError as error:
+        raise DataError(
+            f"{name} has values that cannot be sorted: {error}",
+            hint="give numbers, dates or text, one per row",
+        ) from error
+
+
+def _labels(given: object, design: Design, *, name: str) -> pd.Series:
+    """A column that the formula reads, or one value per row, at the rows used."""
+    import pandas as pd
+
+    if isinstance(given, str):
+        if given not in design.frame.columns:
+            raise DataError(
+                f"{name}={given!r} is no column that the formula reads, and no other is kept",
+                hint=f"give the labels themselves: {name}=data[{given!r}]",
+            )
+        given = design.frame[given]
+    try:
+        labels = pd.Series(np.asarray(given).ravel())
+    except ValueError as error:
+        raise DataError(f"{name} must be one label per row: {error}") from error
+    if len(labels) == len(design.complete) != design.n_rows:
+        labels = labels[design.complete]
+    if len(labels) != design.n_rows:
+        raise DataError(
+            f"{name} has {len(labels)} labels; the fit has {design.n_rows} rows, of "
+            f"{len(design.complete)} that were given",
+            hint="give one label per row of the data",
+        )
+    return labels

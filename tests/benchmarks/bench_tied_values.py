@@ -63,8 +63,7 @@ def grade(y: np.ndarray, x: np.ndarray) -> str:
         warnings.simplefilter("ignore")
         model = bvb.DensityRegression("y ~ x", pd.DataFrame({"y": y, "x": x}), n_components=3)
         fit = model.fit(seed=1, restarts=4, draws=50, covariance="mean-field")
-        none = np.zeros(len(y))
-        seen = Observed("y", y, none, none, lambda at: at, np.arange(len(y)))
+        seen = Observed("y", y, np.full(len(y), 0.5), fit.predictive(), np.arange(len(y)))
         found = tied_checks(fit, seen, "")
     return found[0].grade if found else "not asked"
 

@@ -12,7 +12,7 @@ from bayesvb.data.group_rows import GroupRows
 from bayesvb.evaluation.discreteness import discreteness, rows_beyond
 from bayesvb.evaluation.family_wise import holm
 from bayesvb.evaluation.normal_scores import FARTHEST, normal_scores, shape_tests, width_test
-from bayesvb.evaluation.row_order import positive_autocorrelation
+from bayesvb.evaluation.row_order import autocorrelation, positive_autocorrelation
 from bayesvb.evaluation.score_regression import (
     Estimated,
     added_beyond,
@@ -129,7 +129,8 @@ def test_alternating_rows_are_not_alike_and_slow_waves_are():
     slow = np.sin(np.arange(200) / 20.0) + rng.normal(size=200)
     assert positive_autocorrelation(alternating) == (pytest.approx(-1.0, abs=0.03), 1.0)
     assert positive_autocorrelation(slow)[1] < 1e-3
-    assert positive_autocorrelation(np.ones(50)) == (0.0, 1.0)
+    assert positive_autocorrelation(np.ones(50)) == autocorrelation(np.ones(50)) == (0.0, 1.0)
+    assert autocorrelation(alternating)[1] < 1e-3 and autocorrelation(slow)[1] < 1e-3
 
 
 @given(p_values)

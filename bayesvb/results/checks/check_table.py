@@ -62,9 +62,11 @@ def _group_text(rows: pd.DataFrame) -> str:
         lines += _wrapped(
             first_of_all(dict(zip(map(str, rows.index), rows["grade"], strict=True))), "  "
         )
-    for name, row in shown.iterrows():
+    following: list[object] = [*shown["remedy"].iloc[1:], None][: len(shown)]
+    for (name, row), after in zip(shown.iterrows(), following, strict=True):
         lines.append(f"  {row['grade']:<8} {name}: {_found(row)}")
-        lines += _wrapped(row["remedy"], " " * 11)
+        if row["remedy"] != after:  # checks with one remedy stand above it
+            lines += _wrapped(row["remedy"], " " * 11)
     fine = ", ".join(map(str, rows.index[rows["grade"] == "ok"]))
     return "\n".join(lines + _wrapped(fine, "  ok       ", " " * 11))
 

@@ -7,7 +7,7 @@ from jaxtyping import Int
 from scipy import stats
 
 from bayesvb.data.grouping import Grouping
-from bayesvb.evaluation.row_order import positive_autocorrelation
+from bayesvb.evaluation.row_order import autocorrelation, positive_autocorrelation
 from bayesvb.evaluation.score_regression import added_columns
 from bayesvb.results.checks.base import Misfit
 from bayesvb.results.checks.covariates import SHARE
@@ -20,14 +20,27 @@ SORTED = 0.9
 """Rank correlation of the response with the row number from which the table counts as sorted."""
 
 ALIKE = (
-    "Neighbouring rows are alike: add time, place or the previous response to the formula; for "
-    'intervals, `fit.with_covariance("robust", cluster=blocks)`.'
+    "Consecutive rows are similar (positive autocorrelation): add time, place or the previous "
+    'response to the formula; for intervals, `fit.with_covariance("robust", cluster=blocks)`.'
+)
+
+ALTERNATE = (
+    "Consecutive rows alternate, high after low (negative autocorrelation): add the previous "
+    "response to the formula."
 )
 
 IN_RUNS = (
     "Large deviations come in runs: add time, or the size of the previous deviation, to "
     "`gating(...)`."
 )
+
+IF_ORDERED = (
+    "{found} If the order of the rows means something, name what they are ordered by, "
+    "`fit.check(order=...)`; if not, nothing follows from it."
+)
+"""Of rows of which nobody has said that their order means something: tables are sorted by cells."""
+
+SIMILAR, RUNS = "Consecutive rows are similar.", "Large deviations come in runs."
 
 ALIKE_IN_GROUPS = (
     "Rows of one {name} are alike beyond their component: add its own level, `(1 | {name})`, or "
@@ -39,34 +52,50 @@ RUNS_IN_GROUPS = (
 )
 """Of a model whose groups have one component each: weights know nothing that changes within."""
 
+NEVER = "the rows have an order, `order=`"
+"""Where the autocorrelation of rows begins to be a problem, if nothing is known of their order."""
+
 MOST_GROUPS = 400
 """Groups that are compared: the largest."""
 
 
-def order_tests(seen: Observed, whose: str, grouping: Grouping | None = None) -> list[Misfit]:
+def order_tests(
+    seen: Observed, whose: str, grouping: Grouping | None = None, *, ordered: bool = False
+) -> list[Misfit]:
     """Autocorrelation of scores and their sizes along the rows; none if sorted by the response.
 
-    ``grouping`` are the groups whose rows share a component, if there are any. Sizes and not
-    squares, whose skewness makes large autocorrelations by chance more frequent.
+    ``grouping`` are the groups whose rows share a component, if there are any; ``ordered`` says
+    that the order of the rows means something. Where neither is so, both tests are notes at most.
+    Sizes and not squares, whose skewness makes large autocorrelations by chance more frequent.
     """
     rank = stats.spearmanr(np.arange(len(seen.values)), seen.values).statistic
-    if not np.abs(rank) < SORTED:
+    if not ordered and not np.abs(rank) < SORTED:
         return []
-    alike, in_runs = (ALIKE, IN_RUNS) if grouping is None else (
-        ALIKE_IN_GROUPS.format(name=grouping.name), RUNS_IN_GROUPS.format(name=grouping.name)
-    )  # fmt: skip
-    tests = []
-    for name, series, remedy in (
-        ("Row order", seen.scores, alike),
-        ("Spread by row order", np.abs(seen.scores), in_runs),
-    ):
-        lag, p = positive_autocorrelation(series)
-        limit = f"autocorrelation above {LEAST_CORRELATION:g}"
-        tests.append(
-            Misfit(f"{name}{whose}", lag, "autocorrelation at lag 1", remedy, "calibration", p,
-                   lag > LEAST_CORRELATION, limit)
+    # effects of groups make the rows of each alternate a little
+    two_sided = ordered and grouping is None
+    test = autocorrelation if two_sided else positive_autocorrelation
+    (lag, p), (size, p_size) = test(seen.scores), positive_autocorrelation(np.abs(seen.scores))
+    similar, runs = _order_remedies(lag, grouping, ordered=ordered)
+    matters = ordered or grouping is not None
+    limit = f"autocorrelation beyond {LEAST_CORRELATION:g}" if matters else NEVER
+    return [
+        Misfit(f"{name}{whose}", number, "autocorrelation at lag 1", remedy, "calibration", value,
+               matters and abs(number) > LEAST_CORRELATION, limit)
+        for name, number, value, remedy in (
+            ("Row order", lag, p, similar), ("Spread by row order", size, p_size, runs)
+        )
+    ]  # fmt: skip
+
+
+def _order_remedies(lag: float, grouping: Grouping | None, *, ordered: bool) -> tuple[str, str]:
+    """Remedies of autocorrelated scores, and of autocorrelated sizes."""
+    if grouping is not None:
+        return (
+            ALIKE_IN_GROUPS.format(name=grouping.name), RUNS_IN_GROUPS.format(name=grouping.name)
         )  # fmt: skip
-    return tests
+    if ordered:
+        return ALIKE if lag > 0.0 else ALTERNATE, IN_RUNS
+    return IF_ORDERED.format(found=SIMILAR), IF_ORDERED.format(found=RUNS)
 
 
 def group_tests(

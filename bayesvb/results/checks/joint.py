@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from bayesvb.results.capabilities import HasJointDensity
 from bayesvb.results.checks.base import Check, Misfit
 from bayesvb.results.checks.dependence import order_tests
+from bayesvb.results.checks.far_rows import far_row_checks
 from bayesvb.results.checks.pits import Observed
 from bayesvb.results.checks.responses import response_checks
 from bayesvb.results.checks.shape import shape_checks
@@ -41,25 +42,29 @@ TOO_WIDE = (
 
 
 def joint_checks(
-    fit: AbstractFit, variables: Sequence[Observed]
+    fit: AbstractFit, variables: Sequence[Observed], *, ordered: bool
 ) -> tuple[list[Check], list[Misfit]]:
-    """Shape, width, row order and discreteness over all variables."""
+    """Outliers, shape, width, row order and discreteness over all variables."""
     mixture = isinstance(fit.model, HasJointDensity)
     words = MORE_COMPONENTS if mixture else NOT_NORMAL
     section = "pairs" if mixture else "scores"
     by_variable: dict[str, list[Misfit]] = {}
-    steps = []
+    steps, far = [], list[Check]()
     for seen in variables:
         shapes = [
             replace(one, remedy=_remedy(one, words, mixture=mixture).format(name=seen.name))
             for one in shape_checks(fit, seen, "")
         ]
-        ordered = [replace(one, remedy=ORDER[one.name]) for one in order_tests(seen, "")]
-        by_variable[seen.name] = [*shapes, *ordered]
+        along = order_tests(seen, "", ordered=ordered)
+        if ordered:
+            along = [replace(one, remedy=ORDER[one.name]) for one in along]
+        by_variable[seen.name] = [*shapes, *along]
+        far += far_row_checks(fit, seen, "")
         steps.append((seen.name, response_checks(fit, seen, "")[0][0]))
     coarse_name, coarse = max(steps, key=lambda one: one[1].number)
     coarse = replace(coarse, measure=f"{coarse.measure}, {coarse_name}", section=section)
-    return [coarse], [replace(one, section=section) for one in _worst(by_variable)]
+    far = [replace(max(far, key=lambda one: one.number), section=section)]
+    return [*far, coarse], [replace(one, section=section) for one in _worst(by_variable)]
 
 
 def _remedy(one: Misfit, words: str, *, mixture: bool) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float, Int
 
+from bayesvb.distributions.base import AbstractRowDistribution
 from bayesvb.evaluation.normal_scores import Scores, normal_scores
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.leave_one_out import CHOSEN_ROWS, MOST_ROWS
@@ -30,30 +31,40 @@ class Observed:
     name : str
     values : ndarray, shape (rows,)
         Observed values.
-    scores : ndarray, shape (rows,)
-        Normal scores of the PIT values: standard normal if the fit is right.
-    mean : ndarray, shape (rows,)
-        Predicted means.
-    cdf : callable
-        Predictive distribution function of each row at one value per row.
+    pit : ndarray, shape (rows,)
+        PIT values: uniform if the fit is right.
+    law : AbstractRowDistribution
+        Predictive distributions of the rows.
     at : ndarray, shape (rows,)
-        Positions among the rows of the fit.
+        Positions among the rows of the fit, in the order that is looked at.
     """
 
     name: str
     values: Float[np.ndarray, " rows"]
-    scores: Scores
-    mean: Float[np.ndarray, " rows"]
-    cdf: Callable[[Float[np.ndarray, " rows"]], Float[np.ndarray, " rows"]]
+    pit: Float[np.ndarray, " rows"]
+    law: AbstractRowDistribution
     at: Int[np.ndarray, " rows"]
 
+    @cached_property
+    def scores(self) -> Scores:
+        """Normal scores of the PIT values: standard normal if the fit is right."""
+        return normal_scores(self.pit)
 
-def observed(fit: AbstractFit) -> list[Observed]:
-    """Every numeric response without its row, or variable given the others, where it is known."""
+    @cached_property
+    def mean(self) -> Float[np.ndarray, " rows"]:
+        """Predicted means."""
+        return np.asarray(self.law.mean())
+
+
+def observed(fit: AbstractFit, order: Int[np.ndarray, " rows"] | None = None) -> list[Observed]:
+    """Every numeric response without its row, or variable given the others, where it is known.
+
+    Rows stand in the ``order`` of these positions, if there is one.
+    """
     design = fit.model.design
     if design.levels:
         return []
-    at = _rows(fit)
+    at = _rows(fit, np.arange(design.n_rows) if order is None else order)
     given = fit.model.observed().items()
     if design.response is None:
         return [_given_others(fit, name, values, at) for name, values in given]
@@ -82,13 +93,13 @@ def _one(
     """One response with its scores; a PIT value that is not to be had is that of the fit."""
     law = fit.predictive(fit.model.design.data_at(at), response=name)
     pit = np.where(np.isfinite(pit), pit, law.cdf(values[at]))
-    return Observed(name, values[at], normal_scores(pit), np.asarray(law.mean()), law.cdf, at)
+    return Observed(name, values[at], pit, law, at)
 
 
-def _rows(fit: AbstractFit) -> Int[np.ndarray, " rows"]:
-    """Rows of positive weight: all, or runs of neighbours chosen at random."""
+def _rows(fit: AbstractFit, order: Int[np.ndarray, " rows"]) -> Int[np.ndarray, " rows"]:
+    """Rows of positive weight in this order: all, or runs of neighbours chosen at random."""
     n, weights = fit.model.design.n_rows, fit.model.weights
-    at = np.arange(n) if weights is None else np.flatnonzero(weights > 0.0)
+    at = order if weights is None else order[weights[order] > 0.0]
     if len(at) <= MOST_ROWS:
         return at
     runs = np.array_split(at, len(at) // RUN)

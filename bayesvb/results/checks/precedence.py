@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from bayesvb.results.checks.base import Check
+from bayesvb.results.checks.far_rows import FAR_ROWS
 
 CONTINUITY = ("Component of one value", "Discreteness")
 """Checks whether the response is a continuous number; all others of the fit take it for one."""
+
+
+def after_far_rows(checks: Sequence[Check]) -> list[Check]:
+    """Checks of a fit with one remedy where rows are outliers: to see to these first.
+
+    Outliers move and widen all predictions, so that every other finding may be theirs.
+    """
+    far = [one.name for one in checks if one.name.startswith(FAR_ROWS) and one.grade == "problem"]
+    if not far:
+        return list(checks)
+    remedy = f"Fix *{far[0]}* first: it may explain this."
+    return [
+        replace(one, remedy=remedy) if one.remedy and one.name not in far else one for one in checks
+    ]
 
 
 def first_of_all(grades: Mapping[str, str]) -> str:
@@ -20,14 +38,17 @@ def first_of_all(grades: Mapping[str, str]) -> str:
     --------
     >>> first_of_all({"Discreteness": "problem", "Skewness": "problem", "Tails": "ok"})
     'See to Discreteness first: the other checks of the fit take the response for continuous.'
+    >>> first_of_all({"Rows far off": "problem", "Skewness": "problem"})
+    'Fix Rows far off first: outliers distort the other checks of the fit.'
     >>> first_of_all({"Discreteness": "problem", "Skewness": "ok"})
     ''
     """
     problems = [name for name, grade in grades.items() if grade == "problem"]
-    named = [name for name in problems if name.startswith(CONTINUITY)]
-    if not named or len(named) == len(problems):
-        return ""
-    return (
-        f"See to {', '.join(named)} first: the other checks of the fit take the response for "
-        "continuous."
-    )
+    for names, verb, reason in (
+        ((FAR_ROWS,), "Fix", "outliers distort the other checks of the fit."),
+        (CONTINUITY, "See to", "the other checks of the fit take the response for continuous."),
+    ):
+        named = [name for name in problems if name.startswith(names)]
+        if named and len(named) < len(problems):
+            return f"{verb} {', '.join(named)} first: {reason}"
+    return ""

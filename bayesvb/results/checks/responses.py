@@ -29,7 +29,7 @@ def response_checks(
     fit: AbstractFit, seen: Observed, whose: str
 ) -> tuple[list[Check], list[Misfit]]:
     """Discreteness, which is no test, and tests of a shared value and of both ends."""
-    found = discreteness(seen.values, seen.cdf)
+    found = discreteness(seen.values, seen.law.cdf)
     tests = [_shared(found, whose)]
     for name, end, largest in (
         ("Smallest", seen.values.min(), False),
@@ -76,7 +76,7 @@ def _shared(found: Discreteness, whose: str) -> Misfit:
 
 
 def _end(fit: AbstractFit, seen: Observed, name: str, end: float, *, largest: bool) -> Misfit:
-    expected, p = rows_beyond(end, seen.cdf, len(seen.values), largest=largest)
+    expected, p = rows_beyond(end, seen.law.cdf, len(seen.values), largest=largest)
     side = "above" if largest else "below"
     if expected > 1.0:
         remedy = Remedies(fit, seen.name).bounded(end, largest=largest)
