@@ -32,7 +32,7 @@ from bayesvb.engines import DEFAULT_METHOD, ENGINES
 from bayesvb.engines.progress import line_per_restart, progress_line
 from bayesvb.estimators import MODELS, AbstractEstimator, DensityRegression
 from bayesvb.formula.missing import MissingValues
-from bayesvb.formula.new_rows import NEW_GROUPS, NEW_LEVELS, Unseen
+from bayesvb.formula.new_rows import NEW_GROUPS, NEW_GROUPS_ALIASES, NEW_LEVELS, Unseen
 from bayesvb.model_selection.selection import CRITERIA
 
 if TYPE_CHECKING:
@@ -226,9 +226,9 @@ def _fitted(
 @click.option("--calibrated", is_flag=True,
               help="Recalibrate by rows left out (quantile, interval, cdf, density).")  # fmt: skip
 @TRANSFORM
-@click.option("--new-groups", type=click.Choice(NEW_GROUPS),
-              help="Effect of a group that the fit never saw: none, or drawn.  "
-                   "[default: population]")  # fmt: skip
+@click.option("--new-groups", type=click.Choice([*NEW_GROUPS, *NEW_GROUPS_ALIASES]),
+              help="Effect of a group that the fit never saw: integrated over the distribution of "
+                   "groups, or zero.  [default: marginal]")  # fmt: skip
 @click.option("--new-levels", type=click.Choice(NEW_LEVELS), default="error", show_default=True,
               help="What to make of another level that it never saw.")  # fmt: skip
 @click.option("-o", "--output", help="CSV file to write.  [default: stdout]")
@@ -271,7 +271,7 @@ def predict(
         "new_levels": new_levels,
     }
     write_csv(fitted.predict(rows, kind, calibrated=calibrated, missing="keep", **own), output)
-    design = fitted.model.design.with_unseen(Unseen(new_groups or NEW_GROUPS[0], new_levels))
+    design = fitted.model.design.with_unseen(Unseen(levels=new_levels))
     _tell_unusable(design.missing_in(rows), int((~design.new(rows).complete).sum()))
 
 

@@ -85,7 +85,7 @@ def effect_draws(
 
 def _block(fit: AbstractFit, variant: pd.DataFrame) -> Block:
     """Standardised rows of a variant, all of them."""
-    rows = fit.model.design.new(variant)
+    rows = fit.model.design.of_typical_groups.new(variant)
     if not rows.complete.all():
         raise DataError(
             f"{int((~rows.complete).sum())} of the rows asked for lack a value",

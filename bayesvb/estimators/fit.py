@@ -120,11 +120,12 @@ class Fit(AbstractRowsFit):
             Of a model with ``group``: rows of the same groups whose responses are known, as the
             first visits of a subject. Components then have the probabilities that these leave
             them; a group without any has the weights of its covariates, as all have otherwise.
-        new_groups : {"population", "sample"}, optional
-            A group of ``(x | g)`` that was not in the data of the fit: no effect, as the typical
-            group; or an effect drawn from the distribution of groups, whose variance predictions
-            then contain. ``"population"`` if left out, with a warning where every group is new:
-            labels may be written differently.
+        new_groups : {"marginal", "typical"}, optional
+            A group of ``(x | g)`` that was not in the data of the fit. ``"marginal"``: predictions
+            integrate over the distribution of groups, so that intervals contain the variance
+            between groups. ``"typical"``: the effect of the group is zero. ``"marginal"`` if left
+            out, with a warning where every group is new: labels may be written differently.
+            ``"sample"`` and ``"population"`` are older names of the two.
         new_levels : {"error", "missing", "population"}
             A level of another column that was not there: a DataError, a row that counts as one
             with a missing value, or what rows are on average over the levels that were there.

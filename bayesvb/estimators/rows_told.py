@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from bayesvb.argument_checks import check_choice, checked
 from bayesvb.estimators.written import AbstractWrittenFit
-from bayesvb.formula.new_rows import NEW_GROUPS, NEW_LEVELS, Unseen
+from bayesvb.formula.new_rows import NEW_GROUPS, NEW_GROUPS_ALIASES, NEW_LEVELS, Unseen
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,6 +86,7 @@ class AbstractRowsFit(AbstractWrittenFit):
     def _with_unseen(self: RowsFitT, new_groups: str | None, new_levels: str) -> RowsFitT:
         """The fit whose model makes this of levels that were not in its data."""
         if new_groups is not None:
+            new_groups = NEW_GROUPS_ALIASES.get(new_groups, new_groups)
             check_choice("new_groups", new_groups, NEW_GROUPS)
         check_choice("new_levels", new_levels, NEW_LEVELS)
         unseen = Unseen(new_groups, new_levels)

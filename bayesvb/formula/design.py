@@ -239,16 +239,21 @@ class Design:
         Raises
         ------
         DataError
-            If groups are to be sampled and there are none.
+            If groups are to be integrated over and there are none.
         """
         kinds = {block.kind for blocks in self.term_blocks.values() for block in blocks}
-        if unseen.groups == "sample" and "group" not in kinds:
+        if unseen.groups == "marginal" and "group" not in kinds:
             raise DataError(
-                'new_groups="sample", and the formula has no groups',
-                hint="effects of groups that can be drawn are written (1 | g); "
+                'new_groups="marginal", and the formula has no groups',
+                hint="effects of groups that have a distribution are written (1 | g); "
                 "new_levels= is for levels of other columns",
             )
         return replace(self, unseen=unseen)
+
+    @property
+    def of_typical_groups(self) -> Design:
+        """The same design, in which the effects of a new group are zero."""
+        return replace(self, unseen=replace(self.unseen, groups="typical"))
 
     def data_at(self, positions: Int[np.ndarray, " chosen"]) -> pd.DataFrame:
         """Some of the rows used, as they were given."""

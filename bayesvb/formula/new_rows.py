@@ -14,9 +14,12 @@ from bayesvb.errors import BayesVBError, DesignWarning, warn
 from bayesvb.formula.binding import UsableRows
 from bayesvb.formula.encoder import Encoder, Matrices
 
-__all__ = ["NEW_GROUPS", "NEW_LEVELS", "Unseen", "encode_new"]
+__all__ = ["NEW_GROUPS", "NEW_GROUPS_ALIASES", "NEW_LEVELS", "Unseen", "encode_new"]
 
-NEW_GROUPS = ("population", "sample")
+NEW_GROUPS = ("marginal", "typical")
+
+NEW_GROUPS_ALIASES = {"sample": "marginal", "population": "typical"}
+"""Names that the policies had until version 0.2, still understood."""
 
 NEW_LEVELS = ("error", "missing", "population")
 
@@ -30,9 +33,10 @@ class Unseen:
 
     Attributes
     ----------
-    groups : {"population", "sample"}, optional
-        A group of ``(x | g)`` has no effect, or one drawn from the distribution of groups. No
-        effect if it is left out, and a warning where every group is new.
+    groups : {"marginal", "typical"}, optional
+        The effect of a new group of ``(x | g)`` has the distribution of groups, over which
+        predictions integrate, or is zero. ``"marginal"`` if left out, with a warning where every
+        group is new.
     levels : {"error", "missing", "population"}
         A level of another column is refused; its row counts as one that lacks a value; or the row
         is what rows of the levels that were there are on average.
@@ -73,7 +77,7 @@ def encode_new(
     DesignWarning
         If no group was in the first rows, and nothing was said of new groups.
     """
-    sampled = unseen.groups == "sample"
+    sampled = unseen.groups != "typical"
     if unseen.groups is None:
         _warn_of_new_groupings(encoder, rows)
     if unseen.levels == "error":

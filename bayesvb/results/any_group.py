@@ -1,4 +1,4 @@
-"""Predictions for groups that were not there: of any group, whose effect is as groups differ."""
+"""Predictive distributions for new groups, integrated over the distribution of groups."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def predictive_of_any_group(fit: AbstractFit, rows: object, response: str | None = None) -> Any:
-    """Predictive distribution of rows; the effect of a group that was not there is drawn.
+    """Predictive distribution of rows, those of new groups integrated over all groups.
 
     What stands beside rows of all groups: nine of ten are within its middle 90 %, of which the
     typical group alone has a part.
@@ -17,4 +17,4 @@ def predictive_of_any_group(fit: AbstractFit, rows: object, response: str | None
     if not fit.model.design.groupings:
         return fit.predictive(rows, response=response)
     with_groups: Any = fit
-    return with_groups.predictive(rows, response=response, new_groups="sample")
+    return with_groups.predictive(rows, response=response, new_groups="marginal")

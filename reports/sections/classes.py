@@ -101,7 +101,7 @@ def drawn_probabilities(
     fit: AbstractFit, rows: Profile, n_draws: int
 ) -> Float[np.ndarray, "draws classes values"]:
     """The same under some draws of the parameters."""
-    block = fit.model.block(fit.model.rows(rows.frame))
+    block = fit.model.block(fit.model.design.of_typical_groups.new(rows.frame))
     draws = thinned(fit.draws, min(n_draws, count(fit.draws)))
     return rows.averaged(fit.core.drawn_probabilities(draws, block))
 

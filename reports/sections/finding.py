@@ -147,7 +147,7 @@ def _drawn_quantiles(
         )
         return found.draws.to_numpy().reshape(-1, 2, len(WIDE))
     number = fit.model.design.response_names.index(response)
-    block = fit.model.block(fit.model.rows(ends.frame))
+    block = fit.model.block(fit.model.design.of_typical_groups.new(ends.frame))
     drawn = drawn_distributions_of(fit).drawn_mixture(fit, block, number)
     if not isinstance(drawn, AbstractLocationScaleMixture):
         raise TypeError(f"{type(drawn).__name__} cannot be averaged over rows")

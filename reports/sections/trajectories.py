@@ -121,7 +121,7 @@ def component_means(
     model: object = fit.model
     if not isinstance(model, HasDrawnDistributions):
         raise TypeError(f"{type(model).__name__} has no distributions for every draw")
-    block = fit.model.block(fit.model.rows(curve.frame))
+    block = fit.model.block(fit.model.design.of_typical_groups.new(curve.frame))
     law = model.drawn_mixture(fit, block, number)
     found = []
     for component in range(len(law.weights)):

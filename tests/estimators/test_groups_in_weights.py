@@ -77,7 +77,7 @@ def test_optimum_and_predictions_are_those_of_columns(pair):
     assert_allclose(apart.predict(), columns.predict(), atol=2e-6)
     assert_allclose(apart.log_density(), columns.log_density(), atol=1e-5)
     new = pd.DataFrame({"x": [0.0, 2.0, 0.0], "g": ["g3", "g3", "elsewhere"]})
-    for policy in ("population", "sample"):
+    for policy in ("typical", "marginal"):
         told = {"kind": "sd", "new_groups": policy}
         assert_allclose(apart.predict(new, **told), columns.predict(new, **told), rtol=1e-5)
 

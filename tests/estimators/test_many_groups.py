@@ -40,7 +40,7 @@ def test_bound_scales_and_predictions_are_those_of_columns(pair):
     assert_allclose(apart.elbo, columns.elbo, atol=1e-6)
     assert_allclose(apart.q.scales.mean, columns.q.scales.mean, rtol=1e-3)
     new = pd.DataFrame({"x": [0.0, 2.0, 0.0], "g": ["g3", "g3", "elsewhere"]})
-    for policy in ("population", "sample"):
+    for policy in ("typical", "marginal"):
         for kind in ("mean", "sd"):
             told = {"kind": kind, "new_groups": policy}
             assert_allclose(apart.predict(new, **told), columns.predict(new, **told), rtol=1e-4)

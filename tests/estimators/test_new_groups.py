@@ -23,12 +23,49 @@ def fit():
 
 def test_a_new_group_is_the_typical_one_or_any(fit):
     new = {"x": [0.0, 0.0], "h": ["v", "v"], "g": ["g3", "elsewhere"]}
-    typical = fit.predict(new, kind="sd")
-    drawn = fit.predict(new, kind="sd", new_groups="sample")
+    typical = fit.predict(new, kind="sd", new_groups="typical")
+    drawn = fit.predict(new, kind="sd")
     assert drawn[1] > 1.5 * typical[1]
     assert drawn[0] == typical[0]
-    means = [fit.predict(new, new_groups=one)[1] for one in ("population", "sample")]
+    means = [fit.predict(new, new_groups=one)[1] for one in ("typical", "marginal")]
     assert_allclose(means[0], means[1], atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        ("mean", {}),
+        ("sd", {}),
+        ("interval", {"prob": 0.8}),
+        ("quantile", {"q": [0.1, 0.9]}),
+        ("cdf", {"at": 1.0}),
+        ("density", {"at": 1.0}),
+        ("draws", {"n": 3, "seed": 1}),
+    ],
+)
+def test_every_kind_integrates_over_groups_by_default(fit, kind, options):
+    new = pd.DataFrame({"x": [0.5, 0.5], "h": ["v", "v"], "g": ["g3", "elsewhere"]})
+    default, marginal, typical, older = (
+        np.asarray(fit.predict(new, kind, **options, **policy))
+        for policy in (
+            {}, {"new_groups": "marginal"}, {"new_groups": "typical"}, {"new_groups": "sample"},
+        )
+    )  # fmt: skip
+    assert_allclose(default, marginal, rtol=1e-12)
+    assert_allclose(older, marginal, rtol=1e-12)
+    assert kind == "mean" or (default[1] != typical[1]).all()
+    if kind != "draws":
+        assert_allclose(default[0], typical[0], rtol=1e-12)
+
+
+def test_effects_are_of_the_typical_group_and_say_so(fit):
+    effects = bvb.effects.predictions(fit, conditional={"x": [0.5]})
+    assert "groups at the typical one" in str(effects)
+    table = effects.summary
+    new = {"x": [0.5], "h": ["v"], "g": ["new group"]}
+    typical = fit.predict(new, new_groups="typical")
+    assert_allclose(table["estimate"], typical, atol=0.15)
+    assert table["upper"].iloc[0] - table["lower"].iloc[0] < 3.0  # groups alone differ by more
 
 
 def test_a_new_level_is_refused_missing_or_average(fit):
@@ -44,9 +81,9 @@ def test_a_new_level_is_refused_missing_or_average(fit):
 
 def test_densities_and_memberships_heed_what_is_new(fit):
     new = pd.DataFrame({"x": [0.0], "h": ["v"], "g": ["elsewhere"], "y": [4.0]})
-    typical, drawn = (fit.log_density(new, new_groups=one)[0] for one in ("population", "sample"))
+    typical, drawn = (fit.log_density(new, new_groups=one)[0] for one in ("typical", "marginal"))
     assert drawn > typical + 1.0  # four is far from the typical group, and not from any
-    density = fit.predict(new, kind="density", at=4.0, new_groups="sample")
+    density = fit.predict(new, kind="density", at=4.0, new_groups="marginal")
     assert_allclose(drawn, np.log(density.to_numpy().ravel()[0]), rtol=1e-9)
     strange = new.assign(h="w", g="g3")
     with pytest.raises(DataError, match="never saw: 'w'"):
@@ -73,15 +110,15 @@ def test_what_is_no_policy_is_refused(fit):
         fit.predict(new_levels="drop")
     plain = bvb.DensityRegression("y ~ x | 1", fit.model.design.frame, n_components=1)
     with pytest.raises(DataError, match="no groups"):
-        plain.fit(seed=1, restarts=1).predict(new_groups="sample")
+        plain.fit(seed=1, restarts=1).predict(new_groups="marginal")
 
 
 def test_predictive_distributions_heed_what_is_new(fit):
     new = {"x": [0.0, 0.0], "h": ["v", "w"], "g": ["elsewhere", "g3"]}
-    drawn = fit.predictive(new, new_groups="sample", new_levels="missing")
+    drawn = fit.predictive(new, new_groups="marginal", new_levels="missing")
     assert_allclose(drawn.mean(), fit.predict(new, new_levels="missing")[:1], atol=1e-9)
     assert_allclose(
-        drawn.sd(), fit.predict(new, "sd", new_groups="sample", new_levels="missing")[:1]
+        drawn.sd(), fit.predict(new, "sd", new_groups="marginal", new_levels="missing")[:1]
     )
     with pytest.raises(DataError, match="never saw: 'w'"):
         fit.predictive(new)
@@ -96,8 +133,8 @@ def test_weights_heed_what_is_new():
     model = bvb.DensityRegression("y ~ 1 | h + (1 | g)", frame, n_components=2)
     fit = model.fit(seed=1, restarts=1, draws=400)
     new = {"h": ["v", "w"], "g": ["elsewhere", "g3"]}
-    typical = fit.weights_at(new, new_levels="population")
-    drawn = fit.weights_at(new, new_levels="population", new_groups="sample")
+    typical = fit.weights_at(new, new_levels="population", new_groups="typical")
+    drawn = fit.weights_at(new, new_levels="population", new_groups="marginal")
     assert typical.shape == (400, 2, 2)
     assert drawn[:, 0, 0].std() > 1.5 * typical[:, 0, 0].std()
     assert_allclose(drawn[:, 1], typical[:, 1])

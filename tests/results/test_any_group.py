@@ -29,7 +29,7 @@ def test_nine_of_ten_rows_of_all_groups_are_within_the_middle_of_any_group(fit, 
     new = rows.assign(g="elsewhere")
     low, high = predictive_of_any_group(fit, new).quantile(np.array([0.05, 0.95]))
     assert 0.84 < ((low <= rows["y"]) & (rows["y"] <= high)).mean() < 0.96
-    low, high = fit.predictive(new, new_groups="population").quantile(np.array([0.05, 0.95]))
+    low, high = fit.predictive(new, new_groups="typical").quantile(np.array([0.05, 0.95]))
     assert ((low <= rows["y"]) & (rows["y"] <= high)).mean() < 0.5
     known = predictive_of_any_group(fit, rows).mean()
     np.testing.assert_allclose(known, fit.predict(rows), rtol=1e-9)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -97,7 +97,9 @@ def _mean_of_typical_group(fit: AbstractFit, seen: Observed) -> Float[np.ndarray
     """Predicted means without what the group of a row, of few rows, has learned of the row."""
     design = fit.model.design
     frame = design.data_at(seen.at).assign(**dict.fromkeys(design.groupings, UNSEEN))
-    found: Float[np.ndarray, " rows"] = fit.predictive(frame, response=seen.name).mean()
+    typical: Any = fit
+    found: Float[np.ndarray, " rows"]
+    found = typical.predictive(frame, response=seen.name, new_groups="typical").mean()
     return found
 
 
