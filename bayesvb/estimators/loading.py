@@ -21,6 +21,7 @@ from bayesvb.data.statistics import SufficientStats
 from bayesvb.engines import DEFAULT_METHOD, ENGINES
 from bayesvb.engines.linear_response import LinearResponse
 from bayesvb.engines.robust_covariance import RobustCovariance
+from bayesvb.engines.sampler_record import SamplerRecord
 from bayesvb.errors import BayesVBError, DataError, FormulaError
 from bayesvb.estimators.base import empty_stats
 from bayesvb.estimators.fit import Fit
@@ -37,6 +38,7 @@ from bayesvb.results.capabilities import TakesGivenScales
 from bayesvb.results.importance import of_one_restart
 from bayesvb.results.leave_one_out import RowsLeftOut
 from bayesvb.results.named_draws import count
+from bayesvb.results.reduced_draws import with_draws
 from bayesvb.results.saving import FRAME, STATE
 from bayesvb.results.simulation_calibration import SimulationCalibration
 from bayesvb.results.stacking import stacked
@@ -257,7 +259,7 @@ def _one(
         held_out=state.get(f"{prefix}held_out"),
         robust=_robust(part, state, prefix),
     )
-    fit = cast(Fit, of_one_restart(fit, told["covariance"]))
+    fit = _moved(fit, told["covariance"], part.get("sampler"), _named(state, f"{prefix}sampled."))
     return _with_findings(fit, _named(state, f"{prefix}left_out."))
 
 
@@ -267,6 +269,20 @@ def _robust(
     """Robust covariance of one restart, where it was made."""
     known = part.get("robust")
     return None if known is None else RobustCovariance(state[f"{prefix}robust"], **known)
+
+
+def _moved(
+    fit: Fit, covariance: str, sampler: Mapping[str, Any] | None, draws: Mapping[str, np.ndarray]
+) -> Fit:
+    """The fit with the draws that it had: draws of a sampler are stored, others are made again."""
+    if sampler is None:
+        return cast(Fit, of_one_restart(fit, covariance))
+    own = cast(Fit, of_one_restart(fit, fit.own_covariance))
+    _check_draws(own.core, own.q, draws)
+    record = SamplerRecord.from_description(sampler)
+    if len(next(iter(draws.values()))) % record.n_chains:
+        raise DataError(f"draws do not divide into {record.n_chains} chains")
+    return cast(Fit, with_draws(own, dict(draws), record, covariance))
 
 
 def _in_order(core: Any, order: Sequence[int], model: AbstractEstimator) -> Any:

@@ -22,6 +22,18 @@ RESPONSE = Record({"n_iter": int, "failure": OneOf((None, str))})
 
 ROBUST = Record({"n_clusters": float, "clustered": bool})
 
+SAMPLER = Record(
+    {
+        "method": str,
+        "n_drawn": int,
+        "effective": float,
+        "khat": OneOf((None, float)),
+        "r_hat": OneOf((None, float)),
+        "n_chains": int,
+        "interrupted": bool,
+    }
+)
+
 PART = Record(
     {
         "number": int,
@@ -31,7 +43,12 @@ PART = Record(
         "converged": bool,
         "n_iter": int,
     },
-    {"robust": OneOf((None, ROBUST)), "n_chains": int, "findings": MapOf(float)},
+    {
+        "robust": OneOf((None, ROBUST)),
+        "sampler": OneOf((None, SAMPLER)),
+        "n_chains": int,
+        "findings": MapOf(float),
+    },
 )
 
 AUDIT = Record(
@@ -72,7 +89,7 @@ NAME = re.compile(
 )
 """Names of arrays of the state."""
 
-COVARIANCES = ("mean-field", "linear-response", "importance", "robust", "engine")
+COVARIANCES = ("mean-field", "linear-response", "importance", "exact", "robust", "engine")
 """Where the spread of the draws can come from."""
 
 MOST_PARTS = 10_000
@@ -103,6 +120,8 @@ def check_description(told: Any) -> None:
         _require(1 <= part["number"] <= n_restarts, "fit.parts.number", part["number"])
         _require(sorted(order) == list(range(len(order))), "fit.parts.order", order)
         _require(part.get("n_chains", 1) >= 1, "fit.parts.n_chains", part.get("n_chains"))
+        sampler = part.get("sampler")
+        _require(sampler is None or sampler["n_chains"] >= 1, "fit.parts.sampler", sampler)
     numbers = [part["number"] for part in parts]
     _require(len(set(numbers)) == len(numbers), "fit.parts.number", numbers)
 

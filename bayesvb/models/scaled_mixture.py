@@ -19,12 +19,19 @@ from bayesvb.gates.drawn_logits import EFFECT_SCALE
 from bayesvb.models.column_response import column_response
 from bayesvb.models.grouped_response import MOST_SHARED, GroupedResponse
 from bayesvb.models.groups_apart import GroupsApart
+from bayesvb.models.integrated_scales import IntegratedScales
 from bayesvb.models.mixture import (
     Mixture,
     MixturePosterior,
     MixtureStats,
 )
 from bayesvb.models.mixture_coordinates import MixtureCoordinates
+from bayesvb.models.reduced_mixture import (
+    NoiseUnits,
+    ReducedMixture,
+    has_reduced_experts,
+    reduce_mixture,
+)
 from bayesvb.models.term_scales import ScaleCoordinates, ScaleStats, TermScales
 from bayesvb.numerics.array_library import namespace
 from bayesvb.variational.coordinates import AbstractCoordinates
@@ -446,6 +453,17 @@ class ScaledMixture(Mixture):
             name: Positive((size,)) for name, size in zip(SCALE_DRAWS, sizes, strict=True) if size
         }
         return ParameterSpace({**found.supports, **own})
+
+    def reduced_space(self, block: Block) -> ReducedMixture | None:
+        """That of the mixture, with the precisions of the terms integrated out."""
+        if not has_reduced_experts(self.experts) or max(self.of_experts.sizes, default=1.0) > 1.0:
+            return None
+        gate: Any = None
+        n_vectors = self.of_experts.n_vectors
+        law = IntegratedScales.from_scales(self.of_experts, self.prior, n_vectors)
+        if len(self.of_gate.start):
+            gate = IntegratedScales.from_scales(self.of_gate, self.prior, self.n_components - 1)
+        return reduce_mixture(self, block, NoiseUnits(law), gate, SCALE_DRAWS)
 
     def relabelled_draws(
         self, draws: Draws, posterior: MixturePosterior, block: Block

@@ -23,6 +23,7 @@ from bayesvb.engines import DEFAULT_METHOD, ENGINES
 from bayesvb.engines.base import AbstractEngine
 from bayesvb.engines.linear_response import LinearResponse
 from bayesvb.engines.robust_covariance import RobustCovariance
+from bayesvb.engines.sampler_record import SamplerRecord
 from bayesvb.engines.traces import trace_series
 from bayesvb.errors import DataError
 from bayesvb.formula.design import Design, Rows
@@ -293,6 +294,8 @@ class AbstractFit:
     robust : RobustCovariance or None
         What the draws have if ``covariance`` is ``"robust"``; of combined restarts that of the
         heaviest.
+    sampler : SamplerRecord or None
+        How the draws were made if they are weighted draws or chains of the exact posterior.
     held_out : ndarray, shape (rows,), or None
         Log predictive density of every row without its fold, standardised, of a restart that was
         weighed by it; None if no folds were left out of all rows.
@@ -322,6 +325,7 @@ class AbstractFit:
     n_chains: int = 1
     findings: Mapping[str, float] = field(default_factory=dict)
     robust: RobustCovariance | None = None
+    sampler: SamplerRecord | None = None
     held_out: Float[np.ndarray, " rows"] | None = None
     audit: SimulationCalibration | None = None
 
@@ -343,6 +347,8 @@ class AbstractFit:
     @property
     def chains(self) -> int:
         """Chains that ``draws`` are from, one after the other."""
+        if self.sampler is not None:
+            return self.sampler.n_chains
         return self.n_chains if self.covariance == "engine" else 1
 
     @property

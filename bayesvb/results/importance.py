@@ -15,10 +15,21 @@ from bayesvb.numerics.streams import Streams
 from bayesvb.results.all_rows import check_all_rows
 from bayesvb.results.base import AbstractFit
 from bayesvb.results.named_draws import count, log_joint
+from bayesvb.results.reduced_draws import (
+    LEAST_EFFECTIVE,
+    importance_sample,
+    reduced_khat,
+    space_of,
+    with_sample,
+)
 from bayesvb.results.robust import moved, robust_covariance
 
 LARGEST_K = 0.7
 """Pareto k up to which importance weights can be trusted (Vehtari et al. 2024, section 3)."""
+
+
+ENOUGH = 100.0
+"""Effective draws that ends of intervals need (Vehtari et al. 2021, section 4)."""
 
 
 def log_ratio(fit: AbstractFit, n_draws: int | None = None) -> Float[np.ndarray, " draws"]:
@@ -36,15 +47,19 @@ def log_ratio(fit: AbstractFit, n_draws: int | None = None) -> Float[np.ndarray,
 def pareto_k(fit: AbstractFit, n_draws: int | None = None) -> float:
     """Pareto k of the approximation from which the (first) draws are; see ``Fit.khat``.
 
+    Where prior scales and common logits can be integrated out, of the parameters that remain.
+
     References
     ----------
     Yao, Vehtari, Simpson, Gelman (2018), Yes, but did it work?, arXiv:1802.02538, section 3.
     """
     if fit.members:
         return float(np.fmax.reduce([pareto_k(member.fit, n_draws) for member in fit.members]))
-    other = fit.covariance in ("importance", "robust")
+    other = fit.covariance in ("importance", "robust", "exact")
     given = of_one_restart(fit, fit.own_covariance) if other else fit
-    return khat(log_ratio(given, n_draws))
+    k = khat(log_ratio(given, n_draws))
+    space = None if fit.sampled or np.isnan(k) else space_of(given)
+    return k if space is None else reduced_khat(given, space, n_draws)
 
 
 def of_one_restart(fit: AbstractFit, covariance: str) -> AbstractFit:
@@ -73,16 +88,38 @@ def of_one_restart(fit: AbstractFit, covariance: str) -> AbstractFit:
 
 
 def _resampled(fit: AbstractFit) -> AbstractFit:
-    """Draws drawn again by their smoothed weights; the same ones each time."""
-    log_weights, k = psis(log_ratio(fit)[:, None])
-    if k[0] > LARGEST_K:
-        raise DataError(
-            f"covariance='importance' cannot be trusted: the Pareto k of the weights is "
-            f"{k[0]:.2f}, above {LARGEST_K}",
-            hint="take the draws as they are, or use fewer components",
-        )
+    """Draws by smoothed importance weights; the same ones each time.
+
+    New draws in the reduced space of the model where it has one, else those of the fit again.
+    """
+    ratio = log_ratio(fit)
+    space = None if fit.sampled else space_of(fit)
+    if space is not None:
+        found = importance_sample(fit, space, ratio)
+        check_weights(found.record.khat, found.record.effective, LEAST_EFFECTIVE)
+        return with_sample(fit, found, "importance")
+    log_weights, k = psis(ratio[:, None])
+    weights = np.exp(log_weights[:, 0])
+    check_weights(float(k[0]), float(1.0 / (weights**2).sum()), ENOUGH)
     n_draws = count(fit.draws)
     rng = Streams(fit.seed).rng("importance")
-    chosen = rng.choice(n_draws, n_draws, p=np.exp(log_weights[:, 0]))
+    chosen = rng.choice(n_draws, n_draws, p=weights)
     draws = {name: values[chosen] for name, values in fit.draws.items()}
     return replace(fit, draws=draws, log_q=fit.log_q[chosen], covariance="importance")
+
+
+def check_weights(k: float, effective: float, enough: float) -> None:
+    """Refuse weights of which a few decide everything."""
+    hint = "take the draws as they are, or use fewer components"
+    if k > LARGEST_K:
+        raise DataError(
+            f"covariance='importance' cannot be trusted: the Pareto k of the weights is "
+            f"{k:.2f}, above {LARGEST_K}",
+            hint=hint,
+        )
+    if effective < enough:
+        raise DataError(
+            f"covariance='importance' cannot be trusted: the weights are worth {effective:.0f} "
+            f"draws, and {enough:.0f} are needed",
+            hint=hint,
+        )

@@ -77,6 +77,7 @@ def _part(member: Member) -> dict[str, object]:
         "order": list(fit.order),
         "response": {"n_iter": fit.response.n_iter, "failure": fit.response.failure},
         "robust": None if fit.robust is None else fit.robust.described(),
+        "sampler": None if fit.sampler is None else fit.sampler.description(),
         "converged": fit.converged,
         "n_iter": fit.n_iter,
         "n_chains": int(fit.n_chains),
@@ -106,6 +107,8 @@ def _state(fit: AbstractFit) -> xr.Dataset:
         arrays |= {f"{prefix}sums.{name}": leaf for name, leaf in one.stats.leaves()}
         arrays |= {f"{prefix}draws.{name}": values for name, values in one.q_draws.items()}
         arrays[f"{prefix}response"] = one.response.covariance
+        if one.sampler is not None:
+            arrays |= {f"{prefix}sampled.{name}": values for name, values in one.draws.items()}
         if one.robust is not None:
             arrays[f"{prefix}robust"] = one.robust.covariance
         if one.engine_log_q is not None:

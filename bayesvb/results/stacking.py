@@ -51,8 +51,8 @@ def with_covariance(fit: AbstractFit, covariance: str, *, cluster: object = None
 
     def one(member: AbstractFit) -> AbstractFit:
         if covariance == "robust":
-            return moved(member, robust_covariance(member, clusters))
-        return of_one_restart(replace(member, robust=None), covariance)
+            return moved(replace(member, sampler=None), robust_covariance(member, clusters))
+        return of_one_restart(replace(member, robust=None, sampler=None), covariance)
 
     if not fit.members:
         return one(fit)

@@ -15,6 +15,7 @@ from bayesvb.data.statistics import BoundGap, LocalStep, SufficientStats
 from bayesvb.variational.coordinates import AbstractCoordinates, AbstractStandardCoordinates
 from bayesvb.variational.local import Draws
 from bayesvb.variational.parameter_space import ParameterSpace
+from bayesvb.variational.reduced_space import AbstractReducedSpace
 from bayesvb.variational.row_derivatives import RowDerivatives
 from bayesvb.variational.shared_response import AbstractSharedResponse, StateApart
 
@@ -262,6 +263,13 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
         """Supports of what ``draws`` has, by name; None if a part of the model does not tell them.
 
         If it tells, ``log_lik`` and ``log_prior`` are for arrays of JAX as well.
+        """
+        return None
+
+    def reduced_space(self, block: Block) -> AbstractReducedSpace | None:
+        """Parameters that the likelihood of these rows depends on, the others integrated out.
+
+        None where there is no closed form for them.
         """
         return None
 

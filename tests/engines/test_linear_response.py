@@ -17,6 +17,7 @@ from bayesvb.errors import DataError
 from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.evaluation.information_criteria import loo
 from bayesvb.numerics.streams import Streams
+from bayesvb.results.importance import check_weights
 
 
 @pytest.fixture(scope="module")
@@ -137,17 +138,29 @@ def test_k_hat_is_that_of_the_draws_in_use(fit):
     assert fit.khat < without(fit).khat
 
 
-def test_resampled_draws_are_draws_and_refused_when_weights_are_bad(fit):
+def test_importance_draws_are_new_draws_in_the_reduced_space(fit):
     again = fit.with_covariance("importance")
     assert again.posterior.equals(fit.with_covariance("importance").posterior)
     assert again.summary().attrs["covariance"] == "importance"
     assert again.khat == fit.khat
-    plain = fit.posterior["sigma"].to_numpy()[0]
-    resampled = again.posterior["sigma"].to_numpy()[0]
-    assert {tuple(row) for row in resampled} < {tuple(row) for row in plain}
-    bad = replace(fit, draws={**fit.draws, "gate": 8.0 * fit.draws["gate"]})
-    with pytest.raises(DataError, match="cannot be trusted"):
+    assert again.sampler.khat < 0.5 and again.sampler.effective > 1000.0
+    wide = replace(fit, draws={**fit.draws, "gate": 8.0 * fit.draws["gate"]})
+    sigma = [one.with_covariance("importance").summary().loc["sigma"] for one in (fit, wide)]
+    assert_allclose(sigma[0]["mean"], sigma[1]["mean"], rtol=0.02)
+
+
+def test_importance_draws_are_refused_when_weights_are_bad(data):
+    """Student experts have no reduced space: the draws that are there are resampled."""
+    model = bvb.DensityRegression("y ~ x", data, n_components=1, family="student")
+    fit = model.fit(seed=1, restarts=1)
+    plain = {tuple(row) for row in fit.posterior["sigma"].to_numpy()[0]}
+    resampled = fit.with_covariance("importance").posterior["sigma"].to_numpy()[0]
+    assert {tuple(row) for row in resampled} < plain
+    bad = replace(fit, draws={**fit.draws, "coefficients": 8.0 * fit.draws["coefficients"]})
+    with pytest.raises(DataError, match="cannot be trusted: the Pareto k"):
         bad.with_covariance("importance")
+    with pytest.raises(DataError, match="worth 43 draws, and 100 are needed"):
+        check_weights(0.3, 43.0, 100.0)
 
 
 SAMPLED_PRIORS = bvb.Priors(

@@ -1,0 +1,162 @@
+"""Adaptive importance sampling in a reduced space: values only, no gradient, no chain.
+
+A multivariate t takes the weighted moments of all earlier rounds. All rounds count, weighted by
+the mixture of their proposals (deterministic mixture weights).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.linalg import solve_triangular
+from scipy.special import gammaln, logsumexp
+
+from bayesvb.variational.local import Draws
+from bayesvb.variational.reduced_space import AbstractReducedSpace
+
+ROUNDS = 5
+"""Proposals, one after the other."""
+
+FEWEST_VALUES, PER_NUMBER = 2000, 100
+"""Draws of a round: at least so many, and so many per number of a vector."""
+
+DOF = 6.0
+"""Degrees of freedom of the proposals, whose tails must be heavier than the posterior's."""
+
+FLATTEN = 0.8
+"""Factor by which log weights are tempered until enough draws have weight for a covariance."""
+
+LEAST_POWER = 0.05
+"""Power of the weights below which they are not tempered further."""
+
+
+@dataclass(frozen=True)
+class StudentProposal:
+    """Multivariate t.
+
+    Attributes
+    ----------
+    mean : ndarray, shape (numbers,)
+    root : ndarray, shape (numbers, numbers)
+        Cholesky factor of the scale matrix.
+    """
+
+    mean: Float[np.ndarray, " numbers"]
+    root: Float[np.ndarray, "numbers numbers"]
+
+    @classmethod
+    def from_draws(
+        cls,
+        vectors: Float[np.ndarray, "draws numbers"],
+        weights: Float[np.ndarray, " draws"],
+    ) -> StudentProposal:
+        """Weighted moments, correlations shrunk by as much as few effective draws need."""
+        weights = weights / weights.sum()
+        mean = weights @ vectors
+        centred = vectors - mean
+        covariance = centred.T @ (centred * weights[:, None])
+        n_numbers, effective = vectors.shape[1], 1.0 / (weights**2).sum()
+        share = (n_numbers + 2.0) / (effective + n_numbers + 2.0)
+        diagonal = np.maximum(np.diag(covariance), 1e-12)
+        shrunk = (1.0 - share) * covariance + share * np.diag(diagonal)
+        return cls(mean, np.linalg.cholesky(shrunk + 1e-10 * np.diag(diagonal)))
+
+    def draw(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "draws numbers"]:
+        """Independent draws."""
+        normal = rng.standard_normal((n, len(self.mean)))
+        stretch = np.sqrt(DOF / rng.chisquare(DOF, n))
+        return np.asarray(self.mean + (normal * stretch[:, None]) @ self.root.T)
+
+    def log_density(
+        self, vectors: Float[np.ndarray, "draws numbers"]
+    ) -> Float[np.ndarray, " draws"]:
+        """Log density of each vector."""
+        standard = solve_triangular(self.root, (vectors - self.mean).T, lower=True)
+        n_numbers = len(self.mean)
+        constant = gammaln(0.5 * (DOF + n_numbers)) - gammaln(0.5 * DOF)
+        constant -= 0.5 * n_numbers * np.log(DOF * np.pi) + np.log(np.diag(self.root)).sum()
+        tail = np.log1p((standard**2).sum(axis=0) / DOF)
+        return np.asarray(constant - 0.5 * (DOF + n_numbers) * tail)
+
+
+@dataclass(frozen=True)
+class WeightedDraws:
+    """Draws of all parameters with importance weights.
+
+    Attributes
+    ----------
+    vectors : ndarray, shape (draws, numbers)
+    draws : Mapping of str to ndarray
+    log_density : ndarray, shape (draws,)
+        Log density of each draw under the mixture of all proposals.
+    log_ratio : ndarray, shape (draws,)
+        Log posterior density less ``log_density``, up to a constant.
+    """
+
+    vectors: Float[np.ndarray, "draws numbers"]
+    draws: Draws
+    log_density: Float[np.ndarray, " draws"]
+    log_ratio: Float[np.ndarray, " draws"]
+
+
+def sample_adaptively(
+    space: AbstractReducedSpace,
+    proposal: StudentProposal,
+    rng: np.random.Generator,
+    rounds: int = ROUNDS,
+    n_each: int | None = None,
+) -> WeightedDraws:
+    """Draw from a proposal that adapts to the posterior round by round.
+
+    Parameters
+    ----------
+    space : AbstractReducedSpace
+    proposal : StudentProposal
+        Of the first round.
+    rng : numpy.random.Generator
+    rounds : int
+    n_each : int, optional
+        Draws of a round; by the size of the space if left out.
+
+    References
+    ----------
+    Cappé, Douc, Guillin, Marin, Robert (2008), Adaptive importance sampling in general mixture
+    classes, Statistics and Computing 18. Cornuet, Marin, Mira, Robert (2012), Adaptive multiple
+    importance sampling, Scandinavian Journal of Statistics 39, for weights by all proposals.
+    """
+    size = n_each or max(FEWEST_VALUES, PER_NUMBER * space.size)
+    proposals, parts = [proposal], []
+    while True:
+        vectors = proposals[-1].draw(size, rng)
+        with np.errstate(all="ignore"):
+            draws, joint = space.weigh(vectors, rng)
+        parts.append((vectors, draws, np.nan_to_num(joint, nan=-np.inf, posinf=-np.inf)))
+        everything = np.concatenate([part[0] for part in parts])
+        each = np.array([one.log_density(everything) for one in proposals])
+        log_q = logsumexp(each, axis=0) - np.log(len(proposals))
+        log_ratio = np.concatenate([part[2] for part in parts]) - log_q
+        if len(proposals) == rounds:
+            whole = {name: np.concatenate([part[1][name] for part in parts]) for name in draws}
+            return WeightedDraws(everything, whole, log_q, log_ratio)
+        proposals.append(StudentProposal.from_draws(everything, flatten(log_ratio, space.size)))
+
+
+def flatten(log_ratio: Float[np.ndarray, " draws"], n_numbers: int) -> Float[np.ndarray, " draws"]:
+    """Weights to a power at which enough draws count for a covariance: eight per number."""
+    power, enough = 1.0, min(8.0 * n_numbers, 0.3 * len(log_ratio))
+    while True:
+        weights = np.exp(power * (log_ratio - log_ratio.max()))
+        if weights.sum() ** 2 / (weights**2).sum() > enough or power < LEAST_POWER:
+            return np.asarray(weights)
+        power *= FLATTEN
+
+
+def resample(
+    weights: Float[np.ndarray, " draws"], n: int, rng: np.random.Generator
+) -> Int[np.ndarray, " n"]:
+    """Indices of ``n`` draws by systematic resampling, in random order."""
+    ends = np.cumsum(weights) / weights.sum()
+    at = np.searchsorted(ends, (np.arange(n) + rng.random()) / n)
+    return rng.permutation(np.minimum(at, len(weights) - 1))

@@ -1,0 +1,124 @@
+"""Likelihood of Gaussian linear experts with logit weights, with its gradient, in NumPy.
+
+Coefficients are in units of each component's noise, ``u = beta sqrt(tau)``, and precisions are
+``t = log tau``: the coefficients of a component without rows do not depend on its noise then.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.numerics.special import LOG_2PI
+
+CELLS = 24_000
+"""Draws times rows of one work array, so that the arrays of all components stay in the cache."""
+
+Coefficients = Float[np.ndarray, "draws experts responses terms"]
+LogPrecisions = Float[np.ndarray, "draws experts responses"]
+Logits = Float[np.ndarray, "draws logits terms"]
+
+
+@dataclass(frozen=True)
+class MixtureRows:
+    """Rows of a mixture of Gaussian linear experts.
+
+    Attributes
+    ----------
+    design : ndarray, shape (terms, rows)
+    gating : ndarray, shape (gating terms, rows)
+    response : ndarray, shape (responses, rows)
+    weight : ndarray, shape (rows,), or None
+        Case weights, which multiply log likelihoods.
+    is_stick_breaking : bool
+        Whether logits are sticks in the order of the experts, or contrasts to the last expert.
+    """
+
+    design: Float[np.ndarray, "terms rows"]
+    gating: Float[np.ndarray, "gating_terms rows"]
+    response: Float[np.ndarray, "responses rows"]
+    weight: Float[np.ndarray, " rows"] | None
+    is_stick_breaking: bool
+
+    def log_lik(
+        self, u: Coefficients, t: LogPrecisions, logits: Logits
+    ) -> Float[np.ndarray, " draws"]:
+        """Log likelihood of all rows."""
+        parts = [self._some(u[at], t[at], logits[at], slopes=False)[0] for at in self._pieces(u)]
+        return np.concatenate(parts)
+
+    def slopes(
+        self, u: Coefficients, t: LogPrecisions, logits: Logits
+    ) -> tuple[Float[np.ndarray, " draws"], Coefficients, LogPrecisions, Logits]:
+        """Log likelihood of all rows, and its gradient in each part."""
+        parts = [self._some(u[at], t[at], logits[at], slopes=True) for at in self._pieces(u)]
+        value, by_u, by_t, by_logit = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return value, by_u, by_t, by_logit
+
+    def _pieces(self, u: Coefficients) -> list[slice]:
+        """A few draws at a time; sizes depend on nothing but the number of rows."""
+        step = max(CELLS // max(self.response.shape[1], 1), 1)
+        return [slice(start, start + step) for start in range(0, len(u), step)]
+
+    def _some(
+        self, u: Coefficients, t: LogPrecisions, logits: Logits, *, slopes: bool
+    ) -> tuple[np.ndarray, ...]:
+        """Value, and (``slopes``) gradient, of a few draws. Work arrays are (experts, draws, rows).
+
+        With ``z = sqrt(tau) y - x'u`` an expert's log density is ``t / 2 - z^2 / 2``.
+        """
+        root = np.exp(0.5 * t)[..., None].transpose(2, 1, 0, 3)
+        z = root * self.response[:, None, None] - np.matmul(u.transpose(2, 1, 0, 3), self.design)
+        terms = -0.5 * (z * z).sum(axis=0) + 0.5 * t.sum(axis=2).T[:, :, None]
+        weights = self._log_weights(terms, logits)
+        top = terms.max(axis=0)
+        terms -= top
+        np.exp(terms, out=terms)
+        total = terms.sum(axis=0)
+        by_row = np.log(total) + top - 0.5 * len(self.response) * LOG_2PI - weights[0]
+        value = by_row.sum(axis=1) if self.weight is None else by_row @ self.weight
+        if not slopes:
+            return (value,)
+        terms /= total  # responsibilities
+        if self.weight is not None:
+            terms *= self.weight
+        pull = terms * z
+        by_u = np.matmul(pull, self.design.T).transpose(2, 1, 0, 3)
+        by_t = 0.5 * (terms - pull * root * self.response[:, None, None]).sum(axis=3)
+        by_logit = np.matmul(self._excess(terms, weights[1]), self.gating.T).transpose(1, 0, 2)
+        return value, by_u, by_t.transpose(2, 1, 0), by_logit
+
+    def _log_weights(
+        self, terms: Float[np.ndarray, "experts draws rows"], logits: Logits
+    ) -> tuple[Float[np.ndarray, "draws rows"] | float, Float[np.ndarray, "logits draws rows"]]:
+        """Add the logits to the terms; the log normaliser, and each logit's probability."""
+        at_rows = np.matmul(logits.transpose(1, 0, 2), self.gating)
+        if not len(at_rows):
+            return 0.0, at_rows
+        if self.is_stick_breaking:
+            passed = np.logaddexp(0.0, at_rows)
+            for stick, own in enumerate(passed):
+                terms[stick] += at_rows[stick]
+                terms[stick:] -= own
+            return 0.0, np.exp(at_rows - passed)
+        terms[:-1] += at_rows
+        top = np.maximum(at_rows.max(axis=0), 0.0)
+        shares = np.exp(at_rows - top)
+        total = shares.sum(axis=0) + np.exp(-top)
+        shares /= total
+        return np.log(total) + top, shares
+
+    def _excess(
+        self,
+        responsibilities: Float[np.ndarray, "experts draws rows"],
+        probability: Float[np.ndarray, "logits draws rows"],
+    ) -> Float[np.ndarray, "logits draws rows"]:
+        """Derivative of the rows' log likelihood in the logits."""
+        n_logits = len(probability)
+        if self.is_stick_breaking:
+            reach = np.cumsum(responsibilities[::-1], axis=0)[::-1][:n_logits]
+        else:
+            reach = np.ones(1) if self.weight is None else self.weight
+        return np.asarray(responsibilities[:n_logits] - probability * reach)

@@ -1,0 +1,243 @@
+"""Reduced space of a mixture of Gaussian linear experts; see ``AbstractReducedSpace``.
+
+A vector holds coefficients in units of the noise, log precisions of the noise, and logits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import gammaln
+
+from bayesvb.data.blocks import Block
+from bayesvb.experts.linear import LinearExperts
+from bayesvb.factors.dirichlet import Dirichlet
+from bayesvb.factors.normal import Normal
+from bayesvb.gates.softmax_base import AbstractSoftmaxGate
+from bayesvb.models.integrated_scales import IntegratedScales
+from bayesvb.models.mixture_rows import Coefficients, Logits, LogPrecisions, MixtureRows
+from bayesvb.models.reduced_gates import (
+    AbstractReducedGate,
+    ReducedSoftmax,
+    ReducedSticks,
+    ReducedWeights,
+)
+from bayesvb.variational.local import Draws
+from bayesvb.variational.reduced_space import AbstractReducedSpace, ValueAndGradient
+
+
+class CoefficientLaw(Protocol):
+    """Prior of the experts' coefficients given their noise, some of its scales integrated out."""
+
+    def log_prior(
+        self, u: Coefficients, t: LogPrecisions
+    ) -> tuple[Float[np.ndarray, " draws"], Coefficients, LogPrecisions]:
+        """Log density of the coefficients in units of the noise, and its gradient in both."""
+
+    def draw(
+        self, u: Coefficients, t: LogPrecisions, rng: np.random.Generator
+    ) -> tuple[Float[np.ndarray, "draws blocks"], Float[np.ndarray, " draws"]]:
+        """Precisions that were integrated out, and the log density of the draws."""
+
+
+@dataclass(frozen=True)
+class NoiseUnits:
+    """Coefficients whose prior is in units of the noise: independent of it.
+
+    Attributes
+    ----------
+    scales : IntegratedScales
+    """
+
+    scales: IntegratedScales
+
+    def log_prior(
+        self, u: Coefficients, t: LogPrecisions
+    ) -> tuple[Float[np.ndarray, " draws"], Coefficients, LogPrecisions]:
+        """Gaussian terms with fixed precision, multivariate t of the others."""
+        fixed = u @ self.scales.fixed
+        value, weight = self.scales.log_density((u * u).sum(axis=(1, 2)))
+        value = value - 0.5 * (u * fixed).sum(axis=(1, 2, 3)) + self.scales.constant
+        return value, -fixed - weight[:, None, None] * u, np.zeros_like(t)
+
+    def draw(
+        self, u: Coefficients, t: LogPrecisions, rng: np.random.Generator
+    ) -> tuple[Float[np.ndarray, "draws blocks"], Float[np.ndarray, " draws"]]:
+        """Precisions given sums of squares."""
+        return self.scales.draw((u * u).sum(axis=(1, 2)), rng)
+
+
+@dataclass(frozen=True)
+class ReducedMixture(AbstractReducedSpace):
+    """Mixture whose prior scales and common logits are integrated out.
+
+    Attributes
+    ----------
+    core : Mixture
+        Model whose log prior density counts.
+    rows : MixtureRows
+    law : CoefficientLaw
+    gate : AbstractReducedGate
+    order : sequence of int
+        Component of each expert of the rows: the order of the sticks.
+    scale_names : tuple of str
+        Names of draws of the precisions of experts and gate.
+    """
+
+    core: Any
+    rows: MixtureRows
+    law: CoefficientLaw
+    gate: AbstractReducedGate
+    order: Sequence[int]
+    scale_names: tuple[str, str]
+
+    @property
+    def _shape(self) -> tuple[int, int, int]:
+        """Experts, responses and terms."""
+        return len(self.order), len(self.rows.response), len(self.rows.design)
+
+    @property
+    def size(self) -> int:
+        """Coefficients and precision of every expert and response, and the logits."""
+        experts, responses, terms = self._shape
+        n_logits, gating_terms = self.gate.shape
+        return experts * responses * (terms + 1) + n_logits * gating_terms
+
+    def split(
+        self, vectors: Float[np.ndarray, "draws numbers"]
+    ) -> tuple[Coefficients, LogPrecisions, Logits]:
+        """Coefficients in units of the noise, log precisions and logits."""
+        experts, responses, terms = self._shape
+        first = experts * responses * terms
+        second, n_draws = first + experts * responses, len(vectors)
+        return (
+            vectors[:, :first].reshape(n_draws, experts, responses, terms),
+            vectors[:, first:second].reshape(n_draws, experts, responses),
+            vectors[:, second:].reshape(n_draws, *self.gate.shape),
+        )
+
+    def vectors(self, draws: Draws) -> Float[np.ndarray, "draws numbers"]:
+        """Vectors of draws of all parameters."""
+        order = list(self.order)
+        t = np.log(np.asarray(draws["precision"])[:, order])
+        u = np.asarray(draws["coefficients"])[:, order] * np.exp(0.5 * t)[..., None]
+        return _join(u, t, self.gate.logits(np.asarray(draws["gate"])))
+
+    def log_lik(self, vectors: Float[np.ndarray, "draws numbers"]) -> Float[np.ndarray, " draws"]:
+        """Log likelihood of all rows on the standardised scale."""
+        return self.rows.log_lik(*self.split(vectors))
+
+    def log_lik_slopes(self, vectors: Float[np.ndarray, "draws numbers"]) -> ValueAndGradient:
+        """Log likelihood of all rows and its gradient."""
+        value, *slopes = self.rows.slopes(*self.split(vectors))
+        return value, _join(*slopes)
+
+    def log_prior_slopes(self, vectors: Float[np.ndarray, "draws numbers"]) -> ValueAndGradient:
+        """Log prior density and its gradient: noise, coefficients and logits."""
+        u, t, logits = self.split(vectors)
+        shape, rate = self.core.experts.prior.shape, self.core.experts.prior.rate
+        of_noise = rate * np.exp(t)
+        constant = t.shape[1] * (shape * np.log(rate) - gammaln(shape)).sum()
+        value, by_u, by_t = self.law.log_prior(u, t)
+        of_gate, by_logit = self.gate.log_prior(logits)
+        total = value + of_gate + (shape * t - of_noise).sum(axis=(1, 2)) + constant
+        return total, _join(by_u, by_t + shape - of_noise, by_logit)
+
+    def complete(
+        self, vectors: Float[np.ndarray, "draws numbers"], rng: np.random.Generator
+    ) -> tuple[Draws, Float[np.ndarray, " draws"]]:
+        """Draws of all parameters: scales and common logits from their conditionals."""
+        u, t, logits = self.split(vectors)
+        scales, log_density = self.law.draw(u, t, rng)
+        gate, gate_scales, of_gate = self.gate.complete(logits, rng)
+        back = np.argsort(self.order)
+        draws = {
+            "coefficients": (u * np.exp(-0.5 * t)[..., None])[:, back],
+            "precision": np.exp(t)[:, back],
+            "gate": gate,
+        }
+        each = zip(self.scale_names, (scales, gate_scales), strict=True)
+        drawn = {name: values for name, values in each if values.shape[1]}
+        return {**draws, **drawn}, log_density + of_gate
+
+    def log_joint(
+        self, vectors: Float[np.ndarray, "draws numbers"], draws: Draws
+    ) -> Float[np.ndarray, " draws"]:
+        """Log likelihood and log prior of all parameters, times the volume of the vectors."""
+        t = self.split(vectors)[1]
+        volume = (1.0 - 0.5 * self._shape[2]) * t.sum(axis=(1, 2))
+        volume = volume + self.gate.log_volume(draws["gate"])
+        return np.asarray(self.log_lik(vectors) + self.core.log_prior(draws) + volume)
+
+
+def _join(u: Coefficients, t: LogPrecisions, logits: Logits) -> Float[np.ndarray, "draws numbers"]:
+    n_draws = len(u)
+    parts = [u.reshape(n_draws, -1), t.reshape(n_draws, -1), logits.reshape(n_draws, -1)]
+    return np.concatenate(parts, axis=1)
+
+
+def reduce_mixture(
+    core: Any,
+    block: Block,
+    law: CoefficientLaw,
+    gate_scales: IntegratedScales | None,
+    scale_names: tuple[str, str] = ("", ""),
+) -> ReducedMixture | None:
+    """Return the reduced space of a mixture at these rows, or None if it has none.
+
+    Parameters
+    ----------
+    core : Mixture
+    block : Block
+        All rows.
+    law : CoefficientLaw
+        Prior of the experts' coefficients.
+    gate_scales : IntegratedScales or None
+        Prior of the logits' coefficients; None for that of the gate itself.
+    scale_names : tuple of str
+        Names of draws of the precisions of experts and gate.
+    """
+    gate = _reduce_gate(core.gate, gate_scales)
+    if gate is None or block.members is not None:
+        return None
+    ones = np.ones((1, block.n_rows))
+    gating = ones if isinstance(gate, ReducedWeights) else block.designs.get("gating", ones)
+    if len(gating) != gate.shape[1]:
+        return None
+    rows = MixtureRows(
+        block.designs["mean"], gating, block.response, block.weight, gate.is_stick_breaking
+    )
+    order = getattr(core.gate, "order", None) or range(core.n_components)
+    return ReducedMixture(core, rows, law, gate, tuple(order), scale_names)
+
+
+def has_reduced_experts(experts: Any) -> bool:
+    """Whether experts are Gaussian regressions whose prior is in units of the noise, about zero."""
+    if type(experts) is not LinearExperts:
+        return False
+    prior = experts.prior
+    return bool(prior.precision.ndim == 2 and np.ndim(prior.shape) == 0 and not prior.mean.any())
+
+
+def _reduce_gate(gate: Any, scales: IntegratedScales | None) -> AbstractReducedGate | None:
+    """Gate with what the likelihood does not depend on integrated out."""
+    prior = gate.prior
+    if isinstance(prior, Dirichlet):
+        return ReducedWeights(prior)
+    if not isinstance(prior, Normal) or prior.precision.ndim != 2:
+        return None
+    softmax = isinstance(gate, AbstractSoftmaxGate)
+    n_logits = gate.n_components - 1
+    if scales is None:
+        if np.count_nonzero(prior.precision - np.diag(np.diagonal(prior.precision))):
+            return None
+        scales = IntegratedScales.from_precision(prior.precision, n_logits)
+    if not softmax:
+        return ReducedSticks(prior.mean, scales)
+    if gate.flat or not gate.exchangeable:
+        return None
+    return ReducedSoftmax(prior.mean[0], gate.n_components, scales)

@@ -1,0 +1,137 @@
+"""Importance sampling of a fit in the reduced space of its model; see ``AbstractReducedSpace``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.data.partly_kept import all_kept
+from bayesvb.engines.adaptive_importance import (
+    StudentProposal,
+    WeightedDraws,
+    flatten,
+    resample,
+    sample_adaptively,
+)
+from bayesvb.engines.sampler_record import SamplerRecord
+from bayesvb.evaluation.psis import psis
+from bayesvb.numerics.streams import EngineStreams, Streams
+from bayesvb.results.all_rows import fitted_rows, is_sample
+from bayesvb.results.named_draws import count, log_joint
+from bayesvb.variational.local import Draws
+from bayesvb.variational.reduced_space import AbstractReducedSpace
+
+if TYPE_CHECKING:
+    from bayesvb.results.base import AbstractFit
+
+MOST_NUMBERS = 40
+"""Numbers of a vector up to which importance weights can be expected to work."""
+
+TRUSTED_K, LEAST_EFFECTIVE = 0.5, 400.0
+"""Pareto k below which, and effective draws from which, importance sampling counts as exact."""
+
+
+@dataclass(frozen=True)
+class ImportanceSample:
+    """Draws of all parameters with Pareto-smoothed weights.
+
+    Attributes
+    ----------
+    sample : WeightedDraws
+    weights : ndarray, shape (draws,)
+        Normalised.
+    record : SamplerRecord
+    """
+
+    sample: WeightedDraws
+    weights: Float[np.ndarray, " draws"]
+    record: SamplerRecord
+
+    @classmethod
+    def from_sample(cls, sample: WeightedDraws) -> ImportanceSample:
+        """Smooth the weights of a sample."""
+        log_weights, k = psis(sample.log_ratio[:, None])
+        weights = np.exp(log_weights[:, 0])
+        effective = float(1.0 / (weights**2).sum())
+        record = SamplerRecord("importance sampling", len(weights), effective, float(k[0]))
+        return cls(sample, weights, record)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the weights can be trusted."""
+        return self.record.khat < TRUSTED_K and self.record.effective >= LEAST_EFFECTIVE
+
+
+def space_of(fit: AbstractFit) -> AbstractReducedSpace | None:
+    """Reduced space of a fit of one restart; None if the model has none, or not all rows count."""
+    model = fit.model
+    if fit.members or not all_kept(model.source) or is_sample(model):
+        return None
+    if not (fit.core.draws_complete and fit.engine.prior_counts):
+        return None
+    space: AbstractReducedSpace | None = fit.core.reduced_space(fitted_rows(model).whole())
+    return space
+
+
+def streams_of(fit: AbstractFit) -> EngineStreams:
+    """Random streams of the samplers of the exact posterior."""
+    return Streams(fit.seed).branch("exact")
+
+
+def reduced_khat(fit: AbstractFit, space: AbstractReducedSpace, n_draws: int | None) -> float:
+    """Pareto k of a multivariate t with the moments that the draws of the fit have in the space."""
+    vectors = space.vectors(fit.draws)
+    size = min(n_draws or len(vectors), len(vectors))
+    proposal = StudentProposal.from_draws(vectors, np.ones(len(vectors)))
+    rng = streams_of(fit).rng("khat")
+    return float(psis(sample_adaptively(space, proposal, rng, 1, size).log_ratio[:, None])[1][0])
+
+
+def importance_sample(
+    fit: AbstractFit, space: AbstractReducedSpace, log_ratio: Float[np.ndarray, " draws"]
+) -> ImportanceSample:
+    """Sample from the moments of the draws of a fit, and once more where that is not exact.
+
+    The second time the draws are resampled first, by the ratio of the exact to the approximate
+    posterior of all parameters. That helps where the draws have heavy tails, below 200 rows.
+    """
+    vectors, streams = space.vectors(fit.draws), streams_of(fit)
+    proposal = StudentProposal.from_draws(vectors, np.ones(len(vectors)))
+    first = ImportanceSample.from_sample(
+        sample_adaptively(space, proposal, streams.rng("importance"))
+    )
+    if first.is_exact:
+        return first
+    again = StudentProposal.from_draws(vectors, truncate(log_ratio, space.size))
+    second = ImportanceSample.from_sample(
+        sample_adaptively(space, again, streams.branch("resampled").rng("importance"))
+    )
+    return second if second.record.khat < first.record.khat else first
+
+
+def truncate(log_ratio: Float[np.ndarray, " draws"], n_numbers: int) -> Float[np.ndarray, " draws"]:
+    """Importance weights, tempered and cut off at the mean times the root of the number of draws.
+
+    References
+    ----------
+    Ionides (2008), Truncated importance sampling, JCGS 17(2).
+    """
+    weights = flatten(log_ratio, n_numbers)
+    return np.asarray(np.minimum(weights, weights.mean() * np.sqrt(len(weights))))
+
+
+def with_sample(fit: AbstractFit, found: ImportanceSample, label: str) -> AbstractFit:
+    """The fit with draws resampled by their weights, as many as it has."""
+    rng = streams_of(fit).rng("resampling")
+    chosen = resample(found.weights, count(fit.draws), rng)
+    draws = {name: values[chosen] for name, values in found.sample.draws.items()}
+    return with_draws(fit, draws, found.record, label)
+
+
+def with_draws(fit: AbstractFit, draws: Draws, record: SamplerRecord, label: str) -> AbstractFit:
+    """The fit with these draws of the exact posterior; ``log_q`` is their log joint density."""
+    joint = log_joint(fit.core, fit.model.source, draws, fit.model.log_jacobian)
+    return replace(fit, draws=draws, log_q=joint, covariance=label, sampler=record)

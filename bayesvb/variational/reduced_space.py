@@ -1,0 +1,74 @@
+"""Parameters of a model on which the likelihood depends, the others integrated out.
+
+Prior scales, the common part of softmax logits and the like are integrated out in closed form.
+The remaining parameters have fewer dimensions and no funnel, which makes importance sampling and
+Hamiltonian Monte Carlo cheap.
+"""
+
+from __future__ import annotations
+
+import abc
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.variational.local import Draws
+
+ValueAndGradient = tuple[Float[np.ndarray, " draws"], Float[np.ndarray, "draws numbers"]]
+"""Log density at each vector, and its derivative in the vector."""
+
+
+class AbstractReducedSpace(abc.ABC):
+    """Unconstrained vectors of the parameters that remain after integration.
+
+    Densities are with respect to the vectors: the volume of the map from vectors to parameters is
+    included. ``log_lik(v) + log_prior(v)`` is a density from which samplers propose;
+    ``weigh`` returns the exact one, with the integrated parameters drawn. Both agree up to a
+    constant where the integration is exact.
+    """
+
+    @property
+    @abc.abstractmethod
+    def size(self) -> int:
+        """Length of the vectors."""
+
+    @abc.abstractmethod
+    def vectors(self, draws: Draws) -> Float[np.ndarray, "draws numbers"]:
+        """Vectors of draws of all parameters."""
+
+    @abc.abstractmethod
+    def log_lik(self, vectors: Float[np.ndarray, "draws numbers"]) -> Float[np.ndarray, " draws"]:
+        """Log likelihood of all rows, latent classes summed out."""
+
+    @abc.abstractmethod
+    def log_lik_slopes(self, vectors: Float[np.ndarray, "draws numbers"]) -> ValueAndGradient:
+        """Log likelihood of all rows and its gradient."""
+
+    @abc.abstractmethod
+    def log_prior_slopes(self, vectors: Float[np.ndarray, "draws numbers"]) -> ValueAndGradient:
+        """Log prior density of the vectors and its gradient."""
+
+    @abc.abstractmethod
+    def complete(
+        self, vectors: Float[np.ndarray, "draws numbers"], rng: np.random.Generator
+    ) -> tuple[Draws, Float[np.ndarray, " draws"]]:
+        """Draws of all parameters given the vectors, and the log density of what was drawn."""
+
+    @abc.abstractmethod
+    def log_joint(
+        self, vectors: Float[np.ndarray, "draws numbers"], draws: Draws
+    ) -> Float[np.ndarray, " draws"]:
+        """Log joint density of rows, vectors and integrated parameters."""
+
+    def log_density(
+        self, vectors: Float[np.ndarray, "draws numbers"]
+    ) -> Float[np.ndarray, " draws"]:
+        """Log posterior density of the vectors, up to a constant."""
+        return np.asarray(self.log_lik(vectors) + self.log_prior_slopes(vectors)[0])
+
+    def weigh(
+        self, vectors: Float[np.ndarray, "draws numbers"], rng: np.random.Generator
+    ) -> tuple[Draws, Float[np.ndarray, " draws"]]:
+        """Draws of all parameters, and the log joint density less that of what was drawn."""
+        draws, log_conditional = self.complete(vectors, rng)
+        return draws, np.asarray(self.log_joint(vectors, draws) - log_conditional)
