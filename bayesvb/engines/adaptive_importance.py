@@ -73,8 +73,10 @@ class StudentProposal:
         self, vectors: Float[np.ndarray, "draws numbers"]
     ) -> Float[np.ndarray, " draws"]:
         """Log density of each vector."""
-        standard = solve_triangular(self.root, (vectors - self.mean).T, lower=True)
         n_numbers = len(self.mean)
+        # One small inverse and a product are a third of the time of solving for every draw.
+        inverse = solve_triangular(self.root, np.eye(n_numbers), lower=True)
+        standard = inverse @ (vectors - self.mean).T
         constant = gammaln(0.5 * (DOF + n_numbers)) - gammaln(0.5 * DOF)
         constant -= 0.5 * n_numbers * np.log(DOF * np.pi) + np.log(np.diag(self.root)).sum()
         tail = np.log1p((standard**2).sum(axis=0) / DOF)
@@ -127,20 +129,24 @@ def sample_adaptively(
     importance sampling, Scandinavian Journal of Statistics 39, for weights by all proposals.
     """
     size = n_each or max(FEWEST_VALUES, PER_NUMBER * space.size)
-    proposals, parts = [proposal], []
+    proposals: list[StudentProposal] = []
+    vectors, log_joint = np.empty((0, space.size)), np.empty(0)
+    densities, parts = np.empty((0, 0)), []
     while True:
-        vectors = proposals[-1].draw(size, rng)
+        added = proposal.draw(size, rng)
         with np.errstate(all="ignore"):
-            draws, joint = space.weigh(vectors, rng)
-        parts.append((vectors, draws, np.nan_to_num(joint, nan=-np.inf, posinf=-np.inf)))
-        everything = np.concatenate([part[0] for part in parts])
-        each = np.array([one.log_density(everything) for one in proposals])
-        log_q = logsumexp(each, axis=0) - np.log(len(proposals))
-        log_ratio = np.concatenate([part[2] for part in parts]) - log_q
+            draws, joint = space.weigh(added, rng)
+        of_added = [one.log_density(added) for one in (*proposals, proposal)]
+        densities = np.vstack([densities, proposal.log_density(vectors)[None]])
+        densities = np.hstack([densities, np.array(of_added)])
+        vectors, proposals = np.concatenate([vectors, added]), [*proposals, proposal]
+        finite = np.nan_to_num(joint, nan=-np.inf, posinf=-np.inf)
+        log_joint, parts = np.concatenate([log_joint, finite]), [*parts, draws]
+        log_q = logsumexp(densities, axis=0) - np.log(len(proposals))
         if len(proposals) == rounds:
-            whole = {name: np.concatenate([part[1][name] for part in parts]) for name in draws}
-            return WeightedDraws(everything, whole, log_q, log_ratio)
-        proposals.append(StudentProposal.from_draws(everything, flatten(log_ratio, space.size)))
+            whole = {name: np.concatenate([part[name] for part in parts]) for name in draws}
+            return WeightedDraws(vectors, whole, log_q, log_joint - log_q)
+        proposal = StudentProposal.from_draws(vectors, flatten(log_joint - log_q, space.size))
 
 
 def flatten(log_ratio: Float[np.ndarray, " draws"], n_numbers: int) -> Float[np.ndarray, " draws"]:

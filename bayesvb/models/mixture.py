@@ -22,14 +22,8 @@ from bayesvb.factors.gamma import Gamma
 from bayesvb.gates.base import AbstractGate, drawn_components
 from bayesvb.models.ensemble import matching
 from bayesvb.models.grouped_response import GroupedResponse
-from bayesvb.models.integrated_scales import IntegratedScales
 from bayesvb.models.mixture_coordinates import MixtureCoordinates
-from bayesvb.models.reduced_mixture import (
-    NoiseUnits,
-    ReducedMixture,
-    has_reduced_experts,
-    reduce_mixture,
-)
+from bayesvb.models.reduced_mixture import ReducedMixture, reduce_mixture
 from bayesvb.numerics.special import log_sum_exp, log_total
 from bayesvb.variational.local import Draws
 from bayesvb.variational.model import AbstractVariationalModel
@@ -408,12 +402,7 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
 
     def reduced_space(self, block: Block) -> ReducedMixture | None:
         """Space of coefficients in units of the noise, noise and logits, of linear experts."""
-        if not has_reduced_experts(self.experts):
-            return None
-        experts: Any = self.experts
-        n_vectors = self.n_components * len(experts.prior.rate)
-        scales = IntegratedScales.from_precision(experts.prior.precision, n_vectors)
-        return reduce_mixture(self, block, NoiseUnits(scales), None)
+        return reduce_mixture(self, block)
 
     def relabelled_draws(
         self, draws: Draws, posterior: MixturePosterior, block: Block

@@ -16,6 +16,7 @@ from scipy.special import gammaln
 from bayesvb.data.blocks import Block
 from bayesvb.experts.linear import LinearExperts
 from bayesvb.factors.dirichlet import Dirichlet
+from bayesvb.factors.gamma import Gamma
 from bayesvb.factors.normal import Normal
 from bayesvb.gates.softmax_base import AbstractSoftmaxGate
 from bayesvb.models.integrated_scales import IntegratedScales
@@ -180,27 +181,55 @@ def _join(u: Coefficients, t: LogPrecisions, logits: Logits) -> Float[np.ndarray
     return np.concatenate(parts, axis=1)
 
 
-def reduce_mixture(
+def reduce_mixture(core: Any, block: Block) -> ReducedMixture | None:
+    """Return the reduced space of a mixture with fixed scales at these rows, or None."""
+    if not _has_reduced_experts(core.experts):
+        return None
+    precision = core.experts.prior.precision
+    n_vectors = core.n_components * len(core.experts.prior.rate)
+    law = NoiseUnits(IntegratedScales.from_precision(precision, n_vectors))
+    return _build(core, block, law, None, ("", ""))
+
+
+def reduce_scaled_mixture(
+    core: Any, block: Block, scale_names: tuple[str, str]
+) -> ReducedMixture | None:
+    """Return the reduced space of a mixture that learns scales at these rows, or None.
+
+    Parameters
+    ----------
+    core : ScaledMixture
+    block : Block
+        All rows.
+    scale_names : tuple of str
+        Names of draws of the precisions of experts and gate.
+    """
+    experts, gate, gate_scales = core.of_experts, core.of_gate, None
+    if not _has_reduced_experts(core.experts) or max(experts.sizes, default=1.0) > 1.0:
+        return None
+    n_learned, n_blocks = len(experts.start), len(core.counts)
+    shape, rate = (np.broadcast_to(of, n_blocks) for of in (core.prior.shape, core.prior.rate))
+    if n_learned:
+        prior = Gamma(shape[:n_learned], rate[:n_learned])
+        scales = IntegratedScales.from_scales(experts, prior, experts.n_vectors)
+    else:
+        precision = core.experts.prior.precision
+        n_vectors = core.n_components * len(core.experts.prior.rate)
+        scales = IntegratedScales.from_precision(precision, n_vectors)
+    if len(gate.start):
+        prior = Gamma(shape[n_learned:], rate[n_learned:])
+        gate_scales = IntegratedScales.from_scales(gate, prior, core.n_components - 1)
+    return _build(core, block, NoiseUnits(scales), gate_scales, scale_names)
+
+
+def _build(
     core: Any,
     block: Block,
     law: CoefficientLaw,
     gate_scales: IntegratedScales | None,
-    scale_names: tuple[str, str] = ("", ""),
+    scale_names: tuple[str, str],
 ) -> ReducedMixture | None:
-    """Return the reduced space of a mixture at these rows, or None if it has none.
-
-    Parameters
-    ----------
-    core : Mixture
-    block : Block
-        All rows.
-    law : CoefficientLaw
-        Prior of the experts' coefficients.
-    gate_scales : IntegratedScales or None
-        Prior of the logits' coefficients; None for that of the gate itself.
-    scale_names : tuple of str
-        Names of draws of the precisions of experts and gate.
-    """
+    """Space of these laws; ``gate_scales`` None for the prior of the gate itself."""
     gate = _reduce_gate(core.gate, gate_scales)
     if gate is None or block.members is not None:
         return None
@@ -215,7 +244,7 @@ def reduce_mixture(
     return ReducedMixture(core, rows, law, gate, tuple(order), scale_names)
 
 
-def has_reduced_experts(experts: Any) -> bool:
+def _has_reduced_experts(experts: Any) -> bool:
     """Whether experts are Gaussian regressions whose prior is in units of the noise, about zero."""
     if type(experts) is not LinearExperts:
         return False

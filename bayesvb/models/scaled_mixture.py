@@ -19,19 +19,13 @@ from bayesvb.gates.drawn_logits import EFFECT_SCALE
 from bayesvb.models.column_response import column_response
 from bayesvb.models.grouped_response import MOST_SHARED, GroupedResponse
 from bayesvb.models.groups_apart import GroupsApart
-from bayesvb.models.integrated_scales import IntegratedScales
 from bayesvb.models.mixture import (
     Mixture,
     MixturePosterior,
     MixtureStats,
 )
 from bayesvb.models.mixture_coordinates import MixtureCoordinates
-from bayesvb.models.reduced_mixture import (
-    NoiseUnits,
-    ReducedMixture,
-    has_reduced_experts,
-    reduce_mixture,
-)
+from bayesvb.models.reduced_mixture import ReducedMixture, reduce_scaled_mixture
 from bayesvb.models.term_scales import ScaleCoordinates, ScaleStats, TermScales
 from bayesvb.numerics.array_library import namespace
 from bayesvb.variational.coordinates import AbstractCoordinates
@@ -456,14 +450,7 @@ class ScaledMixture(Mixture):
 
     def reduced_space(self, block: Block) -> ReducedMixture | None:
         """That of the mixture, with the precisions of the terms integrated out."""
-        if not has_reduced_experts(self.experts) or max(self.of_experts.sizes, default=1.0) > 1.0:
-            return None
-        gate: Any = None
-        n_vectors = self.of_experts.n_vectors
-        law = IntegratedScales.from_scales(self.of_experts, self.prior, n_vectors)
-        if len(self.of_gate.start):
-            gate = IntegratedScales.from_scales(self.of_gate, self.prior, self.n_components - 1)
-        return reduce_mixture(self, block, NoiseUnits(law), gate, SCALE_DRAWS)
+        return reduce_scaled_mixture(self, block, SCALE_DRAWS)
 
     def relabelled_draws(
         self, draws: Draws, posterior: MixturePosterior, block: Block

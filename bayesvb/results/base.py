@@ -1,7 +1,4 @@
-"""What a fit is: the abstract public model, and the record of a fit that it explains.
-
-The two name each other: a fit holds its model, and the model says what a fit of it means.
-"""
+"""What a fit is: the abstract public model, and the record of a fit that it explains."""
 
 from __future__ import annotations
 
@@ -29,7 +26,7 @@ from bayesvb.errors import DataError
 from bayesvb.formula.design import Design, Rows
 from bayesvb.formula.parser import Formula
 from bayesvb.models.ensemble import thinned
-from bayesvb.results.named_draws import HasDraws, NamedDraws
+from bayesvb.results.named_draws import HasDraws, NamedDraws, count
 from bayesvb.results.simulation_calibration import SimulationCalibration
 from bayesvb.variational.local import Draws
 from bayesvb.variational.model import AbstractVariationalModel
@@ -295,7 +292,7 @@ class AbstractFit:
         What the draws have if ``covariance`` is ``"robust"``; of combined restarts that of the
         heaviest.
     sampler : SamplerRecord or None
-        How the draws were made if they are weighted draws or chains of the exact posterior.
+        How ``draws`` of the exact posterior were made.
     held_out : ndarray, shape (rows,), or None
         Log predictive density of every row without its fold, standardised, of a restart that was
         weighed by it; None if no folds were left out of all rows.
@@ -347,23 +344,19 @@ class AbstractFit:
     @property
     def chains(self) -> int:
         """Chains that ``draws`` are from, one after the other."""
-        if self.sampler is not None:
-            return self.sampler.n_chains
-        return self.n_chains if self.covariance == "engine" else 1
+        own = self.n_chains if self.covariance == "engine" else 1
+        return own if self.sampler is None else self.sampler.n_chains
 
     @property
     def predictive_draws(self) -> Draws:
         """Draws over which predictions are averaged where they go by draws: evenly, some of all."""
-        n_draws = len(next(iter(self.q_draws.values())))
-        return thinned(self.q_draws, min(n_draws, PREDICTIVE_DRAWS))
+        return thinned(self.q_draws, min(count(self.q_draws), PREDICTIVE_DRAWS))
 
     @property
     def only_points(self) -> bool:
         """Whether there are estimates and nothing is known of their spread."""
-        if not self.engine.finds_points:
-            return False
-        parts = [part.fit for part in self.parts]
-        return any(one.core.coordinates(one.q) is None for one in parts)
+        each = [part.fit for part in self.parts] if self.engine.finds_points else []
+        return any(one.core.coordinates(one.q) is None for one in each)
 
     @property
     def own_covariance(self) -> str:
