@@ -131,7 +131,8 @@ def sample_adaptively(
     size = n_each or max(FEWEST_VALUES, PER_NUMBER * space.size)
     proposals: list[StudentProposal] = []
     vectors, log_joint = np.empty((0, space.size)), np.empty(0)
-    densities, parts = np.empty((0, 0)), []
+    densities = np.empty((0, 0))
+    parts: list[Draws] = []
     while True:
         added = proposal.draw(size, rng)
         with np.errstate(all="ignore"):

@@ -63,5 +63,7 @@ class SamplerRecord:
     @classmethod
     def from_description(cls, stored: Mapping[str, Any]) -> SamplerRecord:
         """The record of a description."""
-        values = {name: math.nan if value is None else value for name, value in stored.items()}
+        values: dict[str, Any] = {
+            name: math.nan if value is None else value for name, value in stored.items()
+        }
         return cls(**values)
