@@ -336,6 +336,10 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
         """Whether draws hold every parameter; densities of draws are not to be had otherwise."""
         return True
 
+    def effective_dof(self, posterior: PosteriorT) -> Float[np.ndarray, "experts terms"] | None:
+        """Effective degrees of freedom of the coefficients; None where they are not defined."""
+        return None
+
     def factor_covariance(
         self, posterior: PosteriorT, kind: int, some: Int[np.ndarray, " some"]
     ) -> Float[np.ndarray, "factors some entries"] | None:

@@ -1,5 +1,7 @@
 """Smooth curves and effects of groups, component by component."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -104,3 +106,19 @@ def test_coefficients_of_curves_and_groups_are_not_printed_one_by_one(fit):
     assert f"effects.curves(fit); effective degrees of freedom with its line {told}\n" in text
     assert "(1 | g): 13 coefficients, effects.groups(fit)" in text
     assert "s(x): 2 coefficients, effects.curves(fit, 'gating')" in text
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("response", ["y", "label"])
+def test_networks_have_curves_and_pages_without_degrees_of_freedom(response, tmp_path):
+    rng = np.random.default_rng(3)
+    x = rng.uniform(-1.0, 1.0, 60)
+    y = np.sin(3.0 * x) + 0.3 * rng.normal(size=60)
+    data = pd.DataFrame({"x": x, "y": y, "label": np.where(y > 0.0, "up", "down")})
+    model = bvb.ConditionalMixtureNetwork(f"{response} ~ s(x, k=4)", data, n_experts=2)
+    fit = model.fit(seed=1, restarts=1, draws=25, tol=0.1)
+    assert len(bvb.effects.curves(fit)) > 0
+    with pytest.raises(DataError, match="effective degrees of freedom are not known"):
+        bvb.effects.smoothness(fit)
+    page = json.loads(fit.report(tmp_path / "page.json").read_text())
+    assert page["sections"]["model"]["curves"] is None
