@@ -181,6 +181,9 @@ UNDOES: Mapping[str, str] = {"log": "exp", "log1p": "expm1", "log2": "exp2", "lo
 
 CALL = re.compile(r"(?:np\.)?(\w+)\((.*)\)")
 
+ODDS = re.compile(r"(?P<share>.+?) */ *\(1(?:\.0*)? *- *(?P=share)\)")
+"""Odds of a share: the logarithm of these is undone by ``expit``."""
+
 
 def written_function(response: str) -> tuple[str | None, str]:
     """Name of what undoes the function around a response, as formulas write it, and its argument.
@@ -189,10 +192,15 @@ def written_function(response: str) -> tuple[str | None, str]:
     --------
     >>> written_function("np.log(wage)"), written_function("wage")
     (('exp', 'wage'), (None, 'wage'))
+    >>> written_function("log(share / (1 - share))")
+    ('expit', 'share')
     """
     found = CALL.fullmatch(response)
     if found is None or found[1] not in UNDOES or not _balanced(found[2]):
         return None, response
+    odds = ODDS.fullmatch(found[2])
+    if found[1] == "log" and odds is not None and _balanced(odds["share"]):
+        return "expit", odds["share"].strip("`")
     return UNDOES[found[1]], found[2].strip("`")
 
 

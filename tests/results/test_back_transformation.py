@@ -6,6 +6,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import bayesvb as bvb
+from bayesvb.distributions.transformations import written_function
 from bayesvb.errors import DataError
 
 FEW = {"seed": 1, "restarts": 1, "draws": 400}
@@ -109,6 +110,33 @@ def test_cross_validation_scores_the_response_of_the_data(data):
     assert score["log(y)", "coverage 0.9"] == before["coverage 0.9"]
     assert score["log(y)", "pinball 0.5"] > before["pinball 0.5"]
     assert "crps" not in found.rows
+
+
+@pytest.mark.parametrize(
+    ("response", "name"),
+    [
+        ("log(share/(1-share))", "share"),
+        ("np.log(share / (1.0 - share))", "share"),
+        ("log(`my share` / (1 - `my share`))", "my share"),
+    ],
+)
+def test_log_odds_of_a_share_are_undone_to_the_share(data, response, name):
+    rows = data.assign(share=data["y"] / (1.0 + data["y"])).rename(columns={"share": name})
+    fit = bvb.DensityRegression(f"{response} ~ x", rows, n_components=1).fit(**FEW)
+    median, odds = (fit.predict(kind="quantile", q=0.5, transform=t) for t in ("inverse", None))
+    assert_allclose(median, 1.0 / (1.0 + np.exp(-odds)), rtol=1e-12)
+    found = bvb.effects.predictions(fit, {}, target="quantile", q=0.5, transform="inverse")
+    assert found.words == f"quantile of {name} at q = 0.5"
+    own, before = (
+        bvb.compare({"a": fit, "b": fit}, jacobian=j)["elpd"].iloc[0] for j in (True, False)
+    )
+    assert_allclose(own - before, -np.log(rows[name] * (1.0 - rows[name])).sum(), rtol=1e-10)
+
+
+def test_log_odds_of_something_else_are_undone_to_the_odds():
+    assert written_function("log(a / (1 - b))") == ("exp", "a / (1 - b)")
+    assert written_function("log(a / (2 - a))") == ("exp", "a / (2 - a)")
+    assert written_function("log10(a / (1 - a))") == ("exp10", "a / (1 - a)")
 
 
 def test_what_cannot_be_undone_is_refused(fit, data):
