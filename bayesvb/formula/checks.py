@@ -9,10 +9,12 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float
 
+from bayesvb.data.column_moments import ROUNDING
 from bayesvb.data.frames import made_first, writes_dates
 from bayesvb.data.labels import first_labels
 from bayesvb.errors import DataError, DesignWarning, FormulaError, warn
 from bayesvb.formula.binding import BoundFormula
+from bayesvb.formula.dot import hardly_repeat
 from bayesvb.formula.parser import RESPONSE
 from bayesvb.formula.special_terms import OFFSET
 from bayesvb.numerics.rank import dependent_columns
@@ -22,6 +24,7 @@ __all__ = [
     "ranges",
     "require_finite",
     "warn_levels",
+    "warn_of_ids",
     "warn_of_unweighted",
 ]
 
@@ -43,8 +46,9 @@ class Ranges:
 
     @property
     def constant(self) -> Bool[np.ndarray, " terms"]:
-        """Whether a column has one value only."""
-        return np.asarray(self.lowest == self.highest)
+        """Whether a column has one value only, up to rounding."""
+        size = np.maximum(np.abs(self.lowest), np.abs(self.highest))
+        return np.asarray(self.highest / 2 - self.lowest / 2 <= ROUNDING * (size / 2))
 
 
 def check_matrices(
@@ -207,6 +211,29 @@ def _warn_of_part(
             f"the {part} {_has(part)} columns that are sums of others: "
             f"{'; '.join(told[:LISTED])}{more}. Only the prior tells them apart (a cr or cc "
             "spline next to an intercept needs constraints='center')"
+        )
+
+
+def warn_of_ids(column: str, n_levels: int, n_rows: int, *, groups: bool) -> None:
+    """Warn of groups of one row each, and of other levels that hardly repeat.
+
+    Parameters
+    ----------
+    column : str
+    n_levels, n_rows : int
+    groups : bool
+        Whether they stand right of a bar.
+    """
+    if groups and n_levels == n_rows:
+        _warn(
+            f"`{column}` has {n_levels} groups in {n_rows} rows: effects of groups of one row "
+            "cannot be told from noise; leave their term out"
+        )
+    if not groups and hardly_repeat(n_levels, n_rows):
+        _warn(
+            f"`{column}` has {n_levels} levels in {n_rows} rows, each with a coefficient of its "
+            "own: leave it out if it is an id or free text; effects of groups are written "
+            f"(1 | {column})"
         )
 
 

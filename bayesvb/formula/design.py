@@ -16,7 +16,7 @@ from bayesvb.data.frames import as_frame
 from bayesvb.data.group_rows import GATE_GROUPS, GROUP_ROWS
 from bayesvb.errors import DataError
 from bayesvb.formula.binding import bind
-from bayesvb.formula.checks import check_matrices
+from bayesvb.formula.checks import check_matrices, warn_of_ids
 from bayesvb.formula.columns import roles_in
 from bayesvb.formula.encoder import Encoder, fit_encoder
 from bayesvb.formula.group_places import GroupPlaces
@@ -400,7 +400,7 @@ def build_design(
         What to do with rows that lack a value which the formula reads. Numbers of a formula
         without response may stay missing, NaN in the matrix; rows without any are dropped.
     warn : bool
-        Whether constant and collinear columns are worth a warning to the model.
+        Whether constant and collinear columns, and ids, are worth a warning to the model.
     many_groups : bool
         Whether the model has effects of very many groups apart from the columns of its parts: they
         are matrices of their own, ``GROUP_ROWS`` and ``GATE_GROUPS``.
@@ -436,6 +436,8 @@ def build_design(
     own_names = {part: encoder.blank_names(response=False)[part] for part in groups}
     plain = {part: encoder.plain(part) for part in made}
     check_matrices(bound, made, encoder.names, warn=warn, plain=plain)
+    for role, found in encoder.levels.items() if warn else ():
+        warn_of_ids(role.column, len(found), len(rows), groups=role.role == "groups")
     classes, target = bound.classes, made.get(RESPONSE)
     return Design(
         formula=formula,

@@ -14,7 +14,7 @@ from bayesvb.errors import DataError, DesignWarning, warn
 from bayesvb.formula.dates import is_temporal
 from bayesvb.formula.parser import Formula
 
-__all__ = ["every_column", "without_ids"]
+__all__ = ["every_column", "hardly_repeat", "without_ids"]
 
 ALONE = re.compile(r"id|index|row|rownames|unnamed: 0|.*[_. ]id", re.IGNORECASE)
 
@@ -62,7 +62,7 @@ def without_ids(frame: pd.DataFrame, columns: Sequence[str], formula: Formula) -
     reasons = {name: _reason(frame[name], name) for name in columns if name not in named}
     left = {name: why for name, why in reasons.items() if why}
     if left:
-        told = ", ".join(f"`{name}` ({why})" for name, why in left.items())
+        told = ", ".join(f"`{name}` ({why})" if name else why for name, why in left.items())
         warn(
             f"`.` leaves out {told}; a column that is named in the formula is kept",
             DesignWarning,
@@ -72,6 +72,8 @@ def without_ids(frame: pd.DataFrame, columns: Sequence[str], formula: Formula) -
 
 def _reason(column: pd.Series | pd.DataFrame, name: str) -> str:
     """Why a column is left out; empty if it is not."""
+    if not name:
+        return "a column without a name"
     if isinstance(column, pd.DataFrame):
         return ""
     if is_temporal(column):
@@ -84,6 +86,11 @@ def _reason(column: pd.Series | pd.DataFrame, name: str) -> str:
         return _of_labels(column.dropna())
     whole = column.dtype.kind in "iu"
     return "an id, by its name" if whole and _named_id(name) else ""
+
+
+def hardly_repeat(n_labels: int, n_rows: int) -> bool:
+    """Return whether so many different labels in so many rows are ids rather than levels."""
+    return n_rows >= FEWEST_ROWS and n_labels > REPEATED * n_rows
 
 
 def _named_id(name: str) -> bool:
@@ -100,7 +107,7 @@ def _named_id(name: str) -> bool:
 def _of_labels(column: pd.Series) -> str:
     """Why text is left out."""
     n_rows, different = len(column), int(column.nunique())
-    if n_rows < FEWEST_ROWS or different <= REPEATED * n_rows:
+    if not hardly_repeat(different, n_rows):
         return ""
     words = (column.astype(str).str.count(r"\s+") + 1).mean()
     kind = "free text" if words >= WORDS else "labels that hardly repeat"

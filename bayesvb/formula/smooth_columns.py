@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
+from bayesvb.data.column_moments import ROUNDING
 from bayesvb.errors import DataError
 from bayesvb.formula.columns import with_own_names
 from bayesvb.formula.smooth_terms import FEWEST_KNOTS, SmoothTerm
@@ -170,10 +171,16 @@ def fit_smooth(term: SmoothTerm, codes: tuple[str, ...], data: TermData) -> Smoo
     Raises
     ------
     DataError
-        If there are fewer distinct values than knots, or knots nearly coincide.
+        If all values are equal up to rounding, there are fewer distinct values than knots, or
+        knots nearly coincide.
     """
     variable = with_own_names(codes[0])
     distinct = np.unique(data.numbers[0])
+    if distinct[-1] - distinct[0] <= ROUNDING * np.abs(distinct[[0, -1]]).max():
+        raise DataError(
+            f"`{term.place.text}`: `{variable}` is {distinct[0]:g} in every row, up to rounding",
+            hint="leave it out",
+        )
     if len(distinct) < term.n_knots:
         few = len(distinct)
         raise DataError(

@@ -12,6 +12,8 @@ __all__ = ["Section", "Token", "first_line", "marked_span", "read_section"]
 
 ESCAPES = re.compile(r"[⧛⧚]|\x1b\[[0-9;]*m")
 
+QUOTED = re.compile(r"`[^`]*`")
+
 # The formula package marks the place it means, in its copy of the text, with these signs.
 MARKED = re.compile(r"⧛(?:\x1b\[[0-9;]*m)?(.*?)(?:\x1b\[0m)?⧚")
 
@@ -85,12 +87,20 @@ def read_section(formula: str, start: int, stop: int) -> Section:
     Raises
     ------
     FormulaError
-        If a bracket or a quote is not closed.
+        If a bracket or a quote is not closed, or nothing stands in backquotes.
     """
     from formulaic.errors import FormulaParsingError
     from formulaic.parser.algos.tokenize import tokenize
 
     text = formula[start:stop]
+    empty = next((one.start() for one in QUOTED.finditer(text) if len(one[0]) == 2), None)
+    if empty is not None:
+        raise FormulaError(
+            formula,
+            "nothing stands in the backquotes: a column needs a name",
+            (start + empty, start + empty + 1),
+            "rename the column in the data",
+        )
     try:
         raw = [(t.kind.value, t.source_start, t.source_end) for t in tokenize(text)]
     except FormulaParsingError as error:

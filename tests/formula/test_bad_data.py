@@ -194,9 +194,35 @@ def test_numbers_held_as_text_are_warned_of():
     with pytest.warns(DesignWarning, match="`x1` holds numbers as text and becomes"):
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=".*terms but the data only.*")
+            warnings.filterwarnings("ignore", message=".*levels in .* rows, each with.*")
             design_of("y ~ x1 | 1", numbers_as_text())
     with pytest.raises(DataError, match="`x1` holds classes, and this model needs numbers"):
         design_of("x1 ~ x2", numbers_as_text())
+
+
+@pytest.mark.parametrize("text", ["y ~ id", "y ~ x1*id", "y ~ C(id)", "y ~ s(x1, by=id, k=4)"])
+def test_ids_as_levels_are_warned_of(text):
+    data = DATA.assign(id=[f"{k // 2:03d}b" if k < 20 else f"{k}a" for k in range(N)])
+    with pytest.warns(DesignWarning, match=rf"`id` has {N - 10} levels in {N} rows.*\(1 \| id\)"):
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".*terms but the data only.*")
+            design_of(f"{text} | 1", data)
+
+
+def test_groups_of_one_row_are_warned_of():
+    with pytest.warns(DesignWarning, match=f"`id` has {N} groups in {N} rows"):
+        design_of("y ~ x1 + (1 | id)", DATA.assign(id=np.arange(N)))
+
+
+@pytest.mark.parametrize("width", [0.0, 1e-16, 1e-13])
+def test_a_column_that_is_constant_up_to_rounding(width):
+    data = DATA.assign(flat=1e6 * (1.0 + width * np.linspace(0.0, 1.0, N)))
+    with pytest.warns(DesignWarning, match="constant columns: `flat`"):
+        design_of("y ~ x1 + flat | 1", data)
+    with pytest.raises(DataError, match=r"`s\(flat\)`: `flat` is 1e\+06 in every row"):
+        design_of("y ~ x1 + s(flat) | 1", data)
+    with pytest.raises(DataError, match="the response `flat` is 1e\\+06 in every row"):
+        design_of("flat ~ x1", data)
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "Int8", "int64", "Int64", object])

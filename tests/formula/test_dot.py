@@ -63,6 +63,14 @@ def test_a_saved_fit_keeps_what_its_dot_stood_for(tmp_path):
     data = pd.DataFrame({"y": RNG.normal(size=80), "x": RNG.normal(size=80)})
     data["code"] = [f"A{k % 20}" if k < 40 else "B" for k in range(80)]
     data.loc[20:74, "x"] = np.nan  # of the rows that are left nearly all labels differ
-    model = bvb.DensityRegression("y ~ .", data, n_components=1)
+    with pytest.warns(DesignWarning, match="`code` has 21 levels in 25 rows"):
+        model = bvb.DensityRegression("y ~ .", data, n_components=1)
     fit = model.fit(seed=1, restarts=1, covariance="mean-field")
     assert bvb.load(fit.save(tmp_path / "fit.nc")).elbo == fit.elbo
+
+
+def test_a_column_without_a_name_is_left_out_and_told():
+    data = pd.DataFrame({"y": RNG.normal(size=30), "x": RNG.normal(size=30), "": 1.0})
+    with pytest.warns(DesignWarning, match="`.` leaves out a column without a name"):
+        design = build_design(parse_formula("y ~ ."), data)
+    assert design.terms["mean"] == ("Intercept", "x")
