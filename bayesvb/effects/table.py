@@ -102,10 +102,9 @@ class EffectsTable:
         more = len(self.summary) - len(self._shown)
         lines = [f"  ... {more} more: .summary"] if more else []
         narrow = ", usually too narrow" if self.covariance == "mean-field" else ""
-        lines.append(
-            f"{100 * self.prob:g} % intervals, {self.draws.sizes['draw']} draws "
-            f"({self.covariance} covariance{narrow})."
-        )
+        exact = self.covariance == "exact"
+        made = "exact posterior" if exact else f"{self.covariance} covariance{narrow}"
+        lines.append(f"{100 * self.prob:g} % intervals, {self.draws.sizes['draw']} draws ({made}).")
         if self.robust:
             one = f"{self.robust} {'row' if self.robust == 1 else 'rows'}"
             lines.append(

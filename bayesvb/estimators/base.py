@@ -41,6 +41,7 @@ from bayesvb.numerics.runtime import processors
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.all_rows import is_sample
 from bayesvb.results.base import AbstractPublicModel
+from bayesvb.results.exact_draws import check_exact
 from bayesvb.results.other_fields import with_fields
 from bayesvb.results.other_names import meant_of_model
 from bayesvb.variational.model import AbstractVariationalModel
@@ -155,10 +156,11 @@ class AbstractEstimator(AbstractPublicModel):
             and those of a weight below 0.2 at thirty times as much.
         max_iter : int
             Passes over the rows of one ascent.
-        covariance : {"linear-response", "mean-field"}
+        covariance : {"linear-response", "mean-field", "exact"}
             What draws and intervals are made with. Mean-field saves some tens to hundreds of
-            passes; its intervals are too narrow. With sampling weights the covariance is robust
-            in place of linear response, where the model has it; see ``Fit.with_covariance``.
+            passes; its intervals are too narrow. Exact draws are for few rows. With sampling
+            weights the covariance is robust in place of linear response, where the model has it;
+            see ``Fit.with_covariance``.
         n_jobs : int, optional
             Processes for restarts, and over which rows in memory are shared (on Linux; else
             threads, as for rows that are read anew); all processors if left out. It changes
@@ -190,7 +192,7 @@ class AbstractEstimator(AbstractPublicModel):
         combine = combine or self.default_combination
         check_choice("method", method, tuple(ENGINES))
         check_choice("combine", combine, self.combinations)
-        check_choice("covariance", covariance, INTERVALS)
+        check_choice("covariance", covariance, (*INTERVALS, "exact"))
         workers = processors() if n_jobs is None else n_jobs
         for name, value in {"restarts": restarts, "max_iter": max_iter, "n_jobs": workers}.items():
             check_count(name, value)
@@ -228,6 +230,8 @@ class AbstractEstimator(AbstractPublicModel):
         """The fit of a search over as many restarts as there are streams."""
         request = request.of(self.core)
         request.engine.check(self.core)
+        if request.covariance == "exact":
+            check_exact(self, request.engine, combined=request.rough)
         rows = (self.all_rows or self.source).with_workers(workers)
         with rows.shared() as source:
             return self._fitted_to(source, request, streams)

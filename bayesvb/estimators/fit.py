@@ -306,9 +306,11 @@ class Fit(AbstractRowsFit):
 
         Parameters
         ----------
-        covariance : {"linear-response", "mean-field", "importance", "robust"}
-            ``"importance"``: drawn again by smoothed importance weights, which makes up for what
-            the approximation lacks; a DataError where their Pareto k is above 0.7. ``"robust"``:
+        covariance : {"linear-response", "mean-field", "importance", "exact", "robust"}
+            ``"importance"``: drawn by smoothed importance weights, which makes up for what
+            the approximation lacks; a DataError where their Pareto k is above 0.7 or too few draws
+            have weight. ``"exact"``: importance sampling, else chains by parallel tempering or
+            Hamiltonian Monte Carlo, for few rows; see ``docs/intervals.md``. ``"robust"``:
             by how the fit changes without each row or cluster (infinitesimal jackknife), right
             also where the model is wrong or rows of a cluster are alike; intervals are those of a
             Student t with one degree of freedom less than there are clusters.

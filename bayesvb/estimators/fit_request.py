@@ -22,7 +22,7 @@ class FitRequest:
     ----------
     combine : {"best", "stack", "average"}
     n_draws : int
-    covariance : {"linear-response", "mean-field"}
+    covariance : {"linear-response", "mean-field", "exact"}
     budget : Budget
     seed : int
     began : float

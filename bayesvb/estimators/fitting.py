@@ -67,7 +67,8 @@ def fitted(
     warn_if_unfinished(ascents, request.budget.max_iter, interrupted=interrupted)
     warn_if_uphill([run.uphill for run in labelled if run.ascent.converged])
     table = members[-1].fit.restarts.assign(**columns)
-    finished = [replace(member, fit=_finished(member.fit, table)) for member in members]
+    exact = request.covariance == "exact" and not interrupted
+    finished = [replace(member, fit=_finished(member.fit, table, exact)) for member in members]
     if len(finished) == 1:
         return cast("Fit", finished[0].fit)
     fit = stacked(finished)
@@ -238,7 +239,9 @@ def _responding(
     return run
 
 
-def _finished(fit: AbstractFit, table: pd.DataFrame) -> AbstractFit:
-    """The fit with the table of all restarts, and draws that have its linear response."""
+def _finished(fit: AbstractFit, table: pd.DataFrame, exact: bool) -> AbstractFit:
+    """The fit with the table of all restarts, and draws as they were asked for."""
     fit = replace(fit, restarts=table.assign(best=fit.restarts["best"]))
-    return fit if fit.sampled else of_one_restart(fit, default_covariance(fit))
+    if fit.sampled:
+        return fit
+    return of_one_restart(fit, "exact" if exact else default_covariance(fit))

@@ -12,10 +12,11 @@ from jaxtyping import Float
 
 from bayesvb.data.partly_kept import all_kept
 from bayesvb.errors import DataError, warn
-from bayesvb.models.ensemble import MEMBER
+from bayesvb.models.ensemble import MEMBER, thinned
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.named_draws import NamedDraws, chunks, count, log_joint, log_lik_blocks
 from bayesvb.results.units import units_of
+from bayesvb.variational.local import Draws
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -157,14 +158,20 @@ def log_likelihood(fit: AbstractFit) -> Float[np.ndarray, "draws rows"]:
 
 def log_lik_blocks_of(fit: AbstractFit) -> Iterator[Float[np.ndarray, "draws rows"]]:
     """Log likelihood in the data's units, block by block, under the draws of the predictive."""
-    return log_lik_blocks(fit.core, fit.model.source, fit.q_draws, fit.model.log_jacobian)
+    draws = predictive_draws(fit)
+    return log_lik_blocks(fit.core, fit.model.source, draws, fit.model.log_jacobian)
+
+
+def predictive_draws(fit: AbstractFit) -> Draws:
+    """Draws of the predictive distribution, as many as ``draws`` of the posterior has."""
+    return thinned(fit.q_draws, min(count(fit.q_draws), count(fit.draws)))
 
 
 def replicated(fit: AbstractFit) -> dict[str, np.ndarray]:
     """Replicated data by name; the same ones each time."""
     rng = Streams(fit.seed).rng("replicates")
     pieces = [
-        fit.model.replicates(fit, fit.q_draws, block, rng)
+        fit.model.replicates(fit, predictive_draws(fit), block, rng)
         for block in chunks(fit.core, fit.model.source, count(fit.draws))
     ]
     whole = {name: np.concatenate([one[name] for one in pieces], axis=1) for name in pieces[0]}
@@ -181,6 +188,7 @@ def attributes(fit: AbstractFit) -> dict[str, object]:
         "n_components": fit.model.size,
         "inference_method": fit.method,
         "covariance": fit.covariance,
+        **_sampler(fit),
         "elbo": fit.elbo,
         "n_iter": fit.n_iter,
         "converged": int(fit.converged),
@@ -190,6 +198,15 @@ def attributes(fit: AbstractFit) -> dict[str, object]:
         "n_missing": fit.model.design.n_missing,
         "options": json.dumps(fit.model.options()),
     }
+
+
+def _sampler(fit: AbstractFit) -> dict[str, object]:
+    """Sampler of the exact posterior, with its diagnostics, where it made the draws."""
+    if fit.sampler is None:
+        return {}
+    told = fit.sampler.description()
+    return {f"sampler_{name}": value for name, value in told.items()
+            if value is not None and name != "interrupted"}  # fmt: skip
 
 
 def library() -> dict[str, object]:

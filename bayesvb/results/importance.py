@@ -14,6 +14,7 @@ from bayesvb.evaluation.psis import psis
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.all_rows import check_all_rows
 from bayesvb.results.base import AbstractFit
+from bayesvb.results.exact_draws import with_exact_draws
 from bayesvb.results.named_draws import count, log_joint
 from bayesvb.results.reduced_draws import (
     LEAST_EFFECTIVE,
@@ -70,6 +71,8 @@ def of_one_restart(fit: AbstractFit, covariance: str) -> AbstractFit:
         return moved(fit, fit.robust or robust_covariance(fit, None))
     if covariance == "importance":
         return _resampled(of_one_restart(fit, fit.own_covariance))
+    if covariance == "exact":
+        return with_exact_draws(of_one_restart(fit, fit.own_covariance))
     if covariance in ("mean-field", "engine"):
         log_q = fit.engine_log_q
         if log_q is None:

@@ -247,6 +247,8 @@ def _made_with(fit: AbstractFit) -> str:
         return f"{NARROW}{'' if fit.response.failure is None else f': {fit.response.failure}'}."
     if fit.covariance == "engine":
         return f"Intervals are those of the {fit.engine.posterior} ({fit.engine.title})."
+    if fit.covariance == "exact" and fit.sampler is not None:
+        return f"Intervals: exact ({fit.sampler.words})."
     if fit.covariance == "importance":
         return "Intervals are those of draws by importance weights."
     if fit.robust is not None:

@@ -19,12 +19,13 @@ from bayesvb.evaluation.psis import psis
 from bayesvb.models.ensemble import Ensemble, joined
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.base import AbstractFit, Member
+from bayesvb.results.exact_draws import check_exact
 from bayesvb.results.importance import of_one_restart
 from bayesvb.results.named_draws import count, log_lik_blocks
 from bayesvb.results.robust import cluster_numbers, moved, robust_covariance
 from bayesvb.variational.local import Draws
 
-COVARIANCES = ("linear-response", "mean-field", "importance", "robust")
+COVARIANCES = ("linear-response", "mean-field", "importance", "exact", "robust")
 """What the draws of a fit may be made with."""
 
 ENGINE_COVARIANCES = ("engine", "importance")
@@ -47,6 +48,8 @@ def with_covariance(fit: AbstractFit, covariance: str, *, cluster: object = None
         )
     if covariance == fit.covariance != "robust":
         return fit
+    if covariance == "exact":
+        check_exact(fit.model, fit.engine, combined=bool(fit.members))
     clusters = cluster_numbers(fit, cluster)
 
     def one(member: AbstractFit) -> AbstractFit:

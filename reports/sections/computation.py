@@ -44,7 +44,7 @@ def summary(fit: AbstractFit) -> Summary:
         "n_iter": fit.n_iter,
         "n_draws": count(fit.draws),
         "covariance": fit.covariance,
-        "corrected": interval_line(fit) if fit.robust else fit.model.corrected,
+        "corrected": interval_line(fit) if fit.robust or fit.sampler else fit.model.corrected,
         "failure": fit.response.failure,
         "chains": _chains(fit),
         "findings": dict(fit.findings),

@@ -19,6 +19,7 @@ COVARIANCES = {
     "linear-response": "Intervals have the linear-response covariance.",
     "mean-field": "Intervals are those of the mean-field posterior, usually too narrow.",
     "importance": "Intervals are those of draws by importance weights.",
+    "exact": "Intervals are those of the exact posterior.",
     "robust": "Intervals have the robust covariance.",
     "engine": "Intervals are those of the draws that the engine returned.",
 }
@@ -106,7 +107,7 @@ def _notes(computation: Summary) -> list[str]:
     elif k is not None:
         error = khat_error(k, computation["khat_draws"])
         notes.append(f"k-hat {numeral(k, 2)} (Monte Carlo error {numeral(error, 2)}).")
-        if covariance != "importance":
+        if covariance not in ("importance", "exact"):
             notes.append(RESAMPLED if k <= LARGEST_K else NOT_RESAMPLED)
     near, n_restarts = computation["n_near"], computation["n_restarts"]
     if computation["combined"] == 1 < n_restarts:

@@ -1,0 +1,200 @@
+"""Draws of the exact posterior: importance sampling, else parallel tempering, else HMC."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.data.partly_kept import all_kept
+from bayesvb.engines.adaptive_importance import resample
+from bayesvb.engines.base import AbstractEngine
+from bayesvb.engines.sampler_record import SamplerRecord
+from bayesvb.engines.tempering import POWERS, ChainDraws, Ladders
+from bayesvb.errors import DataError, warn
+from bayesvb.evaluation.mixing import mixing
+from bayesvb.evaluation.psis import psis
+from bayesvb.results.all_rows import is_sample
+from bayesvb.results.named_draws import count, log_joint
+from bayesvb.results.reduced_draws import (
+    LEAST_EFFECTIVE,
+    MOST_NUMBERS,
+    importance_sample,
+    space_of,
+    streams_of,
+    truncate,
+    with_draws,
+    with_sample,
+)
+from bayesvb.variational.local import Draws
+from bayesvb.variational.reduced_space import AbstractReducedSpace
+
+if TYPE_CHECKING:
+    from bayesvb.results.base import AbstractFit, AbstractPublicModel
+
+MOST_ROWS = 20_000
+"""Rows above which linear response has the exact width, and a sampler takes minutes."""
+
+MOST_LEVELS = 40
+"""Group-level coefficients, each of which is a number to be sampled."""
+
+STEPS = 300
+"""Draws of each chain."""
+
+LARGEST_R_HAT = 1.05
+"""R-hat up to which chains count as exact."""
+
+QUANTITY_ROWS = 5
+"""Rows at which chains are compared by their densities."""
+
+LABEL_ROWS = 500
+"""Rows, about, on which draws are labelled as the variational optimum is."""
+
+
+def check_exact(
+    model: AbstractPublicModel, engine: AbstractEngine, *, combined: bool = False
+) -> None:
+    """Raise unless the exact posterior of a model can be sampled.
+
+    Raises
+    ------
+    DataError
+        With the reason.
+    """
+    reason = _reason_against(model, engine)
+    if combined:
+        reason = "restarts are combined, each of them an approximation of the one exact posterior"
+    if reason is not None:
+        raise DataError(
+            f"covariance='exact' is not available: {reason}",
+            hint="covariance='linear-response' is the default where there is one",
+        )
+
+
+def _reason_against(model: AbstractPublicModel, engine: AbstractEngine) -> str | None:
+    """Why the exact posterior of a model is not sampled; None if it is."""
+    if not engine.maximises_bound or engine.finds_points:
+        return f"the fit was made by {engine.title}, which has no linear response to start from"
+    if model.weights_are == "sampling":
+        return "sampling weights are no counts, and covariance='robust' heeds them"
+    if is_sample(model) or not all_kept(model.source):
+        return "it needs all rows in memory"
+    if model.source.n_rows > MOST_ROWS:
+        return (
+            f"{model.source.n_rows:,} rows are more than {MOST_ROWS:,}, and from 200 rows on "
+            "linear response is about as wide"
+        )
+    blocks = [block for part in model.design.term_blocks.values() for block in part]
+    levels = sum(len(block.columns) * block.size for block in blocks if block.kind == "group")
+    if levels > MOST_LEVELS:
+        return f"{levels:,} group-level coefficients are more than {MOST_LEVELS}"
+    core = model.core
+    if not core.draws_complete or core.reduced_space(model.source.take(np.arange(1))) is None:
+        return (
+            "only mixtures of Gaussian linear components with coefficient priors in units of the "
+            "noise can be sampled"
+        )
+    return None
+
+
+def with_exact_draws(fit: AbstractFit) -> AbstractFit:
+    """The fit of one restart with draws of the exact posterior; the same ones each time.
+
+    Parameters
+    ----------
+    fit : AbstractFit
+        With the draws from which samplers start.
+
+    Raises
+    ------
+    DataError
+        If the model has no reduced space, or restarts are combined.
+    """
+    check_exact(fit.model, fit.engine)
+    space = space_of(fit)
+    assert space is not None
+    joint = log_joint(fit.core, fit.model.source, fit.draws, fit.model.log_jacobian)
+    log_ratio = joint - fit.log_q
+    try:
+        if space.size <= MOST_NUMBERS:
+            found = importance_sample(fit, space, log_ratio)
+            if found.is_exact:
+                return with_sample(fit, found, "exact")
+        return _with_chains(fit, space, log_ratio)
+    except KeyboardInterrupt:
+        warn(
+            "the sampler of the exact posterior was interrupted: intervals are those of "
+            f"covariance={fit.covariance!r}"
+        )
+        return fit
+
+
+def _with_chains(
+    fit: AbstractFit, space: AbstractReducedSpace, log_ratio: Float[np.ndarray, " draws"]
+) -> AbstractFit:
+    """Draws by parallel tempering, or by HMC where there are many numbers."""
+    tempered, streams = space.size <= MOST_NUMBERS, streams_of(fit)
+    rng, vectors = streams.rng("chains"), space.vectors(fit.draws)
+    starts = vectors[resample(truncate(log_ratio, space.size), len(vectors), rng)]
+    chains = Ladders(space, POWERS if tempered else (1.0,)).sample(starts, STEPS, rng)
+    draws, weights = _complete(space, chains, streams.rng("completion"))
+    mixed = mixing(_quantities(fit, chains, draws))
+    record = SamplerRecord(
+        "parallel tempering" if tempered else "HMC",
+        chains.log_density.size,
+        float(np.nanmin(mixed["ess_bulk"])),
+        r_hat=float(np.nanmax(mixed["r_hat"])),
+        n_chains=len(chains.log_density),
+        interrupted=chains.interrupted,
+    )
+    if not is_converged(record):
+        warn(f"draws of the exact posterior are rough ({record.words}): several regimes fit")
+    chosen = _choose(weights, count(fit.draws), streams.rng("resampling"))
+    some = {name: values[chosen] for name, values in draws.items()}
+    block = fit.model.source.thinned(LABEL_ROWS)
+    labelled, _ = fit.core.relabelled_draws(some, fit.q, block)
+    return with_draws(fit, labelled, record, "exact")
+
+
+def is_converged(record: SamplerRecord) -> bool:
+    """Whether chains agree well enough for intervals to be called exact."""
+    return record.r_hat <= LARGEST_R_HAT and record.effective >= LEAST_EFFECTIVE
+
+
+def _complete(
+    space: AbstractReducedSpace, chains: ChainDraws, rng: np.random.Generator
+) -> tuple[Draws, Float[np.ndarray, "chains draws"]]:
+    """Draws of all parameters, and weights that make up for an inexact integration.
+
+    The weights are those of each chain: nearly even, as only the prior is integrated inexactly.
+    """
+    draws, joint = space.weigh(chains.vectors.reshape(-1, space.size), rng)
+    log_ratio = joint.reshape(chains.log_density.shape) - chains.log_density
+    if np.ptp(log_ratio) < 1e-6:
+        return draws, np.ones_like(log_ratio)
+    return draws, np.exp(psis(log_ratio.reshape(-1, 1))[0].reshape(log_ratio.shape))
+
+
+def _quantities(
+    fit: AbstractFit, chains: ChainDraws, draws: Draws
+) -> Float[np.ndarray, "chains draws quantities"]:
+    """Log posterior density, and log densities of a few rows: they do not depend on labels."""
+    source = fit.model.source
+    at = np.unique(np.linspace(0, source.n_rows - 1, QUANTITY_ROWS).astype(np.intp))
+    of_rows = fit.core.log_lik(draws, source.take(at))
+    shape = chains.log_density.shape
+    return np.concatenate(
+        [chains.log_density[:, :, None], of_rows.reshape(*shape, len(at))], axis=2
+    )
+
+
+def _choose(
+    weights: Float[np.ndarray, "chains draws"], n: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Indices of draws, as many of each chain as ``n`` allows, in the order of the chains."""
+    n_chains, n_each = weights.shape
+    each = max(n // n_chains, 1)
+    return np.concatenate(
+        [np.sort(resample(own, each, rng)) + k * n_each for k, own in enumerate(weights)]
+    )
