@@ -6,7 +6,7 @@ import abc
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 from jaxtyping import Float
@@ -58,6 +58,12 @@ class AbstractMixture(AbstractGenerative):
         own = self.source.map_rows(partial(core.responsibilities, core.update(stats)))
         order = matching(reference.T, own.T)
         return *core.permuted(order, stats), order
+
+    def with_components(self, n_components: int) -> AbstractMixture:
+        """The model with another number of components, on the same rows."""
+        from bayesvb.estimators.rebuilding import rebuilt
+
+        return cast(AbstractMixture, rebuilt(self, **{self.size_name: n_components}))
 
     def components(self, fit: AbstractFit, prob: float) -> pd.DataFrame:
         """Share, size and separation of every component, and its noise where it has one."""

@@ -12,9 +12,9 @@ from jaxtyping import Bool, Float
 from bayesvb.argument_checks import check_count
 from bayesvb.errors import DesignWarning
 from bayesvb.estimators.base import AbstractEstimator
-from bayesvb.estimators.mixture import AbstractMixture
 from bayesvb.formula.dot import every_column
 from bayesvb.results.all_rows import check_all_rows, is_sample
+from bayesvb.results.capabilities import HasComponents
 from bayesvb.results.other_fields import with_fields
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def built(
     return model if complete is None else model.recalling(complete)
 
 
-def _resized(model: AbstractMixture, n_components: object) -> AbstractEstimator:
+def _resized(model: AbstractEstimator, n_components: object) -> AbstractEstimator:
     """The model with another number of components, which changes nothing about its rows."""
     check_count(model.size_name, n_components, most=model.design.n_rows, what="rows of the sample")
     return with_fields(model, n_components=int(cast(int, n_components)))
@@ -74,11 +74,7 @@ def rebuilt(model: AbstractEstimator, **changes: object) -> AbstractEstimator:
         If an option does not go with the data, or one but the number of components is to change
         and not all rows are in memory.
     """
-    if (
-        is_sample(model)
-        and isinstance(model, AbstractMixture)
-        and set(changes) == {model.size_name}
-    ):
+    if is_sample(model) and isinstance(model, HasComponents) and set(changes) == {model.size_name}:
         return _resized(model, changes[model.size_name])
     check_all_rows(model, "the model with other options", "it is made again of those it has")
     return built(

@@ -39,6 +39,14 @@ class HasExactPosterior(Protocol):
 
 
 @runtime_checkable
+class HasComponents(Protocol):
+    """The number of components is an option."""
+
+    def with_components(self, n_components: int) -> Any:
+        """The model with another number of components, on the same rows."""
+
+
+@runtime_checkable
 class HasGivenScales(Protocol):
     """Units that may be those of more rows than the model has."""
 

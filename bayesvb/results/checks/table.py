@@ -19,6 +19,7 @@ from bayesvb.results.checks.covariates import covariate_tests
 from bayesvb.results.checks.dependence import group_tests, order_tests
 from bayesvb.results.checks.far_rows import far_row_checks
 from bayesvb.results.checks.joint import joint_checks
+from bayesvb.results.checks.more_components import more_component_checks
 from bayesvb.results.checks.pits import observed
 from bayesvb.results.checks.precedence import after_far_rows
 from bayesvb.results.checks.responses import response_checks
@@ -107,7 +108,8 @@ def _firm_and_tests(
     if min(len(one.values) for one in seen) < FEWEST_ROWS:
         return [_too_few(design.n_rows)], []
     if "mean" not in design.matrices:
-        return joint_checks(fit, seen, ordered=ordered)
+        joint, of_variables = joint_checks(fit, seen, ordered=ordered)
+        return [*joint, *more_component_checks(fit)], of_variables
     firm: list[Check] = []
     tests: list[Misfit] = []
     for one in seen:
@@ -121,6 +123,7 @@ def _firm_and_tests(
         tests += order_tests(one, whose, grouping_of(fit.model), ordered=ordered)
         if groups is not None:
             tests += group_tests(one, groups[1][one.at], groups[0], whose)
+    firm += more_component_checks(fit)
     if "gating" in design.matrices:
         return firm, [*tests, *against_least_squares(fit)]
     return firm, [replace(one, section="replicates") for one in tests]

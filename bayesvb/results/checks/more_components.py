@@ -1,0 +1,258 @@
+"""Would one more component predict better? One component is split, and held-out rows are compared.
+
+A component that stands for two has rows whose residuals differ in sign, slope or size, or along a
+covariate. Each component is split in these ways, a few iterations choose among the splits by the
+ELBO, and the best one runs on. Its first-order leave-one-out predictions are compared with those of
+the fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from bayesvb.data.blocks import Block
+from bayesvb.data.case_weights import sum_and_error
+from bayesvb.engines.base import Budget, EngineResult
+from bayesvb.engines.partitions import distinct_columns, features, kmeans_start
+from bayesvb.numerics.streams import EngineStreams, Streams
+from bayesvb.results.capabilities import HasComponents
+from bayesvb.results.checks.base import Check, Grade, decided
+from bayesvb.results.comparison import MINOR
+from bayesvb.results.leave_one_out import Fitted, RowsLeftOut, leave_one_out
+from bayesvb.results.subsampling import left_out_quickly
+from bayesvb.results.units import grouping_of
+
+if TYPE_CHECKING:
+    from bayesvb.results.base import AbstractFit
+
+FIRST, LAST = Budget(tol=0.05, max_iter=8), Budget(tol=0.05, max_iter=100)
+"""Iterations that choose among splits, and that the best split runs on for."""
+
+RUN_ON = 1
+"""Splits that run on: the best after few iterations is not always the best in the end."""
+
+MOST_ROWS = 5_000
+"""Rows up to which the check is made."""
+
+MOST_WORK, MOST_NUMBERS = 2e7, 2_000
+"""Rows x components x iterations, and statistics of the larger model, up to which the check takes
+some seconds: of effects of many groups there are more."""
+
+FEWEST_ROWS = 8.0
+"""Effective rows of a component below which it is not split."""
+
+ERRORS, SURE = 2.0, 3.0
+"""Standard errors of the gain from which it is worth a note, and a problem."""
+
+OWN = 0.95
+"""Part of a row that goes to its side of the split; the rest goes to the other side."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """A model with one component more, after the iterations that chose it."""
+
+    model: Any
+    component: int
+    run: EngineResult[Any]
+
+
+def more_component_checks(fit: AbstractFit) -> list[Check]:
+    """One check: the gain in log predictive density of held-out rows by splitting a component."""
+    if not _is_affordable(fit):
+        return []
+    gain = _gain(fit)
+    if gain is None:
+        return []
+    nats, error, component = gain
+    grade: Grade = "ok"
+    if nats > max(MINOR, ERRORS * error):
+        grade = "problem" if nats > max(2.0 * MINOR, SURE * error) else "note"
+    size = f"`{fit.model.size_name}={fit.model.size + 1}`"
+    remedy = (
+        f"A split of component {component} predicts held-out rows better by {nats:.3g} nats: fit "
+        f"{size}, or compare numbers of components with `bvb.select`."
+    )
+    return [
+        decided("One more component", "fit", grade, nats, f"nats gained, se {error:.2g}",
+                threshold=f"note: above {MINOR:g} and {ERRORS:g} se; problem: above "
+                f"{2.0 * MINOR:g} and {SURE:g} se", remedy=remedy, section="components")
+    ]  # fmt: skip
+
+
+def _is_affordable(fit: AbstractFit) -> bool:
+    """Whether the model is a mixture whose rows are at hand, and few enough."""
+    model = fit.model
+    if not (isinstance(model, HasComponents) and model.prunable):
+        return False
+    if fit.members or not fit.engine.maximises_bound:
+        return False
+    if model.all_rows is not None or model.source.n_rows > MOST_ROWS:
+        return False
+    if grouping_of(model) is not None or model.weights_are == "sampling":
+        return False
+    splits = len(SPLITS) * model.size * FIRST.max_iter + RUN_ON * LAST.max_iter
+    work = model.source.n_rows * (model.size + 1) * splits
+    numbers = fit.stats.to_vector().size * (model.size + 1) / model.size
+    if work > MOST_WORK or numbers > MOST_NUMBERS:
+        return False
+    return bool(fit.core.draws_complete and left_out_quickly(fit))
+
+
+def _gain(fit: AbstractFit) -> tuple[float, float, int] | None:
+    """Nats gained by the best split, their standard error, and the label of the component."""
+    split = best_split(fit)
+    if split is None:
+        return None
+    source, streams = split.model.source, Streams(fit.seed).branch("split")
+    fitted = Fitted(split.model.core, source, split.run.stats, fit.engine, streams, 0.0)
+    if not fitted.without_columns.quick or not fitted.without_columns.affordable:
+        return None
+    with np.errstate(all="ignore"):
+        larger = leave_one_out(fitted, np.arange(source.n_rows))
+    gain = _gains(fit.rows_left_out, larger)
+    nats, error = sum_and_error(gain, fit.model.weights)
+    label = int(np.argsort(fit.order)[split.component]) + 1
+    return nats, error, label
+
+
+def _gains(fit: RowsLeftOut, larger: RowsLeftOut) -> Float[np.ndarray, " rows"]:
+    """Nats gained at each row; none where a first-order prediction may be too good."""
+    gain = larger.log_density - fit.log_density
+    gain = np.where(np.isfinite(gain), gain, 0.0)
+    return np.where(larger.doubtful | fit.doubtful, np.minimum(gain, 0.0), gain)
+
+
+def best_split(fit: AbstractFit) -> Split | None:
+    """The split with the largest ELBO; None if no component has rows enough.
+
+    The ELBOs are of one model, so that they may be compared with each other.
+    """
+    model: Any = fit.model
+    larger = model.with_components(model.size + 1)
+    block = model.source.whole()
+    shares = fit.core.responsibilities(fit.core.update(fit.stats), block)
+    streams = Streams(fit.seed).branch("split")
+    tried: list[Split] = []
+    for component, sides in _sides(block, shares, streams):
+        start = _start(larger, _divided(shares, component, sides))
+        place = streams.branch(len(tried))
+        tried.append(Split(larger, component, _run(fit, larger, start, FIRST, place)))
+    if not tried:
+        return None
+    tried.sort(key=lambda one: -one.run.bound)
+    ends = [
+        replace(one, run=_run(fit, larger, one.run.stats, LAST, streams.branch("on", number)))
+        for number, one in enumerate(tried[:RUN_ON])
+    ]
+    return max(ends, key=lambda one: one.run.bound)
+
+
+def _run(
+    fit: AbstractFit, larger: Any, start: Any, budget: Budget, place: EngineStreams
+) -> EngineResult[Any]:
+    """Some iterations of the fit's own engine."""
+    run = fit.engine.run(larger.core, larger.source, start, budget, place)
+    found: EngineResult[Any] = run.whole()
+    return found
+
+
+def _start(larger: Any, shares: Float[np.ndarray, "experts rows"]) -> Any:
+    """Statistics of a partition of the rows."""
+    core = larger.core
+    return core.first_stats(core.partition_stats(larger.source.whole(), shares))
+
+
+def _divided(
+    shares: Float[np.ndarray, "experts rows"], component: int, sides: Bool[np.ndarray, " rows"]
+) -> Float[np.ndarray, "_ rows"]:
+    """Responsibilities with one component split, its second half behind all others."""
+    part = np.where(sides, OWN, 1.0 - OWN) * shares[component]
+    divided = np.concatenate([shares, part[None]])
+    divided[component] -= part
+    return np.asarray(divided)
+
+
+def _sides(
+    block: Block, shares: Float[np.ndarray, "experts rows"], streams: EngineStreams
+) -> Iterator[tuple[int, Bool[np.ndarray, " rows"]]]:
+    """Ways to split each component, the side of every row."""
+    once = replace(block, weight=None)
+    points = features(once)[distinct_columns(once)]
+    cases = np.ones(block.n_rows) if block.weight is None else block.weight
+    n_responses = len(block.response)
+    for component, share in enumerate(shares):
+        weight = share * cases
+        if weight.sum() < FEWEST_ROWS:
+            continue
+        residual, others = _residual(points, n_responses, weight)
+        for make in SPLITS:
+            sides = make(residual, others, weight)
+            if weight[sides].sum() > 1.0 and weight[~sides].sum() > 1.0:
+                yield component, sides
+        yield from _clusters(once, component, weight, streams)
+
+
+def _clusters(
+    block: Block, component: int, weight: Float[np.ndarray, " rows"], streams: EngineStreams
+) -> Iterator[tuple[int, Bool[np.ndarray, " rows"]]]:
+    """Two clusters of the rows that mostly belong to a component."""
+    rows = np.flatnonzero(weight > 0.5 * weight.max())
+    if len(rows) < FEWEST_ROWS:
+        return
+    sample = block.take(rows)
+    partition = kmeans_start(sample, 2, streams.rng(f"clusters {component}"))
+    sides = partition.labels(block) == 1
+    if weight[sides].sum() > 1.0 and weight[~sides].sum() > 1.0:
+        yield component, sides
+
+
+def _residual(
+    points: Float[np.ndarray, "columns rows"], n_responses: int, weight: Float[np.ndarray, " rows"]
+) -> tuple[Float[np.ndarray, " rows"], Float[np.ndarray, "_ rows"]]:
+    """Weighted least-squares residual of the first variable, and the others, centred."""
+    root = np.sqrt(weight)
+    n_first = max(n_responses, 1)
+    others = points[n_first:]
+    columns = np.concatenate([np.ones((1, points.shape[1])), others])
+    slope = np.linalg.lstsq((columns * root).T, points[0] * root, rcond=None)[0]
+    mean = (others @ weight) / weight.sum()
+    return points[0] - slope @ columns, others - mean[:, None]
+
+
+def _by_sign(residual: Any, others: Any, weight: Any) -> Any:
+    """Rows above the regression of the component."""
+    return residual > 0.0
+
+
+def _by_size(residual: Any, others: Any, weight: Any) -> Any:
+    """Rows far from the regression: two spreads."""
+    return np.abs(residual) > np.sqrt((weight @ residual**2) / weight.sum())
+
+
+def _by_slope(residual: Any, others: Any, weight: Any) -> Any:
+    """Rows on either side of two regressions that cross."""
+    return residual * _spreading(residual, others, weight) > 0.0
+
+
+def _by_covariate(residual: Any, others: Any, weight: Any) -> Any:
+    """Rows on either side of the middle of the covariates along which the spread changes most."""
+    return _spreading(residual, others, weight) > 0.0
+
+
+def _spreading(residual: Any, others: Any, weight: Any) -> Any:
+    """Direction of the covariates whose squares go with the squares of the residuals."""
+    if len(others) == 0:
+        return np.zeros_like(residual)
+    excess = weight * (residual**2 - (weight @ residual**2) / weight.sum())
+    values, vectors = np.linalg.eigh((others * excess) @ others.T)
+    return vectors[:, np.argmax(np.abs(values))] @ others
+
+
+SPLITS = (_by_sign, _by_size, _by_slope, _by_covariate)
+"""Ways to split a component, besides two clusters."""
