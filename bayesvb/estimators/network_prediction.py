@@ -224,7 +224,8 @@ def log_density(model: AbstractNetwork, fit: AbstractFit, rows: Rows) -> pd.Seri
     given = np.asarray(rows.response)
     if model.design.levels:
         found = class_probabilities(model, fit, rows)
-        density = np.log(found[given.astype(int), np.arange(len(given))])
+        with np.errstate(divide="ignore"):  # a probability may round to zero
+            density = np.log(found[given.astype(int), np.arange(len(given))])
     elif given.shape[1] == 1:
         density = predictive(model, fit, rows, None).log_density(given[:, 0].astype(float))
     else:

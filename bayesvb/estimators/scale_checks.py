@@ -8,12 +8,10 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.errors import DataError
+from bayesvb.formula.checks import LARGEST
 from bayesvb.formula.design import Design
 
 __all__ = ["check_columns", "check_scales"]
-
-LARGEST = 1e152
-"""Largest number, and reciprocal of the least difference: their squares are doubles."""
 
 
 def check_scales(design: Design) -> None:

@@ -20,13 +20,18 @@ from bayesvb.formula.special_terms import OFFSET
 from bayesvb.numerics.rank import dependent_columns
 
 __all__ = [
+    "LARGEST",
     "check_matrices",
     "ranges",
     "require_finite",
+    "require_squares",
     "warn_levels",
     "warn_of_ids",
     "warn_of_unweighted",
 ]
+
+LARGEST = 1e152
+"""Largest number, and reciprocal of the least difference: their squares are doubles."""
 
 LISTED = 6
 
@@ -136,6 +141,25 @@ def require_finite(values: Float[np.ndarray, " rows"], name: str) -> None:
         raise DataError(
             f"`{name}` is not finite in {bad} of {values.size} rows",
             hint="leave these rows out; a transform may be undefined there, as log() of 0 is",
+        )
+
+
+def require_squares(matrix: Float[np.ndarray, "rows terms"], names: Sequence[str]) -> None:
+    """Refuse columns of new rows whose squares leave the range of double precision.
+
+    Missing values are passed over.
+
+    Raises
+    ------
+    DataError
+        Naming the column and its largest value.
+    """
+    size = np.maximum(-np.fmin.reduce(matrix, axis=0), np.fmax.reduce(matrix, axis=0))
+    for j in np.flatnonzero(size > LARGEST).tolist():
+        raise DataError(
+            f"`{names[j]}` has values up to {size[j]:g} in size, whose squares leave the range of "
+            "double precision",
+            hint="correct them, or leave these rows out",
         )
 
 

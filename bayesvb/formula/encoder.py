@@ -17,7 +17,7 @@ from bayesvb.data.labels import levels_as_known, match_labels
 from bayesvb.errors import DataError, FormulaError
 from bayesvb.formula.binding import BoundFormula, UsableRows
 from bayesvb.formula.budget import check_columns
-from bayesvb.formula.checks import ranges, require_finite, warn_levels
+from bayesvb.formula.checks import ranges, require_finite, require_squares, warn_levels
 from bayesvb.formula.columns import ColumnRole, roles_in
 from bayesvb.formula.group_columns import UNSEEN
 from bayesvb.formula.group_places import GroupPlaces
@@ -160,7 +160,7 @@ class Encoder:
         Raises
         ------
         DataError
-            If a column holds levels that were not there before, or is not finite.
+            If a column holds levels that were not there before, is not finite, or is too large.
         """
         from formulaic import ModelSpecs
 
@@ -190,6 +190,7 @@ class Encoder:
                 made[part] = with_missing(matrix, self.specs[part], table, self.names[part])
             else:
                 ranges(matrix, named[part])
+            require_squares(made[part], named[part])
         return made
 
 

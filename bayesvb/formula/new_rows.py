@@ -12,6 +12,7 @@ from jaxtyping import Bool, Int
 from bayesvb.data.labels import first_labels
 from bayesvb.errors import BayesVBError, DesignWarning, warn
 from bayesvb.formula.binding import UsableRows
+from bayesvb.formula.checks import LARGEST
 from bayesvb.formula.encoder import Encoder, Matrices
 
 __all__ = ["NEW_GROUPS", "NEW_GROUPS_ALIASES", "NEW_LEVELS", "Unseen", "encode_new"]
@@ -51,8 +52,8 @@ def encode_new(
 ) -> tuple[UsableRows, Matrices]:
     """Rows that can be used, and their matrices.
 
-    Unless levels are refused no row keeps the others from being used: one that is infinite, or in
-    which a transform is not defined, counts as one that lacks a value.
+    Unless levels are refused no row keeps the others from being used: one that is infinite or too
+    large to be squared, or in which a transform is not defined, counts as one that lacks a value.
 
     Parameters
     ----------
@@ -92,8 +93,8 @@ def encode_new(
     if unseen.levels == "population":
         for names, places in _alike(strange, anywhere):
             new.fill_averages(made, rows, places, names)
-    finite = [np.isfinite(matrix).all(axis=1) for matrix in made.values()]
-    whole = np.logical_and.reduce(finite)
+    usable = [(np.abs(matrix) <= LARGEST).all(axis=1) for matrix in made.values()]
+    whole = np.logical_and.reduce(usable)
     return rows.only(whole), {part: matrix[whole] for part, matrix in made.items()}
 
 

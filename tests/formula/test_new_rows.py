@@ -1,5 +1,7 @@
 """New rows: groups and levels that were not there, and rows that cannot be used."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -32,12 +34,12 @@ def design_of(text, data, **unseen):
 
 def test_a_new_group_has_the_last_column_if_it_is_sampled(data):
     new = data.iloc[:2].assign(g=["a", "zz"])
-    design = design_of("y ~ x + (x | g)", data, groups="sample")
+    design = design_of("y ~ x + (x | g)", data, groups="marginal")
     found = dict(zip(design.terms["mean"], design.new(new).matrices["mean"].T, strict=True))
     assert found["(1 | g)[new group]"].tolist() == [0.0, 1.0]
     assert_allclose(found["(x | g)[new group]"][1], new.x.iloc[1] - data.x.mean(), atol=1e-12)
     with pytest.raises(DataError, match="no groups"):
-        design_of("y ~ x + g", data, groups="sample")
+        design_of("y ~ x + g", data, groups="marginal")
 
 
 TYPES = {
@@ -66,6 +68,18 @@ def test_groups_and_levels_are_the_same_in_another_type(text, kind, data):
     assert_array_equal(many.new(other).matrices["mean"], many.new(new).matrices["mean"])
 
 
+@pytest.mark.parametrize(
+    ("text", "name"), [("y ~ x + g", "x"), ("y ~ g*x | 1", "x"), ("y ~ I(x**3)", "I(x ** 3)")]
+)
+@pytest.mark.parametrize("size", [1e160, -1e300])
+def test_numbers_that_cannot_be_squared_are_refused_by_name(text, name, size, data):
+    new = data.assign(x=np.where(np.arange(N) == 4, np.cbrt(size) if "3" in text else size, data.x))
+    with pytest.raises(DataError, match=f"`{re.escape(name)}` has values up to .*e.* in size"):
+        design_of(text, data).new(new)
+    with pytest.raises(DataError, match="`y` has values up to 1e\\+200"):
+        design_of(text, data).new(data.assign(y=1e200), response=True)
+
+
 def test_groups_none_of_which_was_there_are_told(data):
     design = design_of("y ~ x + (1 | g)", data)
     new = data.iloc[:3].assign(g=["A", "B", "A"])
@@ -73,7 +87,7 @@ def test_groups_none_of_which_was_there_are_told(data):
     with pytest.warns(DesignWarning, match=told):
         design.new(new)
     design.new(new.assign(g=["A", "b", "A"]))
-    design.with_unseen(Unseen(groups="sample")).new(new)
+    design.with_unseen(Unseen(groups="marginal")).new(new)
 
 
 def test_a_new_level_is_refused_or_missing(data):
@@ -110,7 +124,14 @@ def test_new_levels_of_two_columns_are_averaged_as_they_were_together(data):
 
 @pytest.mark.parametrize("levels", ["missing", "population"])
 @pytest.mark.parametrize(
-    ("text", "bad"), [("y ~ x", np.inf), ("y ~ log(x)", -1.0), ("y ~ bs(x, df=4)", 7.0)]
+    ("text", "bad"),
+    [
+        ("y ~ x", np.inf),
+        ("y ~ x", -1e200),
+        ("y ~ I(x**3)", 1e60),
+        ("y ~ log(x)", -1.0),
+        ("y ~ bs(x, df=4)", 7.0),
+    ],
 )
 def test_a_row_that_cannot_be_used_leaves_the_others(text, bad, levels, data):
     new = data.iloc[:9].assign(x=np.where(np.arange(9) == 4, bad, data.x.iloc[:9]))
