@@ -8,12 +8,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from bayesvb.argument_checks import checked
 from bayesvb.data.case_weights import sum_and_error
 from bayesvb.errors import DataError
 from bayesvb.results.back_transformation import log_jacobian, original, untransformed
+from bayesvb.results.units import units_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,6 +40,8 @@ ERRORS = 2.0
 @checked
 def compare(fits: Mapping[str, AbstractFit], *, jacobian: bool = False) -> pd.DataFrame:
     """Table of fits to the same rows, best first.
+
+    Rows are matched by the index of the data, in whatever order they are.
 
     Parameters
     ----------
@@ -81,6 +84,8 @@ def compare(fits: Mapping[str, AbstractFit], *, jacobian: bool = False) -> pd.Da
     found = {name: loo(fit, method=method) for name, fit in fits.items()}
     if jacobian:
         found = {name: _on_original_scale(one, fits[name]) for name, one in found.items()}
+    reference = next(iter(fits.values()))
+    found = {name: _in_order_of(reference, fits[name], one) for name, one in found.items()}
     table = compare_elpd(found)
     table.attrs["left out"] = "a fifth at a time" if folds else "one at a time"
     return table
@@ -99,6 +104,46 @@ def _on_original_scale(result: object, fit: AbstractFit) -> object:
 
     own = read_elpd(result)
     return elpd_data(replace(own, pointwise=own.pointwise + log_jacobian(fit.model)))
+
+
+def places_of_units(reference: AbstractFit, fit: AbstractFit) -> Int[np.ndarray, " units"] | None:
+    """Return where the rows, or groups, of one fit are among those of another, by their labels.
+
+    None if the labels are not the same ones, or differ in order and are not unique.
+    """
+    return _places(units_of(reference.model).index, units_of(fit.model).index)
+
+
+def _places(wanted: pd.Index, given: pd.Index) -> Int[np.ndarray, " labels"] | None:
+    """Where some labels are among others; see ``places_of_units``."""
+    if wanted.equals(given):
+        return np.arange(len(wanted))
+    if len(wanted) != len(given) or not (wanted.is_unique and given.is_unique):
+        return None
+    places = np.asarray(given.get_indexer(wanted))
+    return None if (places < 0).any() else places
+
+
+def _in_order_of(reference: AbstractFit, fit: AbstractFit, result: object) -> object:
+    """A criterion of a fit with its rows in the order of another."""
+    from bayesvb.evaluation.elpd import elpd_data, read_elpd
+
+    places = places_of_units(reference, fit)
+    if places is None or (np.diff(places) == 1).all():
+        return result
+    own = read_elpd(result)
+    pareto_k, weights = (
+        None if values is None else values[places] for values in (own.pareto_k, own.weights)
+    )
+    return elpd_data(
+        replace(
+            own,
+            pointwise=own.pointwise[places],
+            pareto_k=pareto_k,
+            weights=weights,
+            labels=units_of(reference.model).index,
+        )
+    )
 
 
 def check_comparable(fits: Mapping[str, AbstractFit], *, jacobian: bool = False) -> None:
@@ -131,18 +176,22 @@ def _check_same(
             f"{', '.join(mine.response_names)}: their densities are of different things",
             hint=SAME_SCALE if alike and not jacobian else None,
         )
-    if not mine.index.equals(theirs.index):
+    places = _places(mine.index, theirs.index)
+    if places is None or places_of_units(reference, fit) is None:
         raise DataError(
             f"{name!r} uses {len(theirs.index)} rows and {first!r} uses {len(mine.index)}, and "
             "they are not the same rows",
             hint="drop the rows with missing values from the data before both fits",
         )
-    same = zip(_explained(reference, jacobian), _explained(fit, jacobian), strict=True)
+    both = [_explained(one, jacobian) for one in (reference, fit)]
     close = partial(np.allclose, rtol=1e-9, atol=0.0) if jacobian else np.array_equal
-    if not all(close(one, other) for one, other in same):
+    if not all(close(one, other[places]) for one, other in zip(*both, strict=True)):
+        sorted_alike = all(close(np.sort(a), np.sort(b)) for a, b in zip(*both, strict=True))
         raise DataError(
             f"{name!r} and {first!r} were fitted to different values of the same rows",
-            hint="fit both to the same data",
+            hint="rows are in another order: leave the index of the data as it is when sorting"
+            if sorted_alike
+            else "fit both to the same data",
         )
 
 

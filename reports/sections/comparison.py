@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from bayesvb.errors import DataError
 from bayesvb.evaluation.elpd import Elpd, compare
 from bayesvb.results.back_transformation import log_jacobian, untransformed
-from bayesvb.results.comparison import check_comparable, folds_for_all
+from bayesvb.results.comparison import check_comparable, folds_for_all, places_of_units
 from bayesvb.results.printing import formula_text
 from bayesvb.results.subsampling import RowSample, folds_affordable, left_out_at, unit_sample
 
@@ -37,9 +37,10 @@ def comparison(fits: Mapping[str, AbstractFit]) -> Summary:
         return {"why_not": str(error), "models": _models(fits)}
     chosen = unit_sample(next(iter(fits.values())), ROWS_LEFT_OUT)
     folds = folds_for_all(fits) and all(folds_affordable(fit) for fit in fits.values())
-    found = {name: left_out_at(fit, chosen.at, folds) for name, fit in fits.items()}
+    at = {name: _chosen_of(fit, fits, chosen) for name, fit in fits.items()}
+    found = {name: left_out_at(fit, at[name], folds) for name, fit in fits.items()}
     if jacobian:
-        found = {name: _in_the_data(one, fits[name], chosen.at) for name, one in found.items()}
+        found = {name: _in_the_data(one, fits[name], at[name]) for name, one in found.items()}
     frame = compare_elpds(found)
     best, second = frame.index[0], frame.index[1]
     return {
@@ -53,6 +54,15 @@ def comparison(fits: Mapping[str, AbstractFit]) -> Summary:
         "differences": _differences(frame),
         "pointwise": _pointwise(found, (str(best), str(second)), chosen),
     }
+
+
+def _chosen_of(
+    fit: AbstractFit, fits: Mapping[str, AbstractFit], chosen: RowSample
+) -> Int[np.ndarray, " units"]:
+    """Places of rows that were chosen of the first fit among those of another."""
+    places = places_of_units(next(iter(fits.values())), fit)
+    assert places is not None  # as these fits are comparable
+    return np.asarray(places[chosen.at])
 
 
 def on_several_scales(fits: Mapping[str, AbstractFit]) -> bool:

@@ -6,6 +6,7 @@ import pytest
 import bayesvb as bvb
 from bayesvb.errors import DataError
 from bayesvb.evaluation.elpd import read_elpd
+from bayesvb.reports.sections.comparison import comparison
 
 
 @pytest.fixture(scope="module")
@@ -56,3 +57,31 @@ def test_fits_of_different_things_are_refused(regimes, one_line):
         bvb.compare({"a": one_line, "b": fit_of(regimes.iloc[1:])})
     with pytest.raises(DataError, match=r"'b' and 'a' were fitted to different values"):
         bvb.compare({"a": one_line, "b": fit_of(regimes.assign(y=2.0 * regimes["y"]))})
+
+
+@pytest.mark.parametrize("weights", [None, "w"])
+def test_rows_in_another_order_are_matched_by_their_index(regimes, weights):
+    """Differences of two fits are those of rows, so that their error is that of one order."""
+    data = regimes.assign(w=1.0 + np.arange(len(regimes)) % 3)
+    other = data.sample(frac=1.0, random_state=4)
+    options = {"weights": weights}
+    first = fit_of(data, "y ~ x", **options)
+    here, there = (fit_of(rows, "y ~ x + z", **options) for rows in (data, other))
+    expected, found = (bvb.compare({"a": first, "b": fit}) for fit in (here, there))
+    np.testing.assert_allclose(
+        found.drop(columns="warning"), expected.drop(columns="warning"), rtol=1e-3
+    )
+    np.testing.assert_allclose(found["dse"], expected["dse"], rtol=1e-4)
+    page = comparison({"a": first, "b": there})
+    at = page["table"]["titles"].index("se of difference")
+    cells = sorted(row["cells"][at] for row in page["table"]["rows"])
+    np.testing.assert_allclose(cells, np.sort(expected["dse"]), rtol=1e-4)
+
+
+def test_rows_in_another_order_without_their_index_are_refused(regimes, one_line):
+    other = regimes.sample(frac=1.0, random_state=4, ignore_index=True)
+    with pytest.raises(DataError, match="leave the index of the data as it is when sorting"):
+        bvb.compare({"a": one_line, "b": fit_of(other)})
+    twice = regimes.set_axis(np.arange(len(regimes)) // 2)
+    with pytest.raises(DataError, match="not the same rows"):
+        bvb.compare({"a": fit_of(twice), "b": fit_of(twice[::-1])})
