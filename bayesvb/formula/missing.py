@@ -12,6 +12,9 @@ from bayesvb.errors import DataError, DesignWarning, warn
 
 __all__ = ["OF_NEW_ROWS", "MissingValues", "check_rows", "refuse_missing", "usable_rows"]
 
+HALF = 0.5
+"""Share of the rows below which so few are used that a warning says why."""
+
 OF_NEW_ROWS = ("warn", "keep", "raise")
 """What may be done where rows that are to be predicted lack a value: NaN for them, told or not."""
 
@@ -83,7 +86,7 @@ def check_rows(
 
 
 def refuse_missing(missing: Mapping[str, int], left: int, rows: int, *, policy: str) -> None:
-    """Refuse so many rows, if none is left that can be used, or as the policy says.
+    """Refuse so many rows, if none is left that can be used, or as the policy says; warn of most.
 
     Parameters
     ----------
@@ -98,6 +101,11 @@ def refuse_missing(missing: Mapping[str, int], left: int, rows: int, *, policy: 
     ------
     DataError
         With the number of missing values in each column.
+
+    Warns
+    -----
+    DesignWarning
+        If more than half of the rows are dropped, with the same numbers.
     """
     listed = _listed(missing)
     if not left and policy == "keep":
@@ -108,6 +116,12 @@ def refuse_missing(missing: Mapping[str, int], left: int, rows: int, *, policy: 
         raise DataError(
             f"{rows - left} of {rows} rows lack a value: {listed}",
             hint="missing='drop' leaves these rows out and counts them",
+        )
+    if policy == "drop" and 1 < left < HALF * rows:  # one row is refused
+        warn(
+            f"{rows - left} of {rows} rows lack a value and are left out: {listed}; leave columns "
+            "that are mostly missing out of the formula, or fill them in",
+            DesignWarning,
         )
 
 

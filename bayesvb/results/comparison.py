@@ -183,10 +183,10 @@ def _check_same(
             "they are not the same rows",
             hint="drop the rows with missing values from the data before both fits",
         )
-    both = [_explained(one, jacobian) for one in (reference, fit)]
+    observed = [_explained(one, jacobian) for one in (reference, fit)]
     close = partial(np.allclose, rtol=1e-9, atol=0.0) if jacobian else np.array_equal
-    if not all(close(one, other[places]) for one, other in zip(*both, strict=True)):
-        sorted_alike = all(close(np.sort(a), np.sort(b)) for a, b in zip(*both, strict=True))
+    if not all(close(one, other[places]) for one, other in zip(*observed, strict=True)):
+        sorted_alike = all(close(np.sort(a), np.sort(b)) for a, b in zip(*observed, strict=True))
         raise DataError(
             f"{name!r} and {first!r} were fitted to different values of the same rows",
             hint="rows are in another order: leave the index of the data as it is when sorting"

@@ -175,7 +175,8 @@ def test_the_arviz_object_has_gaps_where_the_data_have(gapped_fit, gapped):
 
 
 def test_rows_that_lack_values_may_be_dropped_or_refused(gapped):
-    dropped = bvb.BayesianPCA("~ .", gapped, missing="drop")
+    with pytest.warns(DesignWarning, match="rows lack a value and are left out: `sepal_length`"):
+        dropped = bvb.BayesianPCA("~ .", gapped, missing="drop")
     assert dropped.design.n_missing == gapped.isna().any(axis=1).sum()
     assert dropped.n_gaps == 0
     with pytest.raises(DataError, match="rows lack a value"):

@@ -63,7 +63,10 @@ def test_a_saved_fit_keeps_what_its_dot_stood_for(tmp_path):
     data = pd.DataFrame({"y": RNG.normal(size=80), "x": RNG.normal(size=80)})
     data["code"] = [f"A{k % 20}" if k < 40 else "B" for k in range(80)]
     data.loc[20:74, "x"] = np.nan  # of the rows that are left nearly all labels differ
-    with pytest.warns(DesignWarning, match="`code` has 21 levels in 25 rows"):
+    with (
+        pytest.warns(DesignWarning, match="`code` has 21 levels in 25 rows"),
+        pytest.warns(DesignWarning, match="55 of 80 rows lack a value and are left out: `x` in 55"),
+    ):
         model = bvb.DensityRegression("y ~ .", data, n_components=1)
     fit = model.fit(seed=1, restarts=1, covariance="mean-field")
     assert bvb.load(fit.save(tmp_path / "fit.nc")).elbo == fit.elbo

@@ -1,4 +1,4 @@
-"""Missing values that stay: one-sided formulas with ``missing="keep"``."""
+"""Missing values that stay, with ``missing="keep"``, and rows that are left out."""
 
 import warnings
 
@@ -98,3 +98,16 @@ def test_collinear_columns_are_no_cause_for_a_warning_if_the_model_says_so(data)
         build_design(parsed, data, response="none", warn=False)
     with pytest.warns(UserWarning, match="sums of others"):
         build_design(parsed, data, response="none")
+
+
+@pytest.mark.parametrize("n_left", [2, 49, 50])
+def test_columns_that_cost_most_rows_are_named(n_left):
+    some = np.where(np.arange(100) < n_left, np.arange(100.0), NAN)
+    data = pd.DataFrame({"y": np.arange(100.0), "x": np.arange(100.0) ** 2, "rare": some})
+    data.loc[99, "x"] = NAN
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        design = build_design(parse_formula("y ~ x + rare | 1"), data, warn=False)
+    expected = f"{100 - n_left} of 100 rows lack a value and are left out: `x` in 1, `rare` in"
+    assert design.n_rows == n_left
+    assert [str(one.message).startswith(expected) for one in told] == [True] * (n_left < 50)
