@@ -1,4 +1,4 @@
-"""Means and variances of columns, from moments of blocks of rows that are put together."""
+"""Means, variances and products of columns, from moments of blocks that are put together."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ ROUNDING = 1e-12
 
 Vector = Float[np.ndarray, " columns"]
 
+Triangle = Float[np.ndarray, "columns columns"]
+
 
 @dataclass(frozen=True)
 class ColumnMoments:
@@ -32,11 +34,15 @@ class ColumnMoments:
     mean, deviation, root : ndarray, shape (columns,)
         Means, standard deviations and root mean squares.
     lowest, highest : ndarray, shape (columns,)
+    triangle : ndarray, shape (columns, columns), or None
+        Upper triangle ``R`` with ``R' R`` the summed products of the deviations from the means,
+        where these are asked for. It has twice the digits of the products themselves.
 
     References
     ----------
     Chan, Golub, LeVeque (1983), Algorithms for computing the sample variance, The American
-    Statistician 37(3), eq. 2.1.
+    Statistician 37(3), eq. 2.1. Bjorck (1996), Numerical Methods for Least Squares Problems,
+    section 3.2 (triangles of more rows), doi:10.1137/1.9781611971484.
     """
 
     weight: float
@@ -45,14 +51,17 @@ class ColumnMoments:
     root: Vector
     lowest: Vector
     highest: Vector
+    triangle: Triangle | None = None
 
     @classmethod
     def of(
         cls,
         matrix: Float[np.ndarray, "rows columns"],
         weight: Float[np.ndarray, " rows"] | None = None,
+        *,
+        products: bool = False,
     ) -> ColumnMoments:
-        """Moments of rows in memory, block by block.
+        """Moments of rows in memory, block by block; with ``products`` the triangle of these too.
 
         Examples
         --------
@@ -63,12 +72,17 @@ class ColumnMoments:
         pieces = []
         for start in range(0, max(len(matrix), 1), BLOCK_ROWS):
             rows = slice(start, start + BLOCK_ROWS)
-            pieces.append(cls._of_block(matrix[rows], None if weight is None else weight[rows]))
+            share = None if weight is None else weight[rows]
+            pieces.append(cls._of_block(matrix[rows], share, products=products))
         return reduce(add, pieces)
 
     @classmethod
     def _of_block(
-        cls, matrix: Float[np.ndarray, "rows columns"], weight: Float[np.ndarray, " rows"] | None
+        cls,
+        matrix: Float[np.ndarray, "rows columns"],
+        weight: Float[np.ndarray, " rows"] | None,
+        *,
+        products: bool,
     ) -> ColumnMoments:
         """Moments of few rows."""
         if weight is not None:
@@ -87,7 +101,8 @@ class ColumnMoments:
             values -= middle
             mean[column] = middle * largest
             deviation[column] = largest * np.sqrt(_weighted(values, weight) @ values / divisor)
-        return cls(total, mean, deviation, root, lowest, highest)
+        triangle = _triangle(_apart(matrix, mean, weight)) if products else None
+        return cls(total, mean, deviation, root, lowest, highest, triangle)
 
     def __add__(self, other: ColumnMoments) -> ColumnMoments:
         """Moments of the rows of both."""
@@ -104,6 +119,7 @@ class ColumnMoments:
             _pooled(self.root, other.root, mine, part),
             np.minimum(self.lowest, other.lowest),
             np.maximum(self.highest, other.highest),
+            _both(self.triangle, other.triangle, np.sqrt(self.weight * part) * apart),
         )
 
     @property
@@ -112,7 +128,7 @@ class ColumnMoments:
         return _sizes(self.lowest, self.highest)
 
     def columns(self) -> list[ColumnMoments]:
-        """Those of each column by itself."""
+        """Moments of each column by itself."""
         parts = zip(self.mean, self.deviation, self.root, self.lowest, self.highest, strict=True)
         return [ColumnMoments(self.weight, *(np.array([value]) for value in one)) for one in parts]
 
@@ -143,3 +159,32 @@ def _weighted(
     values: Float[np.ndarray, " rows"], weight: Float[np.ndarray, " rows"] | None
 ) -> Float[np.ndarray, " rows"]:
     return values if weight is None else values * weight
+
+
+def _apart(
+    matrix: Float[np.ndarray, "rows columns"],
+    mean: Vector,
+    weight: Float[np.ndarray, " rows"] | None,
+) -> Float[np.ndarray, "rows columns"]:
+    """Deviations from the means, times the root of the weights."""
+    apart = matrix - mean
+    return apart if weight is None else np.sqrt(weight)[:, None] * apart
+
+
+def _triangle(rows: Float[np.ndarray, "rows columns"]) -> Triangle:
+    """Upper triangle with the products of these rows and a diagonal that is not negative."""
+    n_columns = rows.shape[1]
+    size = np.abs(rows).max(axis=0, initial=0.0)  # squares of extreme units overflow
+    size[size == 0.0] = 1.0
+    found = np.zeros((n_columns, n_columns))
+    upper = np.linalg.qr(rows / size, mode="r")
+    found[: len(upper)] = upper
+    found[np.diagonal(found) < 0.0] *= -1.0
+    return np.asarray(found * size)
+
+
+def _both(mine: Triangle | None, theirs: Triangle | None, between: Vector) -> Triangle | None:
+    """Triangle of the rows of both, whose means are apart."""
+    if mine is None or theirs is None:
+        return None
+    return _triangle(np.vstack([mine, theirs, between]))

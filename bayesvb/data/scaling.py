@@ -7,12 +7,13 @@ with such a change of units, draws of them are brought back exactly.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
 
 from bayesvb.data.column_moments import ROUNDING, ColumnMoments
+from bayesvb.data.orthogonal_terms import Basis, OrthogonalTerm, orthogonal_basis
 from bayesvb.errors import DataError
 from bayesvb.numerics.medians import median
 
@@ -28,7 +29,7 @@ FARTHEST = 1e150
 
 @dataclass(frozen=True)
 class Scaling:
-    """``(column - centre) / scale`` for the columns of one matrix.
+    """``(column - centre) / scale`` for the columns of one matrix, or combinations of these.
 
     Attributes
     ----------
@@ -37,11 +38,15 @@ class Scaling:
         could not be given back to a coefficient.
     intercept : int or None
         Position of the intercept.
+    basis : ndarray, shape (columns, columns), or None
+        Each column combines the standardised columns to one column of the model; None for these
+        themselves. See ``orthogonal_terms``.
     """
 
     centre: Float[np.ndarray, " columns"]
     scale: Float[np.ndarray, " columns"]
     intercept: int | None
+    basis: Basis | None = None
 
     @classmethod
     def of(
@@ -52,6 +57,7 @@ class Scaling:
         weight: Float[np.ndarray, " rows"] | None = None,
         active: bool = True,
         together: Sequence[Sequence[int]] = (),
+        orthogonal: Sequence[OrthogonalTerm] = (),
     ) -> Scaling:
         """Scaling of a design matrix; the identity if not ``active``.
 
@@ -67,9 +73,11 @@ class Scaling:
             each would change. They are not centred, and divided by the root of the sum of their
             mean squares: coefficients with variance one are then a function of the rows with
             mean variance one, as that of any other column is.
+        orthogonal : sequence of OrthogonalTerm
+            Terms whose columns are made orthogonal, each behind its margins.
         """
-        found = ColumnMoments.of(matrix, weight)
-        return cls.of_moments(found, names, active=active, together=together)
+        found = ColumnMoments.of(matrix, weight, products=len(orthogonal) > 0)
+        return cls.of_moments(found, names, active=active, together=together, orthogonal=orthogonal)
 
     @classmethod
     def of_moments(
@@ -79,6 +87,7 @@ class Scaling:
         *,
         active: bool = True,
         together: Sequence[Sequence[int]] = (),
+        orthogonal: Sequence[OrthogonalTerm] = (),
     ) -> Scaling:
         """Scaling of a design matrix with these moments; see ``of``."""
         intercept = names.index(INTERCEPT) if INTERCEPT in names else None
@@ -89,7 +98,17 @@ class Scaling:
         for places in map(list, together):
             own = np.where(found.largest[places] == 0.0, 0.0, roots[places])
             centre[places], scale[places] = 0.0, float(np.hypot.reduce(own)) or 1.0
-        return cls._if_active(centre, scale, intercept, active=active)
+        scaling = cls._if_active(centre, scale, intercept, active=active)
+        return scaling._with_orthogonal(found, orthogonal) if active and orthogonal else scaling
+
+    def _with_orthogonal(self, found: ColumnMoments, terms: Sequence[OrthogonalTerm]) -> Scaling:
+        """The scaling whose columns of these terms are orthogonal in rows with these moments."""
+        assert found.triangle is not None
+        root, unit = found.triangle, np.sqrt(found.weight or 1.0)
+        if self.intercept is None:
+            root = np.vstack([root, unit * found.mean])
+        smallest = ROUNDING * found.root / self.scale
+        return replace(self, basis=orthogonal_basis(root / unit / self.scale, terms, smallest))
 
     @classmethod
     def of_response(
@@ -205,18 +224,28 @@ class Scaling:
             centre, scale = np.zeros_like(centre), np.ones_like(scale)
         return cls(centre, scale, intercept)
 
-    def with_numbers(self, numbers: Float[np.ndarray, "2 _"]) -> Scaling:
-        """The same columns with other centres and scales.
+    @property
+    def numbers(self) -> Float[np.ndarray, "_ columns"]:
+        """Centres, scales and, where there is one, the basis, as rows."""
+        basis = [] if self.basis is None else [self.basis]
+        return np.vstack([self.centre, self.scale, *basis])
+
+    def with_numbers(self, numbers: Float[np.ndarray, "_ _"]) -> Scaling:
+        """The same columns with other centres, scales and basis; see ``numbers``.
 
         Raises
         ------
         ValueError
-            If the columns are not as many, or a scale is not positive.
+            If the columns are not as many, a scale is not positive, or the basis has no inverse.
         """
-        centre, scale = np.asarray(numbers, dtype=float)
+        centre, scale, *basis = np.asarray(numbers, dtype=float)
         if centre.shape != self.centre.shape or not (scale > 0.0).all():
             raise ValueError(f"there are {len(self.centre)} columns")
-        return Scaling(centre, scale, self.intercept)
+        if not basis:
+            return Scaling(centre, scale, self.intercept)
+        if len(basis) != len(centre) or not abs(np.linalg.slogdet(basis)[0]) > 0.0:
+            raise ValueError(f"the basis is not one of {len(self.centre)} columns")
+        return Scaling(centre, scale, self.intercept, np.array(basis))
 
     def with_numbers_kept(self, column: int) -> Scaling:
         """The scaling that leaves a column as it is: of numbers that stand for something else."""
@@ -227,16 +256,19 @@ class Scaling:
     def rows_last(
         self, matrix: Float[np.ndarray, "rows columns"]
     ) -> Float[np.ndarray, "columns rows"]:
-        """Standardised columns in the layout of a block."""
+        """Columns of the model in the layout of a block."""
         standard = np.subtract(matrix.T, self.centre[:, None], order="C")
         standard /= self.scale[:, None]
+        if self.basis is not None:
+            changed = np.flatnonzero((self.basis != np.eye(len(self.basis))).any(axis=0))
+            standard[changed] = self.basis[:, changed].T @ standard
         return np.asarray(standard)
 
     def coefficients(
         self, standard: Float[np.ndarray, "*batch columns"]
     ) -> Float[np.ndarray, "*batch columns"]:
         """Coefficients of the columns as given, for the same linear predictor."""
-        given = standard / self.scale
+        given = (standard if self.basis is None else standard @ self.basis.T) / self.scale
         if self.intercept is not None:
             given[..., self.intercept] -= (given * self.centre).sum(axis=-1)
         return np.asarray(given)

@@ -10,6 +10,7 @@ from jaxtyping import Float
 
 from bayesvb.data.blocks import BLOCK_ROWS, Block
 from bayesvb.data.group_rows import GATE_GROUPS, GROUP_ROWS, rows_at_once
+from bayesvb.data.orthogonal_terms import OrthogonalTerm
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.sources import InMemorySource
 
@@ -38,12 +39,18 @@ class Scales:
         active: bool,
         response_scaling: ResponseScaling = Scaling.of_response,
         together: Mapping[str, Sequence[Sequence[int]]] | None = None,
+        orthogonal: Mapping[str, Sequence[OrthogonalTerm]] | None = None,
     ) -> Scales:
         """Scales of the training data, that of the response as this function finds it."""
-        units = together or {}
+        units, bases = together or {}, orthogonal or {}
         parts = {
             name: Scaling.of(
-                matrix, terms[name], weight=weight, active=active, together=units.get(name, ())
+                matrix,
+                terms[name],
+                weight=weight,
+                active=active,
+                together=units.get(name, ()),
+                orthogonal=bases.get(name, ()),
             )
             for name, matrix in matrices.items()
         }
@@ -52,8 +59,24 @@ class Scales:
         centred = parts["mean"].intercept is not None
         return cls(parts, response_scaling(response, centred=centred, weight=weight, active=active))
 
-    def with_numbers(self, numbers: Mapping[str, Float[np.ndarray, "2 _"]]) -> Scales:
-        """The same parts with other centres and scales, ``"response"`` among them.
+    @property
+    def numbers(self) -> dict[str, Float[np.ndarray, "_ _"]]:
+        """Centres, scales and bases of the parts, and of the response."""
+        every = {**self.parts, "response": self.response}
+        return {name: one.numbers for name, one in every.items()}
+
+    @property
+    def combines(self) -> bool:
+        """Whether columns of a part are combined to those of the model."""
+        return any(one.basis is not None for one in self.parts.values())
+
+    @property
+    def each_column(self) -> dict[str, Float[np.ndarray, "2 _"]]:
+        """Centres and scales of the parts, and of the response."""
+        return {name: one[:2] for name, one in self.numbers.items()}
+
+    def with_numbers(self, numbers: Mapping[str, Float[np.ndarray, "_ _"]]) -> Scales:
+        """The same parts with other centres, scales and bases, ``"response"`` among them.
 
         Raises
         ------

@@ -87,7 +87,7 @@ class AbstractEstimator(AbstractPublicModel):
         """Set what is fitted, where that is not the rows in memory."""
         object.__setattr__(self, "all_rows", all_rows)
 
-    def given_scales(self) -> dict[str, Float[np.ndarray, "2 _"]]:
+    def given_scales(self) -> dict[str, Float[np.ndarray, "_ _"]]:
         """Centres and scales by part, where they are not those of the rows in memory."""
         own: Any = getattr(self, "scaling", None)
         if own is None or not is_sample(self):

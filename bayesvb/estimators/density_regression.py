@@ -17,7 +17,7 @@ from bayesvb.data.frame_streams import AbstractFrames
 from bayesvb.data.frames import as_frame
 from bayesvb.data.grouping import Grouping, grouped_source
 from bayesvb.data.sources import AbstractSource
-from bayesvb.data.standardised_blocks import Scales, source_of, without_offset
+from bayesvb.data.standardised_blocks import Scales, without_offset
 from bayesvb.distributions.base import (
     AbstractComponentMixture,
     AbstractDrawnMixture,
@@ -39,6 +39,7 @@ from bayesvb.estimators.groups import (
     grouped,
     log_density_of_groups,
     most_components,
+    source_of_design,
     with_memberships,
     without_groups,
 )
@@ -210,12 +211,9 @@ class DensityRegression(AbstractGatedMixture):
             active=priors.standardize,
             response_scaling=experts_of(family, priors, design).response_scaling,
             together=design.together,
+            orthogonal=design.orthogonal,
         )
-        matrices = matrices_read(design.matrices, n_components)
-        source = source_of(scales, matrices, response, given.values, design.offset)
-        if grouping is not None:
-            check_constant(grouping, matrices.get("gating"), design.terms, given.values)
-            source = grouped_source(source.whole(), grouping)
+        source = source_of_design(scales, design, n_components, given.values, grouping)
         count = int(n_components)
         self._keep(formula, design, count, gate, family, priors, *given, scales, source, grouping)
 
@@ -306,6 +304,10 @@ class DensityRegression(AbstractGatedMixture):
     def title(self) -> str:
         """What is fitted, in the first line of what is printed of a fit."""
         return capitalised(self.likelihood_name)
+
+    def source_in(self, scales: Scales) -> AbstractSource:
+        """Rows in memory in other units."""
+        return source_of_design(scales, self.design, self.n_components, self.weights, self.grouping)
 
     def block(self, rows: Rows) -> Block:
         """Complete rows on the standardised scale; of groups, each as a group of its own."""

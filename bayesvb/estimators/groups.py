@@ -15,10 +15,13 @@ from bayesvb.argument_checks import shown
 from bayesvb.data.blocks import Block
 from bayesvb.data.case_weights import CaseWeights, scaled
 from bayesvb.data.frames import as_frame, columns_of
-from bayesvb.data.grouping import Grouping, group_column
+from bayesvb.data.grouping import Grouping, group_column, grouped_source
 from bayesvb.data.labels import match_labels
+from bayesvb.data.sources import AbstractSource
+from bayesvb.data.standardised_blocks import Scales, source_of
 from bayesvb.distributions.base import AbstractComponentMixture
 from bayesvb.errors import DataError, DesignWarning, warn
+from bayesvb.estimators.gating import matrices_read
 from bayesvb.formula.design import Design
 from bayesvb.formula.parser import Formula
 from bayesvb.results.base import AbstractFit
@@ -99,6 +102,29 @@ def check_constant(
         grouping.constant(gating, terms["gating"], "is a covariate of the weights")
     if weights is not None:
         grouping.constant(weights[:, None], ("weights",), "are case weights")
+
+
+def source_of_design(
+    scales: Scales,
+    design: Design,
+    n_components: int,
+    weights: Float[np.ndarray, " rows"] | None,
+    grouping: Grouping | None,
+) -> AbstractSource:
+    """Rows of a design in these units, of groups each as a row.
+
+    Raises
+    ------
+    DataError
+        If what must be constant differs within a group.
+    """
+    response = np.asarray(design.response, dtype=float)
+    matrices = matrices_read(design.matrices, n_components)
+    source = source_of(scales, matrices, response, weights, design.offset)
+    if grouping is None:
+        return source
+    check_constant(grouping, matrices.get("gating"), design.terms, weights)
+    return grouped_source(source.whole(), grouping)
 
 
 def with_memberships(

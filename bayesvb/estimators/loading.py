@@ -112,7 +112,7 @@ def load(path: str | os.PathLike[str], *, context: Mapping[str, object] | None =
         scales = _named(state, "scales.")
         if "read_from" in told:
             model = restored(model, scales, _named(state, "sample."), told["read_from"])
-        elif scales and isinstance(model, TakesGivenScales):
+        elif isinstance(model, TakesGivenScales):
             model = model.in_given_scales(scales)
         if "all_rows" in state:
             count, weight = state["all_rows"]

@@ -12,7 +12,8 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.data.blocks import BLOCK_ROWS, Block
-from bayesvb.data.standardised_blocks import Scales, source_of
+from bayesvb.data.sources import AbstractSource
+from bayesvb.data.standardised_blocks import Scales
 from bayesvb.distributions.base import AbstractComponentMixture, AbstractDrawnMixture
 from bayesvb.distributions.pooled_draws import PooledDraws
 from bayesvb.errors import DataError
@@ -87,26 +88,31 @@ class AbstractGatedMixture(AbstractMixture):
         """Log of the product of the responses' units; zero for classes."""
         return float(np.log(self.scales.response.scale).sum())
 
-    def in_given_scales(self: ModelT, numbers: Mapping[str, Float[np.ndarray, "2 _"]]) -> ModelT:
+    @abc.abstractmethod
+    def source_in(self, scales: Scales) -> AbstractSource:
+        """Rows in memory in other units."""
+
+    def in_given_scales(self: ModelT, numbers: Mapping[str, Float[np.ndarray, "_ _"]]) -> ModelT:
         """The same model of the same rows in other units, as those of more rows.
+
+        Without numbers each column of the model is one of the design, as it was before columns
+        of terms were made orthogonal.
 
         Raises
         ------
         DataError
             If not all rows are in memory.
         """
+        if not (numbers or self.scales.combines):
+            return self
         check_all_rows(self, "a model in given scales", "they are changed to them")
-        scales = self.scales.with_numbers(numbers)
-        response = np.asarray(self.design.response, dtype=float)
-        source = source_of(scales, self.design.matrices, response, self.weights, self.design.offset)
-        return with_fields(self, scales=scales, source=source, scales_given=True)
+        scales = self.scales.with_numbers(numbers or self.scales.each_column)
+        return with_fields(self, scales=scales, source=self.source_in(scales), scales_given=True)
 
-    def given_scales(self) -> dict[str, Float[np.ndarray, "2 _"]]:
-        """Centres and scales by part, where they are not those of the rows."""
-        if not (getattr(self, "scales_given", False) or is_sample(self)):
-            return {}
-        every = {**self.scales.parts, "response": self.scales.response}
-        return {name: np.stack([one.centre, one.scale]) for name, one in every.items()}
+    def given_scales(self) -> dict[str, Float[np.ndarray, "_ _"]]:
+        """Numbers of the scales by part, unless rows that are standardised column by column say."""
+        given = getattr(self, "scales_given", False) or is_sample(self)
+        return self.scales.numbers if given or self.scales.combines else {}
 
     def ordered(self, core: Any, stats: Any) -> tuple[Any, Any, tuple[int, ...]]:
         """Components sorted by share, the largest first."""

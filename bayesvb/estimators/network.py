@@ -24,6 +24,7 @@ from bayesvb.estimators.network_assembly import (
     class_output,
     gaussian_output,
     network_of,
+    network_source,
 )
 from bayesvb.estimators.network_checks import check_family, latents_of
 from bayesvb.estimators.network_rows import network_rows
@@ -196,6 +197,11 @@ class ConditionalMixtureNetwork(network_prediction.AbstractNetwork):
             self.priors,
             n_experts=self.n_components,
         )
+
+    def source_in(self, scales: Scales) -> AbstractSource:
+        """Rows in memory in other units."""
+        response = np.asarray(self.design.response, dtype=float).reshape(self.design.n_rows, -1)
+        return network_source(scales, self.design.matrices, response, self.weights)
 
     def block(self, rows: Rows) -> Block:
         """Complete rows on the standardised scale; classes as codes."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
+from bayesvb.data.orthogonal_terms import OrthogonalTerm
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.sources import InMemorySource
 from bayesvb.data.standardised_blocks import Scales, source_of
@@ -40,13 +41,16 @@ def network_scales(
     *,
     classes: bool,
     active: bool,
+    orthogonal: Mapping[str, Sequence[OrthogonalTerm]],
 ) -> Scales:
     """Scales of the training data; class codes stay what they are.
 
     A numeric response is always centred: the output layer has an intercept of its own.
     """
     parts = {
-        name: Scaling.of(matrix, terms[name], weight=weight, active=active)
+        name: Scaling.of(
+            matrix, terms[name], weight=weight, active=active, orthogonal=orthogonal[name]
+        )
         for name, matrix in matrices.items()
     }
     moved = active and not classes

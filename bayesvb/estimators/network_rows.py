@@ -56,6 +56,7 @@ def _in_memory(
         given.values,
         classes=design.levels is not None,
         active=active,
+        orthogonal=design.orthogonal,
     )
     source = network_source(scales, matrices, response, given.values)
     return ModelRows(design, given, scales, source)

@@ -102,7 +102,7 @@ def _check_array(name: str, values: np.ndarray, every: Arrays, n_columns: int) -
     if place is not None:
         fits = "starts" in every and place[0] <= len(every["starts"])
     elif column_name(name) is not None:
-        fits = values.ndim == 2 and len(values) == 4 and values.size > 0 and _are_moments(values)
+        fits = values.ndim == 2 and values.size > 0 and _are_moments(values)
     else:
         fits = CHECKS[name](values, every, n_columns)
     if not fits:
@@ -110,8 +110,12 @@ def _check_array(name: str, values: np.ndarray, every: Arrays, n_columns: int) -
 
 
 def _are_moments(values: np.ndarray) -> bool:
-    """Whether weights, deviations and root mean squares are not negative."""
-    return bool((values[[0, 2, 3]] >= 0.0).all())
+    """Whether weights, deviations and root mean squares are not negative, nor a diagonal."""
+    if len(values) not in (4, 4 + values.shape[1]):
+        return False
+    triangle = values[4:]
+    signs = (values[[0, 2, 3]] >= 0.0).all() and (np.diagonal(triangle) >= 0.0).all()
+    return bool(signs and not np.tril(triangle, -1).any())
 
 
 def _rising(values: np.ndarray) -> bool:

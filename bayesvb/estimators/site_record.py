@@ -221,16 +221,21 @@ def _check_alike(first: SiteStatistics, part: SiteStatistics, number: int) -> No
 
 
 def told_moments(moments: ColumnMoments) -> np.ndarray:
-    """Weight, mean, standard deviation and root mean square of every column; no extremes."""
+    """Weight, mean, standard deviation and root mean square of every column, then the triangle.
+
+    No extremes, and no triangle where products are not needed.
+    """
     weight = np.full_like(moments.mean, moments.weight)
-    return np.stack([weight, moments.mean, moments.deviation, moments.root])
+    triangle = [] if moments.triangle is None else [moments.triangle]
+    return np.vstack([weight, moments.mean, moments.deviation, moments.root, *triangle])
 
 
 def moments_of(told: np.ndarray) -> ColumnMoments:
     """Moments that have been told; for extremes stands what is one standard deviation away."""
-    weight, mean, deviation, root = told
+    weight, mean, deviation, root = told[:4]
     ends = (mean - deviation, mean + deviation)
-    return ColumnMoments(float(weight[0]), mean, deviation, root, *ends)
+    triangle = told[4:] if len(told) > 4 else None
+    return ColumnMoments(float(weight[0]), mean, deviation, root, *ends, triangle)
 
 
 def _columns(parts: Sequence[SiteStatistics]) -> dict[str, np.ndarray]:

@@ -67,13 +67,14 @@ def _of_network(scales: Scales, rows: EncodedRows) -> Block:
 def _parts(streamed: StreamedDesign, *, active: bool, together: bool) -> dict[str, Scaling]:
     """Scales of the columns of every part; sets of them have one unit if they are ``together``."""
     design = streamed.design
-    units = design.together if together else {}
+    units, bases = design.together if together else {}, design.orthogonal
     return {
         part: Scaling.of_moments(
             streamed.moments[first],
             design.terms[part],
             active=active,
             together=units.get(part, ()),
+            orthogonal=bases[part],
         )
         for part, first in design.parts_alike.items()
     }

@@ -14,6 +14,7 @@ from bayesvb.data.column_units import declared_units, labelled
 from bayesvb.data.frame_streams import ReadCount
 from bayesvb.data.frames import as_frame
 from bayesvb.data.group_rows import GATE_GROUPS, GROUP_ROWS
+from bayesvb.data.orthogonal_terms import OrthogonalTerm
 from bayesvb.errors import DataError
 from bayesvb.formula.binding import bind
 from bayesvb.formula.checks import check_matrices, warn_of_ids
@@ -303,6 +304,12 @@ class Design:
         for name, term in self._encoder.places.items():
             found[name] = tuple((1 + j,) for j in range(len(term.effects)))
         return found
+
+    @property
+    def orthogonal(self) -> dict[str, tuple[OrthogonalTerm, ...]]:
+        """Part -> terms whose columns are made orthogonal, each behind its margins."""
+        same_as = self._encoder.bound.same_as
+        return {part: self._encoder.orthogonal(first) for part, first in same_as.items()}
 
     @property
     def groups(self) -> GroupPlaces | None:

@@ -14,6 +14,7 @@ from jaxtyping import Bool, Float
 from bayesvb.data.frames import levels, numbers
 from bayesvb.data.group_rows import GATE_GROUPS, GROUP_ROWS
 from bayesvb.data.labels import levels_as_known, match_labels
+from bayesvb.data.orthogonal_terms import OrthogonalTerm
 from bayesvb.errors import DataError, FormulaError
 from bayesvb.formula.binding import BoundFormula, UsableRows
 from bayesvb.formula.budget import check_columns
@@ -21,6 +22,7 @@ from bayesvb.formula.checks import ranges, require_finite, require_squares, warn
 from bayesvb.formula.columns import ColumnRole, roles_in
 from bayesvb.formula.group_columns import UNSEEN
 from bayesvb.formula.group_places import GroupPlaces
+from bayesvb.formula.marginality import orthogonal_terms
 from bayesvb.formula.matrices import evaluate, with_missing
 from bayesvb.formula.own_columns import OwnColumns, fit_own_columns
 from bayesvb.formula.parser import Formula
@@ -104,6 +106,11 @@ class Encoder:
     def together(self, part: str) -> tuple[tuple[int, ...], ...]:
         """Sets of columns of a part's matrix that are measured in one unit."""
         return self.own[part].together(self._first(part))
+
+    def orthogonal(self, part: str) -> tuple[OrthogonalTerm, ...]:
+        """Terms of a part whose columns are made orthogonal, each behind its margins."""
+        lines = self.own[part].lines(self._first(part))
+        return orthogonal_terms(self.specs[part].term_indices, lines, self.levels)
 
     def curves(self, part: str) -> tuple[SmoothCurve, ...]:
         """Curves of the smooths of a part."""

@@ -72,6 +72,18 @@ class OwnColumns:
             for places in one.together
         )
 
+    def lines(self, first: int) -> dict[tuple[int, ...], tuple[str, ...]]:
+        """Straight lines of smooths: their places, and the expressions that they are products of.
+
+        In a matrix in which these columns begin at a place.
+        """
+        found = {}
+        for own, (one, start) in zip(self.part.own, self._starts(first), strict=True):
+            if isinstance(one, SmoothColumns):
+                factors = (*own.numbers, *(role.alias for role in own.columns))
+                found[tuple(range(start, start + one.n_lines))] = factors
+        return found
+
     @property
     def groups(self) -> GroupPlaces | None:
         """The term whose effects stay apart from the columns."""

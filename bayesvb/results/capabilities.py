@@ -50,7 +50,7 @@ class HasComponents(Protocol):
 class HasGivenScales(Protocol):
     """Units that may be those of more rows than the model has."""
 
-    def given_scales(self) -> dict[str, Float[np.ndarray, "2 _"]]:
+    def given_scales(self) -> dict[str, Float[np.ndarray, "_ _"]]:
         """Centres and scales by part, where they are not those of the rows."""
 
 
@@ -58,7 +58,7 @@ class HasGivenScales(Protocol):
 class TakesGivenScales(Protocol):
     """Rows in memory that may be put in the units of more rows."""
 
-    def in_given_scales(self, numbers: Mapping[str, Float[np.ndarray, "2 _"]]) -> Any:
+    def in_given_scales(self, numbers: Mapping[str, Float[np.ndarray, "_ _"]]) -> Any:
         """The same model of the same rows in these units."""
 
 

@@ -1,5 +1,8 @@
 """Moments of blocks put together, against those of whole columns."""
 
+from functools import reduce
+from operator import add
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -21,13 +24,33 @@ def test_moments_of_parts_make_those_of_the_whole(weighted, cuts, seed):
     x = columns(rng, 90)
     weight = rng.integers(0, 3, 90).astype(float) if weighted else None
     pieces = np.split(np.arange(90), sorted(cuts))
-    found = sum(
-        (ColumnMoments.of(x[p], None if weight is None else weight[p]) for p in pieces[1:]),
-        ColumnMoments.of(x[pieces[0]], None if weight is None else weight[pieces[0]]),
+    each = (
+        ColumnMoments.of(x[p], None if weight is None else weight[p], products=True) for p in pieces
     )
-    expected = ColumnMoments.of(x, weight)
+    found, expected = reduce(add, each), ColumnMoments.of(x, weight, products=True)
     for name, values in vars(expected).items():
-        assert_allclose(getattr(found, name), values, rtol=1e-9, err_msg=name)
+        size = expected.deviation if name == "triangle" else 1.0  # entries of a column are alike
+        rounding = 1e-8 if name == "triangle" else 0.0
+        assert_allclose(getattr(found, name) / size, values / size, 1e-9, rounding, err_msg=name)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_triangle_has_the_products_of_deviations(rng, weighted):
+    x = rng.normal(size=(50, 3)) @ [[1.0, 2.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 5.0]] + 1e3
+    weight = rng.integers(0, 3, 50).astype(float) if weighted else np.ones(50)
+    triangle = ColumnMoments.of(x, weight, products=True).triangle
+    away = x - np.average(x, axis=0, weights=weight)
+    assert_allclose(triangle.T @ triangle, (weight * away.T) @ away, atol=1e-10)
+    assert_allclose(triangle, np.triu(triangle), atol=0.0)
+    assert ColumnMoments.of(x, weight).triangle is None
+
+
+def test_the_triangle_keeps_the_digits_that_products_lose(rng):
+    x = rng.uniform(-5.0, 5.0, 400)
+    powers = (2000.0 + x)[:, None] ** [1.0, 2.0, 3.0]  # a cube leaves a millionth of itself
+    triangle = ColumnMoments.of(powers, products=True).triangle
+    rest = np.linalg.qr(np.vander(x, 4, increasing=True), mode="r")[3, 3]
+    assert triangle[2, 2] == pytest.approx(abs(rest), rel=1e-6)
 
 
 def test_moments_are_means_and_standard_deviations(rng):

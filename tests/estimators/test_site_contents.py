@@ -161,7 +161,7 @@ def test_statistics_of_another_formula_are_refused(history):
     moments = [name for name in agreed.known if name.startswith("moments_")]
     with pytest.raises(DataError, match="moments of"):
         used(None, None, replace(agreed, known={**agreed.known, keyed("z"): np.ones((4, 1))}))
-    short = {name: agreed.known[name][:, :1] for name in moments}
+    short = {name: agreed.known[name][:4, :1] for name in moments}
     with pytest.raises(DataError, match="moments of"):
         used(None, None, replace(agreed, known={**agreed.known, **short}))
     more = replace(agreed, levels={**agreed.levels, "z": []})

@@ -95,10 +95,18 @@ class BlockEncoding:
             if rows.response is not None:
                 away = 0.0 if rows.offset is None else rows.offset[:, None]
                 columns |= {RESPONSE: rows.response, TARGET: rows.response - away}
-            found = _both(
-                found, {name: ColumnMoments.of(x, rows.weight) for name, x in columns.items()}
-            )
+            some = {
+                name: ColumnMoments.of(x, rows.weight, products=name in self._with_products)
+                for name, x in columns.items()
+            }
+            found = _both(found, some)
         return found
+
+    @cached_property
+    def _with_products(self) -> frozenset[str]:
+        """Parts in which terms are made orthogonal, for which products of columns are needed."""
+        parts = set(self.encoder.bound.same_as.values())
+        return frozenset(part for part in parts if self.encoder.orthogonal(part))
 
     def expression(self, code: str, number: int, frame: pd.DataFrame) -> Float[np.ndarray, " rows"]:
         """Values of an expression of numbers in the complete rows, columns under their aliases."""

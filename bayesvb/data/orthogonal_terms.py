@@ -1,0 +1,105 @@
+"""Columns of terms, orthogonal to the columns of their margins and to each other.
+
+A term is marginal to another one that reads its variables and more: ``a`` and ``b`` to ``a:b``,
+``x`` to ``I(x**2)``. A prior on the coefficients of the columns as they stand depends on where
+variables are zero and on which level is the reference. A prior on the part of the columns that the
+margins do not explain, in an orthonormal basis, depends on neither: another zero, unit or reference
+level adds columns of the margins, and turns the basis.
+
+References
+----------
+Nelder (1977), A reformulation of linear models, Journal of the Royal Statistical Society A 140(1),
+section 2.2 (marginality), doi:10.2307/2344517. Bjorck (1996), Numerical Methods for Least Squares
+Problems, section 2.4 (Gram-Schmidt with reorthogonalisation), doi:10.1137/1.9781611971484.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+Basis = Float[np.ndarray, "columns columns"]
+
+
+@dataclass(frozen=True)
+class OrthogonalTerm:
+    """Columns of a term that get an orthonormal basis, less what its margins explain.
+
+    Attributes
+    ----------
+    columns : tuple of int
+        Places in the design matrix, ascending.
+    margins : tuple of int
+        Places of the columns of all terms that are marginal to it, ascending.
+    """
+
+    columns: tuple[int, ...]
+    margins: tuple[int, ...]
+
+
+def orthogonal_basis(
+    root: Float[np.ndarray, "_ columns"],
+    terms: Sequence[OrthogonalTerm],
+    smallest: Float[np.ndarray, " columns"],
+) -> Basis:
+    """Combinations of columns, one for each, of which those of the terms are orthogonal.
+
+    Parameters
+    ----------
+    root : ndarray, shape (_, columns)
+        ``root' root`` are the mean products of the columns over the rows.
+    terms : sequence of OrthogonalTerm
+        Each behind its margins.
+    smallest : ndarray, shape (columns,)
+        Root mean square of a combination at which it is rounding. Such a combination, zero in all
+        rows, keeps its unit: only the prior says something of its coefficient.
+
+    Examples
+    --------
+    >>> root = np.array([[1.0, 2.0], [0.0, 4.0]])
+    >>> orthogonal_basis(root, [OrthogonalTerm((1,), (0,))], np.zeros(2)).tolist()
+    [[1.0, -0.5], [0.0, 0.25]]
+    """
+    basis = np.eye(root.shape[1])
+    for term in terms:
+        _remove_margins(basis, root, term)
+        _orthogonalise(basis, root, list(term.columns), smallest)
+    return basis
+
+
+def _remove_margins(
+    basis: Basis, root: Float[np.ndarray, "_ columns"], term: OrthogonalTerm
+) -> None:
+    """Subtract from the columns of a term their regression on its margins (in place)."""
+    own, margins = list(term.columns), list(term.margins)
+    if not margins:
+        return
+    known = root @ basis[:, margins]
+    for _ in range(2):  # powers far from zero leave a millionth of themselves, and rounding of it
+        explained = np.linalg.lstsq(known, root @ basis[:, own], rcond=None)[0]
+        basis[:, own] -= basis[:, margins] @ explained
+
+
+def _orthogonalise(
+    basis: Basis,
+    root: Float[np.ndarray, "_ columns"],
+    own: list[int],
+    smallest: Float[np.ndarray, " columns"],
+) -> None:
+    """Make columns orthogonal to those before them, with mean square one (in place)."""
+    before: list[int] = []
+    units = np.zeros((len(root), len(own)))
+    for column in own:
+        known = units[:, : len(before)]
+        for _ in range(2):
+            shares = known.T @ (root @ basis[:, column])
+            basis[:, column] -= basis[:, before] @ shares
+        rest = root @ basis[:, column]
+        size = float(np.linalg.norm(rest))
+        if size > smallest[column]:
+            basis[:, column] /= size
+            units[:, len(before)] = rest / size
+            before.append(column)

@@ -1,0 +1,70 @@
+"""Stage 3, encode: which terms of a part are marginal to which, by the columns of its matrix.
+
+References
+----------
+Nelder (1977), A reformulation of linear models, Journal of the Royal Statistical Society A 140(1),
+section 2.2, doi:10.2307/2344517.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Mapping, Sequence
+from typing import Any
+
+from bayesvb.data.orthogonal_terms import OrthogonalTerm
+from bayesvb.formula.columns import ColumnRole, roles_in
+from bayesvb.formula.monomials import Monomials, degree, is_marginal, is_polynomial, monomials
+from bayesvb.formula.term_blocks import CONSTANT
+
+__all__ = ["orthogonal_terms"]
+
+Places = tuple[int, ...]
+
+
+def orthogonal_terms(
+    columns_of: Mapping[Any, Sequence[int]],
+    lines: Mapping[Places, Sequence[str]],
+    levelled: Container[ColumnRole],
+) -> tuple[OrthogonalTerm, ...]:
+    """Terms whose columns are made orthogonal, each behind its margins.
+
+    These are terms with margins, polynomials of several columns, and factors of several columns.
+    The columns of a spline alone stay as they are: each has its place.
+
+    Parameters
+    ----------
+    columns_of : mapping of term to sequence of int
+        Terms of the formula package, under the aliases of their columns, with their places.
+    lines : mapping of tuple of int to sequence of str
+        Straight lines of smooths, which are margins only: places, and the expressions in them.
+    levelled : container of ColumnRole
+        The columns that have levels.
+    """
+    codes = {
+        tuple(sorted(map(int, columns))): [factor.expr for factor in term.factors]
+        for term, columns in columns_of.items()
+        if str(term) != CONSTANT and len(columns)
+    }
+    known = {places: monomials(own) for places, own in (codes | dict(lines)).items()}
+    found = []
+    for places in sorted(codes, key=lambda one: (degree(known[one]), one)):
+        margins = tuple(sorted(_margins(known, places)))
+        several = len(places) > 1 and (
+            is_polynomial(known[places]) or _reads_levels(codes[places], levelled)
+        )
+        if margins or several:
+            found.append(OrthogonalTerm(places, margins))
+    return tuple(found)
+
+
+def _margins(known: Mapping[Places, Monomials], places: Places) -> Iterator[int]:
+    """Columns of the terms that are marginal to one."""
+    for other, own in known.items():
+        if is_marginal(own, known[places]):
+            yield from other
+
+
+def _reads_levels(codes: Sequence[str], levelled: Container[ColumnRole]) -> bool:
+    """Whether an expression reads a column with levels."""
+    roles = (role for code in codes for role in roles_in(code))
+    return any(role.role != "value" and role in levelled for role in roles)

@@ -1,0 +1,46 @@
+"""Columns of terms in an orthonormal basis, less what their margins explain."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from bayesvb.data.orthogonal_terms import OrthogonalTerm, orthogonal_basis
+
+TERMS = (OrthogonalTerm((3, 4), ()), OrthogonalTerm((5, 6), (1, 3, 4)))
+
+
+@pytest.fixture
+def root(rng):
+    return rng.normal(size=(30, 7)) / np.sqrt(30.0)
+
+
+def test_columns_are_orthonormal_and_free_of_their_margins(root):
+    made = root @ orthogonal_basis(root, TERMS, np.zeros(7))
+    for term in TERMS:
+        own = made[:, term.columns]
+        assert_allclose(own.T @ own, np.eye(2), atol=1e-13)
+        assert_allclose(made[:, term.margins].T @ own, 0.0, atol=1e-13)
+
+
+def test_columns_of_other_terms_stay_as_they_are(root):
+    basis = orthogonal_basis(root, TERMS, np.zeros(7))
+    assert np.array_equal(basis[:, :3], np.eye(7)[:, :3])
+    assert np.array_equal(basis[2], np.eye(7)[2])  # no margin of any term
+
+
+def test_other_codings_of_a_term_have_the_same_projection(root, rng):
+    turned = root.copy()
+    turned[:, [3, 4]] = root[:, [3, 4]] @ rng.normal(size=(2, 2))
+    turned[:, [5, 6]] = root[:, [5, 6]] @ rng.normal(size=(2, 2)) + root[:, [1, 4]]
+    first, second = (
+        (one @ orthogonal_basis(one, TERMS, np.zeros(7)))[:, [5, 6]] for one in (root, turned)
+    )
+    assert_allclose(second @ second.T, first @ first.T, atol=1e-12)
+
+
+def test_a_column_that_is_explained_keeps_its_unit(root):
+    root[:, 6] = root[:, 5] - 2.0 * root[:, 3]
+    basis = orthogonal_basis(root, TERMS, np.full(7, 1e-12))
+    assert np.abs(root @ basis[:, 6]).max() < 1e-13
+    assert basis[6, 6] == 1.0
+    assert np.linalg.matrix_rank(basis) == 7
