@@ -157,9 +157,8 @@ def test_slopes_of_the_mean_are_its_derivative(fit):
             level = [one for one in "abc" if f"{one}" in name.replace("z", "").replace("g", "")]
             moved[:, place] = (frame["g"] == level[0]) if level else 1.0
     scales = fit.model.scales
-    moved /= scales.parts["mean"].scale
     mu = draws["coefficients"][:, :, 0] @ block.designs["mean"]
-    dmu = draws["coefficients"][:, :, 0] @ moved.T
+    dmu = scales.parts["mean"].coefficients(draws["coefficients"][:, :, 0]) @ moved.T
     weights = np.exp(core.gate.log_weights(draws["gate"], block))
     dlogit = draws["gate"][:, :, 1:2] / scales.parts["gating"].scale[1]
     dweights = weights * (dlogit - (weights * dlogit).sum(axis=1, keepdims=True))
