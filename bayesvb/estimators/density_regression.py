@@ -44,6 +44,7 @@ from bayesvb.estimators.groups import (
     without_groups,
 )
 from bayesvb.estimators.learned_scales import HEADINGS, LearnedScales
+from bayesvb.estimators.marginal_priors import name_margins
 from bayesvb.estimators.mixture import AbstractGatedMixture
 from bayesvb.estimators.priors import Priors, check_priors
 from bayesvb.estimators.streamed_regression import streamed_regression
@@ -448,6 +449,7 @@ class DensityRegression(AbstractGatedMixture):
             integrated out of a conjugate prior of an expert's coefficients, which leaves a Student
             t. One component has no gate. Where the scale of a term is learned, that of its
             coefficients is the one that belongs to the centre of the prior of ``1 / scale^2``.
+            The prior of a product or power is that of its residuals from the terms named.
         """
         scales, experts, gate_prior = self._scales, self._experts, self._gate_prior
         if scales is not None:
@@ -457,7 +459,8 @@ class DensityRegression(AbstractGatedMixture):
             scaling, terms = self.scales.parts["gating"], self.design.terms["gating"]
             gate = GATES[self.gate].prior_rows(self.n_components, gate_prior, scaling, terms)
             own = [*own, *gate, *effect_rows(self.design, gate_prior, self.scales)]
-        return prior_frame(own if scales is None else scales.prior_rows(own))
+        own = own if scales is None else scales.prior_rows(own)
+        return prior_frame(name_margins(own, self.design, self.scales))
 
     def formula_names(self) -> dict[str, str]:
         """Gate, and the templates with its weights and with the density of one component."""

@@ -19,6 +19,7 @@ from bayesvb.distributions.prediction import PredictionOptions, predict
 from bayesvb.estimators import network_prediction
 from bayesvb.estimators.base import empty_stats
 from bayesvb.estimators.component_shares import gate_parameters, share_parameter
+from bayesvb.estimators.marginal_priors import name_margins
 from bayesvb.estimators.network_assembly import (
     Output,
     class_output,
@@ -326,7 +327,8 @@ class ConditionalMixtureNetwork(network_prediction.AbstractNetwork):
             centres that differ by stick.
         """
         output = _labels(self) if self.design.levels else _numbers(self)
-        return prior_frame([*_experts(self), *_gate(self), *output])
+        rows = [*_experts(self), *_gate(self), *output]
+        return prior_frame(name_margins(rows, self.design, self.scales))
 
     def headings(self, fit: AbstractFit) -> dict[str, str]:
         """No table of coefficients is printed; see ``notes``."""

@@ -22,6 +22,7 @@ LEARNED = "y ~ s(v, k=5) + bs(z, df=4) + poly(x, 2) + (x | g) + offset(z) | gati
 STATE = {
     "learned": (Density, LEARNED, {"weights": "w"}),
     "student": (Density, "y ~ x", {"family": "student", "n_components": 1}),
+    "products": (Density, "y ~ x * z + I(x**2)", {}),
     "mixture": (bvb.GaussianMixture, "~ y + x", {"n_components": 2, "weights": "w"}),
     "normal": (bvb.Normal, "y ~ 1", {}),
     "components": (bvb.BayesianPCA, "~ y + x + z", {}),

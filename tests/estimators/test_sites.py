@@ -85,11 +85,13 @@ def test_sites_find_the_fit_of_all_rows(gate):
 
 
 @pytest.mark.heavy
-def test_with_one_component_no_sum_is_lost():
-    model = model_of(n_components=1)
+@pytest.mark.parametrize("formula", ["y ~ x + g | x", "y ~ x * g + I(x**2) | x"])
+def test_with_one_component_no_sum_is_lost(formula):
+    model = bvb.DensityRegression(formula, SITES[1], n_components=1)
     settings = {"tol": 1e-9, "covariance": "mean-field", "restarts": 1}
     fit = bvb.fit_of_sites(model, SITES[2], rounds(model, SITES, **settings))
-    usual = model_of(DATA, n_components=1).fit(restarts=1, seed=0, tol=1e-9)
+    whole = bvb.DensityRegression(formula, DATA, n_components=1)
+    usual = whole.fit(restarts=1, seed=0, tol=1e-9)
     np.testing.assert_allclose(fit.stats.to_vector(), usual.stats.to_vector(), rtol=1e-8, atol=1e-8)
     assert fit.elbo == pytest.approx(usual.elbo, rel=1e-10)
 

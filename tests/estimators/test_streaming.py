@@ -118,6 +118,7 @@ LEARNING = [
     "y ~ s(x, k=6, by=g) + center(np.exp(z)) | gating(scale(x, ddof=0) + bs(z, df=4, degree=2))",
     "y ~ x + (x | g) + offset(z) | gating(z)",
     "y ~ 0 + x + s(z) | gating(1)",
+    "y ~ x * g + I(x**2) + z | gating(x * z)",
 ]
 
 

@@ -18,6 +18,7 @@ from bayesvb.errors import DataError, FormulaError
 from bayesvb.estimators import loading as saving
 from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.gates import GATES
+from bayesvb.results.other_fields import with_fields
 from bayesvb.storage import netcdf as storage
 from bayesvb.storage.arviz_objects import group_names, import_arviz
 
@@ -84,6 +85,28 @@ FORMULAS = {
     " | gating(bs(x, df=4) + text)",
 }
 QUICK = ("all",)
+
+
+def test_orthogonal_columns_come_back(data, tmp_path):
+    fit = fit_of(data, "y ~ x * group + I(z**2) + z | gating(x * z)")
+    back = bvb.load(fit.save(tmp_path / "fit.nc"))
+    assert_same(back, fit, data.iloc[:20])
+    assert_array_equal(
+        back.model.scales.parts["gating"].basis, fit.model.scales.parts["gating"].basis
+    )
+
+
+@pytest.mark.parametrize("group", [None, "text"])
+def test_files_without_a_basis_keep_columns_that_are_scaled_one_by_one(data, group, tmp_path):
+    model = bvb.DensityRegression("y ~ x * z | gating(1)", data, n_components=2, group=group)
+    before = with_fields(model.in_given_scales({}), scales_given=False)
+    fit = before.fit(seed=1, restarts=2, draws=60)
+    back = bvb.load(fit.save(tmp_path / "fit.nc"))
+    assert back.model.scales.parts["mean"].basis is None
+    assert back.elbo == fit.elbo
+    here, there = (one.predict(data.iloc[:20], missing="keep") for one in (fit, back))
+    assert_array_equal(here, there)
+    assert not np.allclose(back.predict(), model.fit(seed=1, restarts=2, draws=60).predict())
 
 
 @pytest.mark.parametrize(
