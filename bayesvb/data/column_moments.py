@@ -168,7 +168,7 @@ def _apart(
 ) -> Float[np.ndarray, "rows columns"]:
     """Deviations from the means, times the root of the weights."""
     apart = matrix - mean
-    return apart if weight is None else np.sqrt(weight)[:, None] * apart
+    return np.asarray(apart if weight is None else np.sqrt(weight)[:, None] * apart)
 
 
 def _triangle(rows: Float[np.ndarray, "rows columns"]) -> Triangle:

@@ -128,6 +128,18 @@ def test_the_same_curves_in_other_words_say_the_same(formula, other):
     assert_same(usual(formula), said(fitted(other, table())))
 
 
+@pytest.mark.parametrize("formula", ["x * z", "x + I(x**2)"])
+def test_products_far_from_zero_have_their_least_squares(formula):
+    data = shifted(table())
+    fit, response = fitted(formula, data), data["y"].to_numpy()
+    columns = fit.model.design.matrices["mean"]
+    root = np.linalg.qr(columns - columns.mean(axis=0) * [0.0, *np.ones(columns.shape[1] - 1)])[0]
+    expected = root @ (root.T @ response)
+    # precision 1/100 of a coefficient beside n rows: shrunk by 1 / (100 n)
+    size = np.abs(expected - expected.mean()).max() + abs(expected.mean())
+    assert_allclose(fit.predict(), expected, atol=2.0 * size / (100.0 * len(data)))
+
+
 def far_apart():
     """Rows of two regimes that no start mixes up."""
     data, rng = table(), np.random.default_rng(4)
