@@ -43,17 +43,21 @@ class Scales:
     ) -> Scales:
         """Scales of the training data, that of the response as this function finds it."""
         units, bases = together or {}, orthogonal or {}
-        parts = {
-            name: Scaling.of(
-                matrix,
-                terms[name],
-                weight=weight,
-                active=active,
-                together=units.get(name, ()),
-                orthogonal=bases.get(name, ()),
+        parts: dict[str, Scaling] = {}
+        for name, matrix in matrices.items():
+            same = next((other for other in parts if matrices[other] is matrix), None)
+            parts[name] = (
+                parts[same]
+                if same
+                else Scaling.of(
+                    matrix,
+                    terms[name],
+                    weight=weight,
+                    active=active,
+                    together=units.get(name, ()),
+                    orthogonal=bases.get(name, ()),
+                )
             )
-            for name, matrix in matrices.items()
-        }
         for name in {GROUP_ROWS, GATE_GROUPS} & parts.keys():
             parts[name] = parts[name].with_numbers_kept(0)
         centred = parts["mean"].intercept is not None
