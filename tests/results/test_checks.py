@@ -88,10 +88,10 @@ WRONG = {
     "growing spread": (lambda d: np.exp(0.6 * d.z) * d.noise, "Spread by z", "n_components=3"),
     "skewed noise": (lambda d: 4.0 + d.x + np.exp(0.7 * d.noise), "Skewness", "log(y)"),
     "heavy tails": (lambda d: d.x + np.sinh(1.5 * d.noise), "Tails", 'family="student"'),
-    "two humps": (lambda d: d.x + d.noise + 6.0 * (d.g == "a"), "Shape", "n_components=3"),
+    "two humps": (lambda d: d.x + d.noise + 6.0 * (d.g == "a"), "Tails", "n_components=3"),
     "counts": (lambda d: np.floor(np.exp(0.5 * d.noise + 0.5)), "Discreteness", "count"),
     "cut off": (lambda d: np.maximum(d.x + d.noise, -1.0), "Shared value", "exactly -1"),
-    "an end": (lambda d: np.abs(d.noise), "Smallest response", "Predictions reach below"),
+    "an end": (lambda d: np.abs(d.noise), "Smallest response", "Fix *Skewness* first"),
 }  # fmt: skip
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import bayesvb as bvb
 from bayesvb.results.checks import more_components
-from bayesvb.results.checks.more_components import best_split, more_component_checks
+from bayesvb.results.checks.more_components import best_split, more_component_checks, split_gain
 
 NAME = "One more component"
 
@@ -21,6 +21,10 @@ def three_lines(n: int, seed: int) -> pd.DataFrame:
     return pd.DataFrame({"x": x, "y": mean + 0.5 * rng.normal(size=n)})
 
 
+def checks_of(fit):
+    return more_component_checks(fit, split_gain(fit))
+
+
 def fitted(data: pd.DataFrame, n_components: int, formula: str = "y ~ x"):
     model = bvb.DensityRegression(formula, data, n_components=n_components)
     return model.fit(seed=1, restarts=4, draws=50)
@@ -30,7 +34,7 @@ def fitted(data: pd.DataFrame, n_components: int, formula: str = "y ~ x"):
 def test_fewer_components_than_true_are_a_problem_with_the_gain_of_a_fit(n_components):
     data = three_lines(250, seed=3)
     fit, larger = (fitted(data, k) for k in (n_components, n_components + 1))
-    (found,) = more_component_checks(fit)
+    (found,) = checks_of(fit)
     assert (found.name, found.grade) == (NAME, "problem")
     assert f"`n_components={n_components + 1}`" in found.remedy
     gain = (larger.rows_left_out.log_density - fit.rows_left_out.log_density).sum()
@@ -41,16 +45,16 @@ def test_fewer_components_than_true_are_a_problem_with_the_gain_of_a_fit(n_compo
 
 
 def test_as_many_components_as_true_gain_nothing():
-    (found,) = more_component_checks(fitted(three_lines(250, seed=3), 3))
+    (found,) = checks_of(fitted(three_lines(250, seed=3), 3))
     assert found.grade == "ok" and found.remedy == "" and found.number < 4.0
 
 
 def test_a_gain_is_the_same_in_other_units_and_for_every_other_order_of_rows():
     data = three_lines(250, seed=5)
-    (plain,) = more_component_checks(fitted(data, 2))
+    (plain,) = checks_of(fitted(data, 2))
     moved = data.assign(y=100.0 - 7.0 * data["y"], x=3.0 * data["x"] + 5.0)
     for other in (moved, data.iloc[::-1]):
-        (found,) = more_component_checks(fitted(other, 2))
+        (found,) = checks_of(fitted(other, 2))
         assert found.number == pytest.approx(plain.number, abs=0.5)
 
 
@@ -67,8 +71,8 @@ def test_case_weights_count_as_rows():
     data = three_lines(120, seed=4)
     twice = pd.concat([data, data], ignore_index=True)
     model = bvb.DensityRegression("y ~ x", data, n_components=2, weights=np.full(120, 2.0))
-    (weighted,) = more_component_checks(model.fit(seed=1, restarts=4, draws=50))
-    (plain,) = more_component_checks(fitted(twice, 2))
+    (weighted,) = checks_of(model.fit(seed=1, restarts=4, draws=50))
+    (plain,) = checks_of(fitted(twice, 2))
     assert weighted.number == pytest.approx(plain.number, rel=0.05)
 
 
@@ -86,5 +90,5 @@ def test_what_would_take_long_is_left_out(monkeypatch):
     for name in ("MOST_ROWS", "MOST_WORK", "MOST_NUMBERS"):
         with monkeypatch.context() as patched:
             patched.setattr(more_components, name, 1)
-            assert more_component_checks(fit) == []
+            assert checks_of(fit) == []
     assert NAME in fit.check().index

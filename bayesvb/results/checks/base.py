@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from jaxtyping import Float
 
 from bayesvb.evaluation.family_wise import holm
 
@@ -81,6 +82,8 @@ class Misfit:
     group : {"fit", "accuracy"}
     noted : bool
         Whether it is worth a note where the test finds nothing.
+    without : callable, optional
+        Scores of the rows without this misfit, given them with it.
     """
 
     name: str
@@ -93,6 +96,7 @@ class Misfit:
     limit: str
     group: Group = "fit"
     noted: bool = False
+    without: Callable[[Float[np.ndarray, " rows"]], Float[np.ndarray, " rows"]] | None = None
 
 
 def judged(tests: Sequence[Misfit]) -> list[Check]:

@@ -7,6 +7,8 @@ that do say that the spread changes in a way that the fit does not know.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +30,7 @@ from bayesvb.evaluation.score_regression import (
 from bayesvb.evaluation.within_groups import WithinGroups
 from bayesvb.formula.group_columns import UNSEEN
 from bayesvb.results.checks.base import Misfit
+from bayesvb.results.checks.causes import Scores, without_mean, without_spread
 from bayesvb.results.checks.pits import Observed
 from bayesvb.results.checks.remedies import Remedies
 
@@ -68,23 +71,22 @@ def covariate_tests(fit: AbstractFit, seen: Observed, whose: str) -> list[Misfit
     numbers, levels = _columns(frame, design.covariates[:MOST_COVARIATES], design.by_levels)
     level, block = np.ones((len(seen.at), 1)), fit.model.source.take(seen.at)
     columns = np.column_stack([level, design.matrices["mean"][seen.at]])
-    ones, fitted = Estimated.of(level), Estimated.of(columns, _effects_of_groups(block))
+    fitted = Estimated.of(columns, _effects_of_groups(block))
     remedies = Remedies(fit, seen.name)
-    squares = np.minimum(seen.scores**2, FARTHEST_SQUARE)
     found: list[Misfit] = []
     for name in (*numbers, *levels):
         sets = _shapes(numbers[name]) if name in numbers else [levels[name]]
         distinct = len(np.unique(numbers[name])) if name in numbers else None
         bends = remedies.mean(name, distinct=distinct)
-        found += _test(f"Mean by {name}{whose}", seen.scores, sets, fitted, bends)
-        found += _test(f"Spread by {name}{whose}", squares, sets, ones, remedies.spread(name))
+        found += _mean(f"Mean by {name}{whose}", seen.scores, sets, fitted, bends)
+        found += _spread(f"Spread by {name}{whose}", seen.scores, sets, remedies.spread(name))
     apart = GROUP_ROWS in block.designs or GATE_GROUPS in block.designs
     mean = _mean_of_typical_group(fit, seen) if apart else seen.mean
     if np.isfinite(mean).all() and len(numbers) + len(levels) > 0:
         sets = [powers(mean)]
         curved = remedies.curved({name: len(np.unique(own)) for name, own in numbers.items()})
-        found += _test(f"Mean by prediction{whose}", seen.scores, sets, fitted, curved)
-        found += _test(f"Spread by prediction{whose}", squares, sets, ones, remedies.fanned())
+        found += _mean(f"Mean by prediction{whose}", seen.scores, sets, fitted, curved)
+        found += _spread(f"Spread by prediction{whose}", seen.scores, sets, remedies.fanned())
     return found + _products(seen, numbers, levels, fitted, whose, remedies)
 
 
@@ -126,12 +128,23 @@ def _shapes(values: Float[np.ndarray, " rows"]) -> list[Columns]:
     return [powers(values), waves(values)]
 
 
+def _mean(
+    name: str, scores: Scores, sets: list[Columns], fitted: Estimated, remedy: str
+) -> list[Misfit]:
+    """Test of the scores, and the scores without what it finds."""
+    without = partial(without_mean, columns=np.column_stack(sets), fitted=fitted)
+    return [replace(one, without=without) for one in _test(name, scores, sets, fitted, remedy)]
+
+
+def _spread(name: str, scores: Scores, sets: list[Columns], remedy: str) -> list[Misfit]:
+    """Test of their squares, and the scores without what it finds."""
+    ones, squares = Estimated.of(np.ones((len(scores), 1))), np.minimum(scores**2, FARTHEST_SQUARE)
+    without = partial(without_spread, columns=np.column_stack(sets))
+    return [replace(one, without=without) for one in _test(name, squares, sets, ones, remedy)]
+
+
 def _test(
-    name: str,
-    scores: Float[np.ndarray, " rows"],
-    sets: list[Columns],
-    fitted: Estimated,
-    remedy: str,
+    name: str, scores: Scores, sets: list[Columns], fitted: Estimated, remedy: str
 ) -> list[Misfit]:
     """The most striking of several sets of columns, its p-value times their number."""
     tried = [added_beyond(scores, columns, fitted) for columns in sets]
@@ -160,7 +173,7 @@ def _products(
         left, right = columns[one], columns[other]
         if left.shape[1] * right.shape[1] > len(left) // 10:
             continue
-        product = (left[:, :, None] * right[:, None, :]).reshape(len(left), -1)
+        product = _product(left, right)
         both = fitted.together(np.column_stack([left, right]))
         answer = added_beyond(seen.scores, product, both)
         if answer is not None:
@@ -170,7 +183,15 @@ def _products(
     term = min(found, key=lambda each: found[each][1])
     share, p = found[term]
     measure, remedy = f"share of variance, {':'.join(term)}", remedies.product(*term)
+    left, right = (columns[name] for name in term)
+    both = fitted.together(np.column_stack([left, right]))
+    without = partial(without_mean, columns=_product(left, right), fitted=both)
     return [
         Misfit(f"Interactions{whose}", share, measure, remedy, "calibration",
-               min(1.0, len(found) * p), share > SHARE, LIMIT)
+               min(1.0, len(found) * p), share > SHARE, LIMIT, without=without)
     ]  # fmt: skip
+
+
+def _product(left: Columns, right: Columns) -> Columns:
+    """Products of every column with every other."""
+    return np.asarray((left[:, :, None] * right[:, None, :]).reshape(len(left), -1))

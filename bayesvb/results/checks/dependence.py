@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from jaxtyping import Int
 from scipy import stats
@@ -10,6 +12,7 @@ from bayesvb.data.grouping import Grouping
 from bayesvb.evaluation.row_order import autocorrelation, positive_autocorrelation
 from bayesvb.evaluation.score_regression import added_columns
 from bayesvb.results.checks.base import Misfit
+from bayesvb.results.checks.causes import Scores, without_autocorrelation
 from bayesvb.results.checks.covariates import SHARE
 from bayesvb.results.checks.pits import Observed
 
@@ -80,9 +83,10 @@ def order_tests(
     limit = f"autocorrelation beyond {LEAST_CORRELATION:g}" if matters else NEVER
     return [
         Misfit(f"{name}{whose}", number, "autocorrelation at lag 1", remedy, "calibration", value,
-               matters and abs(number) > LEAST_CORRELATION, limit)
-        for name, number, value, remedy in (
-            ("Row order", lag, p, similar), ("Spread by row order", size, p_size, runs)
+               matters and abs(number) > LEAST_CORRELATION, limit, without=without)
+        for name, number, value, remedy, without in (
+            ("Row order", lag, p, similar, without_autocorrelation),
+            ("Spread by row order", size, p_size, runs, None),
         )
     ]  # fmt: skip
 
@@ -115,5 +119,14 @@ def group_tests(
     limit = f"share of variance above {SHARE:g}"
     return [
         Misfit(f"Rows by {name}{whose}", found[0], "share of variance", remedy, "calibration",
-               found[1], found[0] > SHARE, limit)
+               found[1], found[0] > SHARE, limit,
+               without=partial(_without_groups, groups=groups))
     ]  # fmt: skip
+
+
+def _without_groups(scores: Scores, groups: Int[np.ndarray, " rows"]) -> Scores:
+    """Scores less the mean of their group."""
+    means = np.bincount(groups, scores) / np.maximum(np.bincount(groups), 1)
+    rest = scores - means[groups]
+    spread = float(rest.std())
+    return np.asarray(rest * (scores.std() / spread) if spread > 0.0 else rest)

@@ -30,6 +30,9 @@ from bayesvb.results.units import grouping_of
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
 
+MORE = "One more component"
+"""Name of the check."""
+
 FIRST, LAST = Budget(tol=0.05, max_iter=8), Budget(tol=0.05, max_iter=100)
 """Iterations that choose among splits, and that the best split runs on for."""
 
@@ -62,24 +65,41 @@ class Split:
     run: EngineResult[Any]
 
 
-def more_component_checks(fit: AbstractFit) -> list[Check]:
+@dataclass(frozen=True)
+class Gain:
+    """What a split gains.
+
+    Attributes
+    ----------
+    nats, error : float
+        Gain in log predictive density of held-out rows, and its standard error.
+    component : int
+        Label of the component that is split.
+    pit : ndarray, shape (responses, rows)
+        Leave-one-out PIT values after the split.
+    """
+
+    nats: float
+    error: float
+    component: int
+    pit: Float[np.ndarray, "responses rows"]
+
+
+def more_component_checks(fit: AbstractFit, gain: Gain | None) -> list[Check]:
     """One check: the gain in log predictive density of held-out rows by splitting a component."""
-    if not _is_affordable(fit):
-        return []
-    gain = _gain(fit)
     if gain is None:
         return []
-    nats, error, component = gain
     grade: Grade = "ok"
-    if nats > max(MINOR, ERRORS * error):
-        grade = "problem" if nats > max(2.0 * MINOR, SURE * error) else "note"
+    if gain.nats > max(MINOR, ERRORS * gain.error):
+        sure = gain.nats > max(2.0 * MINOR, SURE * gain.error)
+        grade = "problem" if sure else "note"
     size = f"`{fit.model.size_name}={fit.model.size + 1}`"
     remedy = (
-        f"A split of component {component} predicts held-out rows better by {nats:.3g} nats: fit "
-        f"{size}, or compare numbers of components with `bvb.select`."
+        f"A split of component {gain.component} predicts held-out rows better by {gain.nats:.3g} "
+        f"nats: fit {size}, or compare numbers of components with `bvb.select`."
     )
     return [
-        decided("One more component", "fit", grade, nats, f"nats gained, se {error:.2g}",
+        decided(MORE, "fit", grade, gain.nats, f"nats gained, se {gain.error:.2g}",
                 threshold=f"note: above {MINOR:g} and {ERRORS:g} se; problem: above "
                 f"{2.0 * MINOR:g} and {SURE:g} se", remedy=remedy, section="components")
     ]  # fmt: skip
@@ -104,9 +124,9 @@ def _is_affordable(fit: AbstractFit) -> bool:
     return bool(fit.core.draws_complete and left_out_quickly(fit))
 
 
-def _gain(fit: AbstractFit) -> tuple[float, float, int] | None:
-    """Nats gained by the best split, their standard error, and the label of the component."""
-    split = best_split(fit)
+def split_gain(fit: AbstractFit) -> Gain | None:
+    """The gain by the best split; None where it would take long, or nothing can be split."""
+    split = best_split(fit) if _is_affordable(fit) else None
     if split is None:
         return None
     source, streams = split.model.source, Streams(fit.seed).branch("split")
@@ -115,10 +135,9 @@ def _gain(fit: AbstractFit) -> tuple[float, float, int] | None:
         return None
     with np.errstate(all="ignore"):
         larger = leave_one_out(fitted, np.arange(source.n_rows))
-    gain = _gains(fit.rows_left_out, larger)
-    nats, error = sum_and_error(gain, fit.model.weights)
+    nats, error = sum_and_error(_gains(fit.rows_left_out, larger), fit.model.weights)
     label = int(np.argsort(fit.order)[split.component]) + 1
-    return nats, error, label
+    return Gain(nats, error, label, larger.cdf)
 
 
 def _gains(fit: RowsLeftOut, larger: RowsLeftOut) -> Float[np.ndarray, " rows"]:

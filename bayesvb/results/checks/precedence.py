@@ -12,18 +12,20 @@ CONTINUITY = ("Component of one value", "Discreteness")
 """Checks whether the response is a continuous number; all others of the fit take it for one."""
 
 
+def has_far_rows(checks: Sequence[Check]) -> bool:
+    """Whether outliers distort the fit."""
+    return any(one.name.startswith(FAR_ROWS) and one.grade == "problem" for one in checks)
+
+
 def after_far_rows(checks: Sequence[Check]) -> list[Check]:
-    """Checks of a fit with one remedy where rows are outliers: to see to these first.
+    """Checks of a fit whose rows are outliers, with one remedy: fix these first.
 
     Outliers move and widen all predictions, so that every other finding may be theirs.
     """
-    far = [one.name for one in checks if one.name.startswith(FAR_ROWS) and one.grade == "problem"]
-    if not far:
-        return list(checks)
-    remedy = f"Fix *{far[0]}* first: it may explain this."
-    return [
-        replace(one, remedy=remedy) if one.remedy and one.name not in far else one for one in checks
-    ]
+    far = [one for one in checks if has_far_rows([one])]
+    remedy = f"Fix *{far[0].name}* first: it may explain this."
+    rest = [replace(one, remedy=remedy) if one.remedy else one for one in checks if one not in far]
+    return [*far, *rest]
 
 
 def first_of_all(grades: Mapping[str, str]) -> str:

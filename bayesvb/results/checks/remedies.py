@@ -100,26 +100,26 @@ class Remedies:
             listed = ", ".join(code(f"s({written(name)})") for name in straight[:CURVES_NAMED])
             terms = f"{'a curve' if len(straight) == 1 else 'curves'}, {listed}"
             terms += ", ..." if len(straight) > CURVES_NAMED else ""
-        log = self._log()
+        log = self.log()
         return f"The mean is nonlinear in the prediction: add {terms}{log and f', or fit {log}'}."
 
     def fanned(self) -> str:
         """The spread changes with what is predicted."""
-        log = self._log()
+        log = self.log()
         return (
             f"The spread changes with the predicted mean: fit {log and f'{log} or '}{self._more()}."
         )
 
     def skewed(self) -> str:
         """The noise is skewed."""
-        log = self._log()
+        log = self.log()
         return f"The noise is skewed: fit {log and f'{log} or '}{self._more()}."
 
     def bounded(self, end: float, *, largest: bool) -> str:
         """Predictions reach beyond all responses: at the lower end a logarithm may help."""
         if largest:
             return f"Predictions exceed the largest response, {end:.4g}: fit {self._more()}."
-        log = self._log()
+        log = self.log()
         return (
             f"Predictions reach below the smallest response, {end:.4g}: fit "
             f"{log and f'{log} or '}{self._more()}."
@@ -146,7 +146,7 @@ class Remedies:
             )
         return "Predictions are too wide: use fewer components, or priors that say more."
 
-    def _log(self) -> str:
+    def log(self) -> str:
         """Logarithm of the response as code; empty where it has none, or is taken already."""
         observed = self.fit.model.observed()
         name = next(iter(observed)) if self.response is None else self.response

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from bayesvb.evaluation.normal_scores import shape_tests, width_test
 from bayesvb.results.checks.base import Misfit
+from bayesvb.results.checks.causes import without_shape, without_width
 from bayesvb.results.checks.pits import Observed
 from bayesvb.results.checks.remedies import Remedies
 
@@ -33,10 +34,11 @@ def shape_checks(fit: AbstractFit, seen: Observed, whose: str) -> list[Misfit]:
     def add(
         name: str, value: tuple[float, float], least: float, measure: str, remedy: str, off: float
     ) -> None:
+        without = without_width if name == "Width" else without_shape
         limit = f"{measure} off by more than {least:g}"
         tests.append(
             Misfit(f"{name}{whose}", value[0], measure, remedy, "calibration", value[1],
-                   off > least, limit)
+                   off > least, limit, without=without)
         )  # fmt: skip
 
     if found:

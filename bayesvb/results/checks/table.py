@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Int
+from scipy.special import ndtr
 
 from bayesvb.errors import ignoring_user_warnings
 from bayesvb.evaluation.normal_scores import FEWEST_ROWS
 from bayesvb.results.checks.accuracy import against_least_squares, against_multinomial
 from bayesvb.results.checks.base import Check, Misfit, decided, judged
+from bayesvb.results.checks.causes import Scores, candidates, causes, sorted_by_cause
 from bayesvb.results.checks.classes import class_tests
 from bayesvb.results.checks.computation import computation_checks
 from bayesvb.results.checks.covariates import covariate_tests
 from bayesvb.results.checks.dependence import group_tests, order_tests
 from bayesvb.results.checks.far_rows import far_row_checks
 from bayesvb.results.checks.joint import joint_checks
-from bayesvb.results.checks.more_components import more_component_checks
-from bayesvb.results.checks.pits import observed
-from bayesvb.results.checks.precedence import after_far_rows
+from bayesvb.results.checks.more_components import MORE, Gain, more_component_checks, split_gain
+from bayesvb.results.checks.other_models import log_candidates, split_candidates
+from bayesvb.results.checks.pits import Observed, observed
+from bayesvb.results.checks.precedence import after_far_rows, has_far_rows
 from bayesvb.results.checks.responses import response_checks
 from bayesvb.results.checks.shape import shape_checks
 from bayesvb.results.checks.tied_values import tied_checks
@@ -37,6 +40,9 @@ if TYPE_CHECKING:
 ORDER = {"fit": 0, "computation": 1, "accuracy": 2}
 """Place of the groups in the table."""
 
+
+MOST_RETESTED = 1e6
+"""Rows x squared covariates up to which tests are made again to find their cause: a second."""
 
 COLUMNS = ("group", "grade", "number", "measure", "p_value", "threshold", "remedy")
 
@@ -69,10 +75,34 @@ def fit_checks(fit: AbstractFit, *, groups: object = None, order: object = None)
     given = None
     if groups is not None:
         given = _named(groups), group_numbers(groups, fit.model.design, name="groups")
-    at = _order(fit, order)
+    asked = _Asked(given, _order(fit, order))
     with ignoring_user_warnings():
-        firm, tests = _firm_and_tests(fit, given, at)
-        return after_far_rows([*firm, *judged(tests)])
+        looked = _look(fit, asked)
+        checks = [*looked.firm, *judged(looked.tests)]
+        if has_far_rows(checks):
+            return after_far_rows(checks)
+        return _by_cause(fit, checks, looked, asked)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """Groups of the rows by name, and positions in an order that means something."""
+
+    groups: tuple[str, Int[np.ndarray, " rows"]] | None
+    order: Int[np.ndarray, " rows"] | None
+
+
+@dataclass(frozen=True)
+class _Looked:
+    """Checks that need no correction for their number, tests that do, and where causes are sought.
+
+    Nothing is ``seen`` of classes and of joint densities, whose misfits have no common cause.
+    """
+
+    firm: list[Check]
+    tests: list[Misfit]
+    seen: Sequence[Observed] = ()
+    gain: Gain | None = None
 
 
 def _order(fit: AbstractFit, order: object) -> Int[np.ndarray, " rows"] | None:
@@ -94,39 +124,73 @@ def _order(fit: AbstractFit, order: object) -> Int[np.ndarray, " rows"] | None:
     return np.asarray(at[np.argsort(grouping.number[at], kind="stable")])
 
 
-def _firm_and_tests(
-    fit: AbstractFit,
-    groups: tuple[str, Int[np.ndarray, " rows"]] | None,
-    order: Int[np.ndarray, " rows"] | None,
-) -> tuple[list[Check], list[Misfit]]:
-    """Checks that need no correction for their number, and tests that do."""
-    design, ordered = fit.model.design, order is not None
+def _look(fit: AbstractFit, asked: _Asked) -> _Looked:
+    """All checks of the fit to the data."""
+    design = fit.model.design
     if design.levels:
         classes = judged_classes(fit)
-        return [], [*class_tests(classes), *against_multinomial(classes)]
-    seen = observed(fit, order)
+        return _Looked([], [*class_tests(classes), *against_multinomial(classes)])
+    seen = observed(fit, asked.order)
     if min(len(one.values) for one in seen) < FEWEST_ROWS:
-        return [_too_few(design.n_rows)], []
+        return _Looked([_too_few(design.n_rows)], [])
+    gain = split_gain(fit)
+    more = more_component_checks(fit, gain)
     if "mean" not in design.matrices:
-        joint, of_variables = joint_checks(fit, seen, ordered=ordered)
-        return [*joint, *more_component_checks(fit)], of_variables
-    firm: list[Check] = []
-    tests: list[Misfit] = []
+        firm, tests = joint_checks(fit, seen, ordered=asked.order is not None)
+        return _Looked([*firm, *more], tests)
+    firm, tests = [], []
     for one in seen:
-        whose = f" of {one.name}" if len(seen) > 1 else ""
-        found, more = response_checks(fit, one, whose)
+        whose = _whose(one, seen)
+        found, ends = response_checks(fit, one, whose)
         firm += [*far_row_checks(fit, one, whose), *found, *tied_checks(fit, one, whose)]
-        tests += more
-        if "gating" in design.matrices:
-            tests += covariate_tests(fit, one, whose)
-        tests += shape_checks(fit, one, whose)
-        tests += order_tests(one, whose, grouping_of(fit.model), ordered=ordered)
-        if groups is not None:
-            tests += group_tests(one, groups[1][one.at], groups[0], whose)
-    firm += more_component_checks(fit)
+        tests += [*ends, *_score_tests(fit, one, whose, asked)]
     if "gating" in design.matrices:
-        return firm, [*tests, *against_least_squares(fit)]
-    return firm, [replace(one, section="replicates") for one in tests]
+        return _Looked([*firm, *more], [*tests, *against_least_squares(fit)], seen, gain)
+    return _Looked(firm, [replace(one, section="replicates") for one in tests])
+
+
+def _whose(one: Observed, seen: Sequence[Observed]) -> str:
+    """End of the names of the checks of a response, where there are several."""
+    return f" of {one.name}" if len(seen) > 1 else ""
+
+
+def _score_tests(fit: AbstractFit, seen: Observed, whose: str, asked: _Asked) -> list[Misfit]:
+    """Tests that look at scores only, and can be made again of others."""
+    tests: list[Misfit] = []
+    if "gating" in fit.model.design.matrices:
+        tests += covariate_tests(fit, seen, whose)
+    tests += shape_checks(fit, seen, whose)
+    ordered = asked.order is not None
+    tests += order_tests(seen, whose, grouping_of(fit.model), ordered=ordered)
+    if asked.groups is not None:
+        name, numbers = asked.groups
+        tests += group_tests(seen, numbers[seen.at], name, whose)
+    return tests
+
+
+def _by_cause(fit: AbstractFit, checks: list[Check], looked: _Looked, asked: _Asked) -> list[Check]:
+    """Checks sorted by what explains them; as they are where testing again would take long."""
+    grades = {one.name: one.grade for one in checks}
+    for number, one in reversed(list(enumerate(looked.seen))):
+        whose = _whose(one, looked.seen)
+        if len(one.values) * (len(fit.model.design.covariates) + 1) ** 2 > MOST_RETESTED:
+            continue
+
+        def retest(scores: Scores, one: Observed = one, whose: str = whose) -> list[Misfit]:
+            return _score_tests(fit, replace(one, pit=ndtr(scores)), whose, asked)
+
+        tests = retest(one.scores)
+        certain = [each for each in tests if grades[each.name] == "problem"]
+        tried = candidates(certain)
+        if not tried:
+            continue
+        tried += log_candidates(fit, one, [each.name for each in certain])
+        tried += split_candidates(one, looked.gain, number, grades.get(MORE, "ok"))
+        problems = [each.name for each in tests if grades[each.name] != "ok"]
+        found = causes(one.scores, problems, tried, retest)
+        ends = (f"Smallest response{whose}", f"Largest response{whose}", MORE)
+        checks = sorted_by_cause(checks, found, [name for name in ends if name in grades])
+    return checks
 
 
 def _too_few(n_rows: int) -> Check:
