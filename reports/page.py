@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, partial
 from importlib import resources
 from itertools import count
@@ -29,7 +29,7 @@ from .figures.svg import prefixed
 from .sections import SECTIONS
 from .sections.candidates import HasCandidates, candidates
 from .sections.comparison import comparison
-from .sections.finding import finding, sentences_of
+from .sections.finding import Sentences, clauses_of, finding
 from .sections.side_by_side import side_by_side as compared_fits
 from .sections.verdict import verdict
 
@@ -105,8 +105,8 @@ def page_summary(
 
 
 def _fit_summary(fit: AbstractFit, name: str, prefix: str) -> Summary:
-    kept, told, verdicts = _parts(fit)
-    found, sections = finding(fit, kept, told)
+    kept, clauses, verdicts = _parts(fit)
+    found, sections = finding(fit, kept, clauses, verdicts)
     model = fit.model
     components = kept.get("components", {"occupied": fit.core.n_components})
     return {
@@ -129,16 +129,16 @@ def _fit_summary(fit: AbstractFit, name: str, prefix: str) -> Summary:
 
 @dataclass(frozen=True)
 class _Part:
-    """A section, or checks, with the sentences that belong to it."""
+    """A section, or checks, with the clauses of its sentences."""
 
     content: Any
-    sentences: list[str] = field(default_factory=list)
+    clauses: Sentences = ()
 
 
 def _parts(
     fit: AbstractFit,
-) -> tuple[dict[str, Summary], dict[str, list[str]], list[Check]]:
-    """Sections that apply, their sentences, and the checks, side by side.
+) -> tuple[dict[str, Summary], dict[str, Sentences], list[Check]]:
+    """Sections that apply, the clauses of their sentences, and the checks, side by side.
 
     Rows are left out before.
     """
@@ -150,7 +150,7 @@ def _parts(
     kept = {name: found[name] for name in SECTIONS if found[name].content is not None}
     return (
         {name: part.content for name, part in kept.items()},
-        {name: part.sentences for name, part in kept.items()},
+        {name: part.clauses for name, part in kept.items()},
         ordered([*found[FIT].content, *found[COMPUTATION].content]),
     )
 
@@ -172,7 +172,7 @@ def _made(names: tuple[str, ...], fit: AbstractFit, told: object) -> dict[str, _
             found[name] = _Part(computation_checks(fit))
         else:
             section = SECTIONS[name].summary(fit)
-            found[name] = _Part(section, sentences_of(fit, name, section))
+            found[name] = _Part(section, clauses_of(fit, name, section))
     return found
 
 

@@ -117,9 +117,9 @@ def percent(share: float, decimals: int = 0) -> str:
     Examples
     --------
     >>> percent(0.8912, 1)
-    '89.1\u202f%'
+    '89.1%'
     """
-    return f"{numeral(100.0 * float(share), decimals)}{THIN}%"
+    return f"{numeral(100.0 * float(share), decimals)}%"
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:

@@ -90,6 +90,11 @@ class Profile:
         """What was found at the rows, averaged over those of each value."""
         return averaged_rows(values, self.n_each, self.shares, axis)
 
+    def moved(self, values: Float[np.ndarray, "quantities rows"]) -> Float[np.ndarray, " _"]:
+        """Range of each quantity over the values of the covariate, averaged over rows."""
+        each = np.ptp(values.reshape(len(values), -1, self.n_each), axis=1)
+        return np.asarray(np.average(each, axis=1, weights=self.shares))
+
     def predictive(self, fit: AbstractFit, response: str | None = None) -> AbstractRowDistribution:
         """Predictive distribution at each value; of a group that was not there, of any one."""
         found: AbstractRowDistribution = predictive_of_any_group(fit, self.frame, response)
@@ -173,14 +178,15 @@ Measure = Callable[["AbstractFit", Profile, str], float]
 def most_moving(fit: AbstractFit, measure: Measure, response: str | None = None) -> str | None:
     """The covariate along which a measure of the predictive distributions changes most.
 
-    None if there is no covariate, or nothing moves.
+    The others stay as observed: where the effects of two covariates depend on one another, neither
+    is judged at a typical row. None if there is no covariate, or nothing moves.
     """
     design = fit.model.design
     response = response or design.response_names[0]
     moved = {}
     for name in compared(design):
         one = covariate(design, name)
-        rows = profile(fit, name, one.grid(COARSE))
+        rows = _averages(fit, one, one.grid(COARSE))
         moved[name] = measure(fit, rows, response)
     if not moved or max(moved.values()) < 1e-9:
         return None
@@ -188,12 +194,13 @@ def most_moving(fit: AbstractFit, measure: Measure, response: str | None = None)
 
 
 def weights_moved(fit: AbstractFit, rows: Profile, response: str) -> float:
-    """Largest change of a component's weight."""
-    return float(np.ptp(rows.averaged(component_weights(fit, rows.frame)), axis=1).max())
+    """Largest change of a component's weight, on average over rows."""
+    return float(rows.moved(component_weights(fit, rows.frame)).max())
 
 
 def quantiles_moved(fit: AbstractFit, rows: Profile, response: str) -> float:
-    """Change of the 5 %, 50 % and 95 % quantiles, relative to the median width between them."""
-    found = rows.predictive(fit, response).quantile(np.array([0.05, 0.5, 0.95]))
+    """Change of the 5%, 50% and 95% quantiles, relative to the median width between them."""
+    predictive: AbstractRowDistribution = fit.predictive(rows.frame, response=response)
+    found = predictive.quantile(np.array([0.05, 0.5, 0.95]))
     width = float(np.median(found[2] - found[0]))
-    return float(np.ptp(found, axis=1).mean()) / width
+    return float(rows.moved(found).mean()) / width

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 
 from bayesvb.distributions.intervals import PROB, tails
 from bayesvb.drawing import marks
+from bayesvb.effects.average_predictions import average_predictions
 from bayesvb.models.ensemble import thinned
 from bayesvb.results.named_draws import count
 from bayesvb.results.subsampling import RowSample, sample
@@ -24,6 +25,7 @@ from ..figures.class_regions import regions
 from ..figures.label_spacing import apart
 from ..figures.scatter import level_axis, places
 from ..figures.svg import LINE, colour, dash, drawn, marker, shortened
+from ..rows.average_effects import quantiles_of, rows_averaged, rows_words
 from ..rows.profiles import (
     Covariate,
     Profile,
@@ -54,8 +56,8 @@ MOST_LEVELS = 12
 MOST_INTERVALS = 3
 """Classes up to which the table has intervals."""
 
-PLACES = (0.05, 0.25, 0.5, 0.75, 0.95)
-"""Quantiles of the covariate at which the table gives probabilities."""
+PLACES = (0.1, 0.25, 0.5, 0.75, 0.9)
+"""Quantiles of the covariate in the table, the ends those of average effects."""
 
 
 def summary(fit: AbstractFit) -> Summary | None:
@@ -74,22 +76,14 @@ def summary(fit: AbstractFit) -> Summary | None:
         "regions": regions(fit),
     }
     if along is None:
-        first = design.data_at(np.arange(1))
-        rows = Profile(Covariate("", True, ("every row",)), ["every row"], first, "")
-        return {**found, "curves": None, "table": _table(pd.Index(["every row"]), fit, rows)}
-    whole = profile(fit, along)
-    few = profile(fit, along, _places(design.frame, whole))
-    index = pd.Index(labels(few.values), name=design.label(along))
-    return {
-        **found,
-        "curves": _curves(fit, whole),
-        "table": _table(index, fit, few),
-    }
+        return {**found, "curves": None, "table": _constant(fit)}
+    return {**found, "curves": _curves(fit, profile(fit, along)), "table": _table(fit, along)}
 
 
 def probabilities_moved(fit: AbstractFit, rows: Profile, response: str) -> float:
-    """Largest change of a class probability over these rows."""
-    return float(np.ptp(probabilities(fit, rows), axis=0).max())
+    """Largest change of a class probability, on average over rows."""
+    found = fit.predict(rows.frame, kind="probability").to_numpy()
+    return float(rows.moved(found.T).max())
 
 
 def probabilities(fit: AbstractFit, rows: Profile) -> Float[np.ndarray, "values classes"]:
@@ -106,22 +100,40 @@ def drawn_probabilities(
     return rows.averaged(fit.core.drawn_probabilities(draws, block))
 
 
-def _places(frame: pd.DataFrame, whole: Profile) -> list[object]:
-    """Levels, or quantiles of a number with duplicates left out."""
-    if whole.covariate.discrete:
-        return list(whole.covariate.values)
-    found = np.quantile(frame[whole.covariate.name].to_numpy(dtype=float), PLACES)
-    return [float(value) for value in dict.fromkeys(found)]
-
-
 def _band(fit: AbstractFit, rows: Profile) -> Float[np.ndarray, "3 rows classes"]:
     """Predictive probabilities, and the ends of their intervals."""
     ends = np.quantile(drawn_probabilities(fit, rows, BAND_DRAWS), tails(PROB), axis=0)
     return np.concatenate([probabilities(fit, rows)[None], np.moveaxis(ends, 1, 2)])
 
 
-def _table(index: pd.Index, fit: AbstractFit, rows: Profile) -> Summary:
-    mean, low, high = _band(fit, rows)
+def _constant(fit: AbstractFit) -> Summary:
+    """Probabilities that are the same in all rows."""
+    first = fit.model.design.data_at(np.arange(1))
+    rows = Profile(Covariate("", True, ("every row",)), ["every row"], first, "")
+    return _probability_table(fit, pd.Index(["every row"]), _band(fit, rows), "")
+
+
+def _table(fit: AbstractFit, along: str) -> Summary:
+    """Average probabilities, of which average effects are the differences."""
+    design, rows = fit.model.design, rows_averaged(fit)
+    one = covariate(design, along)
+    values = list(one.values) if one.discrete else list(
+        dict.fromkeys(quantiles_of(fit, along, PLACES))
+    )  # fmt: skip
+    draws = average_predictions(fit, rows, along, values, ("probability",))["probability"][:, :, 0]
+    ends = np.quantile(draws, tails(PROB), axis=0)
+    band = np.concatenate([draws.mean(axis=0)[None], ends])
+    others = len(design.covariates) > 1
+    note = (
+        f" Other covariates as observed, averaged over {rows_words(fit, rows)}." if others else ""
+    )
+    return _probability_table(fit, pd.Index(labels(values), name=design.label(along)), band, note)
+
+
+def _probability_table(
+    fit: AbstractFit, index: pd.Index, band: Float[np.ndarray, "3 rows classes"], note: str
+) -> Summary:
+    mean, low, high = band
     levels = fit.model.design.class_labels
     narrow = len(levels) <= MOST_INTERVALS
     columns: dict[str, object] = {}
@@ -133,9 +145,8 @@ def _table(index: pd.Index, fit: AbstractFit, rows: Profile) -> Summary:
     more = (
         f" The first {MOST_LEVELS} of {len(levels)} classes." if len(levels) > MOST_LEVELS else ""
     )
-    other = f" Other covariates {rows.fixed}." if rows.fixed else ""
     also = f", with {percent(PROB)} intervals" if narrow else ""
-    caption = f"Predicted probability of each class{also}.{other}{more}"
+    caption = f"Predicted probability of each class{also}.{note}{more}"
     return table(
         pd.DataFrame(columns, index), caption, decimals=dict.fromkeys(columns, PROBABILITY)
     )

@@ -1,0 +1,109 @@
+"""Clauses of the first sentence, and the checks that contradict them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bayesvb.results.checks.base import Check
+
+SHAPE = ("Skewness", "Tails", "Shape", "Width", "Smallest response", "Largest response")
+"""Checks of the noise, which do not contradict a change of the mean."""
+
+MOST_NAMED = 3
+"""Checks that a sentence names."""
+
+
+@dataclass(frozen=True)
+class Clause:
+    """One statement about a fit.
+
+    Attributes
+    ----------
+    text : str
+        Wording if no check contradicts the statement.
+    doubted : str
+        Wording if a check does, to which the names of the checks are added; empty if the clause is
+        then left out.
+    covariate : str
+        Whose effect is stated; empty if the clause is about all rows.
+    response : str
+        Empty if the clause is about all variables.
+    of_spread : bool
+        Whether the clause is about the spread of the response instead of its mean.
+    """
+
+    text: str
+    doubted: str = ""
+    covariate: str = ""
+    response: str = ""
+    of_spread: bool = False
+
+
+def written(
+    sentences: Sequence[Sequence[Clause]], checks: Sequence[Check], responses: Sequence[str]
+) -> list[str]:
+    """Sentences with the wording that the checks allow.
+
+    Examples
+    --------
+    >>> clause = Clause("y rises by 2", "y changes by 2", "x", "y")
+    >>> written([[clause]], [], ["y"])
+    ['y rises by 2.']
+    >>> check = Check("Mean by x", "fit", "problem", 1.0, "", 0.0, "", "", "")
+    >>> written([[clause]], [check], ["y"])
+    ['y changes by 2, which is not reliable: the check Mean by x is a problem.']
+    """
+    problems = [check for check in checks if check.grade == "problem" and check.weighs]
+    texts = [
+        [text for clause in clauses if (text := _wording(clause, problems, responses))]
+        for clauses in sentences
+    ]
+    return [f"{'; '.join(each)}." for each in texts if each]
+
+
+def _wording(clause: Clause, problems: Sequence[Check], responses: Sequence[str]) -> str:
+    """One clause, with the checks that contradict it."""
+    names = [check.name for check in problems if _contradicts(check, clause, responses)]
+    if not names:
+        return clause.text
+    if not clause.doubted:
+        return ""
+    if len(names) == 1:
+        return f"{clause.doubted}, which is not reliable: the check {names[0]} is a problem"
+    shown, more = names[:MOST_NAMED], len(names) - MOST_NAMED
+    last = f"{more} more" if more > 0 else shown.pop()
+    return (
+        f"{clause.doubted}, which is not reliable: the checks {', '.join(shown)} and {last} are "
+        "problems"
+    )
+
+
+def _contradicts(check: Check, clause: Clause, responses: Sequence[str]) -> bool:
+    """Whether a problem of this check makes the clause doubtful.
+
+    A check of another covariate, another response or of predictions beside a simpler model does
+    not; a check that is not known here does.
+    """
+    if check.group == "accuracy" or _is_of_another(check, clause.response, responses):
+        return False
+    name = check.name.removesuffix(f" of {clause.response}")
+    if not clause.covariate:
+        return True
+    part, by, subject = name.partition(" by ")
+    if by and part in ("Mean", "Spread"):
+        return clause.of_spread == (part == "Spread") and subject in (
+            clause.covariate,
+            "prediction",
+        )
+    if name == "Interactions":
+        pair = check.measure.rpartition(", ")[2]
+        named = pair.startswith(f"{clause.covariate}:") or pair.endswith(f":{clause.covariate}")
+        return not clause.of_spread and named
+    return clause.of_spread or name not in SHAPE
+
+
+def _is_of_another(check: Check, response: str, responses: Sequence[str]) -> bool:
+    """Whether the name of a check ends with another response than this one."""
+    others = [other for other in responses if other != response]
+    return bool(response) and any(check.name.endswith(f" of {other}") for other in others)

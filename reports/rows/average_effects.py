@@ -1,0 +1,194 @@
+"""Average effects of one covariate over the observed rows: the numbers of the table of effects.
+
+The first sentence of a report shows one line of that table, so both are computed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.distributions.draw_summaries import summarised
+from bayesvb.distributions.intervals import PROB
+from bayesvb.effects.average_predictions import average_predictions, row_differences
+from bayesvb.effects.observed_rows import ObservedRows, observed_rows
+from bayesvb.results.named_draws import count
+
+from ..cells.numerals import counted, significant
+from .profiles import covariate
+from .sampling import choice_words
+
+if TYPE_CHECKING:
+    from bayesvb.results.base import AbstractFit
+
+ROWS = 1000
+"""Most rows over which effects are averaged: the standard error of the average is then 3% of the
+standard deviation of the effect between rows."""
+
+PROBABILITIES = 2e7
+"""Draws x components x levels x rows of one average, about a second of a processor."""
+
+FEWEST_ROWS = 100
+"""Rows that are averaged whatever it takes."""
+
+ENDS = (0.1, 0.9)
+"""Quantiles of a numeric covariate that are compared."""
+
+ROWS_AT_ONCE = 100
+"""Rows whose draws are held in memory together."""
+
+FEWEST_SHARE = 0.01
+"""Share of rows from which their sign is stated."""
+
+CONSTANT = 0.01
+"""Relative change of a standard deviation below which the model keeps it constant by construction.
+
+One component has exactly none; a second component without observations leaves less than this.
+"""
+
+
+@dataclass(frozen=True)
+class Change:
+    """Average change of one quantity of the response between two values of a covariate.
+
+    Attributes
+    ----------
+    target : str
+        ``"mean"``, ``"sd"`` or ``"probability"``.
+    level : str
+        Level of a categorical response; empty for a numeric one.
+    estimate, lower, upper : float
+        Centre of the draws and ends of their interval, as ``bvb.effects.comparisons`` has them.
+    draws : array, shape (draws,)
+    """
+
+    target: str
+    level: str
+    estimate: float
+    lower: float
+    upper: float
+    draws: Float[np.ndarray, " draws"]
+
+    @property
+    def decimals(self) -> int:
+        """Decimals that show the width of the interval to two significant digits."""
+        return significant([self.upper - self.lower or abs(self.estimate)], 2)
+
+
+def rows_averaged(fit: AbstractFit) -> ObservedRows:
+    """Observed rows over which a report averages, each by its case weight."""
+    levels = max(len(fit.model.design.levels or ()), 1)
+    each = count(fit.draws) * fit.core.n_components * levels
+    return observed_rows(fit, int(np.clip(PROBABILITIES / each, FEWEST_ROWS, ROWS)))
+
+
+def rows_words(fit: AbstractFit, rows: ObservedRows) -> str:
+    """Which rows are averaged, in words."""
+    which = choice_words(rows.chosen) or f"the {counted(len(rows.chosen.at), 'row')}"
+    return which if rows.shares is None else f"{which}, by case weight"
+
+
+def targets_of(fit: AbstractFit) -> tuple[str, ...]:
+    """Quantities of the response that a report compares."""
+    return ("probability",) if fit.model.design.levels else ("mean", "sd")
+
+
+def compared_values(fit: AbstractFit, name: str) -> list[object]:
+    """Values of a covariate that are compared: levels, or two quantiles of a number.
+
+    Where the quantiles coincide, the extremes are compared.
+    """
+    one = covariate(fit.model.design, name)
+    if one.discrete:
+        return list(one.values)
+    low, high = quantiles_of(fit, name, ENDS)
+    return [low, high] if low < high else list(one.values)
+
+
+def quantiles_of(fit: AbstractFit, name: str, probs: Sequence[float]) -> list[float]:
+    """Quantiles of a numeric covariate over the rows, which count by their case weights."""
+    column, weights = fit.model.design.frame[name].to_numpy(dtype=float), fit.model.weights
+    if weights is None:
+        return list(map(float, np.quantile(column, probs)))
+    return list(map(float, np.quantile(column, probs, weights=weights, method="inverted_cdf")))
+
+
+def average_draws(
+    fit: AbstractFit, name: str, values: Sequence[object], targets: Sequence[str]
+) -> Mapping[str, Float[np.ndarray, "draws values responses entries"]]:
+    """Draws of average predictions; no standard deviations that are constant by construction."""
+    draws = dict(average_predictions(fit, rows_averaged(fit), name, values, targets))
+    if "sd" in draws and is_constant(draws["sd"]):
+        del draws["sd"]
+    return draws
+
+
+def is_constant(sd: Float[np.ndarray, "draws values responses entries"]) -> bool:
+    """Whether a standard deviation changes by less than 1% with all but certainty."""
+    changes = np.ptp(sd, axis=1) / sd.mean(axis=1)
+    return bool(np.quantile(changes, 0.95, axis=0).max() < CONSTANT)
+
+
+def changes(
+    fit: AbstractFit,
+    draws: Mapping[str, Float[np.ndarray, "draws values responses entries"]],
+    pair: tuple[int, int],
+    response: int,
+) -> list[Change]:
+    """Changes of every quantity of one response between two of the values."""
+    levels = fit.model.design.class_labels if fit.model.design.levels else ("",)
+    found = []
+    for target, each in draws.items():
+        differences = each[:, pair[1], response] - each[:, pair[0], response]
+        summary = summarised(differences, PROB)
+        found += [
+            Change(target, str(level), *numbers, differences[:, k])
+            for k, (level, *numbers) in enumerate(
+                zip(levels, summary.centre.tolist(), summary.lower.tolist(),
+                    summary.upper.tolist(), strict=True)
+            )
+        ]  # fmt: skip
+    return found
+
+
+def shares_by_sign(
+    fit: AbstractFit,
+    name: str,
+    ends: Sequence[object],
+    quantity: tuple[str, int, int],
+    error: float,
+) -> tuple[float, float] | None:
+    """Shares of the rows in which a quantity rises and in which it falls; None if not both.
+
+    Both are stated if, in each direction, at least 1% of the rows have that sign with probability
+    ``1 - error / 2``. The shares are means over the draws.
+
+    Parameters
+    ----------
+    fit : Fit
+    name : str
+        The covariate.
+    ends : sequence of two values
+        Its value before and after.
+    quantity : tuple
+        Target, position of the response, position of the level.
+    error : float
+        Probability that a row has the other sign.
+    """
+    target, response, entry = quantity
+    rows = rows_averaged(fit)
+    n = len(rows.frame)
+    share = np.full(n, 1.0 / n) if rows.shares is None else rows.shares
+    rising, falling = np.empty(n), np.empty(n)
+    for start in range(0, n, ROWS_AT_ONCE):
+        at = slice(start, start + ROWS_AT_ONCE)
+        part = ObservedRows(rows.frame.iloc[at], None, rows.chosen)
+        differences = row_differences(fit, part, name, ends, target)[:, :, response, entry]
+        rising[at], falling[at] = (differences > 0.0).mean(axis=0), (differences < 0.0).mean(axis=0)
+    clear = [float(share[sign >= 1.0 - error / 2.0].sum()) for sign in (rising, falling)]
+    shares = float(share @ rising), float(share @ falling)
+    return shares if min(*clear, *shares) >= FEWEST_SHARE else None
