@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
@@ -9,17 +10,18 @@ import numpy as np
 
 from bayesvb.data.case_weights import sum_and_error
 from bayesvb.distributions.intervals import PROB
-from bayesvb.results.checks.table import checks
+from bayesvb.results.checks.table import checks as all_checks
 from bayesvb.results.printing import formula_text, interval_line
 from bayesvb.results.subsampling import criteria_at, unit_sample
 
 from .cells.numerals import counted, numeral, percent
+from .prior_clauses import prior_sentence
 from .rows.sampling import ROWS_LEFT_OUT, choice_words
 from .sections.finding import sentences
-from .sections.reproduce import changed_priors
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
+    from bayesvb.results.checks.base import Check
 
 
 def paragraphs(fit: AbstractFit) -> str:
@@ -31,51 +33,46 @@ def _methods(fit: AbstractFit) -> list[str]:
     model, design = fit.model, fit.model.design
     rows = counted(design.n_fitted, "row")
     if design.n_missing:
-        rows += f" ({numeral(design.n_missing)} left out for missing values)"
+        rows += f" ({numeral(design.n_missing)} omitted for missing values)"
     restarts = len(fit.restarts)
-    runs = f" from {counted(restarts, 'start')}" if restarts > 1 else ""
+    runs = f" with {numeral(restarts)} random initialisations" if restarts > 1 else ""
     return [
-        f"{model.description()}: the formula {formula_text(model)} was fitted to {rows} with "
-        f"bayesvb {version('bayesvb')} (seed {fit.seed}){runs}.",
+        f"{model.description()}: the formula {formula_text(model)} was fitted to {rows}{runs} by "
+        f"bayesvb {version('bayesvb')} (seed {fit.seed}).",
         fit.engine.description(model.factor_words),
-        _priors(fit),
+        prior_sentence(fit),
         f"{interval_line(fit)} They are central {percent(PROB)} intervals.",
     ]
 
 
-def _priors(fit: AbstractFit) -> str:
-    usual = fit.model.priors == type(fit.model.priors)()
-    if usual:
-        return "Priors were the weakly informative defaults of the package."
-    changed = ", ".join(changed_priors(fit.model.priors))
-    return f"Priors were the weakly informative defaults of the package but for {changed}."
-
-
 def _results(fit: AbstractFit) -> list[str]:
-    return [*sentences(fit), *_accuracy(fit), _checked(fit)]
+    checks = all_checks(fit)
+    return [*sentences(fit, checks), *_accuracy(fit), _checked(checks)]
 
 
 def _accuracy(fit: AbstractFit) -> list[str]:
-    """Log density per row left out, of all rows or of a stated choice of them."""
+    """Log density per row held out, of all rows or of a stated choice of them."""
     chosen = unit_sample(fit, ROWS_LEFT_OUT)
-    found = criteria_at(fit, chosen.at)[0]
-    weights = np.ones(len(found.pointwise)) if found.weights is None else found.weights
-    total, se = sum_and_error(found.pointwise, weights)
+    elpd = criteria_at(fit, chosen.at)[0]
+    weights = np.ones(len(elpd.pointwise)) if elpd.weights is None else elpd.weights
+    total, se = sum_and_error(elpd.pointwise, weights)
     unit = chosen.plural.removesuffix("s")
-    of = "" if chosen.whole else f" ({choice_words(chosen)})"
+    of = "" if chosen.whole else f" of {choice_words(chosen)}"
     return [
-        f"The mean expected log density of a {unit} left out{of} was "
-        f"{numeral(total / weights.sum(), 3)} nats (standard error "
-        f"{numeral(se / weights.sum(), 3)}; {numeral(total, 1)} in all)."
+        f"The held-out expected log predictive density{of} was {numeral(total, 1)} nats "
+        f"(SE {numeral(se, 1)}), {numeral(total / weights.sum(), 3)} per {unit}."
     ]
 
 
-def _checked(fit: AbstractFit) -> str:
-    found = [one for one in checks(fit) if one.weighs]
-    passed = sum(one.grade == "ok" for one in found)
-    told = f"{passed} of {counted(len(found), 'check')} of the fit were in order"
-    for grade, words in (("problem", "not in order"), ("note", "doubtful")):
-        names = list(dict.fromkeys(one.name for one in found if one.grade == grade))
+def _checked(checks: Sequence[Check]) -> str:
+    """How many checks passed, and the names of the others."""
+    graded = [check for check in checks if check.weighs]
+    passed = sum(check.grade == "ok" for check in graded)
+    if passed == len(graded):
+        return f"All {numeral(passed)} graded checks passed."
+    text = f"{numeral(passed)} of {numeral(len(graded))} graded checks passed"
+    for grade, words in (("problem", "problems"), ("note", "notes")):
+        names = list(dict.fromkeys(check.name for check in graded if check.grade == grade))
         if names:
-            told += f"; {words}: {', '.join(names).lower()}"
-    return told + "."
+            text += f"; {words}: {', '.join(names).lower()}"
+    return text + "."

@@ -295,14 +295,17 @@ def _turn(comparison: Comparison, change: Change) -> str:
     ends = comparison.draws["mean"][:, :, comparison.response, 0]
     rule = Directions(comparison.directions.n_compared * BETWEEN)
     least, most = int(between.mean(axis=0).argmin()), int(between.mean(axis=0).argmax())
-    turns = [
-        f"{verb} to {_response_value(comparison, between[:, at])} (near {_place(fit, name, places[at])})"
-        for verb, at, beyond in (
-            ("falls", least, ends.min(axis=1) - between[:, least]),
-            ("rises", most, between[:, most] - ends.max(axis=1)),
-        )
-        if beyond.mean() > BEYOND * abs(change.estimate) and rule.sign(beyond) > 0
-    ]
+    turns = []
+    for verb, at, beyond in (
+        ("falls", least, ends.min(axis=1) - between[:, least]),
+        ("rises", most, between[:, most] - ends.max(axis=1)),
+    ):
+        if beyond.mean() > BEYOND * abs(change.estimate) and rule.sign(beyond) > 0:
+            value, place = (
+                _response_value(comparison, between[:, at]),
+                _place(fit, name, places[at]),
+            )
+            turns.append(f"{verb} to {value} (near {place})")
     return f"Between these values the average mean {' and '.join(turns)}" if turns else ""
 
 

@@ -36,7 +36,7 @@ def summary(fit: AbstractFit) -> Summary:
         "parameters": _parameters(fit),
         "prior_counts": fit.engine.prior_counts,
         "priors": _priors(fit),
-        "tried": _tried(fit),
+        "tried": tried(fit),
         "scales": _scales(fit),
         "curves": _curves(fit),
         "standardized": model.priors.standardize,
@@ -89,8 +89,8 @@ def _parameters(fit: AbstractFit) -> Summary:
     return table(frame.rename_axis("symbol"), caption)
 
 
-def _tried(fit: AbstractFit) -> str | None:
-    """Which of several priors the restarts that count have; None if all have the same."""
+def tried(fit: AbstractFit) -> str | None:
+    """Multiples of the prior variance of the restarts that count; None if all have the same."""
     if "prior" not in fit.restarts:
         return None
     weights: dict[str, float] = {}

@@ -5,6 +5,10 @@ import pandas as pd
 import pytest
 
 import bayesvb as bvb
+from bayesvb.effects.average_predictions import average_predictions
+from bayesvb.effects.observed_rows import observed_rows
+from bayesvb.reports.rows import average_effects
+from bayesvb.reports.rows.average_effects import average_draws
 from bayesvb.reports.sections import SECTIONS, effects
 
 
@@ -20,11 +24,11 @@ def rows(found):
     return {tuple(row["heads"]): row["cells"] for row in found["table"]["rows"]}
 
 
-def test_numbers_go_between_quartiles_and_levels_from_the_first(fit):
+def test_numbers_go_between_quantiles_and_levels_from_the_first(fit):
     found = SECTIONS["effects"].summary(fit)
     frame, table = fit.model.design.frame, rows(found)
-    low, high = np.quantile(frame["x"], [0.25, 0.75])
-    heads = [head for head in table if head[3] == "mean"]
+    low, high = np.quantile(frame["x"], [0.1, 0.9])
+    heads = list(table)
     assert [head[0] for head in heads] == ["x", "g", "g"]
     assert [head[1:3] for head in heads[1:]] == [("a", "b"), ("a", "c")]
     difference, interval = table[heads[0]]
@@ -32,7 +36,15 @@ def test_numbers_go_between_quartiles_and_levels_from_the_first(fit):
     assert difference == pytest.approx(expected["estimate"])
     assert interval == pytest.approx([expected["lower"], expected["upper"]])
     assert table[heads[1]][0] == pytest.approx(2.0, abs=0.6)
-    assert table["x", *heads[0][1:3], "sd"][0] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_a_standard_deviation_that_cannot_change_is_no_effect(fit):
+    assert {head[3] for head in rows(SECTIONS["effects"].summary(fit))} == {"mean"}
+    found = SECTIONS["effects"].summary(fit)
+    assert not found["has_sd"]
+    two = bvb.DensityRegression("y ~ x", fit.model.design.given, n_components=2)
+    draws = average_draws(two.fit(seed=1, restarts=1, draws=50), "x", [-1.0, 1.0], ("mean", "sd"))
+    assert set(draws) == {"mean", "sd"}
 
 
 def test_probabilities_of_classes_have_differences(class_fit):
@@ -56,10 +68,10 @@ def test_many_levels_and_models_without_covariates_have_no_line(fit, monkeypatch
 
 
 def test_averages_of_a_sample_say_so(fit, monkeypatch):
-    monkeypatch.setattr(effects, "ROWS", 40)
-    assert (
-        "Averages are over 40 of 150 rows" in SECTIONS["effects"].summary(fit)["table"]["caption"]
-    )
+    monkeypatch.setattr(average_effects, "ROWS", 40)
+    monkeypatch.setattr(average_effects, "FEWEST_ROWS", 40)
+    caption = SECTIONS["effects"].summary(fit)["table"]["caption"]
+    assert "averaged over 40 of 150 rows, chosen at random" in caption
 
 
 @pytest.mark.usefixtures("without_pictures")
@@ -97,7 +109,8 @@ def test_distributions_are_made_once_for_all_targets(fit, monkeypatch):
     model, made = type(fit.model), []
     plain = model.drawn_mixture
     monkeypatch.setattr(model, "drawn_mixture", lambda *given: made.append(1) or plain(*given))
-    found = effects._effects(fit, {"x": [-1.0, 1.0]}, fit.model.design.frame[:20], ("mean", "sd"))
+    observed = observed_rows(fit, 20)
+    found = average_predictions(fit, observed, "x", [-1.0, 1.0], ("mean", "sd"))
     assert list(found) == ["mean", "sd"] and len(made) == 2  # at each of the two values
 
 
@@ -106,5 +119,4 @@ def test_a_target_that_is_infinite_leaves_the_others(fit, monkeypatch):
         return np.full(mixture.mean().shape, np.inf)
 
     monkeypatch.setattr("bayesvb.distributions.normal_mixture.NormalMixture.sd", infinite)
-    found = effects._effects(fit, {"x": [-1.0, 1.0]}, fit.model.design.frame[:20], ("mean", "sd"))
-    assert list(found) == ["mean"]
+    assert list(average_draws(fit, "x", [-1.0, 1.0], ("mean", "sd"))) == ["mean"]

@@ -7,8 +7,10 @@ import pandas as pd
 import pytest
 
 import bayesvb as bvb
+from bayesvb.reports.rows.average_effects import average_draws
 from bayesvb.reports.sections import SECTIONS
-from bayesvb.reports.sections.finding import Told, finding
+from bayesvb.reports.sections.finding import finding, sentences
+from bayesvb.results.checks.base import Check
 
 
 def lines(slope=2.0, growth=0.0, n=200):
@@ -17,76 +19,224 @@ def lines(slope=2.0, growth=0.0, n=200):
     return pd.DataFrame({"x": x, "y": slope * x + np.exp(growth * x) * rng.normal(size=n)})
 
 
+def crossing(n=200):
+    """The effect of x is 1 to 2 for positive w, and about the opposite for negative."""
+    rng = np.random.default_rng(2)
+    x, w = rng.uniform(-1, 1, n), rng.uniform(-1, 1, n)
+    y = 3.0 * x * w + 0.3 * x + 0.5 * rng.normal(size=n)
+    return pd.DataFrame({"x": x, "w": w, "y": y})
+
+
 def fitted(formula, data, **options):
-    model = bvb.DensityRegression(formula, data, n_components=options.pop("n_components", 1))
-    return model.fit(seed=1, restarts=2, draws=400, **options)
+    names = ("n_components", "family", "weights")
+    given = {name: options.pop(name) for name in names if name in options}
+    model = bvb.DensityRegression(formula, data, **{"n_components": 1, **given})
+    return model.fit(seed=1, **{"restarts": 2, "draws": 400, **options})
 
 
-def sentences(fit, *names):
-    kept = {name: SECTIONS[name].summary(fit) for name in names}
-    return finding(fit, kept)[0]["sentences"]
+def problem(name, measure=""):
+    return Check(name, "fit", "problem", 1.0, measure, 0.0, "", "", "calibration")
 
 
-@pytest.mark.usefixtures("without_pictures")
-def test_a_line_is_told_with_its_change_and_an_even_width():
-    fit = fitted("y ~ x", lines())
-    (told,) = sentences(fit, "conditional")
-    low, high = np.quantile(fit.model.design.frame["x"], [0.1, 0.9])
-    assert told.startswith(
-        f"From x = {low:.2f} to {high:.2f} (its 10\u202f% and 90\u202f% quantiles)"
+def numbers(sentence):
+    """Size and interval of the first change of a sentence."""
+    words = re.search(r"by (\S+?)(?: on average over.*?)? \(89% (?:mean-field )?interval (\S+) to "
+                      r"([^\s;)]+)", sentence)  # fmt: skip
+    return [float(word.replace("−", "-")) for word in words.groups()]
+
+
+def table_line(fit, name, target, to=None):
+    """Difference and interval as the table of effects shows them."""
+    table = SECTIONS["effects"].summary(fit)["table"]
+    (row,) = (
+        row
+        for row in table["rows"]
+        if row["heads"][0].split(" ")[0] == name
+        and row["heads"][3] == target
+        and to in (None, row["heads"][2])
     )
-    found = bvb.effects.comparisons(fit, {"x": [low, high]}, {}, target="quantile", q=0.5).summary
-    assert " rises from " in told and "its middle 90\u202f% stays as wide" in told
-    lower, upper = found["lower"].item(), found["upper"].item()
-    interval = re.search(r"interval (\S+) to (\S+)\)", told)
-    assert [float(interval[1]), float(interval[2])] == pytest.approx([lower, upper], abs=0.01)
+    size, interval = row["cells"]
+    return [round(number, row["decimals"][0]) for number in (size, *interval)]
+
+
+@pytest.fixture(scope="module")
+def crossed():
+    return fitted("y ~ x * w", crossing())
+
+
+@pytest.mark.parametrize(("formula", "options"), [
+    ("y ~ x", {}), ("y ~ x * w", {}), ("y ~ x + w", {"n_components": 2}),
+    ("y ~ x * w", {"weights": np.arange(200.0) % 3}),
+])  # fmt: skip
+def test_the_sentence_has_the_numbers_of_the_table_of_effects(formula, options):
+    fit = fitted(formula, crossing(), restarts=1, draws=200, **options)
+    (sentence, *_) = sentences(fit, [])
+    name = re.match(r"From (\w+) = ", sentence)[1]
+    size, low, high = table_line(fit, name, "mean")
+    sign = -1.0 if " falls by " in sentence.split("; ")[0] else 1.0
+    assert numbers(sentence) == [sign * size, *sorted([sign * low, sign * high])]
+    if fit.model.weights is None:
+        ends = list(fit.model.design.frame[name].quantile([0.1, 0.9]))
+        found = bvb.effects.comparisons(fit, {name: ends}, average_by=True).summary
+        assert found["estimate"].round(2).item() == size
+
+
+def test_rows_count_by_their_case_weights():
+    data, weights = crossing(80), np.arange(80.0) % 3
+    fit = fitted("y ~ x * w", data, weights=weights, restarts=1, draws=100)
+    (difference,) = np.diff(
+        average_draws(fit, "x", [0.0, 1.0], ("mean",))["mean"].mean(axis=0)[:, 0, 0]
+    )
+    slopes = fit.summary().loc["mean", "mean"].droplevel("component")
+    expected = slopes["x"] + slopes["x:w"] * np.average(data["w"], weights=weights)
+    assert difference == pytest.approx(expected, abs=0.02)
+    assert "on average over the 80 rows, by case weight (" in sentences(fit, [])[0]
+
+
+def test_signs_that_differ_between_rows_are_stated_with_their_shares(crossed):
+    (sentence, *_) = sentences(crossed)
+    assert sentence.startswith("From x = ") or sentence.startswith("From w = ")
+    up, down = re.search(r"it rises for (\d+)% of the rows and falls for (\d+)%", sentence).groups()
+    assert int(up) + int(down) == 100
+    if sentence.startswith("From x"):
+        positive = (3.0 * crossed.model.design.frame["w"] + 0.3 > 0.0).mean()
+        assert int(up) / 100 == pytest.approx(positive, abs=0.06)
+    assert " with w as observed" in sentence or " with x as observed" in sentence
+
+
+def test_signs_that_are_the_same_or_unclear_have_no_shares():
+    rng = np.random.default_rng(3)
+    data = crossing().assign(y=lambda frame: 2.0 * frame["x"] + rng.normal(size=200))
+    for formula in ("y ~ x * w", "y ~ x + w"):
+        assert "of the rows and" not in sentences(fitted(formula, data), [])[0]
+
+
+@pytest.mark.parametrize("options", [{}, {"family": "student"}])
+@pytest.mark.parametrize("growth", [0.0, 0.2])
+def test_one_component_has_no_sentence_about_the_spread(options, growth):
+    fit = fitted("y ~ x", lines(growth=growth), restarts=1, draws=100, **options)
+    for checks in (None, []):
+        text = " ".join(sentences(fit, checks))
+        assert not re.search(r"wide|width|spread|deviation", text.lower())
+    heads = [row["heads"][3] for row in SECTIONS["effects"].summary(fit)["table"]["rows"]]
+    assert heads == ["mean"]
+
+
+def test_a_growing_spread_is_stated_unless_a_check_of_the_noise_is_a_problem():
+    fit = fitted("y ~ x | gating(x)", lines(-1.0, 0.25, 500), n_components=2)
+    (sentence,) = sentences(fit, [])
+    assert " falls by " in sentence and "the standard deviation of y rises by " in sentence
+    expected = table_line(fit, "x", "sd")
+    assert numbers(sentence.split("; ")[1]) == pytest.approx(expected)
+    for name in ("Spread by x", "Spread by prediction", "Shape", "Width"):
+        (sentence,) = sentences(fit, [problem(name)])
+        assert "deviation" not in sentence and " falls by " in sentence
+    (sentence,) = sentences(fit, [problem("Spread by z")])
+    assert "deviation" in sentence
+
+
+def test_a_check_of_the_covariate_makes_the_change_doubtful(crossed):
+    (plain, *_) = sentences(crossed, [])
+    name = re.match(r"From (\w+) = ", plain)[1]
+    for check in (problem(f"Mean by {name}"), problem("Mean by prediction"),
+                  problem("Interactions", "share of variance, x:w"), problem("Row order"),
+                  problem("A check that is not known")):  # fmt: skip
+        (sentence,) = sentences(crossed, [check])
+        assert f"the check {check.name} is a problem" in sentence
+        assert not re.search(r"\b(rises|falls|higher|lower)\b", sentence)
+    for check in (problem("Mean by v"), problem("Interactions", "share of variance, v:u"),
+                  problem("Tails")):  # fmt: skip
+        assert sentences(crossed, [check])[0] == plain
+
+
+def test_a_line_through_a_curve_is_called_doubtful_by_its_own_checks():
+    data = lines(0.0)
+    data["y"] += (data["x"] - 4.0) ** 2
+    (sentence,) = sentences(fitted("y ~ x", data))
+    assert "is not reliable" in sentence and "Mean by x" in sentence
+    assert not re.search(r"\b(rises|falls)\b", sentence)
 
 
 @pytest.mark.usefixtures("without_pictures")
-def test_a_fall_and_a_growing_spread_are_told():
-    (told,) = sentences(fitted("y ~ x", lines(-1.0, 0.25, 500), n_components=2), "conditional")
-    assert " falls from " in told and "becomes" in told
-
-
-@pytest.mark.usefixtures("without_pictures")
-def test_a_turn_between_the_ends_is_told():
+def test_a_turn_between_the_ends_is_stated():
     data = lines(0.0)
     data["y"] += (data["x"] - 5.0) ** 2
-    told = sentences(fitted("y ~ poly(x, 2)", data), "conditional")
-    assert len(told) == 2 and told[1].startswith("In between the median falls to ")
+    fit = fitted("y ~ poly(x, 2)", data)
+    told = finding(fit, {"conditional": SECTIONS["conditional"].summary(fit)}, checks=[])
+    told = told[0]["sentences"]
+    assert len(told) == 2 and told[1].startswith("Between these values the average mean falls to ")
+    assert len(sentences(fit, [problem("Mean by x")])) == 1
+    assert len(sentences(fitted("y ~ poly(x, 2)", lines()), [])) == 1
 
 
-@pytest.mark.usefixtures("without_pictures")
-def test_levels_without_a_covariate_and_several_responses_are_told():
+def test_levels_without_a_covariate_and_several_responses_are_stated():
     data = lines().assign(g=lambda frame: np.where(frame["x"] > 5, "b", "a"), z=1.0)
+    data["h"] = np.where(data["x"] > 8, "c", data["g"])
     data["y2"] = -data["y"]
-    (told,) = sentences(fitted("y ~ g", data), "conditional")
-    assert told.startswith(
-        "Between g = a and b, the levels that differ most, the median of y rises"
-    )
-    (told,) = sentences(fitted("y ~ 1", data), "conditional")
-    assert told.startswith("No covariate changes the distribution of y: its median is ")
-    (told,) = sentences(fitted("y2 + y ~ x", data), "conditional")
-    assert "the median of y2 falls" in told
+    (sentence,) = sentences(fitted("y ~ g", data), [])
+    assert sentence.startswith("At g = b compared with a, the mean of y is higher by ")
+    fit = fitted("y ~ h", data)
+    (sentence,) = sentences(fit, [])
+    assert sentence.startswith("At h = c compared with a (the level that differs most from it), ")
+    assert numbers(sentence) == pytest.approx(table_line(fit, "h", "mean", "c"))
+    (sentence,) = sentences(fitted("y ~ 1", data), [])
+    assert sentence.startswith("The formula has no covariate: the median of y is ")
+    both = sentences(fitted("y2 + y ~ x", data), [problem("Mean by x of y")])
+    assert "the mean of y2 falls by " in both[0] and "the fitted mean of y changes by " in both[1]
+
+
+def test_a_response_that_nothing_changes_has_no_direction():
+    rng = np.random.default_rng(4)
+    data = pd.DataFrame(rng.normal(size=(100, 3)), columns=["x", "z", "y"])
+    assert "direction uncertain" in sentences(fitted("y ~ x + z", data), [])[0]
+
+
+def test_point_estimates_have_neither_interval_nor_direction():
+    network = bvb.ConditionalMixtureNetwork("y ~ x", lines(n=60), n_experts=1)
+    (sentence,) = sentences(network.fit(method="em", seed=1, restarts=1), [])
+    assert "the fitted mean of y changes by " in sentence and "interval" not in sentence
+
+
+def test_values_far_from_all_rows_are_called_an_extrapolation():
+    rng = np.random.default_rng(5)
+    x = rng.choice([-1.0, 1.0], 200) + 0.01 * rng.normal(size=200)
+    data = pd.DataFrame({"x": x, "w": x + 0.01 * rng.normal(size=200)})
+    data["y"] = data["x"] + rng.normal(size=200)
+    assert "extrapolation" in sentences(fitted("y ~ x + w", data), [])[0]
+    data["w"] = rng.normal(size=200)
+    assert "extrapolation" not in sentences(fitted("y ~ x + w", data), [])[0]
 
 
 @pytest.mark.usefixtures("without_pictures")
-def test_the_other_models_are_told(class_fit):
-    (told,) = sentences(class_fit, "classes")
-    assert "the probability of " in told
+def test_class_pages_have_one_number_for_one_quantity(class_fit):
+    page = {"classes": SECTIONS["classes"].summary(class_fit)}
+    (sentence,) = finding(class_fit, page, checks=[])[0]["sentences"]
+    name, level = re.search(r"From (\w+) = .* probability of \w+ = (\w+)", sentence).groups()
+    size, low, high = table_line(class_fit, name, level)
+    sign = -1.0 if " falls by " in sentence else 1.0
+    assert numbers(sentence) == pytest.approx([sign * size, *sorted([sign * low, sign * high])])
+    assert "over the 75 rows" in sentence
+    place = page["classes"]["table"]["titles"].index(level)
+    first, *_, last = (row["cells"][place] for row in page["classes"]["table"]["rows"])
+    assert last - first == pytest.approx(size, abs=10.0 ** -len(str(size).partition(".")[2]))
+
+
+@pytest.mark.usefixtures("without_pictures")
+def test_the_other_models_have_their_sentence():
     data = lines()
-    (told,) = sentences(bvb.Normal("y ~ 1", data).fit(seed=1), "exact")
+
+    def first(fit, name):
+        page = {name: SECTIONS[name].summary(fit)}
+        return finding(fit, page, checks=[])[0]["sentences"][0]
+
+    told = first(bvb.Normal("y ~ 1", data).fit(seed=1), "exact")
     assert told.startswith("y has mean ") and f"{data['y'].mean():.1f}" in told
-    (told,) = sentences(bvb.BayesianPCA("~ x + y", data).fit(seed=1), "scores")
-    assert told.startswith("Of 1 component 1 stands out of the noise and explains ")
-    (told,) = sentences(bvb.GaussianMixture("~ x + y", data, n_components=2).fit(seed=1), "pairs")
+    pca = bvb.BayesianPCA("~ x + y", data).fit(seed=1)
+    assert first(pca, "scores").startswith("Of 1 component 1 has a variance above the noise and ")
+    two = bvb.GaussianMixture("~ x + y", data, n_components=2).fit(seed=1)
+    told = first(two, "pairs")
     assert told.startswith("All 2 components ") and "% of them (89" in told
-
-
-def test_a_direction_needs_more_where_more_was_compared():
-    draws = np.random.default_rng(1).normal(2.0, 1.0, 20_000)
-    assert Told(1, False).is_clear(draws, 0.0)
-    assert not Told(10, False).is_clear(draws, 0.0)
+    assert "the check Shape is a problem" in sentences(two, [problem("Shape")])[0]
 
 
 def test_without_a_section_nothing_is_said():

@@ -5,6 +5,8 @@ import pandas as pd
 import pytest
 
 import bayesvb as bvb
+from bayesvb.estimators.priors import SCALES
+from bayesvb.reports.prior_clauses import prior_sentence
 
 
 @pytest.fixture(scope="module")
@@ -16,29 +18,64 @@ def data():
 
 
 def test_both_paragraphs_say_what_was_done_and_found(data):
-    priors = bvb.Priors(scale_rate=0.01)
+    priors = bvb.Priors(scale_rate=0.01, scales="learned")
     holes = data.assign(x=data["x"].mask(data.index < 2))
     model = bvb.DensityRegression("y ~ x", holes, n_components=1, priors=priors)
-    methods, results = model.fit(seed=7, restarts=1, draws=300).report_text().split("\n\n")
-    assert "the formula y ~ x was fitted to 88 rows (2 left out" in methods
-    assert "(seed 7)" in methods and "but for scale_rate=0.01." in methods
-    assert "linear-response covariance" in methods and "central 89\u202f% intervals" in methods
-    assert "the median of y rises from" in results
-    loo = model.fit(seed=7, restarts=1, draws=300).loo()
-    assert f"{abs(loo.elpd_loo if hasattr(loo, 'elpd_loo') else loo.elpd):.1f} in all" in results
-    assert results.endswith(".") and "checks of the fit were in order" in results
+    fit = model.fit(seed=7, restarts=1, draws=300)
+    methods, results = fit.report_text().split("\n\n")
+    assert "the formula y ~ x was fitted to 88 rows (2 omitted for missing values) by" in methods
+    assert "(seed 7)" in methods and "1/s² ~ Gamma(0.5, 0.01)" in methods
+    assert "linear-response covariance" in methods and "central 89% intervals" in methods
+    assert "the mean of y rises by" in results
+    loo = fit.loo()
+    total = loo.elpd_loo if hasattr(loo, "elpd_loo") else loo.elpd
+    assert f"density was −{abs(total):.1f} nats (SE " in results
+    assert results.endswith(" graded checks passed.")
+    assert "with 2 random initialisations by" in model.fit(seed=7, restarts=2).report_text()
 
 
-@pytest.mark.parametrize(("model", "formula", "words"), [
-    (bvb.ConditionalMixtureNetwork, "g ~ x", "the probability of g = "),
-    (bvb.GaussianMixture, "~ x + y", "components "),
-    (bvb.BayesianPCA, "~ x + y", "of the variance"),
-    (bvb.Normal, "y ~ 1", "y has mean "),
+def test_what_did_not_pass_is_named():
+    x = np.linspace(0.0, 1.0, 90)
+    frame = pd.DataFrame(
+        {"x": x, "y": np.sin(9.0 * x) + 0.1 * np.random.default_rng(1).normal(size=90)}
+    )
+    fit = bvb.DensityRegression("y ~ x", frame, n_components=1).fit(seed=1, restarts=1, draws=50)
+    results = fit.report_text().split("\n\n")[1]
+    assert "graded checks passed; problems: " in results and "mean by x" in results
+
+
+@pytest.mark.parametrize("scales", SCALES)
+@pytest.mark.parametrize("n_components", [1, 2])
+def test_the_actual_priors_are_stated(data, scales, n_components):
+    priors = bvb.Priors(scales=scales, coefficient_sd=7.0, noise_rate=0.03)
+    model = bvb.DensityRegression("y ~ x", data, n_components=n_components, priors=priors)
+    fit = model.fit(seed=1, restarts=1, draws=50)
+    text = prior_sentence(fit)
+    noise = "σ" if n_components == 1 else "σ_k"
+    assert f"N(0, (7{noise})²)" in text and "1/σ² ~ Gamma(0.5, 0.03)" in text
+    assert "weakly informative" not in fit.report_text()
+    learned = "scale_mean" in fit.named.values
+    assert ("learned" in text.partition("the noise")[0]) == learned
+    assert (scales == "fixed") <= (not learned)
+    assert ("gate intercepts N(0, 5²)" in text) == (n_components == 2)
+
+
+@pytest.mark.parametrize(("model", "formula", "words", "prior"), [
+    (bvb.ConditionalMixtureNetwork, "g ~ x", "the probability of g = ", "N(0, 10 / τ_k)"),
+    (bvb.GaussianMixture, "~ x + y", "components ", "mixing weights Dirichlet(0.5)"),
+    (bvb.BayesianPCA, "~ x + y", "of the variance", "α ~ Gamma(0.01, 0.001)"),
+    (bvb.Normal, "y ~ 1", "y has mean ", "mean N(0, σ² / 0.01)"),
 ], ids=["network", "mixture", "pca", "normal"])  # fmt: skip
-def test_every_model_has_its_sentence(data, model, formula, words):
+def test_every_model_has_its_sentence_and_its_priors(data, model, formula, words, prior):
     options = {} if model in (bvb.Normal, bvb.BayesianPCA) else {"n_components": 2}
     if model is bvb.ConditionalMixtureNetwork:
         options = {"n_experts": 2}
     fit = model(formula, data, **options).fit(seed=1, restarts=2, draws=50)
     methods, results = fit.report_text().split("\n\n")
-    assert words in results.split(". ")[0] + "." and "Priors were the weakly" in methods
+    assert words in results.split(". ")[0] + "." and prior in methods
+
+
+def test_estimates_without_a_prior_have_none(data):
+    model = bvb.DensityRegression("y ~ x", data, n_components=1)
+    fit = model.fit(method="em", prior=False, seed=1, restarts=1)
+    assert prior_sentence(fit) == "The estimates maximise the likelihood: no prior enters."

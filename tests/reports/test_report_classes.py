@@ -213,7 +213,7 @@ def test_classes_that_terms_separate_have_a_penalised_regression_beside_them(bla
 def test_regions_are_drawn_for_two_numbers_and_name_their_classes(fit):
     found = regions(fit)
     assert all(f">{level}<" in found["svg"] for level in fit.model.design.levels)
-    parts = [int(one) for one in re.findall(r"(\d+)\u202f%", found["alt"])]
+    parts = [int(one) for one in re.findall(r"(\d+)%", found["alt"])]
     assert len(parts) == 3 and sum(parts) == pytest.approx(100, abs=2)
 
 

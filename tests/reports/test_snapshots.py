@@ -146,8 +146,8 @@ def test_numbers_in_the_words_of_a_snapshot_are_compared(found, like):
     [
         ("12\u202f345 rows", "12\u202f400 rows", True),
         ("12\u202f345 rows", "13\u202f345 rows", False),
-        ("from 97\u202f% to 3\u202f%", "from 98\u202f% to 2\u202f%", True),
-        ("from 97\u202f% to 3\u202f%", "from 92\u202f% to 3\u202f%", False),
+        ("from 97% to 3%", "from 98% to 2%", True),
+        ("from 97% to 3%", "from 92% to 3%", False),
         ("10⁻⁸", "10⁻⁹", False),
         ("17 passes", "1 pass", True),
     ],

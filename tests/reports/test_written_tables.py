@@ -19,7 +19,7 @@ def fit():
 
 def test_a_line_has_the_numbers_of_the_summary(fit):
     head, rule, *lines = fit.table(prob=0.5).splitlines()
-    assert head == "| part | component | term | estimate | sd | 50\u202f% interval |"
+    assert head == "| part | component | term | estimate | sd | 50% interval |"
     assert rule == "|---|---|---|---:|---:|---:|"
     assert len(lines) == len(fit.summary())
     row = fit.summary(prob=0.5).loc[("mean", 1, "a_b")]

@@ -1,0 +1,151 @@
+"""Priors of a fit in words, one clause for each, for a paper."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from .cells.numerals import powers_written_out
+from .sections.model import tried
+
+if TYPE_CHECKING:
+    from bayesvb.results.base import AbstractFit
+
+
+def prior_sentence(fit: AbstractFit) -> str:
+    """The priors of a fit in one sentence."""
+    if not fit.engine.prior_counts:
+        return "The estimates maximise the likelihood: no prior enters."
+    model, name = fit.model, type(fit.model.priors).__name__
+    scale = model.scale_words if model.priors.standardize else "the data as they are"
+    clauses = CLAUSES[name](fit, model.priors)
+    if restarts := tried(fit):
+        clauses.append(f"coefficient variances of the restarts that count: {restarts}")
+    return powers_written_out(f"Priors, for {scale}: {'; '.join(clauses)}.")
+
+
+def _of_regression(fit: AbstractFit, priors: Any) -> list[str]:
+    clauses = [*_of_coefficients(fit, priors), _noise(priors, several=fit.core.n_components > 1)]
+    if "nu" in fit.named.values:
+        clauses.append(f"degrees of freedom ν ~ {', '.join(_rows(fit, 'nu').values())}")
+    elif priors.dof is not None and getattr(fit.model, "family", "") == "student":
+        clauses.append(f"degrees of freedom ν = {priors.dof:g}")
+    if fit.core.n_components == 1:
+        return clauses
+    if fit.model.gate == "dirichlet":
+        return [*clauses, f"mixing weights Dirichlet({priors.concentration:g})"]
+    slopes = f"N(0, {priors.gating_sd:g}²)"
+    if "scale_gating" in fit.named.values:
+        learned = _scales(fit, "gating scale")
+        slopes = f"N(0, s²) with a standard deviation s learned per term, {learned}"
+    if set(fit.model.design.terms["gating"]) - {"Intercept"}:
+        clauses.append(f"gate coefficients {slopes}")
+    return [*clauses, f"gate intercepts N(0, {priors.gating_intercept_sd:g}²)"]
+
+
+def _of_coefficients(fit: AbstractFit, priors: Any) -> list[str]:
+    """Prior of the coefficients of the components, by how their scales are learned."""
+    one = fit.core.n_components == 1
+    noise = "σ" if one else "σ_k"
+    unit = noise if priors.coefficients_in == "noise" else ""
+    fixed = f"N(0, ({priors.coefficient_sd:g}{unit})²)"
+    learned = f"N(0, (s{unit})²)"
+    if "scale_mean" not in fit.named.values:
+        return [f"regression coefficients {fixed}"]
+    scales = f"with a standard deviation s learned per term, {_scales(fit, 'scale')}"
+    if priors.scales == "learned":
+        return [f"intercepts {fixed}", f"coefficients of each term {learned} {scales}"]
+    if one:
+        terms = ", ".join(_terms(fit, "scale"))
+        return [
+            f"coefficients of covariates and factors {fixed}",
+            f"coefficients of {terms} {learned} {scales}",
+        ]
+    return [
+        f"intercepts {fixed}",
+        "every other coefficient of component k a common slope b plus a difference d_k",
+        f"common slopes b normal around 0{_common(fit)}",
+        f"differences d_k {learned} {scales}",
+    ]
+
+
+def _common(fit: AbstractFit) -> str:
+    """Prior of the scales of common slopes, as the table of priors has it."""
+    known = _scales(fit, "common scale")
+    return f" with learned standard deviations, {known}" if known else ""
+
+
+def _scales(fit: AbstractFit, part: str) -> str:
+    """Priors of the learned scales of a part; by term where they differ."""
+    rows = _rows(fit, part)
+    if len(set(rows.values())) > 1:
+        return ", ".join(f"{term}: {prior}" for term, prior in rows.items())
+    return next(iter(rows.values()), "")
+
+
+def _terms(fit: AbstractFit, part: str) -> list[str]:
+    """Terms whose scale is learned."""
+    return list(_rows(fit, part))
+
+
+def _rows(fit: AbstractFit, part: str) -> dict[str, str]:
+    """Term -> prior of its scale, from the table of priors."""
+    table = fit.model.prior_table()["prior"]
+    if part not in table.index.get_level_values("part"):
+        return {}
+    rows = table.xs(part, level="part")
+    return {str(term): _written(str(prior)) for term, prior in rows.items()}
+
+
+def _written(prior: str) -> str:
+    return prior.replace("^2", "²").replace("scale", "s")
+
+
+def _noise(priors: Any, *, several: bool) -> str:
+    whose = "the noise of each component" if several else "the noise"
+    return f"{whose} 1/σ² ~ Gamma({priors.noise_shape:g}, {priors.noise_rate:g})"
+
+
+def _of_mixture(fit: AbstractFit, priors: Any) -> list[str]:
+    concentration = priors.concentration or 1.0 / fit.core.n_components
+    return [
+        f"component means N(0, Σ_k / {priors.mean_precision:g})",
+        f"covariances Σ_k inverse Wishart with standard deviations {priors.covariance_scale:g}, "
+        f"worth {priors.covariance_rows:g} rows",
+        f"mixing weights Dirichlet({concentration:g})",
+    ]
+
+
+def _of_components(fit: AbstractFit, priors: Any) -> list[str]:
+    return [
+        f"centre N(0, σ² / {priors.centre_precision:g})",
+        f"loadings N(0, σ² / α) with a relevance α ~ Gamma({priors.relevance_shape:g}, "
+        f"{priors.relevance_rate:g}) of each component",
+        _noise(priors, several=False),
+    ]
+
+
+def _of_sample(fit: AbstractFit, priors: Any) -> list[str]:
+    return [f"mean N(0, σ² / {priors.mean_precision:g})", _noise(priors, several=False)]
+
+
+def _of_network(fit: AbstractFit, priors: Any) -> list[str]:
+    numeric = not fit.model.design.levels
+    clauses = [
+        f"expert coefficients N(0, {priors.coefficient_variance:g} / τ_k)",
+        f"precisions of the latent vector τ_k ~ Gamma({priors.latent_shape:g}, "
+        f"{priors.latent_rate:g})",
+        f"gate coefficients N(0, {priors.gating_variance:g})",
+        f"output coefficients N(0, {priors.output_variance:g}{'σ²' if numeric else ''})",
+    ]
+    return [*clauses, _noise(priors, several=False)] if numeric else clauses
+
+
+CLAUSES: dict[str, Callable[[AbstractFit, Any], list[str]]] = {
+    "Priors": _of_regression,
+    "GaussianPriors": _of_mixture,
+    "PcaPriors": _of_components,
+    "NormalPriors": _of_sample,
+    "NetworkPriors": _of_network,
+}
+"""Class of the priors -> their clauses."""
