@@ -32,8 +32,9 @@ def _of_regression(fit: AbstractFit, priors: Any) -> list[str]:
         clauses.append(f"degrees of freedom ν = {priors.dof:g}")
     if fit.core.n_components == 1:
         return clauses
-    if fit.model.gate == "dirichlet":
-        return [*clauses, f"mixing weights Dirichlet({priors.concentration:g})"]
+    dirichlet = [prior for prior in _rows(fit, "gating").values() if prior.startswith("Dirichlet")]
+    if dirichlet:
+        return [*clauses, f"mixing weights {dirichlet[0]}"]
     slopes = f"N(0, {priors.gating_sd:g}²)"
     if "scale_gating" in fit.named.values:
         learned = _scales(fit, "gating scale")

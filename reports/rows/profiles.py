@@ -32,8 +32,11 @@ GRID = 81
 COARSER = 33
 """Points of a curve of averages over rows."""
 
-AVERAGED = 40
+AVERAGED = 200
 """Rows over which a curve is averaged."""
+
+JUDGED = 40
+"""Rows in which the covariates are compared before one is chosen."""
 
 MOST_LEVELS = 12
 """Levels of a covariate that are drawn: the most frequent."""
@@ -123,9 +126,11 @@ def profile(fit: AbstractFit, name: str, values: list[object] | None = None) -> 
     return Profile(one, values, rows, _fixed(held))
 
 
-def _averages(fit: AbstractFit, one: Covariate, values: list[object]) -> Profile:
+def _averages(
+    fit: AbstractFit, one: Covariate, values: list[object], most: int = AVERAGED
+) -> Profile:
     """Every value in each row of a sample, whose rows count by their case weights."""
-    averaged = observed_rows(fit, AVERAGED)
+    averaged = observed_rows(fit, most)
     chosen = averaged.chosen
     n = choice_words(chosen) or f"all {counted(len(chosen.at), 'row')}"
     weighted = "" if averaged.shares is None else ", by case weight"
@@ -186,7 +191,7 @@ def most_moving(fit: AbstractFit, measure: Measure, response: str | None = None)
     moved = {}
     for name in compared(design):
         one = covariate(design, name)
-        rows = _averages(fit, one, one.grid(COARSE))
+        rows = _averages(fit, one, one.grid(COARSE), JUDGED)
         moved[name] = measure(fit, rows, response)
     if not moved or max(moved.values()) < 1e-9:
         return None

@@ -117,9 +117,8 @@ def _table(fit: AbstractFit, along: str) -> Summary:
     """Average probabilities, of which average effects are the differences."""
     design, rows = fit.model.design, rows_averaged(fit)
     one = covariate(design, along)
-    values = list(one.values) if one.discrete else list(
-        dict.fromkeys(quantiles_of(fit, along, PLACES))
-    )  # fmt: skip
+    values = list(one.values) if one.discrete else quantiles_of(fit, along, PLACES)
+    values = list(dict.fromkeys(values))
     draws = average_predictions(fit, rows, along, values, ("probability",))["probability"][:, :, 0]
     ends = np.quantile(draws, tails(PROB), axis=0)
     band = np.concatenate([draws.mean(axis=0)[None], ends])
@@ -127,7 +126,8 @@ def _table(fit: AbstractFit, along: str) -> Summary:
     note = (
         f" Other covariates as observed, averaged over {rows_words(fit, rows)}." if others else ""
     )
-    return _probability_table(fit, pd.Index(labels(values), name=design.label(along)), band, note)
+    index = pd.Series(labels(values), name=design.label(along), dtype=object)
+    return _probability_table(fit, pd.Index(index), band, note)
 
 
 def _probability_table(

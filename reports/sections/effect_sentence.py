@@ -141,20 +141,24 @@ def effect_clauses(fit: AbstractFit, name: str, response: str) -> list[tuple[Cla
     if comparison is None:
         return []
     first, *spread = comparison.changes
-    whose = {"covariate": name, "response": response}
+    lead = _lead(comparison)
     clauses = [
         Clause(
-            f"{_lead(comparison)} {_main(comparison, first)}{_extrapolation(comparison)}",
-            f"{_lead(comparison)} {_main(comparison, first, doubted=True)}",
-            **whose,
+            f"{lead} {_main(comparison, first)}{_extrapolation(comparison)}",
+            f"{lead} {_main(comparison, first, doubted=True)}",
+            covariate=name,
+            response=response,
         )
     ]
     if by_sign := _by_sign(comparison, first):
-        clauses.append(Clause(by_sign, **whose))
-    clauses += [Clause(_change(comparison, change), **whose, of_spread=True) for change in spread]
+        clauses.append(Clause(by_sign, covariate=name, response=response))
+    clauses += [
+        Clause(_change(comparison, change), covariate=name, response=response, of_spread=True)
+        for change in spread
+    ]
     sentences = [tuple(clauses)]
     if turn := _turn(comparison, first):
-        sentences.append((Clause(turn, **whose),))
+        sentences.append((Clause(turn, covariate=name, response=response),))
     return sentences
 
 
