@@ -34,7 +34,7 @@ def test_signs_of_the_format_are_escaped(fit):
     line = next(line for line in fit.table().splitlines() if "p\\|q" in line)
     assert line.replace("\\|", "").count("|") == 7
     latex = fit.table("latex")
-    assert r"a\_b" in latex and r"89\,\% interval" in latex and "−" not in latex
+    assert r"a\_b" in latex and r"89\% interval" in latex and "−" not in latex
     assert latex.startswith(r"\begin{tabular}{lllrrr}")
     rows = [line for line in latex.splitlines() if line.endswith(r"\\")]
     assert all(line.count("&") == 5 for line in rows) and len(rows) == len(fit.summary()) + 1
