@@ -11,6 +11,13 @@ from .sections.model import tried
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
 
+SCALE, DIFFERENCES, COMMON = "scale", "between components", "common scale"
+"""Parts of the table of priors: learned scales of coefficients, of their differences between
+components, and of coefficients that the components have in common."""
+
+LEARNED = "learned"
+"""What the table says of coefficients whose scale is learned."""
+
 
 def prior_sentence(fit: AbstractFit) -> str:
     """The priors of a fit in one sentence."""
@@ -45,35 +52,26 @@ def _of_regression(fit: AbstractFit, priors: Any) -> list[str]:
 
 
 def _of_coefficients(fit: AbstractFit, priors: Any) -> list[str]:
-    """Prior of the coefficients of the components, by how their scales are learned."""
-    one = fit.core.n_components == 1
-    noise = "σ" if one else "σ_k"
+    """Prior of the coefficients of the components: fixed, learned or around common ones."""
+    noise = "σ" if fit.core.n_components == 1 else "σ_k"
     unit = noise if priors.coefficients_in == "noise" else ""
-    fixed = f"N(0, ({priors.coefficient_sd:g}{unit})²)"
-    learned = f"N(0, (s{unit})²)"
-    if "scale_mean" not in fit.named.values:
+    fixed, learned = f"N(0, ({priors.coefficient_sd:g}{unit})²)", f"N(0, (s{unit})²)"
+    if not {SCALE, DIFFERENCES} & set(fit.named.parts.values()):
         return [f"regression coefficients {fixed}"]
-    scales = f"with a standard deviation s learned per term, {_scales(fit, 'scale')}"
-    if priors.scales == "learned":
-        return [f"intercepts {fixed}", f"coefficients of each term {learned} {scales}"]
-    if one:
-        terms = ", ".join(_terms(fit, "scale"))
+    if _rows(fit, DIFFERENCES):
         return [
-            f"coefficients of covariates and factors {fixed}",
-            f"coefficients of {terms} {learned} {scales}",
+            f"intercepts {fixed}",
+            "every other coefficient of component k a common coefficient b plus a difference d_k",
+            f"common coefficients with learned standard deviations, {_scales(fit, COMMON)}",
+            f"differences {learned} with a standard deviation s learned per term, "
+            f"{_scales(fit, DIFFERENCES)}",
         ]
-    return [
-        f"intercepts {fixed}",
-        "every other coefficient of component k a common slope b plus a difference d_k",
-        f"common slopes b normal around 0{_common(fit)}",
-        f"differences d_k {learned} {scales}",
-    ]
-
-
-def _common(fit: AbstractFit) -> str:
-    """Prior of the scales of common slopes, as the table of priors has it."""
-    known = _scales(fit, "common scale")
-    return f" with learned standard deviations, {known}" if known else ""
+    scales = f"with a standard deviation s learned per term, {_scales(fit, SCALE)}"
+    unlearned = [term for term, prior in _rows(fit, "mean").items() if LEARNED not in prior]
+    if set(unlearned) <= {"Intercept"}:
+        return [f"intercepts {fixed}", f"coefficients of each term {learned} {scales}"]
+    terms = ", ".join(_rows(fit, SCALE))
+    return [f"coefficients of {terms} {learned} {scales}", f"other coefficients {fixed}"]
 
 
 def _scales(fit: AbstractFit, part: str) -> str:
@@ -82,11 +80,6 @@ def _scales(fit: AbstractFit, part: str) -> str:
     if len(set(rows.values())) > 1:
         return ", ".join(f"{term}: {prior}" for term, prior in rows.items())
     return next(iter(rows.values()), "")
-
-
-def _terms(fit: AbstractFit, part: str) -> list[str]:
-    """Terms whose scale is learned."""
-    return list(_rows(fit, part))
 
 
 def _rows(fit: AbstractFit, part: str) -> dict[str, str]:

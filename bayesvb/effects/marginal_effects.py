@@ -175,30 +175,6 @@ def comparisons(
     )
 
 
-def average_differences(
-    fit: AbstractFit,
-    contrast: Mapping[str, object],
-    targets: Sequence[str],
-    *,
-    data: object = None,
-    prob: float = PROB,
-) -> list[Effects]:
-    """Average differences of several properties of the response, each as of ``comparisons``.
-
-    The distributions under the draws are made once for all of them.
-
-    Raises
-    ------
-    DataError
-        As ``comparisons`` does for any of the targets.
-    """
-    requests = [_quantity(fit, (target, None)) for target in targets]
-    rows = setting(fit, None, data)
-    name, plan = _contrasts(fit, contrast, rows, "difference")
-    what = ("comparisons", name, "difference")
-    return _answers(fit, what, rows.without(name), plan, requests, (True, None, prob))
-
-
 def _contrasts(
     fit: AbstractFit,
     contrast: str | Mapping[str, object],
@@ -315,22 +291,8 @@ def _answer(
     rest: tuple[str | Sequence[str] | bool | None, str | None, float],
 ) -> Effects:
     """The effects of a plan; ``rest`` are ``average_by``, ``response`` and ``prob``."""
-    return _answers(fit, what, rows, plan, [estimand], rest)[0]
-
-
-def _answers(
-    fit: AbstractFit,
-    what: tuple[str, str | None, str | None],
-    rows: EvaluationGrid,
-    plan: Plan,
-    estimands: Sequence[Estimand],
-    rest: tuple[str | Sequence[str] | bool | None, str | None, float],
-) -> list[Effects]:
-    """The effects of a plan on each estimand, all of the same responses."""
     groups = Groups.of(rows, rest[0])
-    responses = chosen_responses(fit, rest[1], estimands[0])
-    draws = effect_draws(fit, plan, estimands, responses, groups)
-    return [
-        effects_of(fit, EffectRequest(*what, rows, groups, one, responses, rest[2]), plan, own)
-        for one, own in zip(estimands, draws, strict=True)
-    ]
+    responses = chosen_responses(fit, rest[1], estimand)
+    (draws,) = effect_draws(fit, plan, [estimand], responses, groups)
+    request = EffectRequest(*what, rows, groups, estimand, responses, rest[2])
+    return effects_of(fit, request, plan, draws)

@@ -15,6 +15,7 @@ from jaxtyping import Float
 from bayesvb.distributions.draw_summaries import summarised
 from bayesvb.distributions.intervals import PROB
 from bayesvb.effects.average_predictions import average_predictions, row_differences
+from bayesvb.effects.covariates import quantiles
 from bayesvb.effects.observed_rows import ObservedRows, observed_rows
 from bayesvb.results.named_draws import count
 
@@ -102,19 +103,10 @@ def compared_values(fit: AbstractFit, name: str) -> list[object]:
 
     Where the quantiles coincide, the extremes are compared.
     """
-    one = covariate(fit.model.design, name)
-    if one.discrete:
-        return list(one.values)
-    ends = quantiles_of(fit, name, ENDS)
-    return ends if ends[0] != ends[1] else list(one.values)
-
-
-def quantiles_of(fit: AbstractFit, name: str, probs: Sequence[float]) -> list[object]:
-    """Quantiles of a numeric covariate over the rows, which count by their case weights."""
-    column, weights = fit.model.design.frame[name].to_numpy(dtype=float), fit.model.weights
-    if weights is None:
-        return list(map(float, np.quantile(column, probs)))
-    return list(map(float, np.quantile(column, probs, weights=weights, method="inverted_cdf")))
+    design = fit.model.design
+    one = covariate(design, name)
+    low, high = (None, None) if one.discrete else quantiles(design, name, ENDS).tolist()
+    return list(one.values) if low == high else [low, high]
 
 
 def average_draws(

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from bayesvb.distributions.intervals import PROB, tails
 from bayesvb.drawing import marks
 from bayesvb.effects.average_predictions import average_predictions
+from bayesvb.effects.covariates import quantiles
 from bayesvb.models.ensemble import thinned
 from bayesvb.results.named_draws import count
 from bayesvb.results.subsampling import RowSample, sample
@@ -25,7 +26,7 @@ from ..figures.class_regions import regions
 from ..figures.label_spacing import apart
 from ..figures.scatter import level_axis, places
 from ..figures.svg import LINE, colour, dash, drawn, marker, shortened
-from ..rows.average_effects import quantiles_of, rows_averaged, rows_words
+from ..rows.average_effects import rows_averaged, rows_words
 from ..rows.profiles import (
     Covariate,
     Profile,
@@ -117,7 +118,7 @@ def _table(fit: AbstractFit, along: str) -> Summary:
     """Average probabilities, of which average effects are the differences."""
     design, rows = fit.model.design, rows_averaged(fit)
     one = covariate(design, along)
-    values = list(one.values) if one.discrete else quantiles_of(fit, along, PLACES)
+    values = list(one.values) if one.discrete else quantiles(design, along, PLACES).tolist()
     values = list(dict.fromkeys(values))
     draws = average_predictions(fit, rows, along, values, ("probability",))["probability"][:, :, 0]
     ends = np.quantile(draws, tails(PROB), axis=0)
