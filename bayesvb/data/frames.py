@@ -130,7 +130,10 @@ def columns_of(frame: pd.DataFrame, names: Sequence[str], *, whose: str) -> dict
     absent = [name for name in names if name not in frame.columns]
     if absent:
         listed = ", ".join(f"`{name}`" for name in absent)
-        raise DataError(f"{whose} lack {listed}", hint=nearest(absent[0], frame.columns))
+        others = [one for one in map(str, frame.columns) if one not in names]
+        near = _near(absent[0], others)
+        hint = f"rename `{near[0]}` to `{absent[0]}`" if near else _listed(frame.columns)
+        raise DataError(f"{whose} lack {listed}", hint=hint)
     found = {name: frame[name] for name in names}
     double = [name for name, column in found.items() if isinstance(column, pd.DataFrame)]
     if double:
@@ -143,11 +146,22 @@ def columns_of(frame: pd.DataFrame, names: Sequence[str], *, whose: str) -> dict
 
 def nearest(name: str, known: Sequence[str] | pd.Index) -> str:
     """A hint for a name that is not there: those like it, or the first few there are."""
-    options = list(dict.fromkeys(map(str, known)))
-    same = [option for option in options if option.casefold() == name.casefold()]
-    near = same or get_close_matches(name, options, 3, 0.5)
+    near = _near(name, known)
     if near:
         return "did you mean " + " or ".join(f"`{option}`" for option in near) + "?"
+    return _listed(known)
+
+
+def _near(name: str, known: Sequence[str] | pd.Index) -> list[str]:
+    """Up to three names like this one; one that differs in capitals only is all that is meant."""
+    options = list(dict.fromkeys(map(str, known)))
+    same = [option for option in options if option.casefold() == name.casefold()]
+    return same or get_close_matches(name, options, 3, 0.5)
+
+
+def _listed(known: Sequence[str] | pd.Index) -> str:
+    """The first few names there are."""
+    options = list(dict.fromkeys(map(str, known)))
     more = " ..." if len(options) > SHOWN else ""
     return "the columns are " + ", ".join(f"`{option}`" for option in options[:SHOWN]) + more
 

@@ -230,8 +230,12 @@ def test_a_number_too_large_for_a_double_is_refused():
 
 def test_columns_that_are_absent_or_double_are_named():
     frame = pd.DataFrame([[1.0, 2.0, 3.0]], columns=["speed", "x", "x"])
-    with pytest.raises(DataError, match=r"the data lack `spead`\nhint: did you mean `speed`"):
-        columns_of(frame, ["spead"], whose="the data")
+    with pytest.raises(
+        DataError, match=r"the new data lack `spead`\nhint: rename `speed` to `spead`"
+    ):
+        columns_of(frame, ["spead"], whose="the new data")
+    with pytest.raises(DataError, match=r"lack `Speed`\nhint: the columns are `speed`, `x`$"):
+        columns_of(frame, ["Speed", "speed"], whose="the new data")
     with pytest.raises(DataError, match="several columns called `x`"):
         columns_of(frame, ["x"], whose="the data")
     assert list(columns_of(frame, ["speed"], whose="the data")) == ["speed"]
