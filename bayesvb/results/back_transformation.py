@@ -137,7 +137,9 @@ def moment(fit: AbstractFit, data: object, kind: str, options: PredictionOptions
     weights = np.array([part.weight for part in fit.parts])
     means, sds = np.stack([one[0] for one in each]), np.stack([one[1] for one in each])
     mean = weights @ means
-    found = mean if kind == "mean" else np.sqrt(weights @ (sds**2 + (means - mean) ** 2))
+    with np.errstate(over="ignore", invalid="ignore"):
+        spread = np.sqrt(weights @ (sds**2 + (means - mean) ** 2))
+    found = mean if kind == "mean" else np.where(np.isfinite(mean), spread, np.inf)
     values = np.full(len(rows.index), np.nan)
     values[rows.complete] = found
     return pd.Series(values, rows.index, name=kind)

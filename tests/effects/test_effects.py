@@ -67,6 +67,13 @@ def test_one_component_has_its_coefficients_as_slopes(one):
             np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
+@pytest.mark.parametrize("place", [1e3, 1e9, -1e60])
+def test_slopes_far_from_the_rows_are_not_lost_in_rounding(one, place):
+    found = effects.slopes(one, "x", data={"x": [place], "z": [0.0]}).draws.values.ravel()
+    beta = one.posterior["beta"].sel(component=1, term_mean="x").values[0]
+    np.testing.assert_allclose(found, beta, atol=1e-9)
+
+
 def test_one_component_has_its_noise_as_sd(one):
     found = effects.predictions(one, {"x": [1.5]}, target="sd").draws.values[:, 0]
     np.testing.assert_allclose(found, one.posterior["sigma"].values.ravel(), rtol=1e-12)

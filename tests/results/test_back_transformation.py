@@ -62,6 +62,14 @@ def test_means_are_those_of_log_normals(data):
     assert abs(mean[0] / np.exp(1.0 - 0.25 + 0.08) - 1.0) < 0.12  # the truth
 
 
+def test_moments_beyond_the_largest_double_are_infinite(fit, recwarn):
+    new = {"x": [1e5, 0.0]}
+    for kind in ("mean", "sd"):
+        far, near = fit.predict(new, kind, transform="exp")
+        assert np.isposinf(far) and np.isfinite(near)
+    assert not recwarn
+
+
 def test_effects_name_the_response_of_the_data(fit):
     plain = bvb.effects.predictions(fit, {"x": [0.0]}, target="quantile", q=0.5)
     found = bvb.effects.predictions(fit, {"x": [0.0]}, target="quantile", q=0.5, transform="exp")
