@@ -142,7 +142,7 @@ def _collect(tasks: Sequence[Task[Any]], places: int, collected: _Collected) -> 
         signal.signal(signal.SIGINT, _stopping(children, collected))
     try:
         for _ in range(places):
-            results, child = _child(tasks, numbers)
+            results, child = _child(tasks, numbers, tuple(children))
             children[results] = child
         try:
             _listen(children, collected)
@@ -208,8 +208,12 @@ def _messages(buffer: bytearray) -> Iterator[tuple[int, str, Any]]:
         yield pickle.loads(message)
 
 
-def _child(tasks: Sequence[Task[Any]], numbers: int) -> tuple[int, int]:
-    """Pipe and number of a new process that takes tasks until none is left."""
+def _child(tasks: Sequence[Task[Any]], numbers: int, others: Sequence[int]) -> tuple[int, int]:
+    """Pipe and number of a new process that takes tasks until none is left.
+
+    It closes the ends that are read from, its own and those of ``others``: after the end of this
+    process a result that is longer than a pipe would wait for ever to be read.
+    """
     results, out = os.pipe()
     parent = os.getpid()
     with uninterrupted(), warnings.catch_warnings():
@@ -217,6 +221,8 @@ def _child(tasks: Sequence[Task[Any]], numbers: int) -> tuple[int, int]:
         child = os.fork()
         if not child:
             try:
+                for pipe in (results, *others):
+                    os.close(pipe)
                 enter_fork()
                 os.setpgid(0, 0)  # Ctrl-C comes from the parent
                 _serve(tasks, numbers, out, parent)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 import numpy as np
@@ -15,7 +16,7 @@ MOST_ROWS = 100_000
 
 LONGEST_NAME = 60
 
-REMEDIES: Mapping[str, str] = {
+REMEDIES: Mapping[str, str | None] = {
     "two values": "if they are classes, ConditionalMixtureNetwork('C({name}) ~ ...') gives their "
     "probabilities",
     "counts": "of few numbers ConditionalMixtureNetwork('C({name}) ~ ...') gives probabilities; "
@@ -32,6 +33,16 @@ REMEDIES: Mapping[str, str] = {
 }
 """What to do, by kind of support."""
 
+COMPRESSED = re.compile(r"\b(?:log\w*|arcsinh|sqrt|cbrt)\(")
+"""A logarithm or a root in a response, of which another one is no remedy."""
+
+OF_COMPRESSED: Mapping[str, str | None] = {
+    "proportion": None,
+    "positive": None,
+    "nonnegative": "model whether it is 0 by ConditionalMixtureNetwork, and the other rows alone",
+}
+"""What to do instead where a response is a logarithm or a root already; None: nothing."""
+
 
 def response_notes(design: Design) -> list[str]:
     """A sentence for each numeric response that no density describes as it is."""
@@ -42,9 +53,12 @@ def response_notes(design: Design) -> list[str]:
     found = []
     for name, column in zip(design.response_names, values.T, strict=True):
         support = response_support(column)
-        if support is not None:
+        remedies = REMEDIES
+        if name not in design.frame and COMPRESSED.search(name):
+            remedies = {**REMEDIES, **OF_COMPRESSED}
+        if support is not None and remedies[support.kind] is not None:
             short = name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}..."
-            remedy = REMEDIES[support.kind].format(name=short)
+            remedy = str(remedies[support.kind]).format(name=short)
             found.append(f"`{short}` {support.words}: {remedy}")
     return found
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
+import subprocess
+import sys
 import time
 import warnings
 from functools import partial
@@ -79,6 +82,39 @@ def test_what_a_killed_process_owes_is_made_here(forking):
 
     tasks = [mortal, *squares(3)]
     assert next(side_by_side(tasks, 2)) == "made here"
+
+
+ORPHANS = """
+import os, pathlib, sys, time
+from bayesvb.engines.side_by_side import side_by_side
+
+folder = pathlib.Path(sys.argv[1])
+
+def task(told, number):
+    (folder / f"begun {number}").touch()
+    while os.getppid() == parent:
+        time.sleep(0.01)
+    return bytes(1 << 18)
+
+parent = os.getpid()
+list(side_by_side([lambda told, k=k: task(told, k) for k in range(4)], 2))
+"""
+
+
+def test_processes_end_after_their_parent_was_killed(tmp_path):
+    """A result that no pipe holds at once is read by nobody any more."""
+    held, holding = os.pipe()
+    parent = subprocess.Popen([sys.executable, "-c", ORPHANS, tmp_path], pass_fds=[holding])
+    os.close(holding)
+    try:
+        while len(list(tmp_path.iterdir())) < 2:
+            assert parent.poll() is None
+            time.sleep(0.01)
+    finally:
+        parent.kill()
+        parent.wait()
+    assert select.select([held], [], [], 10.0)[0] and not os.read(held, 1)  # all have closed it
+    os.close(held)
 
 
 def test_warnings_are_heard(forking):

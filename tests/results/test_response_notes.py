@@ -87,3 +87,15 @@ def test_a_fit_that_is_read_again_does_not_warn_again(tmp_path):
         fit = bvb.DensityRegression("y ~ x", data, n_components=1).fit(seed=1, restarts=1, draws=30)
     read = bvb.load(fit.save(tmp_path / "a.nc"))
     assert str(read) == str(fit)
+
+
+@pytest.mark.parametrize("function", ["log1p", "np.sqrt", "np.cbrt", "np.arcsinh"])
+@pytest.mark.parametrize("kind", ["proportion", "positive", "nonnegative"])
+def test_no_second_logarithm_or_root_is_advised(function, kind):
+    data = pd.DataFrame({"y": 3.0 * rows(kind) ** 3, "x": np.arange(float(N))})
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        bvb.DensityRegression(f"{function}(y) ~ x", data, n_components=1)
+    for one in said:
+        advice = str(one.message).partition(": ")[2]
+        assert "(" not in advice and "model whether" in advice
