@@ -226,6 +226,7 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/results/checks/covariates.py": ("results/test_checks.py",),
     "bayesvb/results/checks/dependence.py": ("results/test_dependence.py",),
     "bayesvb/results/checks/more_components.py": ("results/test_more_components.py",),
+    "bayesvb/results/checks/basis.py": ("results/test_basis.py",),
     "bayesvb/results/checks/causes.py": ("results/test_causes.py",),
     "bayesvb/results/checks/other_models.py": ("results/test_causes.py",),
     "bayesvb/results/checks/far_rows.py": ("results/test_far_rows.py",),

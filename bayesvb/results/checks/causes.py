@@ -26,7 +26,7 @@ MOST_TRIED, MOST_CAUSES = 8, 3
 GENERAL = " by prediction"
 """In the names of the tests of all covariates together."""
 
-KINDS = (("Mean by", "Interactions", "Rows by"), ("Spread by",))
+KINDS = (("Mean by", "Basis of", "Interactions", "Rows by"), ("Spread by",))
 """Names of the tests of the mean, and of those of the spread."""
 
 LEAST_SPREAD = 0.1

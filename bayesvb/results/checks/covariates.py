@@ -30,6 +30,7 @@ from bayesvb.evaluation.score_regression import (
 from bayesvb.evaluation.within_groups import WithinGroups
 from bayesvb.formula.group_columns import UNSEEN
 from bayesvb.results.checks.base import Misfit
+from bayesvb.results.checks.basis import basis_tests
 from bayesvb.results.checks.causes import Scores, without_mean, without_spread
 from bayesvb.results.checks.pits import Observed
 from bayesvb.results.checks.remedies import Remedies
@@ -80,6 +81,7 @@ def covariate_tests(fit: AbstractFit, seen: Observed, whose: str) -> list[Misfit
         bends = remedies.mean(name, distinct=distinct)
         found += _mean(f"Mean by {name}{whose}", seen.scores, sets, fitted, bends)
         found += _spread(f"Spread by {name}{whose}", seen.scores, sets, remedies.spread(name))
+    found += basis_tests(fit, seen, numbers, fitted, whose)
     apart = GROUP_ROWS in block.designs or GATE_GROUPS in block.designs
     mean = _mean_of_typical_group(fit, seen) if apart else seen.mean
     if np.isfinite(mean).all() and len(numbers) + len(levels) > 0:
