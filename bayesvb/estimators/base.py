@@ -156,9 +156,10 @@ class AbstractEstimator(AbstractPublicModel):
             and those of a weight below 0.2 at thirty times as much.
         max_iter : int
             Passes over the rows of one ascent.
-        covariance : {"linear-response", "mean-field", "exact"}
+        covariance : {"linear-response", "mean-field", "exact", "auto"}
             What draws and intervals are made with. Mean-field saves some tens to hundreds of
-            passes; its intervals are too narrow. Exact draws are for few rows. With sampling
+            passes; its intervals are too narrow. Exact draws are for few rows. ``"auto"`` makes
+            them where importance sampling does so within a fraction of a second. With sampling
             weights the covariance is robust in place of linear response, where the model has it;
             see ``Fit.with_covariance``.
         n_jobs : int, optional
@@ -192,7 +193,7 @@ class AbstractEstimator(AbstractPublicModel):
         combine = combine or self.default_combination
         check_choice("method", method, tuple(ENGINES))
         check_choice("combine", combine, self.combinations)
-        check_choice("covariance", covariance, (*INTERVALS, "exact"))
+        check_choice("covariance", covariance, (*INTERVALS, "exact", "auto"))
         workers = processors() if n_jobs is None else n_jobs
         for name, value in {"restarts": restarts, "max_iter": max_iter, "n_jobs": workers}.items():
             check_count(name, value)

@@ -22,7 +22,7 @@ class FitRequest:
     ----------
     combine : {"best", "stack", "average"}
     n_draws : int
-    covariance : {"linear-response", "mean-field", "exact"}
+    covariance : {"linear-response", "mean-field", "exact", "auto"}
     budget : Budget
     seed : int
     began : float

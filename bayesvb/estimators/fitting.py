@@ -21,6 +21,7 @@ from bayesvb.estimators.weighing import weighed
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.all_rows import fitted_rows
 from bayesvb.results.base import Member
+from bayesvb.results.exact_draws import with_automatic_draws
 from bayesvb.results.importance import of_one_restart
 from bayesvb.results.named_draws import log_joint
 from bayesvb.results.robust import default_covariance
@@ -67,8 +68,8 @@ def fitted(
     warn_if_unfinished(ascents, request.budget.max_iter, interrupted=interrupted)
     warn_if_uphill([run.uphill for run in labelled if run.ascent.converged])
     table = members[-1].fit.restarts.assign(**columns)
-    exact = request.covariance == "exact" and not interrupted
-    finished = [replace(member, fit=_finished(member.fit, table, exact)) for member in members]
+    asked = "linear-response" if interrupted or len(members) > 1 else request.covariance
+    finished = [replace(member, fit=_finished(member.fit, table, asked)) for member in members]
     if len(finished) == 1:
         return cast("Fit", finished[0].fit)
     fit = stacked(finished)
@@ -239,9 +240,12 @@ def _responding(
     return run
 
 
-def _finished(fit: AbstractFit, table: pd.DataFrame, exact: bool) -> AbstractFit:
+def _finished(fit: AbstractFit, table: pd.DataFrame, covariance: str) -> AbstractFit:
     """The fit with the table of all restarts, and draws as they were asked for."""
     fit = replace(fit, restarts=table.assign(best=fit.restarts["best"]))
     if fit.sampled:
         return fit
-    return of_one_restart(fit, "exact" if exact else default_covariance(fit))
+    if covariance == "exact":
+        return of_one_restart(fit, covariance)
+    made = of_one_restart(fit, default_covariance(fit))
+    return with_automatic_draws(made) if covariance == "auto" else made

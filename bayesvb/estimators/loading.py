@@ -278,8 +278,10 @@ def _moved(
     if sampler is None:
         return cast(Fit, of_one_restart(fit, covariance))
     own = cast(Fit, of_one_restart(fit, fit.own_covariance))
-    _check_draws(own.core, own.q, draws)
     record = SamplerRecord.from_description(sampler)
+    if covariance == own.covariance:
+        return replace(own, sampler=record)
+    _check_draws(own.core, own.q, draws)
     if len(next(iter(draws.values()))) % record.n_chains:
         raise DataError(f"draws do not divide into {record.n_chains} chains")
     return cast(Fit, with_draws(own, dict(draws), record, covariance))

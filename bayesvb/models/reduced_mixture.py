@@ -41,8 +41,8 @@ class CoefficientLaw(Protocol):
 
     def draw(
         self, u: Coefficients, t: LogPrecisions, rng: np.random.Generator
-    ) -> tuple[Float[np.ndarray, "draws blocks"], Float[np.ndarray, " draws"]]:
-        """Precisions that were integrated out, and the log density of the draws."""
+    ) -> tuple[tuple[np.ndarray, ...], Float[np.ndarray, " draws"]]:
+        """Precisions that were integrated out, by name, and the log density of the draws."""
 
 
 @dataclass(frozen=True)
@@ -67,9 +67,10 @@ class NoiseUnits:
 
     def draw(
         self, u: Coefficients, t: LogPrecisions, rng: np.random.Generator
-    ) -> tuple[Float[np.ndarray, "draws blocks"], Float[np.ndarray, " draws"]]:
+    ) -> tuple[tuple[np.ndarray, ...], Float[np.ndarray, " draws"]]:
         """Precisions given sums of squares."""
-        return self.scales.draw((u * u).sum(axis=(1, 2)), rng)
+        drawn, log_density = self.scales.draw((u * u).sum(axis=(1, 2)), rng)
+        return (drawn,), log_density
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ class ReducedMixture(AbstractReducedSpace):
     order : sequence of int
         Component of each expert of the rows: the order of the sticks.
     scale_names : tuple of str
-        Names of draws of the precisions of experts and gate.
+        Names of draws of the precisions: those of the law, then that of the gate.
     """
 
     core: Any
@@ -94,7 +95,7 @@ class ReducedMixture(AbstractReducedSpace):
     law: CoefficientLaw
     gate: AbstractReducedGate
     order: Sequence[int]
-    scale_names: tuple[str, str]
+    scale_names: tuple[str, ...]
 
     @property
     def _shape(self) -> tuple[int, int, int]:
@@ -161,7 +162,7 @@ class ReducedMixture(AbstractReducedSpace):
             "precision": np.exp(t)[:, back],
             "gate": gate,
         }
-        each = zip(self.scale_names, (scales, gate_scales), strict=True)
+        each = zip(self.scale_names, (*scales, gate_scales), strict=True)
         drawn = {name: values for name, values in each if values.shape[1]}
         return {**draws, **drawn}, log_density + of_gate
 
@@ -192,7 +193,7 @@ def reduce_mixture(core: Any, block: Block) -> ReducedMixture | None:
 
 
 def reduce_scaled_mixture(
-    core: Any, block: Block, scale_names: tuple[str, str]
+    core: Any, block: Block, scale_names: Sequence[str]
 ) -> ReducedMixture | None:
     """Return the reduced space of a mixture that learns scales at these rows, or None.
 
@@ -201,25 +202,25 @@ def reduce_scaled_mixture(
     core : ScaledMixture
     block : Block
         All rows.
-    scale_names : tuple of str
-        Names of draws of the precisions of experts and gate.
+    scale_names : sequence of str
+        Names of draws of the precisions: of experts' coefficients or their differences, of common
+        coefficients, of the gate's.
     """
-    experts, gate, gate_scales = core.of_experts, core.of_gate, None
-    if not _has_reduced_experts(core.experts) or max(experts.sizes, default=1.0) > 1.0:
+    of_experts, gate, gate_scales = core.of_experts, core.of_gate, None
+    if not _has_reduced_experts(core.experts) or max(of_experts.sizes, default=1.0) > 1.0:
         return None
-    n_learned, n_blocks = len(experts.start), len(core.counts)
+    n_learned, n_blocks = len(of_experts.start), len(core.counts)
     shape, rate = (np.broadcast_to(of, n_blocks) for of in (core.prior.shape, core.prior.rate))
-    if n_learned:
-        prior = Gamma(shape[:n_learned], rate[:n_learned])
-        scales = IntegratedScales.from_scales(experts, prior, experts.n_vectors)
-    else:
-        precision = core.experts.prior.precision
-        n_vectors = core.n_components * len(core.experts.prior.rate)
-        scales = IntegratedScales.from_precision(precision, n_vectors)
     if len(gate.start):
         prior = Gamma(shape[n_learned:], rate[n_learned:])
         gate_scales = IntegratedScales.from_scales(gate, prior, core.n_components - 1)
-    return _build(core, block, NoiseUnits(scales), gate_scales, scale_names)
+    prior, names = Gamma(shape[:n_learned], rate[:n_learned]), tuple(scale_names)
+    if n_learned:
+        scales = IntegratedScales.from_scales(of_experts, prior, of_experts.n_vectors)
+    else:
+        n_vectors = core.n_components * len(core.experts.prior.rate)
+        scales = IntegratedScales.from_precision(core.experts.prior.precision, n_vectors)
+    return _build(core, block, NoiseUnits(scales), gate_scales, (names[0], names[-1]))
 
 
 def _build(
@@ -227,7 +228,7 @@ def _build(
     block: Block,
     law: CoefficientLaw,
     gate_scales: IntegratedScales | None,
-    scale_names: tuple[str, str],
+    scale_names: tuple[str, ...],
 ) -> ReducedMixture | None:
     """Space of these laws; ``gate_scales`` None for the prior of the gate itself."""
     gate = _reduce_gate(core.gate, gate_scales)

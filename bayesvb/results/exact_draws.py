@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +22,7 @@ from bayesvb.results.named_draws import count, log_joint
 from bayesvb.results.reduced_draws import (
     LEAST_EFFECTIVE,
     MOST_NUMBERS,
+    TRUSTED_K,
     importance_sample,
     space_of,
     streams_of,
@@ -41,6 +44,12 @@ MOST_LEVELS = 40
 
 STEPS = 300
 """Draws of each chain."""
+
+FEW_ROWS, FEW_PER_COMPONENT = 200, 100
+"""Rows, in all and per component, below which linear response is not always enough."""
+
+CONSTANT = 1e-6
+"""Range of log ratios below which they differ by rounding only."""
 
 LARGEST_R_HAT = 1.05
 """R-hat up to which chains count as exact."""
@@ -130,6 +139,32 @@ def with_exact_draws(fit: AbstractFit) -> AbstractFit:
         return fit
 
 
+def with_automatic_draws(fit: AbstractFit) -> AbstractFit:
+    """The fit with exact draws where rows are few and importance sampling reaches the posterior.
+
+    Otherwise the fit itself, with the record of the sampler where it was tried.
+    """
+    if fit.covariance != "linear-response" or not has_few_rows(fit):
+        return fit
+    if _reason_against(fit.model, fit.engine) is not None:
+        return fit
+    space = space_of(fit)
+    if space is None or space.size > MOST_NUMBERS:
+        return fit
+    joint = log_joint(fit.core, fit.model.source, fit.draws, fit.model.log_jacobian)
+    log_ratio = joint - fit.log_q
+    if np.ptp(log_ratio) < CONSTANT:  # the approximation is the exact posterior
+        return fit
+    try:
+        found = importance_sample(fit, space, log_ratio)
+    except KeyboardInterrupt:
+        warn("the sampler of the exact posterior was interrupted: intervals are by linear response")
+        return fit
+    return (
+        with_sample(fit, found, "exact") if found.is_exact else replace(fit, sampler=found.record)
+    )
+
+
 def _with_chains(
     fit: AbstractFit, space: AbstractReducedSpace, log_ratio: Float[np.ndarray, " draws"]
 ) -> AbstractFit:
@@ -157,6 +192,38 @@ def _with_chains(
     return with_draws(fit, labelled, record, "exact")
 
 
+def has_few_rows(fit: AbstractFit) -> bool:
+    """Whether a fit has so few rows that exact intervals may differ from linear response."""
+    return bool(fit.model.source.n_rows < max(FEW_ROWS, FEW_PER_COMPONENT * fit.core.n_components))
+
+
+def regimes(fit: AbstractFit) -> SamplerRecord | None:
+    """Sampler of the exact posterior of a fit to few rows; None where there is none.
+
+    That of its draws, or else of importance sampling, whether its weights can be trusted or not.
+    """
+    if fit.sampler is not None:
+        return fit.sampler
+    if fit.members or fit.sampled or not has_few_rows(fit):
+        return None
+    if _reason_against(fit.model, fit.engine) is not None or fit.response.failure is not None:
+        return None
+    if fit.covariance != fit.own_covariance:
+        return None
+    space = space_of(fit)
+    if space is None or space.size > MOST_NUMBERS:
+        return None
+    joint = log_joint(fit.core, fit.model.source, fit.draws, fit.model.log_jacobian)
+    return importance_sample(fit, space, joint - fit.log_q).record
+
+
+def is_exact(record: SamplerRecord) -> bool:
+    """Whether draws of a sampler can be called exact."""
+    if math.isnan(record.r_hat):
+        return record.khat < TRUSTED_K and record.effective >= LEAST_EFFECTIVE
+    return is_converged(record)
+
+
 def is_converged(record: SamplerRecord) -> bool:
     """Whether chains agree well enough for intervals to be called exact."""
     return record.r_hat <= LARGEST_R_HAT and record.effective >= LEAST_EFFECTIVE
@@ -171,7 +238,7 @@ def _complete(
     """
     draws, joint = space.weigh(chains.vectors.reshape(-1, space.size), rng)
     log_ratio = joint.reshape(chains.log_density.shape) - chains.log_density
-    if np.ptp(log_ratio) < 1e-6:
+    if np.ptp(log_ratio) < CONSTANT:
         return draws, np.ones_like(log_ratio)
     return draws, np.exp(psis(log_ratio.reshape(-1, 1))[0].reshape(log_ratio.shape))
 

@@ -249,6 +249,11 @@ def _made_with(fit: AbstractFit) -> str:
         return f"Intervals are those of the {fit.engine.posterior} ({fit.engine.title})."
     if fit.covariance == "exact" and fit.sampler is not None:
         return f"Intervals: exact ({fit.sampler.words})."
+    if fit.sampler is not None and fit.covariance == "linear-response":
+        return (
+            f"Intervals: linear response; exact ones were not reached ({fit.sampler.words}): "
+            f"several regimes fit these {fit.model.source.n_rows} rows."
+        )
     if fit.covariance == "importance":
         return "Intervals are those of draws by importance weights."
     if fit.robust is not None:

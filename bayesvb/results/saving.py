@@ -107,7 +107,7 @@ def _state(fit: AbstractFit) -> xr.Dataset:
         arrays |= {f"{prefix}sums.{name}": leaf for name, leaf in one.stats.leaves()}
         arrays |= {f"{prefix}draws.{name}": values for name, values in one.q_draws.items()}
         arrays[f"{prefix}response"] = one.response.covariance
-        if one.sampler is not None:
+        if one.sampler is not None and one.covariance != "linear-response":
             arrays |= {f"{prefix}sampled.{name}": values for name, values in one.draws.items()}
         if one.robust is not None:
             arrays[f"{prefix}robust"] = one.robust.covariance

@@ -189,3 +189,34 @@ def test_chains_of_inexact_integrals_are_weighed(fit):
 def test_chains_are_exact_if_they_agree_and_are_worth_enough():
     assert not exact_draws.is_converged(SamplerRecord("HMC", 1600, 300.0, r_hat=1.01))
     assert exact_draws.is_converged(SamplerRecord("HMC", 1600, 500.0, r_hat=1.01))
+
+
+def test_the_check_of_regimes_is_a_note_where_samplers_fail(fit, chains, monkeypatch):
+    table = fit.check()
+    assert table.loc["Several regimes", "grade"] == "ok"
+    assert "Several regimes" in chains.check().index
+    monkeypatch.setattr("bayesvb.results.exact_draws.TRUSTED_K", -9.0)
+    noted = fit.check().loc["Several regimes"]
+    assert noted["grade"] == "note" and "fit.with_covariance" in noted["remedy"]
+    many = model_of(data=two_lines(250)).fit(seed=1, restarts=2, draws=100)
+    assert "Several regimes" not in many.check().index
+
+
+def test_automatic_intervals_are_exact_where_importance_sampling_is(exact, monkeypatch, tmp_path):
+    auto = model_of().fit(seed=1, restarts=2, covariance="auto")
+    pd.testing.assert_frame_equal(auto.summary(), exact.summary(), check_exact=True)
+    many = model_of(data=two_lines(250)).fit(seed=1, restarts=2, covariance="auto", draws=100)
+    assert many.covariance == "linear-response" and many.sampler is None
+    monkeypatch.setattr("bayesvb.results.reduced_draws.TRUSTED_K", -9.0)
+    rough = model_of().fit(seed=1, restarts=2, covariance="auto")
+    assert rough.covariance == "linear-response"
+    assert "exact ones were not reached (importance sampling of 10,000 draws" in str(rough)
+    assert "several regimes fit these 150 rows" in str(rough)
+    again = bvb.load(rough.save(tmp_path / "rough.nc"))
+    assert again.sampler == rough.sampler or again.sampler.words == rough.sampler.words
+    pd.testing.assert_frame_equal(again.summary(), rough.summary())
+
+
+def test_automatic_intervals_of_a_posterior_that_is_known_are_its_own():
+    alone = model_of(n_components=1, priors=bvb.Priors(scales="fixed"))
+    assert alone.fit(seed=1, covariance="auto", draws=50).covariance == "linear-response"

@@ -16,7 +16,9 @@ from bayesvb.results.base import NEAR_BEST, PREDICTS_APART
 from bayesvb.results.capabilities import HasExactPosterior
 from bayesvb.results.checks.base import Check, Grade, decided
 from bayesvb.results.checks.unfinished import MOST_ROWS, PASSES, still_changing
+from bayesvb.results.exact_draws import LARGEST_R_HAT, is_exact, regimes
 from bayesvb.results.importance import LARGEST_K
+from bayesvb.results.reduced_draws import LEAST_EFFECTIVE, TRUSTED_K
 from bayesvb.results.subsampling import khat_within, unit_sample
 from bayesvb.results.summary import coefficient_table
 
@@ -57,6 +59,7 @@ def computation_checks(fit: AbstractFit) -> list[Check]:
             *_maximum(fit),
             *_linear_response(fit),
             *_chains(fit),
+            *_regimes(fit),
             *_restarts(fit),
             *_rivals(fit),
         ]
@@ -144,6 +147,28 @@ def _chains(fit: AbstractFit) -> list[Check]:
                 threshold=f"note: below {enough:g}",
                 remedy="Ends of intervals are rough: fit with more draws.",
                 section="computation", weighs=False),
+    ]  # fmt: skip
+
+
+def _regimes(fit: AbstractFit) -> list[Check]:
+    """Whether samplers reach the exact posterior of few rows, for information."""
+    record = regimes(fit)
+    if record is None:
+        return []
+    n_rows = fit.model.source.n_rows
+    chains = not math.isnan(record.r_hat)
+    number = record.r_hat if chains else record.khat
+    sampled = "Chains of the exact posterior disagree: fit with fewer components."
+    remedy = (
+        f"Several regimes fit these {n_rows} rows, and intervals may miss some of them: fit with "
+        'fewer components, or sample all regimes by `fit.with_covariance("exact")`.'
+    )
+    return [
+        decided("Several regimes", "computation", "ok" if is_exact(record) else "note", number,
+                "R-hat of chains" if chains else "Pareto k of adapted importance weights",
+                threshold=f"note: above {LARGEST_R_HAT if chains else TRUSTED_K:g}, or fewer than "
+                f"{LEAST_EFFECTIVE:g} effective draws",
+                remedy=sampled if chains else remedy, section="computation", weighs=False)
     ]  # fmt: skip
 
 
