@@ -87,7 +87,7 @@ def steps(
     width = float(eps) if eps is not None else STEP * ((last - first) or 1.0)
     x = rows.frame[name].to_numpy(dtype=float)
     outside = (x < first) | (x > last)  # far away the step would be lost in the rounding of x
-    width = np.where(outside, np.maximum(width, STEP * np.abs(x)), width)
-    low = np.where(x >= first, np.maximum(x - width, first), x - width)
-    high = np.where(x <= last, np.minimum(x + width, last), x + width)
+    own = np.where(outside, np.maximum(width, STEP * np.abs(x)), width)
+    low = np.where(x >= first, np.maximum(x - own, first), x - own)
+    high = np.where(x <= last, np.minimum(x + own, last), x + own)
     return x, low, high

@@ -41,13 +41,14 @@ def _of_lines(fit: AbstractFit, effect: int, prob: float) -> list[pd.DataFrame]:
     """Tables of the effect on the lines, one for each component and response."""
     model: Any = fit.model
     known, law = model.design.groups, fit.parts[0].fit.q.experts
-    variances = _variances(fit.parts[0].fit)
-    unit = model.scales.response.scale[:, None] / model.scales.parts[GROUP_ROWS].scale[1 + effect]
+    weights = known.groups.at_zero(effect) / model.scales.parts[GROUP_ROWS].scale[1:]
+    variances = _variances(fit.parts[0].fit, weights)
+    unit = model.scales.response.scale[:, None]
     several, tables = len(unit) > 1, []
     for component, border in enumerate(zip(law.border.shape, law.border.rate, strict=True)):
         shape, rate = border
-        mean = unit * law.effects[component, :, effect]
-        spread = variances[component, :, effect]
+        mean = unit * np.einsum("a,rag->rg", weights, law.effects[component])
+        spread = variances[component]
         ends = (
             student.ppf(tails(prob)[1], 2.0 * shape)
             * unit
@@ -65,13 +66,13 @@ def _of_weights(fit: AbstractFit, effect: int, prob: float) -> list[pd.DataFrame
     model, one = fit.model, fit.parts[0].fit
     design: Any = model.design
     known, law, scales = design.gate_groups, one.q.gate, cast(Any, model).scales
-    unit = 1.0 / scales.parts[GATE_GROUPS].scale[1 + effect]
-    covariance = _logit_covariances(one, effect)
+    weights = known.groups.at_zero(effect) / scales.parts[GATE_GROUPS].scale[1:]
+    covariance = _logit_covariances(one, weights)
     each, tables = np.eye(len(law.mean))[:, :, None], []
     for component, own in sorted(one.core.gate_coefficients({"gate": each}).items()):
         contrast = own[:, 0]
-        mean = unit * (contrast @ law.effects[:, effect])
-        sd = unit * np.sqrt(np.einsum("k,gkl,l->g", contrast, covariance, contrast))
+        mean = contrast @ np.einsum("a,kag->kg", weights, law.effects)
+        sd = np.sqrt(np.einsum("k,gkl,l->g", contrast, covariance, contrast))
         ends = norm.ppf(tails(prob)[1]) * sd
         tables.append(_table(known, effect, {"component": component + 1}, mean, ends))
     return tables
@@ -89,25 +90,37 @@ def _table(
     return table.assign(**labels, estimate=mean, lower=mean - ends, upper=mean + ends)
 
 
-def _variances(fit: Any) -> Float[np.ndarray, "experts responses effects groups"]:
-    """Of effects in units of the noise: by linear response, if the fit has it; else those of q."""
+def _variances(
+    fit: Any, weights: Float[np.ndarray, " effects"]
+) -> Float[np.ndarray, "experts responses groups"]:
+    """Variances of a combination of the effects of each group, in units of the noise.
+
+    By linear response, if the fit has it; else those of the posterior.
+    """
     law, shared = fit.q.experts, _shared_response(fit)
-    found = None if shared is None else shared.effect_variances()
+    found = None if shared is None else shared.effect_variances(weights)
     if found is not None:
         return np.asarray(found)
-    return np.broadcast_to(law.effect_spread()[:, None], law.effects.shape)
+    own = law.spread_of(weights)[:, None]
+    return np.broadcast_to(own, (len(own), law.effects.shape[1], own.shape[-1]))
 
 
-def _logit_covariances(fit: Any, effect: int) -> Float[np.ndarray, "groups logits logits"]:
-    """Of an effect on all logits: by linear response, if the fit has it; else that of q."""
+def _logit_covariances(
+    fit: Any, weights: Float[np.ndarray, " effects"]
+) -> Float[np.ndarray, "groups logits logits"]:
+    """Covariances over all logits of a combination of the effects of each group.
+
+    By linear response, if the fit has it; else those of the posterior.
+    """
     law, shared = fit.q.gate, _shared_response(fit)
     found = None if shared is None else shared.law_of_logits()
     n_logits, n_effects = law.effects.shape[:2]
     if found is None:
-        spread = law.effect_spread()[:, effect].T
-        return np.asarray(spread[:, :, None] * np.eye(n_logits))
-    at = effect + n_effects * np.arange(n_logits)
-    own, lean = found.within[0][at][:, at], found.regression[0][at]
+        return np.asarray(law.spread_of(weights).T[:, :, None] * np.eye(n_logits))
+    within = found.within[0].reshape(n_logits, n_effects, n_logits, n_effects, -1)
+    own = np.einsum("a,kalbg,b->klg", weights, within, weights, optimize=True)
+    by_effect = found.regression[0].reshape(n_logits, n_effects, *found.regression[0].shape[1:])
+    lean = np.einsum("a,kapg->kpg", weights, by_effect)
     through = np.einsum("kpg,pq,lqg->klg", lean, found.border.covariance[0], lean, optimize=True)
     return np.moveaxis(own + through, -1, 0)
 

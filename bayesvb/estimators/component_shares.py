@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,7 @@ from bayesvb.variational.descriptions import NamedParameter, ParameterText
 from bayesvb.variational.local import Draws
 
 if TYPE_CHECKING:
-    from bayesvb.formula.design import Rows
+    from bayesvb.formula.design import Design, Rows
     from bayesvb.results.base import AbstractFit, AbstractPublicModel
 
 SHARE_ENTRIES = 1 << 21
@@ -67,7 +66,7 @@ def share_parameter(core: Any, source: AbstractSource, draws: Draws) -> NamedPar
 
 
 def gate_parameters(
-    core: Any, draws: Draws, scaling: Scaling, terms: Sequence[str]
+    core: Any, draws: Draws, scaling: Scaling, design: Design
 ) -> list[NamedParameter]:
     """Coefficients of the gate in the units of the terms; none of a gate without."""
     own = core.gate_coefficients(draws)
@@ -76,7 +75,7 @@ def gate_parameters(
     standard = np.stack([own[k] for k in sorted(own)], axis=1)
     gamma = NamedParameter(
         name="gamma",
-        values=scaling.coefficients(standard),
+        values=design.at_zero("gating", scaling.coefficients(standard)),
         dims=("component_gating", "term_gating"),
         text=replace(
             GAMMA,
@@ -85,7 +84,10 @@ def gate_parameters(
         ),
         part="gating",
         signed=True,
-        coords={"component_gating": [k + 1 for k in sorted(own)], "term_gating": terms},
+        coords={
+            "component_gating": [k + 1 for k in sorted(own)],
+            "term_gating": design.terms["gating"],
+        },
     )
     return [gamma]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -353,13 +353,15 @@ class DensityRegression(AbstractGatedMixture):
         """Coefficients, noise and shares of the components in the data's units.
 
         ``beta`` are the coefficients of the experts, ``gamma`` those of the gate (for a softmax
-        gate as log odds against component 1), ``sigma`` the noise standard deviations, ``share``
-        the weights averaged over (evenly thinned) rows, ``scale_mean`` and ``scale_gating`` the
+        gate as log odds against component 1), levels of groups in both those where the covariates
+        of their slopes are zero; ``sigma`` the noise standard deviations, ``share`` the weights
+        averaged over (evenly thinned) rows, ``scale_mean`` and ``scale_gating`` the
         learned standard deviations of the coefficients of each term, on the standardised scale.
         """
         coefficients, *noise = self._experts.parameters(fit.draws, self._units)
-        scaling, terms = self.scales.parts["gating"], self.design.terms["gating"]
-        gate = gate_parameters(fit.core, fit.draws, scaling, terms)
+        lines = self.design.at_zero("mean", coefficients.values)
+        coefficients = replace(coefficients, values=lines)
+        gate = gate_parameters(fit.core, fit.draws, self.scales.parts["gating"], self.design)
         share = share_parameter(fit.core, self.source, fit.draws)
         scales = [] if self._scales is None else self._scales.parameters(fit.draws)
         coords = {"component": range(1, self.n_components + 1)}

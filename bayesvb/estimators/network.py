@@ -240,7 +240,7 @@ class ConditionalMixtureNetwork(network_prediction.AbstractNetwork):
         latents = [f"latent {i + 1}" for i in range(self.latent_dim)]
         beta = NamedParameter(
             name="beta",
-            values=parts["mean"].coefficients(draws["coefficients"]),
+            values=design.at_zero("mean", parts["mean"].coefficients(draws["coefficients"])),
             dims=("component", "latent", "term_mean"),
             text=EXPERT,
             part="mean",
@@ -248,7 +248,7 @@ class ConditionalMixtureNetwork(network_prediction.AbstractNetwork):
         )
         noise = 1.0 / np.sqrt(draws["precision"])
         sigma = NamedParameter("sigma", noise, ("component", "latent"), LATENT, part="sigma")
-        gate = gate_parameters(fit.core, draws, parts["gating"], design.terms["gating"])
+        gate = gate_parameters(fit.core, draws, parts["gating"], design)
         share = share_parameter(fit.core, self.source, draws)
         coords = {
             "component": range(1, self.n_components + 1),

@@ -143,6 +143,15 @@ class BorderedNormal:
         border = self.border.with_precision(precision[:n_terms])
         return BorderedNormal.prior(border, precision[n_terms:], self.n_groups)
 
+    def spread_of(
+        self, weights: Float[np.ndarray, " effects"]
+    ) -> Float[np.ndarray, "*batch groups"]:
+        """Return the variances of a combination of the effects of each group."""
+        own = np.einsum("a,...abg,b->...g", weights, self.within, weights)
+        regression = np.einsum("a,...aqg->...qg", weights, self.regression)
+        through = np.einsum("...pq,...qg->...pg", self.border.covariance, regression)
+        return np.asarray(own + (through * regression).sum(axis=-2))
+
     def effect_spread(self) -> Float[np.ndarray, "*batch effects groups"]:
         """Variances of the effects."""
         through = np.einsum("...pq,...aqg->...apg", self.border.covariance, self.regression)

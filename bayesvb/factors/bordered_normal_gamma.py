@@ -139,6 +139,15 @@ class BorderedNormalGamma:
         border = self.border.with_coefficient_precision(precision[:n_terms])
         return BorderedNormalGamma.prior(border, precision[n_terms:], self.n_groups)
 
+    def spread_of(
+        self, weights: Float[np.ndarray, " effects"]
+    ) -> Float[np.ndarray, "*batch groups"]:
+        """Return variances of a combination of each group's effects, in units of the noise's."""
+        own = np.einsum("a,...abg,b->...g", weights, self.within, weights)
+        regression = np.einsum("a,...aqg->...qg", weights, self.regression)
+        through = np.einsum("...pq,...qg->...pg", self.border.covariance, regression)
+        return np.asarray(own + (through * regression).sum(axis=-2))
+
     def effect_spread(self) -> Float[np.ndarray, "*batch effects groups"]:
         """Variances of the effects, in units of the noise's."""
         through = np.einsum("...pq,...aqg->...apg", self.border.covariance, self.regression)

@@ -340,6 +340,16 @@ class Design:
         """Curves of the smooths of a part."""
         return self._encoder.curves(self._encoder.bound.same_as[part])
 
+    def at_zero(
+        self, part: str, values: Float[np.ndarray, "*batch columns"]
+    ) -> Float[np.ndarray, "*batch columns"]:
+        """Return coefficients of a part, levels of groups ``(x | g)`` where ``x`` is zero.
+
+        The columns have slopes of distances from the mean of ``x``, so that scales do not depend
+        on where it has its zero.
+        """
+        return self._encoder.at_zero(self._encoder.bound.same_as[part], values)
+
     @property
     def context(self) -> Mapping[str, object]:
         """Functions that the formula may call besides the usual ones."""

@@ -116,6 +116,12 @@ class Encoder:
         """Curves of the smooths of a part."""
         return self.own[part].curves(self._first(part))
 
+    def at_zero(
+        self, part: str, values: Float[np.ndarray, "*batch columns"]
+    ) -> Float[np.ndarray, "*batch columns"]:
+        """Coefficients of a part's matrix, levels of groups where the covariates are zero."""
+        return self.own[part].at_zero(self._first(part), values)
+
     def plain(self, part: str) -> list[int]:
         """Columns of a part's matrix that share no learned scale with ones of their kind."""
         learnt = {"smooth", "group"}

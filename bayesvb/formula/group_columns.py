@@ -84,6 +84,23 @@ class GroupColumns(AbstractTermColumns):
             for effect, places in zip(self.effects, self.together, strict=True)
         )
 
+    def at_zero(self, effect: int) -> Float[np.ndarray, " effects"]:
+        """Return the weights of the effects in one of them where the covariates are zero.
+
+        A level there is the level at the covariates' centres less the slopes times these; a slope
+        is the same everywhere.
+        """
+        found = np.zeros(len(self.effects))
+        if self.intercept and effect == 0:
+            found[1:] = -self.centres
+        found[effect] = 1.0
+        return found
+
+    @property
+    def intercept(self) -> bool:
+        """Whether groups have levels of their own, the first of the effects."""
+        return self.effects[:1] == ("1",)
+
     def matrix(self, data: TermData) -> Float[np.ndarray, "rows _"]:
         """The columns of these rows."""
         place = self.places(data)

@@ -72,6 +72,29 @@ class OwnColumns:
             for places in one.together
         )
 
+    def at_zero(
+        self, first: int, values: Float[np.ndarray, "*batch columns"]
+    ) -> Float[np.ndarray, "*batch columns"]:
+        """Return coefficients of a matrix, levels of groups where the covariates are zero.
+
+        These columns begin at a place of the matrix, where slopes are of distances from a centre.
+        """
+        found = values.copy()
+        terms = [
+            (one, start) for one, start in self._starts(first) if isinstance(one, GroupColumns)
+        ]
+        levels = {
+            (one.grouping, one.labels): start for one, start in reversed(terms) if one.intercept
+        }
+        for one, start in terms:
+            at = start if one.intercept else levels.get((one.grouping, one.labels))
+            slopes = one.together[one.intercept :]
+            for places, centre in zip(slopes, one.centres, strict=True):
+                if at is not None:
+                    moved = centre * values[..., start + np.array(places)]
+                    found[..., at : at + len(places)] -= moved
+        return found
+
     def lines(self, first: int) -> dict[tuple[int, ...], tuple[str, ...]]:
         """Straight lines of smooths: their places, and the expressions that they are products of.
 

@@ -213,24 +213,30 @@ class GroupedResponse(AbstractSharedResponse):
         except ConvexGroup as error:
             raise BendsUpwards(self._of_group(piece.first + error.group, error.way)) from error
 
-    def effect_variances(self) -> Float[np.ndarray, "experts responses effects groups"] | None:
-        """Of ``sqrt(tau) u`` for each effect; None where too much is shared for one matrix of it.
+    def effect_variances(
+        self, weights: Float[np.ndarray, " effects"]
+    ) -> Float[np.ndarray, "experts responses groups"] | None:
+        """Of a combination of the effects of each group, times ``sqrt(tau)``.
 
-        The part that a group has by itself, and what it follows of what all rows share.
+        None where too much is shared for one matrix of it. The part that a group has by itself,
+        and what it follows of what all rows share.
         """
         shared = self._shared_response
         if shared is None:
             return None
-        n_experts, n_responses, _, n_effects = self.experts.shape
-        found = np.empty((n_experts, n_responses, n_effects, self.experts.n_groups))
+        n_experts, n_responses, _, _ = self.experts.shape
+        found = np.empty((n_experts, n_responses, self.experts.n_groups))
+        some = np.flatnonzero(weights).tolist()
         for piece in self._pieces:
             solved, groups = self._solved(piece), slice(piece.first, piece.stop)
-            for effect in np.ndindex(found.shape[:3]):
-                at = self._place_of_effect(*effect)
-                lean = self._lean(solved, groups, effect)
-                alone = solved.inverse[:, at, at]
-                found[effect][groups] = alone + ((lean @ shared) * lean).sum(axis=1)
-        return np.asarray(found / self.experts.noise_precision[:, :, None, None])
+            for k, i in np.ndindex(found.shape[:2]):
+                at = [self._place_of_effect(k, i, effect) for effect in some]
+                each = [weights[e] * self._lean(solved, groups, (k, i, e)) for e in some]
+                lean = sum(each[1:], each[0])
+                own = solved.inverse[:, at][:, :, at]
+                alone = np.einsum("a,gab,b->g", weights[some], own, weights[some])
+                found[k, i, groups] = alone + ((lean @ shared) * lean).sum(axis=1)
+        return np.asarray(found / self.experts.noise_precision[:, :, None])
 
     def law_of_logits(self) -> BorderedNormal | None:
         """Linear response of coefficients of all logits and effects on these, as one vector.

@@ -64,6 +64,19 @@ def test_effects_of_groups_are_coefficients(fit):
     assert_allclose(own, fit.summary().loc[("mean", 1, "(1 | g)[g3]"), "mean"], rtol=1e-9)
 
 
+def test_coefficients_and_effects_of_groups_add_up_to_predictions(fit):
+    data = fit.model.design.frame.assign(x=lambda frame: frame["x"] + 30.0)
+    model = bvb.DensityRegression("y ~ x + (x | g) | 1", data, n_components=1)
+    points = model.fit("em", seed=1, restarts=1, max_iter=200)
+    coefficients = points.coef()["mean"][1]
+    groups = bvb.effects.groups(points).set_index(["term", "group"])["estimate"]
+    for group in ("g0", "g7"):
+        level = coefficients["Intercept"] + groups["(1 | g)", group]
+        slope = coefficients["x"] + groups["(x | g)", group]
+        found = points.predict({"x": [0.0, 33.0], "g": [group, group]})
+        assert_allclose(found, [level, level + 33.0 * slope], rtol=1e-9)
+
+
 def test_what_is_not_there_is_refused(fit):
     with pytest.raises(DataError, match="no groups"):
         bvb.effects.groups(fit, "gating")

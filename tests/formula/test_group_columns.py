@@ -77,7 +77,7 @@ def test_new_rows_get_the_same_columns(text, data):
 def test_a_group_that_was_not_there_has_no_effect(data):
     design = design_of("y ~ x + (x | g:h)", data)
     new = data.iloc[:3].assign(g=["a", "zz", "b"], h=[20, 20, 7])
-    found = design.new(new)
+    found = design.of_typical_groups.new(new)
     assert found.complete.all()
     effects = found.matrices["mean"][:, 2:]
     assert effects[0].any() and not effects[1:].any()
@@ -118,3 +118,30 @@ def test_too_many_groups_are_refused_with_their_number():
     data = {"y": np.random.default_rng(0).normal(size=2 * n), "g": np.arange(2 * n) // 2}
     with pytest.raises(DataError, match=rf"{n} groups, and at most {MOST_GROUPS} .* GB"):
         design_of("y ~ (1 | g)", data)
+
+
+@pytest.mark.parametrize(
+    ("text", "groups"),
+    [
+        ("y ~ x + (x | g)", ["g"]),
+        ("y ~ x + (1 | g) + (0 + x | g)", ["g"]),
+        ("y ~ x + (x | g/h)", ["g", "g:h"]),
+        ("y ~ x + (x | g) + (x | h)", ["g", "h"]),
+    ],
+)
+def test_levels_at_zero_have_the_linear_predictor_of_the_columns(text, groups, data):
+    design = design_of(text, data.assign(x=data.x + 40.0))
+    names, matrix = design.terms["mean"], design.matrices["mean"]
+    given = np.random.default_rng(2).normal(size=(3, len(names)))
+    found = design.at_zero("mean", given)
+    frame = data.assign(x=data.x + 40.0, **{"g:h": data.g + ":" + data.h.astype(str)})
+    at = {name: place for place, name in enumerate(names)}
+    x = frame.x.to_numpy()
+    expected = found[:, [at["Intercept"]]] + found[:, [at["x"]]] * x
+    for group in groups:
+        levels, slopes = (
+            found[:, [at[f"({effect} | {group})[{label}]"] for label in frame[group]]]
+            for effect in ("1", "x")
+        )
+        expected = expected + levels + slopes * x
+    assert_allclose(given @ matrix.T, expected, atol=1e-11)
