@@ -19,6 +19,7 @@ from bayesvb.factors.dirichlet import Dirichlet
 from bayesvb.factors.gamma import Gamma
 from bayesvb.factors.normal import Normal
 from bayesvb.gates.softmax_base import AbstractSoftmaxGate
+from bayesvb.models.common_law import CommonLaw
 from bayesvb.models.integrated_scales import IntegratedScales
 from bayesvb.models.mixture_rows import Coefficients, Logits, LogPrecisions, MixtureRows
 from bayesvb.models.reduced_gates import (
@@ -29,6 +30,10 @@ from bayesvb.models.reduced_gates import (
 )
 from bayesvb.variational.local import Draws
 from bayesvb.variational.reduced_space import AbstractReducedSpace, ValueAndGradient
+
+THINNED = 4
+"""Steps between grid points of the scale of common coefficients, of which samplers propose; the
+weights of draws go by all of them."""
 
 
 class CoefficientLaw(Protocol):
@@ -215,12 +220,44 @@ def reduce_scaled_mixture(
         prior = Gamma(shape[n_learned:], rate[n_learned:])
         gate_scales = IntegratedScales.from_scales(gate, prior, core.n_components - 1)
     prior, names = Gamma(shape[:n_learned], rate[:n_learned]), tuple(scale_names)
+    if getattr(core, "common", None) is not None:
+        return _build(core, block, _common_law(core, prior), gate_scales, names)
     if n_learned:
         scales = IntegratedScales.from_scales(of_experts, prior, of_experts.n_vectors)
     else:
         n_vectors = core.n_components * len(core.experts.prior.rate)
         scales = IntegratedScales.from_precision(core.experts.prior.precision, n_vectors)
     return _build(core, block, NoiseUnits(scales), gate_scales, (names[0], names[-1]))
+
+
+def _common_law(core: Any, prior: Gamma) -> CommonLaw:
+    """Prior of coefficients around common ones; blocks of differences come first."""
+    common, scales, n_components = core.common, core.of_experts, core.n_components
+    n_terms = core.experts.prior.mean.shape[-1]
+    n_differences, n_penalised, _ = core.draw_sizes
+    first, second = slice(n_differences), slice(n_differences, n_differences + n_penalised)
+    of_terms = scales.membership[first, :n_terms]
+    of_common = scales.membership[second, n_terms:]
+    differences = IntegratedScales(
+        np.diag(scales.fixed[:n_terms]),
+        of_terms,
+        (n_components - 1.0) * of_terms.sum(axis=1),
+        Gamma(prior.shape[first], prior.rate[first]),
+        n_components,
+    )
+    none = np.zeros((len(common.places), len(common.places)))
+    counts = of_common.sum(axis=1)
+    own = Gamma(prior.shape[second], prior.rate[second])
+    penalised = IntegratedScales(none, of_common, counts, own, 1)
+    spread = common.spread
+    return CommonLaw(
+        differences,
+        common.places,
+        common.wide,
+        1.0 / spread.precision[::THINNED],
+        spread.log_weight[::THINNED],
+        penalised,
+    )
 
 
 def _build(
