@@ -6,10 +6,10 @@ import warnings
 from collections.abc import Iterable, Mapping
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextvars import copy_context
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from bayesvb.estimators.base import AbstractEstimator
 from bayesvb.estimators.fitting import INTERRUPTED
 from bayesvb.estimators.rebuilding import rebuilt
 from bayesvb.evaluation.elpd import read_elpd
+from bayesvb.model_selection.alternatives import student_alternative, unimodal_noise
 from bayesvb.numerics.runtime import processors, single_threaded_blas
 from bayesvb.results.comparison import MINOR, doubtful_nats, ranked
 from bayesvb.results.criteria import own_method
@@ -62,6 +63,12 @@ class Selection:
     criterion : {"loo", "waic"}
     seed : int
         That of every fit.
+    students : mapping of int to Fit
+        Fits with ``family="student"``, from the chosen number downwards until one predicts worse;
+        none of a model without Gaussian experts, and none if one component is chosen.
+    notes : tuple of str
+        Whether Student experts need fewer components or predict better, and whether the predictive
+        density of the chosen fit is unimodal, so that its components describe skewed noise.
     """
 
     table: pd.DataFrame
@@ -69,6 +76,8 @@ class Selection:
     fits: Mapping[int, Fit]
     criterion: str
     seed: int
+    students: Mapping[int, Fit] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     @property
     def chosen(self) -> int:
@@ -129,6 +138,7 @@ class Selection:
         left_out = ", ".join(map(str, _hopeful(self.fits, self.criterion)))
         if left_out:
             lines.append(f"Left out of the choice, for want of a linear response: {left_out}.")
+        lines += self.notes
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -223,7 +233,27 @@ def select(
     settled = {k: replace(one, warning=False) for k, one in results.items() if _by_response(one)}
     marked = {k: replace(settled[k], warning=True) for k in doubts}
     results = results | settled | marked
-    return Selection(_table(fits, results, criterion), doubts, fits, criterion, seed)
+    selection = Selection(_table(fits, results, criterion), doubts, fits, criterion, seed)
+    if len(fits) < len(models):
+        return selection
+    return _with_alternatives(selection, results, {"seed": seed, "restarts": restarts, **options})
+
+
+def _with_alternatives(
+    selection: Selection, results: Mapping[int, Elpd], options: Mapping[str, Any]
+) -> Selection:
+    """The selection beside Student experts, and what the components of the chosen fit make."""
+    chosen, model = selection.chosen, selection.best.model
+    if chosen == 1 or getattr(model, "family", "") != "gaussian":
+        return selection
+
+    def fit_student(number: int) -> Fit | None:
+        student = rebuilt(cast(Any, selection.fits[number].model), family="student")
+        return _fits({number: student}, 1, options).get(number)
+
+    students, found = student_alternative(selection.fits, results, chosen, fit_student)
+    notes = tuple(note for note in (found, unimodal_noise(selection.best)) if note)
+    return replace(selection, students=students, notes=notes)
 
 
 def _numbers(model: object, n_components: Iterable[int]) -> list[int]:

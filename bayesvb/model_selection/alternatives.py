@@ -1,0 +1,149 @@
+"""Why many components may be chosen: heavy tails, or skewed noise that several describe."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.data.case_weights import sum_and_error
+from bayesvb.distributions.base import AbstractRowDistribution
+from bayesvb.errors import ignoring_user_warnings
+from bayesvb.evaluation.elpd import Elpd, read_elpd
+from bayesvb.results.comparison import ERRORS, MINOR
+
+if TYPE_CHECKING:
+    from bayesvb.estimators.fit import Fit
+
+FamilyFit = Callable[[int], "Fit | None"]
+"""A fit with Student experts and a number of components; None if it was interrupted."""
+
+ROWS, POINTS = 50, 400
+"""Rows whose predictive densities are looked at, and points of each."""
+
+MOST_BIMODAL = 0.1
+"""Part of the rows that may have two modes where the density counts as unimodal."""
+
+FALL, LEAST_HEIGHT = 0.7, 0.05
+"""Part of the lower of two maxima below which the density falls between two modes, and part of the
+largest below which there is none."""
+
+SKEWED, HEAVY = 0.3, 0.5
+"""Skewness, and excess kurtosis, of predictive distributions from which they are named."""
+
+
+def student_alternative(
+    fits: Mapping[int, Fit], results: Mapping[int, Elpd], chosen: int, fit_student: FamilyFit
+) -> tuple[dict[int, Fit], str]:
+    """Fits with Student experts, and a sentence if they need fewer components or predict better.
+
+    From the chosen number downwards, until one predicts worse: a Gaussian mixture spends
+    components on the tails of its noise.
+
+    Parameters
+    ----------
+    fits : mapping of int to Fit
+        With Gaussian experts.
+    results : mapping of int to Elpd
+        Their criteria.
+    chosen : int
+    fit_student : callable
+    """
+    students: dict[int, Fit] = {}
+    found: tuple[int, float, float] | None = None
+    for number in sorted((k for k in fits if k <= chosen), reverse=True):
+        fit = fit_student(number)
+        if fit is None:
+            break
+        students[number] = fit
+        with ignoring_user_warnings():
+            own = read_elpd(getattr(fit, results[chosen].kind)(), str(number))
+        gap, error = sum_and_error(own.pointwise - results[chosen].pointwise, own.weights, ddof=0)
+        margin = max(MINOR, ERRORS * error)
+        if gap < -margin:
+            break
+        if number < chosen or gap > margin:
+            found = number, gap, error
+    return students, "" if found is None else _sentence(chosen, *found)
+
+
+def _sentence(chosen: int, number: int, gap: float, error: float) -> str:
+    difference = f"elpd {gap:+.1f} compared with {chosen} Gaussian components, se {error:.1f}"
+    if number < chosen:
+        plural = "component predicts" if number == 1 else "components predict"
+        return (
+            f'With `family="student"` {number} {plural} as well ({difference}): fewer '
+            "components with heavier tails do."
+        )
+    return (
+        f'With `family="student"` the same number predicts better ({difference}): the noise has '
+        "heavy tails."
+    )
+
+
+def unimodal_noise(fit: Fit) -> str:
+    """A sentence if the predictive density is unimodal at nearly every row; else empty."""
+    frame = fit.model.design.frame
+    at = np.unique(np.linspace(0, len(frame) - 1, ROWS).astype(int))
+    with ignoring_user_warnings():
+        laws = [
+            fit.predictive(frame.iloc[at], response=name)
+            for name in fit.model.design.response_names
+        ]
+    if len(laws) != 1 or fit.model.size == 1:
+        return ""
+    densities, points = _densities(laws[0])
+    if np.mean([_n_modes(one) > 1 for one in densities.T]) > MOST_BIMODAL:
+        return ""
+    skewness, kurtosis = _shape(densities, points)
+    names = ["skewed"] if abs(skewness) > SKEWED else []
+    names += ["heavy-tailed"] if kurtosis > HEAVY else []
+    if not names:
+        return ""
+    return (
+        f"The predictive density is unimodal at nearly every row, {' and '.join(names)} (skewness "
+        f"{skewness:.1f}, excess kurtosis {kurtosis:.1f}): the {fit.model.size} components "
+        "describe the shape of the noise, and need not be groups."
+    )
+
+
+def _densities(
+    law: AbstractRowDistribution,
+) -> tuple[Float[np.ndarray, "points rows"], Float[np.ndarray, "points rows"]]:
+    """Densities of the rows between their outer quantiles, at points of their own."""
+    low, high = law.quantile(np.array([0.001, 0.999]))
+    points = np.linspace(low, high, POINTS)
+    return np.exp(np.stack([law.log_density(each) for each in points])), points
+
+
+def _n_modes(density: Float[np.ndarray, " points"]) -> int:
+    """Maxima between which the density falls clearly below the lower of both.
+
+    Examples
+    --------
+    >>> _n_modes(np.array([0.0, 1.0, 0.9, 1.0, 0.2, 0.5, 0.0]))
+    2
+    """
+    peaks: list[float] = []
+    valley = 0.0
+    for height in density[density > LEAST_HEIGHT * density.max()].tolist():
+        valley = min(valley, height)
+        if not peaks or valley < FALL * min(peaks[-1], height):
+            peaks.append(height)
+            valley = height
+        elif height > peaks[-1]:
+            peaks[-1] = valley = height
+    return len(peaks)
+
+
+def _shape(
+    densities: Float[np.ndarray, "points rows"], points: Float[np.ndarray, "points rows"]
+) -> tuple[float, float]:
+    """Median skewness and excess kurtosis of the rows."""
+    mass = densities / densities.sum(axis=0)
+    centred = points - (mass * points).sum(axis=0)
+    moments: Any = [(mass * centred**power).sum(axis=0) for power in (2, 3, 4)]
+    skewness = moments[1] / moments[0] ** 1.5
+    return float(np.median(skewness)), float(np.median(moments[2] / moments[0] ** 2 - 3.0))
