@@ -21,6 +21,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+ROUNDING = 1e-13
+"""Share of a column in a combination, relative to the largest, that is rounding."""
+
 Basis = Float[np.ndarray, "columns columns"]
 
 
@@ -67,6 +70,8 @@ def orthogonal_basis(
     for term in terms:
         _remove_margins(basis, root, term)
         _orthogonalise(basis, root, list(term.columns), smallest)
+    # Columns that are zero in most rows, each level its own, keep their zeros.
+    basis[np.abs(basis) < ROUNDING * np.abs(basis).max(axis=0, initial=0.0)] = 0.0
     return basis
 
 

@@ -44,3 +44,13 @@ def test_a_column_that_is_explained_keeps_its_unit(root):
     assert np.abs(root @ basis[:, 6]).max() < 1e-13
     assert basis[6, 6] == 1.0
     assert np.linalg.matrix_rank(basis) == 7
+
+
+def test_columns_of_different_rows_stay_apart(rng):
+    levels = np.eye(4)[rng.integers(0, 4, 50)]
+    columns = np.hstack([levels, levels * rng.normal(5.0, 1.0, (50, 1))])
+    root = np.linalg.qr(columns, mode="r")
+    terms = [OrthogonalTerm((0, 1, 2, 3), ()), OrthogonalTerm((4, 5, 6, 7), (0, 1, 2, 3))]
+    made = columns @ orthogonal_basis(root, terms, np.zeros(8))
+    assert ((made[:, :4] != 0.0) == (levels > 0.0)).all()
+    assert (made[:, 4:][levels == 0.0] == 0.0).all()
