@@ -43,7 +43,9 @@ def model_of(rows=SITES[1], **options):
 
 QUICK = {
     "softmax": {"restarts": 1},
-    "stick-breaking": {"restarts": 2, "covariance": "mean-field"},
+    # Two sticks may be mirrored: between such starts, which more restarts try, only the rounding
+    # of the bound decides, and sums then have the signs of the one or the other.
+    "stick-breaking": {"restarts": 1, "covariance": "mean-field"},
 }
 
 
