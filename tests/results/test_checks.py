@@ -384,17 +384,18 @@ def test_probabilities_that_are_off_are_a_problem(class_fit):
         assert found == {"Class probabilities": grade, "Row order": "ok"}
 
 
-def test_classes_that_come_in_runs_are_found_unless_the_table_is_sorted(class_fit):
-    even = np.full((400, 2), 0.5)
-    for codes, names in (
-        (np.arange(400) // 20 % 2, {"Row order"}),
-        (np.arange(400) // 200, set()),
+def test_classes_that_come_in_runs_are_a_problem_of_an_order_and_a_note_without(class_fit):
+    even, rows = np.full((400, 2), 0.5), np.arange(400)
+    for codes, order, grade in (
+        (rows // 20 % 2, rows, "problem"),
+        ((rows // 20 % 2)[::-1], rows[::-1], "problem"),
+        (rows // 20 % 2, None, "note"),
+        (rows // 200, rows, "problem"),
+        (rows // 200, None, "absent"),  # sorted by the classes
     ):
-        tests = classes.class_tests(
-            JudgedClasses(class_fit, HeldOutClasses(codes, even, even, None))
-        )
-        found = {one.name for one in judged(tests) if one.grade == "problem"}
-        assert found == names
+        judged_rows = JudgedClasses(class_fit, HeldOutClasses(codes, even, even, None))
+        found = {one.name: one.grade for one in judged(classes.class_tests(judged_rows, order))}
+        assert found.get("Row order", "absent") == grade
 
 
 def test_numbers_as_levels_are_checked_as_the_same_levels_in_words():

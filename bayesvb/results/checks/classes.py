@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
+from jaxtyping import Int
 
 from bayesvb.evaluation.row_order import positive_autocorrelation
 from bayesvb.results.checks.base import Misfit
-from bayesvb.results.checks.dependence import ALIKE, LEAST_CORRELATION
+from bayesvb.results.checks.dependence import (
+    ALIKE,
+    IF_ORDERED,
+    LEAST_CORRELATION,
+    NEVER,
+    SIMILAR,
+)
 from bayesvb.results.class_folds import HeldOutClasses
 from bayesvb.results.judged_classes import JudgedClasses
 
@@ -22,27 +29,35 @@ RECALIBRATE = (
 )
 
 
-def class_tests(classes: JudgedClasses) -> list[Misfit]:
-    """Reliability of the probabilities of all classes, and dependence along the rows."""
+def class_tests(
+    classes: JudgedClasses, order: Int[np.ndarray, " rows"] | None = None
+) -> list[Misfit]:
+    """Reliability of the probabilities of all classes, and dependence along the rows.
+
+    Positions in an order that means something make dependence a problem; without, it is a note.
+    """
     curves = classes.reliability
     off = float(sum(one.miscalibration for one in curves.curves))
     tests = [
         Misfit("Class probabilities", off, "miscalibration", RECALIBRATE, "classification",
                curves.p_value, off > LEAST_OFF, f"miscalibration above {LEAST_OFF:g}")
     ]  # fmt: skip
-    return tests + _order(classes.found)
+    return tests + _order(classes.found, order)
 
 
-def _order(found: HeldOutClasses) -> list[Misfit]:
-    """Autocorrelation of what was not foreseen of each class; none if sorted by the classes."""
-    codes, n_classes = found.codes, found.probabilities.shape[1]
-    if np.count_nonzero(np.diff(codes)) < FEWEST_CHANGES * n_classes:
+def _order(found: HeldOutClasses, order: Int[np.ndarray, " rows"] | None) -> list[Misfit]:
+    """Autocorrelation of the residuals of each class; none if sorted by the classes."""
+    at = np.arange(len(found.codes)) if order is None else order
+    codes, n_classes = found.codes[at], found.probabilities.shape[1]
+    if order is None and np.count_nonzero(np.diff(codes)) < FEWEST_CHANGES * n_classes:
         return []
-    surprise = np.eye(n_classes)[codes] - found.probabilities
-    each = [positive_autocorrelation(surprise[:, k]) for k in range(n_classes)]
+    residual = np.eye(n_classes)[codes] - found.probabilities[at]
+    each = [positive_autocorrelation(residual[:, k]) for k in range(n_classes)]
     lag, p = min(each, key=lambda one: one[1])
+    ordered = order is not None
     return [
-        Misfit("Row order", lag, "autocorrelation at lag 1", ALIKE, "classification",
-               min(1.0, n_classes * p), lag > LEAST_CORRELATION,
-               f"autocorrelation above {LEAST_CORRELATION:g}")
+        Misfit("Row order", lag, "autocorrelation at lag 1",
+               ALIKE if ordered else IF_ORDERED.format(found=SIMILAR), "classification",
+               min(1.0, n_classes * p), ordered and lag > LEAST_CORRELATION,
+               f"autocorrelation above {LEAST_CORRELATION:g}" if ordered else NEVER)
     ]  # fmt: skip

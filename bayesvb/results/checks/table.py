@@ -129,7 +129,7 @@ def _look(fit: AbstractFit, asked: _Asked) -> _Looked:
     design = fit.model.design
     if design.levels:
         classes = judged_classes(fit)
-        return _Looked([], [*class_tests(classes), *against_multinomial(classes)])
+        return _Looked([], [*class_tests(classes, asked.order), *against_multinomial(classes)])
     seen = observed(fit, asked.order)
     if min(len(one.values) for one in seen) < FEWEST_ROWS:
         return _Looked([_too_few(design.n_rows)], [])
