@@ -37,6 +37,9 @@ TOGETHER = 1 << 17
 TOGETHER_BY_ROW = 1 << 20
 """The same where rows answer by their second derivatives, which are made once for all of these."""
 
+NOT_ASKED = "linear response was not asked for"
+"""Why there is none where the variational posterior itself is wanted."""
+
 NO_MAXIMUM = "the fit is not at a maximum of its bound"
 """Why there is none at a saddle point."""
 

@@ -28,7 +28,6 @@ from bayesvb.estimators.base import empty_stats, read
 from bayesvb.estimators.component_shares import gate_parameters, share_parameter
 from bayesvb.estimators.gating import gate_class, gate_prior, matrices_read
 from bayesvb.estimators.group_effects import (
-    effect_rows,
     experts_of,
     has_many_groups,
     with_effects,
@@ -43,9 +42,11 @@ from bayesvb.estimators.groups import (
     with_memberships,
     without_groups,
 )
+from bayesvb.estimators.half_t import GROUP_SD_HEADING, group_sds, with_half_t
 from bayesvb.estimators.learned_scales import HEADINGS, LearnedScales
 from bayesvb.estimators.marginal_priors import name_margins
 from bayesvb.estimators.mixture import AbstractGatedMixture
+from bayesvb.estimators.prior_rows import prior_rows
 from bayesvb.estimators.priors import Priors, check_priors
 from bayesvb.estimators.streamed_regression import streamed_regression
 from bayesvb.estimators.streaming import RowOptions, streamed_model
@@ -248,7 +249,10 @@ class DensityRegression(AbstractGatedMixture):
         own = self._experts
         experts = own if self.grouping is None else GroupedExperts(own, self.log_unit)
         mixture = Mixture(experts, gate)
-        return mixture if self._scales is None else self._scales.learned_by(mixture)
+        if self._scales is None:
+            return mixture
+        learned = self._scales.learned_by(mixture)
+        return with_half_t(learned, self.priors, self.design, self.scales)
 
     @property
     def single_start(self) -> bool:
@@ -365,7 +369,8 @@ class DensityRegression(AbstractGatedMixture):
         share = share_parameter(fit.core, self.source, fit.draws)
         scales = [] if self._scales is None else self._scales.parameters(fit.draws)
         coords = {"component": range(1, self.n_components + 1)}
-        return NamedDraws.of([coefficients, *gate, *noise, *scales, share], coords)
+        groups = group_sds(fit.core, fit.draws, self.design, self.scales)
+        return NamedDraws.of([coefficients, *gate, *noise, *groups, *scales, share], coords)
 
     def observed(self) -> dict[str, Float[np.ndarray, " rows"]]:
         """Responses by name."""
@@ -453,15 +458,8 @@ class DensityRegression(AbstractGatedMixture):
             coefficients is the one that belongs to the centre of the prior of ``1 / scale^2``.
             The prior of a product or power is that of its residuals from the terms named.
         """
-        scales, experts, gate_prior = self._scales, self._experts, self._gate_prior
-        if scales is not None:
-            experts, gate_prior = scales.at_typical(experts, gate_prior)
-        own = experts.prior_rows(self._units)
-        if self.n_components > 1:  # the weight of one is one whatever the gate
-            scaling, terms = self.scales.parts["gating"], self.design.terms["gating"]
-            gate = GATES[self.gate].prior_rows(self.n_components, gate_prior, scaling, terms)
-            own = [*own, *gate, *effect_rows(self.design, gate_prior, self.scales)]
-        own = own if scales is None else scales.prior_rows(own)
+        learned, experts, gate_prior = self._scales, self._experts, self._gate_prior
+        own = prior_rows(self, learned, experts, gate_prior, self._units)
         return prior_frame(name_margins(own, self.design, self.scales))
 
     def formula_names(self) -> dict[str, str]:
@@ -480,7 +478,7 @@ class DensityRegression(AbstractGatedMixture):
             if one.text is not None and not one.of_components
         }
         gating = f"gating ({fit.core.coefficient_meaning()})"
-        return {"mean": "mean", "gating": gating, **shared, **HEADINGS}
+        return {"mean": "mean", "gating": gating, **shared, **GROUP_SD_HEADING, **HEADINGS}
 
     def notes(self, fit: AbstractFit) -> list[str]:
         """What the weights are, where no heading of coefficients says it."""

@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from bayesvb.data.sources import AbstractSource
 from bayesvb.engines.base import Budget, EngineResult
-from bayesvb.engines.linear_response import LinearResponse, linear_response, withheld
+from bayesvb.engines.linear_response import NOT_ASKED, LinearResponse, linear_response, withheld
 from bayesvb.engines.restarts import RestartSearch, numbered, warn_if_unfinished
 from bayesvb.engines.settled_response import ATTEMPTS, joined, settled_response, warn_if_uphill
 from bayesvb.engines.traces import restart_table, traces
@@ -22,9 +22,8 @@ from bayesvb.numerics.streams import Streams
 from bayesvb.results.all_rows import fitted_rows
 from bayesvb.results.base import Member
 from bayesvb.results.exact_draws import with_automatic_draws
-from bayesvb.results.importance import of_one_restart
+from bayesvb.results.importance import of_one_restart, with_default_covariance
 from bayesvb.results.named_draws import log_joint
-from bayesvb.results.robust import default_covariance
 from bayesvb.results.stacking import stacked
 from bayesvb.variational.model import AbstractVariationalModel
 
@@ -214,7 +213,7 @@ def _responding(
         why = f"the draws are those of the engine, {request.engine.title}"
         return replace(run, response=withheld(why))
     if request.covariance == "mean-field":
-        return replace(run, response=withheld("linear response was not asked for"))
+        return replace(run, response=withheld(NOT_ASKED))
     place = streams.branch("restart", run.number + 1, "response")
     rows = streams.response_rows()
     try:
@@ -247,5 +246,5 @@ def _finished(fit: AbstractFit, table: pd.DataFrame, covariance: str) -> Abstrac
         return fit
     if covariance == "exact":
         return of_one_restart(fit, covariance)
-    made = of_one_restart(fit, default_covariance(fit))
+    made = with_default_covariance(fit)
     return with_automatic_draws(made) if covariance == "auto" else made

@@ -30,6 +30,7 @@ from bayesvb.models.mixture import Mixture
 from bayesvb.models.network.model import Network
 from bayesvb.results.all_rows import check_all_rows, is_sample
 from bayesvb.results.base import AbstractFit
+from bayesvb.results.integrated_draws import is_integrated
 from bayesvb.results.named_draws import HasDraws
 from bayesvb.results.other_fields import with_fields
 from bayesvb.variational.local import Draws
@@ -145,7 +146,9 @@ class AbstractGatedMixture(AbstractMixture):
         if fit.sampled:
             return self._averaged_over_draws(fit, rows, number)
         pieces: list[AbstractComponentMixture] = [
-            fit.core.predictive(fit.q, block, number)
+            fit.core.exact_predictive(block)
+            if is_integrated(fit)
+            else fit.core.predictive(fit.q, block, number)
             for block in self.block(rows).split(BLOCK_ROWS)
         ]
         whole = pieces[0].joined(pieces[1:])

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from jaxtyping import Float
@@ -23,8 +23,8 @@ from bayesvb.models.mixture import Mixture
 from bayesvb.numerics.runtime import processors
 from bayesvb.numerics.streams import EngineStreams, Streams
 from bayesvb.results.all_rows import fitted_rows
+from bayesvb.results.importance import with_default_covariance
 from bayesvb.results.named_draws import count
-from bayesvb.results.robust import default_covariance
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -200,7 +200,7 @@ def _fitted(fit: Fit, state: _State, source: AbstractSource, began: float) -> Fi
         seconds=fit.seconds + seconds,
         robust=None,
     )
-    return pruned.with_covariance(default_covariance(pruned))
+    return cast("Fit", with_default_covariance(pruned))
 
 
 def _with_row(fit: Fit, state: _State, seconds: float) -> pd.DataFrame:

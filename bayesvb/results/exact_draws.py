@@ -18,6 +18,7 @@ from bayesvb.errors import DataError, warn
 from bayesvb.evaluation.mixing import mixing
 from bayesvb.evaluation.psis import psis
 from bayesvb.results.all_rows import is_sample
+from bayesvb.results.integrated_draws import IntegratesScales
 from bayesvb.results.named_draws import count, log_joint
 from bayesvb.results.reduced_draws import (
     LEAST_EFFECTIVE,
@@ -71,6 +72,8 @@ def check_exact(
     DataError
         With the reason.
     """
+    if isinstance(model.core, IntegratesScales):
+        return
     reason = _reason_against(model, engine)
     if combined:
         reason = "restarts are combined, each of them an approximation of the one exact posterior"

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.data.partly_kept import all_kept
+from bayesvb.engines.linear_response import NOT_ASKED
 from bayesvb.errors import DataError
 from bayesvb.evaluation.information_criteria import khat
 from bayesvb.evaluation.psis import psis
@@ -15,6 +16,7 @@ from bayesvb.numerics.streams import Streams
 from bayesvb.results.all_rows import check_all_rows
 from bayesvb.results.base import AbstractFit
 from bayesvb.results.exact_draws import with_exact_draws
+from bayesvb.results.integrated_draws import is_integrated, with_integrated_scales
 from bayesvb.results.named_draws import count, log_joint
 from bayesvb.results.reduced_draws import (
     LEAST_EFFECTIVE,
@@ -23,7 +25,7 @@ from bayesvb.results.reduced_draws import (
     space_of,
     with_sample,
 )
-from bayesvb.results.robust import moved, robust_covariance
+from bayesvb.results.robust import default_covariance, moved, robust_covariance
 
 LARGEST_K = 0.7
 """Pareto k up to which importance weights can be trusted (Vehtari et al. 2024, section 3)."""
@@ -54,6 +56,8 @@ def pareto_k(fit: AbstractFit, n_draws: int | None = None) -> float:
     ----------
     Yao, Vehtari, Simpson, Gelman (2018), Yes, but did it work?, arXiv:1802.02538, section 3.
     """
+    if fit.covariance == "exact" and is_integrated(fit):
+        return float("nan")
     if fit.members:
         return float(np.fmax.reduce([pareto_k(member.fit, n_draws) for member in fit.members]))
     other = fit.covariance in ("importance", "robust", "exact")
@@ -72,6 +76,9 @@ def of_one_restart(fit: AbstractFit, covariance: str) -> AbstractFit:
     if covariance == "importance":
         return _resampled(of_one_restart(fit, fit.own_covariance))
     if covariance == "exact":
+        integrated = with_integrated_scales(fit)
+        if integrated is not None:
+            return integrated
         return with_exact_draws(of_one_restart(fit, fit.own_covariance))
     if covariance in ("mean-field", "engine"):
         log_q = fit.engine_log_q
@@ -88,6 +95,19 @@ def of_one_restart(fit: AbstractFit, covariance: str) -> AbstractFit:
     source = fit.model.source
     core = fit.core.responding(fit.stats, source) if all_kept(source) else fit.core
     return replace(fit, core=core, draws=draws, log_q=log_q, covariance=covariance)
+
+
+def with_default_covariance(fit: AbstractFit) -> AbstractFit:
+    """The fit of one restart with the draws that it has unless others are asked for.
+
+    Exact ones where prior scales can be integrated out, unless weights are of a sample or no more
+    than the variational posterior was asked for.
+    """
+    covariance = default_covariance(fit)
+    found = None
+    if covariance != "robust" and fit.response.failure != NOT_ASKED:
+        found = with_integrated_scales(fit)
+    return of_one_restart(fit, covariance) if found is None else found
 
 
 def _resampled(fit: AbstractFit) -> AbstractFit:

@@ -224,7 +224,7 @@ def _khat(fit: AbstractFit) -> str:
     k, n_draws = khat_within(fit, KHAT_BUDGET)
     if k is None:
         return ""
-    some = "" if n_draws == count(fit.draws) else f" from {n_draws} draws"
+    some = "" if n_draws == count(fit.draws) or math.isnan(k) else f" from {n_draws} draws"
     return f"k-hat {khat_text(k)}{some}, "
 
 
@@ -253,6 +253,11 @@ def _made_with(fit: AbstractFit) -> str:
         return (
             f"Intervals: linear response; exact ones were not reached ({fit.sampler.words}): "
             f"several regimes fit these {fit.model.source.n_rows} rows."
+        )
+    if fit.covariance == "exact":
+        return (
+            "Intervals: exact (standard deviations of groups and of smooth curves are integrated "
+            "numerically)."
         )
     if fit.covariance == "importance":
         return "Intervals are those of draws by importance weights."

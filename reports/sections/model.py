@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from bayesvb.results.integrated_draws import IntegratesScales
 from bayesvb.results.printing import formula_text, gate_note
 from bayesvb.results.smoothness import smooth_dof
 
@@ -61,6 +62,7 @@ def _scales(fit: AbstractFit) -> Summary | None:
         return None
     return {
         "parts": parts,
+        "half_t": isinstance(fit.core, IntegratesScales),
         "with_noise": priors.coefficients_in == "noise",
         "shape": f"{priors.scale_shape:g}",
         "rate": f"{priors.scale_rate:g}",

@@ -96,7 +96,7 @@ def test_the_model_tells_of_scales_that_are_learned_and_of_curves(fit):
     curved = bvb.DensityRegression("y ~ s(x, k=5)", data, n_components=1).fit(seed=1, draws=50)
     found = SECTIONS["model"].summary(curved)
     assert found["scales"] == {
-        "parts": ["mean"], "with_noise": True, "shape": "0.5", "rate": "0.005"
+        "parts": ["mean"], "half_t": True, "with_noise": True, "shape": "0.5", "rate": "0.005"
     }  # fmt: skip
     assert SECTIONS["model"].summary(fit)["curves"] is None
     fixed = bvb.Priors(scales="fixed")

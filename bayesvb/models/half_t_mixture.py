@@ -1,0 +1,134 @@
+"""One regression with learned prior scales whose posterior is integrated over the scales."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, cast
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.data.blocks import Block
+from bayesvb.data.sources import AbstractSource
+from bayesvb.distributions.student_mixture import StudentMixture
+from bayesvb.experts.linear import LinearExperts, LinearStats
+from bayesvb.models.arrow_regression import RegressionSums
+from bayesvb.models.half_t_scales import HALF_T_DOF, HalfTScales, ScaledRegression, log_half_t
+from bayesvb.models.mixture import Mixture, MixturePosterior, MixtureStats
+from bayesvb.models.scaled_mixture import ScaledMixture
+from bayesvb.numerics.array_library import namespace
+from bayesvb.numerics.linalg import unpack
+from bayesvb.variational.local import Draws
+
+__all__ = ["HalfTMixture", "can_integrate", "with_half_t_scales"]
+
+
+@dataclass(frozen=True)
+class HalfTMixture(ScaledMixture):
+    """One component with penalised terms, whose standard deviations have half-t priors.
+
+    The variational posterior has a conjugate gamma prior of the precisions instead, which stands
+    for the half-t prior where many coefficients share a scale. Few groups hardly inform their
+    standard deviation: exact draws and predictions integrate over it under the half-t prior.
+
+    Attributes
+    ----------
+    unit : ndarray, shape (blocks,)
+        Scale of the half-t prior of the standard deviation of a block's coefficients: of the
+        response over the root of the sum of the mean squares of the columns.
+    integrated : HalfTScales or None
+        Exact posterior of the regression, where draws and predictions are those.
+
+    References
+    ----------
+    Gelman (2006), Prior distributions for variance parameters in hierarchical models, Bayesian
+    Analysis 1(3), for the half-t prior.
+    """
+
+    unit: Float[np.ndarray, " blocks"] = field(kw_only=True)
+    integrated: HalfTScales | None = field(default=None, kw_only=True)
+
+    def integrating(self, stats: MixtureStats) -> HalfTMixture | None:
+        """The mixture with its exact posterior given sums over rows; None where it has none."""
+        found = HalfTScales.of(self._regression(stats.experts))
+        return None if found is None else replace(self, integrated=found)
+
+    def _regression(self, stats: LinearStats) -> ScaledRegression:
+        """The one regression and its prior."""
+        prior: Any = self.experts.prior
+        xx, membership = unpack(stats.xx)[0], self.of_experts.membership
+        blocks = [np.flatnonzero(one) for one in membership]
+        sums = RegressionSums.of(xx, stats.xy[0, 0], stats.weight[0], stats.yy[0, 0], blocks)
+        fixed = np.where(membership.any(axis=0), 0.0, np.diagonal(prior.precision))
+        shape, rate = float(prior.shape), float(prior.rate[0])
+        return ScaledRegression(sums, membership, fixed, self.unit, shape, rate)
+
+    def exact_draws(
+        self, n: int, rng: np.random.Generator
+    ) -> tuple[Draws, Float[np.ndarray, " draws"]]:
+        """Draws of all parameters by name, and their log density."""
+        assert self.integrated is not None
+        coefficients, precision, scales, log_q = self.integrated.draws(n, rng)
+        draws = {
+            "coefficients": coefficients[:, None, None],
+            "precision": precision[:, None, None],
+            "gate": np.ones((n, 1)),
+            "term_precision": scales,
+        }
+        return draws, log_q
+
+    def exact_predictive(self, block: Block) -> StudentMixture:
+        """Predictive distribution of the response of each row by the exact posterior."""
+        assert self.integrated is not None
+        return self.integrated.predictive(block.designs["mean"])
+
+    def log_prior(self, draws: Draws) -> Float[np.ndarray, " draws"]:
+        """Log prior density of each draw, scales with their half-t prior."""
+        scales, noise = draws["term_precision"], draws["precision"][:, :, 0]
+        xp = namespace(scales)
+        sd = 1.0 / xp.sqrt(scales * noise)
+        # of the precision, whose root is sd: d sd / d scale = -sd / (2 scale)
+        own = log_half_t(sd, self.unit) + xp.log(sd) - xp.log(2.0 * scales)
+        change = (own - self.prior.log_density(scales)).sum(axis=1)
+        total: Float[np.ndarray, " draws"] = super().log_prior(draws) + change
+        return total
+
+    def prior_draws(self, n: int, rng: np.random.Generator) -> Draws:
+        """Noise and half-t standard deviations, then coefficients given these."""
+        draws = dict(self.given(np.ones(len(self.counts))).prior_draws(n, rng))
+        sd = np.abs(rng.standard_t(HALF_T_DOF, (n, len(self.unit)))) * self.unit
+        scales = 1.0 / (sd**2 * draws["precision"][:, :, 0])
+        spread = self.of_experts.by_term(scales) ** -0.5
+        spread[:, self.of_experts.fixed > 0.0] = 1.0
+        draws["coefficients"] = draws["coefficients"] * spread[:, None, None]
+        return {**draws, "term_precision": scales}
+
+    def reduced_space(self, block: Block) -> None:
+        """None: half-t scales are integrated numerically."""
+        return None
+
+    def knowing(self, posterior: MixturePosterior) -> Mixture:
+        """The mixture whose draws are those of this posterior."""
+        return replace(cast(HalfTMixture, super().knowing(posterior)), integrated=None)
+
+    def responding(self, stats: MixtureStats, source: AbstractSource) -> Mixture:
+        """The mixture whose draws have the linear-response covariance."""
+        return replace(cast(HalfTMixture, super().responding(stats, source)), integrated=None)
+
+
+def can_integrate(mixture: Mixture) -> bool:
+    """Whether the scales of a mixture can be integrated out.
+
+    They can with one Gaussian component, its coefficients in units of noise, and one response.
+    """
+    lone = isinstance(mixture, ScaledMixture) and mixture.n_components == 1
+    if not lone or not isinstance(mixture.experts, LinearExperts):
+        return False
+    mean = mixture.experts.prior.mean
+    return len(mean) == 1 and not mean.any()
+
+
+def with_half_t_scales(mixture: Mixture, unit: Float[np.ndarray, " blocks"]) -> HalfTMixture:
+    """The mixture with half-t priors of its scales, which have these units."""
+    given = {one.name: getattr(mixture, one.name) for one in fields(ScaledMixture)}
+    return HalfTMixture(**given, unit=unit)

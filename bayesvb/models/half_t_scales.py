@@ -1,0 +1,319 @@
+r"""Exact posterior of one regression whose terms have prior standard deviations to be learned.
+
+Given the standard deviations of the terms in units of noise, ``exp(t)``, and the noise ``exp(s)``,
+coefficients are normal. What remains is an integral over few numbers: ``s`` on a grid, ``t`` by
+importance sampling at points of a low-discrepancy sequence. Sums over rows are all that is needed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.optimize import minimize
+from scipy.special import gammaln, logsumexp, stdtrit
+
+from bayesvb.distributions.student_mixture import StudentMixture
+from bayesvb.models.arrow_regression import ArrowRegressions, RegressionSums
+from bayesvb.numerics.array_library import namespace
+
+__all__ = ["HALF_T_DOF", "HalfTScales", "ScaledRegression", "log_half_t"]
+
+HALF_T_DOF = 3.0
+"""Degrees of freedom of the half-t prior: the fewest with a finite variance."""
+
+NOISE_POINTS = 41
+"""Values of the noise: cells of 0.2 posterior sd, within which draws are uniform."""
+
+NOISE_REACH = 5.0
+"""Posterior standard deviations on both sides that these cover."""
+
+POINTS, MOST_POINTS = 128, 4096
+"""Values of the scales at first, and at most; four times as many while too few are effective."""
+
+ENOUGH = 60.0
+"""Effective values of the scales: quantiles of their posterior to about 0.05 sd."""
+
+PROPOSAL_DOF = 5.0
+"""Degrees of freedom of what values of the scales are proposed from."""
+
+FALL = 2.0
+"""Nats by which the log posterior has fallen where the scale of a side is read off: two sd."""
+
+FARTHEST = 12.0
+"""Logarithms of a scale in units of noise that are looked at: 6e-6 to 2e5."""
+
+ATOMS = 25
+"""Values of the scales in predictive distributions, strata of equal probability."""
+
+
+@dataclass(frozen=True)
+class ScaledRegression:
+    """One regression and its prior.
+
+    Attributes
+    ----------
+    sums : RegressionSums
+    membership : ndarray, shape (blocks, terms)
+        One where a coefficient belongs to a block whose scale is learned.
+    fixed : ndarray, shape (terms,)
+        Prior precisions, in units of noise, of coefficients in no block; zero for the others.
+    unit : ndarray, shape (blocks,)
+        Scale of the half-t prior of the standard deviation of a block's coefficients, in units of
+        the response.
+    shape, rate : float
+        Of the gamma prior of the noise precision.
+    """
+
+    sums: RegressionSums
+    membership: Float[np.ndarray, "blocks terms"]
+    fixed: Float[np.ndarray, " terms"]
+    unit: Float[np.ndarray, " blocks"]
+    shape: float
+    rate: float
+
+    def given(self, t: Float[np.ndarray, "many blocks"]) -> ArrowRegressions:
+        """Posterior of the coefficients given the logarithms of the scales."""
+        return self.sums.regressions(self.fixed + np.exp(-2.0 * t) @ self.membership)
+
+    def log_joint(
+        self,
+        t: Float[np.ndarray, "many blocks"],
+        s: Float[np.ndarray, "many noises"],
+        residual: Float[np.ndarray, " many"],
+        log_volume: Float[np.ndarray, " many"],
+    ) -> Float[np.ndarray, "many noises"]:
+        """Log density of the rows, of ``t`` and of ``s``, coefficients integrated out."""
+        shape = self.shape + 0.5 * self.sums.weight
+        rate = self.rate + 0.5 * residual[:, None]
+        noise = self.shape * np.log(self.rate) - gammaln(self.shape) + np.log(2.0)
+        noise -= 0.5 * self.sums.weight * np.log(2.0 * np.pi)
+        rows = noise + log_volume[:, None]
+        sd = t[:, None, :] + s[:, :, None]
+        prior = (log_half_t(np.exp(sd), self.unit) + sd).sum(axis=-1)
+        return np.asarray(rows - 2.0 * shape * s - rate * np.exp(-2.0 * s) + prior)
+
+    def noises(self, known: ArrowRegressions) -> Float[np.ndarray, "many noises"]:
+        """Logarithms of the noise around those that the rows and its own prior make likely."""
+        shape = self.shape + 0.5 * self.sums.weight
+        centre = 0.5 * np.log((self.rate + 0.5 * known.residual) / shape)
+        reach = NOISE_REACH / np.sqrt(4.0 * shape) * (1.0 + 3.0 / shape)
+        return np.asarray(centre[:, None] + np.linspace(-reach, reach, NOISE_POINTS))
+
+    def log_marginal(self, t: Float[np.ndarray, "many blocks"]) -> Float[np.ndarray, " many"]:
+        """Log density of the rows and of ``t``."""
+        known = self.given(t)
+        s = self.noises(known)
+        log_p = self.log_joint(t, s, known.residual, known.log_volume)
+        return np.asarray(logsumexp(log_p, axis=1) + np.log(s[:, 1] - s[:, 0]))
+
+
+def log_half_t(
+    sd: Float[np.ndarray, "*many blocks"], unit: Float[np.ndarray, " blocks"]
+) -> Float[np.ndarray, "*many blocks"]:
+    """Log density of the half-t distribution with ``HALF_T_DOF`` degrees of freedom."""
+    half = 0.5 * (HALF_T_DOF + 1.0)
+    constant = np.log(2.0) + gammaln(half) - gammaln(0.5 * HALF_T_DOF)
+    constant -= 0.5 * np.log(HALF_T_DOF * np.pi)
+    found: Float[np.ndarray, "*many blocks"]
+    found = constant - np.log(unit) - half * namespace(sd).log1p((sd / unit) ** 2 / HALF_T_DOF)
+    return found
+
+
+@dataclass(frozen=True)
+class HalfTScales:
+    """Posterior of a regression as a mixture over values of the scales of its terms.
+
+    Attributes
+    ----------
+    model : ScaledRegression
+    t : ndarray, shape (values, blocks)
+        Logarithms of the scales in units of noise.
+    log_weight : ndarray, shape (values,)
+        Logarithms of their probabilities.
+    log_evidence : float
+        Log density of the rows, all parameters integrated out.
+    """
+
+    model: ScaledRegression
+    t: Float[np.ndarray, "values blocks"]
+    log_weight: Float[np.ndarray, " values"]
+    log_evidence: float
+
+    @classmethod
+    def of(cls, model: ScaledRegression) -> HalfTScales | None:
+        """The posterior; None where too few values of the scales are effective."""
+        mode, axes = _mode(model)
+        sides = _sides(model, mode, axes)
+        n = POINTS
+        while n <= MOST_POINTS:
+            steps, log_q = _proposed(n, sides)
+            t = mode + steps @ axes.T
+            log_q -= np.linalg.slogdet(axes)[1]
+            log_ratio = model.log_marginal(t) - log_q
+            total = logsumexp(log_ratio)
+            found = cls(model, t, log_ratio - total, float(total - np.log(n)))
+            if found.effective >= ENOUGH:
+                return found
+            n *= 4
+        return None
+
+    @property
+    def effective(self) -> float:
+        """Effective number of values of the scales."""
+        return float(np.exp(-logsumexp(2.0 * self.log_weight)))
+
+    def draws(
+        self, n: int, rng: np.random.Generator
+    ) -> tuple[Float[np.ndarray, "draws terms"], Float[np.ndarray, " draws"],
+               Float[np.ndarray, "draws blocks"], Float[np.ndarray, " draws"]]:  # fmt: skip
+        """Coefficients, noise precision, precisions of terms, and their joint log density."""
+        values, index = np.unique(self._strata(n, float(rng.random())), return_inverse=True)
+        index = rng.permutation(index)
+        known = self.model.given(self.t[values])
+        grid = self.model.noises(known)
+        residual, volume = known.residual, known.log_volume
+        log_p = self.model.log_joint(self.t[values], grid, residual, volume)
+        below = np.exp(log_p - log_p.max(axis=1, keepdims=True)).cumsum(axis=1)[index]
+        cell = (rng.random((n, 1)) * below[:, -1:] > below).sum(axis=1)
+        s = grid[index, cell] + (rng.random(n) - 0.5) * (grid[:, 1] - grid[:, 0])[index]
+        coefficients, log_q = known.draws(index, np.exp(s), rng)
+        t = self.t[values][index]
+        # densities of 1 / sigma^2 and 1 / scale^2, whose logarithms are -2 s and -2 t
+        jacobian = 2.0 * s + 2.0 * t.sum(axis=1) - (1 + t.shape[1]) * np.log(2.0)
+        log_q += self.model.log_joint(t, s[:, None], residual[index], volume[index])[:, 0]
+        return (
+            coefficients,
+            np.exp(-2.0 * s),
+            np.exp(-2.0 * t),
+            log_q + jacobian - self.log_evidence,
+        )
+
+    def predictive(self, design: Float[np.ndarray, "terms rows"]) -> StudentMixture:
+        """Predictive distribution of the response of each row, a component for each atom."""
+        known, shape, rate = self._atoms
+        location, spread = known.lines(design)
+        scale = np.sqrt((rate / shape)[:, None] * (1.0 + spread))
+        weights = np.full(location.shape, 1.0 / len(location))
+        return StudentMixture(weights, location, scale, 2.0 * shape)
+
+    @cached_property
+    def _atoms(
+        self,
+    ) -> tuple[ArrowRegressions, Float[np.ndarray, " atoms"], Float[np.ndarray, " atoms"]]:
+        """Regressions of equal probability, and gamma distributions of their noise precision.
+
+        Each has the mean and variance of the precision given the scales.
+        """
+        t = self.t[self._strata(ATOMS, 0.5)]
+        known = self.model.given(t)
+        s = self.model.noises(known)
+        log_p = self.model.log_joint(t, s, known.residual, known.log_volume)
+        weight = np.exp(log_p - logsumexp(log_p, axis=1, keepdims=True))
+        precision = np.exp(-2.0 * s)
+        mean = (weight * precision).sum(axis=1)
+        variance = (weight * (precision - mean[:, None]) ** 2).sum(axis=1)
+        return known, mean**2 / variance, mean / variance
+
+    def _strata(self, n: int, place: float) -> Int[np.ndarray, " n"]:
+        """Values of the scales, one of each of ``n`` strata of equal probability.
+
+        Strata go along the sum of the logarithms, the direction in which predictions differ most.
+        """
+        order = np.argsort(self.t.sum(axis=1), kind="stable")
+        below = np.exp(self.log_weight[order]).cumsum()
+        at = np.searchsorted(below, (np.arange(n) + place) / n * below[-1])
+        return np.asarray(order[np.minimum(at, len(order) - 1)])
+
+
+def _mode(
+    model: ScaledRegression,
+) -> tuple[Float[np.ndarray, " blocks"], Float[np.ndarray, "blocks blocks"]]:
+    """Mode of the log posterior of ``t``, and axes of one standard deviation there, in columns."""
+    n_blocks = len(model.unit)
+
+    def objective(t: Float[np.ndarray, " blocks"]) -> float:
+        return -float(model.log_marginal(np.clip(t, -FARTHEST, FARTHEST)[None])[0])
+
+    runs = [
+        minimize(objective, np.full(n_blocks, start), method="BFGS", options={"gtol": 1e-3})
+        for start in (0.0, -1.5)
+    ]
+    best = np.clip(min(runs, key=lambda run: float(run.fun)).x, -FARTHEST, FARTHEST)
+    # Points are around a round number: rounding errors of the search would move all results.
+    mode = np.round(best, 2)
+    values, basis = np.linalg.eigh(_hessian(model, mode))
+    # A flat direction, as of a scale that the data leave open, is as wide as its prior.
+    axes = basis / np.sqrt(np.maximum(values, 0.25))
+    return mode, np.asarray(axes * np.where(axes.sum(axis=0) < 0.0, -1.0, 1.0))
+
+
+def _hessian(
+    model: ScaledRegression, mode: Float[np.ndarray, " blocks"], step: float = 0.15
+) -> Float[np.ndarray, "blocks blocks"]:
+    """Negative second derivatives of the log posterior of ``t``, by differences."""
+    n = len(mode)
+    signs = np.array([(1, 1), (1, -1), (-1, 1), (-1, -1)])
+    first, second = np.tril_indices(n)
+    ways = step * np.eye(n)
+    moved = signs[:, :1, None] * ways[first] + signs[:, 1:, None] * ways[second]
+    values = model.log_marginal((mode + moved).reshape(-1, n)).reshape(4, -1)
+    found = np.zeros((n, n))
+    found[first, second] = -(values[0] - values[1] - values[2] + values[3]) / (4.0 * step**2)
+    return np.asarray(found + np.tril(found, -1).T)
+
+
+def _sides(
+    model: ScaledRegression,
+    mode: Float[np.ndarray, " blocks"],
+    axes: Float[np.ndarray, "blocks blocks"],
+) -> Float[np.ndarray, "blocks 2"]:
+    """Scale of the posterior along both sides of every axis, in units of the axis."""
+    steps = np.geomspace(0.5, 16.0, 16)
+    top = model.log_marginal(mode[None])[0]
+    found = np.empty((len(mode), 2))
+    for axis in range(len(mode)):
+        for side, sign in enumerate((-1.0, 1.0)):
+            t = mode + sign * steps[:, None] * axes[:, axis]
+            fallen = model.log_marginal(np.clip(t, -FARTHEST, FARTHEST)) < top - FALL
+            last = int(np.argmax(fallen)) if fallen.any() else len(steps) - 1
+            before = steps[last - 1] if last else 0.5 * steps[0]
+            found[axis, side] = 0.25 * (before + steps[last])
+    return found
+
+
+def _proposed(
+    n: int, sides: Float[np.ndarray, "blocks 2"]
+) -> tuple[Float[np.ndarray, "values blocks"], Float[np.ndarray, " values"]]:
+    """Points along the axes, and their log density: t distributions with a scale for each side.
+
+    Side and distance come from one number, so that the density is continuous at zero.
+    """
+    uniform = low_discrepancy(n, len(sides))
+    total = sides.sum(axis=1)
+    left = sides[:, 0] / total
+    below = uniform < left
+    share = np.where(below, 0.5 * uniform / left, 0.5 + 0.5 * (uniform - left) / (1.0 - left))
+    z = stdtrit(PROPOSAL_DOF, share)
+    half = 0.5 * (PROPOSAL_DOF + 1.0)
+    constant = gammaln(half) - gammaln(0.5 * PROPOSAL_DOF) - 0.5 * np.log(PROPOSAL_DOF * np.pi)
+    log_t = constant - half * np.log1p(z**2 / PROPOSAL_DOF)
+    log_q = (np.log(2.0 / total) + log_t).sum(axis=1)
+    return np.where(below, sides[:, 0] * z, sides[:, 1] * z), log_q
+
+
+def low_discrepancy(n: int, n_axes: int) -> Float[np.ndarray, "n axes"]:
+    """Points of the unit cube: multiples of powers of a generalised golden ratio.
+
+    References
+    ----------
+    Roberts (2018), The unreasonable effectiveness of quasirandom sequences.
+    """
+    ratio = 2.0
+    for _ in range(60):  # the positive root of ratio^(axes + 1) = ratio + 1
+        ratio = (1.0 + ratio) ** (1.0 / (n_axes + 1))
+    each = ratio ** -np.arange(1.0, n_axes + 1.0)
+    found = (0.5 + np.arange(1.0, n + 1.0)[:, None] * each) % 1.0
+    return np.clip(found, 1e-9, 1.0 - 1e-9)

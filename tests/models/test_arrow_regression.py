@@ -1,0 +1,69 @@
+"""Regressions with groups eliminated are those with all columns."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from bayesvb.models.arrow_regression import RegressionSums
+
+
+def problem(n_effects, n_groups=5, n_rows=40, seed=0):
+    """Columns of all rows, then effects of groups, the last of which has no row; a response."""
+    rng = np.random.default_rng(seed)
+    g = rng.integers(0, n_groups - 1, n_rows)
+    x = rng.normal(size=(n_rows, 3))
+    one = np.zeros((n_rows, n_groups))
+    one[np.arange(n_rows), g] = 1.0
+    effects = [one, one * x[:, :1], one * x[:, 1:2]][:n_effects]
+    design = np.hstack([x, *effects])
+    blocks = [3 + n_groups * a + np.arange(n_groups) for a in range(n_effects)]
+    y = rng.normal(size=n_rows)
+    sums = RegressionSums.of(design.T @ design, design.T @ y, n_rows, y @ y, blocks)
+    precision = rng.uniform(0.5, 2.0, (2, design.shape[1]))
+    return sums, design, y, precision
+
+
+@pytest.mark.parametrize("n_effects", [0, 1, 2, 3])
+def test_eliminated_effects_change_no_number(n_effects):
+    sums, x, y, precision = problem(n_effects)
+    assert sums.own.shape == ((n_effects, 5) if n_effects else (0, 0))
+    found = sums.regressions(precision)
+    location, spread = found.lines(x[:6].T)
+    for value, prior in enumerate(precision):
+        whole = x.T @ x + np.diag(prior)
+        mean = np.linalg.solve(whole, x.T @ y)
+        assert_allclose(found.residual[value], y @ y - mean @ (x.T @ y), rtol=1e-10)
+        assert_allclose(found.log_precision[value], np.linalg.slogdet(whole)[1], rtol=1e-12)
+        expected = 0.5 * (np.log(prior).sum() - np.linalg.slogdet(whole)[1])
+        assert_allclose(found.log_volume[value], expected, rtol=1e-10)
+        assert_allclose(location[value], x[:6] @ mean, atol=1e-10)
+        assert_allclose(spread[value], np.diag(x[:6] @ np.linalg.solve(whole, x[:6].T)), rtol=1e-9)
+
+
+@pytest.mark.parametrize("n_effects", [1, 3])
+def test_draws_are_of_the_normal_distribution_that_they_have_the_density_of(n_effects):
+    sums, x, y, precision = problem(n_effects)
+    n, rng = 20_000, np.random.default_rng(1)
+    index = np.arange(n) % 2
+    sigma = np.where(index == 0, 0.5, 2.0)
+    draws, log_q = sums.regressions(precision).draws(index, sigma, rng)
+    for value, prior in enumerate(precision):
+        whole = (x.T @ x + np.diag(prior)) / (0.5, 2.0)[value] ** 2
+        mean = np.linalg.solve(x.T @ x + np.diag(prior), x.T @ y)
+        standard = (draws[index == value] - mean) @ np.linalg.cholesky(whole)
+        error = 5.0 / np.sqrt(n / 2)  # five standard errors of a covariance of independent values
+        found = standard.T @ standard / len(standard)
+        assert_allclose(found, np.eye(len(mean)), atol=1.5 * error)
+        assert_allclose(standard.mean(axis=0), 0.0, atol=error)
+        expected = np.linalg.slogdet(whole)[1] - len(mean) * np.log(2.0 * np.pi)
+        expected = 0.5 * (expected - (standard**2).sum(axis=1))
+        assert_allclose(log_q[index == value], expected, rtol=1e-9)
+
+
+def test_crossed_groups_are_eliminated_of_the_larger_grouping_only():
+    rng = np.random.default_rng(2)
+    a, b = rng.integers(0, 4, 60), rng.integers(0, 7, 60)
+    x = np.hstack([np.ones((60, 1)), np.eye(4)[a], np.eye(7)[b]])
+    blocks = [1 + np.arange(4), 5 + np.arange(7)]
+    sums = RegressionSums.of(x.T @ x, x.sum(axis=0), 60, 60.0, blocks)
+    assert sums.own.tolist() == [list(range(5, 12))]

@@ -1,0 +1,121 @@
+"""The posterior over scales of terms, against quadrature and sums of densities."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.special import logsumexp
+from scipy.stats import gamma, kstest, multivariate_normal, t
+
+from bayesvb.models.arrow_regression import RegressionSums
+from bayesvb.models.half_t_scales import (
+    HalfTScales,
+    ScaledRegression,
+    log_half_t,
+    low_discrepancy,
+)
+
+SHAPE, RATE = 0.5, 0.005
+
+
+def problem(n_groups=6, slopes=False, seed=0):
+    """A regression with a covariate and groups, perhaps with slopes, and its rows."""
+    rng = np.random.default_rng(seed)
+    g, x = np.repeat(np.arange(n_groups), 6), rng.normal(size=6 * n_groups)
+    y = 0.5 * x + rng.normal(size=n_groups)[g] + rng.normal(size=len(g))
+    one = np.eye(n_groups)[g]
+    design = np.hstack([np.stack([np.ones(len(g)), x], axis=1), one])
+    membership = [np.r_[np.zeros(2), np.ones(n_groups)]]
+    if slopes:
+        design = np.hstack([design, one * x[:, None]])
+        membership = [np.r_[membership[0], np.zeros(n_groups)],
+                      np.r_[np.zeros(2 + n_groups), np.ones(n_groups)]]  # fmt: skip
+    membership = np.array(membership)
+    blocks = [np.flatnonzero(own) for own in membership]
+    sums = RegressionSums.of(design.T @ design, design.T @ y, len(y), y @ y, blocks)
+    fixed = np.where(membership.any(axis=0), 0.0, 0.01)
+    unit = np.full(len(membership), y.std())
+    return ScaledRegression(sums, membership, fixed, unit, SHAPE, RATE), design, y
+
+
+def test_half_t_is_the_folded_student_t():
+    sd = np.array([[0.1, 2.0], [5.0, 0.0]])
+    expected = np.log(2.0) + t.logpdf(sd, 3, scale=np.array([1.0, 2.5]))
+    assert_allclose(log_half_t(sd, np.array([1.0, 2.5])), expected, rtol=1e-12)
+
+
+def test_the_joint_density_is_that_of_rows_and_priors():
+    """With the coefficients integrated out by the normal distribution of the rows."""
+    model, x, y = problem(slopes=True)
+    log_scale, log_noise = np.array([[-0.3, -1.0]]), np.array([[0.2]])
+    known = model.given(log_scale)
+    found = model.log_joint(log_scale, log_noise, known.residual, known.log_volume)
+    tau, sd = np.exp(-2.0 * 0.2), np.exp(log_scale[0] + 0.2)
+    precision = model.fixed + np.exp(-2.0 * log_scale[0]) @ model.membership
+    cov = (np.eye(len(y)) + (x / precision) @ x.T) / tau
+    expected = multivariate_normal(cov=cov).logpdf(y) + gamma.logpdf(tau, SHAPE, scale=1 / RATE)
+    expected += (log_half_t(sd, model.unit) + np.log(sd)).sum() + np.log(2.0 * tau)
+    assert_allclose(found[0, 0], expected, rtol=1e-10)
+
+
+def test_evidence_and_quantiles_are_those_of_quadrature():
+    model, _, _ = problem()
+    found = HalfTScales.of(model)
+    grid = np.linspace(-7.0, 5.0, 4001)[:, None]
+    log_p = model.log_marginal(grid)
+    total = logsumexp(log_p) + np.log(grid[1, 0] - grid[0, 0])
+    assert_allclose(found.log_evidence, total, atol=0.01)
+    below = np.exp(log_p - logsumexp(log_p)).cumsum()
+    order = np.argsort(found.t[:, 0])
+    own = np.exp(found.log_weight[order]).cumsum()
+    at = [0.05, 0.25, 0.5, 0.75, 0.95]
+    expected = grid[np.searchsorted(below, at), 0]
+    assert_allclose(found.t[order][np.searchsorted(own, at), 0], expected, atol=0.1)
+
+
+@pytest.mark.parametrize("slopes", [False, True])
+def test_every_draw_has_the_same_ratio_to_the_joint_density(slopes):
+    model, x, y = problem(slopes=slopes)
+    found = HalfTScales.of(model)
+    b, tau, scale, log_q = found.draws(200, np.random.default_rng(1))
+    residual = y - b @ x.T
+    log_p = 0.5 * len(y) * np.log(tau / (2.0 * np.pi)) - 0.5 * tau * (residual**2).sum(axis=1)
+    prior = (model.fixed + scale @ model.membership) * tau[:, None]
+    log_p += 0.5 * (np.log(prior / (2.0 * np.pi)) - prior * b**2).sum(axis=1)
+    log_p += gamma.logpdf(tau, SHAPE, scale=1.0 / RATE)
+    sd = 1.0 / np.sqrt(scale * tau[:, None])
+    log_p += (log_half_t(sd, model.unit) + np.log(0.5 * sd / scale)).sum(axis=1)
+    assert_allclose(log_p - log_q, found.log_evidence, atol=1e-8)
+
+
+def test_predictions_are_the_average_over_draws():
+    model, x, _ = problem()
+    found = HalfTScales.of(model)
+    law = found.predictive(x[:4].T)
+    b, tau, _, _ = found.draws(40_000, np.random.default_rng(2))
+    line = b @ x[:4].T
+    assert_allclose(law.mean(), line.mean(axis=0), atol=0.03)
+    y = line + np.random.default_rng(3).normal(size=line.shape) / np.sqrt(tau)[:, None]
+    low, high = law.quantile(np.array([0.05, 0.95]))
+    assert_allclose((y < low).mean(axis=0), 0.05, atol=0.008)
+    assert_allclose((y > high).mean(axis=0), 0.05, atol=0.008)
+
+
+def test_few_groups_leave_their_sd_open_and_many_do_not():
+    """The interval of the sd of groups: wide and around the truth, then narrow."""
+    widths = []
+    for n_groups in (6, 200):
+        model, _, _ = problem(n_groups)
+        _, tau, scale, _ = HalfTScales.of(model).draws(1000, np.random.default_rng(0))
+        low, high = np.quantile(1.0 / np.sqrt(scale[:, 0] * tau), [0.05, 0.95])
+        assert low < 1.0 < high
+        widths.append(high - low)
+    assert widths[1] < 0.3 < 0.8 < widths[0]
+
+
+@pytest.mark.parametrize("n_axes", [1, 2, 5])
+def test_points_fill_the_cube_evenly(n_axes):
+    points = low_discrepancy(256, n_axes)
+    for axis in points.T:
+        assert kstest(axis, "uniform").statistic < 0.02
+    between = np.corrcoef(points.T).reshape(n_axes, n_axes) - np.eye(n_axes)
+    assert np.abs(between).max() < 0.1

@@ -1,0 +1,73 @@
+"""Exact draws of one component with groups: default, choice, files, tables, predictions."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import bayesvb as bvb
+from bayesvb.results.integrated_draws import is_integrated
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(3)
+    g = np.repeat(np.arange(6), 8)
+    y = 10.0 + 5.0 * rng.normal(size=6)[g] + 3.0 * rng.normal(size=48)
+    return pd.DataFrame({"w": rng.normal(size=6)[g], "g": [f"g{i}" for i in g], "y": y})
+
+
+@pytest.fixture(scope="module")
+def fit(data):
+    return bvb.DensityRegression("y ~ w + (1 | g)", data, n_components=1).fit(seed=1)
+
+
+def test_exact_draws_are_the_default_and_others_can_be_had(data, fit):
+    assert fit.covariance == "exact" and np.isnan(fit.khat) and is_integrated(fit)
+    assert "Intervals: exact" in str(fit)
+    other = fit.with_covariance("linear-response")
+    assert other.covariance == "linear-response" and not is_integrated(other)
+    again = other.with_covariance("exact")
+    assert_array_equal(again.draws["coefficients"], fit.draws["coefficients"])
+    sds = [one.summary().loc[("mean", 1, "w"), "sd"] for one in (fit, other)]
+    assert sds[0] > 1.1 * sds[1]  # six groups: a plug-in scale is too sure of itself
+    asked = fit.model.fit(seed=1, covariance="mean-field")
+    assert asked.covariance == "mean-field" and not is_integrated(asked)
+    sampled = {"weights": np.ones(48), "weights_are": "sampling"}
+    weighted = bvb.DensityRegression("y ~ w + (1 | g)", data, n_components=1, **sampled)
+    assert weighted.fit(seed=1).covariance == "robust"
+
+
+def test_files_have_the_same_draws_and_predictions(data, fit, tmp_path):
+    again = bvb.load(fit.save(tmp_path / "fit.nc"))
+    assert again.covariance == "exact"
+    for name, values in fit.draws.items():
+        assert_array_equal(again.draws[name], values)
+    new = data.iloc[:3].assign(g=["g1", "new", "g2"])
+    pd.testing.assert_frame_equal(again.predict(new, "interval"), fit.predict(new, "interval"))
+
+
+def test_predictions_are_those_of_the_draws(data, fit):
+    """Of a known group and of a new one, whose sd is integrated over too."""
+    new = pd.DataFrame({"w": [0.3, 0.3], "g": ["g1", "new"]})
+    many = bvb.DensityRegression("y ~ w + (1 | g)", data, n_components=1).fit(seed=2, draws=20_000)
+    beta = many.named.values["beta"][:, 0]
+    mean = beta[:, [0]] + 0.3 * beta[:, [1]] + beta[:, [3, -1]]
+    sigma = many.named.values["sigma"]
+    y = mean + sigma * np.random.default_rng(0).normal(size=mean.shape)
+    interval = fit.predict(new, "interval", prob=0.9)
+    inside = (y > interval["lower"].to_numpy()) & (y < interval["upper"].to_numpy())
+    assert_allclose(inside.mean(axis=0), 0.9, atol=0.012)
+    assert_allclose(fit.predict(new), y.mean(axis=0), atol=0.15)
+
+
+def test_tables_have_the_sd_of_groups_in_units_of_the_response(data, fit):
+    told = fit.summary().loc["sd of groups"]
+    assert told.index.get_level_values("term").tolist() == ["(1 | g)"]
+    assert told["lower"].iloc[0] < data.groupby("g")["y"].mean().std() < told["upper"].iloc[0]
+    row = fit.model.prior_table().loc[("scale", "(1 | g)")]
+    assert "half-Student t(3)" in row["prior"]
+    assert row["scale"] == pytest.approx(data["y"].std(ddof=0))
+    scaled = bvb.DensityRegression("y ~ w + (1 | g)", data.assign(y=100 * data.y), n_components=1)
+    other = scaled.fit(seed=1).summary().loc["sd of groups"]
+    assert_allclose(other["mean"], 100 * told["mean"], rtol=1e-6)
