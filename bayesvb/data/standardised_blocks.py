@@ -75,6 +75,16 @@ class Scales:
         return any(one.basis is not None for one in self.parts.values())
 
     @property
+    def basis_words(self) -> str:
+        """What is done to columns besides, after a comma; empty if nothing is."""
+        if not self.combines:
+            return ""
+        return (
+            ", columns of products, powers and factors orthogonal to each other and to the terms "
+            "that they contain"
+        )
+
+    @property
     def each_column(self) -> dict[str, Float[np.ndarray, "2 _"]]:
         """Centres and scales of the parts, and of the response."""
         return {name: one[:2] for name, one in self.numbers.items()}

@@ -300,10 +300,10 @@ class DensityRegression(AbstractGatedMixture):
 
     @property
     def scale_words(self) -> str:
-        """As the experts say it; without an intercept, that nothing is shifted."""
+        """As the experts say it, with the bases; without an intercept, that nothing is shifted."""
         shifted = self.scales.parts["mean"].intercept is not None
         own = "" if shifted else " (deviations from zero: without an intercept nothing is shifted)"
-        return self._experts.scale_words + own
+        return f"{self._experts.scale_words}{own}{self.scales.basis_words}"
 
     @property
     def title(self) -> str:

@@ -48,6 +48,15 @@ def test_without_standardisation_nothing_is_residualised(frame):
     assert not words(model).str.contains("residualised").any()
 
 
+def test_methods_say_that_columns_are_orthogonal(frame):
+    plain, product = (bvb.DensityRegression(f"y ~ {one}", frame) for one in ("x + z", "x * z"))
+    assert product.scale_words.startswith(plain.scale_words)
+    assert product.scale_words.endswith(
+        "orthogonal to each other and to the terms that they contain"
+    )
+    assert "orthogonal" not in plain.scale_words
+
+
 def test_networks_name_them_too(frame):
     model = bvb.ConditionalMixtureNetwork("g ~ x * z", frame, n_experts=2)
     assert words(model)["x:z"].endswith(", residualised on x, z")
