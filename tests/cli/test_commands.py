@@ -205,6 +205,29 @@ def test_one_path_for_two_outputs_is_refused(run):
     refused(run("fit", FORMULA, "mcycle", "--save", "a", "--report", "./a"), "written over './a'")
 
 
+@pytest.mark.parametrize("kind", ["text with zeros", "truth values", "dates as text"])
+def test_groups_of_a_file_are_those_of_a_fit_in_python(run, kind):
+    """The file has numbers, truth values and dates where Python had text."""
+    number = np.arange(60) % 2 if kind == "truth values" else np.arange(60) % 12
+    texts = {
+        "text with zeros": [f"{one:03d}" for one in number],
+        "truth values": [str(bool(one)) for one in number],
+        "dates as text": [f"2020-01-{one + 1:02d}" for one in number],
+    }
+    data = pd.DataFrame({"x": np.linspace(0.0, 1.0, 60), "g": texts[kind]})
+    data["y"] = 3.0 * np.cos(number) + 0.1 * np.random.default_rng(1).normal(size=60)
+    model = bvb.DensityRegression("y ~ x + (1 | g) | 1", data, n_components=1)
+    fit = model.fit(seed=1, restarts=1, draws=50)
+    fit.save("a.nc")
+    new = data.iloc[:4].drop(columns="y")
+    if kind == "text with zeros":
+        new["g"] = new["g"].astype(int)
+    new.to_csv("new.csv", index=False)
+    result = succeeded(run("predict", "a.nc", "new.csv"))
+    found = pd.read_csv(StringIO(result.stdout))["mean"]
+    np.testing.assert_allclose(found, fit.predict(data.iloc[:4]), rtol=1e-9)
+
+
 def test_new_groups_and_levels_are_what_one_says(run):
     rng = np.random.default_rng(1)
     data = pd.DataFrame({"h": ["a", "b"] * 30, "g": np.repeat(np.arange(12), 5)})
