@@ -82,6 +82,13 @@ class HalfTMixture(ScaledMixture):
         assert self.integrated is not None
         return self.integrated.predictive(block.designs["mean"])
 
+    def effect_variance(
+        self, draws: Draws, design: Float[np.ndarray, "terms rows"]
+    ) -> Float[np.ndarray, "draws rows"]:
+        """Prior variance of what these columns add to the response, given each draw."""
+        precision = self.of_experts.by_term(draws["term_precision"])
+        return np.asarray((1.0 / (precision * draws["precision"][:, :, 0])) @ design**2)
+
     def log_prior(self, draws: Draws) -> Float[np.ndarray, " draws"]:
         """Log prior density of each draw, scales with their half-t prior."""
         scales, noise = draws["term_precision"], draws["precision"][:, :, 0]

@@ -22,6 +22,7 @@ from bayesvb.distributions.transformations import (
 from bayesvb.distributions.transformed import Transformed, no_moments
 from bayesvb.errors import DataError
 from bayesvb.results.capabilities import HasDrawnDistributions
+from bayesvb.results.integrated_draws import IntegratesScales
 from bayesvb.results.named_draws import CHUNK_ENTRIES, count
 from bayesvb.results.units import units_of
 
@@ -118,7 +119,8 @@ def moment(fit: AbstractFit, data: object, kind: str, options: PredictionOptions
     Given the parameters both are exact: those of a mixture of log-normals, if a logarithm is
     undone. Their average over the parameters is infinite then, as the predictive distribution of
     logarithms has the tails of a Student t; the median over the draws is what is returned, of
-    combined restarts that of each, joined by the law of total variance.
+    combined restarts that of each, joined by the law of total variance. With one component,
+    moments of a new group integrate over the distribution of groups given each draw.
 
     Raises
     ------
@@ -133,7 +135,10 @@ def moment(fit: AbstractFit, data: object, kind: str, options: PredictionOptions
         raise no_moments(kind)
     number = fit.model.design.response_names.index(response_of(fit.model, options.response))
     rows = fit.model.rows(data)
-    each = [_medians(part.fit, rows, number, transformation) for part in fit.parts]
+    typical = rows
+    if data is not None and isinstance(fit.core, IntegratesScales):
+        typical = fit.model.design.of_typical_groups.new(data)
+    each = [_medians(part.fit, (rows, typical), number, transformation) for part in fit.parts]
     weights = np.array([part.weight for part in fit.parts])
     means, sds = np.stack([one[0] for one in each]), np.stack([one[1] for one in each])
     mean = weights @ means
@@ -146,19 +151,36 @@ def moment(fit: AbstractFit, data: object, kind: str, options: PredictionOptions
 
 
 def _medians(
-    fit: AbstractFit, rows: Rows, response: int, transformation: AbstractTransformation
+    fit: AbstractFit,
+    rows: tuple[Rows, Rows],
+    response: int,
+    transformation: AbstractTransformation,
 ) -> Moments:
-    """Medians over draws of mean and standard deviation at each row, a few rows at a time."""
-    block: Block = fit.model.block(rows)
+    """Medians over draws of mean and standard deviation at each row, a few rows at a time.
+
+    The rows come twice: as they are, and with new groups at the typical one.
+    """
+    marginal, block = (fit.model.block(one) for one in rows)
     size = max(CHUNK_ENTRIES // (count(fit.draws) * fit.core.n_components), 1)
     model: Any = fit.model
     found: list[Moments] = [(np.empty(0), np.empty(0))]
     for start in range(0, block.n_rows, size):
         part = block.part(start, min(start + size, block.n_rows))
-        both = transformation.moments(model.drawn_mixture(fit, part, response))
+        drawn = model.drawn_mixture(fit, part, response)
+        if rows[0] is not rows[1]:
+            drawn = _over_groups(fit, drawn, part, marginal.part(start, start + part.n_rows))
+        both = transformation.moments(drawn)
         found.append((np.median(both[0], axis=0), np.median(both[1], axis=0)))
     means, sds = zip(*found, strict=True)
     return np.concatenate(means), np.concatenate(sds)
+
+
+def _over_groups(fit: AbstractFit, drawn: Any, typical: Block, marginal: Block) -> Any:
+    """Normal distributions given each draw, widened by the effects of new groups."""
+    change = marginal.designs["mean"] - typical.designs["mean"]
+    model: Any = fit.model
+    variance = fit.core.effect_variance(fit.draws, change) * model.scales.response.scale[0] ** 2
+    return replace(drawn, scale=np.sqrt(drawn.scale**2 + variance))
 
 
 def log_jacobian(model: AbstractPublicModel) -> Float[np.ndarray, " units"]:

@@ -27,6 +27,9 @@ class IntegratesScales(Protocol):
     def exact_draws(self, n: int, rng: np.random.Generator) -> Any:
         """Draws of all parameters by name, and their log density."""
 
+    def effect_variance(self, draws: Any, design: Any) -> Any:
+        """Prior variance of what columns add to the response, given each draw."""
+
     def exact_predictive(self, block: Block) -> Any:
         """Predictive distribution of the response of each row."""
 

@@ -45,6 +45,23 @@ def test_recalibrated_and_jackknife_intervals_are_transformed(fit, data):
         assert_allclose(found, np.exp(plain))
 
 
+def test_moments_of_a_new_group_integrate_over_groups(data):
+    rng = np.random.default_rng(2)
+    frame = data.assign(
+        g=np.arange(150) % 15, y=data.y * np.exp(rng.normal(size=15))[np.arange(150) % 15]
+    )
+    fit = bvb.DensityRegression("log(y) ~ x + (1 | g)", frame, n_components=1).fit(**FEW)
+    new = pd.DataFrame({"x": [0.5, 0.5], "g": [3, 99]})
+    mean = fit.predict(new, transform="inverse")
+    typical = fit.predict(new, transform="inverse", new_groups="typical")
+    draws = fit.named.values
+    line = draws["beta"][:, 0, 0] + 0.5 * draws["beta"][:, 0, 1]
+    variance = draws["sigma"][:, 0] ** 2 + draws["group_sd"][:, 0] ** 2
+    assert_allclose(mean[1], np.median(np.exp(line + 0.5 * variance)))
+    assert_allclose(typical[1], np.median(np.exp(line + 0.5 * draws["sigma"][:, 0] ** 2)))
+    assert_allclose(mean[0], typical[0], rtol=1e-12)
+
+
 def test_means_are_those_of_log_normals(data):
     fit = bvb.DensityRegression("log(y) ~ x", data, n_components=1).fit(**FEW)
     new = pd.DataFrame({"x": [-0.5, np.nan, 0.5]})
