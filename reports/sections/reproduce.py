@@ -102,7 +102,15 @@ def code(fit: AbstractFit) -> str:
         f"{_method(fit)}{_combine(fit)}seed={fit.seed})\n"
         + ("fit = bvb.prune(fit)\n" if before else "")
         + _robust(fit)
+        + _sampled(fit)
     )
+
+
+def _sampled(fit: AbstractFit) -> str:
+    """Call that samples the exact posterior, where the draws are from there."""
+    if fit.sampler is None or fit.covariance == "linear-response":
+        return ""
+    return f'fit = fit.with_covariance("{fit.covariance}")\n'
 
 
 def _robust(fit: AbstractFit) -> str:

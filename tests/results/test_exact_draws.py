@@ -11,6 +11,7 @@ import bayesvb as bvb
 import bayesvb.results.exact_draws as exact_draws
 from bayesvb.engines.sampler_record import SamplerRecord
 from bayesvb.errors import DataError
+from bayesvb.reports.sections import reproduce
 from bayesvb.results.reduced_draws import space_of
 
 
@@ -97,6 +98,11 @@ def test_effects_go_by_the_draws(exact, fit):
     table = bvb.effects.predictions(exact, {"x": [0.0]})
     assert table.covariance == "exact" and "(exact posterior)" in str(table)
     assert exact.khat == fit.khat
+
+
+def test_a_report_says_how_to_sample_again(exact, fit):
+    assert 'fit = fit.with_covariance("exact")' in reproduce.code(exact)
+    assert "with_covariance" not in reproduce.code(fit)
 
 
 def test_case_weights_count_rows():
