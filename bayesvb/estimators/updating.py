@@ -22,6 +22,7 @@ from bayesvb.numerics.streams import Streams
 from bayesvb.results.all_rows import fitted_rows
 from bayesvb.results.base import AbstractFit
 from bayesvb.results.importance import of_one_restart
+from bayesvb.results.integrated_draws import with_integrated_scales
 from bayesvb.results.named_draws import count
 from bayesvb.results.units import grouping_of
 
@@ -156,7 +157,9 @@ def _refreshed(
         n_iter=ascent.n_iter,
         seconds=seconds,
         robust=None,
+        sampler=None,
         held_out=None,
         audit=None,
     )
-    return of_one_restart(plain, response.label)
+    integrated = with_integrated_scales(plain) if fit.covariance == "exact" else None
+    return of_one_restart(plain, response.label) if integrated is None else integrated

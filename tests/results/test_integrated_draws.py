@@ -47,6 +47,19 @@ def test_files_have_the_same_draws_and_predictions(data, fit, tmp_path):
     pd.testing.assert_frame_equal(again.predict(new, "interval"), fit.predict(new, "interval"))
 
 
+def test_an_updated_fit_is_that_of_all_rows(data):
+    """In the units of the first rows: sums are all that the integration reads."""
+    first = bvb.DensityRegression("y ~ w + (1 | g)", data[::2], n_components=1).fit(seed=1)
+    later = first.update(data[1::2])
+    assert later.covariance == "exact" and is_integrated(later)
+    both = bvb.DensityRegression("y ~ w + (1 | g)", data, n_components=1).fit(seed=1)
+    new = data.iloc[:2].assign(g=["g1", "new"])
+    widths = [one.predict(new, "interval").diff(axis=1)["upper"] for one in (later, both)]
+    assert_allclose(widths[0], widths[1], rtol=0.05)  # units, and so priors, differ a little
+    noise = [np.log(one.draws["precision"]).std() for one in (first, later)]
+    assert noise[1] < 0.8 * noise[0]  # twice the rows
+
+
 def test_predictions_are_those_of_the_draws(data, fit):
     """Of a known group and of a new one, whose sd is integrated over too."""
     new = pd.DataFrame({"w": [0.3, 0.3], "g": ["g1", "new"]})
