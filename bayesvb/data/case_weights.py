@@ -127,7 +127,7 @@ def scaled(
 def _checked(weights: object, n_rows: int) -> Float[np.ndarray, " given"]:
     try:
         values = np.asarray(weights, dtype=float)
-    except (TypeError, ValueError) as error:
+    except (OverflowError, TypeError, ValueError) as error:
         raise DataError(f"weights must be numbers: {error}") from error
     if values.shape != (n_rows,):
         raise DataError(f"weights have shape {values.shape}; the data have {n_rows} rows")

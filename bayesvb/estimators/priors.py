@@ -301,7 +301,7 @@ def check_numbers(priors: Any, *, optional: tuple[str, ...] = ()) -> None:
             continue
         elif isinstance(value, bool) or not isinstance(value, Real):
             raise PriorError(f"{field.name}={value!r} must be a number")
-        elif not 0.0 < float(value) < float("inf"):
+        elif not 0.0 < _as_double(value) < float("inf"):
             raise PriorError(
                 f"{field.name}={value!r} must be a positive, finite number",
                 hint="a small number such as 0.01 is nearly flat and still proper",
@@ -317,3 +317,11 @@ def check_priors(priors: object, kind: type) -> None:
             f"priors={priors!r} are not {kind.__name__}",
             hint=f"write priors=bayesvb.{kind.__name__}({fields(kind)[0].name}=...)",
         )
+
+
+def _as_double(value: Real) -> float:
+    """The number as a double, infinite beyond the largest one."""
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf")

@@ -17,7 +17,7 @@ from bayesvb.formula.expressions import Role
 
 __all__ = ["ColumnRole", "roles_in", "with_own_names"]
 
-ALIAS = re.compile(r"_bvb_(lookup|value|levels|groups|hashed)_([0-9a-f]*)_")
+ALIAS = re.compile(r"_bvb_(lookup|value|levels|groups|hashed)_((?:[0-9a-f]{2})*)_")
 
 
 @dataclass(frozen=True, order=True)

@@ -56,6 +56,11 @@ def evaluate(
             made = terms.get_model_matrix(
                 table, context={**PLAIN, **context}, output="numpy", na_action="ignore"
             )
+            parts = made._to_dict()
+            matrices = {
+                part: np.ascontiguousarray(np.asarray(matrix), dtype=np.float64)
+                for part, matrix in parts.items()
+            }
         except DataMismatchWarning as warning:
             listed = with_own_names(str(warning)).partition("{")[2].partition("}")[0]
             raise DataError(f"there are levels outside those of C(): {listed}") from None
@@ -63,11 +68,6 @@ def evaluate(
             raise
         except (FormulaicError, *UNCOMPUTABLE) as error:
             raise _explained(error, table, formula) from error
-    parts = made._to_dict()
-    matrices = {
-        part: np.ascontiguousarray(np.asarray(matrix), dtype=np.float64)
-        for part, matrix in parts.items()
-    }
     names = {
         part: tuple(with_own_names(str(name)) for name in matrix.model_spec.column_names)
         for part, matrix in parts.items()

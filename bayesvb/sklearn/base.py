@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from bayesvb.argument_checks import check_text
 from bayesvb.estimators.base import AbstractEstimator
 from bayesvb.estimators.fit import Fit
 from bayesvb.sklearn.tables import formula_of, response_name, table_of
@@ -52,6 +53,8 @@ class AbstractModelEstimator(BaseEstimator):
 
     def _fitted(self, X: object, response: Any = None, weights: object = None) -> Fit:
         """Fit to the rows, and keep what there is to keep."""
+        if self.formula is not None:
+            check_text("formula", self.formula)
         frame = table_of(X)
         validate_data(self, X, skip_check_array=True)
         if len(frame) < 2:

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
-from bayesvb.data.case_weights import sum_and_error
+from bayesvb.data.case_weights import sum_and_error, weights_and_frame
 from bayesvb.data.scaling import Scaling, median_moments, moments
 from bayesvb.errors import DataError
 from bayesvb.evaluation.elpd import Elpd, compare, elpd_data
@@ -87,3 +87,8 @@ def test_the_baseline_of_weighted_rows_is_that_of_repeated_rows(regimes, weight)
     found = leave_one_out(x, y, weight.astype(float))
     expected = leave_one_out(np.repeat(x, weight, axis=0), np.repeat(y, weight))
     assert_allclose(np.repeat(found, weight), expected, rtol=1e-8)
+
+
+def test_weights_too_large_for_a_double_are_refused():
+    with pytest.raises(DataError, match="weights must be numbers"):
+        weights_and_frame([10**400, 1], {"x": [1.0, 2.0]}, missing="drop")

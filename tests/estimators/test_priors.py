@@ -193,7 +193,7 @@ def test_a_model_as_given_is_not_standardised(line):
 
 
 @pytest.mark.parametrize("name", NUMBERS)
-@pytest.mark.parametrize("value", [0.0, -1.0, np.inf, np.nan])
+@pytest.mark.parametrize("value", [0.0, -1.0, np.inf, np.nan, 10**400])
 def test_a_number_must_be_positive_and_finite(name, value):
     with pytest.raises(PriorError, match=rf"{name}={value!r} must be a positive.*\nhint: "):
         bvb.Priors(**{name: value})

@@ -165,3 +165,10 @@ def test_wrong_input_is_named(data):
 def test_it_is_found_under_its_name_and_not_among_what_a_star_imports():
     assert bvb.sklearn.DensityRegressor is DensityRegressor
     assert "sklearn" in dir(bvb) and "sklearn" not in bvb.__all__
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_a_formula_is_text(name, data):
+    wrong = clone(ESTIMATORS[name]).set_params(formula=3)
+    with pytest.raises(DataError, match="formula=3 must be a text"):
+        wrong.fit(data[["x"]], (data["y"] > 0.0).astype(int))
