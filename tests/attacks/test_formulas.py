@@ -72,7 +72,8 @@ SEEDS = [
     "y ~ x %in% .", "{x + ", "[x) g", "y ~ I(9 ** ...)", "\ud800", "y ~ **²", "y ~ x**(-1)",
     "y ~ bs(x, df=5, degree=20)", "y ~ " + "~" * 200, "y ~ x" + "|" * 200, "y ~ s(x, k=10**9)",
     "y ~ s(x, k=100000)", "y ~ (1 | g) + (x | g)", "y ~ I([x]):g", "y ~ I((x, 0)):g",
-    "y ~ I('_bvb_value_6_')", "y ~ C(g, levels=['_bvb_value_6_'])", "y ~ " + "(" * 39 + "x" + ")" * 39,
+    "y ~ I('_bvb_value_6_')", "y ~ C(g, levels=['_bvb_value_6_'])",
+    "y ~ " + "(" * 39 + "x" + ")" * 39,
 ]  # fmt: skip
 
 
