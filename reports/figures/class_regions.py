@@ -75,7 +75,7 @@ def regions(fit: AbstractFit) -> Summary | None:
         alt=f"Regions of the most probable class over {names[0]} and {names[1]}; their parts of "
         f"the plane: {shares}.",
         caption="Most probable class: the stronger its colour the more probable, in steps at 50, "
-        f"70 and 90 %. Lines: where a class has probability 50 %.{note} A mark in the colour of "
+        f"70 and 90%. Lines: where a class has probability 50%.{note} A mark in the colour of "
         "another class is misclassified by the fit.",
         size=(6.8, 5.2),
     )

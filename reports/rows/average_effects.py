@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
+from scipy.stats import norm
 
 from bayesvb.distributions.draw_summaries import summarised
 from bayesvb.distributions.intervals import PROB
@@ -151,6 +152,26 @@ def changes(
     return found
 
 
+def clear_signs(draws: Float[np.ndarray, "draws ..."], error: float) -> Int[np.ndarray, "..."]:
+    """Signs of quantities whose interval of probability ``1 - error`` excludes 0; 0 of others.
+
+    The ends are those of the 89% interval, moved away from the median as those of a normal would
+    be: few draws lie beyond them, and of linear response these may be far off.
+
+    Examples
+    --------
+    >>> draws = np.random.default_rng(1).normal([0.0, 2.2, -3.5], 1.0, (4000, 3))
+    >>> clear_signs(draws, 0.05).tolist(), clear_signs(draws, 0.01).tolist()
+    ([0, 1, -1], [0, 0, -1])
+    """
+    outside = (1.0 - PROB) / 2.0
+    low, middle, high = np.quantile(draws, [outside, 0.5, 1.0 - outside], axis=0)
+    wider = norm.isf(error / 2.0) / norm.isf(outside)
+    above = middle - wider * (middle - low) > 0.0
+    below = middle + wider * (high - middle) < 0.0
+    return np.asarray(above.astype(int) - below.astype(int))
+
+
 def shares_by_sign(
     fit: AbstractFit,
     name: str,
@@ -160,8 +181,8 @@ def shares_by_sign(
 ) -> tuple[float, float] | None:
     """Shares of the rows in which a quantity rises and in which it falls; None if not both.
 
-    Both are stated if, in each direction, at least 1% of the rows have that sign with probability
-    ``1 - error / 2``. The shares are means over the draws.
+    Both are stated if each sign is clear in at least 1% of the rows. The shares are means over the
+    draws.
 
     Parameters
     ----------
@@ -173,18 +194,19 @@ def shares_by_sign(
     quantity : tuple
         Target, position of the response, position of the level.
     error : float
-        Probability that a row has the other sign.
+        As of ``clear_signs``.
     """
     target, response, entry = quantity
     rows = rows_averaged(fit)
     n = len(rows.frame)
     share = np.full(n, 1.0 / n) if rows.shares is None else rows.shares
-    rising, falling = np.empty(n), np.empty(n)
+    rising, falling, signs = np.empty(n), np.empty(n), np.empty(n)
     for start in range(0, n, ROWS_AT_ONCE):
         at = slice(start, start + ROWS_AT_ONCE)
         part = ObservedRows(rows.frame.iloc[at], None, rows.chosen)
         differences = row_differences(fit, part, name, ends, target)[:, :, response, entry]
         rising[at], falling[at] = (differences > 0.0).mean(axis=0), (differences < 0.0).mean(axis=0)
-    clear = [float(share[sign >= 1.0 - error / 2.0].sum()) for sign in (rising, falling)]
+        signs[at] = clear_signs(differences, error)
+    clear = [float(share[signs == sign].sum()) for sign in (1, -1)]
     shares = float(share @ rising), float(share @ falling)
     return shares if min(*clear, *shares) >= FEWEST_SHARE else None

@@ -1,4 +1,4 @@
-"""Calibration: whether events that the fit calls 80 % probable happen in 80 of 100 rows."""
+"""Calibration: whether events that the fit calls 80% probable happen in 80 of 100 rows."""
 
 from __future__ import annotations
 

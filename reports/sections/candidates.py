@@ -53,7 +53,7 @@ def candidates(selection: HasCandidates | None) -> Summary | None:
     caption = (
         f"Fits with different numbers of components, by {name}. elpd: expected log predictive "
         "density of new rows, in nats; difference to the largest, with its standard error; p: "
-        "effective number of parameters; with rows: components with a share above 1 %."
+        "effective number of parameters; with rows: components with a share above 1%."
     )
     return {
         "criterion": name,

@@ -126,9 +126,9 @@ def _bands(
 
     fixed = f" Other covariates {curve.fixed}; the points are all rows." if curve.fixed else ""
     shapes = (
-        "Dot: median; thick bar: middle 50 %; thin bar: middle 90 %"
+        "Dot: median; thick bar: middle 50%; thin bar: middle 90%"
         if one.discrete
-        else "Line: median; dark band: middle 50 %; light band: middle 90 %"
+        else "Line: median; dark band: middle 50%; light band: middle 90%"
     )
     note = choice_note("Points:", chosen)
     far = _remote(alone) if leans else unseen_words(alone, curve)
@@ -202,7 +202,7 @@ def _table(
 ) -> Summary:
     quantiles = distribution.quantile(PROBS)
     columns = {"mean": distribution.mean(), "sd": distribution.sd()}
-    columns |= {f"{100 * p:g} %": row for p, row in zip(PROBS, quantiles, strict=True)}
+    columns |= {f"{100 * p:g}%": row for p, row in zip(PROBS, quantiles, strict=True)}
     frame = pd.DataFrame(columns, index=index)
     width = float(np.median(quantiles[4] - quantiles[0]))
     other = f" Other covariates {fixed}." if fixed else ""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 NUMBERS = ("min", "q25", "median", "q75", "max", "mean", "sd")
 
-TITLES = {"min": "smallest", "q25": "25 %", "median": "50 %", "q75": "75 %", "max": "largest",
+TITLES = {"min": "smallest", "q25": "25%", "median": "50%", "q75": "75%", "max": "largest",
           "levels": "levels (rows)"}  # fmt: skip
 
 MOST_PICTURES = 6

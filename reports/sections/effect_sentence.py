@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
-from scipy.stats import norm
 
 from bayesvb.data.column_units import measured
 from bayesvb.distributions.intervals import PROB
@@ -22,6 +21,7 @@ from ..rows.average_effects import (
     Change,
     average_draws,
     changes,
+    clear_signs,
     compared_values,
     rows_averaged,
     rows_words,
@@ -45,43 +45,6 @@ BEYOND = 0.25
 
 NUMERIC, LEVELS = ("rises", "falls"), ("is higher", "is lower")
 """Verbs for a larger and for a smaller response."""
-
-
-@dataclass(frozen=True)
-class Directions:
-    """Rule by which a change is said to have a direction.
-
-    The covariate, the pair of levels and the class are those with the largest effect, so the level
-    of each interval is adjusted for the number of comparisons (Bonferroni).
-
-    Attributes
-    ----------
-    n_compared : int
-        Comparisons from which the stated ones were chosen.
-    only_points : bool
-        Whether there are no intervals.
-    """
-
-    n_compared: int
-    only_points: bool = False
-
-    @property
-    def error(self) -> float:
-        """Probability outside of the adjusted interval."""
-        return ERROR / self.n_compared
-
-    def sign(self, draws: Float[np.ndarray, " draws"]) -> int:
-        """1 or -1 if the adjusted interval excludes 0, and 0 otherwise.
-
-        Few draws lie beyond the ends of such an interval: the normal interval has to exclude 0 too.
-        """
-        if self.only_points:
-            return 0
-        low, high = np.quantile(draws, [self.error / 2.0, 1.0 - self.error / 2.0])
-        far = norm.isf(self.error / 2.0) * draws.std()
-        if low <= 0.0 <= high or abs(draws.mean()) <= far:
-            return 0
-        return 1 if low > 0.0 else -1
 
 
 @dataclass(frozen=True)
@@ -113,12 +76,15 @@ class Comparison:
     n_values: int
 
     @property
-    def directions(self) -> Directions:
-        """Rule for the number of comparisons behind this one."""
+    def error(self) -> float:
+        """Probability outside of the interval that has to exclude 0 for a direction.
+
+        The covariate, the level and the class are those with the largest effect: it is divided by
+        the number of comparisons (Bonferroni).
+        """
         design = self.fit.model.design
         classes = max(len(design.levels or ()) - 1, 1)
-        n = len(compared(design)) * (self.n_values - 1) * classes * len(self.changes)
-        return Directions(n, self.fit.only_points)
+        return ERROR / (len(compared(design)) * (self.n_values - 1) * classes * len(self.changes))
 
     @property
     def discrete(self) -> bool:
@@ -235,7 +201,7 @@ def _change(
         "probability": f"probability of {name} = {change.level}",
     }[change.target]
     unit = measured("", name, {} if change.level else fit.model.design.known_units)
-    sign = 0 if doubted else comparison.directions.sign(change.draws)
+    sign = 0 if doubted or fit.only_points else int(clear_signs(change.draws, comparison.error))
     numbers = (change.estimate, change.lower, change.upper)
     if sign < 0:
         numbers = (-change.estimate, -change.upper, -change.lower)
@@ -261,7 +227,7 @@ def _by_sign(comparison: Comparison, change: Change) -> str:
         comparison.name,
         comparison.ends,
         (change.target, comparison.response, entry),
-        comparison.directions.error,
+        comparison.error,
     )
     if shares is None:
         return ""
@@ -297,14 +263,14 @@ def _turn(comparison: Comparison, change: Change) -> str:
     between = average_predictions(fit, rows_averaged(fit), name, places, ("mean",))["mean"]
     between = between[:, :, comparison.response, 0]
     ends = comparison.draws["mean"][:, :, comparison.response, 0]
-    rule = Directions(comparison.directions.n_compared * BETWEEN)
+    error = comparison.error / BETWEEN
     least, most = int(between.mean(axis=0).argmin()), int(between.mean(axis=0).argmax())
     turns = []
     for verb, at, beyond in (
         ("falls", least, ends.min(axis=1) - between[:, least]),
         ("rises", most, between[:, most] - ends.max(axis=1)),
     ):
-        if beyond.mean() > BEYOND * abs(change.estimate) and rule.sign(beyond) > 0:
+        if beyond.mean() > BEYOND * abs(change.estimate) and clear_signs(beyond, error) > 0:
             value, place = (
                 _response_value(comparison, between[:, at]),
                 _place(fit, name, places[at]),

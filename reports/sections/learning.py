@@ -126,7 +126,7 @@ def _figure(pairs: list[Pair], n_all: int) -> Summary:
     caption = (
         "Density of the posterior (solid) and of the prior (dashed) of single parameters, in the "
         "units of the data; [k]: of component k. Percent: interquartile range of the posterior, "
-        "relative to the prior's, the largest first; above 100 % the prior is peaked at zero with "
+        "relative to the prior's, the largest first; above 100% the prior is peaked at zero with "
         "heavy tails, as that of a learned scale, and the data ask for more. A flat dashed line: "
         f"the prior hardly matters.{more}"
     )

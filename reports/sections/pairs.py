@@ -245,6 +245,6 @@ def _table(found: dict[str, Float[np.ndarray, " rows"]], chosen: RowSample) -> S
         "Each variable given the others: whether its curve stays in the band, p of uniform PIT "
         f"values, and rows inside the middle 50 and 90\u202f% of their predictions.{note}"
     )
-    titles = {"inside": "in the band", "middle": "in the middle 50 % (%)",
-              "wide": "in the middle 90 % (%)"}  # fmt: skip
+    titles = {"inside": "in the band", "middle": "in the middle 50% (%)",
+              "wide": "in the middle 90% (%)"}  # fmt: skip
     return table(frame, caption, titles=titles, decimals={"p": PROBABILITY, "middle": 1, "wide": 1})

@@ -136,7 +136,7 @@ def _table(
         f"data sets whose value is at least the observed one; worth a look below {TAIL:g} or above "
         f"{1 - TAIL:g}."
     )
-    titles = {"low": "replicated, 5 %", "middle": "50 %", "high": "95 %"}
+    titles = {"low": "replicated, 5%", "middle": "50%", "high": "95%"}
     each = after_uncertainty((frame["high"] - frame["low"]).to_numpy(), frame["middle"].to_numpy())
     decimals = dict.fromkeys(["observed", "low", "middle", "high"], each)
     return table(frame, caption, titles=titles, decimals={**decimals, "p": PROBABILITY})
@@ -179,7 +179,7 @@ def _densities(name: str, sets: Values, values: Float[np.ndarray, " rows"]) -> S
     inside = ((own >= curves.min(axis=0)) & (own <= curves.max(axis=0))).mean()
     alt = (
         f"Density of {name}, observed and in {len(sets)} replicated data sets; the observed curve "
-        f"is inside their range over {100 * inside:.0f} % of the axis."
+        f"is inside their range over {100 * inside:.0f}% of the axis."
     )
     caption = (
         "Smoothed density of the observed response over those of replicated data sets. The thick "
@@ -207,7 +207,7 @@ def _panels(
             axes.locator_params(axis="x", nbins=3)
 
     caption = (
-        f"Statistics of {name} over replicated data sets (bars, middle 98 %) and as observed "
+        f"Statistics of {name} over replicated data sets (bars, middle 98%) and as observed "
         "(line). A line in the thick of the bars: the fit reproduces the statistic."
     )
     alt = "Histograms of five statistics of replicated data sets with the observed value: " + (

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import bayesvb as bvb
-from bayesvb.reports.rows.average_effects import average_draws
+from bayesvb.reports.rows.average_effects import average_draws, clear_signs
 from bayesvb.reports.sections import SECTIONS
 from bayesvb.reports.sections.finding import finding, sentences
 from bayesvb.results.checks.base import Check
@@ -128,7 +128,7 @@ def test_a_growing_spread_is_stated_unless_a_check_of_the_noise_is_a_problem():
     assert " falls by " in sentence and "the standard deviation of y rises by " in sentence
     expected = table_line(fit, "x", "sd")
     assert numbers(sentence.split("; ")[1]) == pytest.approx(expected)
-    for name in ("Spread by x", "Spread by prediction", "Shape", "Width"):
+    for name in ("Spread by x", "Spread by prediction", "Shape", "One more component"):
         (sentence,) = sentences(fit, [problem(name)])
         assert "deviation" not in sentence and " falls by " in sentence
     (sentence,) = sentences(fit, [problem("Spread by z")])
@@ -167,6 +167,15 @@ def test_a_turn_between_the_ends_is_stated():
     assert len(told) == 2 and told[1].startswith("Between these values the average mean falls to ")
     assert len(sentences(fit, [problem("Mean by x")])) == 1
     assert len(sentences(fitted("y ~ poly(x, 2)", lines()), [])) == 1
+
+
+def test_signs_are_clear_whatever_a_few_draws_say_and_by_fewer_the_more_is_compared():
+    draws = np.random.default_rng(1).normal(2.4, 1.0, 20_000)
+    assert clear_signs(draws, 0.05) == 1 and clear_signs(draws, 0.005) == 0
+    wild = np.append(draws, np.full(300, -1e6))
+    assert clear_signs(wild, 0.05) == 1 and clear_signs(-wild, 0.05) == -1
+    exact = [clear_signs(draws - shift, 0.05) for shift in (2.4 - 1.9, 2.4 - 2.0)]
+    assert exact == [0, 1]  # a normal interval excludes 0 from 1.96 standard deviations on
 
 
 def test_levels_without_a_covariate_and_several_responses_are_stated():
