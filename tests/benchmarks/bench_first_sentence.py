@@ -123,6 +123,8 @@ def main():
         cells = [(design, k) for design in designs for k in (1, 2)]
         for number, (design, k) in enumerate(cells):
             repeats = total // len(cells) + (number < total % len(cells))
+            if not repeats:
+                continue
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 seeds = range(arguments.first, arguments.first + repeats)
@@ -130,7 +132,7 @@ def main():
             lines.append({"kind": kind, "design": design.__name__, "components": k,
                           "fits": repeats, **found.sum().astype(int).to_dict()})  # fmt: skip
             print(lines[-1], f"{time.process_time() - began:.0f} s", flush=True)
-    keep(pd.DataFrame(lines), "first_sentence")
+    keep(pd.DataFrame(lines), "first_sentence", by="kind")
 
 
 if __name__ == "__main__":
