@@ -18,6 +18,9 @@ components, and of coefficients that the components have in common."""
 LEARNED = "learned"
 """What the table says of coefficients whose scale is learned."""
 
+RESPONSE, RESIDUALISED = "units of the response", "residualised"
+"""What it says of scales in units of the response, and of products and powers."""
+
 
 def prior_sentence(fit: AbstractFit) -> str:
     """The priors of a fit in one sentence."""
@@ -32,7 +35,10 @@ def prior_sentence(fit: AbstractFit) -> str:
 
 
 def _of_regression(fit: AbstractFit, priors: Any) -> list[str]:
-    clauses = [*_of_coefficients(fit, priors), _noise(priors, several=fit.core.n_components > 1)]
+    clauses = [*_of_coefficients(fit, priors)]
+    if any(RESIDUALISED in prior for prior in _rows(fit, "mean").values()):
+        clauses.append("columns of products and powers residualised on the columns they contain")
+    clauses.append(_noise(priors, several=fit.core.n_components > 1))
     if "nu" in fit.named.values:
         clauses.append(f"degrees of freedom ν ~ {', '.join(_rows(fit, 'nu').values())}")
     elif priors.dof is not None and getattr(fit.model, "family", "") == "student":
@@ -68,6 +74,8 @@ def _of_coefficients(fit: AbstractFit, priors: Any) -> list[str]:
         ]
     scales = f"with a standard deviation s learned per term, {_scales(fit, SCALE)}"
     unlearned = [term for term, prior in _rows(fit, "mean").items() if LEARNED not in prior]
+    if RESPONSE in scales:
+        learned = "N(0, s²)"
     if set(unlearned) <= {"Intercept"}:
         return [f"intercepts {fixed}", f"coefficients of each term {learned} {scales}"]
     terms = ", ".join(_rows(fit, SCALE))

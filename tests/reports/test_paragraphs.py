@@ -63,6 +63,8 @@ def test_terms_that_the_formula_penalises_are_named_with_their_scales(data):
     fit = bvb.DensityRegression("y ~ s(x, k=4) + (1 | g)", data, n_components=1)
     text = prior_sentence(fit.fit(seed=1, restarts=1, draws=50))
     assert "(1 | g)" in text and "other coefficients N(0, (10σ)²)" in text
+    product = bvb.DensityRegression("y ~ x * g", data, n_components=1)
+    assert "residualised" in prior_sentence(product.fit(seed=1, restarts=1, draws=50))
 
 
 @pytest.mark.parametrize(("model", "formula", "words", "prior"), [
