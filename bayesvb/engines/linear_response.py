@@ -187,13 +187,14 @@ def response_or_direction(
         if tilted.size * stats.to_vector().size > MOST_NUMBERS:
             return withheld(TOO_WIDE), None
     perturbations = tilted.perturbations()
-    by_row = None if shared else _by_row(model, source, stats, perturbations)
+    orthonormal = not isinstance(tilted, AbstractCoordinates) or tilted.orthonormal
+    by_row = None if shared else _by_row(model, source, stats, perturbations, orthonormal)
     if by_row is not None:
         return by_row, None
     differences = shared or _Differences(model, source, stats)
     try:
         with single_threaded_blas(), np.errstate(all="ignore"):
-            covariance = _settled(_Lanczos(differences, perturbations))
+            covariance = _settled(_Lanczos(differences, perturbations, orthonormal))
     except _ConvexBound as error:
         way = error.direction
         return withheld(str(error), differences.passes), shared.lifted(way) if shared else way
@@ -205,7 +206,7 @@ def response_or_direction(
 
 
 def _by_row(
-    model: Model, source: AbstractSource, stats: SufficientStats, tilts: Rows
+    model: Model, source: AbstractSource, stats: SufficientStats, tilts: Rows, orthonormal: bool
 ) -> LinearResponse | None:
     """Linear response by second derivatives of the rows, of which statistics by group have none.
 
@@ -218,7 +219,8 @@ def _by_row(
         return None
     second = _SecondDerivatives(model, source, stats)
     with single_threaded_blas(), np.errstate(all="ignore"), suppress(np.linalg.LinAlgError):
-        return LinearResponse(_settled(_Lanczos(second, tilts)), second.passes)
+        covariance = _settled(_Lanczos(second, tilts, orthonormal))
+        return LinearResponse(covariance, second.passes)
     return None
 
 
@@ -320,14 +322,23 @@ Derivatives = _Differences | AbstractSharedResponse
 class _Lanczos:
     """Directions that are orthonormal in the metric ``V``, and the sweep projected on them."""
 
-    def __init__(self, differences: Derivatives, perturbations: Rows) -> None:
+    def __init__(
+        self, differences: Derivatives, perturbations: Rows, orthonormal: bool = True
+    ) -> None:
         self.differences = differences
         self.n_tilts = len(perturbations)
+        self.root = np.eye(0)
         self.basis = np.empty((0, perturbations.shape[1]))
         self.metric = np.empty_like(self.basis)
         self.answers = np.empty_like(self.basis)
         self.sweep = np.empty((0, 0))
-        self.grow(perturbations, differences.metric(perturbations))
+        metric = differences.metric(perturbations)
+        if not orthonormal:  # tilts are combinations of directions that are
+            gram = perturbations @ metric.T
+            self.root = np.linalg.cholesky(0.5 * (gram + gram.T))
+            perturbations = np.linalg.solve(self.root, perturbations)
+            metric = np.linalg.solve(self.root, metric)
+        self.grow(perturbations, metric)
 
     def grow(self, directions: Rows, metric: Rows) -> None:
         """Take in orthonormal directions."""
@@ -350,6 +361,8 @@ class _Lanczos:
         if not values[0] > FLATTEST:
             raise _ConvexBound(1.0 - float(values[0]), axes[:, 0] @ self.basis)
         seen = axes[: self.n_tilts]
+        if self.root.size:
+            seen = self.root @ seen
         return np.asarray(seen / values @ seen.T)
 
     def remainder(self) -> tuple[Rows, Rows]:

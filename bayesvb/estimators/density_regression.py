@@ -283,8 +283,16 @@ class DensityRegression(AbstractGatedMixture):
         of_gate = GATES[self.gate].learns_scales and self.n_components > 1
         learns = {"mean": self._experts.learns_scales, "gating": of_gate}
         parts = tuple(part for part, learned in learns.items() if learned)
-        found = LearnedScales(self.design, self.priors, parts, self.n_components)
+        found = LearnedScales(self.design, self.priors, parts, self.n_components, self._total_rows)
         return found if found.term_blocks else None
+
+    @property
+    def _total_rows(self) -> float:
+        """Rows of the data by case weight, those that are not in memory included."""
+        source = self.source if self.all_rows is None else self.all_rows
+        if self.grouping is not None:
+            return float(self.design.n_rows)
+        return float(source.total_weight)
 
     @property
     def _units(self) -> RegressionUnits:
@@ -361,13 +369,16 @@ class DensityRegression(AbstractGatedMixture):
         of their slopes are zero; ``sigma`` the noise standard deviations, ``share`` the weights
         averaged over (evenly thinned) rows, ``scale_mean`` and ``scale_gating`` the
         learned standard deviations of the coefficients of each term, on the standardised scale.
+        Where coefficients scatter around common ones, these are ``beta_common``, and the standard
+        deviations ``scale_between`` and, of penalised terms, ``scale_common``.
         """
         coefficients, *noise = self._experts.parameters(fit.draws, self._units)
         lines = self.design.at_zero("mean", coefficients.values)
         coefficients = replace(coefficients, values=lines)
         gate = gate_parameters(fit.core, fit.draws, self.scales.parts["gating"], self.design)
         share = share_parameter(fit.core, self.source, fit.draws)
-        scales = [] if self._scales is None else self._scales.parameters(fit.draws)
+        learned = self._scales
+        scales = [] if learned is None else learned.parameters(fit.core, fit.draws, self._units)
         coords = {"component": range(1, self.n_components + 1)}
         groups = group_sds(fit.core, fit.draws, self.design, self.scales)
         return NamedDraws.of([coefficients, *gate, *noise, *groups, *scales, share], coords)

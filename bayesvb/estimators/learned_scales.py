@@ -11,7 +11,13 @@ from jaxtyping import Float
 
 from bayesvb.estimators.group_effects import coefficients_per_term
 from bayesvb.estimators.priors import Priors
-from bayesvb.experts.regression import AbstractRegressionExperts
+from bayesvb.experts.regression import (
+    AbstractRegressionExperts,
+    RegressionUnits,
+    coefficients_parameter,
+)
+from bayesvb.factors.bounded_scale import BoundedScale
+from bayesvb.factors.coupled_normal_gamma import CommonColumns
 from bayesvb.factors.gamma import Gamma
 from bayesvb.formula.design import Design
 from bayesvb.formula.term_blocks import TermBlock
@@ -25,8 +31,18 @@ from bayesvb.variational.local import Draws
 PARTS = {"mean": "scale", "gating": "gating scale"}
 """Names in tables of the scales of the experts' terms, and of those of the gate's."""
 
+BETWEEN, COMMON, COMMON_SCALE = "between components", "common", "common scale"
+"""Names in tables where coefficients have a common part: of scales of their differences, of the
+common coefficients, and of scales of penalised terms."""
+
 UNITS = {"noise": "units of each component's noise", "response": "sd of the response"}
 """What scales of experts' coefficients are in, by ``Priors.coefficients_in``."""
+
+LOWEST_COMMON_SD = 2.0
+"""Lower bound of the standard deviation of common coefficients, in standard errors of a column
+that is uncorrelated with the others when the noise is all of the response: with it the coverage of
+one effect of three standard errors among null effects is that of a wide prior, and null effects
+lose a third of their squared error."""
 
 PENALISED = ("smooth", "group")
 """Blocks of columns that the formula asks to be penalised: their scale is always learned."""
@@ -36,8 +52,39 @@ HEADINGS = {
     PARTS[
         "gating"
     ]: "gating scale (sd of a term's log odds over components, per sd of its columns)",
+    BETWEEN: "between components (sd of a term's coefficients around the common ones, in units of "
+    "each component's noise per sd of its columns)",
+    COMMON: "common (coefficients around which those of the components scatter)",
+    COMMON_SCALE: "common scale (sd of a penalised term's common coefficients, in sd of the "
+    "response per sd of its columns)",
 }
 """Titles of the tables of scales."""
+
+OF_COMMON = ParameterText(
+    symbol="b",
+    meaning="common coefficient of a term, around which the coefficients of the components "
+    "scatter, in units of the response per unit of the term",
+    heading="Common coefficients",
+    caption="Common coefficients of the components, in units of the response per unit of the term",
+    forest=True,
+)
+
+OF_DIFFERENCES = ParameterText(
+    symbol="s_d",
+    meaning="standard deviation of the components' coefficients of a term around the common ones, "
+    "in units of each component's noise per standard deviation of its columns",
+    heading="Scales of differences between components",
+    caption="Standard deviation of the components' coefficients around the common ones, in units "
+    "of each component's noise per standard deviation of the term's columns",
+)
+
+OF_COMMON_SCALES = ParameterText(
+    symbol="s_b",
+    meaning="standard deviation of the common coefficients of a penalised term, in standard "
+    "deviations of the response per standard deviation of its columns",
+    heading="Scales of common penalised terms",
+    caption="Standard deviation of the common coefficients of each penalised term",
+)
 
 OF_GATE = ParameterText(
     symbol="s_γ",
@@ -60,12 +107,15 @@ class LearnedScales:
     parts : tuple of str
         Parts that learn scales, of ``"mean"`` and ``"gating"``.
     n_components : int
+    n_rows : float
+        Rows of the data by case weight: they bound the scale of common coefficients.
     """
 
     design: Design
     priors: Priors
     parts: tuple[str, ...]
     n_components: int
+    n_rows: float
 
     @property
     def term_blocks(self) -> dict[str, tuple[TermBlock, ...]]:
@@ -87,18 +137,61 @@ class LearnedScales:
 
     def learned_by(self, mixture: Mixture) -> ScaledMixture:
         """The mixture whose coefficients of these terms have scales that are learned."""
-        sizes, n_responses = coefficients_per_term(self.design), len(self.design.response_names)
-        fixed = np.full(len(sizes), self.priors.coefficient_sd**-2.0)
-        experts = self._scales("mean", fixed, mixture.n_components * n_responses, sizes)
+        common = self.common_columns
+        experts = self._of_mean(mixture.n_components, common)
         own, n_logits, counts = np.empty(0), 0, np.empty(0)
         if "gating" in self.term_blocks:
             own, n_logits = mixture.gate.prior.precisions, len(mixture.gate.prior.mean)
             counts = coefficients_per_term(self.design, "gating")
         gate = self._scales("gating", own, n_logits, counts)
-        counts = {part: len(blocks) for part, blocks in self.term_blocks.items()}
-        rate = np.repeat([self._rate(part) for part in PARTS], [counts.get(p, 0) for p in PARTS])
+        sizes = [len(experts.start), len(gate.start)]
+        rate = np.repeat([self._rate(part) for part in PARTS], sizes)
         prior = Gamma(np.full(len(rate), float(self.priors.scale_shape)), rate)
-        return ScaledMixture(mixture.experts, mixture.gate, experts, gate, prior)
+        return ScaledMixture(mixture.experts, mixture.gate, experts, gate, prior, common)
+
+    @property
+    def has_common_part(self) -> bool:
+        """Whether coefficients of the components scatter around common ones.
+
+        Not those of several responses, of group-level effects beside them, or of a prior in units
+        of the response: their terms shrink towards zero as with ``scales="learned"``.
+        """
+        blocks = self.term_blocks.get("mean", ())
+        if self.priors.scales != "between" or self.n_components == 1 or not blocks:
+            return False
+        one_response = len(self.design.response_names) == 1
+        grouped = self.design.groups is not None or any(b.kind == "group" for b in blocks)
+        return one_response and self.priors.coefficients_in == "noise" and not grouped
+
+    @property
+    def common_columns(self) -> CommonColumns | None:
+        """Columns whose coefficients have a common part; None if none have."""
+        if not self.has_common_part:
+            return None
+        blocks = self.term_blocks["mean"]
+        places = np.array(sorted(column for block in blocks for column in block.columns))
+        penalised = [c for block in blocks if block.kind in PENALISED for c in block.columns]
+        sd = float(self.priors.common_sd)
+        spread = BoundedScale.half_normal(sd, lowest=LOWEST_COMMON_SD * self.n_rows**-0.5)
+        return CommonColumns(places, ~np.isin(places, penalised), spread)
+
+    def _of_mean(self, n_components: int, common: CommonColumns | None) -> TermScales:
+        """Scales of the experts' terms, then of the common coefficients, where there are any."""
+        sizes, n_responses = coefficients_per_term(self.design), len(self.design.response_names)
+        fixed = np.full(len(sizes), self.priors.coefficient_sd**-2.0)
+        if common is None:
+            return self._scales("mean", fixed, n_components * n_responses, sizes)
+        blocks = self.term_blocks["mean"]
+        columns = [block.columns for block in blocks]
+        place = {int(column): len(sizes) + i for i, column in enumerate(common.places)}
+        for block in blocks:
+            if block.kind in PENALISED:
+                columns.append(tuple(place[c] for c in block.columns))
+        if common.wide.any():
+            columns.append(tuple(place[int(c)] for c in common.places[common.wide]))
+        whole = np.concatenate([fixed, np.full(len(place), self.priors.common_sd**-2.0)])
+        once = np.full(len(place), 1.0 / n_components)  # one vector for all components
+        return TermScales.of(columns, whole, n_components, np.concatenate([sizes, once]))
 
     def _scales(
         self,
@@ -132,38 +225,100 @@ class LearnedScales:
     def prior_rows(self, rows: Sequence[PriorRow]) -> list[PriorRow]:
         """Rows of the prior table, marked where a scale is learned, and rows of the scales."""
         learned = {(part, term) for part in self.term_blocks for term in self._terms(part)}
+        around = {"mean": "common + "} if self.has_common_part else {}
         marked = [
-            replace(row, prior=f"{row.prior}, learned scale")
+            replace(row, prior=f"{around.get(row.part, '')}{row.prior}, learned scale")
             if (row.part, row.term) in learned
             else row
             for row in rows
         ]
-        shape = self.priors.scale_shape
-        words = {part: f"1/scale^2 ~ Gamma({shape:g}, {self._rate(part):g})" for part in PARTS}
         own = [
-            PriorRow(PARTS[part], block.name, words[part], self.typical(part), np.nan)
+            PriorRow(self._part_of_scales(part), block.name, *self._gamma(part))
             for part, blocks in self.term_blocks.items()
             for block in blocks
         ]
-        return [*marked, *own]
+        return [*marked, *own, *self._common_rows()]
 
-    def parameters(self, draws: Draws) -> list[NamedParameter]:
-        """Drawn scales by name, where the draws have them: point estimates have fixed ones."""
-        texts = {"mean": self._of_experts, "gating": OF_GATE}
-        found = []
-        for (part, text), name in zip(texts.items(), SCALE_DRAWS, strict=True):
+    def _gamma(self, part: str) -> tuple[str, float, float]:
+        """Prior of a learned scale of a part, with its typical value."""
+        words = f"1/scale^2 ~ Gamma({self.priors.scale_shape:g}, {self._rate(part):g})"
+        return words, self.typical(part), np.nan
+
+    def _part_of_scales(self, part: str) -> str:
+        """What tables call the scales of a part."""
+        return BETWEEN if part == "mean" and self.has_common_part else PARTS[part]
+
+    def _common_rows(self) -> list[PriorRow]:
+        """Rows of the scales of the common coefficients, where there are any."""
+        common = self.common_columns
+        if common is None:
+            return []
+        blocks = self.term_blocks["mean"]
+        rows = [
+            PriorRow(COMMON_SCALE, block.name, *self._gamma("mean"))
+            for block in blocks
+            if block.kind in PENALISED
+        ]
+        if common.wide.any():
+            sd, least = self.priors.common_sd, common.spread.precision.max() ** -0.5
+            words = f"scale ~ half-normal({sd:g}), at least {least:.2g}"
+            rows.append(PriorRow(COMMON_SCALE, "all other terms", words, float(sd), np.nan))
+        return rows
+
+    def parameters(self, core: Any, draws: Draws, units: RegressionUnits) -> list[NamedParameter]:
+        """Common coefficients and drawn scales by name, where the draws have them.
+
+        Point estimates have fixed scales, and no common coefficients.
+        """
+        blocks = self.term_blocks
+        of_mean = blocks.get("mean", ())
+        penalised = tuple(block for block in of_mean if block.kind in PENALISED)
+        coupled = self.has_common_part
+        own = ("between", OF_DIFFERENCES, BETWEEN) if coupled else (
+            "mean", self._of_experts, PARTS["mean"]
+        )  # fmt: skip
+        kinds = (
+            (*own, of_mean),
+            ("common", OF_COMMON_SCALES, COMMON_SCALE, penalised),
+            ("gating", OF_GATE, PARTS["gating"], blocks.get("gating", ())),
+        )
+        found = self._common(core, draws, units) if coupled and SCALE_DRAWS[0] in draws else []
+        for (kind, text, part, of_kind), name in zip(kinds, SCALE_DRAWS, strict=True):
             if name in draws:
-                names = [block.name for block in self.term_blocks[part]]
                 scale = NamedParameter(
-                    name=f"scale_{part}",
+                    name=f"scale_{kind}",
                     values=1.0 / np.sqrt(draws[name]),
-                    dims=(f"block_{part}",),
+                    dims=(f"block_{kind}",),
                     text=text,
-                    part=PARTS[part],
-                    coords={f"block_{part}": names},
+                    part=part,
+                    coords={f"block_{kind}": [block.name for block in of_kind]},
                 )
                 found.append(scale)
         return found
+
+    def _common(self, core: Any, draws: Draws, units: RegressionUnits) -> list[NamedParameter]:
+        """Common coefficients in the units of the data."""
+        common = self.common_columns
+        assert common is not None
+        n_draws, n_terms = len(draws["coefficients"]), draws["coefficients"].shape[-1]
+        whole = np.zeros((n_draws, 1, 1, n_terms))
+        # Given the other parameters; the same numbers each time the same draws are named.
+        rng = np.random.default_rng(n_draws)
+        whole[:, 0, 0, common.places] = core.common_draws(draws, rng)
+        given = coefficients_parameter({"coefficients": whole}, units)
+        values = given.values[:, 0][:, common.places]
+        terms = [units.terms[place] for place in common.places]
+        return [
+            NamedParameter(
+                name="beta_common",
+                values=values,
+                dims=("term_common",),
+                text=OF_COMMON,
+                part=COMMON,
+                signed=True,
+                coords={"term_common": terms},
+            )
+        ]
 
     @property
     def _of_experts(self) -> ParameterText:

@@ -64,6 +64,10 @@ class Priors:
         learned. Terms of the gate learn theirs unless ``"fixed"``. Point estimates,
         ``method="em"``, have fixed scales in any case, as the mode of learned ones says nothing of
         their size.
+    common_sd : float
+        With ``scales="between"`` the learned standard deviation of the common coefficients ``b``
+        is half-normal with this scale, in standard deviations of the response per standard
+        deviation of a column.
     scale_shape, scale_rate : float
         ``1 / s^2 ~ Ga(scale_shape, scale_rate)`` for the learned standard deviation ``s`` of every
         term of the experts. A shape of one half makes ``1 / s`` half-normal with standard
@@ -100,6 +104,7 @@ class Priors:
     standardize: bool = True
     dof: float | None = None
     scales: str = "between"
+    common_sd: float = 1.0
     scale_shape: float = 0.5
     scale_rate: float = 0.005
     gating_scale_rate: float = 0.05

@@ -122,11 +122,11 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, StatsT]):
         posterior: PosteriorT,
         change: StatsT,
         precision: Float[np.ndarray, "many terms"] | None = None,
-    ) -> StatsT | None:
+    ) -> tuple[StatsT, Float[np.ndarray, "many entries"]] | None:
         """Changes of ``expectations`` with many changes of the statistics, as records of many.
 
-        With ``precision`` precisions of the prior's coefficients change too. None where differences
-        take its place.
+        With ``precision`` precisions of the prior's coefficients change too. Also returns the
+        changes of ``coefficient_squares``. None where differences take its place.
         """
         return None
 

@@ -14,6 +14,7 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.distributions.base import AbstractComponentMixture
 from bayesvb.experts.base import AbstractExperts
+from bayesvb.factors.coupled_normal_gamma import CommonColumns, CommonEffectPrior
 from bayesvb.numerics.segments import segment_sums
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.local import AbstractLocalPosterior, Draws
@@ -105,6 +106,20 @@ class GroupedExperts(AbstractExperts[Any, Any]):
         """The same groups of experts whose coefficients have these precisions."""
         own: Any = self.experts
         return replace(self, experts=own.with_coefficient_precision(precision))
+
+    def with_common_effects(
+        self, columns: CommonColumns, precision: Float[np.ndarray, "*many entries"]
+    ) -> GroupedExperts:
+        """The same groups of experts whose coefficients scatter around common ones."""
+        own: Any = self.experts
+        return replace(self, experts=own.with_common_effects(columns, precision))
+
+    @property
+    def common_prior(self) -> CommonEffectPrior:
+        """That of the experts."""
+        own: Any = self.experts
+        prior: CommonEffectPrior = own.common_prior
+        return prior
 
     def coefficient_squares(self, posterior: Any) -> Float[np.ndarray, " terms"]:
         """Those of the experts."""

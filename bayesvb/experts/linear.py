@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -25,19 +26,21 @@ from bayesvb.experts.regression import (
     noise_rows,
     squares_in_noise,
 )
+from bayesvb.factors.coupled_normal_gamma import (
+    CommonColumns,
+    CommonEffectPrior,
+    Regressions,
+)
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma, RegressionAtRows
 from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.linalg import (
     by_row,
-    effective_dof,
     one_by_one,
-    packed_diagonal,
     present_products,
     products,
     quadratic_at,
     second_moments,
     unpack,
-    with_diagonal,
 )
 from bayesvb.numerics.segments import segment_sums
 from bayesvb.numerics.special import LOG_2PI
@@ -93,15 +96,6 @@ class LinearStats(SufficientStats):
         xx, xy, yy, weight = np.split(responsibilities @ summed.T, places[1:-1], axis=1)
         return cls(weight=weight[:, 0], xx=xx, xy=xy.reshape(shape), yy=yy)
 
-    def with_squares(self, more: Float[np.ndarray, "many terms"]) -> LinearStats:
-        """Sums with these added to the squares of the terms of every expert."""
-        return replace(self, xx=with_diagonal(self.xx, more[..., None, :]))
-
-    @property
-    def squares(self) -> Float[np.ndarray, "*many terms"]:
-        """Squares of the terms, summed over experts."""
-        return np.asarray(self.xx[..., packed_diagonal(self.xy.shape[-1])].sum(axis=-2))
-
     def permuted(self, order: list[int]) -> LinearStats:
         """Statistics after a new labelling: expert ``order[0]`` comes first."""
         return LinearStats(self.weight[order], self.xx[order], self.xy[order], self.yy[order])
@@ -156,7 +150,7 @@ class AbstractLinearExperts(AbstractRegressionExperts[PosteriorT, StatsT]):
 
 
 @dataclass(frozen=True)
-class LinearExperts(AbstractLinearExperts[MatrixNormalGamma, LinearStats]):
+class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
     r"""``y_i ~ N(x' B_ki, 1 / tau_ki)``, conjugate prior shared by all experts.
 
     References
@@ -170,9 +164,10 @@ class LinearExperts(AbstractLinearExperts[MatrixNormalGamma, LinearStats]):
     posterior_by_row = True
     posterior_by_group = True
     learns_scales = True
+    has_common_effects = True
     groups_are_columns = True
 
-    prior: MatrixNormalGamma
+    prior: MatrixNormalGamma | CommonEffectPrior
 
     @classmethod
     def from_prior(cls, prior: RegressionPrior) -> LinearExperts:
@@ -182,7 +177,7 @@ class LinearExperts(AbstractLinearExperts[MatrixNormalGamma, LinearStats]):
         rate = np.full(prior.n_responses, float(prior.noise_rate))
         return cls(MatrixNormalGamma.prior(np.zeros(shape), precision, prior.noise_shape, rate))
 
-    def local(self, posterior: MatrixNormalGamma, block: Block) -> LinearLocalPosterior:
+    def local(self, posterior: Regressions, block: Block) -> LinearLocalPosterior:
         r"""``E log N(y | x' B_k, 1 / tau_k)``, summed over responses."""
         design, response = block.designs["mean"], block.response
         precision = posterior.expected_precision
@@ -198,13 +193,13 @@ class LinearExperts(AbstractLinearExperts[MatrixNormalGamma, LinearStats]):
         """Sums weighted by the responsibilities."""
         return LinearStats.of_rows(responsibilities, block)
 
-    def update(self, stats: LinearStats) -> MatrixNormalGamma:
+    def update(self, stats: LinearStats) -> Regressions:
         """Exact coordinate update of every expert."""
         return self.prior.posterior(stats.weight, unpack(stats.xx), stats.xy, stats.yy)
 
     def update_at(
         self, stats: LinearStats, block: Block, precision: Float[np.ndarray, "*many terms"] | None
-    ) -> MatrixNormalGamma | RegressionAtRows:
+    ) -> Regressions | RegressionAtRows:
         """Without inverses where the sums of most terms have no products, as those of groups."""
         found = None
         if precision is not None:
@@ -214,7 +209,7 @@ class LinearExperts(AbstractLinearExperts[MatrixNormalGamma, LinearStats]):
             )
         return super().update_at(stats, block, precision) if found is None else found
 
-    def kl(self, posterior: MatrixNormalGamma) -> float:
+    def kl(self, posterior: Regressions) -> float:
         """``KL(posterior || prior)``, summed over experts."""
         return posterior.kl(self.prior)
 
@@ -224,13 +219,24 @@ class LinearExperts(AbstractLinearExperts[MatrixNormalGamma, LinearStats]):
         """The same experts whose coefficients have these precisions, in units of the noise's."""
         return replace(self, prior=self.prior.with_coefficient_precision(precision))
 
-    def coefficient_squares(self, posterior: MatrixNormalGamma) -> Float[np.ndarray, " terms"]:
-        """``sum E[tau_ki B_kij^2]``."""
-        return np.asarray(posterior.scaled_squares().sum(axis=-2))
+    def with_common_effects(
+        self, columns: CommonColumns, precision: Float[np.ndarray, "*many entries"]
+    ) -> LinearExperts:
+        """The same experts whose coefficients scatter around common ones."""
+        return replace(self, prior=CommonEffectPrior.of(self.prior, columns, precision))
 
-    def effective_dof(self, posterior: MatrixNormalGamma) -> Float[np.ndarray, "experts terms"]:
+    @property
+    def common_prior(self) -> CommonEffectPrior:
+        """Prior of experts with common coefficients."""
+        return cast(CommonEffectPrior, self.prior)
+
+    def coefficient_squares(self, posterior: Regressions) -> Float[np.ndarray, " terms"]:
+        """``sum E[tau_ki B_kij^2]``; of deviations, then of common ones, where there are these."""
+        return posterior.summed_squares()
+
+    def effective_dof(self, posterior: Regressions) -> Float[np.ndarray, "experts terms"]:
         """Of each coefficient; the same for all responses."""
-        return effective_dof(posterior.covariance, self.prior.precision)
+        return posterior.effective_dof(self.prior)
 
     def drawn_squares(self, draws: Draws) -> Float[np.ndarray, "draws terms"]:
         """``sum tau_ki B_kij^2`` of each draw."""
@@ -240,7 +246,7 @@ class LinearExperts(AbstractLinearExperts[MatrixNormalGamma, LinearStats]):
         """Experts whose prior density is to a power."""
         return self if power == 0.0 else replace(self, prior=self.prior.to_the_power(power))
 
-    def collapsed(self, posterior: MatrixNormalGamma, block: Block) -> Bool[np.ndarray, " experts"]:
+    def collapsed(self, posterior: Regressions, block: Block) -> Bool[np.ndarray, " experts"]:
         """Whether the noise of some response is next to none."""
         return without_noise(1.0 / posterior.expected_precision, block)
 
@@ -259,23 +265,23 @@ class LinearExperts(AbstractLinearExperts[MatrixNormalGamma, LinearStats]):
         return RowScalars(np.concatenate(parts), places, xx[:, ~present])
 
     def factor_covariance(
-        self, posterior: MatrixNormalGamma, some: Int[np.ndarray, " some"]
+        self, posterior: Regressions, some: Int[np.ndarray, " some"]
     ) -> Float[np.ndarray, "experts some entries"]:
-        """In closed form."""
+        """In closed form, of components that are independent of each other."""
         return posterior.statistics_covariance(some)
 
     def expectations_along(
         self,
-        posterior: MatrixNormalGamma,
+        posterior: Regressions,
         change: LinearStats,
         precision: Float[np.ndarray, "many terms"] | None = None,
-    ) -> LinearStats:
+    ) -> tuple[LinearStats, Float[np.ndarray, "many entries"]]:
         """In closed form."""
-        moved = change if precision is None else change.with_squares(precision)
-        xx = unpack(moved.xx)
-        return LinearStats(*posterior.expectations_along(moved.weight, xx, moved.xy, moved.yy))
+        sums = change.weight, unpack(change.xx), change.xy, change.yy
+        moments, squares = posterior.expectations_along(*sums, precision)
+        return LinearStats(*moments), squares
 
-    def coordinates(self, posterior: MatrixNormalGamma) -> LinearCoordinates:
+    def coordinates(self, posterior: Regressions) -> LinearCoordinates:
         """Standard coordinates of coefficients and precisions."""
         return LinearCoordinates(posterior)
 
@@ -286,7 +292,7 @@ class LinearExperts(AbstractLinearExperts[MatrixNormalGamma, LinearStats]):
 
     def predictive(
         self,
-        posterior: MatrixNormalGamma | RegressionAtRows,
+        posterior: Regressions | RegressionAtRows,
         weights: Float[np.ndarray, "experts rows"],
         block: Block,
         response: int,
@@ -299,9 +305,13 @@ class LinearExperts(AbstractLinearExperts[MatrixNormalGamma, LinearStats]):
         return StudentMixture(weights, location, scale, 2.0 * posterior.shape.T)
 
     def log_predictive_of_groups(
-        self, posterior: MatrixNormalGamma, members: Members, n_experts: int
+        self, posterior: Regressions, members: Members, n_experts: int
     ) -> Float[np.ndarray, "experts groups"]:
-        """Multivariate Student t: the ratio of evidence with and without the rows of a group."""
+        """Multivariate Student t: the ratio of evidence with and without the rows of a group.
+
+        With common coefficients close to it: each component has its effective covariance.
+        """
+        posterior = posterior.regressions
         design, response = members.rows.designs["mean"], members.rows.response
         parts = (products(design), response[:, None] * design, response * response)
         xx, xy, yy = (np.moveaxis(segment_sums(p, members.starts), -1, 0)[:, None] for p in parts)
@@ -312,13 +322,13 @@ class LinearExperts(AbstractLinearExperts[MatrixNormalGamma, LinearStats]):
         )
         return np.ascontiguousarray(found.T)
 
-    def draws(self, posterior: MatrixNormalGamma, n: int, rng: np.random.Generator) -> Draws:
+    def draws(self, posterior: Regressions, n: int, rng: np.random.Generator) -> Draws:
         """``coefficients`` (draws, experts, responses, terms) and ``precision``."""
         coefficients, precision = posterior.draws(n, rng)
         return {"coefficients": coefficients, "precision": precision}
 
     def log_density(
-        self, posterior: MatrixNormalGamma | None, draws: Draws
+        self, posterior: Regressions | None, draws: Draws
     ) -> Float[np.ndarray, " draws"]:
         """Log density of each draw under the posterior, or under the prior (None)."""
         factor = posterior or self.prior

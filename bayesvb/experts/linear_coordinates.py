@@ -9,8 +9,10 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import polygamma
 
+from bayesvb.factors.coefficient_basis import ExpertBasis, JointBasis
+from bayesvb.factors.coupled_normal_gamma import CoupledNormalGamma
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
-from bayesvb.numerics.linalg import quadratic_weights, times
+from bayesvb.numerics.linalg import quadratic_weights
 from bayesvb.variational.coordinates import AbstractCoordinates, entries, perturbation_rows
 from bayesvb.variational.local import Draws
 
@@ -19,16 +21,17 @@ from bayesvb.variational.local import Draws
 class LinearCoordinates(AbstractCoordinates):
     r"""``sqrt(tau) P' (b - m)`` with ``P P' = V``, then standardised ``log tau``.
 
-    The stand-ins are ``tau P' (b - m) / sqrt(E tau)`` and ``sqrt(a) (tau / E tau - 1)``.
+    The stand-ins are ``tau P' (b - m) / sqrt(E tau)`` and ``sqrt(a) (tau / E tau - 1)``. Components
+    with common coefficients have one ``P`` for all of them.
 
     Attributes
     ----------
-    posterior : MatrixNormalGamma
+    posterior : MatrixNormalGamma or CoupledNormalGamma
     coupled : bool
         Whether coefficients scatter with the noise of their own draw, or with the expected one.
     """
 
-    posterior: MatrixNormalGamma
+    posterior: MatrixNormalGamma | CoupledNormalGamma
     coupled: bool = True
 
     def uncoupled(self) -> LinearCoordinates:
@@ -42,10 +45,18 @@ class LinearCoordinates(AbstractCoordinates):
         known = precision if self.coupled else self.posterior.expected_precision[None]
         return np.asarray(np.sqrt(known))
 
+    @property
+    def orthonormal(self) -> bool:
+        """Whether stand-ins are uncorrelated, with variance one, to rounding.
+
+        The noise of a component and the common coefficients depend on each other a little.
+        """
+        return isinstance(self.basis, ExpertBasis)
+
     @cached_property
-    def root(self) -> Float[np.ndarray, "experts terms terms"]:
-        """Cholesky factor of the scaled precision."""
-        return np.linalg.cholesky(self.posterior.precision)
+    def basis(self) -> ExpertBasis | JointBasis:
+        """Basis of the coefficients."""
+        return self.posterior.basis
 
     @property
     def size(self) -> int:
@@ -83,15 +94,12 @@ class LinearCoordinates(AbstractCoordinates):
         """What tilts add to sums of ``y_i x`` and of ``y_i^2``: they touch no others."""
         posterior, precision = self.posterior, self.posterior.expected_precision
         n_experts, n_responses, n_terms = posterior.mean.shape
-        columns = np.swapaxes(self.root, -1, -2)[:, None] / np.sqrt(precision)[..., None, None]
-        pull = 2.0 * times(columns, posterior.mean)
+        xy = self.basis.tilts()
+        of_coefficients = 2.0 * np.vecdot(xy, posterior.mean)
         noise = -2.0 * np.sqrt(posterior.shape)[:, None] / precision
         here = np.eye(n_experts * n_responses).reshape(2 * (n_experts, n_responses))
-        xy = np.einsum("kijt,kilm->kijlmt", columns, here)
-        of_coefficients = np.einsum("kij,kilm->kijlm", pull, here)
         of_precisions = noise[..., None, None] * here
         n_tilts = n_experts * n_responses * (n_terms + 1)
-        xy = xy.reshape(-1, *posterior.mean.shape)
         padding = np.zeros((n_tilts - len(xy), *posterior.mean.shape))
         pairs = (of_coefficients, of_precisions)
         return perturbation_rows(
@@ -102,9 +110,8 @@ class LinearCoordinates(AbstractCoordinates):
     def standard(self, draws: Draws) -> Float[np.ndarray, "draws coordinates"]:
         """Coordinates of coefficients and precisions."""
         coefficients, precision = draws["coefficients"], draws["precision"]
-        upper = np.swapaxes(self.root, -1, -2)[:, None]
-        scaled = times(upper, coefficients - self.posterior.mean)
-        scaled *= self._root_precision(precision)[..., None]
+        shift = coefficients - self.posterior.mean
+        scaled = self.basis.standard(shift * self._root_precision(precision)[..., None])
         noise = (np.log(precision) - self.posterior.expected_log_precision) / self.spread
         n_draws = len(precision)
         return np.concatenate([scaled.reshape(n_draws, -1), noise.reshape(n_draws, -1)], axis=1)
@@ -118,8 +125,7 @@ class LinearCoordinates(AbstractCoordinates):
         scaled = standard[:, :n_scaled].reshape(n_draws, *posterior.mean.shape)
         if not scaled.any():  # the centre, which is asked for of many posteriors
             return {"coefficients": posterior.mean + scaled, "precision": precision}
-        upper = np.linalg.inv(np.swapaxes(self.root, -1, -2))[:, None]
-        shift = times(upper, scaled) / self._root_precision(precision)[..., None]
+        shift = self.basis.scaled(scaled) / self._root_precision(precision)[..., None]
         return {"coefficients": posterior.mean + shift, "precision": precision}
 
     def log_volume(self, draws: Draws) -> Float[np.ndarray, " draws"]:
@@ -146,6 +152,6 @@ class LinearCoordinates(AbstractCoordinates):
         shift -= relative[..., None] * mean
         alike = (2.0 * weight - relative.sum(axis=-1)) / n_responses
         noise = (relative + alike[..., None]) / self.spread
-        scaled = times(np.swapaxes(self.root, -1, -2)[:, None], shift)
-        scaled *= self._root_precision(np.exp(posterior.expected_log_precision)[None])[..., None]
+        noise_root = self._root_precision(np.exp(posterior.expected_log_precision)[None])
+        scaled = self.basis.standard(shift * noise_root[..., None])
         return np.concatenate([scaled.reshape(n, -1), noise.reshape(n, -1)], axis=1)

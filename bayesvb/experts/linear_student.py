@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -43,6 +44,7 @@ from bayesvb.experts.regression import (
     noise_parameter,
     squares_in_noise,
 )
+from bayesvb.factors.coupled_normal_gamma import CommonColumns, CommonEffectPrior
 from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.linalg import by_row, linear_at, quadratic_at, unpack
 from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
@@ -88,6 +90,7 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
 
     posterior_by_row = True
     learns_scales = True
+    has_common_effects = True
 
     scaled_by_medians = True
 
@@ -198,9 +201,21 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
         linear = self.prior.linear.with_coefficient_precision(precision)
         return replace(self, prior=replace(self.prior, linear=linear))
 
+    def with_common_effects(
+        self, columns: CommonColumns, precision: Float[np.ndarray, "*many entries"]
+    ) -> StudentExperts:
+        """The same experts whose coefficients scatter around common ones."""
+        linear = CommonEffectPrior.of(self.prior.linear, columns, precision)
+        return replace(self, prior=replace(self.prior, linear=linear))
+
+    @property
+    def common_prior(self) -> CommonEffectPrior:
+        """Prior of experts with common coefficients."""
+        return cast(CommonEffectPrior, self.prior.linear)
+
     def coefficient_squares(self, posterior: StudentPosterior) -> Float[np.ndarray, " terms"]:
         """``sum E[tau_ki B_kij^2]``."""
-        return np.asarray(posterior.linear.scaled_squares().sum(axis=-2))
+        return posterior.linear.summed_squares()
 
     def drawn_squares(self, draws: Draws) -> Float[np.ndarray, "draws terms"]:
         """``sum tau_ki B_kij^2`` of each draw."""

@@ -11,7 +11,7 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.experts.degrees_of_freedom import log_partition
 from bayesvb.experts.linear_coordinates import LinearCoordinates
-from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
+from bayesvb.factors.coupled_normal_gamma import CommonEffectPrior, Regressions
 from bayesvb.numerics.linalg import outer_by_row, products
 from bayesvb.numerics.special import LOG_2PI
 from bayesvb.variational.coordinates import AbstractCoordinates
@@ -86,8 +86,9 @@ class StudentPosterior:
 
     Attributes
     ----------
-    linear : MatrixNormalGamma
-        Batch of experts times responses, each with one response.
+    linear : MatrixNormalGamma or CoupledNormalGamma
+        Batch of experts times responses, each with one response; of a prior also
+        ``CommonEffectPrior``.
     dof : ndarray, shape (responses,)
         Fixed, or where the bound plus their log prior is largest.
     log_dof_sd : ndarray, shape (responses,) or (0,)
@@ -95,7 +96,7 @@ class StudentPosterior:
         they are fixed. The bound is that of the point.
     """
 
-    linear: MatrixNormalGamma
+    linear: Regressions | CommonEffectPrior
     dof: Float[np.ndarray, "*many responses"]
     log_dof_sd: Float[np.ndarray, "*many learned"]
 
@@ -161,6 +162,11 @@ class StudentCoordinates(AbstractCoordinates):
     def linear(self) -> LinearCoordinates:
         """Those of every expert and response by itself."""
         return LinearCoordinates(self.posterior.linear, self.coupled)
+
+    @property
+    def orthonormal(self) -> bool:
+        """Whether those of the regressions are."""
+        return self.linear.orthonormal
 
     @property
     def size(self) -> int:

@@ -15,6 +15,7 @@ from bayesvb.data.scaling import Scaling
 from bayesvb.data.standardised_blocks import Scales
 from bayesvb.distributions.base import AbstractDrawnMixture
 from bayesvb.experts.base import AbstractExperts, PosteriorT, StatsT
+from bayesvb.factors.coupled_normal_gamma import CommonColumns, CommonEffectPrior
 from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
 from bayesvb.variational.local import Draws
 
@@ -99,6 +100,9 @@ class AbstractRegressionExperts(AbstractExperts[PosteriorT, StatsT]):
     scale_words: ClassVar[str] = "columns and response with mean 0 and standard deviation 1"
     """What columns and response have once they are standardised, within a sentence."""
 
+    has_common_effects: ClassVar[bool] = False
+    """Whether coefficients can scatter around ones that all components share."""
+
     scaled_by_medians: ClassVar[bool] = False
     """Whether ``response_scaling`` goes by medians, and not by mean and standard deviation."""
 
@@ -110,6 +114,21 @@ class AbstractRegressionExperts(AbstractExperts[PosteriorT, StatsT]):
         This and the next two are there where ``learns_scales``.
         """
         raise NotImplementedError(f"{type(self).__name__} have a prior with fixed scales")
+
+    def with_common_effects(
+        self, columns: CommonColumns, precision: Float[np.ndarray, "*many entries"]
+    ) -> AbstractRegressionExperts[PosteriorT, StatsT]:
+        """The same experts whose coefficients scatter around ones that all components share.
+
+        Precisions are those of the differences by term, then those of the common coefficients.
+        There where ``has_common_effects``, as is ``common_prior``.
+        """
+        raise NotImplementedError(f"{type(self).__name__} have no common coefficients")
+
+    @property
+    def common_prior(self) -> CommonEffectPrior:
+        """Prior of experts ``with_common_effects``."""
+        raise NotImplementedError(f"{type(self).__name__} have no common coefficients")
 
     def coefficient_squares(self, posterior: PosteriorT) -> Float[np.ndarray, " terms"]:
         """Expected squares of coefficients, in the units of those precisions.

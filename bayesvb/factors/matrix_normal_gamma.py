@@ -12,11 +12,13 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import digamma, gammaln, polygamma
 
+from bayesvb.factors.coefficient_basis import ExpertBasis
 from bayesvb.factors.gamma import gamma_kl, gamma_log_density
 from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.bordered_stacks import border_of_packed, inverse_products
 from bayesvb.numerics.linalg import (
     diagonal,
+    effective_dof,
     inverse_and_log_det,
     linear_at,
     lower_pairs,
@@ -27,6 +29,14 @@ from bayesvb.numerics.linalg import (
     trace_of_product,
 )
 from bayesvb.numerics.special import LOG_2PI
+
+Moments = tuple[
+    Float[np.ndarray, "many experts"],
+    Float[np.ndarray, "many experts pairs"],
+    Float[np.ndarray, "many experts responses terms"],
+    Float[np.ndarray, "many experts responses"],
+]
+"""Changes of ``E log tau / 2``, ``-E[tau b b'] / 2``, ``E[tau b]`` and ``-E[tau] / 2``."""
 
 PRODUCTS_AT_ONCE = 1 << 18
 """Products of two coefficients whose covariances are made together: arrays stay in the cache."""
@@ -131,7 +141,7 @@ class MatrixNormalGamma:
         pull = np.vecdot(shift @ self.precision, shift)
         shape = self.shape + 0.5 * weight
         rate = self.rate + 0.5 * (residual + pull)
-        _check_gamma(shape, rate)
+        check_gamma(shape, rate)
         return MatrixNormalGamma(mean, precision, covariance, log_det, shape, rate)
 
     def posterior_at(
@@ -165,7 +175,7 @@ class MatrixNormalGamma:
         explained = np.diagonal(found, axis1=-2, axis2=-1)[..., 1:]
         shape = self.shape + 0.5 * weight
         rate = self.rate + 0.5 * (yy + of_prior - explained)
-        _check_gamma(shape, rate)
+        check_gamma(shape, rate)
         return RegressionAtRows(found[..., 0, 1:], found[..., 0, 0], shape, rate)
 
     def statistics_covariance(
@@ -204,16 +214,15 @@ class MatrixNormalGamma:
         xx: Float[np.ndarray, "many experts terms terms"],
         xy: Float[np.ndarray, "many experts responses terms"],
         yy: Float[np.ndarray, "many experts responses"],
-    ) -> tuple[
-        Float[np.ndarray, "many experts"],
-        Float[np.ndarray, "many experts pairs"],
-        Float[np.ndarray, "many experts responses terms"],
-        Float[np.ndarray, "many experts responses"],
-    ]:
+        precision: Float[np.ndarray, "many terms"] | None = None,
+    ) -> tuple[Moments, Float[np.ndarray, "many terms"]]:
         """Changes of the expectations of ``statistics_covariance`` with these of the sums.
 
-        Directional derivatives of ``posterior``, exact, in many directions at once.
+        Directional derivatives of ``posterior``, exact, in many directions at once; ``precision``
+        is added to the precisions of coefficients. With them those of ``summed_squares``.
         """
+        if precision is not None:
+            xx = xx + precision[:, None, :, None] * np.eye(xx.shape[-1])
         tau, n_responses = self.expected_precision, self.rate.shape[-1]
         across = self.mean @ xx
         shift = (xy - across) @ self.covariance
@@ -225,7 +234,8 @@ class MatrixNormalGamma:
         scaled = of_tau[..., None] * self.mean + moved
         second = np.swapaxes(scaled, -1, -2) @ self.mean + np.swapaxes(self.mean, -1, -2) @ moved
         second -= n_responses * (self.covariance @ xx @ self.covariance)
-        return 0.5 * of_log, -0.5 * quadratic_weights(second), scaled, -0.5 * of_tau
+        squares = np.diagonal(second, axis1=-2, axis2=-1).sum(axis=1)
+        return (0.5 * of_log, -0.5 * quadratic_weights(second), scaled, -0.5 * of_tau), squares
 
     def _augmented(self, response: int) -> Float[np.ndarray, "experts more"]:
         """Means of the coefficients of a response, and one."""
@@ -292,6 +302,24 @@ class MatrixNormalGamma:
             np.broadcast_to(self.shape, many),
             np.broadcast_to(self.rate, (*many, *self.rate.shape)),
         )
+
+    @property
+    def basis(self) -> ExpertBasis:
+        """Standard coordinates of the coefficients, of each component by itself."""
+        return ExpertBasis(self.precision, self.expected_precision)
+
+    @property
+    def regressions(self) -> MatrixNormalGamma:
+        """Independent regressions of the components: this factor."""
+        return self
+
+    def summed_squares(self) -> Float[np.ndarray, " terms"]:
+        """``scaled_squares`` summed over components."""
+        return np.asarray(self.scaled_squares().sum(axis=-2))
+
+    def effective_dof(self, prior: MatrixNormalGamma) -> Float[np.ndarray, "experts terms"]:
+        """Effective degrees of freedom of each coefficient, the same for all responses."""
+        return effective_dof(self.covariance, prior.precision)
 
     def scaled_squares(self) -> Float[np.ndarray, "*batch terms"]:
         """``sum_i E[tau_i B_ij^2]``: squares of the coefficients in units of their noise."""
@@ -366,7 +394,7 @@ class MatrixNormalGamma:
         return density
 
 
-def _check_gamma(shape: Float[np.ndarray, "..."], rate: Float[np.ndarray, "..."]) -> None:
+def check_gamma(shape: Float[np.ndarray, "..."], rate: Float[np.ndarray, "..."]) -> None:
     """Refuse what statistics of no data lead to."""
     if not ((shape > 0.0).all() and (rate > 0.0).all()):
         raise np.linalg.LinAlgError("shape and rate of a gamma distribution must be positive")

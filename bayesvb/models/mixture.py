@@ -191,7 +191,7 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
         """Those of the experts and of the gate, if both are known."""
         experts = self.experts.expectations_along(posterior.experts, change.experts)
         gate = self.gate.expectations_along(posterior.gate, change.gate)
-        return None if experts is None or gate is None else MixtureStats(experts, gate)
+        return None if experts is None or gate is None else MixtureStats(experts[0], gate)
 
     def response_of_shared(
         self, stats: MixtureStats, posterior: MixturePosterior, source: AbstractSource

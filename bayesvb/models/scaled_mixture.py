@@ -14,6 +14,7 @@ from scipy.special import digamma
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.sources import AbstractSource
+from bayesvb.factors.coupled_normal_gamma import CommonColumns, CommonEffectPrior
 from bayesvb.factors.gamma import Gamma, gamma_kl, precision_draws
 from bayesvb.gates.drawn_logits import EFFECT_SCALE
 from bayesvb.models.column_response import column_response
@@ -34,8 +35,9 @@ from bayesvb.variational.parameter_space import ParameterSpace
 from bayesvb.variational.row_derivatives import RowDerivatives
 from bayesvb.variational.supports import Positive
 
-SCALE_DRAWS = ("term_precision", "gate_term_precision")
-"""Names of draws of the precisions: of the experts' coefficients, and of the gate's."""
+SCALE_DRAWS = ("term_precision", "common_precision", "gate_term_precision")
+"""Names of draws of the precisions: of the experts' coefficients, or of their differences between
+components; of coefficients that components share; of the gate's coefficients."""
 
 
 @dataclass(frozen=True)
@@ -47,9 +49,19 @@ class ScaledStats(MixtureStats):
 
 @dataclass(frozen=True)
 class ScaledPosterior(MixturePosterior):
-    """Posterior of experts, gate and prior precisions, independent of each other."""
+    """Posterior of experts, gate and prior precisions, independent of each other.
+
+    Attributes
+    ----------
+    scales : Gamma
+        Of the precision of every block; for that of wide common coefficients the gamma
+        distribution with its mean and variance.
+    spread_divergence : ndarray, shape (...)
+        What that precision adds to the divergence; zero if there is none.
+    """
 
     scales: Gamma
+    spread_divergence: Float[np.ndarray, "*many"]
 
 
 @dataclass(frozen=True)
@@ -60,21 +72,37 @@ class ScaledCoordinates(AbstractCoordinates):
     ----------
     mixture : MixtureCoordinates
     scales : ScaleCoordinates
-    squares : ndarray, shape (blocks,)
-        Expected sums of squares of the coefficients of each block.
-    n_experts : int
-        Blocks of the experts, which come first.
+        Of the precisions that are drawn.
+    squares, precision : ndarray, shape (blocks,)
+        Expected sums of squares of the coefficients of each block, and expected precisions.
+    drawn : ndarray of bool, shape (blocks,)
+        Blocks whose precisions are drawn.
+    sizes : tuple of int
+        Numbers of drawn precisions by name.
     """
 
     mixture: MixtureCoordinates
     scales: ScaleCoordinates
     squares: Float[np.ndarray, " blocks"]
-    n_experts: int
+    precision: Float[np.ndarray, " blocks"]
+    drawn: Bool[np.ndarray, " blocks"]
+    sizes: tuple[int, ...]
 
     @property
     def size(self) -> int:
-        """Coordinates of the mixture, and one of each precision."""
-        return self.mixture.size + len(self.squares)
+        """Coordinates of the mixture, and one of each drawn precision."""
+        return self.mixture.size + int(self.drawn.sum())
+
+    @property
+    def orthonormal(self) -> bool:
+        """Whether those of the mixture are."""
+        return self.mixture.orthonormal
+
+    def _tilts(self) -> Float[np.ndarray, "drawn blocks"]:
+        """What a unit tilt of each drawn precision adds to the sums of squares."""
+        found = np.zeros((int(self.drawn.sum()), len(self.drawn)))
+        found[:, self.drawn] = np.diag(self.scales.tilts())
+        return found
 
     def touched(self, *, linear_gate: bool) -> Float[np.ndarray, "coordinates touched"]:
         """What a unit tilt of each adds to the statistics that tilts touch.
@@ -84,11 +112,11 @@ class ScaledCoordinates(AbstractCoordinates):
         experts: Any = self.mixture.experts
         gate: Any = self.mixture.gate
         own = gate.touched() if linear_gate else gate.perturbations()
-        return np.asarray(block_diag(experts.touched(), own, np.diag(self.scales.tilts())))
+        return np.asarray(block_diag(experts.touched(), own, self._tilts()))
 
     def expectations(self) -> Float[np.ndarray, " entries"]:
         """Those of the mixture, ``-sum E[tau b^2] / 2`` and ``-E[lambda] / 2``."""
-        own = (-0.5 * self.squares, -0.5 * self.scales.posterior.mean)
+        own = (-0.5 * self.squares, -0.5 * self.precision)
         return np.concatenate([self.mixture.expectations(), *own])
 
     def centre_slopes(
@@ -99,15 +127,14 @@ class ScaledCoordinates(AbstractCoordinates):
         mixture = self.mixture.centre_slopes(change[:, : -2 * n_blocks])
         if mixture is None:
             return None
-        own = -2.0 * change[:, -n_blocks:] / (self.scales.posterior.mean * self.scales.spread)
+        moved = change[:, -n_blocks:][:, self.drawn]
+        own = -2.0 * moved / (self.scales.posterior.mean * self.scales.spread)
         return np.concatenate([mixture, own], axis=1)
 
     def perturbations(self) -> Float[np.ndarray, "coordinates entries"]:
         """Tilts of the mixture touch its statistics, those of a precision its sum of squares."""
         n_blocks = len(self.squares)
-        whole = block_diag(
-            self.mixture.perturbations(), np.empty((0, n_blocks)), np.diag(self.scales.tilts())
-        )
+        whole = block_diag(self.mixture.perturbations(), np.empty((0, n_blocks)), self._tilts())
         return np.asarray(whole)
 
     def uncoupled(self) -> ScaledCoordinates:
@@ -121,10 +148,10 @@ class ScaledCoordinates(AbstractCoordinates):
 
     def parameters(self, standard: Float[np.ndarray, "draws coordinates"]) -> Draws:
         """Draws of all parameters at these coordinates."""
-        first = standard.shape[1] - len(self.squares)
+        first = self.mixture.size
         mixture = self.mixture.parameters(standard[:, :first])
         scales = self.scales.parameters(standard[:, first:])
-        return {**mixture, **parted(scales, self.n_experts)}
+        return {**mixture, **parted(scales, self.sizes)}
 
     def log_volume(self, draws: Draws) -> Float[np.ndarray, " draws"]:
         """That of the mixture, and ``sum log lambda``."""
@@ -148,6 +175,11 @@ class ScaledMixture(Mixture):
     precisions in their priors. No row is touched. The bound counts ``E log l_g`` and the divergence
     of ``l_g``; intercepts belong to no term, and keep the prior that they have.
 
+    With ``common`` columns the coefficients of the experts are ``b_kj = b_j + d_kj``: what is
+    above holds of the differences ``d``; the common ``b_j ~ N(0, 1 / h_j)`` are in units of the
+    response. ``h`` of penalised terms is gamma as above; that of all other columns is one number,
+    ``1 / s^2`` with half-normal ``s`` cut off below. See ``CommonEffectPrior``.
+
     Attributes
     ----------
     experts, gate
@@ -156,6 +188,10 @@ class ScaledMixture(Mixture):
         Their terms.
     prior : Gamma
         Of the precision of every block.
+    common : CommonColumns or None
+        Columns whose coefficients have a part that components share. ``of_experts`` then has
+        entries for all terms, followed by entries for these columns, and its last block is that of
+        the wide ones, if there are any.
 
     References
     ----------
@@ -167,6 +203,7 @@ class ScaledMixture(Mixture):
     of_experts: TermScales
     of_gate: TermScales
     prior: Gamma
+    common: CommonColumns | None = None
 
     @property
     def fixed(self) -> Mixture:
@@ -177,9 +214,29 @@ class ScaledMixture(Mixture):
         """The mixture whose prior has these precisions."""
         of_experts, gate = self._by_term(precision), self._gate_given(precision)
         experts: Any = self.experts
-        if of_experts is not None:
+        if of_experts is not None and self.common is not None:
+            experts = experts.with_common_effects(self.common, of_experts)
+        elif of_experts is not None:
             experts = experts.with_coefficient_precision(of_experts)
         return Mixture(experts, gate)
+
+    @cached_property
+    def drawn(self) -> Bool[np.ndarray, " blocks"]:
+        """Blocks with a gamma prior, whose precisions are drawn; all but that of wide columns."""
+        found = np.ones(len(self.counts), dtype=bool)
+        if self.common is not None and self.common.wide.any():
+            found[len(self.of_experts.start) - 1] = False
+        return found
+
+    @cached_property
+    def draw_sizes(self) -> tuple[int, ...]:
+        """Numbers of drawn precisions by name, in the order of ``SCALE_DRAWS``."""
+        n_experts, n_common = len(self.of_experts.start), 0
+        if self.common is not None:
+            n_columns = len(self.common.places)
+            n_common = int(self.of_experts.membership[:, -n_columns:].any(axis=1).sum())
+        n_wide = int((~self.drawn).sum())
+        return n_experts - n_common, n_common - n_wide, len(self.of_gate.start)
 
     def _by_term(
         self, precision: Float[np.ndarray, "*many blocks"]
@@ -227,22 +284,34 @@ class ScaledMixture(Mixture):
         """Experts and gate given precisions, precisions given sums of squares."""
         assert isinstance(stats, ScaledStats)
         mixture = self.given(stats.scales.precision).update(stats)
-        return ScaledPosterior(mixture.experts, mixture.gate, self._scales(stats))
+        return ScaledPosterior(mixture.experts, mixture.gate, *self._scales(stats.scales.squares))
 
     def update_at(self, stats: MixtureStats, block: Block) -> ScaledPosterior:
         """The same, of the experts what is asked of their own rows."""
         assert isinstance(stats, ScaledStats)
         precision = stats.scales.precision
-        experts = self.experts.update_at(stats.experts, block, self._by_term(precision))
+        if self.common is not None:
+            experts = self.given(precision).experts.update(stats.experts)
+        else:
+            experts = self.experts.update_at(stats.experts, block, self._by_term(precision))
         gate = self._gate_given(precision).update(stats.gate)
-        return ScaledPosterior(experts, gate, self._scales(stats))
+        return ScaledPosterior(experts, gate, *self._scales(stats.scales.squares))
 
-    def _scales(self, stats: ScaledStats) -> Gamma:
-        """Posterior of the precisions given sums of squares."""
-        rate = self.prior.rate + 0.5 * stats.scales.squares
+    def _scales(
+        self, squares: Float[np.ndarray, "*many blocks"]
+    ) -> tuple[Gamma, Float[np.ndarray, "*many"]]:
+        """Posterior of the precisions given sums of squares, and ``spread_divergence``."""
+        rate = self.prior.rate + 0.5 * squares
         if not (rate > 0.0).all():
             raise np.linalg.LinAlgError("rates of a gamma distribution must be positive")
-        return Gamma(np.broadcast_to(self.shape, rate.shape), rate)
+        shape, divergence = np.broadcast_to(self.shape, rate.shape), np.zeros(rate.shape[:-1])
+        if not self.drawn.all():
+            assert self.common is not None
+            at, shape = int(np.flatnonzero(~self.drawn)[0]), shape.copy()
+            moments = self.common.spread.moments(squares[..., at], float(self.counts[at]))
+            mean, variance, divergence = moments
+            shape[..., at], rate[..., at] = mean**2 / variance, mean / variance
+        return Gamma(shape, rate), divergence
 
     def global_step(self, posterior: MixturePosterior, stats: MixtureStats) -> ScaledStats:
         """Precisions given the coefficients, then steps of experts and gate given these."""
@@ -271,13 +340,13 @@ class ScaledMixture(Mixture):
     def _scale_step(self, posterior: MixturePosterior) -> ScaleStats:
         """Precisions given the coefficients, and the sums of squares of these."""
         squares = self.squares(posterior)
-        return ScaleStats(self.shape / (self.prior.rate + 0.5 * squares), squares)
+        return ScaleStats(self._scales(squares)[0].mean, squares)
 
     def first_stats(self, stats: MixtureStats) -> ScaledStats:
         """Statistics of the first posterior, whose coefficients have fixed scales."""
         start = np.concatenate([self.of_experts.start, self.of_gate.start])
         sums = self.fixed.first_stats(stats)
-        squares = self.squares(self.fixed.update(sums))
+        squares = self.squares(self.given(start).update(sums))
         return ScaledStats(sums.experts, sums.gate, ScaleStats(start, squares))
 
     def gradient_stats(self, posterior: MixturePosterior, stats: MixtureStats) -> ScaledStats:
@@ -295,14 +364,16 @@ class ScaledMixture(Mixture):
         own = self.prior.shape * np.log(scales.rate / rate) + self.shape * (
             rate / scales.rate - 1.0
         )
-        return self.given(scales.mean).kl(posterior) + float(own.sum()) + self._known_divergence
+        total = float(own[self.drawn].sum()) + float(posterior.spread_divergence)
+        return self.given(scales.mean).kl(posterior) + total + self._known_divergence
 
     @cached_property
     def _known_divergence(self) -> float:
         """What only the shapes of the precisions' posteriors add: they are known beforehand."""
-        shape, prior = self.shape, np.broadcast_to(self.prior.shape, self.shape.shape)
+        shape = self.shape[self.drawn]
+        prior = np.broadcast_to(self.prior.shape, self.shape.shape)[self.drawn]
         one = np.ones_like(shape)
-        average = 0.5 * self.counts @ (np.log(shape) - digamma(shape))
+        average = 0.5 * self.counts[self.drawn] @ (np.log(shape) - digamma(shape))
         return float(average + gamma_kl(shape, one, prior, one).sum())
 
     def for_points(self) -> Mixture:
@@ -315,9 +386,14 @@ class ScaledMixture(Mixture):
         mixture = super().coordinates(posterior)
         if mixture is None:
             return None
-        scales = ScaleCoordinates(posterior.scales)
+        law = posterior.scales
         return ScaledCoordinates(
-            mixture, scales, self.squares(posterior), len(self.of_experts.start)
+            mixture,
+            ScaleCoordinates(Gamma(law.shape[self.drawn], law.rate[self.drawn])),
+            self.squares(posterior),
+            law.mean,
+            self.drawn,
+            self.draw_sizes,
         )
 
     def response_of_shared(
@@ -334,7 +410,7 @@ class ScaledMixture(Mixture):
 
     def groups_apart(self, stats: MixtureStats, source: AbstractSource) -> GroupsApart | None:
         """The same state without columns for groups, where there are many."""
-        if not self.experts.groups_are_columns:
+        if not self.experts.groups_are_columns or self.common is not None:
             return None
         weights = self.gate.sums_by_group
         return GroupsApart.of(self, stats, source, weights=weights, most_shared=MOST_SHARED)
@@ -344,6 +420,8 @@ class ScaledMixture(Mixture):
     ) -> Float[np.ndarray, "coordinates coordinates"] | None:
         """That of the same state without columns, if the gate has derivatives and rows are here."""
         if not (self.experts.groups_are_columns and source.rows_at_hand):
+            return None
+        if self.common is not None:
             return None
         if not self._has_row_derivatives(posterior, source):
             return None
@@ -359,7 +437,10 @@ class ScaledMixture(Mixture):
             return None
         first, n_blocks = found.n_entries, len(self.counts)
         precisions = first + np.arange(n_blocks)
-        factors = (*found.factors, (precisions + n_blocks)[:, None])
+        of_experts, *of_gate = found.factors
+        if self.common is not None:  # components are one factor of the posterior
+            of_experts = of_experts.reshape(1, -1)
+        factors = (of_experts, *of_gate, (precisions + n_blocks)[:, None])
         return replace(found, factors=factors, shared=precisions, n_more=2 * n_blocks)
 
     def prior_curvature(
@@ -386,17 +467,18 @@ class ScaledMixture(Mixture):
         """Those of the mixture, whose prior changes too, its squares, and the precisions."""
         assert isinstance(posterior, ScaledPosterior) and isinstance(change, ScaledStats)
         precision, first = change.scales.precision, len(self.of_experts.start)
-        of_experts = precision[:, :first] @ self.of_experts.membership
+        of_experts = precision[:, :first] @ self.of_experts.membership if first else None
         experts = self.experts.expectations_along(posterior.experts, change.experts, of_experts)
         of_gate = precision[:, first:] @ self.of_gate.membership
         gate = self.gate.expectations_along(posterior.gate, change.gate, of_gate)
         if experts is None or gate is None:
             return None
-        parts = self._parts(experts, gate)
-        squares = [scales.by_block(moved.squares) for _, scales, moved in parts]
+        squares = [self.of_experts.by_block(-0.5 * experts[1])] if first else []
+        if len(self.of_gate.start):
+            squares.append(self.of_gate.by_block(gate.squares))
         law = posterior.scales
         own = 0.25 * law.shape / law.rate**2 * change.scales.squares
-        return ScaledStats(experts, gate, ScaleStats(np.concatenate(squares, axis=1), own))
+        return ScaledStats(experts[0], gate, ScaleStats(np.concatenate(squares, axis=1), own))
 
     def permuted(
         self, order: Sequence[int], stats: MixtureStats
@@ -413,39 +495,51 @@ class ScaledMixture(Mixture):
         """Parameters by name, and the precisions of terms."""
         assert isinstance(posterior, ScaledPosterior)
         mixture = super().draws(posterior, n, rng)
-        scales = posterior.scales.draws(n, rng)
-        return {**mixture, **parted(scales, len(self.of_experts.start))}
+        scales = posterior.scales.draws(n, rng)[:, self.drawn]
+        return {**mixture, **parted(scales, self.draw_sizes)}
 
     def prior_draws(self, n: int, rng: np.random.Generator) -> Draws:
         """Precisions, then coefficients given these."""
         unit = np.ones(len(self.counts))
-        draws = dict(self.given(unit).prior_draws(n, rng))
+        draws = dict(Mixture(self._unit_experts(), self._gate_given(unit)).prior_draws(n, rng))
         shape = np.broadcast_to(self.prior.shape, unit.shape)
         rate = np.broadcast_to(self.prior.rate, unit.shape)
-        scales = parted(
-            precision_draws(shape, rate, (n, len(unit)), rng), len(self.of_experts.start)
-        )
+        drawn = precision_draws(shape, rate, (n, len(unit)), rng)
+        of_experts, of_gate = np.split(drawn, [len(self.of_experts.start)], axis=1)
+        if self.common is not None:
+            own = self.common.spread.draws(n, rng)
+            of_experts = np.where(self.drawn[: of_experts.shape[1]], of_experts, own[:, None])
         names = (("coefficients", "effect_scale"), ("gate", EFFECT_SCALE))
-        for (name, of_effects), own, part in zip(
-            names, SCALE_DRAWS, (self.of_experts, self.of_gate), strict=True
-        ):
-            if own in scales:
-                sd = 1.0 / np.sqrt(scales[own] @ part.membership + (part.fixed > 0.0))
-                axes, n_terms = (1,) * (draws[name].ndim - 2), draws[name].shape[-1]
-                draws[name] = draws[name] * sd[:, :n_terms].reshape(n, *axes, -1)
-                if sd.shape[1] > n_terms:
-                    draws[of_effects] = sd[:, n_terms:]
-        return {**draws, **scales}
+        parts = ((of_experts, self.of_experts), (of_gate, self.of_gate))
+        for (name, of_effects), (scales, part) in zip(names, parts, strict=True):
+            if not scales.size:
+                continue
+            sd = 1.0 / np.sqrt(scales @ part.membership + (part.fixed > 0.0))
+            axes, n_terms = (1,) * (draws[name].ndim - 2), draws[name].shape[-1]
+            draws[name] = draws[name] * sd[:, :n_terms].reshape(n, *axes, -1)
+            if part is self.of_experts and self.common is not None:
+                shared = rng.standard_normal((n, len(self.common.places))) * sd[:, n_terms:]
+                draws[name][..., self.common.places] += shared[:, None, None]
+            elif sd.shape[1] > n_terms:
+                draws[of_effects] = sd[:, n_terms:]
+        return {**draws, **parted(drawn[:, self.drawn], self.draw_sizes)}
+
+    def _unit_experts(self) -> Any:
+        """Experts whose terms have unit precisions, without a common part."""
+        experts: Any = self.experts
+        terms = self._by_term(np.ones(len(self.counts)))
+        if terms is None:
+            return experts
+        n_common = 0 if self.common is None else len(self.common.places)
+        return experts.with_coefficient_precision(terms[: len(terms) - n_common])
 
     def parameter_space(self) -> ParameterSpace | None:
         """Supports of the mixture's parameters, and of the precisions, which are positive."""
         found = super().parameter_space()
         if found is None:
             return None
-        sizes = (len(self.of_experts.start), len(self.of_gate.start))
-        own = {
-            name: Positive((size,)) for name, size in zip(SCALE_DRAWS, sizes, strict=True) if size
-        }
+        sizes = zip(SCALE_DRAWS, self.draw_sizes, strict=True)
+        own = {name: Positive((size,)) for name, size in sizes if size}
         return ParameterSpace({**found.supports, **own})
 
     def reduced_space(self, block: Block) -> ReducedMixture | None:
@@ -465,23 +559,71 @@ class ScaledMixture(Mixture):
         """Log prior density of each draw: of coefficients given precisions, and of these."""
         scales = joined(draws)
         xp = namespace(scales)
-        parts = [
-            own.by_block(part.drawn_squares(given))
-            for part, own, given in self._parts(draws, draws["gate"])
-        ]
-        squares = xp.concatenate(parts, axis=1)
-        density = self.given(np.ones(len(self.counts))).log_prior(draws)
-        change = self.counts * xp.log(scales) - (scales - 1.0) * squares
+        unit = self.given(np.ones(len(self.counts)))
+        density = unit.log_prior(draws)
+        n_gate = len(self.of_gate.start)
+        first = scales.shape[1] - n_gate
+        if n_gate:
+            squares = self.of_gate.by_block(self.gate.drawn_squares(draws["gate"]))
+            change = self.of_gate.counts * xp.log(scales[:, first:])
+            density = density + 0.5 * (change - (scales[:, first:] - 1.0) * squares).sum(axis=1)
+        if first:
+            density = density + self._experts_change(unit.experts, draws, scales[:, :first])
         total: Float[np.ndarray, " draws"]
-        total = density + 0.5 * change.sum(axis=1) + self.prior.log_density(scales).sum(axis=1)
+        total = density + self._drawn_prior.log_density(scales).sum(axis=1)
         return total
+
+    @cached_property
+    def _drawn_prior(self) -> Gamma:
+        """Prior of the precisions that are drawn."""
+        own = (
+            np.broadcast_to(one, self.drawn.shape)[self.drawn] for one in vars(self.prior).values()
+        )
+        return Gamma(*own)
+
+    def _experts_change(
+        self, unit: Any, draws: Draws, scales: Float[np.ndarray, "draws blocks"]
+    ) -> Float[np.ndarray, " draws"]:
+        """Log ratio of the prior density of the experts' coefficients to that at ones."""
+        xp, part = namespace(scales), self.of_experts
+        if self.common is None:
+            own: Any = self.experts
+            squares = part.by_block(own.drawn_squares(draws))
+            change = part.counts * xp.log(scales) - (scales - 1.0) * squares
+            return 0.5 * change.sum(axis=1)
+        prior, drawn = unit.common_prior, (draws["coefficients"], draws["precision"])
+        given = prior.log_density_given(*drawn, *self._drawn_precisions(scales))
+        found: Float[np.ndarray, " draws"]
+        found = (given - prior.log_density(*drawn))[:, 0, 0]
+        return found
+
+    def _drawn_precisions(
+        self, scales: Float[np.ndarray, "draws blocks"]
+    ) -> tuple[Float[np.ndarray, "draws terms"], Float[np.ndarray, "draws columns"]]:
+        """Precisions of terms, and of common coefficients: zero of wide ones, not drawn."""
+        assert self.common is not None
+        part, n_common = self.of_experts, len(self.common.places)
+        membership = part.membership[self.drawn[: len(part.start)]]
+        whole = part.fixed + scales @ membership
+        return whole[:, :-n_common], whole[:, -n_common:]
+
+    def common_draws(
+        self, draws: Draws, rng: np.random.Generator
+    ) -> Float[np.ndarray, "draws columns"]:
+        """Common coefficients given the other parameters, one for each common column."""
+        first = sum(self.draw_sizes[:2])
+        experts: Any = self.given(np.ones(len(self.counts))).experts
+        prior: CommonEffectPrior = experts.common_prior
+        precisions = self._drawn_precisions(np.asarray(joined(draws))[:, :first])
+        return prior.common_draws(draws["coefficients"], draws["precision"], *precisions, rng)
 
     def log_posterior(
         self, posterior: MixturePosterior, draws: Draws
     ) -> Float[np.ndarray, " draws"]:
         """Log density of each draw under q."""
         assert isinstance(posterior, ScaledPosterior)
-        own = posterior.scales.log_density(np.asarray(joined(draws))).sum(axis=1)
+        law = Gamma(posterior.scales.shape[self.drawn], posterior.scales.rate[self.drawn])
+        own = law.log_density(np.asarray(joined(draws))).sum(axis=1)
         return np.asarray(super().log_posterior(posterior, draws) + own)
 
 
@@ -493,8 +635,9 @@ def joined(draws: Draws) -> Float[np.ndarray, "draws blocks"]:
 
 
 def parted(
-    scales: Float[np.ndarray, "draws blocks"], n_experts: int
+    scales: Float[np.ndarray, "draws blocks"], sizes: Sequence[int]
 ) -> dict[str, Float[np.ndarray, "draws _"]]:
     """Drawn precisions by name, where there are any."""
-    both = zip(SCALE_DRAWS, (scales[:, :n_experts], scales[:, n_experts:]), strict=True)
-    return {name: values for name, values in both if values.shape[1]}
+    each = np.split(scales, np.cumsum(sizes)[:-1], axis=1)
+    found = zip(SCALE_DRAWS, each, strict=True)
+    return {name: values for name, values in found if values.shape[1]}

@@ -60,6 +60,11 @@ class AbstractCoordinates(AbstractStandardCoordinates):
         """Number of coordinates: of the perturbations, where it is not told without making them."""
         return len(self.perturbations())
 
+    @property
+    def orthonormal(self) -> bool:
+        """Whether the stand-ins are uncorrelated, with variance one, to rounding."""
+        return True
+
     def uncoupled(self) -> AbstractCoordinates:
         """The same for small deviations, each coordinate one of what is normal for many rows.
 

@@ -1,0 +1,537 @@
+r"""Regressions of several components whose coefficients scatter around common ones.
+
+For components ``k`` and the columns ``J`` that have a common part, with one response,
+
+.. math:: \beta_k \mid b, \tau_k \sim N(E b, (\tau_k \Lambda)^{-1}), \quad
+          b \sim N(0, \mathrm{diag}(\ell)^{-1}), \quad \tau_k \sim \mathrm{Ga}(a_0, b_0),
+
+``E`` puts the common coefficients ``b`` in the places ``J``. The posterior factor
+``q(b) prod_k q(tau_k) q(beta_k | b, tau_k)`` keeps coefficients given ``b`` exact: as ``Lambda``
+grows, ``b`` and ``beta_k`` become one number, and independent factors of both would stall.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from scipy.special import digamma, polygamma
+
+from bayesvb.factors.bounded_scale import BoundedScale
+from bayesvb.factors.coefficient_basis import JointBasis
+from bayesvb.factors.gamma import gamma_kl, gamma_log_density
+from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma, Moments, check_gamma
+from bayesvb.numerics.array_library import namespace
+from bayesvb.numerics.linalg import (
+    inverse_and_log_det,
+    linear_at,
+    quadratic_at,
+    quadratic_weights,
+    times,
+)
+from bayesvb.numerics.special import LOG_2PI
+
+MOST_ROUNDS = 200
+"""Updates of ``q(b)`` and ``q(tau)`` in turn, at most; four to eight are usual."""
+
+SETTLED = 1e-13
+"""Relative change of the noise precisions below which another round is rounding."""
+
+
+@dataclass(frozen=True)
+class CommonColumns:
+    """Columns whose coefficients have a part that is common to the components.
+
+    Attributes
+    ----------
+    places : ndarray, shape (columns,)
+        Positions among all columns, ascending.
+    wide : ndarray of bool, shape (columns,)
+        Columns whose common coefficients share the standard deviation ``spread``; the common
+        coefficients of other columns have precisions of their term.
+    spread : BoundedScale
+        Prior of that standard deviation.
+    """
+
+    places: Int[np.ndarray, " columns"]
+    wide: Bool[np.ndarray, " columns"]
+    spread: BoundedScale
+
+
+@dataclass(frozen=True)
+class CommonEffectPrior:
+    """Prior of the regressions of all components, given the precisions of coefficients.
+
+    Attributes
+    ----------
+    regression : MatrixNormalGamma
+        Of one component, with one response: its noise, and means of zero.
+    columns : CommonColumns
+    terms : ndarray, shape (..., terms)
+        ``Lambda``: precisions of the differences, in units of a component's noise.
+    common : ndarray, shape (..., columns)
+        ``ell``: precisions of the common coefficients, in units of the response.
+    """
+
+    regression: MatrixNormalGamma
+    columns: CommonColumns
+    terms: Float[np.ndarray, "*many terms"]
+    common: Float[np.ndarray, "*many columns"]
+
+    @classmethod
+    def of(
+        cls,
+        regression: MatrixNormalGamma,
+        columns: CommonColumns,
+        precision: Float[np.ndarray, "*many entries"],
+    ) -> CommonEffectPrior:
+        """Prior with the precisions of all terms, then those of the common coefficients."""
+        terms, common = np.split(precision, [regression.mean.shape[-1]], axis=-1)
+        return cls(regression, columns, terms, common)
+
+    def posterior(
+        self,
+        weight: Float[np.ndarray, "*batch experts"],
+        xx: Float[np.ndarray, "*batch experts terms terms"],
+        xy: Float[np.ndarray, "*batch experts 1 terms"],
+        yy: Float[np.ndarray, "*batch experts 1"],
+    ) -> CoupledNormalGamma:
+        """Posterior given weighted sums of ``1``, ``x x'``, ``y x`` and ``y^2`` by component.
+
+        ``q(b)`` and ``q(tau)`` are updated in turn until they agree, so the posterior is a function
+        of the sums.
+
+        Raises
+        ------
+        numpy.linalg.LinAlgError
+            The sums are of no data: a precision not positive definite, a rate not positive.
+        """
+        own = np.broadcast_to(self.terms[..., None, :], xy.shape[:-2] + xy.shape[-1:])
+        precision = xx + own[..., None] * np.eye(own.shape[-1])
+        covariance, log_det = inverse_and_log_det(precision)
+        base = (covariance @ xy[..., 0, :, None])[..., 0]
+        at = self.columns.places
+        slope = covariance[..., at] * own[..., None, at]
+        pull = base[..., at] * own[..., at]
+        among = own[..., at][..., None] * (np.eye(len(at)) - slope[..., at, :])
+        shape = self.regression.shape + 0.5 * weight
+        rest = yy[..., 0] - np.vecdot(xy[..., 0, :], base)
+        settled = self._settled(shape, rest, pull, 0.5 * (among + np.swapaxes(among, -1, -2)))
+        common, spread, spread_log_det, rate = settled
+        check_gamma(shape, rate)
+        mean = base + (slope @ common[..., None, :, None])[..., 0]
+        across = slope @ spread[..., None, :, :] @ np.swapaxes(slope, -1, -2)
+        return CoupledNormalGamma(
+            mean=mean[..., None, :],
+            covariance=covariance + (shape / rate)[..., None, None] * across,
+            shape=shape,
+            rate=rate[..., None],
+            precision=precision,
+            conditional=covariance,
+            log_det=log_det,
+            slope=slope,
+            common=common,
+            common_covariance=spread,
+            common_log_det=spread_log_det,
+            prior=self,
+        )
+
+    def _settled(
+        self,
+        shape: Float[np.ndarray, "*batch experts"],
+        rest: Float[np.ndarray, "*batch experts"],
+        pull: Float[np.ndarray, "*batch experts columns"],
+        among: Float[np.ndarray, "*batch experts columns columns"],
+    ) -> tuple[
+        Float[np.ndarray, "*batch columns"],
+        Float[np.ndarray, "*batch columns columns"],
+        Float[np.ndarray, "*batch"],
+        Float[np.ndarray, "*batch experts"],
+    ]:
+        """Mean and covariance of ``q(b)`` with its log-determinant, and rates of ``q(tau)``."""
+        prior_rate = self.regression.rate[0]
+        rate = prior_rate + 0.5 * rest
+        own = self.common[..., None] * np.eye(self.common.shape[-1])
+        for _ in range(MOST_ROUNDS):
+            before, noise = rate, shape / rate
+            precision = own + (noise[..., None, None] * among).sum(axis=-3)
+            covariance, log_det = inverse_and_log_det(precision)
+            linear = (noise[..., None] * pull).sum(axis=-2)
+            mean = (covariance @ linear[..., None])[..., 0]
+            bent = (among @ mean[..., None, :, None])[..., 0]
+            square = np.vecdot(bent - 2.0 * pull, mean[..., None, :])
+            square = square + (among * covariance[..., None, :, :]).sum(axis=(-2, -1))
+            rate = prior_rate + 0.5 * (rest + square)
+            if not (np.abs(rate - before) > SETTLED * np.abs(before)).any():
+                break
+        return mean, covariance, -log_det, rate
+
+    def log_density(
+        self,
+        coefficients: Float[np.ndarray, "draws experts 1 terms"],
+        precision: Float[np.ndarray, "draws experts 1"],
+    ) -> Float[np.ndarray, "draws 1 1"]:
+        """Log density of drawn coefficients and noise, common coefficients integrated out."""
+        return self.log_density_given(coefficients, precision, self.terms, self.common)
+
+    def log_density_given(
+        self,
+        coefficients: Float[np.ndarray, "draws experts 1 terms"],
+        precision: Float[np.ndarray, "draws experts 1"],
+        terms: Float[np.ndarray, "*draws terms"],
+        common: Float[np.ndarray, "*draws columns"],
+    ) -> Float[np.ndarray, "draws 1 1"]:
+        """The same with precisions of each draw; that of wide columns is integrated out as well.
+
+        The coefficients of one column, over components, have the covariance
+        ``diag(1 / (tau_k lambda)) + 1 1' / ell``.
+        """
+        xp = namespace(precision)
+        tau, beta = precision[:, :, 0], coefficients[:, :, 0]
+        scaled = tau[:, :, None] * (terms if terms.ndim == 1 else terms[:, None, :])
+        density = 0.5 * (xp.log(scaled) - LOG_2PI - scaled * beta**2).sum(axis=(1, 2))
+        at, wide = self.columns.places, self.columns.wide
+        total = scaled[:, :, at].sum(axis=1)
+        linear = (scaled[:, :, at] * beta[:, :, at]).sum(axis=1)
+        if not wide.all():
+            own = common[..., ~wide]
+            density = density + _coupling(xp, own, total[:, ~wide], linear[:, ~wide]).sum(axis=-1)
+        if wide.any():
+            grid = xp.asarray(self.columns.spread.precision)[:, None, None]
+            each = _coupling(xp, grid, total[:, wide], linear[:, wide]).sum(axis=-1)
+            density = density + self.columns.spread.average(each)
+        noise = gamma_log_density(tau, self.regression.shape, self.regression.rate[0])
+        whole: Float[np.ndarray, "draws 1 1"] = (density + noise.sum(axis=1))[:, None, None]
+        return whole
+
+    def common_draws(
+        self,
+        coefficients: Float[np.ndarray, "draws experts 1 terms"],
+        precision: Float[np.ndarray, "draws experts 1"],
+        terms: Float[np.ndarray, "draws terms"],
+        common: Float[np.ndarray, "draws columns"],
+        rng: np.random.Generator,
+    ) -> Float[np.ndarray, "draws columns"]:
+        """Draws of the common coefficients given drawn coefficients, noise and precisions.
+
+        The precision of wide columns is drawn first, from its grid.
+        """
+        at, wide = self.columns.places, self.columns.wide
+        scaled = precision * terms[:, None, at]
+        total, linear = scaled.sum(axis=1), (scaled * coefficients[:, :, 0, at]).sum(axis=1)
+        ell = np.array(common)
+        if wide.any():
+            grid = self.columns.spread.precision[:, None, None]
+            each = _coupling(np, grid, total[:, wide], linear[:, wide]).sum(axis=-1)
+            chosen = self.columns.spread.chosen(each, rng.random(len(ell)))
+            ell[:, wide] = chosen[:, None]
+        noise = rng.standard_normal(ell.shape)
+        return np.asarray(linear / (ell + total) + noise / np.sqrt(ell + total))
+
+
+def _coupling(xp: Any, ell: Any, total: Any, linear: Any) -> Any:
+    """Log ratio of the densities of coefficients with and without a common part."""
+    return 0.5 * (linear**2 / (ell + total) - xp.log1p(total / ell))
+
+
+@dataclass(frozen=True)
+class CoupledNormalGamma:
+    r"""Posterior of the regressions of all components, coupled by their common coefficients.
+
+    ``b ~ N(m, C)``, ``tau_k ~ Ga(a_k, b_k)``, ``beta_k | b, tau_k ~ N(g_k + W_k b, (tau_k
+    V_k)^-1)``. What a row sees of a component is its mean ``g_k + W_k m`` and the effective
+    covariance ``V_k^-1 + E[tau_k] W_k C W_k'`` in units of its noise.
+
+    Attributes
+    ----------
+    mean : ndarray, shape (..., experts, 1, terms)
+    covariance : ndarray, shape (..., experts, terms, terms)
+        Effective covariance.
+    shape, rate : ndarray, shapes (..., experts) and (..., experts, 1)
+    precision, conditional : ndarray, shape (..., experts, terms, terms)
+        ``V_k`` and its inverse.
+    log_det : ndarray, shape (..., experts)
+        Log-determinants of ``V_k``.
+    slope : ndarray, shape (..., experts, terms, columns)
+        ``W_k = V_k^-1 Lambda E``.
+    common, common_covariance : ndarray, shapes (..., columns) and (..., columns, columns)
+        ``m`` and ``C``.
+    common_log_det : ndarray, shape (...)
+        Log-determinant of ``C``.
+    prior : CommonEffectPrior
+    """
+
+    mean: Float[np.ndarray, "*batch experts 1 terms"]
+    covariance: Float[np.ndarray, "*batch experts terms terms"]
+    shape: Float[np.ndarray, "*batch experts"]
+    rate: Float[np.ndarray, "*batch experts 1"]
+    precision: Float[np.ndarray, "*batch experts terms terms"]
+    conditional: Float[np.ndarray, "*batch experts terms terms"]
+    log_det: Float[np.ndarray, "*batch experts"]
+    slope: Float[np.ndarray, "*batch experts terms columns"]
+    common: Float[np.ndarray, "*batch columns"]
+    common_covariance: Float[np.ndarray, "*batch columns columns"]
+    common_log_det: Float[np.ndarray, "*batch"]
+    prior: CommonEffectPrior
+
+    @property
+    def expected_precision(self) -> Float[np.ndarray, "*batch experts 1"]:
+        """``E[tau] = a / b``."""
+        return np.asarray(self.shape[..., None] / self.rate)
+
+    @property
+    def expected_log_precision(self) -> Float[np.ndarray, "*batch experts 1"]:
+        """``E[log tau] = digamma(a) - log b``."""
+        return np.asarray(digamma(self.shape)[..., None] - np.log(self.rate))
+
+    def location_at(
+        self, response: int, design: Float[np.ndarray, "terms rows"]
+    ) -> Float[np.ndarray, "experts rows"]:
+        """Posterior mean of the response of each row, whose terms these are."""
+        return linear_at(self.mean[..., response, :], design)
+
+    def spread_at(self, design: Float[np.ndarray, "terms rows"]) -> Float[np.ndarray, "experts _"]:
+        """Its variance in units of the noise's."""
+        return quadratic_at(self.covariance, design)
+
+    @property
+    def basis(self) -> JointBasis:
+        """Standard coordinates of the coefficients of all components together."""
+        noise = self.expected_precision
+        root = np.sqrt(noise[..., None]) * self.slope
+        return JointBasis.of(self.conditional, root, self.common_covariance, noise, self.shape)
+
+    @property
+    def regressions(self) -> MatrixNormalGamma:
+        """Regressions with these effective means and covariances, independent of each other."""
+        precision, log_det = inverse_and_log_det(self.covariance)
+        return MatrixNormalGamma(
+            self.mean, precision, self.covariance, -log_det, self.shape, self.rate
+        )
+
+    @property
+    def deviations(self) -> Float[np.ndarray, "*batch experts terms"]:
+        """``E[tau_k (beta_kj - b_j)^2]``, with ``b_j = 0`` in columns without a common part."""
+        at, noise = self.prior.columns.places, self.expected_precision
+        shift = self.mean[..., 0, :].copy()
+        shift[..., at] -= self.common[..., None, :]
+        apart = self._apart
+        across = (apart @ self.common_covariance[..., None, :, :] * apart).sum(axis=-1)
+        own = np.diagonal(self.conditional, axis1=-2, axis2=-1)
+        return np.asarray(noise * (shift**2 + across) + own)
+
+    @property
+    def _apart(self) -> Float[np.ndarray, "*batch experts terms columns"]:
+        """``W_k - E``."""
+        at = self.prior.columns.places
+        found = self.slope.copy()
+        found[..., at, np.arange(len(at))] -= 1.0
+        return found
+
+    def summed_squares(self) -> Float[np.ndarray, "*batch entries"]:
+        """Deviations summed over components, then ``E[b_j^2]``."""
+        spread = np.diagonal(self.common_covariance, axis1=-2, axis2=-1)
+        common = self.common**2 + spread
+        return np.concatenate([self.deviations.sum(axis=-2), common], axis=-1)
+
+    def statistics_covariance(self, some: Int[np.ndarray, " some"]) -> None:
+        """None: the statistics of all components are one factor; see ``expectations_along``."""
+        return
+
+    def effective_dof(self, prior: CommonEffectPrior) -> Float[np.ndarray, "experts terms"]:
+        """Of each coefficient: how its estimate changes with its own fitted value, summed."""
+        data = self.precision - self.prior.terms[..., None, :, None] * np.eye(self.mean.shape[-1])
+        return np.asarray((self.covariance * data).sum(axis=-1))
+
+    def kl(self, prior: CommonEffectPrior) -> float:
+        """``KL(self || prior)`` for one posterior."""
+        n_terms = self.mean.shape[-1]
+        spread = (self.deviations * prior.terms).sum(axis=-1) - n_terms
+        coefficients = 0.5 * (spread + self.log_det - np.log(prior.terms).sum())
+        own = prior.regression
+        noise = gamma_kl(self.shape, self.rate[..., 0], own.shape, own.rate[0])
+        ell, covariance = prior.common, np.diagonal(self.common_covariance)
+        common = ell @ (self.common**2 + covariance) - len(ell)
+        common -= self.common_log_det + np.log(ell).sum()
+        return float(np.sum(coefficients + noise) + 0.5 * common)
+
+    def expectations_along(
+        self,
+        weight: Float[np.ndarray, "many experts"],
+        xx: Float[np.ndarray, "many experts terms terms"],
+        xy: Float[np.ndarray, "many experts 1 terms"],
+        yy: Float[np.ndarray, "many experts 1"],
+        precision: Float[np.ndarray, "many entries"] | None = None,
+    ) -> tuple[Moments, Float[np.ndarray, "many entries"]]:
+        """Changes of the expectations with these of the sums and of the prior precisions.
+
+        Directional derivatives of ``CommonEffectPrior.posterior``, exact, in many directions at
+        once: of ``E log tau / 2``, ``-E[tau b b'] / 2`` (packed), ``E[tau b]``, ``-E[tau] / 2``,
+        and of ``summed_squares``.
+        """
+        if precision is None:
+            precision = np.zeros((len(weight), self.mean.shape[-1] + len(self.common)))
+        terms, common = np.split(precision, [self.mean.shape[-1]], axis=1)
+        change = _Change.of(self, weight, xx, xy[..., 0, :], yy[..., 0], terms, common)
+        tau, mean = self.expected_precision[..., 0], self.mean[..., 0, :]
+        of_log = polygamma(1, self.shape) * (0.5 * weight) - change.rate / self.rate[..., 0]
+        scaled = change.tau[..., None] * mean + tau[:, None] * change.mean
+        across = self.slope @ self.common_covariance @ np.swapaxes(self.slope, -1, -2)
+        half = change.slope @ self.common_covariance @ np.swapaxes(self.slope, -1, -2)
+        half += change.mean[..., None] * mean[..., None, :]
+        second = change.tau[..., None, None] * (across + mean[..., None] * mean[..., None, :])
+        spread = self.slope @ change.common_covariance[:, None] @ np.swapaxes(self.slope, -1, -2)
+        second += tau[:, None, None] * (half + np.swapaxes(half, -1, -2) + spread)
+        second += change.conditional
+        moments = (
+            0.5 * of_log,
+            -0.5 * quadratic_weights(second),
+            scaled[..., None, :],
+            -0.5 * change.tau[..., None],
+        )
+        return moments, change.squares(self)
+
+    def draws(
+        self, n: int, rng: np.random.Generator
+    ) -> tuple[
+        Float[np.ndarray, "draws experts 1 terms"],
+        Float[np.ndarray, "draws experts 1"],
+    ]:
+        """Independent draws of the coefficients and of the noise precisions."""
+        precision = rng.gamma(self.shape[:, None], size=(n, *self.rate.shape)) / self.rate
+        precision = np.maximum(precision, np.finfo(float).tiny)
+        noise = rng.standard_normal((n, *self.mean.shape))
+        root = np.linalg.cholesky(self.conditional)[:, None]
+        own = times(root, noise) / np.sqrt(precision)[..., None]
+        half = np.linalg.cholesky(self.common_covariance)
+        common = rng.standard_normal((n, len(self.common))) @ half.T
+        shared = np.einsum("kij,nj->nki", self.slope, common)
+        return self.mean + own + shared[:, :, None], precision
+
+    def log_density(
+        self,
+        coefficients: Float[np.ndarray, "draws experts 1 terms"],
+        precision: Float[np.ndarray, "draws experts 1"],
+    ) -> Float[np.ndarray, "draws 1 1"]:
+        """Log density of each draw, common coefficients integrated out (Woodbury's identity)."""
+        shift, tau = (coefficients - self.mean)[:, :, 0], precision[:, :, 0]
+        scaled = np.einsum("kij,nkj->nki", self.precision, shift)
+        pull = tau * np.vecdot(scaled, shift)
+        n_terms, at = shift.shape[-1], self.prior.columns.places
+        terms = self.prior.terms[at]
+        linear = np.einsum("nk,nkj->nj", tau, shift[:, :, at]) * terms
+        known = terms[:, None] * self.slope[:, at]
+        inner = np.einsum("nk,kij->nij", tau, 0.5 * (known + np.swapaxes(known, -1, -2)))
+        inverse, log_det = inverse_and_log_det(inner + np.linalg.inv(self.common_covariance))
+        explained = np.einsum("ni,nij,nj->n", linear, inverse, linear)
+        coefficient = (self.log_det + n_terms * (np.log(tau) - LOG_2PI) - pull).sum(axis=1)
+        coefficient += explained - log_det - self.common_log_det
+        noise = gamma_log_density(tau, self.shape, self.rate[:, 0]).sum(axis=1)
+        return np.asarray(0.5 * coefficient + noise)[:, None, None]
+
+
+@dataclass(frozen=True)
+class _Change:
+    """Directional derivatives of a coupled posterior, directions on the first axis."""
+
+    tau: Float[np.ndarray, "many experts"]
+    rate: Float[np.ndarray, "many experts"]
+    mean: Float[np.ndarray, "many experts terms"]
+    slope: Float[np.ndarray, "many experts terms columns"]
+    conditional: Float[np.ndarray, "many experts terms terms"]
+    common: Float[np.ndarray, "many columns"]
+    common_covariance: Float[np.ndarray, "many columns columns"]
+
+    @classmethod
+    def of(
+        cls,
+        law: CoupledNormalGamma,
+        weight: Float[np.ndarray, "many experts"],
+        xx: Float[np.ndarray, "many experts terms terms"],
+        xy: Float[np.ndarray, "many experts terms"],
+        yy: Float[np.ndarray, "many experts"],
+        terms: Float[np.ndarray, "many terms"],
+        ell: Float[np.ndarray, "many columns"],
+    ) -> _Change:
+        """Chain rule through one update, then the fixed point of ``q(b)`` and ``q(tau)``."""
+        at = law.prior.columns.places
+        tau, rate = law.expected_precision[..., 0], law.rate[..., 0]
+        slope, apart, middle = law.slope, law._apart, law.common_covariance
+        base = law.mean[..., 0, :] - slope @ law.common
+        own = terms[:, None, :, None]  # of the diagonal of V
+        # V W = Lambda E, so that V dW = dLambda E - dV W = -(dA W + dLambda (W - E)).
+        bent = xx @ slope + own * apart
+        of_slope = -law.conditional @ bent
+        of_base = (law.conditional @ (xy - _products(xx, base) - terms[:, None] * base)[..., None])[
+            ..., 0
+        ]
+        # G = E' Lambda (E - W) and p = E' Lambda g, with derivatives that need no inverse.
+        of_among = np.swapaxes(slope, -1, -2) @ xx @ slope
+        of_among += np.swapaxes(apart, -1, -2) @ (own * apart)
+        residual = xy - _products(xx, base)
+        of_pull = np.einsum("kij,nki->nkj", slope, residual)
+        of_pull -= np.einsum("kij,nki->nkj", apart, terms[:, None] * base)
+        lam = law.prior.terms[at]
+        among = lam[:, None] * (np.eye(len(at)) - slope[:, at])
+        among = 0.5 * (among + np.swapaxes(among, -1, -2))
+        pull = lam * base[:, at]
+        # Rates at fixed tau, and how they change with tau through q(b).
+        score = pull - among @ law.common
+        of_precision = np.einsum("k,nkij->nij", tau, of_among)
+        of_precision += ell[:, None] * np.eye(len(at))
+        linear = np.einsum("k,nkj->nj", tau, of_pull) - of_precision @ law.common
+        of_common = linear @ middle
+        of_middle = -middle @ of_precision @ middle
+        of_rest = yy - 2.0 * np.vecdot(base, xy) + np.vecdot(_products(xx, base), base)
+        of_rest += np.vecdot(terms[:, None] * base, base)
+        explicit = of_rest - 2.0 * np.vecdot(of_pull, law.common)
+        explicit += np.einsum("i,nkij,j->nk", law.common, of_among, law.common)
+        explicit += np.einsum("nkij,ij->nk", of_among, middle)
+        explicit -= 2.0 * np.einsum("kj,nj->nk", score, of_common)
+        explicit += np.einsum("kij,nij->nk", among, of_middle)
+        seen = among @ middle
+        through = -(score @ middle @ score.T) - 0.5 * np.einsum("kij,lji->kl", seen, seen)
+        right = tau * (0.5 * weight / law.shape - 0.5 * explicit / rate)
+        of_tau = np.linalg.solve(np.eye(len(tau)) + (tau / rate)[:, None] * through, right.T).T
+        of_common = of_common + of_tau @ (score @ middle)
+        of_middle = of_middle - np.einsum("nk,ij,kjl,lm->nim", of_tau, middle, among, middle)
+        return cls(
+            of_tau,
+            0.5 * explicit + of_tau @ through.T,
+            of_base + of_slope @ law.common + np.einsum("kij,nj->nki", slope, of_common),
+            of_slope,
+            -law.conditional @ (xx + own * np.eye(terms.shape[-1])) @ law.conditional,
+            of_common,
+            of_middle,
+        )
+
+    def squares(self, law: CoupledNormalGamma) -> Float[np.ndarray, "many entries"]:
+        """Changes of ``summed_squares``."""
+        at, tau = law.prior.columns.places, law.expected_precision[..., 0]
+        shift, moved = law.mean[..., 0, :].copy(), self.mean.copy()
+        shift[..., at] -= law.common
+        moved[..., at] -= self.common[:, None]
+        apart, middle = law._apart, law.common_covariance
+        across = (apart @ middle * apart).sum(axis=-1)
+        of_across = 2.0 * (self.slope @ middle * apart).sum(axis=-1)
+        of_across += (apart @ self.common_covariance[:, None] * apart).sum(axis=-1)
+        found = self.tau[..., None] * (shift**2 + across)
+        found += tau[:, None] * (2.0 * shift * moved + of_across)
+        found += np.diagonal(self.conditional, axis1=-2, axis2=-1)
+        spread = np.diagonal(self.common_covariance, axis1=-2, axis2=-1)
+        common = 2.0 * law.common * self.common + spread
+        return np.concatenate([found.sum(axis=1), common], axis=1)
+
+
+def _products(
+    matrix: Float[np.ndarray, "many experts terms terms"],
+    vector: Float[np.ndarray, "experts terms"],
+) -> Float[np.ndarray, "many experts terms"]:
+    """Each matrix times the vector of its component."""
+    return np.asarray((matrix @ vector[..., None])[..., 0])
+
+
+Regressions = MatrixNormalGamma | CoupledNormalGamma
+"""Posterior of the regressions of all components, independent of each other or coupled."""
