@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -170,6 +170,14 @@ def one_component_start(
     return OnePart(n_components)
 
 
+def two_component_start(
+    sample: Block, n_components: int, rng: np.random.Generator
+) -> AbstractPartition:
+    """Two clusters of k-means in the first two components."""
+    found = kmeans_start(sample, 2, rng)
+    return replace(found, n_components=n_components)  # type: ignore[type-var]
+
+
 Starter = Callable[[Block, int, np.random.Generator], AbstractPartition]
 
 STARTS: dict[str, Starter] = {
@@ -178,5 +186,11 @@ STARTS: dict[str, Starter] = {
     "random": seeds_start,
 }
 
-ONE_COMPONENT = "one component"
-"""Name of the start from rows that are not divided, which models have to ask for."""
+ONE_COMPONENT, TWO_COMPONENTS = "one component", "two components"
+"""Names of the starts in which so many components have rows, which models have to ask for."""
+
+FEW_COMPONENTS: dict[str, Starter] = {
+    TWO_COMPONENTS: two_component_start,
+    ONE_COMPONENT: one_component_start,
+}
+"""Starts in which few components have rows."""

@@ -118,9 +118,9 @@ class PointEstimates(AbstractVariationalModel[Any, Any]):
         return self.given.follows_rows
 
     @property
-    def starts_undivided(self) -> bool:  # type: ignore[override]
+    def few_component_starts(self) -> tuple[str, ...]:  # type: ignore[override]
         """As of the model."""
-        return self.given.starts_undivided
+        return self.given.few_component_starts
 
     @property
     def predicts_classes(self) -> bool:  # type: ignore[override]

@@ -20,12 +20,11 @@ from bayesvb.engines.base import (
     RunProgress,
 )
 from bayesvb.engines.partitions import (
-    ONE_COMPONENT,
+    FEW_COMPONENTS,
     SAMPLE_ROWS,
     STARTS,
     AbstractPartition,
     Starter,
-    one_component_start,
     one_part_start,
 )
 from bayesvb.engines.side_by_side import processes, side_by_side
@@ -48,8 +47,8 @@ LEAST_PASSES = 40
 FURTHER_PASSES = 200
 """Passes, about, that those which count go on for."""
 
-UNDIVIDED = 8
-"""Each so many-th run sets out from all rows in one component, of models that ask for it."""
+FEW_OF = 8
+"""Of so many runs the last start from few components with rows, of models that ask for it."""
 
 SCREEN_ROWS = 20_000
 """With more rows than this, starts are compared on a sample and only the best sees all rows."""
@@ -62,7 +61,7 @@ class Restart:
     Attributes
     ----------
     start : str
-        How the rows were divided at first, a key of ``STARTS`` or ``ONE_COMPONENT``, or the
+        How the rows were divided at first, a key of ``STARTS`` or ``FEW_COMPONENTS``, or the
         model's own name of it.
     prior : str
         Name of the prior, one of the model's ``alternatives``; empty if there is one only.
@@ -285,14 +284,15 @@ def _initialisations(
     if own:
         return [_Initialisation(name, one, one_part_start) for name, one in own.items()]
     kinds, priors = list(STARTS), model.alternatives()
-    starts = STARTS | {ONE_COMPONENT: one_component_start}
+    starts, few = STARTS | FEW_COMPONENTS, model.few_component_starts
     names = list(priors) or [""]
     initialisations = []
     for number in range(restarts):
         round_, place = divmod(number, len(kinds))
         kind, prior = kinds[place], names[(place + round_) % len(names)]
-        if model.starts_undivided and number % UNDIVIDED == UNDIVIDED - 1:
-            kind, prior = ONE_COMPONENT, names[number // UNDIVIDED % len(names)]
+        from_end = number % FEW_OF - FEW_OF + len(few)
+        if from_end >= 0:
+            kind, prior = few[from_end], names[number // FEW_OF % len(names)]
         initialisations.append(_Initialisation(kind, priors.get(prior, model), starts[kind], prior))
     return initialisations
 

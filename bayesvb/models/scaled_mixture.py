@@ -206,6 +206,13 @@ class ScaledMixture(Mixture):
     common: CommonColumns | None = None
 
     @property
+    def few_component_starts(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Components that are not needed stay empty where the ascent begins without them."""
+        if self.common is None:
+            return ()
+        return ("two components", "one component")[self.n_components == 2 :]
+
+    @property
     def fixed(self) -> Mixture:
         """The mixture whose scales are those with which ascents set out."""
         return Mixture(self.experts, self.gate)

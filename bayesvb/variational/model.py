@@ -43,8 +43,8 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
     """Nats per row that the bound may still lack where predictive distributions of several ascents
     are mixed, as far as these are concerned; none unless the model has been measured."""
 
-    starts_undivided: ClassVar[bool] = False
-    """Whether one restart in eight sets out from all rows in one component, not from a division."""
+    few_component_starts: tuple[str, ...] = ()
+    """Starts in which few components have rows, for the last of every eight restarts."""
 
     predicts_classes: ClassVar[bool] = False
     """Whether the predictive density of a row is the probability of a class, which says how certain

@@ -49,7 +49,7 @@ def record(job: str, one_component: bool) -> dict[str, object]:
     """One fit, its passes and what it foresees of new rows."""
     name, size, seed = job.split(":")
     train, test = rows_of(name, int(size), int(seed))
-    Network.starts_undivided = one_component
+    Network.few_component_starts = ("one component",) * one_component
     n_experts = 10 if name == "pinwheel" else 20
     model = bvb.ConditionalMixtureNetwork("label ~ .", train, n_experts=n_experts)
     fit = model.fit(seed=int(seed), draws=250, n_jobs=1)

@@ -6,14 +6,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from bayesvb.data.blocks import Block
 from bayesvb.engines.partitions import (
-    ONE_COMPONENT,
+    FEW_COMPONENTS,
     OWN_SHARE,
     STARTS,
     NearestCentre,
     ResidualSlices,
     distinct_columns,
     features,
-    one_component_start,
     residual_start,
 )
 
@@ -50,7 +49,7 @@ ROWS = {
 }
 
 
-ALL = STARTS | {ONE_COMPONENT: one_component_start}
+ALL = STARTS | FEW_COMPONENTS
 
 
 @pytest.mark.parametrize("kind", ALL)

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 from scipy.special import digamma
-from scipy.stats import gamma, kstest, multivariate_t
+from scipy.stats import chi2, gamma, kstest, multivariate_t
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.sources import InMemorySource
@@ -17,6 +17,8 @@ from bayesvb.engines.pass_derivative import change_along, expectations_along
 from bayesvb.engines.sweep_derivative import _by_differences, sweep_derivative
 from bayesvb.experts import EXPERTS
 from bayesvb.experts.regression import RegressionPrior
+from bayesvb.factors.bounded_scale import BoundedScale
+from bayesvb.factors.coupled_normal_gamma import CommonColumns
 from bayesvb.factors.gamma import Gamma
 from bayesvb.factors.normal import Normal
 from bayesvb.gates import GATES
@@ -28,7 +30,10 @@ LIKELIHOODS = {
     "noise": ("gaussian", {"in_noise": True}),
     "response": ("gaussian", {"in_noise": False}),
     "student": ("student", {"in_noise": True}),
+    "common": ("gaussian", {"in_noise": True}),
+    "common student": ("student", {"in_noise": True}),
 }
+"""Families and units of coefficients; those of ``common`` scatter around common ones."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +61,8 @@ class Problem:
 def make(gate="softmax", likelihood="noise", *, seed=1, experts=2, rows=120, terms=3, responses=1):
     """Two regimes told apart by a covariate, among columns that matter and some that do not."""
     rng = np.random.default_rng(seed)
+    coupled = likelihood.startswith("common") and experts > 1
+    responses = 1 if likelihood.startswith("common") else responses
     x = np.vstack([np.ones(rows), rng.normal(size=(terms - 1, rows))])
     z = x[: max(terms - 1, 2)]
     regime = rng.uniform(size=rows) < 1.0 / (1.0 + np.exp(-2.0 * z[1]))
@@ -68,16 +75,30 @@ def make(gate="softmax", likelihood="noise", *, seed=1, experts=2, rows=120, ter
     logits = Normal.from_precision(np.zeros(len(z)), np.diag(sds**-2.0))
     built = GATES[gate].from_prior(experts, GatePrior(logits, np.eye(len(z))[0], 1.0))
     columns = [(j,) for j in range(1, terms)] if terms < 4 else [(1,), tuple(range(2, terms))]
-    of_experts = TermScales.of(columns, np.full(terms, 0.01), experts * responses)
+    common, of_experts = None, TermScales.of(columns, np.full(terms, 0.01), experts * responses)
+    if coupled:
+        common, of_experts = coupled_columns(columns, terms, experts)
     learns = built.learns_scales and experts > 1
     own = [(j,) for j in range(1, len(z))] if learns else []
     of_gate = TermScales.of(own, sds**-2.0, len(built.prior.mean) if learns else 0)
     hyper = Gamma(np.array(0.5), np.array(0.05))
-    model = ScaledMixture(EXPERTS[family](prior), built, of_experts, of_gate, hyper)
+    model = ScaledMixture(EXPERTS[family](prior), built, of_experts, of_gate, hyper, common)
     partition = rng.dirichlet(np.full(experts, 0.5), size=rows).T.copy()
     if experts == 2:
         partition = np.where(regime, 0.8, 0.2) * np.array([[1.0], [-1.0]]) + [[0.0], [1.0]]
     return Problem(model, Block({"mean": x, "gating": z}, y), partition)
+
+
+def coupled_columns(columns, terms, experts):
+    """The last block has common coefficients with a scale of its own, the others share one."""
+    places = np.arange(1, terms)
+    wide = ~np.isin(places, columns[-1])
+    spread = BoundedScale.half_normal(1.0, lowest=0.2)
+    after = [terms - 1 + j for j in columns[-1]]
+    blocks = [*columns, after, *([list(terms - 1 + places[wide])] if wide.any() else [])]
+    sizes = np.concatenate([np.ones(terms), np.full(terms - 1, 1.0 / experts)])
+    precision = np.concatenate([np.full(terms, 0.01), np.ones(terms - 1)])
+    return CommonColumns(places, wide, spread), TermScales.of(blocks, precision, experts, sizes)
 
 
 USUAL = ("softmax", "dirichlet")
@@ -299,13 +320,20 @@ def test_coefficients_drawn_from_the_prior_are_normal_given_their_scales(gate, l
     problem = make(gate, likelihood, experts=3)
     draws = problem.model.prior_draws(400, rng)
     noise = draws["precision"][..., None] if likelihood != "response" else 1.0
-    scales = draws[SCALE_DRAWS[0]][:, None, None]
-    standard = draws["coefficients"][..., 1:] * np.sqrt(noise * scales)
-    assert kstest(standard.ravel(), "norm").pvalue > 1e-3
+    precision = noise * draws[SCALE_DRAWS[0]][:, None, None]
+    slopes = draws["coefficients"][..., 1:]
+    if likelihood.startswith("common"):  # around their mean, which is that of common coefficients
+        shift = slopes - (precision * slopes).sum(axis=1, keepdims=True) / precision.sum(
+            axis=1, keepdims=True
+        )
+        squares = (precision * shift**2).sum(axis=1)
+        assert kstest(squares.ravel(), chi2(2).cdf).pvalue > 1e-3
+    else:
+        assert kstest((slopes * np.sqrt(precision)).ravel(), "norm").pvalue > 1e-3
     kept = joined(draws).ravel()
     assert kstest(kept, gamma(0.5, scale=20.0).cdf).pvalue > 1e-3
-    if SCALE_DRAWS[1] in draws:
-        slopes = draws["gate"][..., 1:] * np.sqrt(draws[SCALE_DRAWS[1]][:, None])
+    if SCALE_DRAWS[2] in draws:
+        slopes = draws["gate"][..., 1:] * np.sqrt(draws[SCALE_DRAWS[2]][:, None])
         assert kstest(slopes.ravel(), "norm").pvalue > 1e-3
     assert np.isfinite(problem.model.log_prior(draws)).all()
 
@@ -318,7 +346,9 @@ def test_the_log_prior_is_that_given_the_scales_times_theirs(gate, likelihood, r
     found = problem.model.log_prior(draws)
     for s, precision in enumerate(scales):
         one = {name: values[s : s + 1] for name, values in draws.items()}
-        given = problem.model.given(precision).log_prior(one)[0]
+        whole = np.ones(len(problem.model.counts))  # that of wide columns is integrated out
+        whole[problem.model.drawn] = precision
+        given = problem.model.given(whole).log_prior(one)[0]
         own = gamma(0.5, scale=20.0).logpdf(precision).sum()
         assert found[s] == pytest.approx(given + own, rel=1e-10)
 

@@ -194,7 +194,7 @@ class Network(AbstractVariationalModel[NetworkPosterior, NetworkStats]):
 
     follows_rows = True
 
-    starts_undivided = True
+    few_component_starts = ("one component",)
 
     density_tolerance = 1e-4
 
