@@ -24,7 +24,18 @@ def files(*folders: str) -> Iterator[Path]:
 
 
 def lines(path: Path) -> int:
-    return len(path.read_text(encoding="utf-8").splitlines())
+    """Lines of a file; of Python those of its docstrings do not count."""
+    text = path.read_text(encoding="utf-8")
+    total = len(text.splitlines())
+    return total - sum(docstrings(text)) if path.suffix == ".py" else total
+
+
+def docstrings(source: str) -> Iterator[int]:
+    """Lines of every string that is a statement: of modules, classes, functions, attributes."""
+    for node in statements(ast.parse(source)):
+        value = node.value if isinstance(node, ast.Expr) else None
+        if isinstance(value, ast.Constant) and isinstance(value.value, str):
+            yield (node.end_lineno or 0) - node.lineno + 1
 
 
 def statements(node: ast.AST) -> Iterator[ast.AST]:

@@ -54,7 +54,7 @@ HEADINGS = {
     ]: "gating scale (sd of a term's log odds over components, per sd of its columns)",
     BETWEEN: "between components (sd of a term's coefficients around the common ones, in units of "
     "each component's noise per sd of its columns)",
-    COMMON: "common (coefficients around which those of the components scatter)",
+    COMMON: "common (averages of the components' coefficients, weighted by precision)",
     COMMON_SCALE: "common scale (sd of a penalised term's common coefficients, in sd of the "
     "response per sd of its columns)",
 }
@@ -62,8 +62,8 @@ HEADINGS = {
 
 OF_COMMON = ParameterText(
     symbol="b",
-    meaning="common coefficient of a term, around which the coefficients of the components "
-    "scatter, in units of the response per unit of the term",
+    meaning="common coefficient of a term, the average of the components' coefficients weighted "
+    "by their precision, in units of the response per unit of the term",
     heading="Common coefficients",
     caption="Common coefficients of the components, in units of the response per unit of the term",
     forest=True,
@@ -153,15 +153,17 @@ class LearnedScales:
     def has_common_part(self) -> bool:
         """Whether coefficients of the components scatter around common ones.
 
-        Not those of several responses, of group-level effects beside them, or of a prior in units
+        Not those of several responses, of formulas with group-level effects, or of a prior in units
         of the response: their terms shrink towards zero as with ``scales="learned"``.
         """
-        blocks = self.term_blocks.get("mean", ())
-        if self.priors.scales != "between" or self.n_components == 1 or not blocks:
+        if self.priors.scales != "between" or self.n_components == 1:
             return False
+        every = [block for blocks in self.term_blocks.values() for block in blocks]
         one_response = len(self.design.response_names) == 1
-        grouped = self.design.groups is not None or any(b.kind == "group" for b in blocks)
-        return one_response and self.priors.coefficients_in == "noise" and not grouped
+        apart = self.design.groups is not None or self.design.gate_groups is not None
+        grouped = apart or any(block.kind == "group" for block in every)
+        in_noise = self.priors.coefficients_in == "noise"
+        return bool(self.term_blocks.get("mean")) and one_response and in_noise and not grouped
 
     @property
     def common_columns(self) -> CommonColumns | None:
@@ -302,9 +304,7 @@ class LearnedScales:
         assert common is not None
         n_draws, n_terms = len(draws["coefficients"]), draws["coefficients"].shape[-1]
         whole = np.zeros((n_draws, 1, 1, n_terms))
-        # Given the other parameters; the same numbers each time the same draws are named.
-        rng = np.random.default_rng(n_draws)
-        whole[:, 0, 0, common.places] = core.common_draws(draws, rng)
+        whole[:, 0, 0, common.places] = core.common_given(draws)
         given = coefficients_parameter({"coefficients": whole}, units)
         values = given.values[:, 0][:, common.places]
         terms = [units.terms[place] for place in common.places]

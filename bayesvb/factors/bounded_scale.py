@@ -86,13 +86,12 @@ class BoundedScale:
         chosen = rng.choice(len(self.precision), n, p=np.exp(self.log_weight))
         return np.asarray(self.precision[chosen])
 
-    def chosen(
-        self, log_values: Float[np.ndarray, "points draws"], at: Float[np.ndarray, " draws"]
-    ) -> Float[np.ndarray, " draws"]:
-        """``1 / s^2`` at these quantiles of the grid, weighted by values whose logs are given."""
+    def weights(
+        self, log_values: Float[np.ndarray, "points draws"]
+    ) -> Float[np.ndarray, "points draws"]:
+        """Probabilities of the grid points, their prior times values whose logs are given."""
         whole = self.log_weight[:, None] + log_values
-        total = np.cumsum(np.exp(whole - whole.max(axis=0)), axis=0)
-        return np.asarray(self.precision[(total < at * total[-1]).sum(axis=0)])
+        return np.asarray(np.exp(whole - logsumexp(whole, axis=0)))
 
     def average(self, log_values: Any) -> Any:
         """Log of the prior mean of values whose logs are at the grid points, on the first axis.

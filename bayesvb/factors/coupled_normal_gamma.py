@@ -206,29 +206,29 @@ class CommonEffectPrior:
         whole: Float[np.ndarray, "draws 1 1"] = (density + noise.sum(axis=1))[:, None, None]
         return whole
 
-    def common_draws(
+    def common_given(
         self,
         coefficients: Float[np.ndarray, "draws experts 1 terms"],
         precision: Float[np.ndarray, "draws experts 1"],
         terms: Float[np.ndarray, "draws terms"],
         common: Float[np.ndarray, "draws columns"],
-        rng: np.random.Generator,
     ) -> Float[np.ndarray, "draws columns"]:
-        """Draws of the common coefficients given drawn coefficients, noise and precisions.
+        """Expected common coefficients given drawn coefficients, noise and precisions.
 
-        The precision of wide columns is drawn first, from its grid.
+        Averages over components weighted by precision, shrunk by the prior of wide columns, whose
+        precision is averaged over its grid, or by the precision of their term.
         """
         at, wide = self.columns.places, self.columns.wide
         scaled = precision * terms[:, None, at]
         total, linear = scaled.sum(axis=1), (scaled * coefficients[:, :, 0, at]).sum(axis=1)
-        ell = np.array(common)
+        found = np.asarray(linear / (common + total))
         if wide.any():
             grid = self.columns.spread.precision[:, None, None]
             each = _coupling(np, grid, total[:, wide], linear[:, wide]).sum(axis=-1)
-            chosen = self.columns.spread.chosen(each, rng.random(len(ell)))
-            ell[:, wide] = chosen[:, None]
-        noise = rng.standard_normal(ell.shape)
-        return np.asarray(linear / (ell + total) + noise / np.sqrt(ell + total))
+            weights = self.columns.spread.weights(each)
+            shrunk = linear[:, wide] / (grid + total[:, wide])
+            found[:, wide] = (weights[..., None] * shrunk).sum(axis=0)
+        return found
 
 
 def _coupling(xp: Any, ell: Any, total: Any, linear: Any) -> Any:
@@ -317,13 +317,32 @@ class CoupledNormalGamma:
         at, noise = self.prior.columns.places, self.expected_precision
         shift = self.mean[..., 0, :].copy()
         shift[..., at] -= self.common[..., None, :]
-        apart = self._apart
+        apart = self.apart
         across = (apart @ self.common_covariance[..., None, :, :] * apart).sum(axis=-1)
         own = np.diagonal(self.conditional, axis1=-2, axis2=-1)
         return np.asarray(noise * (shift**2 + across) + own)
 
     @property
-    def _apart(self) -> Float[np.ndarray, "*batch experts terms columns"]:
+    def base(self) -> Float[np.ndarray, "*batch experts terms"]:
+        """``g_k``: means of the coefficients where the common ones are zero."""
+        shift = (self.slope @ self.common[..., None, :, None])[..., 0]
+        return np.asarray(self.mean[..., 0, :] - shift)
+
+    @property
+    def among(self) -> Float[np.ndarray, "experts columns columns"]:
+        """``E' Lambda (E - W_k)``: what each component knows of the common coefficients."""
+        at, terms = self.prior.columns.places, self.prior.terms
+        found = terms[at][:, None] * (np.eye(len(at)) - self.slope[:, at])
+        return np.asarray(0.5 * (found + np.swapaxes(found, -1, -2)))
+
+    @property
+    def pull(self) -> Float[np.ndarray, "experts columns"]:
+        """``E' Lambda g_k``."""
+        at = self.prior.columns.places
+        return np.asarray(self.prior.terms[at] * self.base[:, at])
+
+    @property
+    def apart(self) -> Float[np.ndarray, "*batch experts terms columns"]:
         """``W_k - E``."""
         at = self.prior.columns.places
         found = self.slope.copy()
@@ -433,6 +452,47 @@ class CoupledNormalGamma:
 
 
 @dataclass(frozen=True)
+class _OfSums:
+    """Derivatives of what a coupled posterior makes of sums and prior precisions alone."""
+
+    base: Float[np.ndarray, "many experts terms"]
+    slope: Float[np.ndarray, "many experts terms columns"]
+    conditional: Float[np.ndarray, "many experts terms terms"]
+    among: Float[np.ndarray, "many experts columns columns"]
+    pull: Float[np.ndarray, "many experts columns"]
+    rest: Float[np.ndarray, "many experts"]
+
+    @classmethod
+    def of(
+        cls,
+        law: CoupledNormalGamma,
+        xx: Float[np.ndarray, "many experts terms terms"],
+        xy: Float[np.ndarray, "many experts terms"],
+        yy: Float[np.ndarray, "many experts"],
+        terms: Float[np.ndarray, "many terms"],
+    ) -> _OfSums:
+        """``V W = Lambda E`` makes ``V dW = -(dA W + dLambda (W - E))``, and so on."""
+        slope, apart, own = law.slope, law.apart, terms[:, None, :, None]
+        base = law.base
+        seen, penalty = _products(xx, base), terms[:, None] * base
+        solved = (law.conditional @ (xy - seen - penalty)[..., None])[..., 0]
+        among = np.swapaxes(slope, -1, -2) @ xx @ slope
+        among += np.swapaxes(apart, -1, -2) @ (own * apart)
+        pull = np.einsum("kij,nki->nkj", slope, xy - seen)
+        pull -= np.einsum("kij,nki->nkj", apart, penalty)
+        rest = yy - 2.0 * np.vecdot(base, xy) + np.vecdot(seen + penalty, base)
+        whole = xx + own * np.eye(terms.shape[-1])
+        return cls(
+            solved,
+            -law.conditional @ (xx @ slope + own * apart),
+            -law.conditional @ whole @ law.conditional,
+            among,
+            pull,
+            rest,
+        )
+
+
+@dataclass(frozen=True)
 class _Change:
     """Directional derivatives of a coupled posterior, directions on the first axis."""
 
@@ -456,56 +516,30 @@ class _Change:
         ell: Float[np.ndarray, "many columns"],
     ) -> _Change:
         """Chain rule through one update, then the fixed point of ``q(b)`` and ``q(tau)``."""
-        at = law.prior.columns.places
         tau, rate = law.expected_precision[..., 0], law.rate[..., 0]
-        slope, apart, middle = law.slope, law._apart, law.common_covariance
-        base = law.mean[..., 0, :] - slope @ law.common
-        own = terms[:, None, :, None]  # of the diagonal of V
-        # V W = Lambda E, so that V dW = dLambda E - dV W = -(dA W + dLambda (W - E)).
-        bent = xx @ slope + own * apart
-        of_slope = -law.conditional @ bent
-        of_base = (law.conditional @ (xy - _products(xx, base) - terms[:, None] * base)[..., None])[
-            ..., 0
-        ]
-        # G = E' Lambda (E - W) and p = E' Lambda g, with derivatives that need no inverse.
-        of_among = np.swapaxes(slope, -1, -2) @ xx @ slope
-        of_among += np.swapaxes(apart, -1, -2) @ (own * apart)
-        residual = xy - _products(xx, base)
-        of_pull = np.einsum("kij,nki->nkj", slope, residual)
-        of_pull -= np.einsum("kij,nki->nkj", apart, terms[:, None] * base)
-        lam = law.prior.terms[at]
-        among = lam[:, None] * (np.eye(len(at)) - slope[:, at])
-        among = 0.5 * (among + np.swapaxes(among, -1, -2))
-        pull = lam * base[:, at]
-        # Rates at fixed tau, and how they change with tau through q(b).
-        score = pull - among @ law.common
-        of_precision = np.einsum("k,nkij->nij", tau, of_among)
-        of_precision += ell[:, None] * np.eye(len(at))
-        linear = np.einsum("k,nkj->nj", tau, of_pull) - of_precision @ law.common
-        of_common = linear @ middle
+        sums, common, middle = _OfSums.of(law, xx, xy, yy, terms), law.common, law.common_covariance
+        # At fixed tau.
+        of_precision = np.einsum("k,nkij->nij", tau, sums.among)
+        of_precision += ell[:, None] * np.eye(ell.shape[1])
+        of_common = (np.einsum("k,nkj->nj", tau, sums.pull) - of_precision @ common) @ middle
         of_middle = -middle @ of_precision @ middle
-        of_rest = yy - 2.0 * np.vecdot(base, xy) + np.vecdot(_products(xx, base), base)
-        of_rest += np.vecdot(terms[:, None] * base, base)
-        explicit = of_rest - 2.0 * np.vecdot(of_pull, law.common)
-        explicit += np.einsum("i,nkij,j->nk", law.common, of_among, law.common)
-        explicit += np.einsum("nkij,ij->nk", of_among, middle)
+        among = law.among
+        score = law.pull - among @ common
+        explicit = sums.rest - 2.0 * np.vecdot(sums.pull, common)
+        explicit += np.einsum("i,nkij,j->nk", common, sums.among, common)
+        explicit += np.einsum("nkij,ij->nk", sums.among, middle)
         explicit -= 2.0 * np.einsum("kj,nj->nk", score, of_common)
         explicit += np.einsum("kij,nij->nk", among, of_middle)
+        # How the rates change with tau through q(b), which closes the circle.
         seen = among @ middle
         through = -(score @ middle @ score.T) - 0.5 * np.einsum("kij,lji->kl", seen, seen)
         right = tau * (0.5 * weight / law.shape - 0.5 * explicit / rate)
         of_tau = np.linalg.solve(np.eye(len(tau)) + (tau / rate)[:, None] * through, right.T).T
         of_common = of_common + of_tau @ (score @ middle)
         of_middle = of_middle - np.einsum("nk,ij,kjl,lm->nim", of_tau, middle, among, middle)
-        return cls(
-            of_tau,
-            0.5 * explicit + of_tau @ through.T,
-            of_base + of_slope @ law.common + np.einsum("kij,nj->nki", slope, of_common),
-            of_slope,
-            -law.conditional @ (xx + own * np.eye(terms.shape[-1])) @ law.conditional,
-            of_common,
-            of_middle,
-        )
+        of_mean = sums.base + sums.slope @ common + np.einsum("kij,nj->nki", law.slope, of_common)
+        of_rate = 0.5 * explicit + of_tau @ through.T
+        return cls(of_tau, of_rate, of_mean, sums.slope, sums.conditional, of_common, of_middle)
 
     def squares(self, law: CoupledNormalGamma) -> Float[np.ndarray, "many entries"]:
         """Changes of ``summed_squares``."""
@@ -513,7 +547,7 @@ class _Change:
         shift, moved = law.mean[..., 0, :].copy(), self.mean.copy()
         shift[..., at] -= law.common
         moved[..., at] -= self.common[:, None]
-        apart, middle = law._apart, law.common_covariance
+        apart, middle = law.apart, law.common_covariance
         across = (apart @ middle * apart).sum(axis=-1)
         of_across = 2.0 * (self.slope @ middle * apart).sum(axis=-1)
         of_across += (apart @ self.common_covariance[:, None] * apart).sum(axis=-1)

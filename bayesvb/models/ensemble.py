@@ -91,6 +91,10 @@ class Ensemble:
         }
         return replace(found[0], **each)
 
+    def common_given(self, draws: Draws) -> Float[np.ndarray, "draws columns"]:
+        """Expected common coefficients given the parameters of each draw, by its member."""
+        return np.asarray(self._evaluated(draws, lambda core, own: core.common_given(own)))
+
     def gate_coefficients(self, draws: Draws) -> dict[int, Float[np.ndarray, "draws terms"]]:
         """Coefficients of the gate by component, where every member has them."""
         found = [(at, core.gate_coefficients(own)) for at, core, own in self._divided(draws)]

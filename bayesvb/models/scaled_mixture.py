@@ -227,22 +227,22 @@ class ScaledMixture(Mixture):
             experts = experts.with_coefficient_precision(of_experts)
         return Mixture(experts, gate)
 
-    @cached_property
-    def drawn(self) -> Bool[np.ndarray, " blocks"]:
+    @property
+    def has_draws(self) -> Bool[np.ndarray, " blocks"]:
         """Blocks with a gamma prior, whose precisions are drawn; all but that of wide columns."""
         found = np.ones(len(self.counts), dtype=bool)
         if self.common is not None and self.common.wide.any():
             found[len(self.of_experts.start) - 1] = False
         return found
 
-    @cached_property
+    @property
     def draw_sizes(self) -> tuple[int, ...]:
         """Numbers of drawn precisions by name, in the order of ``SCALE_DRAWS``."""
         n_experts, n_common = len(self.of_experts.start), 0
         if self.common is not None:
             n_columns = len(self.common.places)
             n_common = int(self.of_experts.membership[:, -n_columns:].any(axis=1).sum())
-        n_wide = int((~self.drawn).sum())
+        n_wide = int((~self.has_draws).sum())
         return n_experts - n_common, n_common - n_wide, len(self.of_gate.start)
 
     def _by_term(
@@ -312,9 +312,9 @@ class ScaledMixture(Mixture):
         if not (rate > 0.0).all():
             raise np.linalg.LinAlgError("rates of a gamma distribution must be positive")
         shape, divergence = np.broadcast_to(self.shape, rate.shape), np.zeros(rate.shape[:-1])
-        if not self.drawn.all():
+        if not self.has_draws.all():
             assert self.common is not None
-            at, shape = int(np.flatnonzero(~self.drawn)[0]), shape.copy()
+            at, shape = int(np.flatnonzero(~self.has_draws)[0]), shape.copy()
             moments = self.common.spread.moments(squares[..., at], float(self.counts[at]))
             mean, variance, divergence = moments
             shape[..., at], rate[..., at] = mean**2 / variance, mean / variance
@@ -371,16 +371,16 @@ class ScaledMixture(Mixture):
         own = self.prior.shape * np.log(scales.rate / rate) + self.shape * (
             rate / scales.rate - 1.0
         )
-        total = float(own[self.drawn].sum()) + float(posterior.spread_divergence)
+        total = float(own[self.has_draws].sum()) + float(posterior.spread_divergence)
         return self.given(scales.mean).kl(posterior) + total + self._known_divergence
 
     @cached_property
     def _known_divergence(self) -> float:
         """What only the shapes of the precisions' posteriors add: they are known beforehand."""
-        shape = self.shape[self.drawn]
-        prior = np.broadcast_to(self.prior.shape, self.shape.shape)[self.drawn]
+        shape = self.shape[self.has_draws]
+        prior = np.broadcast_to(self.prior.shape, self.shape.shape)[self.has_draws]
         one = np.ones_like(shape)
-        average = 0.5 * self.counts[self.drawn] @ (np.log(shape) - digamma(shape))
+        average = 0.5 * self.counts[self.has_draws] @ (np.log(shape) - digamma(shape))
         return float(average + gamma_kl(shape, one, prior, one).sum())
 
     def for_points(self) -> Mixture:
@@ -396,10 +396,10 @@ class ScaledMixture(Mixture):
         law = posterior.scales
         return ScaledCoordinates(
             mixture,
-            ScaleCoordinates(Gamma(law.shape[self.drawn], law.rate[self.drawn])),
+            ScaleCoordinates(Gamma(law.shape[self.has_draws], law.rate[self.has_draws])),
             self.squares(posterior),
             law.mean,
-            self.drawn,
+            self.has_draws,
             self.draw_sizes,
         )
 
@@ -502,7 +502,7 @@ class ScaledMixture(Mixture):
         """Parameters by name, and the precisions of terms."""
         assert isinstance(posterior, ScaledPosterior)
         mixture = super().draws(posterior, n, rng)
-        scales = posterior.scales.draws(n, rng)[:, self.drawn]
+        scales = posterior.scales.draws(n, rng)[:, self.has_draws]
         return {**mixture, **parted(scales, self.draw_sizes)}
 
     def prior_draws(self, n: int, rng: np.random.Generator) -> Draws:
@@ -515,7 +515,7 @@ class ScaledMixture(Mixture):
         of_experts, of_gate = np.split(drawn, [len(self.of_experts.start)], axis=1)
         if self.common is not None:
             own = self.common.spread.draws(n, rng)
-            of_experts = np.where(self.drawn[: of_experts.shape[1]], of_experts, own[:, None])
+            of_experts = np.where(self.has_draws[: of_experts.shape[1]], of_experts, own[:, None])
         names = (("coefficients", "effect_scale"), ("gate", EFFECT_SCALE))
         parts = ((of_experts, self.of_experts), (of_gate, self.of_gate))
         for (name, of_effects), (scales, part) in zip(names, parts, strict=True):
@@ -529,7 +529,7 @@ class ScaledMixture(Mixture):
                 draws[name][..., self.common.places] += shared[:, None, None]
             elif sd.shape[1] > n_terms:
                 draws[of_effects] = sd[:, n_terms:]
-        return {**draws, **parted(drawn[:, self.drawn], self.draw_sizes)}
+        return {**draws, **parted(drawn[:, self.has_draws], self.draw_sizes)}
 
     def _unit_experts(self) -> Any:
         """Experts whose terms have unit precisions, without a common part."""
@@ -551,7 +551,9 @@ class ScaledMixture(Mixture):
 
     def reduced_space(self, block: Block) -> ReducedMixture | None:
         """That of the mixture, with the precisions of the terms integrated out."""
-        return reduce_scaled_mixture(self, block, SCALE_DRAWS)
+        if self.common is not None:
+            return None
+        return reduce_scaled_mixture(self, block, (SCALE_DRAWS[0], SCALE_DRAWS[2]))
 
     def relabelled_draws(
         self, draws: Draws, posterior: MixturePosterior, block: Block
@@ -580,11 +582,12 @@ class ScaledMixture(Mixture):
         total = density + self._drawn_prior.log_density(scales).sum(axis=1)
         return total
 
-    @cached_property
+    @property
     def _drawn_prior(self) -> Gamma:
         """Prior of the precisions that are drawn."""
         own = (
-            np.broadcast_to(one, self.drawn.shape)[self.drawn] for one in vars(self.prior).values()
+            np.broadcast_to(one, self.has_draws.shape)[self.has_draws]
+            for one in vars(self.prior).values()
         )
         return Gamma(*own)
 
@@ -610,26 +613,24 @@ class ScaledMixture(Mixture):
         """Precisions of terms, and of common coefficients: zero of wide ones, not drawn."""
         assert self.common is not None
         part, n_common = self.of_experts, len(self.common.places)
-        membership = part.membership[self.drawn[: len(part.start)]]
+        membership = part.membership[self.has_draws[: len(part.start)]]
         whole = part.fixed + scales @ membership
         return whole[:, :-n_common], whole[:, -n_common:]
 
-    def common_draws(
-        self, draws: Draws, rng: np.random.Generator
-    ) -> Float[np.ndarray, "draws columns"]:
-        """Common coefficients given the other parameters, one for each common column."""
+    def common_given(self, draws: Draws) -> Float[np.ndarray, "draws columns"]:
+        """Expected common coefficients given the other parameters, one for each common column."""
         first = sum(self.draw_sizes[:2])
         experts: Any = self.given(np.ones(len(self.counts))).experts
         prior: CommonEffectPrior = experts.common_prior
         precisions = self._drawn_precisions(np.asarray(joined(draws))[:, :first])
-        return prior.common_draws(draws["coefficients"], draws["precision"], *precisions, rng)
+        return prior.common_given(draws["coefficients"], draws["precision"], *precisions)
 
     def log_posterior(
         self, posterior: MixturePosterior, draws: Draws
     ) -> Float[np.ndarray, " draws"]:
         """Log density of each draw under q."""
         assert isinstance(posterior, ScaledPosterior)
-        law = Gamma(posterior.scales.shape[self.drawn], posterior.scales.rate[self.drawn])
+        law = Gamma(posterior.scales.shape[self.has_draws], posterior.scales.rate[self.has_draws])
         own = law.log_density(np.asarray(joined(draws))).sum(axis=1)
         return np.asarray(super().log_posterior(posterior, draws) + own)
 

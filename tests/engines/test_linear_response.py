@@ -62,7 +62,9 @@ def test_intervals_are_linear_response_unless_told_otherwise(fit):
     assert wide.attrs == {"covariance": "linear-response"}
     assert narrow.attrs == {"covariance": "mean-field"}
     assert (wide["sd"].loc["mean"] > narrow["sd"].loc["mean"]).all()
-    assert_allclose(wide["mean"], narrow["mean"], atol=0.02)
+    # The mean of a scale, one over a root, grows with the spread of what is below it.
+    others = [part for part in wide.index.levels[0] if part != "between components"]
+    assert_allclose(wide.loc[others, "mean"], narrow.loc[others, "mean"], atol=0.02)
     pd.testing.assert_frame_equal(fit.summary(covariance="linear-response"), wide)
 
 

@@ -19,7 +19,8 @@ def model(priors=None, gate="softmax"):
 def prior_numbers(model):
     """All numbers of the priors inside the model."""
     experts, gate = model.core.experts.prior, model.core.gate.prior
-    priors = (experts, gate, getattr(model.core, "prior", None))
+    common = getattr(model.core, "common", None)
+    priors = (experts, gate, getattr(model.core, "prior", None), common and common.spread)
     values = [value for prior in priors if prior is not None for value in vars(prior).values()]
     return np.concatenate([np.ravel(value) for value in values])
 

@@ -17,10 +17,14 @@ def weight(s, squares, count, lowest):
 def test_moments_are_those_of_integrals(squares, count):
     scale = BoundedScale.half_normal(0.5, lowest=0.1)
     mean, variance, _ = scale.moments(np.array(squares), count)
-    total, first, second = (
-        quad(lambda s: weight(s, squares, count, 0.1) * s**-power, 0.1, 4.0, limit=200)[0]
-        for power in (0, 2, 4)
-    )
+
+    def integral(power):
+        def values(s):
+            return weight(s, squares, count, 0.1) * s**-power
+
+        return quad(values, 0.1, 4.0, limit=200)[0]
+
+    total, first, second = (integral(power) for power in (0, 2, 4))
     # Equal steps of log s: the grid weighs its first point, at the cut, as a whole step.
     assert mean == pytest.approx(first / total, rel=0.03)
     assert variance == pytest.approx(second / total - (first / total) ** 2, rel=0.06)

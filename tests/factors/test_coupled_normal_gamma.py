@@ -177,15 +177,14 @@ def test_sums_of_no_data_are_refused(problem):
         problem.prior.posterior(weight, xx, xy, -yy)
 
 
-def test_common_draws_are_those_of_the_conditional_normal(problem, rng):
-    n = 20_000
-    coefficients, precision = problem.posterior.draws(1, rng)
-    terms = np.broadcast_to(problem.prior.terms, (n, 4))
-    common = np.broadcast_to(problem.prior.common, (n, 3))
-    many = (np.repeat(coefficients, n, axis=0), np.repeat(precision, n, axis=0))
-    drawn = problem.prior.common_draws(*many, terms, common, rng)[:, 2]
-    pull = precision[0, :, 0] * problem.prior.terms[3]
-    total = problem.prior.common[2] + pull.sum()
-    mean = (pull * coefficients[0, :, 0, 3]).sum() / total
-    assert drawn.mean() == pytest.approx(mean, abs=5.0 / np.sqrt(total * n))
-    assert drawn.std() == pytest.approx(total**-0.5, rel=0.03)
+def test_common_coefficients_are_averages_weighted_by_precision(problem, rng):
+    coefficients, precision = problem.posterior.draws(5, rng)
+    terms, common = problem.prior.terms[None], problem.prior.common[None]
+    found = problem.prior.common_given(coefficients, precision, terms, common)
+    weight = precision * problem.prior.terms[PLACES]
+    linear, total = (weight * coefficients[:, :, 0, 1:]).sum(axis=1), weight.sum(axis=1)
+    assert_allclose(found[:, 2], linear[:, 2] / (total[:, 2] + problem.prior.common[2]))
+    # Those of wide columns are shrunk by a scale between the ends of its grid.
+    ends = np.sort([linear / (total + ell) / (linear / total) for ell in (0.0, 25.0)], axis=0)
+    share = found / (linear / total)
+    assert ((share >= ends[0]) & (share <= ends[1]))[:, :2].all()

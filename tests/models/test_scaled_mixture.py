@@ -347,7 +347,7 @@ def test_the_log_prior_is_that_given_the_scales_times_theirs(gate, likelihood, r
     for s, precision in enumerate(scales):
         one = {name: values[s : s + 1] for name, values in draws.items()}
         whole = np.ones(len(problem.model.counts))  # that of wide columns is integrated out
-        whole[problem.model.drawn] = precision
+        whole[problem.model.has_draws] = precision
         given = problem.model.given(whole).log_prior(one)[0]
         own = gamma(0.5, scale=20.0).logpdf(precision).sum()
         assert found[s] == pytest.approx(given + own, rel=1e-10)

@@ -63,7 +63,8 @@ def test_groups_dims_and_coordinates(obj, regimes):
         "beta": ("chain", "draw", "component", "term_mean"),
         "gamma": ("chain", "draw", "component_gating", "term_gating"),
         "sigma": ("chain", "draw", "component"),
-        "scale_mean": ("chain", "draw", "block_mean"),
+        "beta_common": ("chain", "draw", "term_common"),
+        "scale_between": ("chain", "draw", "block_between"),
         "scale_gating": ("chain", "draw", "block_gating"),
         "share": ("chain", "draw", "component"),
     }
@@ -241,7 +242,7 @@ def test_waic_is_near_loo(az, obj, regimes_fit):
 
 def test_summary(az, obj, leniently):
     table = az.summary(obj, kind="stats")
-    assert len(table) == 2 * 3 + 1 * 2 + 2 + 2 + 2 + 1
+    assert len(table) == 2 * 3 + 1 * 2 + 2 + 2 + 2 + 2 + 1
     assert "beta[1, Intercept]" in table.index
     assert "gamma[2, x]" in table.index
 

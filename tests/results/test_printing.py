@@ -44,7 +44,8 @@ def test_a_gate_that_was_filled_in_is_said(regimes):
 def test_one_component_has_no_gate(regimes, kind):
     models = [getattr(bvb, kind)("y ~ x", regimes, **{SIZES[kind]: n}) for n in (1, 2)]
     one, two = ({part for part, _ in model.prior_table().index} for model in models)
-    assert two - one == {"gating"} | ({"scale", "gating scale"} & two)
+    learned = {"scale", "gating scale", "between components", "common scale"}
+    assert two - one == {"gating"} | (learned & two)
     assert "gating part" not in str(models[0])
     if kind == "DensityRegression":
         assert str(models[0]).splitlines()[0] == "Density regression, 1 component"
