@@ -138,6 +138,7 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
         "engines/test_linear_response.py",
     ),
     "bayesvb/models/mixture_coordinates.py": ("variational/test_coordinates.py",),
+    "bayesvb/models/scaled_coordinates.py": ("models/test_scaled_mixture.py",),
     "bayesvb/factors/bordered_normal.py": ("models/test_groups_apart.py",),
     "bayesvb/factors/bordered_normal_gamma.py": ("experts/test_linear_mixed.py",),
     "bayesvb/factors/dirichlet.py": ("conformance/test_factors.py",),

@@ -23,7 +23,8 @@ from bayesvb.formula.design import Design
 from bayesvb.formula.term_blocks import TermBlock
 from bayesvb.gates.base import GatePrior
 from bayesvb.models.mixture import Mixture
-from bayesvb.models.scaled_mixture import SCALE_DRAWS, ScaledMixture
+from bayesvb.models.scaled_coordinates import SCALE_DRAWS
+from bayesvb.models.scaled_mixture import ScaledMixture
 from bayesvb.models.term_scales import TermScales
 from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
 from bayesvb.variational.local import Draws

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 
-from bayesvb.models.scaled_mixture import SCALE_DRAWS
+from bayesvb.models.scaled_coordinates import SCALE_DRAWS
 
 
 @pytest.fixture

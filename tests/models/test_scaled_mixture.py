@@ -23,7 +23,8 @@ from bayesvb.factors.gamma import Gamma
 from bayesvb.factors.normal import Normal
 from bayesvb.gates import GATES
 from bayesvb.gates.base import GatePrior
-from bayesvb.models.scaled_mixture import SCALE_DRAWS, ScaledMixture, joined
+from bayesvb.models.scaled_coordinates import SCALE_DRAWS, joined
+from bayesvb.models.scaled_mixture import ScaledMixture
 from bayesvb.models.term_scales import TermScales
 
 LIKELIHOODS = {

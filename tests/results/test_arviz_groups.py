@@ -74,7 +74,7 @@ def test_groups_dims_and_coordinates(obj, regimes):
     assert posterior["term_gating"].to_numpy().tolist() == ["Intercept", "x"]
     assert posterior["component"].to_numpy().tolist() == [1, 2]
     assert posterior["component_gating"].to_numpy().tolist() == [2]
-    assert posterior["block_mean"].to_numpy().tolist() == ["x", "z"]
+    assert posterior["block_between"].to_numpy().tolist() == ["x", "z"]
     assert posterior["block_gating"].to_numpy().tolist() == ["x"]
     for name in ("posterior_predictive", "log_likelihood"):
         assert group(obj, name)["y"].dims == ("chain", "draw", "obs_id")

@@ -50,7 +50,7 @@ def test_rows_are_the_moments_of_the_draws(fit, prob):
         assert_allclose(rows["sd"], draws.std(axis=0, ddof=1), atol=1e-14 * np.abs(draws).max())
         assert_allclose(rows["lower"], np.quantile(draws, 0.5 - prob / 2, axis=0))
         assert_allclose(rows["upper"], np.quantile(draws, 0.5 + prob / 2, axis=0))
-        if part in ("sigma", "share", "scale", "gating scale"):
+        if part in ("sigma", "share", "between components", "gating scale"):
             assert rows["p_positive"].isna().all()
         else:
             assert_allclose(rows["p_positive"], (draws > 0.0).mean(axis=0))

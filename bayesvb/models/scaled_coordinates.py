@@ -1,0 +1,132 @@
+"""Standard coordinates of a mixture and of the prior precisions that it learns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float
+from scipy.linalg import block_diag
+
+from bayesvb.models.mixture_coordinates import MixtureCoordinates
+from bayesvb.models.term_scales import ScaleCoordinates
+from bayesvb.numerics.array_library import namespace
+from bayesvb.variational.coordinates import AbstractCoordinates
+from bayesvb.variational.local import Draws
+
+SCALE_DRAWS = ("term_precision", "common_precision", "gate_term_precision")
+"""Names of draws of the precisions: of the experts' coefficients, or of their differences between
+components; of coefficients that components share; of the gate's coefficients."""
+
+
+@dataclass(frozen=True)
+class ScaledCoordinates(AbstractCoordinates):
+    """Standard coordinates of the mixture, then those of the prior precisions.
+
+    Attributes
+    ----------
+    mixture : MixtureCoordinates
+    scales : ScaleCoordinates
+        Of the precisions that are drawn.
+    squares, precision : ndarray, shape (blocks,)
+        Expected sums of squares of the coefficients of each block, and expected precisions.
+    drawn : ndarray of bool, shape (blocks,)
+        Blocks whose precisions are drawn.
+    sizes : tuple of int
+        Numbers of drawn precisions by name.
+    """
+
+    mixture: MixtureCoordinates
+    scales: ScaleCoordinates
+    squares: Float[np.ndarray, " blocks"]
+    precision: Float[np.ndarray, " blocks"]
+    drawn: Bool[np.ndarray, " blocks"]
+    sizes: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """Coordinates of the mixture, and one of each drawn precision."""
+        return self.mixture.size + int(self.drawn.sum())
+
+    @property
+    def orthonormal(self) -> bool:
+        """Whether those of the mixture are."""
+        return self.mixture.orthonormal
+
+    def _tilts(self) -> Float[np.ndarray, "drawn blocks"]:
+        """What a unit tilt of each drawn precision adds to the sums of squares."""
+        found = np.zeros((int(self.drawn.sum()), len(self.drawn)))
+        found[:, self.drawn] = np.diag(self.scales.tilts())
+        return found
+
+    def touched(self, *, linear_gate: bool) -> Float[np.ndarray, "coordinates touched"]:
+        """What a unit tilt of each adds to the statistics that tilts touch.
+
+        With ``linear_gate`` those of the gate are the linear ones, of all its statistics otherwise.
+        """
+        experts: Any = self.mixture.experts
+        gate: Any = self.mixture.gate
+        own = gate.touched() if linear_gate else gate.perturbations()
+        return np.asarray(block_diag(experts.touched(), own, self._tilts()))
+
+    def expectations(self) -> Float[np.ndarray, " entries"]:
+        """Those of the mixture, ``-sum E[tau b^2] / 2`` and ``-E[lambda] / 2``."""
+        own = (-0.5 * self.squares, -0.5 * self.precision)
+        return np.concatenate([self.mixture.expectations(), *own])
+
+    def centre_slopes(
+        self, change: Float[np.ndarray, "changes entries"]
+    ) -> Float[np.ndarray, "changes coordinates"] | None:
+        """Those of the mixture, and of ``log lambda``, whose shapes are fixed."""
+        n_blocks = len(self.squares)
+        mixture = self.mixture.centre_slopes(change[:, : -2 * n_blocks])
+        if mixture is None:
+            return None
+        moved = change[:, -n_blocks:][:, self.drawn]
+        own = -2.0 * moved / (self.scales.posterior.mean * self.scales.spread)
+        return np.concatenate([mixture, own], axis=1)
+
+    def perturbations(self) -> Float[np.ndarray, "coordinates entries"]:
+        """Tilts of the mixture touch its statistics, those of a precision its sum of squares."""
+        n_blocks = len(self.squares)
+        whole = block_diag(self.mixture.perturbations(), np.empty((0, n_blocks)), self._tilts())
+        return np.asarray(whole)
+
+    def uncoupled(self) -> ScaledCoordinates:
+        """Those of the mixture for small deviations."""
+        return replace(self, mixture=self.mixture.uncoupled())
+
+    def standard(self, draws: Draws) -> Float[np.ndarray, "draws coordinates"]:
+        """Coordinates of draws of all parameters."""
+        scales = self.scales.standard(np.asarray(joined(draws)))
+        return np.concatenate([self.mixture.standard(draws), scales], axis=1)
+
+    def parameters(self, standard: Float[np.ndarray, "draws coordinates"]) -> Draws:
+        """Draws of all parameters at these coordinates."""
+        first = self.mixture.size
+        mixture = self.mixture.parameters(standard[:, :first])
+        scales = self.scales.parameters(standard[:, first:])
+        return {**mixture, **parted(scales, self.sizes)}
+
+    def log_volume(self, draws: Draws) -> Float[np.ndarray, " draws"]:
+        """That of the mixture, and ``sum log lambda``."""
+        own = np.log(np.asarray(joined(draws))).sum(axis=1)
+        return np.asarray(self.mixture.log_volume(draws) + own)
+
+
+def joined(draws: Draws) -> Float[np.ndarray, "draws blocks"]:
+    """Drawn precisions of all terms, those of the experts first."""
+    found = [draws[name] for name in SCALE_DRAWS if name in draws]
+    whole: Float[np.ndarray, "draws blocks"] = namespace(found[0]).concatenate(found, axis=1)
+    return whole
+
+
+def parted(
+    scales: Float[np.ndarray, "draws blocks"], sizes: Sequence[int]
+) -> dict[str, Float[np.ndarray, "draws _"]]:
+    """Drawn precisions by name, where there are any."""
+    each = np.split(scales, np.cumsum(sizes)[:-1], axis=1)
+    found = zip(SCALE_DRAWS, each, strict=True)
+    return {name: values for name, values in found if values.shape[1]}
