@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -167,7 +167,8 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
     has_common_effects = True
     groups_are_columns = True
 
-    prior: MatrixNormalGamma | CommonEffectPrior
+    prior: MatrixNormalGamma
+    common: CommonEffectPrior | None = None
 
     @classmethod
     def from_prior(cls, prior: RegressionPrior) -> LinearExperts:
@@ -195,7 +196,9 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
 
     def update(self, stats: LinearStats) -> Regressions:
         """Exact coordinate update of every expert."""
-        return self.prior.posterior(stats.weight, unpack(stats.xx), stats.xy, stats.yy)
+        found: Regressions
+        found = self._law.posterior(stats.weight, unpack(stats.xx), stats.xy, stats.yy)
+        return found
 
     def update_at(
         self, stats: LinearStats, block: Block, precision: Float[np.ndarray, "*many terms"] | None
@@ -211,7 +214,7 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
 
     def kl(self, posterior: Regressions) -> float:
         """``KL(posterior || prior)``, summed over experts."""
-        return posterior.kl(self.prior)
+        return posterior.kl(self._law)
 
     def with_coefficient_precision(
         self, precision: Float[np.ndarray, "*many terms"]
@@ -223,12 +226,17 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
         self, columns: CommonColumns, precision: Float[np.ndarray, "*many entries"]
     ) -> LinearExperts:
         """The same experts whose coefficients scatter around common ones."""
-        return replace(self, prior=CommonEffectPrior.of(self.prior, columns, precision))
+        return replace(self, common=CommonEffectPrior.of(self.prior, columns, precision))
 
     @property
     def common_prior(self) -> CommonEffectPrior:
         """Prior of experts with common coefficients."""
-        return cast(CommonEffectPrior, self.prior)
+        return cast(CommonEffectPrior, self.common)
+
+    @property
+    def _law(self) -> Any:
+        """Prior of all experts: independent of each other, or with common coefficients."""
+        return self.common or self.prior
 
     def coefficient_squares(self, posterior: Regressions) -> Float[np.ndarray, " terms"]:
         """``sum E[tau_ki B_kij^2]``; of deviations, then of common ones, where there are these."""
@@ -236,7 +244,7 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
 
     def effective_dof(self, posterior: Regressions) -> Float[np.ndarray, "experts terms"]:
         """Of each coefficient; the same for all responses."""
-        return posterior.effective_dof(self.prior)
+        return posterior.effective_dof(self._law)
 
     def drawn_squares(self, draws: Draws) -> Float[np.ndarray, "draws terms"]:
         """``sum tau_ki B_kij^2`` of each draw."""
@@ -266,7 +274,7 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
 
     def factor_covariance(
         self, posterior: Regressions, some: Int[np.ndarray, " some"]
-    ) -> Float[np.ndarray, "experts some entries"]:
+    ) -> Float[np.ndarray, "experts some entries"] | None:
         """In closed form, of components that are independent of each other."""
         return posterior.statistics_covariance(some)
 
@@ -331,7 +339,7 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
         self, posterior: Regressions | None, draws: Draws
     ) -> Float[np.ndarray, " draws"]:
         """Log density of each draw under the posterior, or under the prior (None)."""
-        factor = posterior or self.prior
+        factor = posterior or self._law
         density = factor.log_density(draws["coefficients"], draws["precision"])
         total: Float[np.ndarray, " draws"] = density.sum(axis=(1, 2))
         return total

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -45,6 +45,7 @@ from bayesvb.experts.regression import (
     squares_in_noise,
 )
 from bayesvb.factors.coupled_normal_gamma import CommonColumns, CommonEffectPrior
+from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.linalg import by_row, linear_at, quadratic_at, unpack
 from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
@@ -98,6 +99,7 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
     learns_dof: bool
     standardised: bool = True
     dof_power: float = 1.0
+    common: CommonEffectPrior | None = None
 
     @staticmethod
     def response_scaling(
@@ -175,7 +177,7 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
     def update(self, stats: StudentStats) -> StudentPosterior:
         """Exact coordinate update of every expert, and of the degrees of freedom."""
         many, n_terms = stats.yy.shape[:-2], stats.xy.shape[-1]
-        linear = self.prior.linear.posterior(
+        linear = self._law.posterior(
             np.repeat(stats.weight, stats.yy.shape[-1], axis=-1),
             unpack(stats.xx.reshape(*many, -1, stats.xx.shape[-1])),
             stats.xy.reshape(*many, -1, 1, n_terms),
@@ -190,7 +192,7 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
 
     def kl(self, posterior: StudentPosterior) -> float:
         """``KL(posterior || prior)`` of the regressions, less the log prior of learned dof."""
-        divergence = posterior.linear.kl(self.prior.linear)
+        divergence = posterior.linear.kl(self._law)
         own = self.dof_power * float(log_prior(posterior.dof)) if self.learns_dof else 0.0
         return divergence - own
 
@@ -198,20 +200,29 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
         self, precision: Float[np.ndarray, "*many terms"]
     ) -> StudentExperts:
         """The same experts whose coefficients have these precisions, in units of the noise's."""
-        linear = self.prior.linear.with_coefficient_precision(precision)
+        linear = self._linear.with_coefficient_precision(precision)
         return replace(self, prior=replace(self.prior, linear=linear))
 
     def with_common_effects(
         self, columns: CommonColumns, precision: Float[np.ndarray, "*many entries"]
     ) -> StudentExperts:
         """The same experts whose coefficients scatter around common ones."""
-        linear = CommonEffectPrior.of(self.prior.linear, columns, precision)
-        return replace(self, prior=replace(self.prior, linear=linear))
+        return replace(self, common=CommonEffectPrior.of(self._linear, columns, precision))
 
     @property
     def common_prior(self) -> CommonEffectPrior:
         """Prior of experts with common coefficients."""
-        return cast(CommonEffectPrior, self.prior.linear)
+        return cast(CommonEffectPrior, self.common)
+
+    @property
+    def _linear(self) -> MatrixNormalGamma:
+        """Prior of one regression."""
+        return cast(MatrixNormalGamma, self.prior.linear)
+
+    @property
+    def _law(self) -> Any:
+        """Prior of all regressions: independent of each other, or with common coefficients."""
+        return self.common or self.prior.linear
 
     def coefficient_squares(self, posterior: StudentPosterior) -> Float[np.ndarray, " terms"]:
         """``sum E[tau_ki B_kij^2]``."""
@@ -225,7 +236,7 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
         """Experts whose prior density is to a power, that of the degrees of freedom as it is."""
         if power == 0.0:
             return self
-        prior = replace(self.prior, linear=self.prior.linear.to_the_power(power))
+        prior = replace(self.prior, linear=self._linear.to_the_power(power))
         return replace(self, prior=prior, dof_power=power)
 
     def collapsed(self, posterior: StudentPosterior, block: Block) -> Bool[np.ndarray, " experts"]:
@@ -329,7 +340,8 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
         self, posterior: StudentPosterior | None, draws: Draws
     ) -> Float[np.ndarray, " draws"]:
         """Log density of each draw, given the degrees of freedom if they are fixed."""
-        factor, each = (posterior or self.prior).linear, by_regression(draws)
+        factor: Any = self._law if posterior is None else posterior.linear
+        each = by_regression(draws)
         density: Float[np.ndarray, " draws"]
         density = factor.log_density(each["coefficients"], each["precision"]).sum(axis=(1, 2))
         dof = draws["dof"][:, 0]
@@ -351,7 +363,7 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
 
     def prior_rows(self, units: RegressionUnits) -> list[PriorRow]:
         """Coefficients and noise as of ``LinearExperts``, and the degrees of freedom."""
-        linear, n = self.prior.linear, len(units.responses)
+        linear, n = self._linear, len(units.responses)
         centre, rate = np.repeat(linear.mean, n, axis=0), np.repeat(linear.rate, n)
         own = LinearExperts(replace(linear, mean=centre, rate=rate)).prior_rows(units)
         words = f"Gamma({PRIOR_SHAPE:g}, {PRIOR_RATE:g})" if self.learns_dof else "fixed"

@@ -11,7 +11,7 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.experts.degrees_of_freedom import log_partition
 from bayesvb.experts.linear_coordinates import LinearCoordinates
-from bayesvb.factors.coupled_normal_gamma import CommonEffectPrior, Regressions
+from bayesvb.factors.coupled_normal_gamma import Regressions
 from bayesvb.numerics.linalg import outer_by_row, products
 from bayesvb.numerics.special import LOG_2PI
 from bayesvb.variational.coordinates import AbstractCoordinates
@@ -87,8 +87,7 @@ class StudentPosterior:
     Attributes
     ----------
     linear : MatrixNormalGamma or CoupledNormalGamma
-        Batch of experts times responses, each with one response; of a prior also
-        ``CommonEffectPrior``.
+        Batch of experts times responses, each with one response.
     dof : ndarray, shape (responses,)
         Fixed, or where the bound plus their log prior is largest.
     log_dof_sd : ndarray, shape (responses,) or (0,)
@@ -96,7 +95,7 @@ class StudentPosterior:
         they are fixed. The bound is that of the point.
     """
 
-    linear: Regressions | CommonEffectPrior
+    linear: Regressions
     dof: Float[np.ndarray, "*many responses"]
     log_dof_sd: Float[np.ndarray, "*many learned"]
 

@@ -472,7 +472,8 @@ class ScaledMixture(Mixture):
         n_gate = len(self.of_gate.start)
         first = scales.shape[1] - n_gate
         if n_gate:
-            squares = self.of_gate.by_block(self.gate.drawn_squares(draws["gate"]))
+            gate: Any = self.gate
+            squares = self.of_gate.by_block(gate.drawn_squares(draws["gate"]))
             change = self.of_gate.counts * xp.log(scales[:, first:])
             density = density + 0.5 * (change - (scales[:, first:] - 1.0) * squares).sum(axis=1)
         if first:
@@ -499,7 +500,8 @@ class ScaledMixture(Mixture):
             own: Any = self.experts
             squares = part.by_block(own.drawn_squares(draws))
             change = part.counts * xp.log(scales) - (scales - 1.0) * squares
-            return 0.5 * change.sum(axis=1)
+            plain: Float[np.ndarray, " draws"] = 0.5 * change.sum(axis=1)
+            return plain
         prior, drawn = unit.common_prior, (draws["coefficients"], draws["precision"])
         given = prior.log_density_given(*drawn, *self._drawn_precisions(scales))
         found: Float[np.ndarray, " draws"]
