@@ -450,9 +450,7 @@ class ScaledMixture(Mixture):
 
     def reduced_space(self, block: Block) -> ReducedMixture | None:
         """That of the mixture, with the precisions of the terms integrated out."""
-        if self.common is not None:
-            return None
-        return reduce_scaled_mixture(self, block, (SCALE_DRAWS[0], SCALE_DRAWS[2]))
+        return reduce_scaled_mixture(self, block, SCALE_DRAWS)
 
     def relabelled_draws(
         self, draws: Draws, posterior: MixturePosterior, block: Block

@@ -140,9 +140,7 @@ def test_k_hat_is_that_of_the_draws_in_use(fit):
     assert fit.khat < without(fit).khat
 
 
-def test_importance_draws_are_new_draws_in_the_reduced_space(data):
-    learned = bvb.Priors(scales="learned")
-    fit = bvb.DensityRegression("y ~ x", data, n_components=2, priors=learned).fit(seed=1)
+def test_importance_draws_are_new_draws_in_the_reduced_space(fit):
     again = fit.with_covariance("importance")
     assert again.posterior.equals(fit.with_covariance("importance").posterior)
     assert again.summary().attrs["covariance"] == "importance"
