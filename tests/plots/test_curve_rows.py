@@ -60,7 +60,8 @@ def test_what_is_named_is_held_and_the_rest_averaged(fit, data):
 
 def test_others_say_whether_they_are_held_or_averaged_over(fit, data):
     held = curve_rows(fit, "x", [0.5], {"g": "b"}, "hold")
-    typical = pd.DataFrame({"x": [0.5], "z": [data["z"].mean()], "g": ["b"]})
+    middle = np.average(data["z"], weights=share(fit))
+    typical = pd.DataFrame({"x": [0.5], "z": [middle], "g": ["b"]})
     np.testing.assert_allclose(held.predictive(fit, None).mean(), fit.predictive(typical).mean())
     line = bvb.DensityRegression("y ~ x + z", data, n_components=1).fit(seed=1, restarts=1)
     assert curve_rows(line, "x", [0.5], None, None).n_each == 1
