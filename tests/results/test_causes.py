@@ -50,6 +50,12 @@ def test_the_cause_comes_first_and_its_symptoms_have_no_remedy_of_their_own(name
     assert len(bad) >= 3 and len(own) <= 2, own.to_string()
 
 
+@pytest.mark.filterwarnings("ignore:`:bayesvb.errors.DesignWarning")
+def test_a_response_that_is_cut_off_comes_before_all_misfits(rows):
+    table = table_of(rows, np.maximum(rows["x"] + rows["noise"], -1.0))
+    assert table.index[0] == "Shared value" and "exactly -1" in table["remedy"].iloc[0]
+
+
 def test_two_causes_have_two_remedies(rows):
     table = table_of(rows, rows["x"] ** 2 + 0.9 * rows["x"] * rows["z"] + rows["noise"])
     own = table[(table["grade"] == "problem") & ~table["remedy"].str.endswith(FOLLOWS)]

@@ -11,6 +11,9 @@ from bayesvb.results.checks.far_rows import FAR_ROWS
 CONTINUITY = ("Component of one value", "Discreteness")
 """Checks whether the response is a continuous number; all others of the fit take it for one."""
 
+OF_RESPONSE = (*CONTINUITY, "Shared value")
+"""Checks of the values that the response takes, which no other density describes."""
+
 
 def has_far_rows(checks: Sequence[Check]) -> bool:
     """Whether outliers distort the fit."""
@@ -26,6 +29,14 @@ def after_far_rows(checks: Sequence[Check]) -> list[Check]:
     remedy = f"Fix *{far[0].name}* first: it may explain this."
     rest = [replace(one, remedy=remedy) if one.remedy else one for one in checks if one not in far]
     return [*far, *rest]
+
+
+def response_first(checks: Sequence[Check]) -> list[Check]:
+    """Checks with problems of the response itself before misfits of its distribution."""
+    problems = [
+        one for one in checks if one.name.startswith(OF_RESPONSE) and one.grade == "problem"
+    ]
+    return [*problems, *(one for one in checks if one not in problems)]
 
 
 def first_of_all(grades: Mapping[str, str]) -> str:

@@ -24,7 +24,7 @@ from bayesvb.results.checks.joint import joint_checks
 from bayesvb.results.checks.more_components import MORE, Gain, more_component_checks, split_gain
 from bayesvb.results.checks.other_models import log_candidates, split_candidates
 from bayesvb.results.checks.pits import Observed, observed
-from bayesvb.results.checks.precedence import after_far_rows, has_far_rows
+from bayesvb.results.checks.precedence import after_far_rows, has_far_rows, response_first
 from bayesvb.results.checks.responses import response_checks
 from bayesvb.results.checks.shape import shape_checks
 from bayesvb.results.checks.tied_values import tied_checks
@@ -81,7 +81,7 @@ def fit_checks(fit: AbstractFit, *, groups: object = None, order: object = None)
         checks = [*looked.firm, *judged(looked.tests)]
         if has_far_rows(checks):
             return after_far_rows(checks)
-        return _by_cause(fit, checks, looked, asked)
+        return response_first(_by_cause(fit, checks, looked, asked))
 
 
 @dataclass(frozen=True)
