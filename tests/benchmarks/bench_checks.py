@@ -1,4 +1,4 @@
-"""Error rates of ``fit.check()``: 14 right designs and 17 wrong ones.
+"""Error rates of ``fit.check()``: 15 right designs and 17 wrong ones.
 
 A false alarm is a fit of a right design with any ``"problem"``, in whichever group. Of a wrong
 design a fit counts as caught if one of the checks of the fit is a ``"problem"``. Thresholds were
@@ -183,6 +183,7 @@ RIGHT = {
     "a line, K 1, N 100": Design(line, "y ~ x + z + g", ONE, 100),
     "a line, K 3": Design(line, "y ~ x + z + g", {"n_components": 3}),
     "a sine, bs(5), sorted, K 1": Design(sine, "y ~ bs(x, df=5)", ONE),
+    "a sine, s(x), sorted, K 1": Design(sine, "y ~ s(x)", ONE),
     "two experts, K 2, N 1000": Design(two_experts, "y ~ x", TWO, 1000),
     "two experts, sticks, K 2": Design(two_experts, "y ~ x", TWO | STICKS),
     "two experts, K 5": Design(two_experts, "y ~ x", {"n_components": 5}),
