@@ -3,6 +3,9 @@
 Beside the rule (the fewest within two standard errors of the best, or within 4 nats) stand what
 either half of it alone would choose, the largest elpd, and the rule with mean-field draws: they
 are too narrow, and leave-one-out too hopeful about many components.
+
+With ``--noise``: what it says of one line with gamma noise, of three lines with Student noise, and
+of three right Gaussian experts, of which it should say nothing.
 """
 
 import sys
@@ -10,6 +13,7 @@ import warnings
 
 import numpy as np
 import pandas as pd
+from bench_choosing import three_experts
 from tables import RESULTS, keep
 
 import bayesvb as bvb
@@ -21,6 +25,7 @@ DESIGN, COMPONENTS, N_ROWS = "bimodal", 2, 1000
 NUMBERS = range(1, 9)
 REPLICATIONS = 20
 WANTED = 18
+NOISE_ROWS, NOISE_SEED, NOISE_SETS = 300, 2200, 4
 SO_FAR = RESULTS.parents[1] / "build" / "select.csv"
 
 
@@ -52,7 +57,47 @@ def replication(seed: int) -> dict[str, float]:
     }
 
 
+def gamma_noise(rng: np.random.Generator) -> pd.DataFrame:
+    x = rng.normal(size=NOISE_ROWS)
+    return pd.DataFrame({"x": x, "y": x + rng.gamma(2.0, 0.7, NOISE_ROWS)})
+
+
+def student_noise(rng: np.random.Generator) -> pd.DataFrame:
+    x, part = rng.uniform(-2.0, 2.0, NOISE_ROWS), rng.integers(0, 3, NOISE_ROWS)
+    mean = np.stack([2.0 * x, -2.0 * x - 1.0, 8.0 + 0.0 * x])[part, np.arange(NOISE_ROWS)]
+    return pd.DataFrame({"x": x, "y": mean + 0.4 * rng.standard_t(3, NOISE_ROWS)})
+
+
+def gaussian_experts(rng: np.random.Generator) -> pd.DataFrame:
+    return three_experts(NOISE_ROWS, rng)
+
+
+NOISE = {"gamma noise, one line": (gamma_noise, range(1, 5)),
+         "Student noise, three lines": (student_noise, range(2, 6)),
+         "three Gaussian experts": (gaussian_experts, range(2, 5))}  # fmt: skip
+
+
+def noise() -> None:
+    """Table of what is chosen and said of each data set."""
+    rows = []
+    for name, (draw, numbers) in NOISE.items():
+        for seed in range(NOISE_SEED, NOISE_SEED + NOISE_SETS):
+            model = bvb.DensityRegression("y ~ x", draw(np.random.default_rng(seed)))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)
+                found = bvb.select(model, numbers, seed=seed, restarts=3, n_jobs=1, draws=50)
+            notes = " ".join(found.notes)
+            rows.append({"design": name, "seed": seed, "chosen": found.chosen,
+                         "Student named": "student" in notes, "shape named": "unimodal" in notes,
+                         "notes": notes})  # fmt: skip
+            print(rows[-1], flush=True)
+    keep(pd.DataFrame(rows), "select_noise")
+
+
 def main() -> None:
+    if "--noise" in sys.argv:
+        noise()
+        return
     SO_FAR.parent.mkdir(exist_ok=True)
     resumed = "--resume" in sys.argv and SO_FAR.exists()
     rows = pd.read_csv(SO_FAR).to_dict("records") if resumed else []
