@@ -220,7 +220,7 @@ def reduce_scaled_mixture(
         prior = Gamma(shape[n_learned:], rate[n_learned:])
         gate_scales = IntegratedScales.from_scales(gate, prior, core.n_components - 1)
     prior, names = Gamma(shape[:n_learned], rate[:n_learned]), tuple(scale_names)
-    if getattr(core, "common", None) is not None:
+    if core.common is not None:
         return _build(core, block, _common_law(core, prior), gate_scales, names)
     if n_learned:
         scales = IntegratedScales.from_scales(of_experts, prior, of_experts.n_vectors)

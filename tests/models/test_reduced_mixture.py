@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
+from scipy.special import logsumexp
 
 import bayesvb as bvb
 
@@ -49,6 +50,15 @@ CASES = {
     "offset": {"formula": "y ~ x + offset(z)", "priors": bvb.Priors(scales="fixed")},
 }
 """Priors, gates, components, responses and weights."""
+
+
+BETWEEN = {
+    "columns": {"formula": "y ~ x + z + g"},
+    "three components": {"formula": "y ~ x + z", "n_components": 3, "gate": "stick-breaking"},
+    "smooth": {"formula": "y ~ s(x, k=5) + z"},
+    "only smooths": {"formula": "y ~ s(x, k=5)", "gate": "stick-breaking"},
+}
+"""Models whose coefficients scatter around common ones: weights are exact, proposals nearly."""
 
 
 def log_joint(model, draws):
@@ -108,3 +118,47 @@ def test_draws_of_a_fit_have_vectors_in_the_order_of_the_sticks():
 )
 def test_other_experts_have_no_reduced_space(options):
     assert space_of(**options)[1] is None
+
+
+@pytest.mark.parametrize("name", BETWEEN)
+def test_weights_of_common_coefficients_go_by_the_joint_density_of_the_model(name):
+    model, space = space_of(**BETWEEN[name])
+    assert model.core.common is not None
+    rng = np.random.default_rng(1)
+    vectors = 0.4 * rng.standard_normal((7, space.size))
+    draws, _ = space.complete(vectors, rng)
+    n_terms = draws["coefficients"].shape[-1]
+    volume = (1.0 - 0.5 * n_terms) * np.log(draws["precision"]).sum(axis=(1, 2))
+    expected = log_joint(model, draws) + volume
+    assert_allclose(space.log_joint(vectors, draws), expected, rtol=0.0, atol=1e-8)
+    assert_allclose(space.vectors(draws), vectors, atol=1e-10)
+
+
+@pytest.mark.parametrize("name, most", [("columns", 0.5), ("three components", 0.5),
+                                        ("smooth", 3.0)])  # fmt: skip
+def test_proposals_with_common_coefficients_have_nearly_the_exact_density(name, most):
+    """Measured: standard deviations of log weights 0.1, 0.1 and 1.1 nats."""
+    _, space = space_of(**BETWEEN[name])
+    rng = np.random.default_rng(4)
+    vectors = 0.4 * rng.standard_normal((400, space.size))
+    _, weighed = space.weigh(vectors, rng)
+    assert np.std(weighed - space.log_density(vectors)) < most
+
+
+def test_weights_average_to_the_integral_over_the_precision():
+    """One column; the integral is a sum over a grid, and the mean is within four errors of it."""
+    _, space = space_of("y ~ x | gating(1)")
+    one = 0.4 * np.random.default_rng(5).standard_normal((1, space.size))
+    many, logs = np.repeat(one, 4000, axis=0), np.linspace(-12.0, 12.0, 801)
+    draws, _ = space.complete(many, np.random.default_rng(6))
+    of_precision = space.law.draw(*space.split(many)[:2], np.random.default_rng(6))
+    gate = np.repeat(draws["gate"][:1], len(many), axis=0)
+    drawn = {**draws, "gate": gate, "term_precision": of_precision[0][0]}
+    weighed = space.log_joint(many, drawn) - of_precision[1]
+    grid = {key: np.repeat(values[:1], len(logs), axis=0) for key, values in drawn.items()}
+    grid["term_precision"] = np.exp(logs)[:, None]
+    joint = space.log_joint(np.repeat(one, len(logs), axis=0), grid)
+    integral = logsumexp(joint + logs) + np.log(logs[1] - logs[0])
+    mean = logsumexp(weighed) - np.log(len(weighed))
+    error = np.std(np.exp(weighed - mean)) / np.sqrt(len(weighed))
+    assert abs(mean - integral) < 4.0 * error
