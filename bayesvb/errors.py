@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import unicodedata
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -97,6 +98,18 @@ def _marked(text: str, at: tuple[int, int] | None) -> list[str]:
         first, last = at[0] - begin, min(at[1] - begin, SHOWN - 1)
         lines.append("    " + " " * (len(before) + first) + "^" * (last - first + 1))
     return lines
+
+
+def without_controls(text: str) -> str:
+    """Return the text with control characters replaced, which a terminal would obey.
+
+    Line ends stay.
+    """
+    controls = ("Cc", "Cf", "Cs", "Zl", "Zp")
+    return "".join(
+        REPLACED if unicodedata.category(sign) in controls and sign != "\n" else sign
+        for sign in text
+    )
 
 
 class ConvergenceWarning(UserWarning):

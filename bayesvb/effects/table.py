@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from bayesvb.effects.covariates import value_text
+from bayesvb.errors import without_controls
 from bayesvb.formula.group_columns import UNSEEN
 from bayesvb.results.notebook import text_html
 
@@ -74,14 +75,15 @@ class EffectsTable:
 
     def __str__(self) -> str:
         text = self._shown.to_string(index=False, float_format=lambda x: f"{x:.4g}")
-        return "\n".join([self._heading, *("  " + t for t in text.splitlines()), *self._notes])
+        lines = [self._heading, *("  " + t for t in text.split("\n")), *self._notes]
+        return without_controls("\n".join(lines))
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
         table = self._shown.to_html(index=False, float_format=lambda x: f"{x:.4g}")
         notes = "".join(f"<div>{escape(note.strip(), quote=False)}</div>" for note in self._notes)
-        return f"<div>{text_html(self._heading)}{table}{notes}</div>"
+        return without_controls(f"<div>{text_html(self._heading)}{table}{notes}</div>")
 
     @property
     def _shown(self) -> pd.DataFrame:

@@ -26,7 +26,7 @@ from bayesvb.engines import DEFAULT_METHOD, ENGINES
 from bayesvb.engines.base import AbstractEngine, Budget, ProgressCallback
 from bayesvb.engines.progress import progress_told
 from bayesvb.engines.restarts import search, share_of_rows
-from bayesvb.errors import DataError
+from bayesvb.errors import DataError, without_controls
 from bayesvb.estimators.checkpoint import checkpoint_read, described, opened, seed_in
 from bayesvb.estimators.fit import Fit
 from bayesvb.estimators.fit_request import FitRequest
@@ -264,7 +264,7 @@ class AbstractEstimator(AbstractPublicModel):
     def __str__(self) -> str:
         from bayesvb.results.printing import model_text
 
-        return model_text(self)
+        return without_controls(model_text(self))
 
     __repr__ = __str__
 

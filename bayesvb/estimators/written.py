@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from bayesvb.argument_checks import checked
 from bayesvb.data.column_units import check_known, check_units
 from bayesvb.distributions.intervals import PROB
+from bayesvb.errors import without_controls
 from bayesvb.estimators.regression_verbs import AbstractRegressionFit
 from bayesvb.results.other_fields import with_fields
 
@@ -137,7 +138,7 @@ class AbstractWrittenFit(AbstractRegressionFit):
     def __str__(self) -> str:
         from bayesvb.results.printing import fit_text
 
-        return fit_text(self)
+        return without_controls(fit_text(self))
 
     __repr__ = __str__
 

@@ -238,3 +238,16 @@ def test_one_component_tells_no_gate_that_it_does_not_use(formula, shown):
     assert f"Formula:   {shown}" in str(model.fit(seed=1, restarts=1, draws=50))
     two = str(bvb.DensityRegression(formula, data, n_components=2))
     assert "| gating(" in two and "is not used" not in two
+
+
+def test_control_characters_of_names_and_levels_reach_no_terminal():
+    rng = np.random.default_rng(0)
+    levels = ["\x1b[31mred", "b\x1b]0;title\x07", "\u202eleft"]
+    data = pd.DataFrame(
+        {"y": rng.normal(size=30), "g": levels * 10, "\x1b[2Jx": rng.normal(size=30)}
+    )
+    fit = bvb.DensityRegression("y ~ .", data, n_components=1).fit(seed=1, restarts=1, draws=50)
+    effects = bvb.effects.predictions(fit, ["g"])
+    for shown in (fit, fit.model, effects):
+        for text in (str(shown), repr(shown), shown._repr_html_()):
+            assert text.count("\n") > 0 and not set(text) & set("\x1b\x07\u202e")
