@@ -18,8 +18,8 @@ components, and of coefficients that the components have in common."""
 LEARNED = "learned"
 """What the table says of coefficients whose scale is learned."""
 
-RESPONSE, RESIDUALISED = "units of the response", "residualised"
-"""What it says of scales in units of the response, and of products and powers."""
+RESPONSE = "units of the response"
+"""What it says of scales in these units."""
 
 
 def prior_sentence(fit: AbstractFit) -> str:
@@ -35,9 +35,7 @@ def prior_sentence(fit: AbstractFit) -> str:
 
 
 def _of_regression(fit: AbstractFit, priors: Any) -> list[str]:
-    clauses = [*_of_coefficients(fit, priors)]
-    if any(RESIDUALISED in prior for prior in _rows(fit, "mean").values()):
-        clauses.append("columns of products and powers residualised on the columns they contain")
+    clauses = _of_coefficients(fit, priors)
     clauses.append(_noise(priors, several=fit.core.n_components > 1))
     if "nu" in fit.named.values:
         clauses.append(f"degrees of freedom ν ~ {', '.join(_rows(fit, 'nu').values())}")

@@ -64,7 +64,7 @@ def test_terms_that_the_formula_penalises_are_named_with_their_scales(data):
     text = prior_sentence(fit.fit(seed=1, restarts=1, draws=50))
     assert "(1 | g)" in text and "other coefficients N(0, (10σ)²)" in text
     product = bvb.DensityRegression("y ~ x * g", data, n_components=1)
-    assert "residualised" in prior_sentence(product.fit(seed=1, restarts=1, draws=50))
+    assert "orthogonal" in prior_sentence(product.fit(seed=1, restarts=1, draws=50))
 
 
 @pytest.mark.parametrize(("model", "formula", "words", "prior"), [
