@@ -42,7 +42,7 @@ RUN_ON = 1
 MOST_ROWS = 5_000
 """Rows up to which the check is made."""
 
-MOST_WORK, MOST_NUMBERS = 2e7, 2_000
+MOST_WORK, MOST_NUMBERS = 2e7, 1_500
 """Rows x components x iterations, and statistics of the larger model, up to which the check takes
 some seconds: of effects of many groups there are more."""
 
@@ -127,7 +127,8 @@ def _is_affordable(fit: AbstractFit) -> bool:
 def split_gain(fit: AbstractFit) -> Gain | None:
     """The gain by the best split; None where it would take long, or nothing can be split."""
     split = best_split(fit) if _is_affordable(fit) else None
-    if split is None:
+    # a prior that couples components, and a gate, may have many more statistics than the fit
+    if split is None or split.run.stats.to_vector().size > MOST_NUMBERS:
         return None
     source, streams = split.model.source, Streams(fit.seed).branch("split")
     fitted = Fitted(split.model.core, source, split.run.stats, fit.engine, streams, 0.0)
