@@ -1,10 +1,11 @@
-"""Scales of terms, learned or fixed: log density of rows left out, in ten folds, by components.
+"""Scales of terms, learned, fixed or between components: held-out log density in ten folds.
 
 Beside real data stand nulls whose truth is known: no covariate matters, two do in one line, and a
 factor with 120 levels of which none does. ``gain`` is the mean difference of the log density per
 row, learned less fixed, ``se`` its standard error, ``behind`` what learned scales lose against
 least squares, whose predictive distribution is a Student t, and ``covered`` the share of the rows
-inside their 90 % predictive interval. Sets of more than ``ROWS`` rows are cut to a sample of as
+inside their 90 % predictive interval; ``between gain`` and ``between se`` compare the default with
+``"learned"`` as it was the default before. ``--folds`` makes fewer. Sets of more than ``ROWS`` rows are cut to a sample of as
 many; counts and grades are spread evenly over one unit, lest spikes on integers win.
 ``--divisions`` has coverage by other divisions of all rows into folds, with learned scales.
 ``--intervals`` has coverage of intervals of parameters in their place, on two lines whose slopes
@@ -15,7 +16,7 @@ have scales of about one, by the default prior of scales and by the law that the
 import argparse
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,11 @@ import bayesvb as bvb
 
 ROWS, FOLDS, RESTARTS = 400, 10, 4
 COMPONENTS = (1, 2, 5, 10)
-SCALES = ("fixed", "learned")
+SCALES = {
+    "fixed": bvb.Priors(scales="fixed"),
+    "learned": bvb.Priors(scales="learned", gating_scale_rate=0.005),
+    "between": bvb.Priors(),
+}
 LEVELS = 120
 
 Rng = np.random.Generator
@@ -94,14 +99,14 @@ ELSEWHERE = {
 
 
 def folds(
-    data: DataSet, division: int = 1, most: int = ROWS
+    data: DataSet, division: int = 1, most: int = ROWS, n_folds: int = FOLDS
 ) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
     """Rows to fit and rows left out, ten times, of the division with this number."""
     rng, whole = np.random.default_rng(division), data.rows()
     chosen = rng.permutation(len(whole))[:most]
     whole = whole.iloc[np.sort(chosen)].reset_index(drop=True)
-    part = rng.permutation(len(whole)) % FOLDS
-    for fold in range(FOLDS):
+    part = rng.permutation(len(whole)) % n_folds
+    for fold in range(n_folds):
         left = whole[part == fold]
         if "g" in whole:
             left = left[left["g"].isin(whole.loc[part != fold, "g"])]
@@ -137,21 +142,22 @@ def divided(name: str, data: DataSet, n_components: int, n_divisions: int) -> pd
     for division in range(2, n_divisions + 2):
         inside: list[bool] = []
         for train, rest in folds(data, division, most=10**9):
-            model = bvb.DensityRegression(data.formula, train, n_components=n_components)
+            model = bvb.DensityRegression(
+                data.formula, train, n_components=n_components, priors=SCALES["learned"]
+            )
             inside += is_inside(fitted(model), rest).tolist()
         found = {"division": division, "rows": len(inside), "covered": np.mean(inside)}
         rows.append({"data": name, "components": n_components, **found})
     return pd.DataFrame(rows)
 
 
-def compared(name: str, data: DataSet, n_components: int) -> dict[str, object]:
+def compared(name: str, data: DataSet, n_components: int, n_folds: int) -> dict[str, object]:
     """One row of the table."""
     each: dict[str, list[float]] = {s: [] for s in SCALES}
     inside: dict[str, list[float]] = {s: [] for s in SCALES}
     lines: list[float] = []
-    for train, rest in folds(data):
-        for scales in SCALES:
-            priors = bvb.Priors(scales=scales)
+    for train, rest in folds(data, n_folds=n_folds):
+        for scales, priors in SCALES.items():
             model = bvb.DensityRegression(
                 data.formula, train, n_components=n_components, priors=priors
             )
@@ -162,6 +168,7 @@ def compared(name: str, data: DataSet, n_components: int) -> dict[str, object]:
             lines += least_squares(model, rest).tolist()
     gain = np.array(each["learned"]) - np.array(each["fixed"])
     behind = np.mean(np.array(lines) - np.array(each["learned"])) if data.line else np.nan
+    between = np.array(each["between"]) - np.array(each["learned"])
     return {
         "data": name,
         "components": n_components,
@@ -173,6 +180,10 @@ def compared(name: str, data: DataSet, n_components: int) -> dict[str, object]:
         "behind": behind,
         "covered fixed": np.mean(inside["fixed"]),
         "covered learned": np.mean(inside["learned"]),
+        "between": np.mean(each["between"]),
+        "between gain": between.mean(),
+        "between se": between.std(ddof=1) / np.sqrt(len(between)),
+        "covered between": np.mean(inside["between"]),
     }
 
 
@@ -239,13 +250,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", nargs="+", default=list(known), choices=list(known))
     parser.add_argument("--components", nargs="+", type=int, default=list(COMPONENTS))
+    parser.add_argument("--folds", type=int, default=FOLDS)
     parser.add_argument("--divisions", type=int, default=0, help="other divisions, for coverage")
     parser.add_argument("--intervals", type=int, default=0, help="data sets for coverage")
     asked = parser.parse_args()
     warnings.simplefilter("ignore", UserWarning)
     if asked.intervals:
-        laws = {"default": bvb.Priors(), "that of the truth": bvb.Priors(
-            scale_shape=2.0, scale_rate=2.0)}  # fmt: skip
+        learned = bvb.Priors(scales="learned")
+        laws = {"default": learned, "that of the truth": replace(
+            learned, scale_shape=2.0, scale_rate=2.0)}  # fmt: skip
         each = [intervals(asked.intervals, law, name) for name, law in laws.items()]
         keep(pd.concat(each, ignore_index=True), "scales_intervals")
         return
@@ -254,7 +267,7 @@ def main() -> None:
             parts = [divided(name, known[name], k, asked.divisions) for k in asked.components]
             keep(pd.concat(parts, ignore_index=True), "scales_divisions", by="data")
             continue
-        each = [compared(name, known[name], k) for k in asked.components]
+        each = [compared(name, known[name], k, asked.folds) for k in asked.components]
         keep(pd.DataFrame(each), "scales", by="data")
 
 
