@@ -5,8 +5,9 @@ factor with 120 levels of which none does. ``gain`` is the mean difference of th
 row, learned less fixed, ``se`` its standard error, ``behind`` what learned scales lose against
 least squares, whose predictive distribution is a Student t, and ``covered`` the share of the rows
 inside their 90 % predictive interval; ``between gain`` and ``between se`` compare the default with
-``"learned"`` as it was the default before. ``--folds`` makes fewer. Sets of more than ``ROWS`` rows are cut to a sample of as
-many; counts and grades are spread evenly over one unit, lest spikes on integers win.
+``"learned"`` as it was the default before. ``--folds`` makes fewer. Sets of more than ``ROWS`` rows
+are cut to a sample of as many; counts and grades are spread evenly over one unit, lest spikes on
+integers win.
 ``--divisions`` has coverage by other divisions of all rows into folds, with learned scales.
 ``--intervals`` has coverage of intervals of parameters in their place, on two lines whose slopes
 have scales of about one, by the default prior of scales and by the law that they are drawn from;
