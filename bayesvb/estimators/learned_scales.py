@@ -32,9 +32,9 @@ from bayesvb.variational.local import Draws
 PARTS = {"mean": "scale", "gating": "gating scale"}
 """Names in tables of the scales of the experts' terms, and of those of the gate's."""
 
-BETWEEN, COMMON, COMMON_SCALE = "between components", "common", "common scale"
-"""Names in tables where coefficients have a common part: of scales of their differences, of the
-common coefficients, and of scales of penalised terms."""
+BETWEEN, COMMON_SCALE = "between components", "common scale"
+"""Names in tables where coefficients have a common part: of scales of their differences, and of
+scales of the common coefficients of penalised terms."""
 
 UNITS = {"noise": "units of each component's noise", "response": "sd of the response"}
 """What scales of experts' coefficients are in, by ``Priors.coefficients_in``."""
@@ -55,20 +55,10 @@ HEADINGS = {
     ]: "gating scale (sd of a term's log odds over components, per sd of its columns)",
     BETWEEN: "between components (sd of a term's coefficients around the common ones, in units of "
     "each component's noise per sd of its columns)",
-    COMMON: "common (averages of the components' coefficients, weighted by precision)",
     COMMON_SCALE: "common scale (sd of a penalised term's common coefficients, in sd of the "
     "response per sd of its columns)",
 }
 """Titles of the tables of scales."""
-
-OF_COMMON = ParameterText(
-    symbol="b",
-    meaning="common coefficient of a term, the average of the components' coefficients weighted "
-    "by their precision, in units of the response per unit of the term",
-    heading="Common coefficients",
-    caption="Common coefficients of the components, in units of the response per unit of the term",
-    forest=True,
-)
 
 OF_DIFFERENCES = ParameterText(
     symbol="s_d",
@@ -300,7 +290,10 @@ class LearnedScales:
         return found
 
     def _common(self, core: Any, draws: Draws, units: RegressionUnits) -> list[NamedParameter]:
-        """Common coefficients in the units of the data."""
+        """Common coefficients in the units of the data, for the ArviZ object.
+
+        Tables leave them out: weighted by the precision of the noise, they are no average effects.
+        """
         common = self.common_columns
         assert common is not None
         n_draws, n_terms = len(draws["coefficients"]), draws["coefficients"].shape[-1]
@@ -314,9 +307,6 @@ class LearnedScales:
                 name="beta_common",
                 values=values,
                 dims=("term_common",),
-                text=OF_COMMON,
-                part=COMMON,
-                signed=True,
                 coords={"term_common": terms},
             )
         ]

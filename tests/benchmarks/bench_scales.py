@@ -4,10 +4,9 @@ Beside real data stand nulls whose truth is known: no covariate matters, two do 
 factor with 120 levels of which none does. ``gain`` is the mean difference of the log density per
 row, learned less fixed, ``se`` its standard error, ``behind`` what learned scales lose against
 least squares, whose predictive distribution is a Student t, and ``covered`` the share of the rows
-inside their 90 % predictive interval; ``between gain`` and ``between se`` compare the default with
-``"learned"`` as it was the default before. ``--folds`` makes fewer. Sets of more than ``ROWS`` rows
-are cut to a sample of as many; counts and grades are spread evenly over one unit, lest spikes on
-integers win.
+inside their 90 % predictive interval. Sets of more than ``ROWS`` rows are cut to a sample of as
+many; counts and grades are spread evenly over one unit, lest spikes on integers win.
+``--between`` compares the default with ``"learned"`` as it was the default before, in five folds.
 ``--divisions`` has coverage by other divisions of all rows into folds, with learned scales.
 ``--intervals`` has coverage of intervals of parameters in their place, on two lines whose slopes
 have scales of about one, by the default prior of scales and by the law that they are drawn from;
@@ -27,7 +26,7 @@ from tables import data_folder, keep
 
 import bayesvb as bvb
 
-ROWS, FOLDS, RESTARTS = 400, 10, 4
+ROWS, FOLDS, FEW_FOLDS, RESTARTS = 400, 10, 5, 4
 COMPONENTS = (1, 2, 5, 10)
 SCALES = {
     "fixed": bvb.Priors(scales="fixed"),
@@ -152,13 +151,17 @@ def divided(name: str, data: DataSet, n_components: int, n_divisions: int) -> pd
     return pd.DataFrame(rows)
 
 
-def compared(name: str, data: DataSet, n_components: int, n_folds: int) -> dict[str, object]:
-    """One row of the table."""
-    each: dict[str, list[float]] = {s: [] for s in SCALES}
-    inside: dict[str, list[float]] = {s: [] for s in SCALES}
+def compared(
+    name: str, data: DataSet, n_components: int, first: str = "fixed", second: str = "learned"
+) -> dict[str, object]:
+    """One row of the table: the second prior beside the first."""
+    each: dict[str, list[float]] = {first: [], second: []}
+    inside: dict[str, list[float]] = {first: [], second: []}
     lines: list[float] = []
+    n_folds = FOLDS if first == "fixed" else FEW_FOLDS
     for train, rest in folds(data, n_folds=n_folds):
-        for scales, priors in SCALES.items():
+        for scales in each:
+            priors = SCALES[scales]
             model = bvb.DensityRegression(
                 data.formula, train, n_components=n_components, priors=priors
             )
@@ -167,24 +170,19 @@ def compared(name: str, data: DataSet, n_components: int, n_folds: int) -> dict[
             inside[scales] += is_inside(fit, rest).tolist()
         if data.line:
             lines += least_squares(model, rest).tolist()
-    gain = np.array(each["learned"]) - np.array(each["fixed"])
-    behind = np.mean(np.array(lines) - np.array(each["learned"])) if data.line else np.nan
-    between = np.array(each["between"]) - np.array(each["learned"])
+    gain = np.array(each[second]) - np.array(each[first])
+    behind = np.mean(np.array(lines) - np.array(each[second])) if data.line else np.nan
     return {
         "data": name,
         "components": n_components,
         "rows": len(gain),
-        "fixed": np.mean(each["fixed"]),
-        "learned": np.mean(each["learned"]),
+        first: np.mean(each[first]),
+        second: np.mean(each[second]),
         "gain": gain.mean(),
         "se": gain.std(ddof=1) / np.sqrt(len(gain)),
         "behind": behind,
-        "covered fixed": np.mean(inside["fixed"]),
-        "covered learned": np.mean(inside["learned"]),
-        "between": np.mean(each["between"]),
-        "between gain": between.mean(),
-        "between se": between.std(ddof=1) / np.sqrt(len(between)),
-        "covered between": np.mean(inside["between"]),
+        f"covered {first}": np.mean(inside[first]),
+        f"covered {second}": np.mean(inside[second]),
     }
 
 
@@ -251,7 +249,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", nargs="+", default=list(known), choices=list(known))
     parser.add_argument("--components", nargs="+", type=int, default=list(COMPONENTS))
-    parser.add_argument("--folds", type=int, default=FOLDS)
+    parser.add_argument("--between", action="store_true", help="the default beside learned scales")
     parser.add_argument("--divisions", type=int, default=0, help="other divisions, for coverage")
     parser.add_argument("--intervals", type=int, default=0, help="data sets for coverage")
     asked = parser.parse_args()
@@ -268,7 +266,11 @@ def main() -> None:
             parts = [divided(name, known[name], k, asked.divisions) for k in asked.components]
             keep(pd.concat(parts, ignore_index=True), "scales_divisions", by="data")
             continue
-        each = [compared(name, known[name], k, asked.folds) for k in asked.components]
+        if asked.between:
+            each = [compared(name, known[name], k, "learned", "between") for k in asked.components]
+            keep(pd.DataFrame(each), "scales_between", by="data")
+            continue
+        each = [compared(name, known[name], k) for k in asked.components]
         keep(pd.DataFrame(each), "scales", by="data")
 
 

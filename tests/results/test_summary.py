@@ -37,8 +37,7 @@ def test_rows_are_the_moments_of_the_draws(fit, prob):
     assert table.index.names == ["part", "component", "term"]
     assert table.index.is_unique
     names = {"mean": "beta", "gating": "gamma", "sigma": "sigma", "share": "share"}
-    names |= {"common": "beta_common", "between components": "scale_between"}
-    names |= {"gating scale": "scale_gating"}
+    names |= {"between components": "scale_between", "gating scale": "scale_gating"}
     if not fit.core.gate_coefficients(fit.draws):
         del names["gating"], names["gating scale"]
     assert set(table.index.get_level_values("part")) == set(names)
