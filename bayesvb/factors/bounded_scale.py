@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -62,8 +63,12 @@ class BoundedScale:
         self, squares: Float[np.ndarray, "*many"], count: float
     ) -> Float[np.ndarray, "*many points"]:
         """Log posterior weights, not normalised."""
-        pull = 0.5 * (count * np.log(self.precision) - squares[..., None] * self.precision)
-        return np.asarray(self.log_weight + pull)
+        pull = count * self._log_precision - squares[..., None] * self.precision
+        return np.asarray(self.log_weight + 0.5 * pull)
+
+    @cached_property
+    def _log_precision(self) -> Float[np.ndarray, " points"]:
+        return np.log(self.precision)
 
     def moments(
         self, squares: Float[np.ndarray, "*many"], count: float
@@ -74,8 +79,10 @@ class BoundedScale:
         divergence of ``n`` coefficients with the expected precision lacks.
         """
         log_weights = self._log_weights(squares, count)
-        norm = logsumexp(log_weights, axis=-1)
-        weights = np.exp(log_weights - norm[..., None])
+        top = log_weights.max(axis=-1, keepdims=True)
+        weights = np.exp(log_weights - top)
+        total = weights.sum(axis=-1, keepdims=True)
+        weights, norm = weights / total, (top + np.log(total))[..., 0]
         mean = weights @ self.precision
         variance = (weights * (self.precision - mean[..., None]) ** 2).sum(axis=-1)
         own = 0.5 * (count * np.log(mean) - squares * mean) - norm

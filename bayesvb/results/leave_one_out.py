@@ -33,6 +33,9 @@ CHOSEN_ROWS = 5_000
 FEW = 1e6
 """Rows times passes that take less than a second."""
 
+LEAST_ROWS = 500
+"""Rows that take as long as what a pass costs however few there are."""
+
 MOST_ENTRIES = 3_000
 """Statistics that answer to others of which the derivative takes some two seconds."""
 
@@ -460,9 +463,9 @@ def _refits(
         change = -deletion.answered(_together(deletion, source.take(left), groups)[None])[0]
         found, passes = refitted(
             deletion, change, rest, block, evaluate, fitted.engine, own,
-            most=(limit - spent) / rest.n_rows,
+            most=(limit - spent) / max(rest.n_rows, LEAST_ROWS),
         )  # fmt: skip
-        spent += passes * rest.n_rows
+        spent += passes * max(rest.n_rows, LEAST_ROWS)
         if found is not None:
             values[:, together], done[together] = found, True
     return done

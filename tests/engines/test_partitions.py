@@ -56,6 +56,8 @@ ALL = STARTS | FEW_COMPONENTS
 @pytest.mark.parametrize("rows", ROWS)
 @pytest.mark.parametrize("n_components", [1, 2, 7])
 def test_every_start_divides_every_row(kind, rows, n_components, rng):
+    if kind == "two components" and n_components == 1:
+        pytest.skip("one component has no two of them")
     sample = ROWS[rows](rng)
     start = ALL[kind](sample, n_components, rng)
     labels = start.labels(sample)
