@@ -86,7 +86,8 @@ class AbstractRowsFit(AbstractWrittenFit):
     def _with_unseen(self: RowsFitT, new_groups: str | None, new_levels: str) -> RowsFitT:
         """The fit whose model makes this of levels that were not in its data."""
         if new_groups is not None:
-            new_groups = NEW_GROUPS_ALIASES.get(new_groups, new_groups)
+            if isinstance(new_groups, str):
+                new_groups = NEW_GROUPS_ALIASES.get(new_groups, new_groups)
             check_choice("new_groups", new_groups, NEW_GROUPS)
         check_choice("new_levels", new_levels, NEW_LEVELS)
         unseen = Unseen(new_groups, new_levels)

@@ -106,6 +106,8 @@ def test_new_groups_are_told_unless_the_policy_is_named(fit, recwarn):
 def test_what_is_no_policy_is_refused(fit):
     with pytest.raises(DataError, match="new_groups='mean' is not known"):
         fit.predict(new_groups="mean")
+    with pytest.raises(DataError, match=r"new_groups=\['typical'\] is not known"):
+        fit.predict(new_groups=["typical"])
     with pytest.raises(DataError, match="new_levels='drop' is not known"):
         fit.predict(new_levels="drop")
     plain = bvb.DensityRegression("y ~ x | 1", fit.model.design.frame, n_components=1)
