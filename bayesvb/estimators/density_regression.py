@@ -288,11 +288,16 @@ class DensityRegression(AbstractGatedMixture):
 
     @property
     def _total_rows(self) -> float:
-        """Rows of the data by case weight, those that are not in memory included."""
-        source = self.source if self.all_rows is None else self.all_rows
-        if self.grouping is not None:
-            return float(self.design.n_rows)
-        return float(source.total_weight)
+        """Rows by case weight of the data that the model was made of.
+
+        Rows that come later do not change its prior, as they do not change its units.
+        """
+        design, weights = self.design, self.weights
+        if self.grouping is None and design.all_rows is not None:
+            return float(design.all_rows.total_weight)
+        if self.grouping is not None or weights is None:
+            return float(design.n_rows)
+        return float(weights.sum())
 
     @property
     def _units(self) -> RegressionUnits:

@@ -99,6 +99,9 @@ def test_a_file_keeps_what_was_learned(tmp_path):
     assert back.elbo == fit.elbo
     assert back.model.source.n_rows == 400
     assert str(back) == str(fit)
+    for name, values in fit.idata.posterior.items():
+        np.testing.assert_array_equal(back.idata.posterior[name], values)
+    pd.testing.assert_frame_equal(back.model.prior_table(), fit.model.prior_table())
     assert back.update(LATER).elbo == pytest.approx(fit.update(LATER).elbo, rel=1e-12)
     assert "400 rows (250 of them kept)" in str(back)
     assert "log_likelihood" not in back.idata
