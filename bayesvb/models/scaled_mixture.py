@@ -401,7 +401,8 @@ class ScaledMixture(Mixture):
         """Parameters by name, and the precisions of terms."""
         assert isinstance(posterior, ScaledPosterior)
         mixture = super().draws(posterior, n, rng)
-        scales = posterior.scales.draws(n, rng)[:, self.has_draws]
+        # compress keeps draws in rows: means over them are then those of draws from a file.
+        scales = np.compress(self.has_draws, posterior.scales.draws(n, rng), axis=1)
         return {**mixture, **parted(scales, self.draw_sizes)}
 
     def prior_draws(self, n: int, rng: np.random.Generator) -> Draws:
