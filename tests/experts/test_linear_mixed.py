@@ -444,12 +444,17 @@ def test_variances_of_effects_are_those_of_linear_response_with_columns(n_effect
         stats = cavi(model, source, start, tol=1e-12).stats
         found.append((model, source, stats, model.update(stats)))
     (mixed, source, stats, q), (*whole, p) = found
-    variances = mixed.response_of_shared(stats, q, source).effect_variances()
+    response = mixed.response_of_shared(stats, q, source)
+    each = [response.effect_variances(one)[:, 0] for one in np.eye(n_effects)]
+    variances, mix = np.stack(each, axis=1), np.linspace(-1.0, 2.0, n_effects)
     covariance, n_terms = engine.linear_response(*whole).covariance, p.experts.mean.shape[-1]
     for k, root in enumerate(np.linalg.inv(np.linalg.cholesky(p.experts.precision))):
         at = slice(k * n_terms, (k + 1) * n_terms)
-        expected = np.diag(root.T @ covariance[at, at] @ root)[TERMS:].reshape(n_effects, GROUPS)
-        assert_allclose(variances[k, 0], expected, rtol=1e-5)
-    assert (variances[1, 0] > 1.2 * q.experts.effect_spread()[1]).any()
+        own = (root.T @ covariance[at, at] @ root)[TERMS:, TERMS:]
+        own = own.reshape(n_effects, GROUPS, n_effects, GROUPS)
+        assert_allclose(variances[k], np.einsum("egeg->eg", own), rtol=1e-5)
+        expected = np.einsum("a,agbg,b->g", mix, own, mix)
+        assert_allclose(response.effect_variances(mix)[k, 0], expected, rtol=1e-5)
+    assert (variances[1] > 1.2 * q.experts.effect_spread()[1]).any()
     monkeypatch.setattr("bayesvb.models.grouped_response.MOST_SHARED", 10)
-    assert mixed.response_of_shared(stats, q, source).effect_variances() is None
+    assert mixed.response_of_shared(stats, q, source).effect_variances(mix) is None
