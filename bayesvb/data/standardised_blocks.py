@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
@@ -23,10 +23,19 @@ ResponseScaling = Callable[..., Scaling]
 
 @dataclass(frozen=True)
 class Scales:
-    """Standardisation of every part and of the responses."""
+    """Standardisation of every part and of the responses.
+
+    Attributes
+    ----------
+    parts : mapping of str to Scaling
+    response : Scaling
+    rows : float
+        Rows that they were learned from, by case weight; zero where nothing asks for it.
+    """
 
     parts: Mapping[str, Scaling]
     response: Scaling
+    rows: float = 0.0
 
     @classmethod
     def of(
@@ -61,7 +70,8 @@ class Scales:
         for name in {GROUP_ROWS, GATE_GROUPS} & parts.keys():
             parts[name] = parts[name].with_numbers_kept(0)
         centred = parts["mean"].intercept is not None
-        return cls(parts, response_scaling(response, centred=centred, weight=weight, active=active))
+        scaling = response_scaling(response, centred=centred, weight=weight, active=active)
+        return cls(parts, scaling, float(len(response) if weight is None else weight.sum()))
 
     @property
     def numbers(self) -> dict[str, Float[np.ndarray, "_ _"]]:
@@ -98,7 +108,7 @@ class Scales:
             If the columns are not as many.
         """
         parts = {name: one.with_numbers(numbers[name]) for name, one in self.parts.items()}
-        return Scales(parts, self.response.with_numbers(numbers["response"]))
+        return replace(self, parts=parts, response=self.response.with_numbers(numbers["response"]))
 
     def block(
         self,

@@ -283,21 +283,8 @@ class DensityRegression(AbstractGatedMixture):
         of_gate = GATES[self.gate].learns_scales and self.n_components > 1
         learns = {"mean": self._experts.learns_scales, "gating": of_gate}
         parts = tuple(part for part, learned in learns.items() if learned)
-        found = LearnedScales(self.design, self.priors, parts, self.n_components, self._total_rows)
+        found = LearnedScales(self.design, self.priors, parts, self.n_components, self.scales.rows)
         return found if found.term_blocks else None
-
-    @property
-    def _total_rows(self) -> float:
-        """Rows by case weight of the data that the model was made of.
-
-        Rows that come later do not change its prior, as they do not change its units.
-        """
-        design, weights = self.design, self.weights
-        if self.grouping is None and design.all_rows is not None:
-            return float(design.all_rows.total_weight)
-        if self.grouping is not None or weights is None:
-            return float(design.n_rows)
-        return float(weights.sum())
 
     @property
     def _units(self) -> RegressionUnits:

@@ -52,7 +52,7 @@ def restored(model: Any, scales: Arrays, state: Arrays, words: str) -> Any:
     weights = None if model.weights is None else model.weights[:n_sample]
     design = replace(design, weights=weights)
     if hasattr(model, "scales"):
-        units = {"scales": model.scales.with_numbers(scales)}
+        units = {"scales": replace(model.scales.with_numbers(scales), rows=total)}
     else:
         units = {"scaling": model.scaling.with_numbers(scales["variables"])}
     told = with_fields(model, design=design, weights=weights, **units)

@@ -96,7 +96,7 @@ def _regression_scales(
     scaling = Scaling.of_response_moments(streamed.moments[TARGET], centred=centred, active=active)
     if experts(streamed.design).scaled_by_medians and active:
         scaling = _by_medians(streamed, scaling, centred=centred)
-    return Scales(parts, scaling)
+    return Scales(parts, scaling, float(streamed.moments[TARGET].weight))
 
 
 def _by_medians(streamed: StreamedDesign, scaling: Scaling, *, centred: bool) -> Scaling:

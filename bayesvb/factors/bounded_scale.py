@@ -68,7 +68,7 @@ class BoundedScale:
 
     @cached_property
     def _log_precision(self) -> Float[np.ndarray, " points"]:
-        return np.log(self.precision)
+        return np.asarray(np.log(self.precision))
 
     def moments(
         self, squares: Float[np.ndarray, "*many"], count: float
