@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -63,12 +62,8 @@ class BoundedScale:
         self, squares: Float[np.ndarray, "*many"], count: float
     ) -> Float[np.ndarray, "*many points"]:
         """Log posterior weights, not normalised."""
-        pull = count * self._log_precision - squares[..., None] * self.precision
+        pull = count * np.log(self.precision) - squares[..., None] * self.precision
         return np.asarray(self.log_weight + 0.5 * pull)
-
-    @cached_property
-    def _log_precision(self) -> Float[np.ndarray, " points"]:
-        return np.asarray(np.log(self.precision))
 
     def moments(
         self, squares: Float[np.ndarray, "*many"], count: float
