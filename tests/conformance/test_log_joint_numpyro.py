@@ -26,7 +26,13 @@ def names(x64):
     import numpyro
     import numpyro.distributions as dist
 
-    return SimpleNamespace(sample=numpyro.sample, scale=numpyro.handlers.scale, dist=dist, jnp=jnp)
+    return SimpleNamespace(
+        sample=numpyro.sample,
+        factor=numpyro.factor,
+        scale=numpyro.handlers.scale,
+        dist=dist,
+        jnp=jnp,
+    )
 
 
 def standardised(values, weight):
@@ -72,7 +78,8 @@ def mixture(names, weights, components, observed, weight):
 
 def term_sds(names, name, intercept, n_terms):
     """Prior scales of an intercept, and of numeric terms, of which each has its own."""
-    law = names.dist.Gamma(0.5, 0.005).expand([n_terms - 1]).to_event(1)
+    rate = 0.05 if name.startswith("gate") else 0.005
+    law = names.dist.Gamma(0.5, rate).expand([n_terms - 1]).to_event(1)
     learned = names.sample(name, law)
     return names.jnp.concatenate([np.array([intercept]), 1.0 / names.jnp.sqrt(learned)])
 
@@ -106,6 +113,19 @@ def lines(names, shape, sd, noise, n_terms, in_noise=True):
     return names.sample("coefficients", law), 1.0 / np_.sqrt(precision)
 
 
+def couple(names, coefficients, sd, of_terms, n_rows):
+    """Slopes scatter around common ones, whose scale is half-normal on a grid cut off below."""
+    np_, dist = names.jnp, names.dist
+    grid = np.geomspace(min(2.0 / np.sqrt(n_rows), 1.0), 8.0, 161)
+    log_weight = np.log(grid) - 0.5 * grid**2
+    log_weight -= np.logaddexp.reduce(log_weight)
+    slopes, own = coefficients[:, 0, 1:].T, (sd * of_terms[1:]).T  # (terms, components)
+    spread = own[:, :, None] ** 2 * np.eye(2) + grid[:, None, None, None] ** 2
+    each = dist.MultivariateNormal(np.zeros(2), spread).log_prob(slopes).sum(axis=1)
+    joint = np_.log(np_.exp(each + log_weight - each.max()).sum()) + each.max()
+    names.factor("common", joint - dist.Normal(0.0, own).log_prob(slopes).sum())
+
+
 def density_regression(names, case, table):
     dist, np_, weight = names.dist, names.jnp, table["weight"]
     mean, _, gating = case.formula.partition("~")[2].partition("|")
@@ -120,6 +140,8 @@ def density_regression(names, case, table):
     shape = (2, len(y))
     of_terms = term_sds(names, "term_precision", 10.0, len(x))
     coefficients, sd = lines(names, shape, of_terms, (0.5, 0.01), len(x), in_noise)
+    if in_noise and len(y) == 1:
+        couple(names, coefficients, sd, of_terms, weight.sum())
     location = np_.moveaxis(coefficients @ x, -1, 0)
     if case.family == "student":
         dof = names.sample("dof", dist.Gamma(2.0, 0.1).expand([len(y)]).to_event(1))
