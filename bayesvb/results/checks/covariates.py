@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
-from bayesvb.data.blocks import Block
 from bayesvb.data.frames import kind_of
 from bayesvb.data.group_rows import GATE_GROUPS, GROUP_ROWS, GroupRows
+from bayesvb.data.sources import AbstractSource
 from bayesvb.evaluation.score_regression import (
     Columns,
     Estimated,
@@ -70,9 +70,8 @@ def covariate_tests(fit: AbstractFit, seen: Observed, whose: str) -> list[Misfit
     design = fit.model.design
     frame = design.data_at(seen.at)
     numbers, levels = _columns(frame, design.covariates[:MOST_COVARIATES], design.by_levels)
-    level, block = np.ones((len(seen.at), 1)), fit.model.source.take(seen.at)
-    columns = np.column_stack([level, design.matrices["mean"][seen.at]])
-    fitted = Estimated.of(columns, _effects_of_groups(block))
+    columns = np.column_stack([np.ones(len(seen.at)), design.matrices["mean"][seen.at]])
+    fitted = Estimated.of(columns, _effects_of_groups(fit.model.source, seen.at))
     remedies = Remedies(fit, seen.name)
     found: list[Misfit] = []
     for name in (*numbers, *levels):
@@ -82,7 +81,7 @@ def covariate_tests(fit: AbstractFit, seen: Observed, whose: str) -> list[Misfit
         found += _mean(f"Mean by {name}{whose}", seen.scores, sets, fitted, bends)
         found += _spread(f"Spread by {name}{whose}", seen.scores, sets, remedies.spread(name))
     found += basis_tests(fit, seen, numbers, fitted, whose)
-    apart = GROUP_ROWS in block.designs or GATE_GROUPS in block.designs
+    apart = not {GROUP_ROWS, GATE_GROUPS}.isdisjoint(fit.model.source.empty().designs)
     mean = _mean_of_typical_group(fit, seen) if apart else seen.mean
     if np.isfinite(mean).all() and len(numbers) + len(levels) > 0:
         sets = [powers(mean)]
@@ -92,9 +91,11 @@ def covariate_tests(fit: AbstractFit, seen: Observed, whose: str) -> list[Misfit
     return found + _products(seen, numbers, levels, fitted, whose, remedies)
 
 
-def _effects_of_groups(block: Block) -> WithinGroups | None:
+def _effects_of_groups(source: AbstractSource, at: Int[np.ndarray, " rows"]) -> WithinGroups | None:
     """Effects of very many groups on the mean, which are no columns of the fit."""
-    return WithinGroups.of(GroupRows.of(block)) if GROUP_ROWS in block.designs else None
+    # where all rows of a group have one component, cases of the source are groups
+    has_effects = GROUP_ROWS in source.empty().designs
+    return WithinGroups.of(GroupRows.of(source.take(at))) if has_effects else None
 
 
 def _mean_of_typical_group(fit: AbstractFit, seen: Observed) -> Float[np.ndarray, " rows"]:
