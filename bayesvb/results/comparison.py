@@ -176,8 +176,16 @@ def _check_same(
             f"{', '.join(mine.response_names)}: their densities are of different things",
             hint=SAME_SCALE if alike and not jacobian else None,
         )
+    own, other = units_of(reference.model), units_of(fit.model)
+    if own.plural != other.plural:
+        raise DataError(
+            f"{name!r} predicts {len(other.index)} {other.plural} and {first!r} "
+            f"{len(own.index)} {own.plural}: a group of rows that share a component is predicted "
+            "as one",
+            hint="give both models the same group=",
+        )
     places = _places(mine.index, theirs.index)
-    if places is None or places_of_units(reference, fit) is None:
+    if places is None or _places(own.index, other.index) is None:
         raise DataError(
             f"{name!r} uses {len(theirs.index)} rows and {first!r} uses {len(mine.index)}, and "
             "they are not the same rows",
