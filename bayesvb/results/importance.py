@@ -39,9 +39,20 @@ def log_ratio(fit: AbstractFit, n_draws: int | None = None) -> Float[np.ndarray,
     """Log of the exact posterior over the approximate one, up to a constant, for each draw.
 
     For the first draws, if their number is given.
+
+    Raises
+    ------
+    DataError
+        If not all rows are in memory, or draws lack the effects of very many groups.
     """
     why = "the exact posterior is a product over them for every draw"
     check_all_rows(fit.model, "the Pareto k of draws", why)
+    if not fit.core.draws_complete:
+        raise DataError(
+            "the Pareto k of draws is not to be had with effects of so many groups: draws do not "
+            "hold them",
+            hint="group by something coarser: effects of few groups are columns, and are drawn",
+        )
     draws = {name: values[:n_draws] for name, values in fit.draws.items()}
     joint = log_joint(fit.core, fit.model.source, draws, fit.model.log_jacobian)
     return np.asarray(joint - fit.log_q[:n_draws])

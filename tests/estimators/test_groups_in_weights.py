@@ -242,6 +242,16 @@ def test_what_needs_draws_of_all_groups_says_so(fit):
             asked()
 
 
+@pytest.mark.parametrize("scales", ["between", "fixed"])
+def test_draws_without_effects_have_no_importance_weights(scales, few_columns):
+    for text in ("y ~ x | x + (1 | g)", "y ~ x + (1 | g) | x"):
+        priors = bvb.Priors(scales=scales)
+        model = bvb.DensityRegression(text, simulated(), n_components=2, priors=priors)
+        fit = model.fit(**FEW)
+        with pytest.raises(DataError, match="effects of so many groups"):
+            fit.khat  # noqa: B018
+
+
 @pytest.mark.heavy
 def test_slopes_are_those_of_columns(pair):
     columns, apart = (
