@@ -21,6 +21,7 @@ from bayesvb.estimators.rebuilding import rebuilt
 from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.model_selection.alternatives import student_alternative, unimodal_noise
 from bayesvb.numerics.runtime import processors, single_threaded_blas
+from bayesvb.results.all_rows import is_sample
 from bayesvb.results.comparison import MINOR, doubtful_nats, ranked
 from bayesvb.results.criteria import own_method
 from bayesvb.results.notebook import text_html
@@ -65,7 +66,8 @@ class Selection:
         That of every fit.
     students : mapping of int to Fit
         Fits with ``family="student"``, from the chosen number downwards until one predicts worse;
-        none of a model without Gaussian experts, and none if one component is chosen.
+        none of a model without Gaussian experts, or of more rows than are kept in memory, and none
+        if one component is chosen.
     notes : tuple of str
         Whether Student experts need fewer components or predict better, and whether the predictive
         density of the chosen fit is unimodal, so that its components describe skewed noise.
@@ -251,7 +253,10 @@ def _with_alternatives(
         student = rebuilt(cast(Any, selection.fits[number].model), family="student")
         return _fits({number: student}, 1, options).get(number)
 
-    students, found = student_alternative(selection.fits, results, chosen, fit_student)
+    students: dict[int, Fit] = {}
+    found = ""
+    if not is_sample(model):  # which cannot be made again with another family
+        students, found = student_alternative(selection.fits, results, chosen, fit_student)
     notes = tuple(note for note in (found, unimodal_noise(selection.best)) if note)
     return replace(selection, students=students, notes=notes)
 
