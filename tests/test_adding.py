@@ -195,8 +195,9 @@ def test_a_gate_with_coefficients_is_described_by_itself(copy):
 def test_a_gate_without_parameters_says_once_what_the_weights_are(copy):
     words = "the same for every component and row"
     told = fitted(copy, gate="equal", shown=True)
-    assert {row[0] for row in told["priors"]} == {"mean", "scale", "sigma"}
-    assert told["parts"] == ["mean", "scale", "share", "sigma"]
+    scales = {"between components", "common scale"}
+    assert {row[0] for row in told["priors"]} == {"mean", *scales, "sigma"}
+    assert told["parts"] == ["between components", "mean", "share", "sigma"]
     assert "gamma" not in told["posterior"]
     assert "gating (" not in told["fit"].split("Draws:")[1]
     assert told["fit"].count(words) == 1 and f"Weights of the components: {words}." in told["fit"]

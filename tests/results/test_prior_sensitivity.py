@@ -76,11 +76,12 @@ def test_numbers_without_part_in_the_fit_are_left_out():
     assert list(dict.fromkeys(found.index.get_level_values("number"))) == [
         "coefficient_sd", "noise_shape", "noise_rate", "gating_sd", "gating_intercept_sd"
     ]  # fmt: skip
-    learned = fit_of(bvb.Priors(), 2).prior_sensitivity()
-    assert list(dict.fromkeys(learned.index.get_level_values("number"))) == [
-        "coefficient_sd", "noise_shape", "noise_rate", "gating_intercept_sd", "scale_shape",
-        "scale_rate",
-    ]  # fmt: skip
+    for scales, of_common in (("between", ["common_sd"]), ("learned", [])):
+        learned = fit_of(bvb.Priors(scales=scales), 2).prior_sensitivity()
+        assert list(dict.fromkeys(learned.index.get_level_values("number"))) == [
+            "coefficient_sd", "noise_shape", "noise_rate", "gating_intercept_sd", *of_common,
+            "scale_shape", "scale_rate", "gating_scale_rate",
+        ]  # fmt: skip
     assert "dof" not in numbers(bvb.Priors())
     assert "standardize" not in numbers(bvb.Priors())
 
