@@ -47,10 +47,11 @@ def log_ratio(fit: AbstractFit, n_draws: int | None = None) -> Float[np.ndarray,
     """
     why = "the exact posterior is a product over them for every draw"
     check_all_rows(fit.model, "the Pareto k of draws", why)
-    if not fit.core.draws_complete:
+    groups = fit.model.design.groups
+    if groups is not None:
         raise DataError(
-            "the Pareto k of draws is not to be had with effects of so many groups: draws do not "
-            "hold them",
+            f"draws do not hold the effects of {len(groups.groups.groups)} groups, so that their "
+            "Pareto k is not to be had",
             hint="group by something coarser: effects of few groups are columns, and are drawn",
         )
     draws = {name: values[:n_draws] for name, values in fit.draws.items()}
