@@ -121,7 +121,8 @@ def couple(names, coefficients, sd, of_terms, n_rows):
     log_weight -= np.logaddexp.reduce(log_weight)
     slopes, own = coefficients[:, 0, 1:].T, (sd * of_terms[1:]).T  # (terms, components)
     spread = own[:, :, None] ** 2 * np.eye(2) + grid[:, None, None, None] ** 2
-    each = dist.MultivariateNormal(np.zeros(2), spread).log_prob(slopes).sum(axis=1)
+    law = dist.MultivariateNormal(np.zeros(2), spread)
+    each = law.log_prob(np_.broadcast_to(slopes, spread.shape[:-1])).sum(axis=1)
     joint = np_.log(np_.exp(each + log_weight - each.max()).sum()) + each.max()
     names.factor("common", joint - dist.Normal(0.0, own).log_prob(slopes).sum())
 
