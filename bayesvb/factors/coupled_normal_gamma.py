@@ -123,7 +123,6 @@ class CommonEffectPrior:
         rest = yy[..., 0] - np.vecdot(xy[..., 0, :], base)
         settled = self._settled(shape, rest, pull, 0.5 * (among + np.swapaxes(among, -1, -2)))
         common, spread, spread_log_det, rate = settled
-        check_gamma(shape, rate)
         mean = base + (slope @ common[..., None, :, None])[..., 0]
         across = slope @ spread[..., None, :, :] @ np.swapaxes(slope, -1, -2)
         return CoupledNormalGamma(
@@ -157,6 +156,7 @@ class CommonEffectPrior:
         prior_rate = self.regression.rate[0]
         rate = prior_rate + 0.5 * rest
         own = self.common[..., None] * np.eye(self.common.shape[-1])
+        check_gamma(shape, rate)  # here and below before logarithms, which sums of no data lack
         noise = shape / rate
         for turn in range(MOST_ROUNDS):
             before = noise
@@ -168,6 +168,7 @@ class CommonEffectPrior:
                 score + pull, mean[..., None, :]
             )
             rate = prior_rate + 0.5 * (rest + square)
+            check_gamma(shape, rate)
             step = np.log(shape / (rate * before))
             if turn:  # Newton's method: turns alone gain a digit or less each
                 through = _noise_through_common(score, covariance, seen)
