@@ -81,7 +81,7 @@ class BoundedScale:
         mean = weights @ self.precision
         variance = (weights * (self.precision - mean[..., None]) ** 2).sum(axis=-1)
         own = 0.5 * (count * np.log(mean) - squares * mean) - norm
-        return mean, variance, np.asarray(own)
+        return np.asarray(mean), np.asarray(variance), np.asarray(own)
 
     def draws(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, " draws"]:
         """Prior draws of ``1 / s^2``."""

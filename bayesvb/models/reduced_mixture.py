@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -36,6 +36,7 @@ THINNED = 4
 weights of draws go by all of them."""
 
 
+@runtime_checkable
 class CoefficientLaw(Protocol):
     """Prior of the experts' coefficients given their noise, some of its scales integrated out."""
 
