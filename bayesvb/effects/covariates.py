@@ -71,7 +71,7 @@ def covariate(design: Design, name: str, *, most: int | None = None) -> Covariat
 
 def quantiles(
     design: Design, name: str, q: float | Sequence[float]
-) -> Float[np.ndarray, " quantiles"]:
+) -> Float[np.ndarray, "*quantiles"]:
     """Return quantiles of a number over the rows, as if a row of weight two were two rows.
 
     Between the values of two rows they are interpolated, as ``numpy.quantile`` does.

@@ -179,7 +179,7 @@ class CommonEffectPrior:
                 break
         half = np.linalg.cholesky(covariance)
         log_det = 2.0 * np.log(np.diagonal(half, axis1=-2, axis2=-1)).sum(axis=-1)
-        return mean, covariance, log_det, rate
+        return mean, covariance, np.asarray(log_det), rate
 
     def log_density(
         self,

@@ -18,7 +18,7 @@ CELLS = 24_000
 
 Coefficients = Float[np.ndarray, "draws experts responses terms"]
 LogPrecisions = Float[np.ndarray, "draws experts responses"]
-Logits = Float[np.ndarray, "draws logits terms"]
+Logits = Float[np.ndarray, "draws logits gate_terms"]
 
 
 @dataclass(frozen=True)

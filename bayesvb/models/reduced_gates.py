@@ -17,7 +17,7 @@ from bayesvb.factors.dirichlet import Dirichlet
 from bayesvb.models.integrated_scales import IntegratedScales
 from bayesvb.numerics.special import LOG_2PI
 
-Logits = Float[np.ndarray, "draws logits terms"]
+Logits = Float[np.ndarray, "draws logits gate_terms"]
 
 
 class AbstractReducedGate(abc.ABC):

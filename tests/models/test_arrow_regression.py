@@ -18,7 +18,7 @@ def problem(n_effects, n_groups=5, n_rows=40, seed=0):
     design = np.hstack([x, *effects])
     blocks = [3 + n_groups * a + np.arange(n_groups) for a in range(n_effects)]
     y = rng.normal(size=n_rows)
-    sums = RegressionSums.of(design.T @ design, design.T @ y, n_rows, y @ y, blocks)
+    sums = RegressionSums.of(design.T @ design, design.T @ y, float(n_rows), y @ y, blocks)
     precision = rng.uniform(0.5, 2.0, (2, design.shape[1]))
     return sums, design, y, precision
 
@@ -65,5 +65,5 @@ def test_crossed_groups_are_eliminated_of_the_larger_grouping_only():
     a, b = rng.integers(0, 4, 60), rng.integers(0, 7, 60)
     x = np.hstack([np.ones((60, 1)), np.eye(4)[a], np.eye(7)[b]])
     blocks = [1 + np.arange(4), 5 + np.arange(7)]
-    sums = RegressionSums.of(x.T @ x, x.sum(axis=0), 60, 60.0, blocks)
+    sums = RegressionSums.of(x.T @ x, x.sum(axis=0), 60.0, 60.0, blocks)
     assert sums.own.tolist() == [list(range(5, 12))]

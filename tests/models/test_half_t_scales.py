@@ -31,7 +31,7 @@ def problem(n_groups=6, slopes=False, seed=0):
                       np.r_[np.zeros(2 + n_groups), np.ones(n_groups)]]  # fmt: skip
     membership = np.array(membership)
     blocks = [np.flatnonzero(own) for own in membership]
-    sums = RegressionSums.of(design.T @ design, design.T @ y, len(y), y @ y, blocks)
+    sums = RegressionSums.of(design.T @ design, design.T @ y, float(len(y)), y @ y, blocks)
     fixed = np.where(membership.any(axis=0), 0.0, 0.01)
     unit = np.full(len(membership), y.std())
     return ScaledRegression(sums, membership, fixed, unit, SHAPE, RATE), design, y

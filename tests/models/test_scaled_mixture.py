@@ -96,7 +96,7 @@ def coupled_columns(columns, terms, experts):
     wide = ~np.isin(places, columns[-1])
     spread = BoundedScale.half_normal(1.0, lowest=0.2)
     after = [terms - 1 + j for j in columns[-1]]
-    blocks = [*columns, after, *([list(terms - 1 + places[wide])] if wide.any() else [])]
+    blocks = [*columns, after, *([(terms - 1 + places[wide]).tolist()] if wide.any() else [])]
     sizes = np.concatenate([np.ones(terms), np.full(terms - 1, 1.0 / experts)])
     precision = np.concatenate([np.full(terms, 0.01), np.ones(terms - 1)])
     return CommonColumns(places, wide, spread), TermScales.of(blocks, precision, experts, sizes)
