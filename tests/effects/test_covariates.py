@@ -59,7 +59,7 @@ def test_weighted_rows_are_as_repeated_rows(frame, seed):
         for centre in ("mean", "median"):
             held = [held_value(one, name, centre=centre) for one in (weighted, repeated)]
             assert held[0] == (held[1] if name != "skewed" else pytest.approx(held[1], rel=1e-12))
-    q = np.linspace(0.0, 1.0, 41)
+    q = np.linspace(0.0, 1.0, 41).tolist()
     found = [quantiles(one, "skewed", q) for one in (weighted, repeated)]
     np.testing.assert_allclose(*found, rtol=1e-12)
     fractions = quantiles(replace(weighted, weights=weights / 7.0), "skewed", q)

@@ -179,7 +179,7 @@ def test_sums_of_no_data_are_refused(problem):
 
 def test_common_coefficients_are_averages_weighted_by_precision(problem, rng):
     coefficients, precision = problem.posterior.draws(5, rng)
-    terms, common = problem.prior.terms[None], problem.prior.common[None]
+    terms, common = (np.tile(one, (5, 1)) for one in (problem.prior.terms, problem.prior.common))
     found = problem.prior.common_given(coefficients, precision, terms, common)
     weight = precision * problem.prior.terms[PLACES]
     linear, total = (weight * coefficients[:, :, 0, 1:]).sum(axis=1), weight.sum(axis=1)
