@@ -234,7 +234,7 @@ def is_converged(record: SamplerRecord) -> bool:
 
 def _complete(
     space: AbstractReducedSpace, chains: ChainDraws, rng: np.random.Generator
-) -> tuple[Draws, Float[np.ndarray, "chains draws"]]:
+) -> tuple[Draws, Float[np.ndarray, "chains of_each"]]:
     """Draws of all parameters, and weights that make up for an inexact integration.
 
     The weights are those of each chain: nearly even, as only the prior is integrated inexactly.

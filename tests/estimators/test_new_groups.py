@@ -93,6 +93,7 @@ def test_densities_and_memberships_heed_what_is_new(fit):
     assert fit.responsibilities(strange, new_levels="population").loc[0, 1] == 1.0
 
 
+@pytest.mark.usefixtures("unchecked")  # checks of annotations stand between us and the caller
 def test_new_groups_are_told_unless_the_policy_is_named(fit, recwarn):
     new = pd.DataFrame({"x": [0.0], "h": ["v"], "g": ["G3"], "y": [4.0]})
     for verb in (fit.predict, fit.log_density, fit.responsibilities, fit.predictive):
@@ -106,13 +107,17 @@ def test_new_groups_are_told_unless_the_policy_is_named(fit, recwarn):
 def test_what_is_no_policy_is_refused(fit):
     with pytest.raises(DataError, match="new_groups='mean' is not known"):
         fit.predict(new_groups="mean")
-    with pytest.raises(DataError, match=r"new_groups=\['typical'\] is not known"):
-        fit.predict(new_groups=["typical"])
     with pytest.raises(DataError, match="new_levels='drop' is not known"):
         fit.predict(new_levels="drop")
     plain = bvb.DensityRegression("y ~ x | 1", fit.model.design.frame, n_components=1)
     with pytest.raises(DataError, match="no groups"):
         plain.fit(seed=1, restarts=1).predict(new_groups="marginal")
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_a_list_of_policies_is_refused(fit):
+    with pytest.raises(DataError, match=r"new_groups=\['typical'\] is not known"):
+        fit.predict(new_groups=["typical"])
 
 
 def test_predictive_distributions_heed_what_is_new(fit):

@@ -96,7 +96,7 @@ def _one(
     return Observed(name, values[at], pit, law, at)
 
 
-def _rows(fit: AbstractFit, order: Int[np.ndarray, " rows"]) -> Int[np.ndarray, " rows"]:
+def _rows(fit: AbstractFit, order: Int[np.ndarray, " rows"]) -> Int[np.ndarray, " chosen"]:
     """Rows of positive weight in this order: all, or runs of neighbours chosen at random."""
     n, weights = fit.model.design.n_rows, fit.model.weights
     at = order if weights is None else order[weights[order] > 0.0]
