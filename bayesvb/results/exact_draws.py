@@ -248,7 +248,7 @@ def _complete(
 
 def _quantities(
     fit: AbstractFit, chains: ChainDraws, draws: Draws
-) -> Float[np.ndarray, "chains draws quantities"]:
+) -> Float[np.ndarray, "chains of_each quantities"]:
     """Log posterior density, and log densities of a few rows: they do not depend on labels."""
     source = fit.model.source
     at = np.unique(np.linspace(0, source.n_rows - 1, QUANTITY_ROWS).astype(np.intp))
