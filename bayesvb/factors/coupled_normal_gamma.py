@@ -103,8 +103,7 @@ class CommonEffectPrior:
     ) -> CoupledNormalGamma:
         """Posterior given weighted sums of ``1``, ``x x'``, ``y x`` and ``y^2`` by component.
 
-        ``q(b)`` and ``q(tau)`` are updated in turn until they agree, so the posterior is a function
-        of the sums.
+        ``q(b)`` and ``q(tau)`` are solved for together, so the posterior is a function of the sums.
 
         Raises
         ------
@@ -121,8 +120,8 @@ class CommonEffectPrior:
         among = own[..., at][..., None] * (np.eye(len(at)) - slope[..., at, :])
         shape = self.regression.shape + 0.5 * weight
         rest = yy[..., 0] - np.vecdot(xy[..., 0, :], base)
-        settled = self._settled(shape, rest, pull, 0.5 * (among + np.swapaxes(among, -1, -2)))
-        common, spread, spread_log_det, rate = settled
+        solution = self._solve_common(shape, rest, pull, 0.5 * (among + np.swapaxes(among, -1, -2)))
+        common, spread, spread_log_det, rate = solution
         mean = base + (slope @ common[..., None, :, None])[..., 0]
         across = slope @ spread[..., None, :, :] @ np.swapaxes(slope, -1, -2)
         return CoupledNormalGamma(
@@ -140,7 +139,7 @@ class CommonEffectPrior:
             prior=self,
         )
 
-    def _settled(
+    def _solve_common(
         self,
         shape: Float[np.ndarray, "*batch experts"],
         rest: Float[np.ndarray, "*batch experts"],
