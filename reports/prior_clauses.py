@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from bayesvb.data.parts import GATING, MEAN
+
 from .cells.numerals import powers_written_out
 from .sections.model import tried
 
@@ -43,14 +45,14 @@ def _of_regression(fit: AbstractFit, priors: Any) -> list[str]:
         clauses.append(f"degrees of freedom ν = {priors.dof:g}")
     if fit.core.n_components == 1:
         return clauses
-    dirichlet = [prior for prior in _rows(fit, "gating").values() if prior.startswith("Dirichlet")]
+    dirichlet = [prior for prior in _rows(fit, GATING).values() if prior.startswith("Dirichlet")]
     if dirichlet:
         return [*clauses, f"mixing weights {dirichlet[0]}"]
     slopes = f"N(0, {priors.gating_sd:g}²)"
     if "scale_gating" in fit.named.values:
         learned = _scales(fit, "gating scale")
         slopes = f"N(0, s²) with a standard deviation s learned per term, {learned}"
-    if set(fit.model.design.terms["gating"]) - {"Intercept"}:
+    if set(fit.model.design.terms[GATING]) - {"Intercept"}:
         clauses.append(f"gate coefficients {slopes}")
     return [*clauses, f"gate intercepts N(0, {priors.gating_intercept_sd:g}²)"]
 
@@ -71,7 +73,7 @@ def _of_coefficients(fit: AbstractFit, priors: Any) -> list[str]:
             f"{_scales(fit, DIFFERENCES)}",
         ]
     scales = f"with a standard deviation s learned per term, {_scales(fit, SCALE)}"
-    unlearned = [term for term, prior in _rows(fit, "mean").items() if LEARNED not in prior]
+    unlearned = [term for term, prior in _rows(fit, MEAN).items() if LEARNED not in prior]
     if RESPONSE in scales:
         learned = "N(0, s²)"
     if set(unlearned) <= {"Intercept"}:

@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float, Int
 from bayesvb.argument_checks import shown
 from bayesvb.data.blocks import BLOCK_ROWS, Block, Members
 from bayesvb.data.frames import columns_of, missing_rows, nearest
+from bayesvb.data.parts import GATING, MEAN
 from bayesvb.data.sources import InMemorySource
 from bayesvb.errors import DataError
 from bayesvb.numerics.linalg import products, unpack
@@ -164,9 +165,9 @@ def grouped_source(rows: Block, grouping: Grouping) -> InMemorySource:
     for groups in _cut(ends):
         own = rows.take(order[ends[groups.start] - sizes[groups.start] : ends[groups.stop - 1]])
         starts = np.cumsum(sizes[groups]) - sizes[groups]
-        members = Members(replace(own, designs={"mean": own.designs["mean"]}, weight=None), starts)
+        members = Members(replace(own, designs={MEAN: own.designs[MEAN]}, weight=None), starts)
         known = rows.take(first[groups])
-        designs = {part: x for part, x in known.designs.items() if part == "gating"}
+        designs = {part: x for part, x in known.designs.items() if part == GATING}
         designs |= {SUMMARY: own_coefficients(members)}
         none = np.empty((0, len(starts)))
         blocks.append(Block(designs, none, known.weight, members=members))
@@ -188,7 +189,7 @@ def own_coefficients(members: Members) -> Float[np.ndarray, "coefficients groups
 
     Groups of one component are near one another in them: starts divide the groups by these.
     """
-    design, response = members.rows.designs["mean"], members.rows.response
+    design, response = members.rows.designs[MEAN], members.rows.response
     second = np.moveaxis(segment_sums(products(design), members.starts), -1, 0)
     cross = segment_sums(response[:, None] * design, members.starts)
     precision = unpack(second) + SHRINKAGE * np.eye(len(design))

@@ -11,6 +11,7 @@ from jaxtyping import Float
 from bayesvb.data.blocks import BLOCK_ROWS, Block
 from bayesvb.data.group_rows import GATE_GROUPS, GROUP_ROWS, rows_at_once
 from bayesvb.data.orthogonal_terms import OrthogonalTerm
+from bayesvb.data.parts import MEAN
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.sources import InMemorySource
 
@@ -69,7 +70,7 @@ class Scales:
             )
         for name in {GROUP_ROWS, GATE_GROUPS} & parts.keys():
             parts[name] = parts[name].with_numbers_kept(0)
-        centred = parts["mean"].intercept is not None
+        centred = parts[MEAN].intercept is not None
         scaling = response_scaling(response, centred=centred, weight=weight, active=active)
         return cls(parts, scaling, float(len(response) if weight is None else weight.sum()))
 

@@ -9,6 +9,7 @@ import pandas as pd
 from jaxtyping import Float
 
 from bayesvb.argument_checks import check_choice, check_count, checked
+from bayesvb.data.parts import MEAN, PARTS
 from bayesvb.distributions.intervals import PROB, tails
 from bayesvb.effects.many_groups import many_groups
 from bayesvb.errors import DataError
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["curves", "groups", "smoothness"]
 
-COEFFICIENTS = {"mean": "beta", "gating": "gamma"}
-"""Part of a formula -> name of the draws of its coefficients."""
-
 POINTS = 101
 
 MOST_POINTS = 10**6
@@ -30,7 +28,7 @@ MOST_POINTS = 10**6
 
 @checked
 def curves(
-    fit: AbstractFit, part: str = "mean", *, points: int = POINTS, prob: float = PROB
+    fit: AbstractFit, part: str = MEAN, *, points: int = POINTS, prob: float = PROB
 ) -> pd.DataFrame:
     """What each smooth adds to the linear predictor of each component, along its covariate.
 
@@ -122,7 +120,7 @@ def smoothness(fit: AbstractFit) -> pd.DataFrame:
     >>> bool(5 < bvb.effects.smoothness(fit)["edf"].iloc[0] < 9)
     True
     """
-    known = fit.model.design.curves("mean") if _checked(fit, "mean") else ()
+    known = fit.model.design.curves(MEAN) if _checked(fit, MEAN) else ()
     if not known:
         raise DataError("the mean has no smooth", hint="a smooth curve is written s(x)")
     found = smooth_dof(fit)
@@ -146,7 +144,7 @@ def smoothness(fit: AbstractFit) -> pd.DataFrame:
 
 
 @checked
-def groups(fit: AbstractFit, part: str = "mean", *, prob: float = PROB) -> pd.DataFrame:
+def groups(fit: AbstractFit, part: str = MEAN, *, prob: float = PROB) -> pd.DataFrame:
     """Effects of every group of ``(x | g)`` in each component, and of one that was not there.
 
     Parameters
@@ -203,8 +201,8 @@ def groups(fit: AbstractFit, part: str = "mean", *, prob: float = PROB) -> pd.Da
 
 def _checked(fit: AbstractFit, part: str) -> bool:
     """Whether the part has coefficients of its terms."""
-    check_choice("part", part, tuple(COEFFICIENTS))
-    if part not in fit.model.design.terms or COEFFICIENTS[part] not in fit.named.values:
+    check_choice("part", part, tuple(PARTS))
+    if part not in fit.model.design.terms or PARTS[part].coefficients not in fit.named.values:
         raise DataError(
             f"the {part} of {type(fit.model).__name__} has no coefficients of terms here",
             hint="a DensityRegression has, its gating with two components or more",
@@ -216,7 +214,7 @@ def _by_component(
     fit: AbstractFit, part: str
 ) -> list[tuple[dict[str, Any], Float[np.ndarray, "draws terms"]]]:
     """Draws of the coefficients of each component, and of each response."""
-    name, named = COEFFICIENTS[part], fit.named
+    name, named = PARTS[part].coefficients, fit.named
     draws, axes = named.values[name], named.dims[name][:-1]
     keys = [axis.partition("_")[0] for axis in axes]
     places = np.ndindex(*draws.shape[1:-1])

@@ -12,6 +12,7 @@ from scipy.stats import t as student
 
 from bayesvb.data.group_rows import GATE_GROUPS, GROUP_ROWS
 from bayesvb.data.partly_kept import all_kept
+from bayesvb.data.parts import GATING, MEAN
 from bayesvb.distributions.intervals import tails
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def many_groups(fit: AbstractFit, part: str, effect: int, prob: float) -> pd.Dat
         Number of the effect.
     prob : float
     """
-    tables = {"mean": _of_lines, "gating": _of_weights}[part](fit, effect, prob)
+    tables = {MEAN: _of_lines, GATING: _of_weights}[part](fit, effect, prob)
     return pd.concat(tables, ignore_index=True)
 
 

@@ -10,6 +10,7 @@ from jaxtyping import Float
 
 from bayesvb.argument_checks import check_count
 from bayesvb.data.blocks import Block
+from bayesvb.data.parts import GATING
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.sources import AbstractSource
 from bayesvb.gates.base import GAMMA
@@ -75,18 +76,18 @@ def gate_parameters(
     standard = np.stack([own[k] for k in sorted(own)], axis=1)
     gamma = NamedParameter(
         name="gamma",
-        values=design.at_zero("gating", scaling.coefficients(standard)),
+        values=design.at_zero(GATING, scaling.coefficients(standard)),
         dims=("component_gating", "term_gating"),
         text=replace(
             GAMMA,
             meaning=f"{GAMMA.meaning}: {core.coefficient_meaning()}",
             caption=f"{GAMMA.caption}: {core.coefficient_meaning()}",
         ),
-        part="gating",
+        part=GATING,
         signed=True,
         coords={
             "component_gating": [k + 1 for k in sorted(own)],
-            "term_gating": design.terms["gating"],
+            "term_gating": design.terms[GATING],
         },
     )
     return [gamma]

@@ -16,6 +16,7 @@ from bayesvb.data.frame_kinds import frames_of
 from bayesvb.data.frame_streams import AbstractFrames
 from bayesvb.data.frames import as_frame
 from bayesvb.data.grouping import Grouping, grouped_source
+from bayesvb.data.parts import GATING, MEAN
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.standardised_blocks import Scales, without_offset
 from bayesvb.distributions.base import (
@@ -272,7 +273,7 @@ class DensityRegression(AbstractGatedMixture):
     @property
     def _gate_prior(self) -> GatePrior:
         """What gates may need of the prior."""
-        own = gate_prior(self.scales.parts["gating"], self.priors)
+        own = gate_prior(self.scales.parts[GATING], self.priors)
         return with_effects(own, self.design, self.priors)
 
     @property
@@ -281,7 +282,7 @@ class DensityRegression(AbstractGatedMixture):
         if self.priors.scales == "fixed":
             return None
         of_gate = GATES[self.gate].learns_scales and self.n_components > 1
-        learns = {"mean": self._experts.learns_scales, "gating": of_gate}
+        learns = {MEAN: self._experts.learns_scales, GATING: of_gate}
         parts = tuple(part for part, learned in learns.items() if learned)
         found = LearnedScales(self.design, self.priors, parts, self.n_components, self.scales.rows)
         return found if found.term_blocks else None
@@ -291,7 +292,7 @@ class DensityRegression(AbstractGatedMixture):
         """Names and units in which the experts describe themselves."""
         design = self.design
         effects = () if design.groups is None else design.groups.effects
-        return RegressionUnits(design.terms["mean"], design.response_names, self.scales, effects)
+        return RegressionUnits(design.terms[MEAN], design.response_names, self.scales, effects)
 
     @property
     def likelihood_name(self) -> str:
@@ -301,7 +302,7 @@ class DensityRegression(AbstractGatedMixture):
     @property
     def scale_words(self) -> str:
         """As the experts say it, with the bases; without an intercept, that nothing is shifted."""
-        shifted = self.scales.parts["mean"].intercept is not None
+        shifted = self.scales.parts[MEAN].intercept is not None
         own = "" if shifted else " (deviations from zero: without an intercept nothing is shifted)"
         return f"{self._experts.scale_words}{own}{self.scales.basis_words}"
 
@@ -325,14 +326,14 @@ class DensityRegression(AbstractGatedMixture):
         Standardised, as the block has them.
         """
         apart = {
-            j for one in self.design.term_blocks["mean"] if one.kind == "group" for j in one.columns
+            j for one in self.design.term_blocks[MEAN] if one.kind == "group" for j in one.columns
         }
-        x = block.designs["mean"]
+        x = block.designs[MEAN]
         return x[[j for j in range(len(x)) if j not in apart]] if apart else x
 
     def block_of_groups(self, rows: Rows, grouping: Grouping) -> Block:
         """Groups of complete rows with responses, on the standardised scale."""
-        gating = matrices_read(rows.matrices, self.n_components).get("gating")
+        gating = matrices_read(rows.matrices, self.n_components).get(GATING)
         check_constant(grouping, gating, self.design.terms, None)
         source = grouped_source(self.block(rows), grouping)
         return source.whole()
@@ -365,9 +366,9 @@ class DensityRegression(AbstractGatedMixture):
         deviations ``scale_between`` and, of penalised terms, ``scale_common``.
         """
         coefficients, *noise = self._experts.parameters(fit.draws, self._units)
-        lines = self.design.at_zero("mean", coefficients.values)
+        lines = self.design.at_zero(MEAN, coefficients.values)
         coefficients = replace(coefficients, values=lines)
-        gate = gate_parameters(fit.core, fit.draws, self.scales.parts["gating"], self.design)
+        gate = gate_parameters(fit.core, fit.draws, self.scales.parts[GATING], self.design)
         share = share_parameter(fit.core, self.source, fit.draws)
         learned = self._scales
         scales = [] if learned is None else learned.parameters(fit.core, fit.draws, self._units)
@@ -481,7 +482,7 @@ class DensityRegression(AbstractGatedMixture):
             if one.text is not None and not one.of_components
         }
         gating = f"gating ({fit.core.coefficient_meaning()})"
-        return {"mean": "mean", "gating": gating, **shared, **GROUP_SD_HEADING, **HEADINGS}
+        return {MEAN: MEAN, GATING: gating, **shared, **GROUP_SD_HEADING, **HEADINGS}
 
     def notes(self, fit: AbstractFit) -> list[str]:
         """What the weights are, where no heading of coefficients says it."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from bayesvb.data.parts import PARTS
 from bayesvb.data.scaling import Scaling
 from bayesvb.estimators.priors import Priors
 from bayesvb.factors.normal import Normal
@@ -26,10 +27,11 @@ def gate_class(name: str, n_components: int) -> type[AbstractGate[Any, Any]]:
 def matrices_read(
     matrices: Mapping[str, Float[np.ndarray, "rows _"]], n_components: int
 ) -> Mapping[str, Float[np.ndarray, "rows _"]]:
-    """Matrices of the parts, without the gating part where there is one component."""
+    """Matrices of the parts, without those of the weights where there is one component."""
     if n_components > 1:
         return matrices
-    return {part: matrix for part, matrix in matrices.items() if part != "gating"}
+    unread = {name for name, part in PARTS.items() if part.of_weights}
+    return {part: matrix for part, matrix in matrices.items() if part not in unread}
 
 
 def gate_prior(scaling: Scaling, priors: Priors) -> GatePrior:

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.data.group_rows import GATE_GROUPS
+from bayesvb.data.parts import GATING, MEAN
 from bayesvb.data.standardised_blocks import Scales
 from bayesvb.errors import DataError
 from bayesvb.estimators.priors import Priors
@@ -51,7 +52,7 @@ def with_possible_groups(design: Design, n_components: int, gate: str) -> Design
     return design
 
 
-def coefficients_per_term(design: Design, part: str = "mean") -> Float[np.ndarray, " terms"]:
+def coefficients_per_term(design: Design, part: str = MEAN) -> Float[np.ndarray, " terms"]:
     """One for each column of a part, then for each effect apart from them one for each group."""
     own = np.ones(len(design.terms[part]))
     groups = design.groups_of(part)
@@ -76,14 +77,14 @@ def effect_rows(design: Design, prior: GatePrior, scales: Scales) -> list[PriorR
         return []
     sds = np.array(prior.effects) ** -0.5 / scales.parts[GATE_GROUPS].scale[1:]
     each = zip(groups.effects, sds, strict=True)
-    return [PriorRow("gating", effect, "Normal", 0.0, float(sd)) for effect, sd in each]
+    return [PriorRow(GATING, effect, "Normal", 0.0, float(sd)) for effect, sd in each]
 
 
 def experts_of(family: str, priors: Priors, design: Design) -> AbstractRegressionExperts[Any, Any]:
     """Experts of a family with these priors."""
     prior = RegressionPrior(
         n_responses=len(design.response_names),
-        n_terms=len(design.terms["mean"]),
+        n_terms=len(design.terms[MEAN]),
         coefficient_sd=float(priors.coefficient_sd),
         in_noise=priors.coefficients_in == "noise",
         noise_shape=float(priors.noise_shape),

@@ -17,6 +17,7 @@ from bayesvb.data.case_weights import CaseWeights, scaled
 from bayesvb.data.frames import as_frame, columns_of
 from bayesvb.data.grouping import Grouping, group_column, grouped_source
 from bayesvb.data.labels import match_labels
+from bayesvb.data.parts import GATING
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.standardised_blocks import Scales, source_of
 from bayesvb.distributions.base import AbstractComponentMixture
@@ -99,7 +100,7 @@ def check_constant(
         Naming a column and a group in which it differs.
     """
     if gating is not None:
-        grouping.constant(gating, terms["gating"], "is a covariate of the weights")
+        grouping.constant(gating, terms[GATING], "is a covariate of the weights")
     if weights is not None:
         grouping.constant(weights[:, None], ("weights",), "are case weights")
 
@@ -123,7 +124,7 @@ def source_of_design(
     source = source_of(scales, matrices, response, weights, design.offset)
     if grouping is None:
         return source
-    check_constant(grouping, matrices.get("gating"), design.terms, weights)
+    check_constant(grouping, matrices.get(GATING), design.terms, weights)
     return grouped_source(source.whole(), grouping)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesvb.data.parts import MEAN
 from bayesvb.data.standardised_blocks import Scales, without_offset
 from bayesvb.estimators.priors import Priors
 from bayesvb.formula.design import Design
@@ -41,19 +42,19 @@ def with_half_t(mixture: Mixture, priors: Priors, design: Design, scales: Scales
     unit = np.ones(len(membership))
     if not priors.standardize:
         response = without_offset(np.asarray(design.response, dtype=float), design.offset)
-        squares = membership @ (design.matrices["mean"] ** 2).mean(axis=0)
+        squares = membership @ (design.matrices[MEAN] ** 2).mean(axis=0)
         unit = response.std() / np.sqrt(squares)
     return with_half_t_scales(mixture, unit)
 
 
 def group_sds(core: Any, draws: Draws, design: Design, scales: Scales) -> list[NamedParameter]:
     """Standard deviations of effects over groups in the data's units, where scales have half-t."""
-    blocks = [b for b in design.term_blocks["mean"] if b.kind in ("group", "smooth")]
+    blocks = [b for b in design.term_blocks[MEAN] if b.kind in ("group", "smooth")]
     groups = [(i, block) for i, block in enumerate(blocks) if block.kind == "group"]
     if not isinstance(core, HalfTMixture) or not groups or "term_precision" not in draws:
         return []
     at = [i for i, _ in groups]
-    unit = scales.response.scale[0] / scales.parts["mean"].scale[[b.columns[0] for _, b in groups]]
+    unit = scales.response.scale[0] / scales.parts[MEAN].scale[[b.columns[0] for _, b in groups]]
     sd = unit / np.sqrt(draws["term_precision"][:, at] * draws["precision"][:, :, 0])
     names = [block.name for _, block in groups]
     coords = {"block_groups": names}
@@ -66,13 +67,13 @@ def half_t_rows(
     """Rows of the prior table, those of scales with their half-t priors in the data's units."""
     if not isinstance(core, HalfTMixture):
         return list(rows)
-    blocks = {b.name: b for b in design.term_blocks["mean"] if b.kind in ("group", "smooth")}
+    blocks = {b.name: b for b in design.term_blocks[MEAN] if b.kind in ("group", "smooth")}
     units = dict(zip(blocks, core.unit, strict=True))
     found = []
     for row in rows:
         if row.part == "scale" and row.term in blocks:
             column = blocks[row.term].columns[0]
-            unit = units[row.term] * scales.response.scale[0] / scales.parts["mean"].scale[column]
+            unit = units[row.term] * scales.response.scale[0] / scales.parts[MEAN].scale[column]
             words = f"half-Student t({HALF_T_DOF:g}) of the sd in units of the response"
             row = replace(row, prior=words, centre=0.0, scale=float(unit))
         elif row.prior.endswith(", learned scale"):

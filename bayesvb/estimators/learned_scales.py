@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from bayesvb.data.parts import GATING, MEAN, PARTS
 from bayesvb.estimators.group_effects import coefficients_per_term
 from bayesvb.estimators.priors import Priors
 from bayesvb.experts.regression import (
@@ -29,9 +30,6 @@ from bayesvb.models.term_scales import TermScales
 from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
 from bayesvb.variational.local import Draws
 
-PARTS = {"mean": "scale", "gating": "gating scale"}
-"""Names in tables of the scales of the experts' terms, and of those of the gate's."""
-
 BETWEEN, COMMON_SCALE = "between components", "common scale"
 """Names in tables where coefficients have a common part: of scales of their differences, and of
 scales of the common coefficients of penalised terms."""
@@ -49,10 +47,7 @@ PENALISED = ("smooth", "group")
 """Blocks of columns that the formula asks to be penalised: their scale is always learned."""
 
 HEADINGS = {
-    PARTS["mean"]: "scale (sd of a term's coefficients over components, per sd of its columns)",
-    PARTS[
-        "gating"
-    ]: "gating scale (sd of a term's log odds over components, per sd of its columns)",
+    **{part.scale: part.scale_heading for part in PARTS.values() if part.scale},
     BETWEEN: "between components (sd of a term's coefficients around the common ones, in units of "
     "each component's noise per sd of its columns)",
     COMMON_SCALE: "common scale (sd of a penalised term's common coefficients, in sd of the "
@@ -114,13 +109,12 @@ class LearnedScales:
         found = {part: self.design.term_blocks[part] for part in self.parts}
         if self.n_components == 1 and self.priors.scales == "between":
             # One coefficient would have to estimate its own scale, and would be shrunk by it.
-            found["mean"] = tuple(b for b in found.get("mean", ()) if b.kind in PENALISED)
+            found[MEAN] = tuple(b for b in found.get(MEAN, ()) if b.kind in PENALISED)
         return {part: blocks for part, blocks in found.items() if blocks}
 
     def _rate(self, part: str) -> float:
         """Prior rate of the precisions of a part."""
-        of_gate = part == "gating"
-        return float(self.priors.gating_scale_rate if of_gate else self.priors.scale_rate)
+        return float(getattr(self.priors, PARTS[part].scale_rate))
 
     def typical(self, part: str) -> float:
         """The scale whose precision is the prior's mean."""
@@ -131,12 +125,12 @@ class LearnedScales:
         common = self.common_columns
         experts = self._of_mean(mixture.n_components, common)
         own, n_logits, counts = np.empty(0), 0, np.empty(0)
-        if "gating" in self.term_blocks:
+        if GATING in self.term_blocks:
             own, n_logits = mixture.gate.prior.precisions, len(mixture.gate.prior.mean)
-            counts = coefficients_per_term(self.design, "gating")
-        gate = self._scales("gating", own, n_logits, counts)
+            counts = coefficients_per_term(self.design, GATING)
+        gate = self._scales(GATING, own, n_logits, counts)
         sizes = [len(experts.start), len(gate.start)]
-        rate = np.repeat([self._rate(part) for part in PARTS], sizes)
+        rate = np.repeat([self._rate(part) for part in (MEAN, GATING)], sizes)
         prior = Gamma(np.full(len(rate), float(self.priors.scale_shape)), rate)
         return ScaledMixture(mixture.experts, mixture.gate, experts, gate, prior, common)
 
@@ -154,14 +148,14 @@ class LearnedScales:
         apart = self.design.groups is not None or self.design.gate_groups is not None
         grouped = apart or any(block.kind == "group" for block in every)
         in_noise = self.priors.coefficients_in == "noise"
-        return bool(self.term_blocks.get("mean")) and one_response and in_noise and not grouped
+        return bool(self.term_blocks.get(MEAN)) and one_response and in_noise and not grouped
 
     @property
     def common_columns(self) -> CommonColumns | None:
         """Columns whose coefficients have a common part; None if none have."""
         if not self.has_common_part:
             return None
-        blocks = self.term_blocks["mean"]
+        blocks = self.term_blocks[MEAN]
         places = np.array(sorted(column for block in blocks for column in block.columns))
         penalised = [c for block in blocks if block.kind in PENALISED for c in block.columns]
         sd = float(self.priors.common_sd)
@@ -173,8 +167,8 @@ class LearnedScales:
         sizes, n_responses = coefficients_per_term(self.design), len(self.design.response_names)
         fixed = np.full(len(sizes), self.priors.coefficient_sd**-2.0)
         if common is None:
-            return self._scales("mean", fixed, n_components * n_responses, sizes)
-        blocks = self.term_blocks["mean"]
+            return self._scales(MEAN, fixed, n_components * n_responses, sizes)
+        blocks = self.term_blocks[MEAN]
         columns = [block.columns for block in blocks]
         place = {int(column): len(sizes) + i for i, column in enumerate(common.places)}
         for block in blocks:
@@ -203,22 +197,22 @@ class LearnedScales:
         """Experts, and the prior of a gate, whose terms have the typical scale."""
         n_terms = len(coefficients_per_term(self.design))
         fixed = {
-            "mean": np.full(n_terms, self.priors.coefficient_sd**-2.0),
-            "gating": np.array([*np.diagonal(gate.coefficients.precision), *gate.effects]),
+            MEAN: np.full(n_terms, self.priors.coefficient_sd**-2.0),
+            GATING: np.array([*np.diagonal(gate.coefficients.precision), *gate.effects]),
         }
         for part, blocks in self.term_blocks.items():
             columns = [column for block in blocks for column in block.columns]
             fixed[part][columns] = self.typical(part) ** -2.0
-        if "mean" in self.term_blocks:
-            experts = experts.with_coefficient_precision(fixed["mean"])
-        border, effects = np.split(fixed["gating"], [len(gate.intercept)])
+        if MEAN in self.term_blocks:
+            experts = experts.with_coefficient_precision(fixed[MEAN])
+        border, effects = np.split(fixed[GATING], [len(gate.intercept)])
         coefficients = gate.coefficients.with_precision(border)
         return experts, replace(gate, coefficients=coefficients, effects=tuple(effects.tolist()))
 
     def prior_rows(self, rows: Sequence[PriorRow]) -> list[PriorRow]:
         """Rows of the prior table, marked where a scale is learned, and rows of the scales."""
         learned = {(part, term) for part in self.term_blocks for term in self._terms(part)}
-        around = {"mean": "common + "} if self.has_common_part else {}
+        around = {MEAN: "common + "} if self.has_common_part else {}
         marked = [
             replace(row, prior=f"{around.get(row.part, '')}{row.prior}, learned scale")
             if (row.part, row.term) in learned
@@ -239,16 +233,16 @@ class LearnedScales:
 
     def _part_of_scales(self, part: str) -> str:
         """What tables call the scales of a part."""
-        return BETWEEN if part == "mean" and self.has_common_part else PARTS[part]
+        return BETWEEN if part == MEAN and self.has_common_part else PARTS[part].scale
 
     def _common_rows(self) -> list[PriorRow]:
         """Rows of the scales of the common coefficients, where there are any."""
         common = self.common_columns
         if common is None:
             return []
-        blocks = self.term_blocks["mean"]
+        blocks = self.term_blocks[MEAN]
         rows = [
-            PriorRow(COMMON_SCALE, block.name, *self._gamma("mean"))
+            PriorRow(COMMON_SCALE, block.name, *self._gamma(MEAN))
             for block in blocks
             if block.kind in PENALISED
         ]
@@ -264,16 +258,16 @@ class LearnedScales:
         Point estimates have fixed scales, and no common coefficients.
         """
         blocks = self.term_blocks
-        of_mean = blocks.get("mean", ())
+        of_mean = blocks.get(MEAN, ())
         penalised = tuple(block for block in of_mean if block.kind in PENALISED)
         coupled = self.has_common_part
         own = ("between", OF_DIFFERENCES, BETWEEN) if coupled else (
-            "mean", self._of_experts, PARTS["mean"]
+            MEAN, self._of_experts, PARTS[MEAN].scale
         )  # fmt: skip
         kinds = (
             (*own, of_mean),
             ("common", OF_COMMON_SCALES, COMMON_SCALE, penalised),
-            ("gating", OF_GATE, PARTS["gating"], blocks.get("gating", ())),
+            (GATING, OF_GATE, PARTS[GATING].scale, blocks.get(GATING, ())),
         )
         found = self._common(core, draws, units) if coupled and SCALE_DRAWS[0] in draws else []
         for (kind, text, part, of_kind), name in zip(kinds, SCALE_DRAWS, strict=True):
@@ -332,6 +326,6 @@ class LearnedScales:
         columns = [column for block in self.term_blocks[part] for column in block.columns]
         terms = {names[column] for column in columns}
         responses = self.design.response_names
-        if part == "gating" or len(responses) == 1:
+        if PARTS[part].of_weights or len(responses) == 1:
             return terms
         return {f"{response}: {term}" for response in responses for term in terms}

@@ -11,6 +11,7 @@ from jaxtyping import Float
 
 from bayesvb.argument_checks import check_count, checked
 from bayesvb.data.blocks import Block
+from bayesvb.data.parts import GATING, MEAN
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.standardised_blocks import Scales
 from bayesvb.distributions.base import AbstractComponentMixture
@@ -193,8 +194,8 @@ class ConditionalMixtureNetwork(network_prediction.AbstractNetwork):
             output = gaussian_output(n_responses, self.latent_dim, self.priors, **kind)
         return network_of(
             output,
-            len(self.design.terms["mean"]),
-            self.scales.parts["gating"],
+            len(self.design.terms[MEAN]),
+            self.scales.parts[GATING],
             self.priors,
             n_experts=self.n_components,
         )
@@ -240,20 +241,20 @@ class ConditionalMixtureNetwork(network_prediction.AbstractNetwork):
         latents = [f"latent {i + 1}" for i in range(self.latent_dim)]
         beta = NamedParameter(
             name="beta",
-            values=design.at_zero("mean", parts["mean"].coefficients(draws["coefficients"])),
+            values=design.at_zero(MEAN, parts[MEAN].coefficients(draws["coefficients"])),
             dims=("component", "latent", "term_mean"),
             text=EXPERT,
-            part="mean",
+            part=MEAN,
             signed=True,
         )
         noise = 1.0 / np.sqrt(draws["precision"])
         sigma = NamedParameter("sigma", noise, ("component", "latent"), LATENT, part="sigma")
-        gate = gate_parameters(fit.core, draws, parts["gating"], design)
+        gate = gate_parameters(fit.core, draws, parts[GATING], design)
         share = share_parameter(fit.core, self.source, draws)
         coords = {
             "component": range(1, self.n_components + 1),
             "latent": latents,
-            "term_mean": design.terms["mean"],
+            "term_mean": design.terms[MEAN],
             "term_output": [*latents, "Intercept"],
         }
         return NamedDraws.of([beta, sigma, *gate, *_output(self, draws), share], coords)
@@ -295,7 +296,7 @@ class ConditionalMixtureNetwork(network_prediction.AbstractNetwork):
         draws = fit.draws
         slope = draws["output"][:, response, :-1]
         coefficients = np.einsum("si,skit->skt", slope, draws["coefficients"])
-        location = coefficients @ block.designs["mean"] + draws["output"][:, response, -1:, None]
+        location = coefficients @ block.designs[MEAN] + draws["output"][:, response, -1:, None]
         variance = (slope[:, None] ** 2 / draws["precision"]).sum(axis=2)
         variance += 1.0 / draws["output_precision"][:, response, None]
         weights = np.exp(fit.core.log_weights(draws, block))
@@ -405,13 +406,13 @@ def _output(model: ConditionalMixtureNetwork, draws: Draws) -> list[NamedParamet
 
 
 def _experts(model: ConditionalMixtureNetwork) -> list[PriorRow]:
-    priors, scaling = model.priors, model.scales.parts["mean"]
+    priors, scaling = model.priors, model.scales.parts[MEAN]
     noise = np.sqrt(priors.latent_rate / priors.latent_shape)
     sds = np.full(len(scaling.scale), np.sqrt(priors.coefficient_variance) * noise)
     words = f"Student t({2.0 * priors.latent_shape:g})"
     rows: list[PriorRow] = [
-        PriorRow("mean", term, words, 0.0, float(sd))
-        for term, sd in zip(model.design.terms["mean"], scaling.spread(sds), strict=True)
+        PriorRow(MEAN, term, words, 0.0, float(sd))
+        for term, sd in zip(model.design.terms[MEAN], scaling.spread(sds), strict=True)
     ]
     law = f"1/sigma^2 ~ Gamma({priors.latent_shape:g}, {priors.latent_rate:g})"
     return [*rows, PriorRow("sigma", "", law, float(noise), np.nan)]
@@ -420,11 +421,11 @@ def _experts(model: ConditionalMixtureNetwork) -> list[PriorRow]:
 def _gate(model: ConditionalMixtureNetwork) -> list[PriorRow]:
     if model.size == 1:  # the only weight is one
         return []
-    priors, scaling = model.priors, model.scales.parts["gating"]
+    priors, scaling = model.priors, model.scales.parts[GATING]
     sds = scaling.spread(np.full(len(scaling.scale), np.sqrt(priors.gating_variance)))
     return [
-        _stick("gating", term, float(sd), centred=number == scaling.intercept and _even(model))
-        for number, (term, sd) in enumerate(zip(model.design.terms["gating"], sds, strict=True))
+        _stick(GATING, term, float(sd), centred=number == scaling.intercept and _even(model))
+        for number, (term, sd) in enumerate(zip(model.design.terms[GATING], sds, strict=True))
     ]
 
 

@@ -9,6 +9,7 @@ from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.orthogonal_terms import OrthogonalTerm
+from bayesvb.data.parts import GATING, MEAN
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.sources import InMemorySource
 from bayesvb.data.standardised_blocks import Scales, source_of
@@ -65,10 +66,10 @@ def network_source(
 ) -> InMemorySource:
     """Training rows as blocks that keep the products of their designs, if there is room."""
     source = source_of(scales, matrices, response, weight)
-    same = matrices["mean"] is matrices["gating"]
+    same = matrices[MEAN] is matrices[GATING]
     if same:
         source = source.each(_shared)
-    widths = [matrices[name].shape[1] for name in ("mean", "gating")[: 1 if same else 2]]
+    widths = [matrices[name].shape[1] for name in (MEAN, GATING)[: 1 if same else 2]]
     pairs = sum(width * (width + 1) // 2 for width in widths)
     if 8 * pairs * source.n_rows <= PRODUCTS_BYTES:
         source = source.each(Block.with_products)
@@ -77,8 +78,8 @@ def network_source(
 
 def _shared(block: Block) -> Block:
     """The block with one design for both parts."""
-    design = block.designs["mean"]
-    return Block({"mean": design, "gating": design}, block.response, block.weight)
+    design = block.designs[MEAN]
+    return Block({MEAN: design, GATING: design}, block.response, block.weight)
 
 
 def class_output(

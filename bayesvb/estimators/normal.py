@@ -13,6 +13,7 @@ from scipy import special
 
 from bayesvb.argument_checks import check_choice, checked
 from bayesvb.data.blocks import Block
+from bayesvb.data.parts import MEAN
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.sources import AbstractSource, InMemorySource
 from bayesvb.distributions.intervals import PROB, tails
@@ -130,8 +131,8 @@ class Normal(AbstractGenerative):
         context: Mapping[str, object] | None = None,
     ) -> None:
         check_priors(priors, NormalPriors)
-        parsed = parse_formula(formula, parts=("mean",))
-        if parsed.parts["mean"] != "1":
+        parsed = parse_formula(formula, parts=(MEAN,))
+        if parsed.parts[MEAN] != "1":
             hint = "write y ~ 1; DensityRegression takes covariates"
             raise FormulaError(parsed.text, "one sample has no covariates", hint=hint)
         priors, rows = priors or NormalPriors(), RowOptions(weights, weights_are, missing, context)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from bayesvb.data.parts import GATING
 from bayesvb.estimators.group_effects import effect_rows
 from bayesvb.estimators.half_t import half_t_rows
 from bayesvb.estimators.learned_scales import LearnedScales
@@ -27,7 +28,7 @@ def prior_rows(
         experts, gate = learned.at_typical(experts, gate)
     rows = experts.prior_rows(units)
     if model.n_components > 1:
-        scaling, terms = model.scales.parts["gating"], model.design.terms["gating"]
+        scaling, terms = model.scales.parts[GATING], model.design.terms[GATING]
         own = GATES[model.gate].prior_rows(model.n_components, gate, scaling, terms)
         rows = [*rows, *own, *effect_rows(model.design, gate, model.scales)]
     if learned is None:

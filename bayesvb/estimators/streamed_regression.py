@@ -11,6 +11,7 @@ import numpy as np
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.column_moments import ROUNDING
+from bayesvb.data.parts import GATING, MEAN
 from bayesvb.data.scaling import NORMAL_MAD, Scaling
 from bayesvb.data.standardised_blocks import Scales
 from bayesvb.data.streamed_rows import EncodedRows
@@ -59,9 +60,9 @@ def standardised(scales: Scales, rows: EncodedRows) -> Block:
 def _of_network(scales: Scales, rows: EncodedRows) -> Block:
     """A block with one array for parts with one text: what is made of it is made once."""
     block = standardised(scales, rows)
-    if rows.matrices["mean"] is not rows.matrices["gating"]:
+    if rows.matrices[MEAN] is not rows.matrices[GATING]:
         return block
-    return replace(block, designs=dict.fromkeys(block.designs, block.designs["mean"]))
+    return replace(block, designs=dict.fromkeys(block.designs, block.designs[MEAN]))
 
 
 def _parts(streamed: StreamedDesign, *, active: bool, together: bool) -> dict[str, Scaling]:
@@ -92,7 +93,7 @@ def _regression_scales(
 ) -> Scales:
     """Scales of all rows."""
     parts = _parts(streamed, active=active, together=True)
-    centred = parts["mean"].intercept is not None
+    centred = parts[MEAN].intercept is not None
     scaling = Scaling.of_response_moments(streamed.moments[TARGET], centred=centred, active=active)
     if experts(streamed.design).scaled_by_medians and active:
         scaling = _by_medians(streamed, scaling, centred=centred)

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from bayesvb.data.blocks import Block, Members
+from bayesvb.data.parts import MEAN
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.distributions.normal_mixture import NormalMixture
@@ -76,7 +77,7 @@ class LinearStats(SufficientStats):
         cls, responsibilities: Float[np.ndarray, "experts rows"], block: Block
     ) -> LinearStats:
         """Sums weighted by the responsibilities: one product with all that is summed of a row."""
-        design, response = block.designs["mean"], block.response
+        design, response = block.designs[MEAN], block.response
         shape = (len(responsibilities), len(response), len(design))
         if one_by_one(len(responsibilities), len(design)):
             weighted = responsibilities[:, None, :] * response
@@ -180,7 +181,7 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
 
     def local(self, posterior: Regressions, block: Block) -> LinearLocalPosterior:
         r"""``E log N(y | x' B_k, 1 / tau_k)``, summed over responses."""
-        design, response = block.designs["mean"], block.response
+        design, response = block.designs[MEAN], block.response
         precision = posterior.expected_precision
         constant = 0.5 * (posterior.expected_log_precision - LOG_2PI).sum(axis=1)
         terms = quadratic_at(-0.5 * len(response) * posterior.covariance, design)
@@ -206,7 +207,7 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
         """Without inverses where the sums of most terms have no products, as those of groups."""
         found = None
         if precision is not None:
-            x = block.designs["mean"].T
+            x = block.designs[MEAN].T
             found = self.prior.posterior_at(
                 x, stats.weight, stats.xx, stats.xy, stats.yy, precision
             )
@@ -263,7 +264,7 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
 
         Of products of two terms those that some of the rows have.
         """
-        design, response = block.designs["mean"], block.response
+        design, response = block.designs[MEAN], block.response
         present, pairs = present_products(design)
         cross = (response[:, None] * design).reshape(-1, block.n_rows)
         ones = np.ones((1, block.n_rows))
@@ -306,7 +307,7 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
         response: int,
     ) -> StudentMixture:
         """Mixture of Student t distributions, exact given the weights."""
-        design = block.designs["mean"]
+        design = block.designs[MEAN]
         rate = by_row(posterior.rate[..., response] / posterior.shape)
         scale = np.sqrt(rate * (1.0 + posterior.spread_at(design)))
         location = posterior.location_at(response, design)
@@ -320,7 +321,7 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
         With common coefficients close to it: each component has its effective covariance.
         """
         posterior = posterior.regressions
-        design, response = members.rows.designs["mean"], members.rows.response
+        design, response = members.rows.designs[MEAN], members.rows.response
         parts = (products(design), response[:, None] * design, response * response)
         xx, xy, yy = (np.moveaxis(segment_sums(p, members.starts), -1, 0)[:, None] for p in parts)
         size = members.sizes[:, None].astype(float)
@@ -366,7 +367,7 @@ def subtract_squares(
     root = np.sqrt(weight)
     for i, observed in enumerate(block.response):
         scaled = np.concatenate([root[:, i, None] * mean[:, i], -root[:, i, None]], axis=1)
-        residual = scaled @ np.concatenate([block.designs["mean"], observed[None]])
+        residual = scaled @ np.concatenate([block.designs[MEAN], observed[None]])
         residual *= residual
         terms -= residual
 
@@ -382,7 +383,7 @@ def without_noise(
 def linear_log_lik(draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
     """Log likelihood of each row under each drawn regression."""
     coefficients, precision = draws["coefficients"], draws["precision"]
-    design, response = block.designs["mean"], block.response
+    design, response = block.designs[MEAN], block.response
     xp = namespace(precision)
     constant = 0.5 * (xp.log(precision) - LOG_2PI).sum(axis=-1)
     total: Float[np.ndarray, "draws experts rows"]
@@ -403,7 +404,7 @@ def linear_responses(
     rng: np.random.Generator,
 ) -> Float[np.ndarray, "draws responses rows"]:
     """One response per draw and row, from the chosen regression."""
-    location = draws["coefficients"] @ block.designs["mean"]
+    location = draws["coefficients"] @ block.designs[MEAN]
     return responses_around(location, draws["precision"], chosen, rng)
 
 

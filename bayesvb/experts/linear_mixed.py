@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float, Int
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.group_rows import GroupRows
+from bayesvb.data.parts import MEAN
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.distributions.normal_mixture import NormalMixture
@@ -65,7 +66,7 @@ class MixedStats(SufficientStats):
         cls, responsibilities: Float[np.ndarray, "experts rows"], block: Block, n_groups: int
     ) -> MixedStats:
         """Sums weighted by the responsibilities."""
-        groups, design = GroupRows.of(block), block.designs["mean"]
+        groups, design = GroupRows.of(block), block.designs[MEAN]
         first, second = lower_pairs(len(groups.values))
         weighted = responsibilities[:, None] * groups.values
         pairs = weighted[:, first] * groups.values[second]
@@ -158,7 +159,7 @@ class MixedExperts(AbstractLinearExperts[BorderedNormalGamma, MixedStats]):
 
         All groups of all rows: for few of both. Those of many are eliminated.
         """
-        design, response, groups = block.designs["mean"], block.response, GroupRows.of(block)
+        design, response, groups = block.designs[MEAN], block.response, GroupRows.of(block)
         shared = [np.ones((1, block.n_rows)), products(design), outer(response, design)]
         own = (products(groups.values), outer(groups.values, design))
         parts = [*shared, response * response]
@@ -279,7 +280,7 @@ class MixedExperts(AbstractLinearExperts[BorderedNormalGamma, MixedStats]):
         self, draws: Draws, block: Block
     ) -> Float[np.ndarray, "draws experts responses rows"]:
         """Linear predictors of rows for each draw."""
-        found = draws["coefficients"] @ block.designs["mean"]
+        found = draws["coefficients"] @ block.designs[MEAN]
         found += effects_at(self.known, self.prior, draws, GroupRows.of(block))
         return np.asarray(found)
 
@@ -363,7 +364,7 @@ def location_at(
 ) -> Float[np.ndarray, "experts responses rows"]:
     """Expected linear predictors of rows."""
     found: Float[np.ndarray, "experts responses rows"]
-    found = posterior.border.mean @ block.designs["mean"]
+    found = posterior.border.mean @ block.designs[MEAN]
     found += groups.linear(posterior.effects)
     return found
 
@@ -375,7 +376,7 @@ def spread_at(
 
     ``z' W_g z + (x - F_g' z)' S (x - F_g' z)``, ``S`` the covariance of the coefficients of all.
     """
-    own = block.designs["mean"] - groups.linear(np.swapaxes(posterior.regression, -3, -2))
+    own = block.designs[MEAN] - groups.linear(np.swapaxes(posterior.regression, -3, -2))
     found: Float[np.ndarray, "experts rows"]
     found = ((posterior.border.covariance @ own) * own).sum(axis=-2)
     for j, value in enumerate(groups.values):

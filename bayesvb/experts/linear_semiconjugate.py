@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
+from bayesvb.data.parts import MEAN
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.distributions.student_mixture import StudentMixture
 from bayesvb.experts.linear import (
@@ -98,7 +99,7 @@ class SemiConjugateExperts(AbstractLinearExperts[NormalAndGamma, SemiConjugateSt
 
     def local(self, posterior: NormalAndGamma, block: Block) -> LinearLocalPosterior:
         r"""``E log N(y | x' B_k, 1 / tau_k)``, summed over responses."""
-        design = block.designs["mean"]
+        design = block.designs[MEAN]
         coefficients, precision = posterior.coefficients, posterior.noise.mean
         constant = 0.5 * (posterior.noise.expected_log - LOG_2PI).sum(axis=1)
         weight = 0.5 * precision
@@ -206,7 +207,7 @@ class SemiConjugateExperts(AbstractLinearExperts[NormalAndGamma, SemiConjugateSt
         is within 0.006 in probability where ``v`` is at most half the noise variance ``b / a`` and
         ``a`` at least 3, and within 0.035 up to ten times the noise variance with ``a`` of 1.
         """
-        design, dof = block.designs["mean"], 2.0 * posterior.noise.shape[:, response]
+        design, dof = block.designs[MEAN], 2.0 * posterior.noise.shape[:, response]
         spread = quadratic_at(posterior.coefficients.covariance[:, response], design)
         variance = (dof / (dof + 1.0))[:, None] * spread
         variance += 1.0 / posterior.noise.mean[:, response, None]

@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float, Int
 from scipy.special import digamma, polygamma
 
 from bayesvb.data.blocks import Block
+from bayesvb.data.parts import MEAN
 from bayesvb.data.scaling import Scaling
 from bayesvb.distributions.drawn_student_mixture import DrawnStudentMixture
 from bayesvb.distributions.student_mixture import FARTHEST, StudentMixture
@@ -145,7 +146,7 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
     def local(self, posterior: StudentPosterior, block: Block) -> StudentLocalPosterior:
         """Expected log likelihood, with the precision of every row at its optimum."""
         linear, dof = posterior.linear, posterior.dof[:, None]
-        design, n_responses = block.designs["mean"], len(posterior.dof)
+        design, n_responses = block.designs[MEAN], len(posterior.dof)
         shape = len(linear.mean) // n_responses, n_responses, block.n_rows
         distance = (linear.mean[:, 0] @ design).reshape(shape)
         distance -= block.response
@@ -272,7 +273,7 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
         """
         linear, dof = posterior.linear, posterior.dof[..., response, None]
         own = np.arange(response, linear.shape.shape[-1], posterior.dof.shape[-1])
-        design, shape = block.designs["mean"], linear.shape[..., own]
+        design, shape = block.designs[MEAN], linear.shape[..., own]
         spread = quadratic_at(linear.covariance[..., own, :, :], design)
         joint = gamma_shape(polygamma(1, 0.5 * dof) + polygamma(1, shape))
         log_mean = digamma(0.5 * dof) - np.log(0.5 * dof)
@@ -304,7 +305,7 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
 
     def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
         """Log likelihood of each row under each drawn expert."""
-        precision, dof, design = draws["precision"], draws["dof"], block.designs["mean"]
+        precision, dof, design = draws["precision"], draws["dof"], block.designs[MEAN]
         xp = namespace(precision)
         constant = (0.5 * xp.log(precision) + log_peak(dof)).sum(axis=-1)
         total: Float[np.ndarray, "draws experts rows"]
@@ -325,7 +326,7 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
         rng: np.random.Generator,
     ) -> Float[np.ndarray, "draws responses rows"]:
         """One response per draw and row, from the chosen expert."""
-        location = draws["coefficients"] @ block.designs["mean"]
+        location = draws["coefficients"] @ block.designs[MEAN]
         at = chosen[:, None, None, :]
         location = np.take_along_axis(location, at, axis=1)[:, 0]
         precision, dof = (

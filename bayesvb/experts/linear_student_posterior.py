@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
+from bayesvb.data.parts import MEAN
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.experts.degrees_of_freedom import log_partition
 from bayesvb.experts.linear_coordinates import LinearCoordinates
@@ -49,7 +50,7 @@ class StudentStats(SufficientStats):
         tail: Float[np.ndarray, "experts responses rows"] | float,
     ) -> StudentStats:
         """Sums for expected precisions ``scale`` of the rows, by expert or the same for all."""
-        design, response = block.designs["mean"], block.response
+        design, response = block.designs[MEAN], block.response
         each = np.broadcast_to(responsibilities[:, None], (len(responsibilities), *response.shape))
         weighted = each * scale
         return cls(
@@ -69,7 +70,7 @@ class StudentStats(SufficientStats):
         tail: Float[np.ndarray, "experts responses rows"],
     ) -> StudentStats:
         """What each row adds, rows on the first axis."""
-        design, response = block.designs["mean"], block.response
+        design, response = block.designs[MEAN], block.response
         weighted = responsibilities[:, None] * scale
         return cls(
             weight=responsibilities.T,

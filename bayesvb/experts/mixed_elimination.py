@@ -15,6 +15,7 @@ from jaxtyping import Float, Int
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.group_rows import GroupRows
+from bayesvb.data.parts import MEAN
 from bayesvb.experts.linear_coordinates import LinearCoordinates
 from bayesvb.factors.bordered_normal_gamma import BorderedNormalGamma
 from bayesvb.numerics.linalg import lower_pairs, products, unpack
@@ -85,7 +86,7 @@ class MixedElimination:
 
         The latter are ``z z'``, ``z x'`` and ``y_i z``, the same of all experts.
         """
-        found, own = self.features_of(GroupRows.of(block), block.designs["mean"], block.response)
+        found, own = self.features_of(GroupRows.of(block), block.designs[MEAN], block.response)
         found[:, 0] = 1.0
         return found, own
 

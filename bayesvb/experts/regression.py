@@ -11,6 +11,7 @@ from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.group_rows import GROUP_ROWS
+from bayesvb.data.parts import MEAN
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.standardised_blocks import Scales
 from bayesvb.distributions.base import AbstractDrawnMixture
@@ -77,7 +78,7 @@ class RegressionUnits:
             return []
         each = sd / self.scales.parts[GROUP_ROWS].scale[1:]
         return [
-            PriorRow("mean", self.labelled(response, effect), words, 0.0, float(own * unit))
+            PriorRow(MEAN, self.labelled(response, effect), words, 0.0, float(own * unit))
             for response, unit in enumerate(self.scales.response.scale)
             for effect, own in zip(self.effects, each, strict=True)
         ]
@@ -211,7 +212,7 @@ def squares_in_noise(draws: Draws) -> Float[np.ndarray, "draws terms"]:
 
 def coefficients_parameter(draws: Draws, units: RegressionUnits) -> NamedParameter:
     """Coefficients of the experts in the units of the data."""
-    mean, response = units.scales.parts["mean"], units.scales.response
+    mean, response = units.scales.parts[MEAN], units.scales.response
     given = mean.coefficients(draws["coefficients"]) * response.scale[:, None]
     if mean.intercept is not None:
         given[..., mean.intercept] += response.centre
@@ -221,7 +222,7 @@ def coefficients_parameter(draws: Draws, units: RegressionUnits) -> NamedParamet
         values=given if several else given[:, :, 0],
         dims=("component", *(["response"] if several else []), "term_mean"),
         text=BETA,
-        part="mean",
+        part=MEAN,
         signed=True,
         coords={"term_mean": units.terms, **({"response": units.responses} if several else {})},
     )
@@ -246,14 +247,14 @@ def coefficient_rows(
     units: RegressionUnits, words: str, sd: float | Float[np.ndarray, " terms"]
 ) -> list[PriorRow]:
     """Prior of every coefficient: a law with this scale, in standard units of the response."""
-    mean, responses = units.scales.parts["mean"], units.scales.response
+    mean, responses = units.scales.parts[MEAN], units.scales.response
     rows = []
     for response, unit in enumerate(responses.scale):
         scale = mean.spread(np.broadcast_to(sd * unit, mean.scale.shape))
         for number, term in enumerate(units.terms):
             centre = responses.centre[response] if number == mean.intercept else 0.0
             label = units.labelled(response, term)
-            rows.append(PriorRow("mean", label, words, float(centre), float(scale[number])))
+            rows.append(PriorRow(MEAN, label, words, float(centre), float(scale[number])))
     return rows
 
 
@@ -295,7 +296,7 @@ def located(
     scaling: Scaling,
 ) -> tuple[Axes, Axes, Axes]:
     """Weights, lines and noise of drawn regressions, in the units of the data, experts first."""
-    location = draws["coefficients"][:, :, response] @ block.designs["mean"]
+    location = draws["coefficients"][:, :, response] @ block.designs[MEAN]
     scale = 1.0 / np.sqrt(draws["precision"][:, :, response, None])
     if block.offset is not None:
         location += block.offset / float(scaling.scale[response])

@@ -15,6 +15,7 @@ from bayesvb.data.frame_streams import ReadCount
 from bayesvb.data.frames import as_frame
 from bayesvb.data.group_rows import GATE_GROUPS, GROUP_ROWS
 from bayesvb.data.orthogonal_terms import OrthogonalTerm
+from bayesvb.data.parts import GATING, MEAN
 from bayesvb.errors import DataError
 from bayesvb.formula.binding import bind
 from bayesvb.formula.checks import check_matrices, warn_of_ids
@@ -326,7 +327,7 @@ class Design:
 
     def groups_of(self, part: str) -> GroupPlaces | None:
         """The term of very many groups of a part."""
-        return {"mean": self.groups, "gating": self.gate_groups}.get(part)
+        return {MEAN: self.groups, GATING: self.gate_groups}.get(part)
 
     def without_gate_groups(self) -> Design:
         """The same design for a model whose weights do not depend on covariates."""

@@ -15,6 +15,7 @@ from bayesvb.data.frames import levels, numbers
 from bayesvb.data.group_rows import GATE_GROUPS, GROUP_ROWS
 from bayesvb.data.labels import levels_as_known, match_labels
 from bayesvb.data.orthogonal_terms import OrthogonalTerm
+from bayesvb.data.parts import GATING, MEAN
 from bayesvb.errors import DataError, FormulaError
 from bayesvb.formula.binding import BoundFormula, UsableRows
 from bayesvb.formula.budget import check_columns
@@ -35,7 +36,7 @@ Matrices = dict[str, Float[np.ndarray, "rows _"]]
 
 SHOWN = 5
 
-PLACES = {"mean": GROUP_ROWS, "gating": GATE_GROUPS}
+PLACES = {MEAN: GROUP_ROWS, GATING: GATE_GROUPS}
 """Parts in which effects of groups may stay apart from the columns, and the matrices of these."""
 
 
@@ -96,7 +97,7 @@ class Encoder:
         """Groups of rows by the name of their matrix, from those of the terms of each part."""
         found: Matrices = {}
         known = self.places
-        for part in ("gating", "mean"):  # the lines may have the groups of the weights only
+        for part in (GATING, MEAN):  # the lines may have the groups of the weights only
             name, own = PLACES[part], placed.get(self.bound.same_as.get(part, part))
             if name in known:
                 own = found[GATE_GROUPS] if own is None else own

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
+from bayesvb.data.parts import GATING, MEAN, PARTS
 from bayesvb.errors import FormulaError
 from bayesvb.formula.budget import check_text
 from bayesvb.formula.special_terms import OFFSET, SpecialTerm, taken_out
@@ -22,10 +23,10 @@ __all__ = ["RESPONSE", "Formula", "parse_formula"]
 RESPONSE = "response"
 """What stands left of `~`, among the names of the parts."""
 
-NEAR = {
-    "gate": "gating", "mixing": "gating", "mixture": "gating", "weights": "gating",
-    "concomitant": "gating", "theta": "gating",
-}  # fmt: skip
+NEAR = {word: part.name for part in PARTS.values() for word in part.synonyms}
+
+UNNAMED = 2
+"""Parts of a formula that go without a name: later ones could be any of several."""
 
 RESERVED = {"precision", "sigma", "tau", "phi"}
 
@@ -81,7 +82,11 @@ class Formula:
         'y ~ x1 + x2'
         """
         first, *others = self.parts.items()
-        named = [f"{name}({_spaced(terms)})" for name, terms in others if gate or name != "gating"]
+        named = [
+            f"{name}({_spaced(terms)})"
+            for name, terms in others
+            if gate or not PARTS[name].of_weights
+        ]
         left = f"{_spaced(self.response)} ~ " if self.response else "~ "
         offset = [_spaced(self.read[OFFSET].text)] if OFFSET in self.read else []
         mean = " + ".join([_spaced(first[1]), *offset])
@@ -91,7 +96,7 @@ class Formula:
 def parse_formula(
     text: str,
     *,
-    parts: tuple[str, ...] = ("mean", "gating"),
+    parts: tuple[str, ...] = (MEAN, GATING),
     one_sided: bool = False,
     offset: bool = False,
 ) -> Formula:
@@ -103,7 +108,7 @@ def parse_formula(
         `response ~ terms | terms`, or `~ terms` if one-sided. A part after the first may be
         named: `gating(terms)`.
     parts : tuple of str
-        Names of the parts in their order; a gating that is left out copies the mean.
+        Names of the parts, keys of ``PARTS``. The first two may be written without their name.
     one_sided : bool
         Whether the formula has no response; its one part is then called `variables`.
     offset : bool
@@ -142,11 +147,11 @@ def parse_formula(
             _check_offset(known[0], allowed=offset, first=not position)
             found[OFFSET] = read_offset(known)
         found[name] = read_part(body, intercept=not one_sided)
-    given = "gating" in found or "gating" not in names
-    if not given:
-        found["gating"] = found["mean"]
+    defaults = {name: PARTS[name].default for name in names if name in PARTS and name not in found}
+    copied = {name: found[first] for name, first in defaults.items() if first is not None}
+    found |= copied
     ordered = {name: found[name] for name in (RESPONSE, *names, OFFSET) if name in found}
-    return Formula(text, ordered, given)
+    return Formula(text, ordered, not copied)
 
 
 def _check_offset(term: SpecialTerm, *, allowed: bool, first: bool) -> None:
@@ -240,9 +245,10 @@ def _named(section: Section, position: int, names: tuple[str, ...]) -> tuple[str
                 f"write '... ~ 1 | {section.text}'",
             )
         return head, read_section(text, token.start + token.text.index("(") + 1, token.stop - 1)
-    if position >= len(names):
-        spare = "reserved" if position == 2 and "gating" in names else "one too many"
-        raise FormulaError(text, f"part {position + 1} is {spare}", section.span, _parts_are(names))
+    if position >= min(len(names), UNNAMED):
+        what = "needs a name" if position < len(names) else "is one too many"
+        what = f"part {position + 1} {what}"
+        raise FormulaError(text, what, section.span, _parts_are(names))
     if position and section.text in names:
         raise FormulaError(
             text,
@@ -258,7 +264,7 @@ def _check_head(
 ) -> None:
     """Refuse a part's name where it cannot stand, and words that only look like one."""
     at = (token.start, token.start + len(head) - 1)
-    if head == "precision" or (alone and head in RESERVED):
+    if head == "precision" or (alone and head in RESERVED and head not in names):
         raise FormulaError(section.formula, f"`{head}(...)` is reserved", at, _parts_are(names))
     if head in names[1:] and section.text != token.text:
         raise FormulaError(

@@ -11,6 +11,7 @@ from scipy.linalg import helmert
 from scipy.special import polygamma, softmax
 
 from bayesvb.data.blocks import Block
+from bayesvb.data.parts import GATING
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.factors.dirichlet import Dirichlet
@@ -116,7 +117,7 @@ class DirichletGate(AbstractGate[Dirichlet, WeightStats]):
     ) -> list[PriorRow]:
         """One row: the weights themselves."""
         words = f"Dirichlet({prior.concentration:g})"
-        return [PriorRow("gating", "", words, 1.0 / n_components, np.nan)]
+        return [PriorRow(GATING, "", words, 1.0 / n_components, np.nan)]
 
     @property
     def n_components(self) -> int:

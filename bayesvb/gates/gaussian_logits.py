@@ -13,6 +13,7 @@ from scipy.linalg import block_diag
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.group_rows import GATE_GROUPS, GroupRows
+from bayesvb.data.parts import GATING
 from bayesvb.data.scaling import Scaling
 from bayesvb.factors.bordered_normal import BorderedNormal
 from bayesvb.factors.normal import Normal
@@ -90,7 +91,7 @@ class AbstractLogitGate(AbstractGate[LogitLaw, Any]):
             scalars = by_group.scalars(len(posterior.mean))
             factors = np.concatenate([one.entries for one in scalars], axis=1)
             return GateDerivatives(scalars, factors, *found)
-        design, features = block.designs["gating"], block.products("gating")
+        design, features = block.designs[GATING], block.products(GATING)
         places = consecutive(len(found[1]) // 2, [len(features), len(design)])
         scalars = RowScalars.of(features, places[0]), RowScalars.of(design, places[1])
         return GateDerivatives(scalars, np.concatenate(places, axis=1), *found)
@@ -189,7 +190,7 @@ class AbstractLogitGate(AbstractGate[LogitLaw, Any]):
         self, draws: Float[np.ndarray, "draws logits terms"], block: Block
     ) -> Float[np.ndarray, "draws experts rows"]:
         """Exact log weights for each draw."""
-        return self.log_weights_at(draws, block.designs["gating"])
+        return self.log_weights_at(draws, block.designs[GATING])
 
     def drawn_log_weights(
         self, draws: Draws, block: Block
@@ -199,7 +200,7 @@ class AbstractLogitGate(AbstractGate[LogitLaw, Any]):
             return self.log_weights(draws["gate"], block)
         law = self.prior if self.known is None else self.known
         effects = logit_effects_at(law, draws, GroupRows.of(block, GATE_GROUPS))
-        return self.log_weights_at(draws["gate"], block.designs["gating"], effects)
+        return self.log_weights_at(draws["gate"], block.designs[GATING], effects)
 
     def weights_without(
         self,
@@ -229,7 +230,7 @@ class AbstractLogitGate(AbstractGate[LogitLaw, Any]):
         spread = variance.T[:, :, None] * np.eye(len(logit))
         if self.known is not None and len(self.known.mean) < len(logit):
             groups = GroupRows.of(block, GATE_GROUPS)
-            spread = logit_covariance_at(self.known, block.designs["gating"], groups)
+            spread = logit_covariance_at(self.known, block.designs[GATING], groups)
         system = np.eye(len(logit)) + spread @ (copies[:, None, None] * bend)
         step = np.linalg.solve(system, spread @ (copies[:, None] * gradient)[..., None])
         left = variance / (1.0 - copies * weight * variance)
@@ -415,7 +416,7 @@ def logit_moments(
     """
     if GATE_GROUPS in block.designs:
         return moments_by_group(posterior, block)
-    design = block.designs["gating"]
+    design = block.designs[GATING]
     variance = quadratic_at(posterior.covariance, design)
     return linear_at(posterior.mean, design), variance
 
@@ -424,6 +425,6 @@ def logit_prior_rows(prior: Normal, scaling: Scaling, terms: Sequence[str]) -> l
     """Prior of the logit coefficients of one component, in the units of the terms."""
     sds = scaling.spread(np.sqrt(np.diagonal(prior.covariance)))
     return [
-        PriorRow("gating", term, "Normal", 0.0, float(sd))
+        PriorRow(GATING, term, "Normal", 0.0, float(sd))
         for term, sd in zip(terms, sds, strict=True)
     ]

@@ -11,6 +11,7 @@ from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.group_rows import GATE_GROUPS, GroupRows
+from bayesvb.data.parts import GATING
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.factors.bordered_normal import BorderedNormal
 from bayesvb.numerics.linalg import (
@@ -47,7 +48,7 @@ class LogitRows:
 
     def scalars(self, n_logits: int) -> tuple[RowScalars, RowScalars]:
         """Those of ``-E u^2 / 2`` and ``E u`` in all statistics: for few rows and groups."""
-        design, groups = self.block.designs["gating"], self.groups
+        design, groups = self.block.designs[GATING], self.groups
         across = (groups.values[:, None] * design).reshape(-1, self.block.n_rows)
         parts = [products(design), design]
         for values in (products(groups.values), across, groups.values):
@@ -98,7 +99,7 @@ class GroupedLogitStats(SufficientStats):
         linear: Float[np.ndarray, "logits rows"],
     ) -> GroupedLogitStats:
         """Sums from the per-row weights of ``x x'`` and of ``x``."""
-        design, groups = rows.block.designs["gating"], rows.groups
+        design, groups = rows.block.designs[GATING], rows.groups
         first, second = lower_pairs(len(groups.values))
         weighted = curvature[:, None] * groups.values
         squares = weighted[:, first] * groups.values[second]
@@ -170,7 +171,7 @@ def moments_by_group(
     posterior: BorderedNormal, block: Block
 ) -> tuple[Float[np.ndarray, "logits rows"], Float[np.ndarray, "logits rows"]]:
     """Means and variances ``z' W_g z + (x - F_g' z)' S (x - F_g' z)`` of the logits of rows."""
-    groups, design = GroupRows.of(block, GATE_GROUPS), block.designs["gating"]
+    groups, design = GroupRows.of(block, GATE_GROUPS), block.designs[GATING]
     logit = posterior.border.mean @ design + groups.linear(posterior.effects)
     own = design - groups.linear(np.swapaxes(posterior.regression, -3, -2))
     variance = ((posterior.border.covariance @ own) * own).sum(axis=-2)

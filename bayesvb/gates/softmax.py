@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
+from bayesvb.data.parts import GATING
 from bayesvb.gates.gaussian_logits import LogitLaw, logit_moments
 from bayesvb.gates.logits_by_group import LogitRows, rows_by_group
 from bayesvb.gates.slopes_by_group import GroupedSlopeStats
@@ -41,7 +42,7 @@ class SoftmaxLocalPosterior(AbstractLocalPosterior):
 
         Twice the diagonal blocks of ``w`` bound the full curvature in the means (Gershgorin).
         """
-        design = self.block.designs["gating"]
+        design = self.block.designs[GATING]
         curvature, gain = map(self.block.weighted, self.row_weights())
         slope = responsibilities - self.block.weighted(self.share)
         if self.by_group is not None:
@@ -52,10 +53,10 @@ class SoftmaxLocalPosterior(AbstractLocalPosterior):
     def row_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> SlopeStats:
         """What each row adds to the sums."""
         curvature, gain = self.row_weights()
-        packed = outer_by_row(self.block.weighted(curvature), self.block.products("gating"))
+        packed = outer_by_row(self.block.weighted(curvature), self.block.products(GATING))
         slope = responsibilities - self.block.weighted(self.share)
         return SlopeStats(
-            gradient=outer_by_row(slope, self.block.designs["gating"]),
+            gradient=outer_by_row(slope, self.block.designs[GATING]),
             steepness=2.0 * packed,
             curvature=packed,
             gain=self.block.weighted(gain).T,

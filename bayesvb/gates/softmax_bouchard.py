@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
+from bayesvb.data.parts import GATING
 from bayesvb.factors.normal import Normal
 from bayesvb.gates.gaussian_logits import LogitLaw, logit_moments
 from bayesvb.gates.logit_stats import LogitStats
@@ -126,7 +127,7 @@ class BouchardLocalPosterior(AbstractLocalPosterior):
         constant = self.block.weighted(self.share - self.omega * self.logit)
         curvature = self.block.weighted(self.omega)
         return LogitStats.of_rows(
-            self.block.designs["gating"], curvature, responsibilities - constant
+            self.block.designs[GATING], curvature, responsibilities - constant
         )
 
 

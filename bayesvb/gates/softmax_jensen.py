@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
+from bayesvb.data.parts import GATING
 from bayesvb.factors.normal import Normal
 from bayesvb.gates.gaussian_logits import LogitLaw, logit_moments
 from bayesvb.gates.logit_stats import LogitStats
@@ -33,7 +34,7 @@ class JensenLocalPosterior(AbstractLocalPosterior):
 
     def sufficient_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> SlopeStats:
         """Derivatives ``r - w`` and ``w``, the bound ``2 w (1 - w)`` on the curvature, the gain."""
-        design = self.block.designs["gating"]
+        design = self.block.designs[GATING]
         features, share = products(design).T, self.block.weighted(self.share)
         spread = share * (1.0 - self.share)
         return SlopeStats(

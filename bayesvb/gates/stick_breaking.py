@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
+from bayesvb.data.parts import GATING
 from bayesvb.data.scaling import Scaling
 from bayesvb.factors.bordered_normal import BorderedNormal
 from bayesvb.factors.normal import Normal
@@ -207,7 +208,7 @@ class StickBreakingGate(AbstractLogitGate):
 
     def local(self, posterior: LogitLaw, block: Block) -> StickLocalPosterior:
         """``t_k - sum_{l<=k} F_l``, with ``F`` the quadratic bound on ``E log(1 + exp u)``."""
-        design = block.designs["gating"]
+        design = block.designs[GATING]
         by_group = rows_by_group(posterior, block)
         if by_group is not None:
             found = self._of_moments(*logit_moments(posterior, block), design, None)
@@ -215,7 +216,7 @@ class StickBreakingGate(AbstractLogitGate):
         if one_by_one(len(posterior.mean), len(design)):  # too many products to be kept
             variance = quadratic_at(posterior.covariance, design)
             return self.rows_of(posterior, variance, design, None)
-        features = block.products("gating")
+        features = block.products(GATING)
         variance = quadratic_weights(posterior.covariance) @ features
         return self.rows_of(posterior, variance, design, features)
 

@@ -16,6 +16,7 @@ from jaxtyping import Float, Int
 
 from bayesvb.data.blocks import PRODUCTS, Block
 from bayesvb.data.group_rows import GATE_GROUPS, GROUP_ROWS
+from bayesvb.data.parts import GATING, MEAN
 from bayesvb.data.sources import AbstractSource, InMemorySource
 from bayesvb.experts.linear import LinearStats
 from bayesvb.experts.linear_mixed import MixedStats
@@ -112,24 +113,24 @@ class GroupedColumns:
         Terms with as many columns, of which each row has the same one, are effects of the same
         groups.
         """
-        parts = [("mean", columns) for columns in terms]
-        parts += [("gating", columns) for columns in of_gate]
+        parts = [(MEAN, columns) for columns in terms]
+        parts += [(GATING, columns) for columns in of_gate]
         each = [(part, columns, _places(columns, source, part)) for part, columns in parts]
         alone = [(part, columns, place) for part, columns, place in each if place is not None]
         if not alone:
             return None
         _, first, place = max(alone, key=lambda one: len(one[1]))
-        own: dict[str, list[Int[np.ndarray, " groups"]]] = {"mean": [], "gating": []}
+        own: dict[str, list[Int[np.ndarray, " groups"]]] = {MEAN: [], GATING: []}
         for part, columns, other in alone:
             both = (place != NOWHERE) & (other != NOWHERE)
             if len(columns) == len(first) and (place[both] == other[both]).all():
                 own[part].append(columns)
                 place = np.where(place == NOWHERE, other, place)
         designs = source.take(np.arange(1)).designs
-        experts = OwnColumns.among(len(designs["mean"]), own["mean"], len(first))
-        if not own["gating"]:
+        experts = OwnColumns.among(len(designs[MEAN]), own[MEAN], len(first))
+        if not own[GATING]:
             return cls(experts, None, np.maximum(place, 0))
-        gate = OwnColumns.among(len(designs["gating"]), own["gating"], len(first))
+        gate = OwnColumns.among(len(designs[GATING]), own[GATING], len(first))
         return cls(experts, gate, np.maximum(place, 0))
 
     @property
@@ -148,11 +149,11 @@ class GroupedColumns:
 
     def _apart(self, block: Block, place: Int[np.ndarray, " rows"]) -> Block:
         """Rows of a block with effects apart."""
-        x = block.designs["mean"]
-        own = {"mean": x[self.experts.border], GROUP_ROWS: self.experts.values(x, place)}
+        x = block.designs[MEAN]
+        own = {MEAN: x[self.experts.border], GROUP_ROWS: self.experts.values(x, place)}
         if self.gate is not None:
-            x = block.designs["gating"]
-            own |= {"gating": x[self.gate.border], GATE_GROUPS: self.gate.values(x, place)}
+            x = block.designs[GATING]
+            own |= {GATING: x[self.gate.border], GATE_GROUPS: self.gate.values(x, place)}
         kept = {name: x for name, x in block.designs.items() if not name.endswith(PRODUCTS)}
         return replace(block, designs={**kept, **own})
 

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
+from bayesvb.data.parts import MEAN
 from bayesvb.data.sources import AbstractSource
 from bayesvb.distributions.student_mixture import StudentMixture
 from bayesvb.experts.linear import LinearExperts, LinearStats
@@ -80,7 +81,7 @@ class HalfTMixture(ScaledMixture):
     def exact_predictive(self, block: Block) -> StudentMixture:
         """Predictive distribution of the response of each row by the exact posterior."""
         assert self.integrated is not None
-        return self.integrated.predictive(block.designs["mean"])
+        return self.integrated.predictive(block.designs[MEAN])
 
     def effect_variance(
         self, draws: Draws, design: Float[np.ndarray, "terms rows"]

@@ -14,6 +14,7 @@ from jaxtyping import Float, Int
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.group_rows import GATE_GROUPS, GroupRows
+from bayesvb.data.parts import GATING
 from bayesvb.experts.mixed_elimination import MixedElimination
 from bayesvb.factors.bordered_normal import BorderedNormal
 from bayesvb.factors.bordered_normal_gamma import BorderedNormalGamma
@@ -76,7 +77,7 @@ class LogitElimination:
 
     def scalars(self, block: Block) -> tuple[GroupScalars, GroupScalars]:
         """``-E u^2 / 2`` and ``E u`` of the logits of rows."""
-        groups, design = GroupRows.of(block, GATE_GROUPS), block.designs["gating"]
+        groups, design = GroupRows.of(block, GATE_GROUPS), block.designs[GATING]
         n_effects, n_terms = len(groups.values), len(design)
         squares, own = self.without_noise.features_of(groups, design, np.zeros((1, block.n_rows)))
         n_pairs = n_effects * (n_effects + 1) // 2 + n_effects * n_terms

@@ -14,6 +14,7 @@ from jaxtyping import Float
 from scipy.special import gammaln
 
 from bayesvb.data.blocks import Block
+from bayesvb.data.parts import GATING, MEAN
 from bayesvb.experts.linear import LinearExperts
 from bayesvb.factors.dirichlet import Dirichlet
 from bayesvb.factors.gamma import Gamma
@@ -273,11 +274,11 @@ def _build(
     if gate is None or block.members is not None:
         return None
     ones = np.ones((1, block.n_rows))
-    gating = ones if isinstance(gate, ReducedWeights) else block.designs.get("gating", ones)
+    gating = ones if isinstance(gate, ReducedWeights) else block.designs.get(GATING, ones)
     if len(gating) != gate.shape[1]:
         return None
     rows = MixtureRows(
-        block.designs["mean"], gating, block.response, block.weight, gate.is_stick_breaking
+        block.designs[MEAN], gating, block.response, block.weight, gate.is_stick_breaking
     )
     order = getattr(core.gate, "order", None) or range(core.n_components)
     return ReducedMixture(core, rows, law, gate, tuple(order), scale_names)

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from bayesvb.argument_checks import check_count, check_text, checked
+from bayesvb.data.parts import MEAN
 from bayesvb.drawing import marks
 from bayesvb.drawing.palette import palette_of
 from bayesvb.effects.curves import curves as curves_of
@@ -25,7 +26,7 @@ NAMED = 60
 
 
 @checked
-def curve(fit: AbstractFit, name: str | None = None, *, part: str = "mean", ax: Any = None) -> Any:
+def curve(fit: AbstractFit, name: str | None = None, *, part: str = MEAN, ax: Any = None) -> Any:
     """A smooth curve of every component with its band.
 
     Parameters
@@ -67,7 +68,7 @@ def curve(fit: AbstractFit, name: str | None = None, *, part: str = "mean", ax: 
 
 @partial(checked, term=check_text)
 def groups(
-    fit: AbstractFit, term: str | None = None, *, part: str = "mean", component: int = 1,
+    fit: AbstractFit, term: str | None = None, *, part: str = MEAN, component: int = 1,
     ax: Any = None,
 ) -> Any:  # fmt: skip
     """Effects of groups in one component with their intervals, the largest at the top.

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesvb.data.parts import MEAN
 from bayesvb.results.summary import coefficient_table, in_reading_order, labels
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 def coef(fit: AbstractFit) -> pd.Series:
     """Posterior mean (or point estimate) of every coefficient; see ``Fit.coef``."""
-    whole = coefficient_table(fit)["mean"]
+    whole = coefficient_table(fit)[MEAN]
     draws = _draws(fit)
     return whole[whole.index.isin(draws.columns)].rename("coef")
 

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.stats import t as student
 
+from bayesvb.data.parts import MEAN
 from bayesvb.errors import DataError
 from bayesvb.results.grouped_baseline import leave_groups_out
 from bayesvb.results.units import grouping_of
@@ -59,12 +60,12 @@ def linear_baseline(fit: AbstractFit) -> Float[np.ndarray, " rows"] | None:
 def _linear_baseline(fit: AbstractFit) -> Float[np.ndarray, " rows"] | None:
     """The same, found anew; nothing writes into it."""
     design = fit.model.design
-    if "mean" not in design.matrices or design.levels:
+    if MEAN not in design.matrices or design.levels:
         raise DataError(
             f"a fit of {type(fit.model).__name__} has no linear model beside it",
             hint="fits of numeric responses given terms have, as of DensityRegression",
         )
-    grouping, terms = grouping_of(fit.model), design.matrices["mean"]
+    grouping, terms = grouping_of(fit.model), design.matrices[MEAN]
     total = np.zeros(design.n_rows if grouping is None else len(grouping.labels))
     for one in fit.model.observed().values():
         one = one if design.offset is None else one - design.offset

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.special import log_softmax, softmax
 
+from bayesvb.data.parts import MEAN
 from bayesvb.errors import DataError
 from bayesvb.results.ridge_multinomial import precisions, ridge_coefficients, standardised
 
@@ -63,7 +64,7 @@ def multinomial_baseline(
             hint="see bayesvb.results.linear_baseline for numeric responses",
         )
     codes = np.asarray(design.response, dtype=int)
-    terms, weights = design.matrices["mean"], model.weights
+    terms, weights = design.matrices[MEAN], model.weights
     return probabilities_left_out(terms, codes, folds, len(design.levels), weights=weights)
 
 

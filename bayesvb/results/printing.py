@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesvb.data.partly_kept import all_kept
+from bayesvb.data.parts import GATING, MEAN
 from bayesvb.distributions.intervals import PROB
 from bayesvb.errors import ignoring_user_warnings
 from bayesvb.evaluation.elpd import Elpd, read_elpd
@@ -81,7 +82,7 @@ def formula_text(model: AbstractPublicModel) -> str:
 def gate_note(model: AbstractPublicModel) -> str:
     """What there is to say of the part of the weights: that it was filled in, or is not used."""
     given = model.formula.gating_given
-    if "gating" not in model.formula.parts or given == (model.size > 1):
+    if GATING not in model.formula.parts or given == (model.size > 1):
         return ""
     if given:
         return "one component: the gate is not used"
@@ -335,7 +336,7 @@ def _components(fit: AbstractFit) -> str:
 
 def _part(fit: AbstractFit, table: pd.DataFrame, part: str, title: str) -> str:
     """Coefficients of a part; of curves and groups how many there are, and where they are told."""
-    model, dof = fit.model, (smooth_dof(fit) or {}) if part == "mean" else {}
+    model, dof = fit.model, (smooth_dof(fit) or {}) if part == MEAN else {}
     terms, apart = model.design.terms.get(part, ()), []
     for one in model.design.term_blocks.get(part, ()):
         if one.kind in ("smooth", "group"):
@@ -346,7 +347,7 @@ def _part(fit: AbstractFit, table: pd.DataFrame, part: str, title: str) -> str:
         hidden = rows.index.get_level_values("term").astype(str).str.endswith(names)
         rows = rows[~hidden]
     told = [title] if rows.empty else [_coefficients(rows, part, title)]
-    of_part = "" if part == "mean" else f", {part!r}"
+    of_part = "" if part == MEAN else f", {part!r}"
     for one in apart:
         where = "curves" if one.kind == "smooth" else "groups"
         count = len(one.columns) * one.size

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float
 
+from bayesvb.data.parts import MEAN
+
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
 
@@ -18,7 +20,7 @@ def smooth_dof(fit: AbstractFit) -> Mapping[str, Float[np.ndarray, " components"
     Of combined restarts those of the heaviest.
     """
     one, design = fit.parts[0].fit, fit.model.design
-    known = design.curves("mean") if "mean" in design.terms else ()
+    known = design.curves(MEAN) if MEAN in design.terms else ()
     if not known or one.sampled or one.engine.finds_points:
         return None
     each = one.core.effective_dof(one.q)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float, Int
 
+from bayesvb.data.parts import GATING, MEAN
 from bayesvb.distributions.base import AbstractRowDistribution
 from bayesvb.results.subsampling import RowSample
 
@@ -47,7 +48,7 @@ def regresses(fit: AbstractFit) -> bool:
 
 def gated(fit: AbstractFit) -> bool:
     """Whether the weights of the components may depend on covariates."""
-    return {"mean", "gating"} <= set(fit.model.design.terms)
+    return {MEAN, GATING} <= set(fit.model.design.terms)
 
 
 def component_weights(fit: AbstractFit, frame: pd.DataFrame) -> Float[np.ndarray, "experts rows"]:

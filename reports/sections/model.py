@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from bayesvb.data.parts import GATING, MEAN
 from bayesvb.results.integrated_draws import IntegratesScales
 from bayesvb.results.printing import formula_text, gate_note
 from bayesvb.results.smoothness import smooth_dof
@@ -50,14 +51,14 @@ def _gate(fit: AbstractFit) -> Summary:
     named = fit.named
     return {
         "gate_meaning": fit.core.coefficient_meaning() if gated(fit) else None,
-        "gate_coefficients": "gating" in named.parts.values(),
+        "gate_coefficients": GATING in named.parts.values(),
     }
 
 
 def _scales(fit: AbstractFit) -> Summary | None:
     """Which coefficients have learned scales, and their prior; None if none have."""
     named, priors = fit.named, fit.model.priors
-    parts = [name for name in ("mean", "gating") if f"scale_{name}" in named.parts]
+    parts = [name for name in (MEAN, GATING) if f"scale_{name}" in named.parts]
     if not parts:
         return None
     return {

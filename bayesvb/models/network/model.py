@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
+from bayesvb.data.parts import GATING, MEAN
 from bayesvb.data.statistics import LocalStep
 from bayesvb.distributions.student_mixture import StudentMixture
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
@@ -77,7 +78,7 @@ class Network(AbstractVariationalModel[NetworkPosterior, NetworkStats]):
         return block.split(max(-(-block.n_rows // n_pieces), 1))
 
     def _piece(self, posterior: NetworkPosterior, block: Block) -> LocalStep:
-        features = PairedProducts.of(block, "mean", "gating")
+        features = PairedProducts.of(block, MEAN, GATING)
         gate, prior = self.gate_and_prior(posterior, block, features)
         latents = self.output.local(posterior.output, prior, block)
         weighted = block.weighted(latents.responsibilities)
@@ -85,7 +86,7 @@ class Network(AbstractVariationalModel[NetworkPosterior, NetworkStats]):
         curvature, linear = gate.weights(weighted)
         squares, curvature = features.sums(weighted, curvature)
         stats = NetworkStats(
-            latent_sums(block.designs["mean"], squares, weighted, latents.moments),
+            latent_sums(block.designs[MEAN], squares, weighted, latents.moments),
             LogitStats(curvature, linear @ gate.design.T),
             latents.sufficient_stats(weighted),
         )
@@ -96,9 +97,9 @@ class Network(AbstractVariationalModel[NetworkPosterior, NetworkStats]):
     ) -> tuple[StickLocalPosterior, LatentPrior]:
         """What gate and experts know of these rows, before the response is seen."""
         spread, variance = features.forms(posterior.experts.covariance, posterior.gate.covariance)
-        design = block.designs["gating"]
+        design = block.designs[GATING]
         gate = self.gate.rows_of(posterior.gate, variance, design, features.second)
-        design = block.designs["mean"]
+        design = block.designs[MEAN]
         return gate, self.experts.local(
             posterior.experts, spread, gate.expected_log_density, design
         )
@@ -150,8 +151,8 @@ class Network(AbstractVariationalModel[NetworkPosterior, NetworkStats]):
         moments[diagonal_numbers(n_latents)] = GUESSED_VARIANCE
         row_of(moments, n_latents)[:-1, 0] = mean
         add_outer(moments, n_latents)
-        squares = weighted @ block.products("mean").T
-        experts = latent_sums(block.designs["mean"], squares, weighted, moments)
+        squares = weighted @ block.products(MEAN).T
+        experts = latent_sums(block.designs[MEAN], squares, weighted, moments)
         return NetworkStats(
             experts,
             gate.sufficient_stats(weighted),
@@ -170,7 +171,7 @@ class Network(AbstractVariationalModel[NetworkPosterior, NetworkStats]):
         self, posterior: NetworkPosterior, block: Block
     ) -> Float[np.ndarray, "experts rows"]:
         """Posterior probability of each component, given the row's response."""
-        _, prior = self.gate_and_prior(posterior, block, PairedProducts.of(block, "mean", "gating"))
+        _, prior = self.gate_and_prior(posterior, block, PairedProducts.of(block, MEAN, GATING))
         return self.output.local(posterior.output, prior, block).responsibilities
 
     def permuted(self, order: Sequence[int], stats: NetworkStats) -> tuple[Network, NetworkStats]:
@@ -183,11 +184,11 @@ class Network(AbstractVariationalModel[NetworkPosterior, NetworkStats]):
     def latents(self, posterior: NetworkPosterior, block: Block) -> LatentPredictive:
         """Predictive distribution of the latent vector of each row."""
         experts = posterior.experts
-        spread = quadratic_weights(experts.covariance) @ block.products("mean")
+        spread = quadratic_weights(experts.covariance) @ block.products(MEAN)
         rate = (experts.rate / experts.shape[:, None]).T
         return LatentPredictive(
             weights=self.gate.mean_weights(posterior.gate, block),
-            location=np.swapaxes(experts.mean, 0, 1) @ block.designs["mean"],
+            location=np.swapaxes(experts.mean, 0, 1) @ block.designs[MEAN],
             scale=np.sqrt(rate[:, :, None] * (1.0 + spread)),
             dof=2.0 * experts.shape,
         )
@@ -277,7 +278,7 @@ class Network(AbstractVariationalModel[NetworkPosterior, NetworkStats]):
         """Distribution of the latent vector of each row for each draw."""
         return LatentDraws(
             log_weights=self.gate.log_weights(draws["gate"], block),
-            location=draws["coefficients"] @ block.designs["mean"],
+            location=draws["coefficients"] @ block.designs[MEAN],
             variance=1.0 / draws["precision"],
         )
 
@@ -290,7 +291,7 @@ class Network(AbstractVariationalModel[NetworkPosterior, NetworkStats]):
         latents = rng.standard_normal((len(chosen), self.experts.n_latents, block.n_rows))
         latents *= sd.swapaxes(1, 2)
         for i in range(self.experts.n_latents):
-            location = draws["coefficients"][:, :, i] @ block.designs["mean"]
+            location = draws["coefficients"][:, :, i] @ block.designs[MEAN]
             latents[:, i] += np.take_along_axis(location, chosen, axis=1)[:, 0]
         return self.output.responses(draws, latents, rng)
 

@@ -14,6 +14,7 @@ from jaxtyping import Float
 from numpy.polynomial import legendre
 from scipy import stats
 
+from bayesvb.data.parts import MEAN
 from bayesvb.evaluation.row_order import positive_autocorrelation
 from bayesvb.evaluation.score_regression import Estimated
 from bayesvb.numerics.streams import Streams
@@ -54,7 +55,7 @@ def basis_tests(
     """
     rng = Streams(fit.seed).branch("ties").rng("rows")
     tests = []
-    knots = {one.variable: len(one.spline.knots) for one in fit.model.design.curves("mean")}
+    knots = {one.variable: len(one.spline.knots) for one in fit.model.design.curves(MEAN)}
     for name, values in numbers.items():
         distinct = len(np.unique(values))
         if knots.get(name, distinct) >= distinct:

@@ -18,6 +18,7 @@ from jaxtyping import Float, Int
 
 from bayesvb.data.frames import kind_of
 from bayesvb.data.group_rows import GATE_GROUPS, GROUP_ROWS, GroupRows
+from bayesvb.data.parts import MEAN
 from bayesvb.data.sources import AbstractSource
 from bayesvb.evaluation.score_regression import (
     Columns,
@@ -70,7 +71,7 @@ def covariate_tests(fit: AbstractFit, seen: Observed, whose: str) -> list[Misfit
     design = fit.model.design
     frame = design.data_at(seen.at)
     numbers, levels = _columns(frame, design.covariates[:MOST_COVARIATES], design.by_levels)
-    columns = np.column_stack([np.ones(len(seen.at)), design.matrices["mean"][seen.at]])
+    columns = np.column_stack([np.ones(len(seen.at)), design.matrices[MEAN][seen.at]])
     fitted = Estimated.of(columns, _effects_of_groups(fit.model.source, seen.at))
     remedies = Remedies(fit, seen.name)
     found: list[Misfit] = []

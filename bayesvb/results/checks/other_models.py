@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesvb.data.group_rows import GROUP_ROWS
+from bayesvb.data.parts import MEAN
 from bayesvb.evaluation.normal_scores import normal_scores
 from bayesvb.evaluation.score_regression import span
 from bayesvb.results.checks.causes import Candidate
@@ -28,7 +29,7 @@ def log_candidates(fit: AbstractFit, seen: Observed, problems: Sequence[str]) ->
     failed = [name for start in OF_LEVEL for name in problems if name.startswith(start)]
     if not log or not failed or GROUP_ROWS in matrices:
         return []
-    basis = span(np.column_stack([np.ones(len(seen.at)), matrices["mean"][seen.at]]))
+    basis = span(np.column_stack([np.ones(len(seen.at)), matrices[MEAN][seen.at]]))
     values = np.log(seen.values)
     rest = values - basis @ (basis.T @ values)
     free = len(rest) - basis.shape[1]

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bayesvb.data.parts import GATING, MEAN
 from bayesvb.formula.smooth_terms import USUAL_KNOTS
 from bayesvb.results.units import grouping_of
 
@@ -59,7 +60,7 @@ class Remedies:
 
     def mean(self, name: str, *, distinct: int | None) -> str:
         """The mean misses something of a covariate: of a number, with so many distinct values."""
-        if not self._reads("mean", name):
+        if not self._reads(MEAN, name):
             return f"Add {code(written(name))} to the mean part of the formula."
         if self.fit.core.n_components > 1 and self._can_enter_the_weights(name):
             other = "" if distinct is None else f", or {self._bend(name, distinct)}"
@@ -174,7 +175,7 @@ class Remedies:
     def _curve(self, name: str) -> re.Match[str] | None:
         """Where the mean has a curve of a number already."""
         curve = re.compile(rf"\b(b?s)\(`?{re.escape(name)}(?!\w)")
-        found = (curve.search(term) for term in self.fit.model.design.terms["mean"])
+        found = (curve.search(term) for term in self.fit.model.design.terms[MEAN])
         return next((one for one in found if one is not None), None)
 
     def _has_level(self, group: str) -> bool:
@@ -195,7 +196,7 @@ class Remedies:
             values = model.design.frame[name].to_numpy(dtype=object)
             if (values != values[grouping.first][grouping.number]).any():
                 return False
-        return not self._reads("gating", name)
+        return not self._reads(GATING, name)
 
     def _term(self, name: str) -> str:
         """The term that a column enters by: effects of groups if it is one of these elsewhere."""
@@ -204,7 +205,7 @@ class Remedies:
 
     def _reads(self, part: str, name: str) -> bool:
         """Whether a part of the formula has a term of this column, not of one whose name has it."""
-        if part == "gating" and self.fit.core.n_components == 1:
+        if part == GATING and self.fit.core.n_components == 1:
             return False
         whole = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
         terms = (LEVEL.sub("", term) for term in self.fit.model.design.terms.get(part, ()))

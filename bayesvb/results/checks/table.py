@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Int
 from scipy.special import ndtr
 
+from bayesvb.data.parts import GATING, MEAN
 from bayesvb.errors import ignoring_user_warnings
 from bayesvb.evaluation.normal_scores import FEWEST_ROWS
 from bayesvb.results.checks.accuracy import against_least_squares, against_multinomial
@@ -135,7 +136,7 @@ def _look(fit: AbstractFit, asked: _Asked) -> _Looked:
         return _Looked([_too_few(design.n_rows)], [])
     gain = split_gain(fit)
     more = more_component_checks(fit, gain)
-    if "mean" not in design.matrices:
+    if MEAN not in design.matrices:
         firm, tests = joint_checks(fit, seen, ordered=asked.order is not None)
         return _Looked([*firm, *more], tests)
     firm, tests = [], []
@@ -144,7 +145,7 @@ def _look(fit: AbstractFit, asked: _Asked) -> _Looked:
         found, ends = response_checks(fit, one, whose)
         firm += [*far_row_checks(fit, one, whose), *found, *tied_checks(fit, one, whose)]
         tests += [*ends, *_score_tests(fit, one, whose, asked)]
-    if "gating" in design.matrices:
+    if GATING in design.matrices:
         return _Looked([*firm, *more], [*tests, *against_least_squares(fit)], seen, gain)
     return _Looked(firm, [replace(one, section="replicates") for one in tests])
 
@@ -157,7 +158,7 @@ def _whose(one: Observed, seen: Sequence[Observed]) -> str:
 def _score_tests(fit: AbstractFit, seen: Observed, whose: str, asked: _Asked) -> list[Misfit]:
     """Tests that look at scores only, and can be made again of others."""
     tests: list[Misfit] = []
-    if "gating" in fit.model.design.matrices:
+    if GATING in fit.model.design.matrices:
         tests += covariate_tests(fit, seen, whose)
     tests += shape_checks(fit, seen, whose)
     ordered = asked.order is not None

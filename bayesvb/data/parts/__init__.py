@@ -1,0 +1,15 @@
+"""Parts of a formula by name: one file each, and the table that models and tables are made from.
+
+May import: nothing of the package.
+"""
+
+from __future__ import annotations
+
+from bayesvb.data.parts.base import Part
+from bayesvb.data.parts.gating import GATING, GATING_PART
+from bayesvb.data.parts.mean import MEAN, MEAN_PART
+
+__all__ = ["GATING", "MEAN", "PARTS", "Part"]
+
+PARTS: dict[str, Part] = {MEAN: MEAN_PART, GATING: GATING_PART}
+"""Parts by name. An unnamed first part of a formula is the first of these, and so on."""

@@ -1,0 +1,46 @@
+"""Description of a part: the terms on which one aspect of the response's distribution depends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["Part"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """Part of a formula, ``gating`` of ``y ~ x | gating(z)``.
+
+    Attributes
+    ----------
+    name : str
+        Name in formulas, of the design in a block, and in tables of coefficients and priors.
+    synonyms : tuple of str
+        Words for which the parser suggests this part.
+    default : str or None
+        Part whose terms it has where a formula does not write it. None: it is then absent.
+    of_weights : bool
+        Whether a gate reads it, hence only models with two components or more; else the experts do.
+    coefficients : str
+        Name of the drawn coefficients of its terms, in the units of the data.
+    scale : str
+        Title in tables of the learned prior scales of its terms; empty if scales are fixed.
+    scale_meaning : str
+        Definition of such a scale, for the heading of their table.
+    scale_rate : str
+        Field of the priors with the rate of the inverse squares of these scales.
+    """
+
+    name: str
+    synonyms: tuple[str, ...] = ()
+    default: str | None = None
+    of_weights: bool = False
+    coefficients: str
+    scale: str = ""
+    scale_meaning: str = ""
+    scale_rate: str = ""
+
+    @property
+    def scale_heading(self) -> str:
+        """Heading of the table of learned prior scales."""
+        return f"{self.scale} ({self.scale_meaning})"

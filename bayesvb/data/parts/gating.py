@@ -1,0 +1,21 @@
+"""Gating part: the terms on which the mixing weights depend."""
+
+from __future__ import annotations
+
+from bayesvb.data.parts.base import Part
+from bayesvb.data.parts.mean import MEAN
+
+__all__ = ["GATING", "GATING_PART"]
+
+GATING = "gating"
+
+GATING_PART = Part(
+    name=GATING,
+    synonyms=("gate", "mixing", "mixture", "weights", "concomitant", "theta"),
+    default=MEAN,
+    of_weights=True,
+    coefficients="gamma",
+    scale="gating scale",
+    scale_meaning="sd of a term's log odds over components, per sd of its columns",
+    scale_rate="gating_scale_rate",
+)

@@ -1,0 +1,17 @@
+"""Mean part: the terms of the components' regression lines."""
+
+from __future__ import annotations
+
+from bayesvb.data.parts.base import Part
+
+__all__ = ["MEAN", "MEAN_PART"]
+
+MEAN = "mean"
+
+MEAN_PART = Part(
+    name=MEAN,
+    coefficients="beta",
+    scale="scale",
+    scale_meaning="sd of a term's coefficients over components, per sd of its columns",
+    scale_rate="scale_rate",
+)
