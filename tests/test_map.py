@@ -151,6 +151,7 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/factors/normal.py": ("conformance/test_factors.py",),
     "bayesvb/factors/normal_gamma.py": ("conformance/test_factors.py",),
     "bayesvb/factors/normal_wishart.py": ("conformance/test_factors.py",),
+    "bayesvb/factors/regression_factor.py": ("conformance/test_factors.py",),
     "bayesvb/formula/group_places.py": ("estimators/test_many_groups.py",),
     "bayesvb/formula/allowed_functions.py": ("formula/test_expressions.py",),
     "bayesvb/formula/binding.py": ("formula/test_stages.py",),

@@ -17,17 +17,16 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.special import digamma, polygamma
+from scipy.special import polygamma
 
 from bayesvb.factors.bounded_scale import BoundedScale
 from bayesvb.factors.coefficient_basis import JointBasis
 from bayesvb.factors.gamma import gamma_kl, gamma_log_density
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma, Moments, check_gamma
+from bayesvb.factors.regression_factor import AbstractRegressionFactor
 from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.linalg import (
     inverse_and_log_det,
-    linear_at,
-    quadratic_at,
     quadratic_weights,
     times,
 )
@@ -116,11 +115,9 @@ class CommonEffectPrior:
         base = (covariance @ xy[..., 0, :, None])[..., 0]
         at = self.columns.places
         slope = covariance[..., at] * own[..., None, at]
-        pull = base[..., at] * own[..., at]
-        among = own[..., at][..., None] * (np.eye(len(at)) - slope[..., at, :])
         shape = self.regression.shape + 0.5 * weight
-        rest = yy[..., 0] - np.vecdot(xy[..., 0, :], base)
-        solution = self._solve_common(shape, rest, pull, 0.5 * (among + np.swapaxes(among, -1, -2)))
+        residual = yy[..., 0] - np.vecdot(xy[..., 0, :], base)
+        solution = self._solve_common(shape, residual, self.pull(base), self.information(slope))
         common, spread, spread_log_det, rate = solution
         mean = base + (slope @ common[..., None, :, None])[..., 0]
         across = slope @ spread[..., None, :, :] @ np.swapaxes(slope, -1, -2)
@@ -139,12 +136,31 @@ class CommonEffectPrior:
             prior=self,
         )
 
+    def information(
+        self, slope: Float[np.ndarray, "*batch experts terms columns"]
+    ) -> Float[np.ndarray, "*batch experts columns columns"]:
+        """``G_k = E' Lambda (E - W_k)``: precision of the common coefficients by component.
+
+        In units of the component's noise.
+        """
+        at = self.columns.places
+        matrix = self.terms[..., None, at, None] * (np.eye(len(at)) - slope[..., at, :])
+        # Symmetric but for rounding, which the Cholesky factor of the covariance would not see.
+        return np.asarray(0.5 * (matrix + np.swapaxes(matrix, -1, -2)))
+
+    def pull(
+        self, base: Float[np.ndarray, "*batch experts terms"]
+    ) -> Float[np.ndarray, "*batch experts columns"]:
+        """``E' Lambda g_k = W_k' h_k``: linear term of the common coefficients by component."""
+        at = self.columns.places
+        return np.asarray(self.terms[..., None, at] * base[..., at])
+
     def _solve_common(
         self,
         shape: Float[np.ndarray, "*batch experts"],
-        rest: Float[np.ndarray, "*batch experts"],
+        residual: Float[np.ndarray, "*batch experts"],
         pull: Float[np.ndarray, "*batch experts columns"],
-        among: Float[np.ndarray, "*batch experts columns columns"],
+        information: Float[np.ndarray, "*batch experts columns columns"],
     ) -> tuple[
         Float[np.ndarray, "*batch columns"],
         Float[np.ndarray, "*batch columns columns"],
@@ -153,24 +169,24 @@ class CommonEffectPrior:
     ]:
         """Mean and covariance of ``q(b)`` with its log-determinant, and rates of ``q(tau)``."""
         prior_rate = self.regression.rate[0]
-        rate = prior_rate + 0.5 * rest
-        own = self.common[..., None] * np.eye(self.common.shape[-1])
+        rate = prior_rate + 0.5 * residual
+        prior = self.common[..., None] * np.eye(self.common.shape[-1])
         check_gamma(shape, rate)  # here and below before logarithms, which sums of no data lack
         noise = shape / rate
         for turn in range(MOST_ROUNDS):
             before = noise
-            covariance = np.linalg.inv(own + (noise[..., None, None] * among).sum(axis=-3))
+            covariance = np.linalg.inv(prior + (noise[..., None, None] * information).sum(axis=-3))
             mean = (covariance @ (noise[..., None] * pull).sum(axis=-2)[..., None])[..., 0]
-            score = pull - (among @ mean[..., None, :, None])[..., 0]
-            seen = among @ covariance[..., None, :, :]
-            square = np.trace(seen, axis1=-2, axis2=-1) - np.vecdot(
+            score = pull - (information @ mean[..., None, :, None])[..., 0]
+            explained = information @ covariance[..., None, :, :]
+            square = np.trace(explained, axis1=-2, axis2=-1) - np.vecdot(
                 score + pull, mean[..., None, :]
             )
-            rate = prior_rate + 0.5 * (rest + square)
+            rate = prior_rate + 0.5 * (residual + square)
             check_gamma(shape, rate)
             step = np.log(shape / (rate * before))
             if turn:  # Newton's method: turns alone gain a digit or less each
-                through = _noise_through_common(score, covariance, seen)
+                through = _noise_through_common(score, covariance, explained)
                 slope = np.eye(noise.shape[-1]) + before[..., None, :] / rate[..., None] * through
                 step = np.linalg.solve(slope, step[..., None])[..., 0]
             noise = before * np.exp(np.clip(step, -LONGEST_STEP, LONGEST_STEP))
@@ -264,7 +280,7 @@ def _coupling(xp: Any, ell: Any, total: Any, linear: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class CoupledNormalGamma:
+class CoupledNormalGamma(AbstractRegressionFactor):
     r"""Posterior of the regressions of all components, coupled by their common coefficients.
 
     ``b ~ N(m, C)``, ``tau_k ~ Ga(a_k, b_k)``, ``beta_k | b, tau_k ~ N(g_k + W_k b, (tau_k
@@ -304,26 +320,6 @@ class CoupledNormalGamma:
     prior: CommonEffectPrior
 
     @property
-    def expected_precision(self) -> Float[np.ndarray, "*batch experts 1"]:
-        """``E[tau] = a / b``."""
-        return np.asarray(self.shape[..., None] / self.rate)
-
-    @property
-    def expected_log_precision(self) -> Float[np.ndarray, "*batch experts 1"]:
-        """``E[log tau] = digamma(a) - log b``."""
-        return np.asarray(digamma(self.shape)[..., None] - np.log(self.rate))
-
-    def location_at(
-        self, response: int, design: Float[np.ndarray, "terms rows"]
-    ) -> Float[np.ndarray, "experts rows"]:
-        """Posterior mean of the response of each row, whose terms these are."""
-        return linear_at(self.mean[..., response, :], design)
-
-    def spread_at(self, design: Float[np.ndarray, "terms rows"]) -> Float[np.ndarray, "experts _"]:
-        """Its variance in units of the noise's."""
-        return quadratic_at(self.covariance, design)
-
-    @property
     def basis(self) -> JointBasis:
         """Standard coordinates of the coefficients of all components together."""
         noise = self.expected_precision
@@ -354,19 +350,6 @@ class CoupledNormalGamma:
         """``g_k``: means of the coefficients where the common ones are zero."""
         shift = (self.slope @ self.common[..., None, :, None])[..., 0]
         return np.asarray(self.mean[..., 0, :] - shift)
-
-    @property
-    def among(self) -> Float[np.ndarray, "experts columns columns"]:
-        """``E' Lambda (E - W_k)``: what each component knows of the common coefficients."""
-        at, terms = self.prior.columns.places, self.prior.terms
-        found = terms[at][:, None] * (np.eye(len(at)) - self.slope[:, at])
-        return np.asarray(0.5 * (found + np.swapaxes(found, -1, -2)))
-
-    @property
-    def pull(self) -> Float[np.ndarray, "experts columns"]:
-        """``E' Lambda g_k``."""
-        at = self.prior.columns.places
-        return np.asarray(self.prior.terms[at] * self.base[:, at])
 
     @property
     def apart(self) -> Float[np.ndarray, "*batch experts terms columns"]:
@@ -550,8 +533,8 @@ class _Change:
         of_precision += ell[:, None] * np.eye(ell.shape[1])
         of_common = (np.einsum("k,nkj->nj", tau, sums.pull) - of_precision @ common) @ middle
         of_middle = -middle @ of_precision @ middle
-        among = law.among
-        score = law.pull - among @ common
+        among = law.prior.information(law.slope)
+        score = law.prior.pull(law.base) - among @ common
         explicit = sums.rest - 2.0 * np.vecdot(sums.pull, common)
         explicit += np.vecdot(sums.among @ common, common)
         explicit += np.einsum("nkij,ij->nk", sums.among, middle)

@@ -10,20 +10,19 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.special import digamma, gammaln, polygamma
+from scipy.special import gammaln, polygamma
 
 from bayesvb.factors.coefficient_basis import ExpertBasis
 from bayesvb.factors.gamma import gamma_kl, gamma_log_density
+from bayesvb.factors.regression_factor import AbstractRegressionFactor
 from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.bordered_stacks import border_of_packed, inverse_products
 from bayesvb.numerics.linalg import (
     diagonal,
     effective_dof,
     inverse_and_log_det,
-    linear_at,
     lower_pairs,
     pack,
-    quadratic_at,
     quadratic_weights,
     times_each,
     trace_of_product,
@@ -75,7 +74,7 @@ class RegressionAtRows:
 
 
 @dataclass(frozen=True)
-class MatrixNormalGamma:
+class MatrixNormalGamma(AbstractRegressionFactor):
     """Conjugate factor of Gaussian linear regression.
 
     Attributes
@@ -265,16 +264,6 @@ class MatrixNormalGamma:
         found = np.stack(left, axis=-1) @ np.stack(right, axis=-2)
         return np.asarray(pack(found) + pack(np.swapaxes(found, -1, -2)))
 
-    def location_at(
-        self, response: int, design: Float[np.ndarray, "terms rows"]
-    ) -> Float[np.ndarray, "experts rows"]:
-        """Posterior mean of a response of each row, whose terms these are."""
-        return linear_at(self.mean[..., response, :], design)
-
-    def spread_at(self, design: Float[np.ndarray, "terms rows"]) -> Float[np.ndarray, "experts _"]:
-        """Its variance in units of the noise's."""
-        return quadratic_at(self.covariance, design)
-
     def to_the_power(self, power: float) -> MatrixNormalGamma:
         """The law with this one's density to a power, as densities of ``B_i`` and ``log tau_i``."""
         n_terms = self.mean.shape[-1]
@@ -326,16 +315,6 @@ class MatrixNormalGamma:
         own = (self.expected_precision[..., None] * self.mean**2).sum(axis=-2)
         spread = np.diagonal(self.covariance, axis1=-2, axis2=-1)
         return np.asarray(own + self.mean.shape[-2] * spread)
-
-    @property
-    def expected_precision(self) -> Float[np.ndarray, "*batch responses"]:
-        """``E[tau_i] = a / b_i``."""
-        return np.asarray(self.shape[..., None] / self.rate)
-
-    @property
-    def expected_log_precision(self) -> Float[np.ndarray, "*batch responses"]:
-        """``E[log tau_i] = digamma(a) - log b_i``."""
-        return np.asarray(digamma(self.shape)[..., None] - np.log(self.rate))
 
     def log_evidence(self) -> Float[np.ndarray, "*batch"]:
         """Log density of the rows that this posterior has seen, up to what all posteriors share.
