@@ -54,9 +54,6 @@ SHARE = 0.25
 ANSWER = 0.03
 """Nats by which the answer of the other rows may change a row's density to be of first order."""
 
-SURPRISE = 0.5
-"""Nats that a row may lose without itself: one that holds a component in place loses more."""
-
 FEWER = 8.0
 """Times as many statistics as without columns for groups from which on these are taken apart: some
 60 groups."""
@@ -232,10 +229,10 @@ def leave_one_out(
 ) -> RowsLeftOut:
     """Predictions of rows of one restart without them, by linear response.
 
-    Rows are left out to first order in what the others answer. Rows that this might not do for
-    are refitted: those that lose more than ``SURPRISE`` nats, and those of whose density the
-    answer of the others makes more than ``ANSWER``; the most doubtful first, as many as take no
-    more than ``SHARE`` of the passes of the fit. No row is drawn at random, and no parameter.
+    The indirect effect, of the change of the other rows, is a first-order approximation. Rows of
+    whose log density it makes more than ``ANSWER`` nats are refitted, those with the largest effect
+    first, as many as take no more than ``SHARE`` of the iterations of the fit. The result does not
+    depend on random numbers.
 
     Parameters
     ----------
@@ -266,9 +263,8 @@ def leave_one_out(
     deletion = fitted.deletion
     with single_threaded_blas(), np.errstate(all="ignore"):
         values, alone, seen = _first_order(deletion, at, groups)
-        doubt = np.maximum(np.abs(values[0] - alone[0]) / ANSWER, (seen[0] - values[0]) / SURPRISE)
-        doubt = np.where(np.isfinite(values[0]), doubt, np.inf)
-        doubtful = np.ones(len(at), dtype=bool) if exact else doubt > 1.0
+        doubt = np.where(np.isfinite(values[0]), np.abs(values[0] - alone[0]), np.inf)
+        doubtful = np.ones(len(at), dtype=bool) if exact else doubt > ANSWER
         order = np.argsort(-doubt, kind="stable")[: int(doubtful.sum())]
         limit = fitted.row_passes if row_passes is None else row_passes
         limit = np.inf if exact else limit

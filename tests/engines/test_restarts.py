@@ -131,6 +131,13 @@ def test_the_best_run_alone_meets_the_tolerance_and_stays_the_best(regimes):
     assert rest.bound - found.final.bound < 0.01
 
 
+def test_runs_over_all_rows_are_finished_as_they_are(regimes):
+    fitted = model(regimes)
+    found = searched(fitted, 2, max_iter=5)
+    ascents = [found.finished(number, fitted.source, Budget()) for number in range(2)]
+    assert all(ascent is run.ascent for ascent, run in zip(ascents, found.runs, strict=True))
+
+
 def test_an_engine_that_does_not_climb_runs_once(regimes):
     calls = []
 

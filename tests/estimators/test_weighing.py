@@ -75,6 +75,15 @@ def test_weights_are_those_of_whole_ascents_where_these_take_little_time(model, 
     assert short.restarts["weight"].sum() == pytest.approx(1.0)
 
 
+def test_stacking_weights_of_networks_have_a_prior_of_three_tenths_of_a_row(usual):
+    """The maximum a posteriori: gradients of the log posterior are equal for all weights."""
+    density = np.exp([member.fit.held_out for member in usual.parts])
+    weights = np.array([member.weight for member in usual.parts])
+    gradient = (density / (weights @ density)).sum(axis=1) + 0.3 / weights
+    assert len(weights) == 3 and -np.log(density).mean(axis=1).max() > weighing.UNCERTAIN
+    assert_allclose(gradient, gradient[0], rtol=1e-3)
+
+
 def test_a_density_is_extrapolated_on_the_scale_of_log_passes(model, usual):
     fit = usual.parts[0].fit
     core, source, place = fit.core, model.source, Streams(2).branch("restart", 1)

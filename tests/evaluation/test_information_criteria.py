@@ -308,6 +308,14 @@ def test_khat_when_hardly_a_draw_has_weight(rng):
     assert khat(ratios) == np.inf
 
 
+def test_the_tail_is_a_fifth_of_few_draws(rng):
+    """The 21st largest of 100 ratios is the cutoff: it has to be finite, the 22nd need not be."""
+    ratios = np.full((100, 2), -np.inf)
+    ratios[:20, 0], ratios[:21, 1] = rng.normal(size=20), rng.normal(size=21)
+    assert khat(ratios[:, 0]) == np.inf
+    assert np.isfinite(khat(ratios[:, 1]))
+
+
 @pytest.mark.parametrize(
     ("ratios", "message"),
     [

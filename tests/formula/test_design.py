@@ -217,6 +217,15 @@ def variables_of(text, data=DATA):
     return build_design(parse_formula(text, one_sided=True), data, response="none")
 
 
+@pytest.mark.parametrize(("n_rows", "n_levels", "many"), [(130, 14, True), (130, 13, False),
+                                                          (400, 16, True), (400, 15, False),
+                                                          (30, 5, False)])  # fmt: skip
+def test_many_levels_are_a_tenth_of_the_rows_or_more_than_fifteen(n_rows, n_levels, many):
+    data = pd.DataFrame({"y": np.arange(n_rows), "g": [f"g{k % n_levels}" for k in range(n_rows)]})
+    design = design_of("y ~ g", data)
+    assert design.many_levels == ({"g": n_levels} if many else {})
+
+
 def test_variables_have_no_intercept():
     for text in ("~ x1 + x2", "~ x1 + x2 - 1", "~ 1 + x1 + x2", "~ 0 + x1 + x2"):
         design = variables_of(text)

@@ -78,6 +78,15 @@ def test_doubtful_rows_are_refitted_and_others_are_not(fit, monkeypatch):
     assert_allclose(all_again.log_density, exact.log_density, atol=1e-12)
 
 
+def test_rows_that_are_not_doubtful_are_near_their_refits(fit):
+    """Rows that lose most among them; measured at most 0.0006 nats, of doubtful rows 0.03."""
+    near = leave_one_out(replace(Fitted.of(fit), row_passes=0.0), np.arange(150))
+    lost = np.where(near.doubtful, 0.0, near.seen - near.log_density)
+    most = np.argsort(-lost)[:8]
+    exact = leave_one_out(Fitted.of(fit), most, exact=True)
+    assert_allclose(near.log_density[most], exact.log_density, atol=1e-3)
+
+
 def test_refits_stop_when_they_have_taken_longer_than_the_fit(fit, monkeypatch):
     monkeypatch.setattr(module, "ANSWER", 0.0)
     every = np.arange(fit.model.source.n_rows)

@@ -52,6 +52,21 @@ def test_one_line_has_the_covariance_of_the_jackknife():
     assert (np.diag(found) > np.diag(expected)).all()  # without an outlier the noise is less too
 
 
+def test_few_clusters_have_the_covariance_of_the_delete_one_jackknife():
+    """Of least squares without each of four clusters, times 4/3: Efron and Stein (1981), eq. 1.1."""
+    cluster = np.arange(80) // 20
+    fit = fit_of(rows(), 1, priors=FLAT)
+    block = fit.model.source.take(np.arange(80))
+    x, y = block.designs["mean"].T, block.response[0]
+    without = [np.linalg.lstsq(x[cluster != c], y[cluster != c])[0] for c in range(4)]
+    change = np.array(without) - np.linalg.lstsq(x, y)[0]
+    draws = fit.core.coordinates(fit.q).parameters(np.eye(3)[:2] * 1e-6)["coefficients"][:, 0, 0]
+    unit = (draws - fit.q.experts.mean[0, 0]) / 1e-6
+    found = unit.T @ robust_covariance(fit, cluster).covariance[:2, :2] @ unit
+    # To 6%: standard coordinates are in units of the noise, whose scale changes as well.
+    assert_allclose(found, change.T @ change * 4.0 / 3.0, rtol=0.1)
+
+
 def test_rows_that_are_there_three_times_tell_no_more_once_they_are_clusters():
     data = rows(60)
     once = fit_of(data, 1, priors=FLAT)
