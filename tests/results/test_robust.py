@@ -53,7 +53,7 @@ def test_one_line_has_the_covariance_of_the_jackknife():
 
 
 def test_few_clusters_have_the_covariance_of_the_delete_one_jackknife():
-    """Of least squares without each of four clusters, times 4/3: Efron and Stein (1981), eq. 1.1."""
+    """Least squares without each of four clusters, times 4/3 (Efron and Stein 1981, eq. 1.1)."""
     cluster = np.arange(80) // 20
     fit = fit_of(rows(), 1, priors=FLAT)
     block = fit.model.source.take(np.arange(80))
