@@ -16,12 +16,20 @@ import struct
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 from bayesvb.data.sources import AbstractSource
 from bayesvb.engines.base import ProgressCallback
 from bayesvb.errors import warn
-from bayesvb.numerics.forking import LENGTH, can_fork, enter_fork, send, uninterrupted
+from bayesvb.numerics.forking import (
+    LENGTH,
+    ForkedProcess,
+    can_fork,
+    enter_fork,
+    forked_process,
+    send,
+)
 from bayesvb.variational.model import AbstractVariationalModel
 
 ResultT = TypeVar("ResultT")
@@ -136,14 +144,15 @@ def _collect(tasks: Sequence[Task[Any]], places: int, collected: _Collected) -> 
     numbers, given = os.pipe()
     os.write(given, b"".join(NUMBER.pack(number) for number in range(len(tasks))))
     os.close(given)
-    children: dict[int, int] = {}
+    children: dict[int, ForkedProcess] = {}
     handler = signal.getsignal(signal.SIGINT)
     if handler is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, _stopping(children, collected))
     try:
+        serve = partial(_serve, tasks, numbers, os.getpid())
         for _ in range(places):
-            results, child = _child(tasks, numbers, tuple(children))
-            children[results] = child
+            child = forked_process(serve, tuple(children.values()))
+            children[child.answers] = child
         try:
             _listen(children, collected)
         except KeyboardInterrupt:  # by what is told of the progress
@@ -151,14 +160,14 @@ def _collect(tasks: Sequence[Task[Any]], places: int, collected: _Collected) -> 
             _interrupt(children)
             _listen(children, collected)
     finally:
-        for results, child in list(children.items()):  # only after an error here
-            os.kill(child, signal.SIGKILL)
-            _ended(children, results)
+        for child in list(children.values()):  # only after an error here
+            os.kill(child.pid, signal.SIGKILL)
+            _ended(children, child.answers)
         os.close(numbers)
         signal.signal(signal.SIGINT, handler)
 
 
-def _stopping(children: dict[int, int], collected: _Collected) -> Callable[..., None]:
+def _stopping(children: dict[int, ForkedProcess], collected: _Collected) -> Callable[..., None]:
     """What Ctrl-C does meanwhile: no task is begun any more, and those under way end."""
 
     def stop(*_: object) -> None:
@@ -168,12 +177,12 @@ def _stopping(children: dict[int, int], collected: _Collected) -> Callable[..., 
     return stop
 
 
-def _interrupt(children: dict[int, int]) -> None:
+def _interrupt(children: dict[int, ForkedProcess]) -> None:
     for child in list(children.values()):
-        os.kill(child, signal.SIGINT)
+        os.kill(child.pid, signal.SIGINT)
 
 
-def _listen(children: dict[int, int], collected: _Collected) -> None:
+def _listen(children: dict[int, ForkedProcess], collected: _Collected) -> None:
     """Take what the processes say until they have closed their pipes."""
     with selectors.DefaultSelector() as waiting:
         buffers = {results: bytearray() for results in children}
@@ -190,11 +199,12 @@ def _listen(children: dict[int, int], collected: _Collected) -> None:
                     collected.take(*message)
 
 
-def _ended(children: dict[int, int], results: int) -> None:
-    """Close the pipe of a process and wait for its end."""
+def _ended(children: dict[int, ForkedProcess], results: int) -> None:
+    """Close the pipes of a process and wait for its end."""
     child = children.pop(results)
-    os.close(results)
-    os.waitpid(child, 0)
+    os.close(child.questions)
+    os.close(child.answers)
+    os.waitpid(child.pid, 0)
 
 
 def _messages(buffer: bytearray) -> Iterator[tuple[int, str, Any]]:
@@ -208,32 +218,10 @@ def _messages(buffer: bytearray) -> Iterator[tuple[int, str, Any]]:
         yield pickle.loads(message)
 
 
-def _child(tasks: Sequence[Task[Any]], numbers: int, others: Sequence[int]) -> tuple[int, int]:
-    """Pipe and number of a new process that takes tasks until none is left.
-
-    It closes the ends that are read from, its own and those of ``others``: after the end of this
-    process a result that is longer than a pipe would wait for ever to be read.
-    """
-    results, out = os.pipe()
-    parent = os.getpid()
-    with uninterrupted(), warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of threads, which are idle
-        child = os.fork()
-        if not child:
-            try:
-                for pipe in (results, *others):
-                    os.close(pipe)
-                enter_fork()
-                os.setpgid(0, 0)  # Ctrl-C comes from the parent
-                _serve(tasks, numbers, out, parent)
-            finally:
-                os._exit(0)
-    os.close(out)
-    return results, child
-
-
-def _serve(tasks: Sequence[Task[Any]], numbers: int, out: int, parent: int) -> None:
+def _serve(tasks: Sequence[Task[Any]], numbers: int, parent: int, _: int, out: int) -> None:
     """Do what is left, in a process of its own; after Ctrl-C nothing new is begun."""
+    enter_fork()
+    os.setpgid(0, 0)  # Ctrl-C comes from the parent
     stopped: list[bool] = []
 
     def stop(*_: object) -> None:

@@ -1,31 +1,30 @@
 """Work on several processes: results as they come, and none is lost when a process ends.
 
-Each process reads numbers and writes results. It is a copy of this one where that is safe, which
-starts at once; else a fresh interpreter, which takes a second or more. Unlike those of
-``multiprocessing`` neither runs the caller's script again, so that none needs a guard around its
-main part.
+Processes are those of ``multiprocessing``: copies of this one where that is safe, which start at
+once, or fresh interpreters, which take a second or more. ``concurrent.futures`` would not do: if
+one process is killed, its pool fails every pending task and does not name the one under way.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
+import multiprocessing
 import pickle
-import subprocess
+import signal
 import sys
-from collections.abc import Callable, Generator
-from queue import Empty, SimpleQueue
-from threading import Thread
+import warnings
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from types import ModuleType
 from typing import Any, TypeVar
 
 from bayesvb.errors import DataError
 from bayesvb.numerics.forking import can_fork
 from bayesvb.numerics.runtime import processors
-from bayesvb.studies.forked_worker import ForkedWorker, forked_workers
 
 ResultT = TypeVar("ResultT")
-
-Worker = subprocess.Popen[bytes] | ForkedWorker
 
 Crashed = Callable[[int, str], ResultT]
 """Makes a result of a number whose process ended, and of the reason."""
@@ -45,7 +44,7 @@ def results(
         Processes; with one the work is done here. As many as processors if None, and here if the
         function cannot be sent to others.
     crashed : callable
-        What stands for the result of a number whose process was ended from outside.
+        Returns the result of a number whose process was ended from outside.
 
     Raises
     ------
@@ -71,6 +70,22 @@ class _CannotTravel(Exception):
     """The function cannot be pickled, or not be read by another process."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Worker:
+    """A process, this end of the pipe to it, and the number that it works on."""
+
+    process: BaseProcess
+    channel: Connection
+    number: int
+
+    def end(self) -> int | None:
+        """End the process, if it has not ended, and return its exit code."""
+        self.process.kill()
+        self.process.join()
+        self.channel.close()
+        return self.process.exitcode
+
+
 def _elsewhere(
     function: Callable[[int], ResultT], n: int, workers: int, crashed: Crashed[ResultT]
 ) -> Generator[ResultT, None, None]:
@@ -85,101 +100,85 @@ def _elsewhere(
         work = pickle.dumps(function)
     except Exception as error:  # what pickle raises depends on what it meets
         raise _CannotTravel(str(error)) from error
-    numbers: SimpleQueue[int] = SimpleQueue()
-    ready: SimpleQueue[Any] = SimpleQueue()
-    for number in range(n):
-        numbers.put(number)
-    copies = forked_workers(workers) if can_fork() else []  # before there are threads
-    running: list[Worker] = [*copies]
-    arguments = (work, numbers, ready, running, crashed)
-    for number in range(workers):
-        first = copies[number] if copies else None
-        Thread(target=_attended, args=(*arguments, first), daemon=True).start()
+    numbers = iter(range(n))
+    busy: dict[Connection, _Worker] = {}
     try:
-        for _ in range(n):
-            found = ready.get()
-            if isinstance(found, _CannotTravel):
-                raise found
-            yield found
+        for _ in range(workers):
+            _start(work, next(numbers), busy)
+        while busy:
+            for channel in wait(list(busy)):
+                assert isinstance(channel, Connection)
+                yield _received(busy.pop(channel), work, numbers, busy, crashed)
     finally:
-        with contextlib.suppress(Empty):
-            while True:
-                numbers.get_nowait()
-        for process in running:
-            process.kill()  # what attends it ends it
+        for worker in busy.values():
+            worker.end()
 
 
-def _attended(
+def _received(
+    worker: _Worker,
     work: bytes,
-    numbers: SimpleQueue[int],
-    ready: SimpleQueue[Any],
-    running: list[Worker],
+    numbers: Iterator[int],
+    busy: dict[Connection, _Worker],
     crashed: Crashed[Any],
-    process: Worker | None,
+) -> Any:
+    """Result of a worker, which gets the next number; another takes its place if it has ended."""
+    following = next(numbers, None)
+    try:
+        found = worker.channel.recv()
+    except (EOFError, OSError, pickle.UnpicklingError):
+        worker.process.join(timeout=5.0)  # it is about to end; its code would be that of our kill
+        if following is not None:
+            _start(work, following, busy)
+        return crashed(worker.number, f"its process ended with code {worker.end()}")
+    if isinstance(found, _CannotTravel) or following is None:
+        worker.end()
+    else:
+        _give(worker.process, worker.channel, following, busy)
+    if isinstance(found, _CannotTravel):
+        raise found
+    return found
+
+
+def _give(
+    process: BaseProcess, channel: Connection, number: int, busy: dict[Connection, _Worker]
 ) -> None:
-    """Keep one process busy until no number is left; another one takes its place if it ends."""
-    introduced = False
-    while True:
-        try:
-            number = numbers.get_nowait()
-        except Empty:
-            break
-        try:
-            if process is None:
-                process = _started()
-                running.append(process)
-            if not introduced:
-                said = _introduced(process, work)
-                if said is not None:
-                    ready.put(_CannotTravel(str(said)))
-                    break
-                introduced = True
-            _write(process, number)
-            ready.put(_read(process))
-        except (EOFError, OSError, pickle.UnpicklingError):
-            code = _ended(process)
-            process, introduced = None, False
-            ready.put(crashed(number, f"its process ended with code {code}"))
-    _ended(process)
+    """Send a number; a process that has ended is noticed when its result is read."""
+    with contextlib.suppress(OSError):
+        channel.send(number)
+    busy[channel] = _Worker(process=process, channel=channel, number=number)
 
 
-def _started() -> subprocess.Popen[bytes]:
-    """A fresh process that imports from where this one does; Ctrl-C does not reach it."""
-    path = os.pathsep.join(place or os.getcwd() for place in sys.path)
-    return subprocess.Popen(
-        [sys.executable, "-P", "-m", "bayesvb.studies.worker"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": path},
-        start_new_session=True,
-    )
+def _start(work: bytes, number: int, busy: dict[Connection, _Worker]) -> None:
+    """Start a process with this number to begin with."""
+    context = multiprocessing.get_context("fork" if can_fork() else "spawn")
+    channel, other = context.Pipe()
+    process = context.Process(target=_serve, args=(work, other), daemon=True)  # type: ignore[attr-defined]
+    with _without_script(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of threads, which are idle
+        process.start()
+    other.close()
+    _give(process, channel, number, busy)
 
 
-def _ended(process: Worker | None) -> int | None:
-    """Code with which a process ends that is told that there is no more work."""
-    if process is None:
-        return None
-    for pipe in (process.stdin, process.stdout):
-        if pipe is not None:
-            with contextlib.suppress(OSError):
-                pipe.close()
-    return process.wait()
+@contextlib.contextmanager
+def _without_script() -> Iterator[None]:
+    """Hide the caller's script, which a fresh interpreter would run again without a guard."""
+    script = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = script
 
 
-def _introduced(process: Worker, work: bytes) -> Any:
-    """None if the process has understood what is to be done, else why not."""
-    assert process.stdin is not None
-    process.stdin.write(work)
-    process.stdin.flush()
-    return _read(process)
-
-
-def _write(process: Worker, number: int) -> None:
-    assert process.stdin is not None
-    pickle.dump(number, process.stdin)
-    process.stdin.flush()
-
-
-def _read(process: Worker) -> Any:
-    assert process.stdout is not None
-    return pickle.load(process.stdout)
+def _serve(work: bytes, channel: Connection) -> None:
+    """Answer numbers until there are no more; a function that cannot be read is the answer."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever waits for results ends this process
+    try:
+        function = pickle.loads(work)
+    except Exception as error:  # whatever the objects raise as they are made
+        channel.send(_CannotTravel(f"{type(error).__name__}: {error}"))
+        return
+    with contextlib.suppress(EOFError):
+        while True:
+            channel.send(function(channel.recv()))

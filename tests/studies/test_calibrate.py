@@ -1,10 +1,7 @@
 """Simulation-based calibration: uniform where the posterior is exact, not where it is narrow."""
 
 import os
-import signal
 import subprocess
-import sys
-import threading
 import time
 from dataclasses import dataclass, replace
 
@@ -20,7 +17,6 @@ from bayesvb.engines import ENGINES
 from bayesvb.engines.base import AbstractEngine
 from bayesvb.errors import ConvergenceWarning, DataError
 from bayesvb.numerics.streams import EngineStreams
-from bayesvb.studies.processes import results
 from bayesvb.studies.quantities import ROWS, Quantities, representative_rows
 from bayesvb.studies.replication import ranks_among
 from bayesvb.studies.simulated_rows import explaining
@@ -272,58 +268,3 @@ def test_ctrl_c_within_a_fit_goes_through(exact_model, monkeypatch):
     monkeypatch.setitem(ENGINES, "narrow", Narrow())
     with pytest.raises(KeyboardInterrupt):
         bvb.calibrate(exact_model, 5, "narrow", seed=1, n_jobs=1)
-
-
-# -- processes -----------------------------------------------------------------------------------
-
-
-def test_functions_that_cannot_travel_stay_here_or_are_told():
-    lock = threading.Lock()
-
-    def squared(number):
-        with lock:
-            return number**2
-
-    assert list(results(squared, 3, None, lambda *_: -1)) == [0, 1, 4]
-    with pytest.raises(DataError, match=r"n_jobs=2.*other processes"):
-        list(results(squared, 3, 2, lambda *_: -1))
-
-
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="copies of a process")
-def test_processes_are_copies_where_that_is_safe_and_else_fresh_ones(monkeypatch):
-    here = set(sys.modules)
-    for safe in (True, False):
-        monkeypatch.setattr("bayesvb.studies.processes.can_fork", lambda safe=safe: safe)
-        for loaded in results(_Loaded(), 2, 2, lambda *_: None):
-            assert ("pytest" in loaded) is safe and loaded <= here
-
-
-class _Loaded:
-    """Names of the modules that are loaded there; pickled as code that other processes know."""
-
-    def __call__(self, number):
-        return {"pytest"}
-
-    def __reduce__(self):
-        return eval, ("lambda number: set(__import__('sys').modules) & {'pytest', 'bayesvb'}",)
-
-
-@pytest.mark.skipif(os.name != "posix", reason="signals")
-def test_a_process_that_is_killed_is_one_result_and_another_goes_on():
-    found = sorted(results(_Deadly(), 4, 2, lambda number, why: (number, why)))
-    killed = f"its process ended with code {-signal.SIGKILL}"
-    assert found == [(0, ""), (1, killed), (2, ""), (3, "")]
-
-
-class _Deadly:
-    """Kills the process that is given number one; pickled as code that other processes know."""
-
-    def __call__(self, number):
-        return (number, "")
-
-    def __reduce__(self):
-        code = (
-            "lambda number: __import__('os').kill(__import__('os').getpid(), 9) "
-            "if number == 1 else (number, '')"
-        )
-        return eval, (code,)
