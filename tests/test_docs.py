@@ -130,7 +130,7 @@ def test_a_decision_is_one_page_of_three_parts(page):
 
 def test_the_pictures_are_small():
     sizes = {path.name: path.stat().st_size for path in (ROOT / "docs/images").glob("*.png")}
-    assert sizes.pop("mcycle.png") < 80_000
+    assert sizes.pop("geyser.png") < 80_000
     assert max(sizes.values()) < 150_000
 
 

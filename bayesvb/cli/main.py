@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 EVERY_KIND = list(dict.fromkeys([*KINDS, *(k for m in MODELS.values() for k in m.own_kinds)]))
 """Kinds of prediction that some model has."""
 
-DEMO_PAGE = Path("bayesvb-demo") / "mcycle.html"
+DEMO_PAGE = Path("bayesvb-demo") / "geyser.html"
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -56,14 +56,15 @@ def main() -> None:
 @main.command()
 @click.option("-o", "--output", help=f"Page to write.  [default: {DEMO_PAGE}]")
 def demo(output: str | None) -> None:
-    """Fit the motorcycle data and write a report."""
+    """Fit the eruptions of Old Faithful and write a report."""
     from bayesvb.datasets import describe, load
 
     page = output or str(DEMO_PAGE)
     if output is None:
         DEMO_PAGE.parent.mkdir(exist_ok=True)
     check_outputs([page])
-    model = DensityRegression(describe("mcycle").formula, load("mcycle"), n_components=3)
+    data = load("geyser").query("duration not in [2, 3, 4]")  # recorded as short, medium, long
+    model = DensityRegression(describe("geyser").formula, data, n_components=3)
     fitted = _fitted(model, restarts=8, seed=1)
     click.echo(f"{fitted}\n")
     click.echo(fitted.report(page))

@@ -1,65 +1,77 @@
-"""Draws mcycle.png beside this file: python docs/images/make.py."""
+"""Draw geyser.png, the picture of README: python docs/images/make.py."""
 
 from pathlib import Path
 
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.colors import LinearSegmentedColormap
 from PIL import Image
 
 import bayesvb as bvb
 
 matplotlib.use("Agg")
 
-OUTPUT = Path(__file__).with_name("mcycle.png")
-INK, BLUE, PAPER = "#1f2933", "#1d5f8a", "#ffffff"
-FORMULA = "accel ~ s(times) | gating(s(times))"
-EDGES = np.arange(0.05, 0.5, 0.05)  # lower probabilities of the central intervals
+OUTPUT = Path(__file__).with_name("geyser.png")
+INK, GREY, LINE, BLUE, PAPER = "#1f2933", "#52606d", "#9aa5b1", "#1d5f8a", "#ffffff"
+SHADES = LinearSegmentedColormap.from_list("shades", [PAPER, "#cfe0ec", "#5b9ac4", BLUE])
+WAITS = (50, 65, 80, 95)
+"""Waiting times at which the right panel shows the density."""
+DURATIONS = np.linspace(0.5, 6.0, 276)
+CUT = 1.6
+"""Density of the darkest shade: below the peaks, so that the broad component stays visible."""
 
 
 def fit():
-    data = bvb.datasets.load("mcycle")
-    return data, bvb.DensityRegression(FORMULA, data, n_components=3).fit(seed=1)
+    data = bvb.datasets.load("geyser").query("duration not in [2, 3, 4]")
+    return data, bvb.DensityRegression("duration ~ waiting", data, n_components=3).fit(seed=1)
 
 
-def draw(data, fitted):
-    times = np.linspace(data["times"].min(), data["times"].max(), 500)
-    probabilities = [*EDGES, 0.5, *(1 - EDGES[::-1])]
-    quantiles = fitted.predict({"times": times}, kind="quantile", q=probabilities).to_numpy().T
-    figure, axes = plt.subplots(figsize=(8, 4.2), dpi=150, facecolor=PAPER)
-    for band in range(len(EDGES)):
-        low, high = quantiles[band], quantiles[-1 - band]
-        axes.fill_between(times, low, high, color=BLUE, alpha=0.1, linewidth=0)
-    axes.plot(times, quantiles[len(EDGES)], color=BLUE, linewidth=2)
-    axes.scatter(
-        data["times"], data["accel"], s=17, color=INK, alpha=0.75, linewidth=0.6, edgecolor=PAPER,
-        zorder=3,
+def densities(fitted, waits):
+    """Density at each duration (rows) for each wait (columns)."""
+    rows = {"waiting": np.tile(waits, len(DURATIONS)), "duration": DURATIONS.repeat(len(waits))}
+    return np.exp(fitted.log_density(rows).to_numpy()).reshape(len(DURATIONS), len(waits))
+
+
+def draw_distribution(axes, data, fitted):
+    waits = np.linspace(data["waiting"].min() - 2, data["waiting"].max() + 2, 250)
+    axes.pcolormesh(
+        waits, DURATIONS, densities(fitted, waits), cmap=SHADES, vmin=0.0, vmax=CUT,
+        rasterized=True,
     )  # fmt: skip
-    return figure, axes
+    axes.scatter(data["waiting"], data["duration"], s=15, color=INK, alpha=0.75, linewidth=0)
+    axes.set_xlabel("waiting time before the eruption (min)", color=INK)
+    axes.set_ylabel("duration of the eruption (min)", color=INK)
 
 
-def dress(axes):
-    axes.set_xlabel("time after impact (ms)", color=INK)
-    axes.set_ylabel("head acceleration (g)", color=INK)
+def draw_densities(axes, fitted):
+    for base, (wait, density) in enumerate(zip(WAITS, densities(fitted, WAITS).T, strict=True)):
+        left, height = 1.15 * base, 0.42 * density
+        axes.fill_betweenx(DURATIONS, left, left + height, color=BLUE, alpha=0.25, linewidth=0)
+        axes.plot(left + height, DURATIONS, color=BLUE, linewidth=1.4)
+        axes.axvline(left, color=LINE, linewidth=0.6)
+    axes.set_xticks(1.15 * np.arange(len(WAITS)), [f"{wait}" for wait in WAITS])
+    axes.set_xlabel("density after a wait of … min", color=INK)
+    axes.set_xlim(-0.1, None)
+
+
+def style(axes):
     axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set_color("#9aa5b1")
-    axes.tick_params(color="#9aa5b1", labelcolor=INK)
-    axes.margins(x=0.01)
-    axes.annotate(
-        "median",
-        (26.2, -60),
-        (29.5, -95),
-        color=BLUE,
-        arrowprops={"arrowstyle": "-", "color": BLUE},
-    )
-    axes.text(38.5, 62, "10 %, 20 %, … 90 % of the\nconditional distribution", color="#52606d")
+    axes.spines[["left", "bottom"]].set_color(LINE)
+    axes.tick_params(color=LINE, labelcolor=GREY)
 
 
 def main():
     plt.rcParams["font.size"] = 11
     data, fitted = fit()
-    figure, axes = draw(data, fitted)
-    dress(axes)
+    figure, (left, right) = plt.subplots(
+        1, 2, figsize=(9, 4.2), dpi=150, facecolor=PAPER, sharey=True, width_ratios=[3, 2]
+    )
+    draw_distribution(left, data, fitted)
+    draw_densities(right, fitted)
+    for axes in (left, right):
+        style(axes)
+    left.set_ylim(0.5, 6.0)
     figure.tight_layout()
     figure.savefig(OUTPUT, metadata={"Software": None})
     with Image.open(OUTPUT) as drawn:

@@ -37,9 +37,10 @@ def is_page(path, *words):
 
 def test_the_demonstration_prints_the_fit_and_where_the_report_is(run):
     said = run("demo")
-    assert "accel ~ s(times)" in said
+    assert "duration ~ waiting" in said
+    assert "Verdict: ok" in said
     assert said.splitlines()[-1] == str(DEMO_PAGE)
-    assert is_page(DEMO_PAGE, "accel")
+    assert is_page(DEMO_PAGE, "duration")
 
 
 def test_the_report_of_a_saved_fit(run, saved):
