@@ -97,7 +97,7 @@ def check_probability(name: str, value: object) -> None:
     """Raise unless ``value`` is a number between 0 and 1."""
     if not 0.0 < as_double(value) < 1.0:
         raise DataError(
-            f"{name}={shown(value)} must lie between 0 and 1", hint="write 0.9 for 90 %"
+            f"{name}={shown(value)} must lie between 0 and 1", hint="write 0.9 for 90%"
         )
 
 
@@ -343,7 +343,7 @@ def checked(function: Callable[P, R], /, **others: Check) -> Callable[P, R]:
     >>> interval(prob="0.9")
     Traceback (most recent call last):
     bayesvb.errors.DataError: prob='0.9' must lie between 0 and 1
-    hint: write 0.9 for 90 %
+    hint: write 0.9 for 90%
     """
     signature = inspect.signature(function)
     names = [one.name for one in signature.parameters.values() if one.kind in NAMED]

@@ -150,5 +150,5 @@ def check_probabilities(q: Float[np.ndarray, " probs"]) -> None:
     if bad.any():
         raise DataError(
             f"q = {q[bad][0]:g} is not a probability",
-            hint="q must lie between 0 and 1; write 0.05 for 5 %",
+            hint="q must lie between 0 and 1; write 0.05 for 5%",
         )

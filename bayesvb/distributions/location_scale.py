@@ -103,7 +103,7 @@ class AbstractLocationScaleMixture(AbstractDrawnMixture):
             If ``q`` is not between 0 and 1.
         """
         if not 0.0 < q < 1.0:
-            raise DataError(f"q={q:g} is not between 0 and 1", hint="write 0.05 for 5 %")
+            raise DataError(f"q={q:g} is not between 0 and 1", hint="write 0.05 for 5%")
         shape = self.weights.shape[1:]
         flat = self._with(lambda array: array.reshape(len(array), -1))
         found = [np.empty(0)]

@@ -271,7 +271,7 @@ def interval_probability(prob: object) -> float:
     """The probability of an interval; a DataError unless it is a number between 0 and 1."""
     values = _numbers("prob", prob)
     if values.ndim or not 0.0 < values < 1.0:
-        raise DataError(f"prob = {prob!r} is not between 0 and 1", hint="write 0.89 for 89 %")
+        raise DataError(f"prob = {prob!r} is not between 0 and 1", hint="write 0.89 for 89%")
     return float(values)
 
 

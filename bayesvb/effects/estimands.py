@@ -162,7 +162,7 @@ def estimand(
     ((name, value),) = given.items()
     numbers = _numbers(name, value)
     if name == "q" and not ((numbers > 0.0) & (numbers < 1.0)).all():
-        raise DataError(f"q={value!r} is not between 0 and 1", hint="write 0.05 for 5 %")
+        raise DataError(f"q={value!r} is not between 0 and 1", hint="write 0.05 for 5%")
     return Estimand(target, name, tuple(np.atleast_1d(numbers).tolist()), numbers.ndim == 1)
 
 

@@ -106,7 +106,7 @@ class EffectsTable:
         narrow = ", usually too narrow" if self.covariance == "mean-field" else ""
         exact = self.covariance == "exact"
         made = "exact posterior" if exact else f"{self.covariance} covariance{narrow}"
-        lines.append(f"{100 * self.prob:g} % intervals, {self.draws.sizes['draw']} draws ({made}).")
+        lines.append(f"{100 * self.prob:g}% intervals, {self.draws.sizes['draw']} draws ({made}).")
         if self.robust:
             one = f"{self.robust} {'row' if self.robust == 1 else 'rows'}"
             lines.append(

@@ -97,7 +97,7 @@ def _refuse_unread(kind: str, given: Mapping[str, object]) -> None:
         if read[name] not in given:
             raise DataError(
                 f"kind={kind!r} reads {name}={value!r} only with {read[name]}",
-                hint=f"add {read[name]}=0.9 for 90 % intervals, or leave {name} out",
+                hint=f"add {read[name]}=0.9 for 90% intervals, or leave {name} out",
             )
 
 

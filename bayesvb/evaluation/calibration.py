@@ -178,7 +178,7 @@ def pit_ecdf(pit: Float[np.ndarray, " rows"], *, prob: float = 0.95) -> PitEcdf:
     (optimisation of γ).
     """
     if not 0.0 < prob < 1.0:
-        raise DataError(f"prob = {prob:g} is not between 0 and 1", hint="write 0.95 for 95 %")
+        raise DataError(f"prob = {prob:g} is not between 0 and 1", hint="write 0.95 for 95%")
     counts, points = _counts(pit)
     gamma = _simultaneous_gamma(pit.size, prob)
     lower, upper = _band(gamma, pit.size, points)

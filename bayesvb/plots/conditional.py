@@ -156,7 +156,7 @@ def quantiles(
             seen = rows.averaged(supported(fit, rows.frame).astype(float)) > HALF
             marks.hatched(axes, np.array(values, dtype=float), ~seen, palette.line)
         axes.margins(x=0.01)
-        words = [f"{100 * prob:g} %" if prob != 0.5 else "median" for prob in PROBS]
+        words = [f"{100 * prob:g}%" if prob != 0.5 else "median" for prob in PROBS]
         marks.end_labels(axes, found[:, -1].tolist(), words, [palette.accent] * len(words))
     marks.note(axes, rows.words, palette)
     return axes

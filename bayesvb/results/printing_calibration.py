@@ -86,7 +86,7 @@ def coverage_columns(found: Audit) -> pd.DataFrame:
     each = 100.0 * table[["coverage", "se"]].to_numpy(dtype=float)
     cells = [f"{share:.1f} ({se:.1f})" for share, se in each]
     wide = pd.Series(cells, table.index).unstack("prob").loc[list(found.kinds)]
-    wide.columns = [f"{100 * float(prob):.0f} %" for prob in wide.columns]
+    wide.columns = [f"{100 * float(prob):.0f}%" for prob in wide.columns]
     return wide.rename_axis(index=None)
 
 
@@ -96,12 +96,12 @@ def verdict(found: Audit) -> str:
     if not uneven:
         return (
             f"Ranks of all {n} quantities are uniform as far as {len(found.ranks)} replications "
-            "tell (5 % level)."
+            "tell (5% level)."
         )
     named = [f"{kind} at {place}" for kind, place in uneven[:NAMED]]
     more = f" and {len(uneven) - NAMED} more" if len(uneven) > NAMED else ""
     return (
-        f"Ranks of {len(uneven)} of {n} quantities are not uniform (5 % level for all together): "
+        f"Ranks of {len(uneven)} of {n} quantities are not uniform (5% level for all together): "
         f"{'; '.join(named)}{more}."
     )
 

@@ -33,5 +33,5 @@ def rank_plot(ecdfs: Mapping[tuple[str, str], PitEcdf], ax: Any = None) -> Any:
     axes.set_xlim(0.0, 1.0)
     marks.legend(axes, palette)
     inside = sum(one.inside for one in ecdfs.values())
-    marks.note(axes, f"{inside} of {len(ecdfs)} inside their band of 95 %", palette)
+    marks.note(axes, f"{inside} of {len(ecdfs)} inside their band of 95%", palette)
     return axes

@@ -278,7 +278,7 @@ def test_the_result_says_what_it_is(fit):
     assert (found.covariance, found.prob, found.measure) == (fit.covariance, 0.5, "difference")
     text = str(found)
     assert text.startswith("Comparisons: difference of quantile of log(y) at q = 0.9")
-    assert "50 % intervals, 100 draws (linear-response covariance)." in text
+    assert "50% intervals, 100 draws (linear-response covariance)." in text
     assert found.draws.dims == ("draw", "row")
     assert found.draws["contrast"].values.tolist() == found.summary["contrast"].tolist()
     low, high = np.quantile(found.draws.values, [0.25, 0.75], axis=0)

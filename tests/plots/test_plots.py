@@ -34,7 +34,7 @@ def test_bands_end_at_the_quantiles_over_the_data(regimes, regimes_fit):
     x, median = line(axes)
     expected = regimes_fit.predict({"x": x, "z": 1.0 + 0 * x}, kind="quantile", q=0.5)
     np.testing.assert_allclose(median, expected)
-    assert words(axes) == ["5 %", "25 %", "median", "75 %", "95 %"]
+    assert words(axes) == ["5%", "25%", "median", "75%", "95%"]
     points = axes.collections[0].get_offsets()
     np.testing.assert_allclose(points, regimes[["x", "y"]])
     assert axes.get_title(loc="left") == "z = 1"
