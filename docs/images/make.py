@@ -45,7 +45,7 @@ def draw_distribution(axes, data, fitted):
 
 
 def draw_densities(axes, fitted):
-    for base, (wait, density) in enumerate(zip(WAITS, densities(fitted, WAITS).T, strict=True)):
+    for base, density in enumerate(densities(fitted, WAITS).T):
         left, height = 1.15 * base, 0.42 * density
         axes.fill_betweenx(DURATIONS, left, left + height, color=BLUE, alpha=0.25, linewidth=0)
         axes.plot(left + height, DURATIONS, color=BLUE, linewidth=1.4)
