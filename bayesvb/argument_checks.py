@@ -96,9 +96,7 @@ def check_seconds(name: str, value: object) -> None:
 def check_probability(name: str, value: object) -> None:
     """Raise unless ``value`` is a number between 0 and 1."""
     if not 0.0 < as_double(value) < 1.0:
-        raise DataError(
-            f"{name}={shown(value)} must lie between 0 and 1", hint="write 0.9 for 90%"
-        )
+        raise DataError(f"{name}={shown(value)} must lie between 0 and 1", hint="write 0.9 for 90%")
 
 
 def check_text(name: str, value: object) -> None:
