@@ -88,7 +88,7 @@ class DiagonalGaussianExperts(AbstractGaussianExperts[MatrixNormalGamma]):
 
     def update(self, stats: GaussianStats) -> MatrixNormalGamma:
         """Exact coordinate update of every expert."""
-        ones = stats.weight[..., None, None]
+        ones = stats.weight[..., None]
         return self.prior.posterior(stats.weight, ones, stats.x[..., None], stats.xx)
 
     def kl(self, posterior: MatrixNormalGamma) -> float:

@@ -33,6 +33,7 @@ from bayesvb.factors.coupled_normal_gamma import (
     Regressions,
 )
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma, RegressionAtRows
+from bayesvb.linear.designs import DenseDesign
 from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.linalg import (
     by_row,
@@ -198,7 +199,7 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
     def update(self, stats: LinearStats) -> Regressions:
         """Exact coordinate update of every expert."""
         found: Regressions
-        found = self._law.posterior(stats.weight, unpack(stats.xx), stats.xy, stats.yy)
+        found = self._law.posterior(stats.weight, stats.xx, stats.xy, stats.yy)
         return found
 
     def update_at(
@@ -307,7 +308,7 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
         response: int,
     ) -> StudentMixture:
         """Mixture of Student t distributions, exact given the weights."""
-        design = block.designs[MEAN]
+        design = DenseDesign(block.designs[MEAN])
         rate = by_row(posterior.rate[..., response] / posterior.shape)
         scale = np.sqrt(rate * (1.0 + posterior.spread_at(design)))
         location = posterior.location_at(response, design)
@@ -325,7 +326,7 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
         parts = (products(design), response[:, None] * design, response * response)
         xx, xy, yy = (np.moveaxis(segment_sums(p, members.starts), -1, 0)[:, None] for p in parts)
         size = members.sizes[:, None].astype(float)
-        after = posterior.posterior(size, unpack(xx), xy, yy)
+        after = posterior.posterior(size, xx, xy, yy)
         found = (
             after.log_evidence() - posterior.log_evidence() - 0.5 * size * len(yy[0, 0]) * LOG_2PI
         )

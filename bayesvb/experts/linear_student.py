@@ -48,7 +48,7 @@ from bayesvb.experts.regression import (
 from bayesvb.factors.coupled_normal_gamma import CommonColumns, CommonEffectPrior
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.numerics.array_library import namespace
-from bayesvb.numerics.linalg import by_row, linear_at, quadratic_at, unpack
+from bayesvb.numerics.linalg import by_row, linear_at, quadratic_at
 from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
 from bayesvb.variational.local import Draws
 from bayesvb.variational.supports import AbstractSupport, Fixed, Positive, Real, Shared
@@ -180,7 +180,7 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
         many, n_terms = stats.yy.shape[:-2], stats.xy.shape[-1]
         linear = self._law.posterior(
             np.repeat(stats.weight, stats.yy.shape[-1], axis=-1),
-            unpack(stats.xx.reshape(*many, -1, stats.xx.shape[-1])),
+            stats.xx.reshape(*many, -1, stats.xx.shape[-1]),
             stats.xy.reshape(*many, -1, 1, n_terms),
             stats.yy.reshape(*many, -1, 1),
         )

@@ -1,6 +1,6 @@
 """Conjugate factors of the variational posterior, one family per file.
 
-May import: numerics.
+May import: linear, numerics.
 """
 
 from __future__ import annotations

@@ -12,7 +12,8 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.factors.normal import Normal
-from bayesvb.numerics.linalg import inverse_and_log_det, times, trace_of_product
+from bayesvb.linear.precisions import DensePrecision
+from bayesvb.numerics.linalg import times, trace_of_product
 from bayesvb.numerics.small_blocks import inverse_of_blocks
 
 
@@ -109,13 +110,13 @@ class BorderedNormal:
         within, log_det = inverse_of_blocks(zz + diagonal[..., None])
         regression = np.einsum("...abg,...bpg->...apg", within, zx)
         precision = first.precision + xx - np.einsum("...apg,...aqg->...pq", zx, regression)
-        covariance, border_log_det = inverse_and_log_det(precision)
+        operator = DensePrecision(precision)
         left = times(first.precision, first.mean) + linear
         left = left - np.einsum("...apg,...ag->...p", regression, own)
-        mean = times(covariance, left)
+        mean = operator.solve(left[..., None, :])[..., 0, :]
         effects = np.einsum("...abg,...bg->...ag", within, own)
         effects -= np.einsum("...apg,...p->...ag", regression, mean)
-        law = Normal(mean, precision, covariance, border_log_det)
+        law = Normal(mean, operator)
         return BorderedNormal(law, effects, regression, within, log_det)
 
     def with_mean(self, mean: Float[np.ndarray, "*batch terms"]) -> BorderedNormal:

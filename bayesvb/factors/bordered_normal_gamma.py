@@ -15,7 +15,8 @@ from jaxtyping import Float
 
 from bayesvb.factors.gamma import gamma_kl
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
-from bayesvb.numerics.linalg import inverse_and_log_det, trace_of_product
+from bayesvb.linear.precisions import DensePrecision
+from bayesvb.numerics.linalg import trace_of_product
 from bayesvb.numerics.small_blocks import inverse_of_blocks
 
 
@@ -115,8 +116,8 @@ class BorderedNormalGamma:
         within, log_det = inverse_of_blocks(precise)
         regression = np.einsum("...abg,...bpg->...apg", within, zx)
         precision = self.border.precision + xx - np.einsum("...apg,...aqg->...pq", zx, regression)
-        covariance, border_log_det = inverse_and_log_det(precision)
-        mean = (xy - np.einsum("...apg,...rag->...rp", regression, zy)) @ covariance
+        operator = DensePrecision(precision)
+        mean = operator.solve(xy - np.einsum("...apg,...rag->...rp", regression, zy))
         effects = np.einsum("...abg,...rbg->...rag", within, zy)
         effects -= np.einsum("...apg,...rp->...rag", regression, mean)
         across = np.einsum("...apg,...rag->...rp", zx, effects)
@@ -128,7 +129,7 @@ class BorderedNormalGamma:
         rate = self.border.rate + 0.5 * (residual + pull)
         if not ((shape > 0.0).all() and (rate > 0.0).all()):
             raise np.linalg.LinAlgError("shape and rate of a gamma distribution must be positive")
-        law = MatrixNormalGamma(mean, precision, covariance, border_log_det, shape, rate)
+        law = MatrixNormalGamma(mean, operator, shape, rate)
         return BorderedNormalGamma(law, effects, regression, within, log_det)
 
     def with_coefficient_precision(

@@ -24,11 +24,13 @@ from bayesvb.factors.coefficient_basis import JointBasis
 from bayesvb.factors.gamma import gamma_kl, gamma_log_density
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma, Moments, check_gamma
 from bayesvb.factors.regression_factor import AbstractRegressionFactor
+from bayesvb.linear.precisions import DensePrecision
 from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.linalg import (
     inverse_and_log_det,
     quadratic_weights,
     times,
+    unpack,
 )
 from bayesvb.numerics.special import LOG_2PI
 
@@ -96,11 +98,11 @@ class CommonEffectPrior:
     def posterior(
         self,
         weight: Float[np.ndarray, "*batch experts"],
-        xx: Float[np.ndarray, "*batch experts terms terms"],
+        xx: Float[np.ndarray, "*batch experts pairs"],
         xy: Float[np.ndarray, "*batch experts 1 terms"],
         yy: Float[np.ndarray, "*batch experts 1"],
     ) -> CoupledNormalGamma:
-        """Posterior given weighted sums of ``1``, ``x x'``, ``y x`` and ``y^2`` by component.
+        """Posterior given weighted sums of ``1``, ``x x'`` (packed), ``y x``, ``y^2`` by component.
 
         ``q(b)`` and ``q(tau)`` are solved for together, so the posterior is a function of the sums.
 
@@ -110,7 +112,7 @@ class CommonEffectPrior:
             The sums are of no data: a precision not positive definite, a rate not positive.
         """
         own = np.broadcast_to(self.terms[..., None, :], xy.shape[:-2] + xy.shape[-1:])
-        precision = xx + own[..., None] * np.eye(own.shape[-1])
+        precision = unpack(xx) + own[..., None] * np.eye(own.shape[-1])
         covariance, log_det = inverse_and_log_det(precision)
         base = (covariance @ xy[..., 0, :, None])[..., 0]
         at = self.columns.places
@@ -330,9 +332,8 @@ class CoupledNormalGamma(AbstractRegressionFactor):
     def regressions(self) -> MatrixNormalGamma:
         """Regressions with these effective means and covariances, independent of each other."""
         precision, log_det = inverse_and_log_det(self.covariance)
-        return MatrixNormalGamma(
-            self.mean, precision, self.covariance, -log_det, self.shape, self.rate
-        )
+        operator = DensePrecision(precision, (self.covariance, -log_det))
+        return MatrixNormalGamma(self.mean, operator, self.shape, self.rate)
 
     @property
     def deviations(self) -> Float[np.ndarray, "*batch experts terms"]:

@@ -6,7 +6,7 @@ scaled precision ``V`` and one shape ``a`` for all of them. One response is the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -15,17 +15,16 @@ from scipy.special import gammaln, polygamma
 from bayesvb.factors.coefficient_basis import ExpertBasis
 from bayesvb.factors.gamma import gamma_kl, gamma_log_density
 from bayesvb.factors.regression_factor import AbstractRegressionFactor
+from bayesvb.linear.designs import AbstractDesign
+from bayesvb.linear.precisions import AbstractPrecision, DensePrecision
 from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.bordered_stacks import border_of_packed, inverse_products
 from bayesvb.numerics.linalg import (
-    diagonal,
     effective_dof,
-    inverse_and_log_det,
     lower_pairs,
     pack,
     quadratic_weights,
     times_each,
-    trace_of_product,
 )
 from bayesvb.numerics.special import LOG_2PI
 
@@ -63,13 +62,13 @@ class RegressionAtRows:
     rate: Float[np.ndarray, "rows experts responses"]
 
     def location_at(
-        self, response: int, design: Float[np.ndarray, "terms rows"]
+        self, response: int, design: AbstractDesign
     ) -> Float[np.ndarray, "experts rows"]:
-        """Posterior mean of a response of each row, whose terms these are."""
+        """Posterior mean of a response of each row of the design."""
         return np.asarray(self.location[..., response].T)
 
-    def spread_at(self, design: Float[np.ndarray, "terms rows"]) -> Float[np.ndarray, "experts _"]:
-        """Its variance in units of the noise's."""
+    def spread_at(self, design: AbstractDesign) -> Float[np.ndarray, "experts _"]:
+        """Variance of the linear predictor of each row, in units of the noise's."""
         return np.asarray(self.spread.T)
 
 
@@ -81,10 +80,8 @@ class MatrixNormalGamma(AbstractRegressionFactor):
     ----------
     mean : ndarray, shape (..., responses, terms)
         ``M``.
-    precision, covariance : ndarray, shape (..., terms, terms)
-        Scaled precision ``V`` and its inverse: multiply by ``tau_i``, divide by ``tau_i``.
-    log_det : ndarray, shape (...)
-        Log-determinant of ``V``.
+    operator : AbstractPrecision
+        Scaled precision ``V``, of whatever structure: the precision is ``tau_i V``.
     shape : ndarray, shape (...)
         ``a``.
     rate : ndarray, shape (..., responses)
@@ -96,9 +93,7 @@ class MatrixNormalGamma(AbstractRegressionFactor):
     """
 
     mean: Float[np.ndarray, "*batch responses terms"]
-    precision: Float[np.ndarray, "*batch terms terms"]
-    covariance: Float[np.ndarray, "*batch terms terms"]
-    log_det: Float[np.ndarray, "*batch"]
+    operator: AbstractPrecision
     shape: Float[np.ndarray, "*batch"]
     rate: Float[np.ndarray, "*batch responses"]
 
@@ -106,22 +101,46 @@ class MatrixNormalGamma(AbstractRegressionFactor):
     def prior(
         cls,
         mean: Float[np.ndarray, "responses terms"],
-        precision: Float[np.ndarray, "terms terms"],
+        precision: Float[np.ndarray, "terms terms"] | AbstractPrecision,
         shape: float,
         rate: Float[np.ndarray, " responses"],
     ) -> MatrixNormalGamma:
-        """Prior shared by all experts."""
-        covariance, log_det = inverse_and_log_det(precision)
-        return cls(mean, precision, covariance, log_det, np.asarray(float(shape)), rate)
+        """Prior shared by all experts, its scaled precision a matrix or one with structure."""
+        known = isinstance(precision, AbstractPrecision)
+        operator = precision if known else DensePrecision(precision)
+        return cls(mean, operator, np.asarray(float(shape)), rate)
+
+    @property
+    def precision(self) -> Float[np.ndarray, "*batch terms terms"]:
+        """``V`` as a matrix, of the coefficients that all rows share."""
+        return self.operator.shared.matrix
+
+    @property
+    def covariance(self) -> Float[np.ndarray, "*batch terms terms"]:  # type: ignore[override]
+        """``V^-1`` of the coefficients that all rows share."""
+        return self.operator.shared.inverse
+
+    @property
+    def log_det(self) -> Float[np.ndarray, "*batch"]:
+        """Log-determinant of ``V``, all coefficients."""
+        return self.operator.log_det
+
+    @property
+    def shared(self) -> MatrixNormalGamma:
+        """Marginal law of the coefficients that all rows share, and of the noise."""
+        if self.operator.is_complete:
+            return self
+        operator = self.operator.shared
+        return replace(self, mean=self.mean[..., : operator.n_coefficients], operator=operator)
 
     def posterior(
         self,
         weight: Float[np.ndarray, "*batch"],
-        xx: Float[np.ndarray, "*batch terms terms"],
+        xx: Float[np.ndarray, "*batch packed"],
         xy: Float[np.ndarray, "*batch responses terms"],
         yy: Float[np.ndarray, "*batch responses"],
     ) -> MatrixNormalGamma:
-        """Posterior given weighted sums of ``1``, ``x x'``, ``y_i x`` and ``y_i^2``.
+        """Posterior given weighted sums of ``1``, ``x x'`` (packed), ``y_i x`` and ``y_i^2``.
 
         The rate adds the residual sum of squares and the pull of the prior, neither of which is
         negative. The residuals come from sums, so their rounding is relative to ``yy``: responses
@@ -132,16 +151,16 @@ class MatrixNormalGamma(AbstractRegressionFactor):
         numpy.linalg.LinAlgError
             The statistics are of no data: a precision not positive definite, a rate not positive.
         """
-        precision = self.precision + xx
-        covariance, log_det = inverse_and_log_det(precision)
-        mean = (xy + self.mean @ self.precision) @ covariance
+        operator = self.operator.plus(xx)
+        mean = operator.solve(xy + self.operator.times(self.mean))
         shift = mean - self.mean
-        residual = yy - 2.0 * np.vecdot(mean, xy) + np.vecdot(mean @ xx, mean)
-        pull = np.vecdot(shift @ self.precision, shift)
+        squares = np.vecdot(operator.like(xx).times(mean), mean)
+        residual = yy - 2.0 * np.vecdot(mean, xy) + squares
+        pull = np.vecdot(self.operator.times(shift), shift)
         shape = self.shape + 0.5 * weight
         rate = self.rate + 0.5 * (residual + pull)
         check_gamma(shape, rate)
-        return MatrixNormalGamma(mean, precision, covariance, log_det, shape, rate)
+        return MatrixNormalGamma(mean, operator, shape, rate)
 
     def posterior_at(
         self,
@@ -264,37 +283,34 @@ class MatrixNormalGamma(AbstractRegressionFactor):
         found = np.stack(left, axis=-1) @ np.stack(right, axis=-2)
         return np.asarray(pack(found) + pack(np.swapaxes(found, -1, -2)))
 
+    def spread_at(self, design: AbstractDesign) -> Float[np.ndarray, "experts _"]:
+        """Variance of the linear predictor of each row, in units of the noise variance."""
+        return design.quadratic(self.operator)
+
     def to_the_power(self, power: float) -> MatrixNormalGamma:
         """The law with this one's density to a power, as densities of ``B_i`` and ``log tau_i``."""
         n_terms = self.mean.shape[-1]
-        precision = power * self.precision
-        covariance, log_det = inverse_and_log_det(precision)
         shape = np.asarray(power * self.shape + 0.5 * (power - 1.0) * n_terms)
-        return MatrixNormalGamma(
-            self.mean, precision, covariance, log_det, shape, power * self.rate
-        )
+        return MatrixNormalGamma(self.mean, self.operator.scaled(power), shape, power * self.rate)
 
     def with_coefficient_precision(
         self, precision: Float[np.ndarray, "*many terms"]
     ) -> MatrixNormalGamma:
-        """The law whose coefficients are independent, with these scaled precisions.
+        """The law whose coefficients are independent, with these scaled precisions of the terms.
 
         Of precisions by row a law for each, which their axes lead, before one of experts.
         """
-        matrix, covariance, log_det = diagonal(precision)
-        many = log_det.shape
+        many = (*precision.shape[:-1], *(1,) * (precision.ndim > 1))
         return MatrixNormalGamma(
             np.broadcast_to(self.mean, (*many, *self.mean.shape)),
-            matrix,
-            covariance,
-            log_det,
+            self.operator.diagonal(precision),
             np.broadcast_to(self.shape, many),
             np.broadcast_to(self.rate, (*many, *self.rate.shape)),
         )
 
     @property
     def basis(self) -> ExpertBasis:
-        """Standard coordinates of the coefficients, of each component by itself."""
+        """Standard coordinates of shared coefficients, of each component by itself."""
         return ExpertBasis(self.precision, self.expected_precision)
 
     @property
@@ -306,15 +322,21 @@ class MatrixNormalGamma(AbstractRegressionFactor):
         """``scaled_squares`` summed over components."""
         return np.asarray(self.scaled_squares().sum(axis=-2))
 
+    def second_moments(self) -> Float[np.ndarray, "*batch packed"]:
+        """Weights of packed products: ``sum_i E[tau_i B_i B_i']``."""
+        return self.operator.second_moments(
+            self.expected_precision[..., None] * self.mean, self.mean
+        )
+
     def effective_dof(self, prior: MatrixNormalGamma) -> Float[np.ndarray, "experts terms"]:
-        """Effective degrees of freedom of each coefficient, the same for all responses."""
+        """Effective degrees of freedom of each shared coefficient, the same for all responses."""
         return effective_dof(self.covariance, prior.precision)
 
     def scaled_squares(self) -> Float[np.ndarray, "*batch terms"]:
-        """``sum_i E[tau_i B_ij^2]``: squares of the coefficients in units of their noise."""
+        """``sum_i E[tau_i B_ij^2]``: squares of each term's coefficients in units of their noise."""
         own = (self.expected_precision[..., None] * self.mean**2).sum(axis=-2)
-        spread = np.diagonal(self.covariance, axis1=-2, axis2=-1)
-        return np.asarray(own + self.mean.shape[-2] * spread)
+        squares = own + self.mean.shape[-2] * self.operator.variances
+        return np.asarray(self.operator.by_term(squares))
 
     def log_evidence(self) -> Float[np.ndarray, "*batch"]:
         """Log density of the rows that this posterior has seen, up to what all posteriors share.
@@ -330,8 +352,8 @@ class MatrixNormalGamma(AbstractRegressionFactor):
         """Sum over the batch of ``KL(self || prior)``; the prior broadcasts over the batch."""
         n_responses, n_terms = self.mean.shape[-2:]
         shift = self.mean - prior.mean
-        pull = np.vecdot(shift @ prior.precision, shift)
-        spread = trace_of_product(prior.precision, self.covariance) - n_terms
+        pull = np.vecdot(prior.operator.times(shift), shift)
+        spread = prior.operator.trace_with(self.operator) - n_terms
         shared = 0.5 * n_responses * (spread + self.log_det - prior.log_det)
         gamma = gamma_kl(self.shape[..., None], self.rate, prior.shape[..., None], prior.rate)
         own = 0.5 * self.expected_precision * pull + gamma
@@ -343,30 +365,32 @@ class MatrixNormalGamma(AbstractRegressionFactor):
         Float[np.ndarray, "draws *batch responses terms"],
         Float[np.ndarray, "draws *batch responses"],
     ]:
-        """Independent draws of the coefficients and of the noise precisions.
+        """Independent draws of the coefficients that all rows share, and of the noise precisions.
 
         A precision that underflowed is taken at the smallest float.
         """
         shape = np.broadcast_to(self.shape[..., None], self.rate.shape)
         precision = rng.gamma(shape, size=(n, *self.rate.shape)) / self.rate
         precision = np.maximum(precision, np.finfo(float).tiny)
-        noise = rng.standard_normal((n, *self.mean.shape))
+        mean = self.shared.mean
+        noise = rng.standard_normal((n, *mean.shape))
         root = np.linalg.cholesky(self.covariance)[..., None, :, :]
-        return self.mean + times_each(root, noise) / np.sqrt(precision)[..., None], precision
+        return mean + times_each(root, noise) / np.sqrt(precision)[..., None], precision
 
     def log_density(
         self,
         coefficients: Float[np.ndarray, "draws *batch responses terms"],
         precision: Float[np.ndarray, "draws *batch responses"],
     ) -> Float[np.ndarray, "draws *batch responses"]:
-        """Log density of each response's coefficients and precision."""
-        shift = coefficients - self.mean
+        """Log density of each response's coefficients that all rows share, and precision."""
+        law = self.shared
+        shift = coefficients - law.mean
         pull = (times_each(self.precision[..., None, :, :], shift) * shift).sum(axis=-1)
         n_terms = shift.shape[-1]
         log_precision = namespace(precision).log(precision)
         shape = self.shape[..., None]
         normal = 0.5 * (
-            self.log_det[..., None] + n_terms * (log_precision - LOG_2PI) - precision * pull
+            law.log_det[..., None] + n_terms * (log_precision - LOG_2PI) - precision * pull
         )
         density: Float[np.ndarray, "draws *batch responses"]
         density = normal + gamma_log_density(precision, shape, self.rate)

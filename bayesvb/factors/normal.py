@@ -7,14 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float
 
-from bayesvb.numerics.linalg import (
-    diagonal,
-    inverse_and_log_det,
-    quadratic_weights,
-    times,
-    times_each,
-    trace_of_product,
-)
+from bayesvb.linear.precisions import AbstractPrecision, DensePrecision
+from bayesvb.numerics.linalg import inverse_and_log_det, quadratic_weights, times, times_each
 from bayesvb.numerics.special import LOG_2PI
 
 
@@ -27,15 +21,12 @@ class Normal:
     Attributes
     ----------
     mean : ndarray, shape (..., terms)
-    precision, covariance : ndarray, shape (..., terms, terms)
-    log_det : ndarray, shape (...)
-        Log-determinant of ``precision``.
+    operator : AbstractPrecision
+        Precision, of whatever structure.
     """
 
     mean: Float[np.ndarray, "*batch terms"]
-    precision: Float[np.ndarray, "*matrices terms terms"]
-    covariance: Float[np.ndarray, "*matrices terms terms"]
-    log_det: Float[np.ndarray, "*matrices"]
+    operator: AbstractPrecision
 
     @classmethod
     def from_precision(
@@ -43,15 +34,14 @@ class Normal:
         mean: Float[np.ndarray, "*batch terms"],
         precision: Float[np.ndarray, "*matrices terms terms"],
     ) -> Normal:
-        """Gaussian with this mean and precision.
+        """Gaussian with this mean and precision, a matrix without structure.
 
         Raises
         ------
         numpy.linalg.LinAlgError
             A precision is not positive definite.
         """
-        covariance, log_det = inverse_and_log_det(precision)
-        return cls(mean, precision, covariance, log_det)
+        return cls(mean, DensePrecision(precision, inverse_and_log_det(precision)))
 
     @classmethod
     def from_covariance(
@@ -61,47 +51,94 @@ class Normal:
     ) -> Normal:
         """Gaussian with this mean and covariance."""
         precision, log_det = inverse_and_log_det(covariance)
-        return cls(mean, precision, covariance, -log_det)
+        return cls(mean, DensePrecision(precision, (covariance, -log_det)))
 
     @classmethod
     def from_natural(
         cls,
         linear: Float[np.ndarray, "*batch terms"],
-        precision: Float[np.ndarray, "*batch terms terms"],
+        precision: Float[np.ndarray, "*batch terms terms"] | AbstractPrecision,
     ) -> Normal:
         """Gaussian with density proportional to ``exp(linear' x - x' precision x / 2)``."""
-        covariance, log_det = inverse_and_log_det(precision)
-        return cls(times(covariance, linear), precision, covariance, log_det)
+        known = isinstance(precision, AbstractPrecision)
+        operator = precision if known else DensePrecision(precision)
+        return cls(operator.solve(linear[..., None, :])[..., 0, :], operator)
+
+    @property
+    def precision(self) -> Float[np.ndarray, "*matrices terms terms"]:
+        """Precision as a matrix, of the coefficients that all rows share."""
+        return self.operator.shared.matrix
+
+    @property
+    def covariance(self) -> Float[np.ndarray, "*matrices terms terms"]:
+        """Covariance of the coefficients that all rows share."""
+        return self.operator.shared.inverse
+
+    @property
+    def log_det(self) -> Float[np.ndarray, "*matrices"]:
+        """Log-determinant of the precision, all coefficients."""
+        return self.operator.log_det
+
+    @property
+    def shared(self) -> Normal:
+        """Marginal law of the coefficients that all rows share."""
+        if self.operator.is_complete:
+            return self
+        operator = self.operator.shared
+        return Normal(self.mean[..., : operator.n_coefficients], operator)
+
+    def plus(
+        self,
+        curvature: Float[np.ndarray, "*batch packed"],
+        linear: Float[np.ndarray, "*batch terms"],
+    ) -> Normal:
+        """The law times ``exp(linear' x - x' curvature x / 2)``, the curvature packed.
+
+        Raises
+        ------
+        numpy.linalg.LinAlgError
+            A precision is not positive definite.
+        """
+        return Normal.from_natural(self.pull(self.mean) + linear, self.operator.plus(curvature))
+
+    def pull(self, vector: Float[np.ndarray, "*batch terms"]) -> Float[np.ndarray, "*batch terms"]:
+        """Precision times vector."""
+        return np.asarray(self.operator.times(vector[..., None, :])[..., 0, :])
 
     def to_the_power(self, power: float) -> Normal:
         """The normal law whose density is this one's to a power, up to a constant."""
-        return Normal.from_precision(self.mean, power * self.precision)
+        return Normal(self.mean, self.operator.scaled(power))
 
     @property
     def precisions(self) -> Float[np.ndarray, "*matrices terms"]:
-        """Those of the entries, of a prior in which these are independent."""
-        return np.diagonal(self.precision, axis1=-2, axis2=-1)
+        """Prior precisions of the terms, whose coefficients are independent."""
+        return self.operator.entries
 
     def with_mean(self, mean: Float[np.ndarray, "*batch terms"]) -> Normal:
         """The law with other means."""
         return replace(self, mean=mean)
 
     def with_precision(self, precision: Float[np.ndarray, "*many terms"]) -> Normal:
-        """The law with these means whose entries are independent, with these precisions.
+        """The law with these means, coefficients independent, with these precisions of the terms.
 
         Of precisions by row a matrix for each, which their axes lead, before one of vectors.
         """
-        return Normal(self.mean, *diagonal(precision))
+        return Normal(self.mean, self.operator.diagonal(precision))
 
     def start(self, more: float) -> Normal:
-        """A law of each vector where ascents set out: with so much more precision than this."""
-        precision = self.precision + more * np.eye(self.mean.shape[-1])
-        shape = (*self.mean.shape, self.mean.shape[-1])
-        return Normal.from_precision(self.mean, np.broadcast_to(precision, shape))
+        """Return where runs start: a law of each vector, with so much more precision than this."""
+        none = np.zeros((*self.mean.shape[:-1], 1))
+        ones = self.operator.diagonal(np.ones(self.precisions.shape[-1])).packed()
+        return Normal(self.mean, self.operator.plus(none + more * ones))
 
     def squares(self) -> Float[np.ndarray, "*batch terms"]:
-        """``E[x_j^2]``."""
-        return np.asarray(self.mean**2 + np.diagonal(self.covariance, axis1=-2, axis2=-1))
+        """``E[x_j^2]``, summed over the coefficients of each term."""
+        return np.asarray(self.operator.by_term(self.mean**2 + self.operator.variances))
+
+    def second_moments(self) -> Float[np.ndarray, "*batch packed"]:
+        """Weights of packed products: ``E[x x']``."""
+        mean = self.mean[..., None, :]
+        return self.operator.second_moments(mean, mean)
 
     def expectations_along(
         self,
@@ -120,23 +157,25 @@ class Normal:
     def kl(self, prior: Normal) -> float:
         """Sum over the batch of ``KL(self || prior)``; the prior broadcasts over the batch."""
         shift = self.mean - prior.mean
-        quadratic = np.vecdot(times(prior.precision, shift), shift)
-        trace = trace_of_product(prior.precision, self.covariance)
+        quadratic = np.vecdot(prior.pull(shift), shift)
+        trace = prior.operator.trace_with(self.operator)
         return float(
             0.5 * np.sum(quadratic + trace - shift.shape[-1] + self.log_det - prior.log_det)
         )
 
     def draws(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "draws *batch terms"]:
-        """Independent draws."""
-        noise = rng.standard_normal((n, *self.mean.shape))
-        return np.asarray(self.mean + times_each(np.linalg.cholesky(self.covariance), noise))
+        """Independent draws of the coefficients that all rows share."""
+        mean = self.shared.mean
+        noise = rng.standard_normal((n, *mean.shape))
+        return np.asarray(mean + times_each(np.linalg.cholesky(self.covariance), noise))
 
     def log_density(
         self, value: Float[np.ndarray, "draws *batch terms"]
     ) -> Float[np.ndarray, " draws *batch"]:
-        """Log density of each vector."""
-        shift = value - self.mean
-        quadratic = (times_each(self.precision, shift) * shift).sum(axis=-1)
+        """Log density of each vector of coefficients that all rows share."""
+        law = self.shared
+        shift = value - law.mean
+        quadratic = (times_each(law.precision, shift) * shift).sum(axis=-1)
         density: Float[np.ndarray, " draws *batch"]
-        density = 0.5 * (self.log_det - shift.shape[-1] * LOG_2PI - quadratic)
+        density = 0.5 * (law.log_det - shift.shape[-1] * LOG_2PI - quadratic)
         return density

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from jaxtyping import Float
 from scipy.special import digamma
 
-from bayesvb.numerics.linalg import linear_at, quadratic_at
+from bayesvb.linear.designs import AbstractDesign
+from bayesvb.numerics.linalg import linear_at, quadratic_at, quadratic_weights
 
 
 class AbstractRegressionFactor:
@@ -39,12 +42,25 @@ class AbstractRegressionFactor:
         """``E[log tau_i] = digamma(a) - log b_i``."""
         return np.asarray(digamma(self.shape)[..., None] - np.log(self.rate))
 
-    def location_at(
-        self, response: int, design: Float[np.ndarray, "terms rows"]
-    ) -> Float[np.ndarray, "experts rows"]:
-        """Posterior mean of a response of each row, whose terms are ``design``."""
-        return linear_at(self.mean[..., response, :], design)
+    @property
+    def shared(self) -> Any:
+        """Marginal law of the coefficients that all rows share, and of the noise: itself here."""
+        return self
 
-    def spread_at(self, design: Float[np.ndarray, "terms rows"]) -> Float[np.ndarray, "experts _"]:
+    def location_at(
+        self, response: int, design: AbstractDesign
+    ) -> Float[np.ndarray, "experts rows"]:
+        """Posterior mean of a response of each row of the design."""
+        mean = self.mean[..., response, :]
+        return design.predict(mean) if mean.ndim == 2 else linear_at(mean, design.columns)
+
+    def spread_at(self, design: AbstractDesign) -> Float[np.ndarray, "experts _"]:
         """Variance of that mean, in units of the noise variance."""
-        return quadratic_at(self.covariance, design)
+        return quadratic_at(self.covariance, design.columns)
+
+    def second_moments(self) -> Float[np.ndarray, "*batch packed"]:
+        """Weights of packed products of the coefficients: ``sum_i E[tau_i B_i B_i']``."""
+        scaled = self.expected_precision[..., None] * self.mean
+        n_responses = self.mean.shape[-2]
+        second = np.swapaxes(scaled, -1, -2) @ self.mean + n_responses * self.covariance
+        return quadratic_weights(second)

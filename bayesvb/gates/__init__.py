@@ -1,6 +1,6 @@
 """Gates: how the weights of the components depend on covariates, one bound per file.
 
-May import: numerics, data, factors, variational.
+May import: linear, numerics, data, factors, variational.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
 """Models: what engines fit. One file or folder each.
 
-May import: numerics, data, factors, variational, distributions, gates, experts.
+May import: linear, numerics, data, factors, variational, distributions, gates, experts.
 """

@@ -24,7 +24,7 @@ from bayesvb.gates.logits_by_group import GroupedLogitStats
 from bayesvb.models.group_columns import GroupedColumns, OwnColumns
 from bayesvb.models.grouped_response import MOST_BESIDE
 from bayesvb.models.term_scales import TermScales
-from bayesvb.numerics.linalg import diagonal
+from bayesvb.linear.precisions import DensePrecision
 
 FEWEST_GROUPS = 8
 """Columns of a term from which they are taken apart: less is not worth a second way."""
@@ -121,7 +121,7 @@ def _prior(law: MatrixNormalGamma, columns: GroupedColumns) -> BorderedNormalGam
 def _logit_prior(law: Normal, columns: OwnColumns) -> BorderedNormal:
     """The same of logits."""
     precision, at = np.diagonal(law.precision, axis1=-2, axis2=-1), columns.border
-    border = Normal(law.mean[:, at], *diagonal(precision[at]))
+    border = Normal(law.mean[:, at], DensePrecision(np.diag(precision[at])))
     return BorderedNormal.prior(border, precision[columns.own[:, 0]], columns.own.shape[1])
 
 

@@ -47,8 +47,7 @@ class LogitElimination:
         law, border = self.posterior, self.posterior.border
         one = np.ones(len(border.mean))
         whole = MatrixNormalGamma(
-            border.mean[:, None], border.precision, border.covariance, border.log_det, one,
-            one[:, None],
+            border.mean[:, None], border.operator, one, one[:, None],
         )  # fmt: skip
         return MixedElimination(
             BorderedNormalGamma(

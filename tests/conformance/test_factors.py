@@ -18,6 +18,7 @@ from bayesvb.factors import (
     NormalWishart,
 )
 from bayesvb.factors.normal_gamma import ScalarGamma
+from bayesvb.numerics.linalg import pack
 
 N_DRAWS = 40_000
 
@@ -92,7 +93,7 @@ class MatrixNormalGammaCase:
 
     def posterior(self, rng):
         x, y = rng.normal(size=(3, 9)), rng.normal(size=(2, 2, 9))
-        xx = np.broadcast_to(x @ x.T, (2, 3, 3))
+        xx = pack(np.broadcast_to(x @ x.T, (2, 3, 3)))
         return self.prior(rng).posterior(np.full(2, 9.0), xx, y @ x.T, (y**2).sum(axis=2))
 
     def draws(self, factor, n, rng):
@@ -322,7 +323,7 @@ def regression(rng, n_rows=12, n_terms=3, n_responses=2):
 def conjugate(prior, x, y, weight):
     """Posterior through the package, of one expert."""
     w = weight[:, None]
-    stats = weight.sum(), (w * x).T @ x, (w * y).T @ x, (w * y**2).sum(axis=0)
+    stats = weight.sum(), pack((w * x).T @ x), (w * y).T @ x, (w * y**2).sum(axis=0)
     return prior.posterior(*(np.asarray(s)[None] for s in stats))
 
 
@@ -378,7 +379,7 @@ def test_sums_of_no_data_are_refused(rng, spoil):
     *_, prior = regression(rng)
     stats = {
         "weight": np.full(1, -9.0 if spoil == "weight" else 1.0),
-        "xx": np.full((1, 3, 3), 0.0) - (1e3 * np.eye(3) if spoil == "xx" else 0.0),
+        "xx": pack(np.full((1, 3, 3), 0.0) - (1e3 * np.eye(3) if spoil == "xx" else 0.0)),
         "xy": np.zeros((1, 2, 3)),
         "yy": np.full((1, 2), -1e4 if spoil == "yy" else 1.0),
     }

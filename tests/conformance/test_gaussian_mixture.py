@@ -19,6 +19,7 @@ from bayesvb.engines.restarts import search
 from bayesvb.experts import GAUSSIAN_EXPERTS
 from bayesvb.factors import Dirichlet
 from bayesvb.gates import DirichletGate
+from bayesvb.linear.precisions import DensePrecision
 from bayesvb.models.mixture import Mixture
 from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.numerics.streams import Streams
@@ -196,9 +197,7 @@ def moved(form, posterior, rng, size):
     precision = posterior.precision * np.exp(size * rng.normal(size=posterior.precision.shape))
     return type(posterior)(
         posterior.mean + size * rng.normal(size=posterior.mean.shape),
-        precision,
-        1.0 / precision,
-        np.log(precision[:, 0, 0]),
+        DensePrecision(precision),
         posterior.shape * np.exp(size * rng.normal(size=posterior.shape.shape)),
         posterior.rate * np.exp(size * rng.normal(size=posterior.rate.shape)),
     )

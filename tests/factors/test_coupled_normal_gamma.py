@@ -10,7 +10,7 @@ from scipy.stats import gamma, multivariate_normal
 from bayesvb.factors.bounded_scale import BoundedScale
 from bayesvb.factors.coupled_normal_gamma import CommonColumns, CommonEffectPrior
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
-from bayesvb.numerics.linalg import quadratic_weights
+from bayesvb.numerics.linalg import pack, quadratic_weights
 
 PLACES = np.array([1, 2, 3])
 
@@ -24,7 +24,13 @@ class Problem:
 
     @property
     def posterior(self):
-        return self.prior.posterior(*self.sums)
+        return posterior(self.prior, self.sums)
+
+
+def posterior(prior, sums):
+    """Posterior of these sums, of which those of products are matrices."""
+    weight, xx, xy, yy = sums
+    return prior.posterior(weight, pack(xx), xy, yy)
 
 
 @pytest.fixture
@@ -86,7 +92,7 @@ def test_draws_have_the_moments_of_the_joint_normal(problem, rng):
 
 def test_as_differences_vanish_components_have_one_line(problem):
     terms = np.array([0.01, 1e8, 1e8, 1e8])
-    found = replace(problem.prior, terms=terms).posterior(*problem.sums)
+    found = posterior(replace(problem.prior, terms=terms), problem.sums)
     assert_allclose(found.mean[:, 0, 1:] - found.common, 0.0, atol=1e-6)
     # Weighted least squares of all rows, with an intercept for each component.
     tau, (_, xx, xy, _) = found.expected_precision[:, 0], problem.sums
@@ -166,7 +172,7 @@ def test_changes_of_expectations_are_differences(problem, rng):
             prior = CommonEffectPrior.of(
                 problem.prior.regression, problem.prior.columns, precision + step * change[4][i]
             )
-            ends.append(expectations(prior.posterior(*sums)))
+            ends.append(expectations(posterior(prior, sums)))
         found = np.concatenate([*(part[i].ravel() for part in moments), squares[i]])
         assert_allclose(found, (ends[0] - ends[1]) / 2e-5, rtol=1e-6, atol=1e-7)
 
@@ -174,7 +180,7 @@ def test_changes_of_expectations_are_differences(problem, rng):
 def test_sums_of_no_data_are_refused(problem):
     weight, xx, xy, yy = problem.sums
     with pytest.raises(np.linalg.LinAlgError):
-        problem.prior.posterior(weight, xx, xy, -yy)
+        posterior(problem.prior, (weight, xx, xy, -yy))
 
 
 def test_common_coefficients_are_averages_weighted_by_precision(problem, rng):

@@ -9,7 +9,6 @@ from jaxtyping import Float
 
 from bayesvb.experts.linear import LinearStats
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
-from bayesvb.numerics.linalg import unpack
 from bayesvb.numerics.packed_matrices import diagonal_numbers, row_of
 from bayesvb.numerics.special import LOG_2PI
 
@@ -111,7 +110,7 @@ class LatentExperts:
 
     def update(self, stats: LinearStats) -> MatrixNormalGamma:
         """Exact coordinate update of every expert."""
-        return self.prior.posterior(stats.weight, unpack(stats.xx), stats.xy, stats.yy)
+        return self.prior.posterior(stats.weight, stats.xx, stats.xy, stats.yy)
 
     def kl(self, posterior: MatrixNormalGamma) -> float:
         """``KL(posterior || prior)``, summed over experts."""

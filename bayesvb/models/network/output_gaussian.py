@@ -31,7 +31,8 @@ from bayesvb.models.network.output import (
     OutputDraws,
 )
 from bayesvb.numerics.array_library import namespace
-from bayesvb.numerics.linalg import inverse_and_log_det, pack, products, quadratic_weights, unpack
+from bayesvb.linear.precisions import DensePrecision
+from bayesvb.numerics.linalg import inverse_and_log_det, pack, products, quadratic_weights
 from bayesvb.numerics.packed_matrices import row_of
 from bayesvb.numerics.special import LOG_2PI, log_sum_exp, log_total
 from bayesvb.variational.supports import AbstractSupport, Positive, Real
@@ -163,8 +164,8 @@ class GaussianOutput(AbstractOutput[MatrixNormalGamma, GaussianStats]):
             self.prior.mean.copy(), precision, float(self.prior.shape) + 1.0, self.prior.rate + 1.0
         )
         start.mean[:, :-1] += directions(self.n_latents, n_responses).T
-        fields = {name: np.asarray(value)[None] for name, value in vars(start).items()}
-        return MatrixNormalGamma(**fields)
+        operator = DensePrecision(start.precision[None])
+        return MatrixNormalGamma(start.mean[None], operator, start.shape[None], start.rate[None])
 
     def local(
         self, posterior: MatrixNormalGamma, prior: LatentPrior, block: Block
@@ -199,7 +200,7 @@ class GaussianOutput(AbstractOutput[MatrixNormalGamma, GaussianStats]):
 
     def update(self, stats: GaussianStats) -> MatrixNormalGamma:
         """Exact coordinate update."""
-        return self.prior.posterior(stats.weight, unpack(stats.xx), stats.xy, stats.yy)
+        return self.prior.posterior(stats.weight, stats.xx, stats.xy, stats.yy)
 
     def kl(self, posterior: MatrixNormalGamma) -> float:
         """``KL(posterior || prior)``."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.factors.normal import Normal
+from bayesvb.linear.precisions import DensePrecision
 from bayesvb.models.network.model import Network
 from bayesvb.models.network.state import NetworkPosterior
 
@@ -30,11 +29,13 @@ def random_start(
     narrow = MatrixNormalGamma.prior(
         prior.mean, START_PRECISION * np.eye(n_terms), float(prior.shape) + 1.0, prior.rate + 1.0
     )
-    fields = {
-        name: np.repeat(np.asarray(value)[None], network.n_components, axis=0)
-        for name, value in vars(narrow).items()
-    }
-    experts = replace(MatrixNormalGamma(**fields), mean=prior.mean + noise / np.sqrt(n_terms))
+    each = (network.n_components, *(1,) * 2)
+    experts = MatrixNormalGamma(
+        prior.mean + noise / np.sqrt(n_terms),
+        DensePrecision(np.tile(narrow.precision, each)),
+        np.full(network.n_components, float(narrow.shape)),
+        np.tile(narrow.rate, each[:2]),
+    )
     gate_mean = network.gate.prior.mean
     precision = START_PRECISION * np.eye(gate_mean.shape[1])
     gate = Normal.from_precision(gate_mean, np.tile(precision, (len(gate_mean), 1, 1)))

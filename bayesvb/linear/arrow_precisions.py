@@ -1,0 +1,274 @@
+r"""Precisions with the shape of an arrow: effects of very many groups beside shared coefficients.
+
+Rows of one group have no effects of another, so that ``V`` is block-diagonal in the groups, with
+the coefficients that all rows share as a border. Elimination of the blocks costs time and memory
+linear in the number of groups (Golub, Van Loan 2013, Matrix Computations, section 3.2.11).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.linear.designs import GroupedDesign
+from bayesvb.linear.group_rows import GroupRows
+from bayesvb.linear.precisions import AbstractPrecision, DensePrecision, Vectors
+from bayesvb.numerics.linalg import (
+    lower_pairs,
+    pack,
+    quadratic_weights,
+    trace_of_product,
+    unpack,
+)
+from bayesvb.numerics.small_blocks import inverse_of_blocks
+
+Effects = Float[np.ndarray, "*batch vectors effects groups"]
+
+
+@dataclass(frozen=True, eq=False)
+class ArrowPrecision(AbstractPrecision):
+    r"""Matrices ``[[B, C_1', C_2', ..], [C_1, D_1, 0, ..], [C_2, 0, D_2, ..], ..]``.
+
+    Coefficients are those that all rows share, then the effects: of one kind for all groups, then
+    of the next. With ``F_g = D_g^-1 C_g`` and ``S = B - sum_g C_g' F_g``, effects of group ``g``
+    given the shared coefficients ``b`` have mean ``m_g - F_g (b - m)`` and covariance ``D_g^-1``,
+    independent of each other, and ``b`` has the precision ``S``.
+
+    Attributes
+    ----------
+    border : ndarray, shape (..., shared, shared)
+        ``B``.
+    cross : ndarray, shape (..., effects, shared, groups)
+        ``C_g``.
+    blocks : ndarray, shape (..., effects, effects, groups)
+        ``D_g``.
+
+    References
+    ----------
+    Henderson (1975), Best linear unbiased estimation and prediction under a selection model,
+    Biometrics 31(2), for the equations of mixed models.
+    """
+
+    is_complete: ClassVar[bool] = False
+
+    border: Float[np.ndarray, "*batch shared shared"]
+    cross: Float[np.ndarray, "*batch effects shared groups"]
+    blocks: Float[np.ndarray, "*batch effects effects groups"]
+
+    @classmethod
+    def from_entries(
+        cls, shared: Float[np.ndarray, " shared"], effects: Float[np.ndarray, " _"], n_groups: int
+    ) -> ArrowPrecision:
+        """Diagonal matrix with these entries, those of an effect the same for all groups."""
+        n_shared, n_effects = len(shared), len(effects)
+        empty = cls(
+            np.eye(n_shared),
+            np.broadcast_to(0.0, (n_effects, n_shared, n_groups)),
+            np.broadcast_to(0.0, (n_effects, n_effects, n_groups)),
+        )
+        return empty.diagonal(np.concatenate([shared, effects]))
+
+    @classmethod
+    def from_conditional(
+        cls,
+        shared: Float[np.ndarray, "*batch shared shared"],
+        regression: Float[np.ndarray, "*batch effects shared groups"],
+        within: Float[np.ndarray, "*batch effects effects groups"],
+    ) -> ArrowPrecision:
+        """Matrix with this precision of shared coefficients, ``F_g`` and ``D_g^-1``."""
+        blocks, _ = inverse_of_blocks(within)
+        cross = np.einsum("...abg,...bpg->...apg", blocks, regression)
+        border = shared + np.einsum("...apg,...aqg->...pq", cross, regression)
+        return cls(border, cross, blocks)
+
+    @property
+    def n_shared(self) -> int:
+        """Number of coefficients that all rows share."""
+        return int(self.border.shape[-1])
+
+    @property
+    def n_effects(self) -> int:
+        """Number of effects of each group."""
+        return int(self.blocks.shape[-2])
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+        return int(self.blocks.shape[-1])
+
+    @property
+    def n_coefficients(self) -> int:
+        """Number of rows of a matrix."""
+        return self.n_shared + self.n_effects * self.n_groups
+
+    @cached_property
+    def _eliminated(
+        self,
+    ) -> tuple[Float[np.ndarray, "*batch effects effects groups"], Float[np.ndarray, "*batch"]]:
+        """Inverses of the blocks, and the sum of the blocks' log-determinants."""
+        return inverse_of_blocks(self.blocks)
+
+    @property
+    def within(self) -> Float[np.ndarray, "*batch effects effects groups"]:
+        """``D_g^-1``: covariance of the effects of a group given the shared coefficients."""
+        return self._eliminated[0]
+
+    @cached_property
+    def regression(self) -> Float[np.ndarray, "*batch effects shared groups"]:
+        """``F_g``: how effects follow the shared coefficients, with the sign turned."""
+        return np.asarray(np.einsum("...abg,...bpg->...apg", self.within, self.cross))
+
+    @cached_property
+    def shared(self) -> DensePrecision:
+        """``S``: marginal precision of the coefficients that all rows share."""
+        eliminated = np.einsum("...apg,...aqg->...pq", self.cross, self.regression)
+        return DensePrecision(self.border - eliminated)
+
+    @cached_property
+    def through(self) -> Float[np.ndarray, "*batch effects shared groups"]:
+        """``F_g S^-1``: minus the covariance of effects and shared coefficients."""
+        return np.asarray(np.einsum("...pq,...aqg->...apg", self.shared.inverse, self.regression))
+
+    @cached_property
+    def effect_covariances(self) -> Float[np.ndarray, "*batch effects effects groups"]:
+        """Covariances of the effects of each group: the diagonal blocks of the inverse."""
+        followed = np.einsum("...apg,...bpg->...abg", self.through, self.regression)
+        return np.asarray(self.within + followed)
+
+    def design(
+        self,
+        x: Float[np.ndarray, "shared rows"],
+        groups: Float[np.ndarray, "_ rows"] | None = None,
+        pairs: Float[np.ndarray, "pairs rows"] | None = None,
+    ) -> GroupedDesign:
+        """Return the columns and the groups of the rows."""
+        assert groups is not None, "rows of a precision with groups have a group each"
+        return GroupedDesign(x, GroupRows.from_matrix(groups), self.n_groups)
+
+    def split(self, vectors: Vectors) -> tuple[Vectors, Effects]:
+        """Return shared coefficients and effects of vectors."""
+        effects = vectors[..., self.n_shared :]
+        shape = (*vectors.shape[:-1], self.n_effects, self.n_groups)
+        return vectors[..., : self.n_shared], effects.reshape(shape)
+
+    def _joined(self, shared: Vectors, effects: Effects) -> Vectors:
+        """Return vectors of shared coefficients and effects."""
+        return np.concatenate([shared, effects.reshape(*effects.shape[:-2], -1)], axis=-1)
+
+    def times(self, vectors: Vectors) -> Vectors:
+        """Return ``V v``."""
+        shared, effects = self.split(vectors)
+        top = shared @ self.border + np.einsum("...apg,...nag->...np", self.cross, effects)
+        low = np.einsum("...apg,...np->...nag", self.cross, shared)
+        low = low + np.einsum("...abg,...nbg->...nag", self.blocks, effects)
+        return self._joined(top, low)
+
+    def solve(self, vectors: Vectors) -> Vectors:
+        """Return ``V^-1 v``."""
+        shared, effects = self.split(vectors)
+        left = shared - np.einsum("...apg,...nag->...np", self.regression, effects)
+        solved = self.shared.solve(left)
+        own = np.einsum("...abg,...nbg->...nag", self.within, effects)
+        own = own - np.einsum("...apg,...np->...nag", self.regression, solved)
+        return self._joined(solved, own)
+
+    @property
+    def log_det(self) -> Float[np.ndarray, "*batch"]:
+        """Log-determinant."""
+        return np.asarray(self.shared.log_det + self._eliminated[1])
+
+    @property
+    def variances(self) -> Float[np.ndarray, "*batch coefficients"]:
+        """Diagonal of the inverse."""
+        own = np.diagonal(self.effect_covariances, axis1=-3, axis2=-2)  # groups, then effects
+        flat = np.swapaxes(own, -1, -2).reshape(*own.shape[:-2], -1)
+        return np.concatenate([self.shared.variances, flat], axis=-1)
+
+    def plus(self, gram: Float[np.ndarray, "*batch packed"]) -> ArrowPrecision:
+        """Return the matrix plus packed sums of ``x x'``."""
+        more = self.like(gram)
+        parts = zip(self._parts, more._parts, strict=True)
+        return ArrowPrecision(*(own + other for own, other in parts))
+
+    @property
+    def _parts(self) -> tuple[Float[np.ndarray, "..."], ...]:
+        return self.border, self.cross, self.blocks
+
+    def like(self, gram: Float[np.ndarray, "*batch packed"]) -> ArrowPrecision:
+        """Return packed sums of ``x x'``, ``z z'`` by group and ``z x'`` by group as a matrix."""
+        n_shared, n_effects, n_groups = self.n_shared, self.n_effects, self.n_groups
+        ends = np.cumsum([n_shared * (n_shared + 1), n_effects * (n_effects + 1) * n_groups]) // 2
+        border, blocks, cross = np.split(gram, ends, axis=-1)
+        blocks = blocks.reshape(*gram.shape[:-1], -1, n_groups)
+        square = np.moveaxis(unpack(np.moveaxis(blocks, -2, -1)), -3, -1)
+        return ArrowPrecision(
+            unpack(border),
+            cross.reshape(*gram.shape[:-1], n_effects, n_shared, n_groups),
+            square.reshape(*gram.shape[:-1], n_effects, n_effects, n_groups),
+        )
+
+    def packed(self) -> Float[np.ndarray, "*batch packed"]:
+        """Return the border's lower triangle, those of the blocks, and what is between them."""
+        first, second = lower_pairs(self.n_effects)
+        return self._flat(pack(self.border), self.blocks[..., first, second, :], self.cross)
+
+    def _flat(
+        self,
+        border: Float[np.ndarray, "*batch pairs"],
+        blocks: Float[np.ndarray, "*batch effect_pairs groups"],
+        cross: Float[np.ndarray, "*batch effects shared groups"],
+    ) -> Float[np.ndarray, "*batch packed"]:
+        """Return the parts of packed sums in one row."""
+        batch = border.shape[:-1]
+        parts = (border, blocks.reshape(*batch, -1), cross.reshape(*batch, -1))
+        return np.concatenate(parts, axis=-1)
+
+    def scaled(self, factor: float) -> ArrowPrecision:
+        """Return the matrix times a positive number."""
+        return ArrowPrecision(*(factor * part for part in self._parts))
+
+    def diagonal(self, entries: Float[np.ndarray, "*many terms"]) -> ArrowPrecision:
+        """Return a diagonal matrix: entries of shared coefficients, then one for each effect."""
+        each = entries if entries.ndim == 1 else entries[..., None, :]
+        shared, effects = np.split(each, [self.n_shared], axis=-1)
+        n_shared, n_effects, n_groups = self.n_shared, self.n_effects, self.n_groups
+        batch, blocks = each.shape[:-1], effects[..., None] * np.eye(n_effects)
+        return ArrowPrecision(
+            shared[..., None] * np.eye(n_shared),
+            np.broadcast_to(0.0, (*batch, n_effects, n_shared, n_groups)),
+            np.broadcast_to(blocks[..., None], (*batch, n_effects, n_effects, n_groups)),
+        )
+
+    @property
+    def entries(self) -> Float[np.ndarray, "*batch terms"]:
+        """Diagonal entries of a prior: of shared coefficients, then of each effect."""
+        own = np.diagonal(self.blocks[..., 0], axis1=-2, axis2=-1)
+        return np.concatenate([np.diagonal(self.border, axis1=-2, axis2=-1), own], axis=-1)
+
+    def by_term(
+        self, values: Float[np.ndarray, "*batch coefficients"]
+    ) -> Float[np.ndarray, "*batch terms"]:
+        """Sum values of effects over groups."""
+        shared, effects = self.split(values)
+        return np.concatenate([shared, effects.sum(axis=-1)], axis=-1)
+
+    def trace_with(self, other: ArrowPrecision) -> Float[np.ndarray, "*batch"]:
+        """Return the trace of this matrix times the inverse of another."""
+        own = np.einsum("...abg,...abg->...", self.blocks, other.effect_covariances)
+        across = np.einsum("...apg,...apg->...", self.cross, other.through)
+        return np.asarray(trace_of_product(self.border, other.shared.inverse) + own - 2.0 * across)
+
+    def second_moments(self, left: Vectors, right: Vectors) -> Float[np.ndarray, "*batch packed"]:
+        """Return weights of packed products."""
+        n, ((b, u), (c, v)) = left.shape[-2], (self.split(left), self.split(right))
+        border = np.swapaxes(b, -1, -2) @ c + n * self.shared.inverse
+        first, second = lower_pairs(self.n_effects)
+        blocks = (u[..., first, :] * v[..., second, :]).sum(axis=-3)
+        blocks = blocks + n * self.effect_covariances[..., first, second, :]
+        blocks = blocks * (2.0 - (first == second))[:, None]
+        cross = np.einsum("...nag,...np->...apg", u, c) - n * self.through
+        return self._flat(quadratic_weights(border), blocks, 2.0 * cross)

@@ -1,0 +1,353 @@
+"""Designs of regressions: rows that multiply coefficients, whatever the structure of the design.
+
+Rows are on the last axis. Sums of ``x x'`` come packed in the order of ``AbstractPrecision``.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from bayesvb.linear.group_rows import GroupRows
+from bayesvb.numerics.linalg import (
+    linear_at,
+    lower_pairs,
+    one_by_one,
+    outer_by_row,
+    present_products,
+    products,
+    quadratic_at,
+    quadratic_weights,
+    second_moments,
+)
+
+RowSums = tuple[
+    Float[np.ndarray, " experts"],
+    Float[np.ndarray, "experts packed"],
+    Float[np.ndarray, "experts responses coefficients"],
+    Float[np.ndarray, "experts responses"],
+]
+"""Weighted sums of ``1``, ``x x'`` (packed), ``y_i x`` and ``y_i^2``."""
+
+DrawnEffects = Callable[
+    [Int[np.ndarray, " there"]], Float[np.ndarray, "draws experts effects there"]
+]
+"""Effects of some groups in each draw, by the numbers of the groups."""
+
+
+class AbstractDesign(abc.ABC):
+    """Rows ``x_n`` of a regression."""
+
+    @property
+    @abc.abstractmethod
+    def n_rows(self) -> int:
+        """Number of rows."""
+
+    @abc.abstractmethod
+    def predict(
+        self, coefficients: Float[np.ndarray, "*batch coefficients"]
+    ) -> Float[np.ndarray, "*batch rows"]:
+        """Return ``b' x_n``."""
+
+    @abc.abstractmethod
+    def predict_drawn(
+        self,
+        coefficients: Float[np.ndarray, "draws experts shared"],
+        effects: DrawnEffects | None,
+    ) -> Float[np.ndarray, "draws experts rows"]:
+        """Return ``b' x_n`` of draws that hold the coefficients that all rows share."""
+
+    @abc.abstractmethod
+    def quadratic(self, precision: Any) -> Float[np.ndarray, "experts rows"]:
+        """Return ``x_n' V^-1 x_n`` of a precision with the structure of the design."""
+
+    @abc.abstractmethod
+    def gram(self, weights: Float[np.ndarray, "*batch rows"]) -> Float[np.ndarray, "*batch packed"]:
+        """Return ``sum_n w_n x_n x_n'``, packed."""
+
+    @abc.abstractmethod
+    def cross(
+        self, weights: Float[np.ndarray, "*batch rows"]
+    ) -> Float[np.ndarray, "*batch coefficients"]:
+        """Return ``sum_n w_n x_n``."""
+
+    @abc.abstractmethod
+    def products(self) -> Float[np.ndarray, "packed rows"]:
+        """Return ``x_n x_n'`` of each row, packed."""
+
+    @abc.abstractmethod
+    def present_products(
+        self,
+    ) -> tuple[Bool[np.ndarray, " packed"], Float[np.ndarray, "present rows"]]:
+        """Return which products some of the rows have, and these products."""
+
+    @property
+    @abc.abstractmethod
+    def columns(self) -> Float[np.ndarray, "coefficients rows"]:
+        """Rows with a column for each coefficient: for few rows, or few coefficients."""
+
+    @abc.abstractmethod
+    def take(self, rows: Int[np.ndarray, " chosen"]) -> AbstractDesign:
+        """Return these rows."""
+
+    def residuals(
+        self,
+        coefficients: Float[np.ndarray, "experts coefficients"],
+        observed: Float[np.ndarray, " rows"],
+        scale: Float[np.ndarray, " experts"],
+    ) -> Float[np.ndarray, "experts rows"]:
+        """Return ``s_k (x_n' b_k - y_n)``."""
+        scaled = self.predict(scale[:, None] * coefficients)
+        scaled -= scale[:, None] * observed
+        return scaled
+
+    def sums(
+        self,
+        weights: Float[np.ndarray, "experts rows"],
+        response: Float[np.ndarray, "responses rows"],
+    ) -> RowSums:
+        """Return weighted sums of what a regression learns from rows."""
+        weighted = weights[:, None, :] * response
+        squares = (weighted * response).sum(axis=2)
+        return weights.sum(axis=1), self.gram(weights), self.cross(weighted), squares
+
+    def gram_by_row(
+        self, weights: Float[np.ndarray, "*batch rows"]
+    ) -> Float[np.ndarray, "rows *batch packed"]:
+        """Return ``w_n x_n x_n'`` of each row, rows first."""
+        return outer_by_row(weights, self.products())
+
+    def cross_by_row(
+        self, weights: Float[np.ndarray, "*batch rows"]
+    ) -> Float[np.ndarray, "rows *batch coefficients"]:
+        """Return ``w_n x_n`` of each row, rows first."""
+        return outer_by_row(weights, self.columns)
+
+
+@dataclass(frozen=True, eq=False)
+class DenseDesign(AbstractDesign):
+    """Rows with a column for each coefficient.
+
+    Attributes
+    ----------
+    x : ndarray, shape (coefficients, rows)
+    pairs : ndarray, shape (pairs, rows), optional
+        Products of the columns, if they are at hand.
+    """
+
+    x: Float[np.ndarray, "coefficients rows"]
+    pairs: Float[np.ndarray, "pairs rows"] | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.x.shape[1])
+
+    @property
+    def columns(self) -> Float[np.ndarray, "coefficients rows"]:
+        """The columns."""
+        return self.x
+
+    def predict(
+        self, coefficients: Float[np.ndarray, "*batch coefficients"]
+    ) -> Float[np.ndarray, "*batch rows"]:
+        """Return ``b' x_n``."""
+        return np.asarray(coefficients @ self.x)
+
+    def predict_drawn(
+        self, coefficients: Float[np.ndarray, "draws experts shared"], effects: DrawnEffects | None
+    ) -> Float[np.ndarray, "draws experts rows"]:
+        """Return ``b' x_n``; draws may be arrays of JAX."""
+        return coefficients @ self.x
+
+    def quadratic(self, precision: Any) -> Float[np.ndarray, "experts rows"]:
+        """Return ``x_n' V^-1 x_n``; a precision may have matrices of each row on a first axis."""
+        inverse = precision.inverse
+        if inverse.ndim != 3 or one_by_one(len(inverse), len(self.x)):
+            return quadratic_at(inverse, self.x)
+        return linear_at(quadratic_weights(inverse), self.products())
+
+    def gram(self, weights: Float[np.ndarray, "*batch rows"]) -> Float[np.ndarray, "*batch packed"]:
+        """Return ``sum_n w_n x_n x_n'``, packed."""
+        if one_by_one(weights[..., 0].size, len(self.x)):
+            flat = second_moments(weights.reshape(-1, self.n_rows), self.x)
+            return flat.reshape(*weights.shape[:-1], -1)
+        return np.asarray(weights @ self.products().T)
+
+    def cross(
+        self, weights: Float[np.ndarray, "*batch rows"]
+    ) -> Float[np.ndarray, "*batch coefficients"]:
+        """Return ``sum_n w_n x_n``."""
+        return np.asarray(weights @ self.x.T)
+
+    def products(self) -> Float[np.ndarray, "packed rows"]:
+        """Return products of the columns, which are made once."""
+        return self._products
+
+    @cached_property
+    def _products(self) -> Float[np.ndarray, "packed rows"]:
+        return products(self.x) if self.pairs is None else self.pairs
+
+    def present_products(
+        self,
+    ) -> tuple[Bool[np.ndarray, " packed"], Float[np.ndarray, "present rows"]]:
+        """Return which products some of the rows have, and these products."""
+        return present_products(self.x)
+
+    def take(self, rows: Int[np.ndarray, " chosen"]) -> DenseDesign:
+        """Return these rows."""
+        return DenseDesign(self.x[:, rows], None if self.pairs is None else self.pairs[:, rows])
+
+    def residuals(
+        self,
+        coefficients: Float[np.ndarray, "experts coefficients"],
+        observed: Float[np.ndarray, " rows"],
+        scale: Float[np.ndarray, " experts"],
+    ) -> Float[np.ndarray, "experts rows"]:
+        """Return ``s_k (x_n' b_k - y_n)``: one matrix product."""
+        scaled = np.concatenate([scale[:, None] * coefficients, -scale[:, None]], axis=1)
+        return np.asarray(scaled @ np.concatenate([self.x, observed[None]]))
+
+    def sums(
+        self,
+        weights: Float[np.ndarray, "experts rows"],
+        response: Float[np.ndarray, "responses rows"],
+    ) -> RowSums:
+        """Return weighted sums, by one matrix product with everything that is summed of a row.
+
+        With many columns the products of a row no longer fit into cache: sums are then separate.
+        """
+        shape = (len(weights), len(response), len(self.x))
+        if one_by_one(len(weights), len(self.x)):
+            return super().sums(weights, response)
+        places = np.cumsum([0, shape[2] * (shape[2] + 1) // 2, shape[1] * shape[2], shape[1], 1])
+        summed = np.empty((places[-1], self.n_rows))
+        pairs, cross, squares, ones = np.split(summed, places[1:-1])
+        products(self.x, out=pairs)
+        np.multiply(response[:, None], self.x, out=cross.reshape(shape[1:] + cross.shape[1:]))
+        np.multiply(response, response, out=squares)
+        ones[:] = 1.0
+        xx, xy, yy, weight = np.split(weights @ summed.T, places[1:-1], axis=1)
+        return weight[:, 0], xx, xy.reshape(shape), yy
+
+
+@dataclass(frozen=True, eq=False)
+class GroupedDesign(AbstractDesign):
+    """Rows with columns that all rows share, and effects of the group of each row.
+
+    Attributes
+    ----------
+    border : ndarray, shape (shared, rows)
+    groups : GroupRows
+    n_groups : int
+        Number of groups, of which some may have none of the rows.
+    """
+
+    border: Float[np.ndarray, "shared rows"]
+    groups: GroupRows
+    n_groups: int
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.border.shape[1])
+
+    @property
+    def columns(self) -> Float[np.ndarray, "coefficients rows"]:
+        """Shared columns, then for each effect a column for each group."""
+        return np.concatenate([self.border, self._scattered(self.groups.values)])
+
+    def _scattered(self, values: Float[np.ndarray, "features rows"]) -> Float[np.ndarray, "_ rows"]:
+        """Values of each row in the place of its group."""
+        each = np.zeros((len(values), self.n_groups, self.n_rows))
+        each[:, self.groups.place, np.arange(self.n_rows)] = values
+        return each.reshape(-1, self.n_rows)
+
+    def _effects(
+        self, coefficients: Float[np.ndarray, "*batch coefficients"]
+    ) -> Float[np.ndarray, "*batch effects groups"]:
+        """Effects among the coefficients."""
+        own = coefficients[..., len(self.border) :]
+        return own.reshape(*own.shape[:-1], len(self.groups.values), self.n_groups)
+
+    def predict(
+        self, coefficients: Float[np.ndarray, "*batch coefficients"]
+    ) -> Float[np.ndarray, "*batch rows"]:
+        """Return ``b' x_n``."""
+        location: Float[np.ndarray, "*batch rows"]
+        location = coefficients[..., : len(self.border)] @ self.border
+        location += self.groups.linear(self._effects(coefficients))
+        return location
+
+    def predict_drawn(
+        self, coefficients: Float[np.ndarray, "draws experts shared"], effects: DrawnEffects | None
+    ) -> Float[np.ndarray, "draws experts rows"]:
+        """Return ``b' x_n``, effects of the groups that are there drawn."""
+        location: Float[np.ndarray, "draws experts rows"] = coefficients @ self.border
+        if effects is not None:
+            there, place = np.unique(self.groups.place, return_inverse=True)
+            rows = GroupRows(place.ravel(), self.groups.values)
+            location += rows.linear(effects(there))
+        return location
+
+    def left(
+        self, regression: Float[np.ndarray, "*batch effects shared groups"]
+    ) -> Float[np.ndarray, "*batch shared rows"]:
+        """Return ``x_n - F_g' z_n``: columns that are left where effects follow the others."""
+        return np.asarray(self.border - self.groups.linear(np.swapaxes(regression, -3, -2)))
+
+    def quadratic(self, precision: Any) -> Float[np.ndarray, "experts rows"]:
+        """Return ``z' D_g^-1 z + (x - F_g' z)' S^-1 (x - F_g' z)``."""
+        left = self.left(precision.regression)
+        spread: Float[np.ndarray, "experts rows"]
+        spread = ((precision.shared.inverse @ left) * left).sum(axis=-2)
+        for j, value in enumerate(self.groups.values):
+            spread += self.groups.linear(precision.within[..., j, :, :]) * value
+        return spread
+
+    def gram(self, weights: Float[np.ndarray, "*batch rows"]) -> Float[np.ndarray, "*batch packed"]:
+        """Return sums of ``x x'``, then by group of ``z z'`` and of ``z x'``."""
+        flat = weights.reshape(-1, self.n_rows)
+        values = self.groups.values
+        first, second = lower_pairs(len(values))
+        weighted = flat[:, None] * values
+        squares = self.groups.sums(weighted[:, first] * values[second], self.n_groups)
+        across = self.groups.sums(weighted[:, :, None] * self.border, self.n_groups)
+        parts = (second_moments(flat, self.border), squares, across)
+        packed = np.concatenate([part.reshape(len(flat), -1) for part in parts], axis=1)
+        return packed.reshape(*weights.shape[:-1], -1)
+
+    def cross(
+        self, weights: Float[np.ndarray, "*batch rows"]
+    ) -> Float[np.ndarray, "*batch coefficients"]:
+        """Return ``sum_n w_n x_n``, then by group ``sum_n w_n z_n``."""
+        own = self.groups.sums(weights[..., None, :] * self.groups.values, self.n_groups)
+        flat = own.reshape(*own.shape[:-2], -1)
+        return np.concatenate([weights @ self.border.T, flat], axis=-1)
+
+    def products(self) -> Float[np.ndarray, "packed rows"]:
+        """Return products of each row, those with effects in the place of its group."""
+        values = self.groups.values
+        across = (values[:, None] * self.border).reshape(-1, self.n_rows)
+        own = np.concatenate([products(values), across])
+        return np.concatenate([products(self.border), self._scattered(own)])
+
+    def present_products(
+        self,
+    ) -> tuple[Bool[np.ndarray, " packed"], Float[np.ndarray, "present rows"]]:
+        """Return products of columns, and those with effects of groups that have rows."""
+        every = self.products()
+        present = every.any(axis=1)
+        present[: len(self.border) * (len(self.border) + 1) // 2] = True
+        return present, every[present]
+
+    def take(self, rows: Int[np.ndarray, " chosen"]) -> GroupedDesign:
+        """Return these rows."""
+        groups = GroupRows(self.groups.place[rows], self.groups.values[:, rows])
+        return GroupedDesign(self.border[:, rows], groups, self.n_groups)

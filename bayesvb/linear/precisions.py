@@ -1,0 +1,247 @@
+r"""Precisions of regression coefficients: linear algebra that does not ask for their structure.
+
+A precision is a positive definite matrix ``V`` with verbs that use its structure. Sums of ``x x'``
+over rows come packed: the distinct entries that the structure does not force to be zero, as
+``AbstractDesign.gram`` makes them. A matrix is factorised when a verb first needs it.
+"""
+
+from __future__ import annotations
+
+import abc
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar, Self
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.linear.designs import AbstractDesign, DenseDesign
+from bayesvb.numerics.linalg import (
+    diagonal,
+    inverse_and_log_det,
+    pack,
+    quadratic_weights,
+    trace_of_product,
+    unpack,
+)
+
+Vectors = Float[np.ndarray, "*batch vectors coefficients"]
+"""Some vectors for each matrix of a batch; leading axes broadcast."""
+
+
+class AbstractPrecision(abc.ABC):
+    """A batch of positive definite matrices of one structure.
+
+    *Coefficients* are rows and columns of a matrix. *Terms* are coefficients that have a prior
+    precision of their own: one effect of all groups is one term.
+    """
+
+    is_complete: ClassVar[bool] = True
+    """Whether draws of a law hold every coefficient; others are drawn where rows ask for them."""
+
+    @property
+    @abc.abstractmethod
+    def n_coefficients(self) -> int:
+        """Number of rows of a matrix."""
+
+    @property
+    @abc.abstractmethod
+    def shared(self) -> DensePrecision:
+        """Marginal precision of the coefficients that all rows share."""
+
+    @abc.abstractmethod
+    def design(
+        self,
+        x: Float[np.ndarray, "shared rows"],
+        groups: Float[np.ndarray, "_ rows"] | None = None,
+        pairs: Float[np.ndarray, "pairs rows"] | None = None,
+    ) -> AbstractDesign:
+        """Return rows as a design with as many coefficients as this precision.
+
+        Parameters
+        ----------
+        x : ndarray, shape (shared, rows)
+            Columns that all rows share.
+        groups : ndarray, shape (1 + effects, rows), optional
+            Group of each row, and the values that its effects are multiplied by.
+        pairs : ndarray, shape (pairs, rows), optional
+            Products of the columns, if they are at hand.
+        """
+
+    @abc.abstractmethod
+    def times(self, vectors: Vectors) -> Vectors:
+        """Return ``V v``."""
+
+    @abc.abstractmethod
+    def solve(self, vectors: Vectors) -> Vectors:
+        """Return ``V^-1 v``.
+
+        Raises
+        ------
+        numpy.linalg.LinAlgError
+            A matrix is not positive definite. All verbs below that factorise raise so.
+        """
+
+    @property
+    @abc.abstractmethod
+    def log_det(self) -> Float[np.ndarray, "*batch"]:
+        """Log-determinant."""
+
+    @property
+    @abc.abstractmethod
+    def variances(self) -> Float[np.ndarray, "*batch coefficients"]:
+        """Diagonal of the inverse."""
+
+    @abc.abstractmethod
+    def plus(self, gram: Float[np.ndarray, "*batch packed"]) -> Self:
+        """Return the matrix plus packed sums of ``x x'``."""
+
+    @abc.abstractmethod
+    def like(self, gram: Float[np.ndarray, "*batch packed"]) -> Self:
+        """Return packed sums of ``x x'`` as a matrix of this structure, which may be singular."""
+
+    @abc.abstractmethod
+    def packed(self) -> Float[np.ndarray, "*batch packed"]:
+        """Return the matrix in the order of packed sums."""
+
+    @abc.abstractmethod
+    def scaled(self, factor: float) -> Self:
+        """Return the matrix times a positive number."""
+
+    @abc.abstractmethod
+    def diagonal(self, entries: Float[np.ndarray, "*many terms"]) -> Self:
+        """Return a diagonal matrix of this structure with one entry for each term.
+
+        Entries of several rows have an axis of length one behind those of the rows: the matrices
+        then broadcast over what each row has several of.
+        """
+
+    @property
+    @abc.abstractmethod
+    def entries(self) -> Float[np.ndarray, "*batch terms"]:
+        """Diagonal entries of a prior, one for each term."""
+
+    @abc.abstractmethod
+    def by_term(
+        self, values: Float[np.ndarray, "*batch coefficients"]
+    ) -> Float[np.ndarray, "*batch terms"]:
+        """Sum values of the coefficients over those of each term."""
+
+    @abc.abstractmethod
+    def trace_with(self, other: Self) -> Float[np.ndarray, "*batch"]:
+        """Return the trace of this matrix times the inverse of another of the same structure."""
+
+    @abc.abstractmethod
+    def second_moments(self, left: Vectors, right: Vectors) -> Float[np.ndarray, "*batch packed"]:
+        """Return weights of packed products: ``sum_i l_i r_i'`` plus ``n V^-1``, ``n`` vectors.
+
+        Entries off the diagonal count twice, so that the scalar product with packed sums of
+        ``x x'`` is the trace of the product of both matrices. ``l_i r_i'`` has to be symmetric.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class DensePrecision(AbstractPrecision):
+    """Matrices without structure.
+
+    Attributes
+    ----------
+    matrix : ndarray, shape (..., coefficients, coefficients)
+    factors : tuple of ndarray, optional
+        Inverse and log-determinant, if they are at hand.
+    """
+
+    matrix: Float[np.ndarray, "*batch coefficients coefficients"]
+    factors: (
+        tuple[Float[np.ndarray, "*batch coefficients coefficients"], Float[np.ndarray, "*batch"]]
+        | None
+    ) = None
+
+    @cached_property
+    def _factors(
+        self,
+    ) -> tuple[Float[np.ndarray, "*batch coefficients coefficients"], Float[np.ndarray, "*batch"]]:
+        return self.factors or inverse_and_log_det(self.matrix)
+
+    @property
+    def inverse(self) -> Float[np.ndarray, "*batch coefficients coefficients"]:
+        """Covariance that belongs to the precision."""
+        return self._factors[0]
+
+    @property
+    def log_det(self) -> Float[np.ndarray, "*batch"]:
+        """Log-determinant."""
+        return self._factors[1]
+
+    @property
+    def n_coefficients(self) -> int:
+        """Number of rows of a matrix."""
+        return int(self.matrix.shape[-1])
+
+    @property
+    def shared(self) -> DensePrecision:
+        """The precision itself: all rows share all coefficients."""
+        return self
+
+    def design(
+        self,
+        x: Float[np.ndarray, "shared rows"],
+        groups: Float[np.ndarray, "_ rows"] | None = None,
+        pairs: Float[np.ndarray, "pairs rows"] | None = None,
+    ) -> DenseDesign:
+        """Return the columns."""
+        return DenseDesign(x, pairs)
+
+    def times(self, vectors: Vectors) -> Vectors:
+        """Return ``V v``."""
+        return np.asarray(vectors @ self.matrix)
+
+    def solve(self, vectors: Vectors) -> Vectors:
+        """Return ``V^-1 v``."""
+        return np.asarray(vectors @ self.inverse)
+
+    @property
+    def variances(self) -> Float[np.ndarray, "*batch coefficients"]:
+        """Diagonal of the inverse."""
+        return np.diagonal(self.inverse, axis1=-2, axis2=-1)
+
+    def plus(self, gram: Float[np.ndarray, "*batch packed"]) -> DensePrecision:
+        """Return the matrix plus packed sums of ``x x'``."""
+        return DensePrecision(self.matrix + unpack(gram))
+
+    def like(self, gram: Float[np.ndarray, "*batch packed"]) -> DensePrecision:
+        """Return packed sums as a matrix."""
+        return DensePrecision(unpack(gram))
+
+    def packed(self) -> Float[np.ndarray, "*batch packed"]:
+        """Return the lower triangle."""
+        return pack(self.matrix)
+
+    def scaled(self, factor: float) -> DensePrecision:
+        """Return the matrix times a positive number."""
+        return DensePrecision(factor * self.matrix)
+
+    def diagonal(self, entries: Float[np.ndarray, "*many terms"]) -> DensePrecision:
+        """Return a diagonal matrix, whose inverse is known."""
+        matrix, *factors = diagonal(entries)
+        return DensePrecision(matrix, (factors[0], factors[1]))
+
+    @property
+    def entries(self) -> Float[np.ndarray, "*batch terms"]:
+        """Diagonal entries."""
+        return np.diagonal(self.matrix, axis1=-2, axis2=-1)
+
+    def by_term(
+        self, values: Float[np.ndarray, "*batch coefficients"]
+    ) -> Float[np.ndarray, "*batch terms"]:
+        """Return the values: each coefficient is a term."""
+        return values
+
+    def trace_with(self, other: DensePrecision) -> Float[np.ndarray, "*batch"]:
+        """Return the trace of this matrix times the inverse of another."""
+        return trace_of_product(self.matrix, other.inverse)
+
+    def second_moments(self, left: Vectors, right: Vectors) -> Float[np.ndarray, "*batch packed"]:
+        """Return weights of packed products."""
+        second = np.swapaxes(left, -1, -2) @ right + left.shape[-2] * self.inverse
+        return quadratic_weights(second)

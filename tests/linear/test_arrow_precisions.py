@@ -1,0 +1,111 @@
+"""An arrow is the dense matrix with the same entries."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from bayesvb.linear.arrow_precisions import ArrowPrecision
+from bayesvb.linear.precisions import DensePrecision
+
+SAME = {"rtol": 1e-10, "atol": 1e-12}
+
+
+def columns(precision):
+    """The matrix, column by column."""
+    return precision.times(np.eye(precision.n_coefficients))
+
+
+def test_it_has_the_entries_of_the_dense_matrix(problem):
+    (arrow, _), (dense, _) = problem.both
+    assert_allclose(columns(arrow), dense.matrix, **SAME)
+    assert_allclose(columns(problem.prior), problem.dense_prior.matrix, **SAME)
+    assert_allclose(columns(arrow.scaled(0.3)), 0.3 * dense.matrix, **SAME)
+    assert arrow.n_coefficients == dense.n_coefficients
+
+
+def test_solutions_and_determinants_are_those_of_the_dense_matrix(problem):
+    (arrow, _), (dense, _) = problem.both
+    vectors = problem.rng.normal(size=(problem.n_experts, 4, arrow.n_coefficients))
+    assert_allclose(arrow.solve(vectors), dense.solve(vectors), **SAME)
+    assert_allclose(arrow.times(arrow.solve(vectors)), vectors, **SAME)
+    assert_allclose(arrow.log_det, dense.log_det, **SAME)
+
+
+def test_covariances_are_those_of_the_dense_matrix(problem):
+    (arrow, _), (dense, _) = problem.both
+    n_shared = arrow.n_shared
+    assert_allclose(arrow.variances, dense.variances, **SAME)
+    assert_allclose(arrow.shared.inverse, dense.inverse[:, :n_shared, :n_shared], **SAME)
+    across = dense.inverse[:, n_shared:, :n_shared].reshape(2, problem.n_effects, -1, n_shared)
+    assert_allclose(-arrow.through, np.swapaxes(across, -1, -2), **SAME)
+    own = dense.inverse[:, n_shared:, n_shared:]
+    own = own.reshape(2, *2 * (problem.n_effects, arrow.n_groups))
+    assert_allclose(arrow.effect_covariances, np.einsum("kagbg->kabg", own), **SAME)
+
+
+def test_traces_are_those_of_the_dense_matrix(problem):
+    (arrow, _), (dense, _) = problem.both
+    assert_allclose(problem.prior.trace_with(arrow), problem.dense_prior.trace_with(dense), **SAME)
+    other = problem.prior.plus(problem.design.gram(problem.weights[::-1]))
+    expected = problem.dense_prior.plus(problem.dense_design.gram(problem.weights[::-1]))
+    assert_allclose(arrow.trace_with(other), dense.trace_with(expected), **SAME)
+
+
+def test_weights_of_products_are_expected_quadratic_forms(problem):
+    """Their scalar product with packed sums is the trace of both matrices."""
+    (arrow, design), (dense, other) = problem.both
+    mean = problem.rng.normal(size=(2, 3, arrow.n_coefficients))
+    scaled = np.array([0.5, 1.0, 2.0])[:, None] * mean
+    found, expected = (one.second_moments(scaled, mean) for one in (arrow, dense))
+    for weights in problem.rng.uniform(size=(3, 2, design.n_rows)):
+        total = (found * design.gram(weights)).sum(axis=1)
+        assert_allclose(total, (expected * other.gram(weights)).sum(axis=1), **SAME)
+    second = np.swapaxes(scaled, 1, 2) @ mean + 3 * dense.inverse
+    gram = columns(arrow.like(design.gram(problem.weights)))
+    assert_allclose(
+        (found * design.gram(problem.weights)).sum(axis=1),
+        np.trace(second @ gram, axis1=1, axis2=2),
+        **SAME,
+    )
+
+
+def test_packing_and_conditioning_lose_nothing(problem):
+    (arrow, design), _ = problem.both
+    assert_allclose(columns(arrow.like(arrow.packed())), columns(arrow), **SAME)
+    gram = design.gram(problem.weights)
+    assert_allclose(arrow.packed() - problem.prior.packed(), gram, **SAME)
+    again = ArrowPrecision.from_conditional(arrow.shared.matrix, arrow.regression, arrow.within)
+    assert_allclose(columns(again), columns(arrow), **SAME)
+
+
+def test_terms_are_shared_coefficients_and_effects_of_all_groups(problem):
+    prior, entries = problem.prior, problem.entries
+    assert_allclose(prior.entries, entries)
+    counts = prior.by_term(np.ones(prior.n_coefficients))
+    assert_allclose(counts, [1.0] * prior.n_shared + [float(prior.n_groups)] * problem.n_effects)
+    several = prior.diagonal(np.stack([entries, 2.0 * entries]))
+    assert_allclose(several.entries, np.stack([entries, 2.0 * entries])[:, None])
+    assert_allclose(columns(several)[1, 0], 2.0 * columns(prior), **SAME)
+
+
+def test_effects_given_shared_coefficients_have_the_law_of_the_dense_matrix(problem):
+    (arrow, _), (dense, _) = problem.both
+    n = arrow.n_shared
+    through = dense.inverse[:, n:, :n] @ np.linalg.inv(dense.inverse[:, :n, :n])
+    rest = dense.inverse[:, n:, n:] - through @ dense.inverse[:, :n, n:]
+    flat = np.swapaxes(arrow.regression, -1, -2).reshape(2, -1, n)
+    assert_allclose(-flat, through, **SAME)
+    own = rest.reshape(2, *2 * (problem.n_effects, arrow.n_groups))
+    assert_allclose(arrow.within, np.einsum("kagbg->kabg", own), **SAME)
+
+
+@pytest.mark.parametrize("structure", [0, 1])
+def test_sums_of_no_data_are_outside_the_domain(problem, structure):
+    precision, design = problem.both[structure]
+    moved = precision.plus(-100.0 * design.gram(problem.weights))
+    with pytest.raises(np.linalg.LinAlgError, match=r"positive definite|Positive"):
+        moved.solve(np.ones((2, 1, moved.n_coefficients)))
+
+
+def test_precisions_without_groups_have_no_such_effects(problem):
+    assert DensePrecision.is_complete and not problem.prior.is_complete
