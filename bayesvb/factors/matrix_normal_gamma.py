@@ -16,7 +16,7 @@ from bayesvb.factors.coefficient_basis import ExpertBasis
 from bayesvb.factors.gamma import gamma_kl, gamma_log_density
 from bayesvb.factors.regression_factor import AbstractRegressionFactor
 from bayesvb.linear.designs import AbstractDesign
-from bayesvb.linear.precisions import AbstractPrecision, DensePrecision
+from bayesvb.linear.precisions import AbstractPrecision, as_precision
 from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.bordered_stacks import border_of_packed, inverse_products
 from bayesvb.numerics.linalg import (
@@ -106,9 +106,7 @@ class MatrixNormalGamma(AbstractRegressionFactor):
         rate: Float[np.ndarray, " responses"],
     ) -> MatrixNormalGamma:
         """Prior shared by all experts, its scaled precision a matrix or one with structure."""
-        known = isinstance(precision, AbstractPrecision)
-        operator = precision if known else DensePrecision(precision)
-        return cls(mean, operator, np.asarray(float(shape)), rate)
+        return cls(mean, as_precision(precision), np.asarray(float(shape)), rate)
 
     @property
     def precision(self) -> Float[np.ndarray, "*batch terms terms"]:
@@ -333,7 +331,7 @@ class MatrixNormalGamma(AbstractRegressionFactor):
         return effective_dof(self.covariance, prior.precision)
 
     def scaled_squares(self) -> Float[np.ndarray, "*batch terms"]:
-        """``sum_i E[tau_i B_ij^2]``: squares of each term's coefficients in units of their noise."""
+        """``sum_i E[tau_i B_ij^2]``: squares by term, in units of the noise."""
         own = (self.expected_precision[..., None] * self.mean**2).sum(axis=-2)
         squares = own + self.mean.shape[-2] * self.operator.variances
         return np.asarray(self.operator.by_term(squares))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float
 
-from bayesvb.linear.precisions import AbstractPrecision, DensePrecision
+from bayesvb.linear.precisions import AbstractPrecision, DensePrecision, as_precision
 from bayesvb.numerics.linalg import inverse_and_log_det, quadratic_weights, times, times_each
 from bayesvb.numerics.special import LOG_2PI
 
@@ -60,8 +60,7 @@ class Normal:
         precision: Float[np.ndarray, "*batch terms terms"] | AbstractPrecision,
     ) -> Normal:
         """Gaussian with density proportional to ``exp(linear' x - x' precision x / 2)``."""
-        known = isinstance(precision, AbstractPrecision)
-        operator = precision if known else DensePrecision(precision)
+        operator = as_precision(precision)
         return cls(operator.solve(linear[..., None, :])[..., 0, :], operator)
 
     @property

@@ -164,7 +164,8 @@ class DenseDesign(AbstractDesign):
         self, coefficients: Float[np.ndarray, "draws experts shared"], effects: DrawnEffects | None
     ) -> Float[np.ndarray, "draws experts rows"]:
         """Return ``b' x_n``; draws may be arrays of JAX."""
-        return coefficients @ self.x
+        location: Float[np.ndarray, "draws experts rows"] = coefficients @ self.x
+        return location
 
     def quadratic(self, precision: Any) -> Float[np.ndarray, "experts rows"]:
         """Return ``x_n' V^-1 x_n``; a precision may have matrices of each row on a first axis."""
@@ -343,7 +344,7 @@ class GroupedDesign(AbstractDesign):
     ) -> tuple[Bool[np.ndarray, " packed"], Float[np.ndarray, "present rows"]]:
         """Return products of columns, and those with effects of groups that have rows."""
         every = self.products()
-        present = every.any(axis=1)
+        present = np.asarray(every.any(axis=1))
         present[: len(self.border) * (len(self.border) + 1) // 2] = True
         return present, every[present]
 

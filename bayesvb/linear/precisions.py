@@ -245,3 +245,12 @@ class DensePrecision(AbstractPrecision):
         """Return weights of packed products."""
         second = np.swapaxes(left, -1, -2) @ right + left.shape[-2] * self.inverse
         return quadratic_weights(second)
+
+
+def as_precision(
+    precision: Float[np.ndarray, "*batch coefficients coefficients"] | AbstractPrecision,
+) -> AbstractPrecision:
+    """Return matrices as a precision, and a precision as it is."""
+    if isinstance(precision, AbstractPrecision):
+        return precision
+    return DensePrecision(precision)

@@ -21,10 +21,10 @@ from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.factors.normal import Normal
 from bayesvb.gates.logit_stats import LogitStats
 from bayesvb.gates.logits_by_group import GroupedLogitStats
+from bayesvb.linear.precisions import DensePrecision
 from bayesvb.models.group_columns import GroupedColumns, OwnColumns
 from bayesvb.models.grouped_response import MOST_BESIDE
 from bayesvb.models.term_scales import TermScales
-from bayesvb.linear.precisions import DensePrecision
 
 FEWEST_GROUPS = 8
 """Columns of a term from which they are taken apart: less is not worth a second way."""

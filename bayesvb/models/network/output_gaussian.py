@@ -12,6 +12,7 @@ from bayesvb.data.statistics import SufficientStats
 from bayesvb.distributions.base import joint_log_density
 from bayesvb.distributions.student_mixture import StudentMixture
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
+from bayesvb.linear.precisions import DensePrecision
 from bayesvb.models.network.experts import LatentPrior
 from bayesvb.models.network.latents import (
     COVARIANCES,
@@ -31,7 +32,6 @@ from bayesvb.models.network.output import (
     OutputDraws,
 )
 from bayesvb.numerics.array_library import namespace
-from bayesvb.linear.precisions import DensePrecision
 from bayesvb.numerics.linalg import inverse_and_log_det, pack, products, quadratic_weights
 from bayesvb.numerics.packed_matrices import row_of
 from bayesvb.numerics.special import LOG_2PI, log_sum_exp, log_total

@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from bayesvb.engines.cavi import cavi
+from bayesvb.linear.precisions import DensePrecision
 
 KINDS = ("classes", "responses")
 WAYS = {
@@ -112,6 +113,8 @@ def test_the_gradient_is_zero_after_every_step_of_the_rows(make_problem, oracle,
 
 def moved(q, part, name, value):
     """Posterior with one array of one part replaced."""
+    if name == "covariance":
+        name, value = "operator", DensePrecision(np.linalg.inv(value))
     return replace(q, **{part: replace(getattr(q, part), **{name: value})})
 
 

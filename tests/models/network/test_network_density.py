@@ -149,12 +149,11 @@ def test_densities_of_draws_are_those_of_scipy(make_problem, kind, rng):
     model, q = problem.model, problem.posterior()
     draws = model.draws(q, 2, rng)
     prior = model.experts.prior
-    repeat = [np.repeat(np.asarray(value)[None], 3, axis=0) for value in vars(prior).values()]
-    shared = dict(zip(vars(prior), repeat, strict=True))
+    names = ("mean", "covariance", "shape", "rate")
+    shared = [np.repeat(np.asarray(getattr(prior, name))[None], 3, axis=0) for name in names]
     for s in range(2):
         expected = [0.0, 0.0]
-        for at, experts in enumerate((shared, vars(q.experts))):
-            arrays = [experts[name] for name in ("mean", "covariance", "shape", "rate")]
+        for at, arrays in enumerate((shared, [getattr(q.experts, name) for name in names])):
             expected[at] += log_density_of_experts(
                 *arrays, draws["coefficients"][s], draws["precision"][s]
             )
