@@ -93,6 +93,6 @@ def _draws(
         lambda predictions, where: np.stack(predictions),
         tuple(map(str, settings)),
     )
-    quantities: list[Estimand] = [estimand(target, {}, design.levels) for target in targets]
+    quantities: list[Estimand] = [estimand(target, {}, fit.model.response) for target in targets]
     responses = range(len(design.response_names) if quantities[0].of_response else 1)
     return effect_draws(fit, plan, quantities, responses, groups)

@@ -11,6 +11,7 @@ from jaxtyping import Float
 from bayesvb.argument_checks import check_choice
 from bayesvb.distributions.base import AbstractDrawnMixture
 from bayesvb.distributions.location_scale import AbstractLocationScaleMixture
+from bayesvb.distributions.response import CONTINUOUS, Response
 from bayesvb.distributions.transformations import AbstractTransformation
 from bayesvb.distributions.transformed import TransformedMixture
 from bayesvb.errors import DataError
@@ -40,6 +41,8 @@ class Estimand:
         Those of a response of classes, each of which has a probability.
     scales : mapping of str to (transformation, str)
         Response -> what it is transformed by, and the name of the result; none are if empty.
+    described : Response
+        Description of the response by its family, with its words for a target.
     """
 
     target: str
@@ -48,6 +51,7 @@ class Estimand:
     several: bool = False
     levels: tuple[str, ...] = ()
     scales: Mapping[str, tuple[AbstractTransformation | None, str]] = field(default_factory=dict)
+    described: Response = CONTINUOUS
 
     @property
     def has_mean(self) -> bool:
@@ -67,7 +71,7 @@ class Estimand:
         response = self.scales[response][1] if response in self.scales else response
         if self.target in IN_UNITS:
             response = label(response)
-        return TARGETS[self.target].words.format(
+        return target_words(self.target, self.described).format(
             y=response, v=shown, sign=">" if self.option == "above" else "<"
         )
 
@@ -120,6 +124,12 @@ TARGETS = {
     "weights": Target((), "weights of the components"),
 }
 
+
+def target_words(target: str, response: Response) -> str:
+    """Name of a target, with the name of the response and of values to be filled in."""
+    return response.label(target) or TARGETS[target].words
+
+
 METHODS = {"q": "quantile", "above": "above", "below": "below", "at": "density"}
 """Option -> the method of a mixture that takes its value."""
 
@@ -130,9 +140,9 @@ CLASS_TARGETS = ("probability", "weights")
 def estimand(
     target: str | None,
     options: Mapping[str, float | Sequence[float] | None],
-    levels: Sequence[str] | None,
+    response: Response | None,
 ) -> Estimand:
-    """The quantity that a target and its options name, of a response with or without levels.
+    """The quantity that a target and its options name, of a response as its family describes it.
 
     Raises
     ------
@@ -140,9 +150,10 @@ def estimand(
         If the target is unknown, or its option missing, no number, or not read by it.
     """
     given = {name: value for name, value in options.items() if value is not None}
-    if levels:
-        return _of_classes(target or "probability", given, tuple(levels))
-    target = target or "mean"
+    response = response or CONTINUOUS
+    target = target or response.targets[0]
+    if response.levels:
+        return _of_classes(target, given, response.levels)
     if target == "median":
         raise DataError("target='median' is a quantile", hint="write target='quantile', q=0.5")
     check_choice("target", target, tuple(TARGETS))
@@ -155,7 +166,7 @@ def estimand(
                 hint=f"leave {name} out, or choose target={reader!r}",
             )
     if not reads:
-        return Estimand(target)
+        return Estimand(target, described=response)
     if len(given) != 1:
         listed = " or ".join(f"{name}=..." for name in reads)
         raise DataError(f"target={target!r} needs {listed}, and one of them only")
@@ -163,7 +174,8 @@ def estimand(
     numbers = _numbers(name, value)
     if name == "q" and not ((numbers > 0.0) & (numbers < 1.0)).all():
         raise DataError(f"q={value!r} is not between 0 and 1", hint="write 0.05 for 5%")
-    return Estimand(target, name, tuple(np.atleast_1d(numbers).tolist()), numbers.ndim == 1)
+    values = tuple(np.atleast_1d(numbers).tolist())
+    return Estimand(target, name, values, numbers.ndim == 1, described=response)
 
 
 def _of_classes(target: str, given: Mapping[str, object], levels: tuple[str, ...]) -> Estimand:

@@ -273,7 +273,7 @@ def _quantity(
 ) -> Estimand:
     """What is asked of the fit's response; ``what`` are ``target`` and ``transform``."""
     target, transform = what
-    asked = estimand(target, options, fit.model.design.levels)
+    asked = estimand(target, options, fit.model.response)
     if transform is None:
         return asked
     names = fit.model.design.response_names

@@ -25,6 +25,7 @@ from bayesvb.distributions.base import (
     joint_log_density,
 )
 from bayesvb.distributions.prediction import PredictionOptions, predict
+from bayesvb.distributions.response import Response
 from bayesvb.estimators.base import empty_stats, read
 from bayesvb.estimators.component_shares import gate_parameters, share_parameter
 from bayesvb.estimators.gating import gate_class, gate_prior, matrices_read
@@ -201,7 +202,13 @@ class DensityRegression(AbstractGatedMixture):
         design, given = read(
             formula, rest, weights, context=rows.context, missing=rows.missing, many_groups=many
         )
-        warn_of_response(design)
+        described = experts_of(family, priors, design).response
+        described.check(
+            np.asarray(design.response, dtype=float),
+            design.response_names,
+            has_offset=design.offset is not None,
+        )
+        warn_of_response(design, described)
         design = with_possible_groups(design, n_components, gate)
         design, given, grouping = grouped(labels, design, given)
         check_count("n_components", n_components, **most_components(design, grouping))
@@ -269,6 +276,11 @@ class DensityRegression(AbstractGatedMixture):
     def _experts(self) -> AbstractRegressionExperts[Any, Any]:
         """Experts with their prior: they answer what is particular to the family."""
         return experts_of(self.family, self.priors, self.design)
+
+    @property
+    def response(self) -> Response:
+        """Description of the response by its family."""
+        return self._experts.response
 
     @property
     def _gate_prior(self) -> GatePrior:

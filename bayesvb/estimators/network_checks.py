@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.argument_checks import check_choice, check_count
+from bayesvb.distributions.response import CONTINUOUS
 from bayesvb.errors import DataError, DesignWarning, warn
 from bayesvb.estimators.network_assembly import COVARIANCES, POSTERIORS
 from bayesvb.formula.design import Design
@@ -67,7 +68,7 @@ def check_response(design: Design, covariance: str) -> Float[np.ndarray, "rows r
     columns = zip(response.T, design.response_names, strict=True)
     doubts = [_doubt(column, one) for column, one in columns]
     if not any(doubts):
-        warn_of_response(design)
+        warn_of_response(design, CONTINUOUS)
     return response
 
 

@@ -15,6 +15,7 @@ from bayesvb.data.parts import MEAN
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.standardised_blocks import Scales
 from bayesvb.distributions.base import AbstractDrawnMixture
+from bayesvb.distributions.response import CONTINUOUS, Response
 from bayesvb.experts.base import AbstractExperts, PosteriorT, StatsT
 from bayesvb.factors.coupled_normal_gamma import CommonColumns, CommonEffectPrior
 from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
@@ -100,6 +101,9 @@ class AbstractRegressionExperts(AbstractExperts[PosteriorT, StatsT]):
 
     scale_words: ClassVar[str] = "columns and response with mean 0 and standard deviation 1"
     """What columns and response have once they are standardised, within a sentence."""
+
+    response: ClassVar[Response] = CONTINUOUS
+    """Values that the response can take, and the words for them."""
 
     has_common_effects: ClassVar[bool] = False
     """Whether coefficients can scatter around ones that all components share."""

@@ -16,6 +16,7 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.sources import AbstractSource
 from bayesvb.distributions.intervals import PROB
 from bayesvb.distributions.prediction import PredictionOptions
+from bayesvb.distributions.response import CONTINUOUS, Response
 from bayesvb.engines import DEFAULT_METHOD, ENGINES
 from bayesvb.engines.base import AbstractEngine
 from bayesvb.engines.linear_response import LinearResponse
@@ -111,6 +112,14 @@ class AbstractPublicModel(abc.ABC):
     weights_are: str
     all_rows: AbstractSource | None = None
     """What is fitted where not all rows are in memory: ``design`` and ``source`` are a sample."""
+
+    @property
+    def response(self) -> Response | None:
+        """Description of the response; None where variables are described together."""
+        if self.design.response is None:
+            return None
+        levels = self.design.levels
+        return Response(kind="classes", levels=levels) if levels else CONTINUOUS
 
     @property
     @abc.abstractmethod

@@ -17,7 +17,7 @@ from bayesvb.engines.deletion import Deletion
 from bayesvb.errors import DataError
 from bayesvb.results.criteria import answers
 from bayesvb.results.leave_one_out import Fitted, copies
-from bayesvb.results.pit import check_numeric, check_rows_alone
+from bayesvb.results.pit import check_continuous, check_rows_alone
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,7 +58,7 @@ def jackknife_plus(
     """
     import pandas as pd
 
-    check_numeric(fit)
+    check_continuous(fit)
     check_rows_alone(fit, JACKKNIFE)
     _check(fit, kind, options)
     number = _number(fit.model.design.response_names, options.response)

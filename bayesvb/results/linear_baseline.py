@@ -28,8 +28,9 @@ KEPT = "_linear_baseline"
 def linear_baseline(fit: AbstractFit) -> Float[np.ndarray, " rows"] | None:
     """Leave-one-out log density of each row under least squares, summed over the responses.
 
-    None if nothing can be left out; NaN for a row without which the terms cannot be estimated. See
-    ``leave_one_out``. Of a model with groups, that of all rows of each group.
+    None if nothing can be left out, or the response is discrete; NaN for a row without which the
+    terms cannot be estimated. See ``leave_one_out``. Of a model with groups, that of all rows of
+    each group.
 
     Parameters
     ----------
@@ -59,7 +60,9 @@ def linear_baseline(fit: AbstractFit) -> Float[np.ndarray, " rows"] | None:
 
 def _linear_baseline(fit: AbstractFit) -> Float[np.ndarray, " rows"] | None:
     """The same, found anew; nothing writes into it."""
-    design = fit.model.design
+    design, response = fit.model.design, fit.model.response
+    if response is not None and response.is_discrete:  # its probabilities are no densities
+        return None
     if MEAN not in design.matrices or design.levels:
         raise DataError(
             f"a fit of {type(fit.model).__name__} has no linear model beside it",

@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 from bayesvb.engines.folds import by_fold
 from bayesvb.errors import DataError
 from bayesvb.evaluation.psis import psis
+from bayesvb.numerics.streams import Streams
 from bayesvb.results.capabilities import HasDrawnDistributions
 from bayesvb.results.criteria import answers, leaves_folds_out
 from bayesvb.results.folds_left_out import leave_folds_out
@@ -38,12 +39,34 @@ def pit(fit: AbstractFit) -> pd.Series | pd.DataFrame:
 
 def check_numeric(fit: AbstractFit) -> None:
     """Raise unless a numeric response is explained."""
-    design = fit.model.design
-    if design.response is None or design.levels:
-        what = "classes" if design.levels else "no response"
+    response = fit.model.response
+    if response is None or not response.is_numeric:
+        what = "no response" if response is None else "classes"
         raise DataError(
             f"{type(fit.model).__name__} has {what}, so that no row has a PIT value",
             hint="it is the distribution function at a numeric response",
+        )
+
+
+def is_discrete(fit: AbstractFit) -> bool:
+    """Whether the response of a fit has probabilities and no density."""
+    response = fit.model.response
+    return response is not None and response.is_discrete
+
+
+def is_binary(fit: AbstractFit) -> bool:
+    """Whether the response of a fit is 0 or 1: PIT values then do not depend on the predictions."""
+    response = fit.model.response
+    return response is not None and response.kind == "binary"
+
+
+def check_continuous(fit: AbstractFit) -> None:
+    """Raise unless a continuous response is explained, whose predictions PIT values correct."""
+    check_numeric(fit)
+    if is_discrete(fit):
+        raise DataError(
+            "calibrated= is for continuous responses, and the response is discrete",
+            hint="leave calibrated out; fit.calibration() compares predictions with the data",
         )
 
 
@@ -79,15 +102,44 @@ def _of_one(
 ) -> Float[np.ndarray, "responses chosen"]:
     """PIT values from one restart: without the row, its fold, or not at all."""
     if grouping_of(fit.model) is not None:
-        return within_groups(fit)[:, at]
+        cdf, mass = within_groups(fit)
+        return randomised(fit, at, cdf[:, at], mass[at])
     if answers(fit):
-        return without_rows(fit, at).cdf
+        left_out = without_rows(fit, at)
+        return randomised(fit, at, left_out.cdf, np.exp(left_out.log_density))
     if fit.core.follows_rows:
         return _by_folds(fit, at)
     model: object = fit.model
     if fit.sampled and isinstance(model, HasDrawnDistributions):
         return _by_draws(fit, model, at)
     return _seen(fit, at)
+
+
+def randomised(
+    fit: AbstractFit,
+    at: Int[np.ndarray, " chosen"],
+    cdf: Float[np.ndarray, "responses chosen"],
+    mass: Float[np.ndarray, " chosen"],
+) -> Float[np.ndarray, "responses chosen"]:
+    """PIT values ``F(y) - (1 - v) P(y)`` of a discrete response, ``F(y)`` of a continuous one.
+
+    They are uniform if the predictions are right; without the uniform numbers v, one for each row
+    of the fit, they would be too large (Dunn and Smyth 1996, section 2).
+
+    Parameters
+    ----------
+    fit : Fit
+    at : ndarray, shape (chosen,)
+        Positions of the rows.
+    cdf : ndarray, shape (responses, chosen)
+        Distribution functions at the responses.
+    mass : ndarray, shape (chosen,)
+        Probabilities of the responses, read of discrete ones only.
+    """
+    if not is_discrete(fit):
+        return cdf
+    v = Streams(fit.seed).branch("pit").rng("rows").random(fit.model.design.n_rows)[at]
+    return np.asarray(np.clip(cdf - (1.0 - v) * mass, 0.0, 1.0))
 
 
 def _by_folds(
@@ -113,10 +165,15 @@ def _by_draws(
     for start in range(0, len(at), step):
         rows = at[start : start + step]
         block = source.take(rows)
-        log_weights, _ = psis(-fit.core.log_lik(some.draws, block))
-        for i, values in enumerate(observed[rows].T):
-            below = model.drawn_mixture(some, block, i).below(values)
-            found[i, start : start + step] = (np.exp(log_weights) * below).sum(axis=0)
+        log_lik = fit.core.log_lik(some.draws, block)
+        weights = np.exp(psis(-log_lik)[0])
+        mass = np.exp(log_lik) if is_discrete(fit) else np.zeros_like(log_lik)
+        each = [
+            model.drawn_mixture(some, block, i).below(values) + mass
+            for i, values in enumerate(observed[rows].T)
+        ]
+        cdf = np.stack([(weights * one).sum(axis=0) for one in each])
+        found[:, start : start + step] = randomised(fit, rows, cdf, (weights * mass).sum(axis=0))
     return found
 
 
@@ -125,9 +182,7 @@ def _seen(fit: AbstractFit, at: Int[np.ndarray, " chosen"]) -> Float[np.ndarray,
     design = fit.model.design
     data = design.data_at(at)
     response = np.asarray(design.response, dtype=float).reshape(design.n_rows, -1)
-    return np.stack(
-        [
-            fit.model.predictive(fit, data, name).cdf(response[at, i])
-            for i, name in enumerate(design.response_names)
-        ]
-    )
+    laws = [fit.model.predictive(fit, data, name) for name in design.response_names]
+    cdf = np.stack([law.cdf(y) for law, y in zip(laws, response[at].T, strict=True)])
+    mass = np.exp(laws[0].log_density(response[at, 0])) if is_discrete(fit) else np.zeros(len(at))
+    return randomised(fit, at, cdf, mass)

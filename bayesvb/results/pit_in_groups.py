@@ -22,7 +22,11 @@ DRAWS = 100
 """Draws over which transforms are averaged where the engine returned some."""
 
 
-def within_groups(fit: AbstractFit) -> Float[np.ndarray, "responses rows"]:
+Transforms = tuple[Float[np.ndarray, "responses rows"], Float[np.ndarray, " rows"]]
+"""Distribution functions at the responses, and probabilities of the responses, read if discrete."""
+
+
+def within_groups(fit: AbstractFit) -> Transforms:
     r"""Transforms of the rows of a fit of one restart.
 
     .. math:: u_n = \sum_k w_{nk} F_k(y_n \mid x_n), \qquad
@@ -41,10 +45,11 @@ def within_groups(fit: AbstractFit) -> Float[np.ndarray, "responses rows"]:
         for block in fit.model.source.iterate()
         for part in block.split(max(BLOCK_ROWS // 8, 1))
     ]
-    return units_of(fit.model).in_row_order(np.concatenate(pieces, axis=-1))
+    found = units_of(fit.model).in_row_order(np.concatenate(pieces, axis=-1))
+    return found[:-1], found[-1]
 
 
-def _of_posterior(fit: AbstractFit, block: Block) -> Float[np.ndarray, "responses rows"]:
+def _of_posterior(fit: AbstractFit, block: Block) -> Float[np.ndarray, "transforms rows"]:
     """By the predictive distribution of each component under the posterior."""
     members = block.members
     assert members is not None
@@ -57,10 +62,10 @@ def _of_posterior(fit: AbstractFit, block: Block) -> Float[np.ndarray, "response
         prior = np.log(laws[0].weights)
     weights = softmax(prior + earlier_rows(np.asarray(density), members), axis=0)
     below = [_each_cdf(law, values) for law, values in pairs]
-    return np.stack([(weights * each).sum(axis=0) for each in below])
+    return np.stack([(weights * each).sum(axis=0) for each in (*below, np.exp(density))])
 
 
-def _of_draws(fit: AbstractFit, block: Block) -> Float[np.ndarray, "responses rows"]:
+def _of_draws(fit: AbstractFit, block: Block) -> Float[np.ndarray, "transforms rows"]:
     """Averages over draws of the parameters."""
     members, model = block.members, fit.model
     assert members is not None and isinstance(model, HasDrawnDistributions)
@@ -75,7 +80,10 @@ def _of_draws(fit: AbstractFit, block: Block) -> Float[np.ndarray, "responses ro
     observed = rows.response * scaling.scale[:, None] + scaling.centre[:, None]
     observed = observed if rows.offset is None else observed + rows.offset
     below = [_each_cdf(law, values) for law, values in zip(laws, observed, strict=True)]
-    return np.stack([(weights * np.moveaxis(one, 0, 1)).sum(axis=1).mean(axis=0) for one in below])
+    each = [np.moveaxis(one, 0, 1) for one in below]
+    if model.response is not None and model.response.is_discrete:  # less than, then up to
+        each = [one + np.exp(density) for one in each]
+    return np.stack([(weights * one).sum(axis=1).mean(axis=0) for one in (*each, np.exp(density))])
 
 
 def _each_cdf(law: Any, values: Float[np.ndarray, " rows"]) -> Float[np.ndarray, "experts ..."]:

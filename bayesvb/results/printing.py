@@ -108,8 +108,8 @@ def formula_lines(model: AbstractPublicModel) -> list[str]:
         rows += ", sampling weights" if sampling else f", total weight {total:g}"
     dated = [f"{name} in {unit}" for name, unit in model.design.dates.items()]
     dates = [f"Dates:     {', '.join(dated)}"] if dated else []
-    own = [] if model.design.levels else response_notes(model.design)
-    noticed = [f"Response:  {note}" for note in own]
+    notes = response_notes(model.design, model.response)
+    noticed = [f"Response:  {note}" for note in notes]
     described = [f"Formula:   {formula_text(model)}{filled}", f"Data:      {rows}"]
     return [*described, *noticed, *dates, *_level_lines(model)]
 

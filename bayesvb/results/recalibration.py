@@ -11,7 +11,7 @@ from bayesvb.distributions.recalibration import (
 )
 from bayesvb.errors import DataError
 from bayesvb.results.leave_one_out import every_row
-from bayesvb.results.pit import check_numeric, pit_values
+from bayesvb.results.pit import check_continuous, pit_values
 from bayesvb.results.pit_without_groups import check_answers, chosen_groups, without_groups
 from bayesvb.results.units import grouping_of
 
@@ -24,7 +24,7 @@ def recalibrations(fit: AbstractFit) -> tuple[Recalibration, ...]:
 
     Rows that come in groups are left out with their whole group.
     """
-    check_numeric(fit)
+    check_continuous(fit)
     if grouping_of(fit.model) is not None:
         values, weight = without_groups(fit, chosen_groups(fit))
         return tuple(Recalibration.of(each, weight) for each in values)
@@ -48,7 +48,7 @@ def check_recalibrated(fit: AbstractFit, calibrated: object, kind: str) -> None:
             f"calibrated={calibrated!r} is not known",
             hint="calibrated=True, or calibrated='jackknife+' with kind='interval'",
         )
-    check_numeric(fit)
+    check_continuous(fit)
     if kind not in RECALIBRATED_KINDS:
         raise not_recalibrated(kind)
     if grouping_of(fit.model) is not None:

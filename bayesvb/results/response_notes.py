@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from bayesvb.distributions.response import Response
 from bayesvb.errors import DesignWarning, warn
 from bayesvb.evaluation.response_support import response_support
 from bayesvb.formula.design import Design
@@ -44,9 +45,9 @@ OF_COMPRESSED: Mapping[str, str | None] = {
 """What to do instead where a response is a logarithm or a root already; None: nothing."""
 
 
-def response_notes(design: Design) -> list[str]:
-    """A sentence for each numeric response that no density describes as it is."""
-    if design.response is None or design.levels:
+def response_notes(design: Design, described: Response | None) -> list[str]:
+    """A sentence for each response that a density is to describe and cannot as it is."""
+    if design.response is None or described is None or described.kind != "continuous":
         return []
     values = np.asarray(design.response, dtype=float).reshape(len(design.response), -1)
     values = values[:: max(len(values) // MOST_ROWS, 1)]
@@ -63,8 +64,8 @@ def response_notes(design: Design) -> list[str]:
     return found
 
 
-def warn_of_response(design: Design) -> None:
-    """Say so once, all responses together."""
-    found = response_notes(design)
+def warn_of_response(design: Design, described: Response | None) -> None:
+    """Warn once, of all responses together."""
+    found = response_notes(design, described)
     if found:
         warn("; ".join(found), DesignWarning)

@@ -15,6 +15,7 @@ from scipy.stats import norm
 
 from bayesvb.distributions.draw_summaries import summarised
 from bayesvb.distributions.intervals import PROB
+from bayesvb.distributions.response import CONTINUOUS
 from bayesvb.effects.average_predictions import average_predictions, row_differences
 from bayesvb.effects.covariates import quantiles
 from bayesvb.effects.observed_rows import ObservedRows, observed_rows
@@ -96,7 +97,8 @@ def rows_words(fit: AbstractFit, rows: ObservedRows) -> str:
 
 def targets_of(fit: AbstractFit) -> tuple[str, ...]:
     """Quantities of the response that a report compares."""
-    return ("probability",) if fit.model.design.levels else ("mean", "sd")
+    response = fit.model.response
+    return CONTINUOUS.targets if response is None else response.targets
 
 
 def compared_values(fit: AbstractFit, name: str) -> list[object]:

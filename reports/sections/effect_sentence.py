@@ -11,8 +11,10 @@ from jaxtyping import Float
 
 from bayesvb.data.column_units import measured
 from bayesvb.distributions.intervals import PROB
+from bayesvb.distributions.response import CONTINUOUS
 from bayesvb.effects.average_predictions import average_predictions
 from bayesvb.effects.covariates import value_text
+from bayesvb.effects.estimands import target_words
 
 from ..cells.clauses import Clause
 from ..cells.numerals import numeral, percent
@@ -195,11 +197,9 @@ def _change(
     """A change with its interval; it has a direction where that is clear and not doubted."""
     fit, decimals = comparison.fit, change.decimals
     name = fit.model.design.response_names[comparison.response]
-    what = {
-        "mean": f"mean of {name}",
-        "sd": f"standard deviation of {name}",
-        "probability": f"probability of {name} = {change.level}",
-    }[change.target]
+    what = f"probability of {name} = {change.level}"
+    if not change.level:
+        what = target_words(change.target, fit.model.response or CONTINUOUS).format(y=name)
     unit = measured("", name, {} if change.level else fit.model.design.known_units)
     sign = 0 if doubted or fit.only_points else int(clear_signs(change.draws, comparison.error))
     numbers = (change.estimate, change.lower, change.upper)

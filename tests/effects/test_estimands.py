@@ -2,6 +2,7 @@
 
 import pytest
 
+from bayesvb.distributions.response import Response
 from bayesvb.effects.estimands import estimand
 
 
@@ -24,7 +25,7 @@ def test_a_quantity_is_said_in_words_and_told_apart_by_a_column(target, options,
 
 
 def test_of_classes_it_is_the_probability_of_each_level():
-    found = estimand(None, {}, ("a", "b", "c"))
+    found = estimand(None, {}, Response(kind="classes", levels=("a", "b", "c")))
     assert found.words("kind") == "probability of each level of kind"
     assert found.entries(2) == ("level", ("a", "b", "c"))
 

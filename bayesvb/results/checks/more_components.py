@@ -24,6 +24,7 @@ from bayesvb.results.capabilities import HasComponents
 from bayesvb.results.checks.base import Check, Grade, decided
 from bayesvb.results.comparison import MINOR
 from bayesvb.results.leave_one_out import Fitted, RowsLeftOut, leave_one_out
+from bayesvb.results.pit import randomised
 from bayesvb.results.subsampling import left_out_quickly
 from bayesvb.results.units import grouping_of
 
@@ -138,7 +139,8 @@ def split_gain(fit: AbstractFit) -> Gain | None:
         larger = leave_one_out(fitted, np.arange(source.n_rows))
     nats, error = sum_and_error(_gains(fit.rows_left_out, larger), fit.model.weights)
     label = int(np.argsort(fit.order)[split.component]) + 1
-    return Gain(nats, error, label, larger.cdf)
+    pit = randomised(fit, larger.at, larger.cdf, np.exp(larger.log_density))
+    return Gain(nats, error, label, pit)
 
 
 def _gains(fit: RowsLeftOut, larger: RowsLeftOut) -> Float[np.ndarray, " rows"]:

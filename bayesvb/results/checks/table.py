@@ -30,6 +30,7 @@ from bayesvb.results.checks.responses import response_checks
 from bayesvb.results.checks.shape import shape_checks
 from bayesvb.results.checks.tied_values import tied_checks
 from bayesvb.results.judged_classes import judged_classes
+from bayesvb.results.pit import is_binary, is_discrete
 from bayesvb.results.row_groups import group_numbers, row_order
 from bayesvb.results.units import grouping_of
 
@@ -128,7 +129,8 @@ def _order(fit: AbstractFit, order: object) -> Int[np.ndarray, " rows"] | None:
 def _look(fit: AbstractFit, asked: _Asked) -> _Looked:
     """All checks of the fit to the data."""
     design = fit.model.design
-    if design.levels:
+    response = fit.model.response
+    if response is not None and not response.is_numeric:
         classes = judged_classes(fit)
         return _Looked([], [*class_tests(classes, asked.order), *against_multinomial(classes)])
     seen = observed(fit, asked.order)
@@ -142,9 +144,11 @@ def _look(fit: AbstractFit, asked: _Asked) -> _Looked:
     firm, tests = [], []
     for one in seen:
         whose = _whose(one, seen)
-        found, ends = response_checks(fit, one, whose)
-        firm += [*far_row_checks(fit, one, whose), *found, *tied_checks(fit, one, whose)]
-        tests += [*ends, *_score_tests(fit, one, whose, asked)]
+        if not is_discrete(fit):  # far rows, shared values and ends are those of a density
+            found, ends = response_checks(fit, one, whose)
+            firm += [*far_row_checks(fit, one, whose), *found, *tied_checks(fit, one, whose)]
+            tests += ends
+        tests += _score_tests(fit, one, whose, asked)
     if GATING in design.matrices:
         return _Looked([*firm, *more], [*tests, *against_least_squares(fit)], seen, gain)
     return _Looked(firm, [replace(one, section="replicates") for one in tests])
@@ -160,7 +164,8 @@ def _score_tests(fit: AbstractFit, seen: Observed, whose: str, asked: _Asked) ->
     tests: list[Misfit] = []
     if GATING in fit.model.design.matrices:
         tests += covariate_tests(fit, seen, whose)
-    tests += shape_checks(fit, seen, whose)
+    if not is_binary(fit):  # randomised scores of zeros and ones have the right shape always
+        tests += shape_checks(fit, seen, whose)
     ordered = asked.order is not None
     tests += order_tests(seen, whose, grouping_of(fit.model), ordered=ordered)
     if asked.groups is not None:

@@ -1,0 +1,122 @@
+"""Description of a response by its family: the values it can take, and what they are called."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.errors import DataError
+
+__all__ = ["CONTINUOUS", "Response", "ResponseKind"]
+
+ResponseKind = Literal["continuous", "count", "binary", "classes"]
+
+POSSIBLE: dict[ResponseKind, str] = {
+    "continuous": "a number in the support of its family",
+    "count": "a whole number in the support of its family",
+    "binary": "0 or 1",
+}
+"""Possible values, within an error message."""
+
+REMEDIES: dict[ResponseKind, str] = {
+    "continuous": "correct the value, or choose another family",
+    "count": "correct the value, or choose a family for continuous responses",
+    "binary": "write 1 where the event occurred and 0 elsewhere, or choose another family",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Response:
+    """Values that a response can take: what its family says of it, whatever the data hold.
+
+    Attributes
+    ----------
+    kind : {"continuous", "count", "binary", "classes"}
+        ``"classes"`` have no order and no numbers; their labels are ``levels``.
+    support : tuple of float
+        Smallest and largest possible value; infinite where there is none.
+    levels : tuple of str
+        Labels of the classes.
+    """
+
+    kind: ResponseKind
+    support: tuple[float, float] = (-np.inf, np.inf)
+    levels: tuple[str, ...] = ()
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether the response has a distribution function: classes have none."""
+        return self.kind != "classes"
+
+    @property
+    def is_discrete(self) -> bool:
+        """Whether values are whole numbers with probabilities, and not densities.
+
+        A discrete response enters as it is, so that no offset is subtracted, and a model has one.
+        """
+        return self.kind in ("count", "binary")
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """Quantities that summarise its distribution, the default target of effects first.
+
+        The standard deviation of zeros and ones says nothing that their mean does not.
+        """
+        if self.kind == "classes":
+            return ("probability",)
+        return ("mean",) if self.kind == "binary" else ("mean", "sd")
+
+    def label(self, target: str) -> str | None:
+        """Name of a target of response ``{y}`` where it differs from that of a density."""
+        if target == "density" and self.is_discrete:
+            return "P({y} = {v})"
+        if target == "mean" and self.kind == "binary":
+            return "probability of {y} = 1"
+        return None
+
+    def check(
+        self,
+        values: Float[np.ndarray, "rows responses"],
+        names: tuple[str, ...],
+        *,
+        has_offset: bool = False,
+    ) -> None:
+        """Raise for responses that the family cannot have.
+
+        Raises
+        ------
+        DataError
+            For a value outside the support, a fraction, an offset, or a second discrete response.
+        """
+        low, high = self.support
+        impossible = (values < low) | (values > high)
+        if self.is_discrete:
+            self._check_alone(names, has_offset=has_offset)
+            impossible |= values != np.round(values)
+        for name, column, wrong in zip(names, values.T, impossible.T, strict=True):
+            if wrong.any():
+                raise DataError(
+                    f"the response `{name}` holds {column[wrong][0]:g}, and must be "
+                    f"{POSSIBLE[self.kind]}",
+                    hint=REMEDIES[self.kind],
+                )
+
+    def _check_alone(self, names: tuple[str, ...], *, has_offset: bool) -> None:
+        """Refuse what would need other values than those given."""
+        if len(names) > 1:
+            raise DataError(
+                f"the formula has {len(names)} responses, and a {self.kind} response comes alone",
+                hint=f"fit one model for each: {names[0]} ~ ...",
+            )
+        if has_offset:
+            raise DataError(
+                f"an offset is subtracted from the response, and `{names[0]}` is {self.kind}",
+                hint="leave the offset out, or write its column as a term",
+            )
+
+
+CONTINUOUS = Response(kind="continuous")
+"""Response of a density on the real line."""
