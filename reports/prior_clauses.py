@@ -17,6 +17,9 @@ SCALE, DIFFERENCES, COMMON = "scale", "between components", "common scale"
 """Parts of the table of priors: learned scales of coefficients, of their differences between
 components, and of coefficients that the components have in common."""
 
+NOISE = "sigma"
+"""Part of the noise, which families without a scale do not have."""
+
 LEARNED = "learned"
 """What the table says of coefficients whose scale is learned."""
 
@@ -38,7 +41,8 @@ def prior_sentence(fit: AbstractFit) -> str:
 
 def _of_regression(fit: AbstractFit, priors: Any) -> list[str]:
     clauses = _of_coefficients(fit, priors)
-    clauses.append(_noise(priors, several=fit.core.n_components > 1))
+    if _rows(fit, NOISE):
+        clauses.append(_noise(priors, several=fit.core.n_components > 1))
     if "nu" in fit.named.values:
         clauses.append(f"degrees of freedom ν ~ {', '.join(_rows(fit, 'nu').values())}")
     elif priors.dof is not None and getattr(fit.model, "family", "") == "student":
@@ -60,8 +64,10 @@ def _of_regression(fit: AbstractFit, priors: Any) -> list[str]:
 def _of_coefficients(fit: AbstractFit, priors: Any) -> list[str]:
     """Prior of the coefficients of the components: fixed, learned or around common ones."""
     noise = "σ" if fit.core.n_components == 1 else "σ_k"
-    unit = noise if priors.coefficients_in == "noise" else ""
+    unit = noise if priors.coefficients_in == "noise" and _rows(fit, NOISE) else ""
     fixed, learned = f"N(0, ({priors.coefficient_sd:g}{unit})²)", f"N(0, (s{unit})²)"
+    if not _rows(fit, NOISE):
+        fixed = f"N(0, {priors.coefficient_sd:g}²)"
     if not {SCALE, DIFFERENCES} & set(fit.named.parts.values()):
         return [f"regression coefficients {fixed}"]
     if _rows(fit, DIFFERENCES):

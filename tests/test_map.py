@@ -310,6 +310,7 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "reports/cells/numerals.py": (PARTS,),
     "reports/cells/plain.py": (PARTS,),
     "reports/cells/tables.py": (PARTS,),
+    "reports/figures/probability_curve.py": ("test_adding_family.py",),
     "reports/figures/compact_svg.py": ("reports/test_compact_svg.py",),
     "reports/figures/shared_styles.py": ("reports/test_compact_svg.py",),
     "reports/figures/class_regions.py": (CLASSES,),

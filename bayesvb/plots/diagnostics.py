@@ -15,7 +15,7 @@ from bayesvb.errors import DataError
 from bayesvb.evaluation.calibration import pit_ecdf
 from bayesvb.results.calibration_table import calibration as calibration_of
 from bayesvb.results.named_draws import count
-from bayesvb.results.pit import check_numeric
+from bayesvb.results.pit import check_numeric, is_binary
 from bayesvb.results.replicated_rows import replicated
 from bayesvb.results.residuals import fitted, residuals
 from bayesvb.results.subsampling import pits_at, pits_seen, sample
@@ -114,7 +114,7 @@ def calibration(fit: AbstractFit, *, response: str | None = None, ax: Any = None
     """
     axes = marks.new_axes((6.4, 3.8)) if ax is None else ax
     palette = palette_of(axes)
-    if fit.model.design.levels:
+    if fit.model.design.levels or is_binary(fit):
         return _reliability(fit, axes)
     check_numeric(fit)
     names = fit.model.design.response_names

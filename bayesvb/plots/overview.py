@@ -17,6 +17,7 @@ from bayesvb.errors import DataError
 from bayesvb.plots.conditional import quantiles, weights
 from bayesvb.plots.curve_rows import curve_rows
 from bayesvb.plots.diagnostics import calibration, replicates, residual
+from bayesvb.results.pit import is_binary
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
@@ -79,6 +80,9 @@ def _panels(fit: AbstractFit, along: str | None) -> list[Panel]:
     if design.levels:
         own: list[Panel] = [] if first is None else [partial(_probabilities, fit, first)]
         return [*own, partial(calibration, fit)]
+    if is_binary(fit):
+        own = [] if first is None else [partial(_probabilities, fit, first)]
+        return [*own, partial(calibration, fit), partial(replicates, fit)]
     name = design.response_names[0]
     seen: list[Panel] = [] if first is None else [partial(quantiles, fit, first, response=name)]
     if first is not None and _has_weights(fit):

@@ -10,8 +10,8 @@ from bayesvb.errors import DataError
 from bayesvb.evaluation.calibration import coverage, uniformity_p_value
 from bayesvb.evaluation.classification import calibration_error, reliability
 from bayesvb.numerics.streams import Streams
-from bayesvb.results.class_folds import held_out_classes
-from bayesvb.results.pit import check_numeric, pit_values
+from bayesvb.results.class_folds import HeldOutClasses, held_out_classes, held_out_events
+from bayesvb.results.pit import check_numeric, is_binary, pit_values
 from bayesvb.results.subsampling import sample
 
 if TYPE_CHECKING:
@@ -27,7 +27,12 @@ ROWS = 5000
 
 def calibration(fit: AbstractFit) -> pd.DataFrame:
     """Expected and observed shares; see ``Fit.calibration``."""
-    return _of_classes(fit) if fit.model.design.levels else _of_numbers(fit)
+    labels = fit.model.design.class_labels
+    if labels:
+        return _of_classes(fit, held_out_classes(fit), labels)
+    if is_binary(fit):
+        return _of_classes(fit, held_out_events(fit, sample(fit, ROWS).at), ("0", "1"))
+    return _of_numbers(fit)
 
 
 def _of_numbers(fit: AbstractFit) -> pd.DataFrame:
@@ -51,16 +56,17 @@ def _of_numbers(fit: AbstractFit) -> pd.DataFrame:
     return whole
 
 
-def _of_classes(fit: AbstractFit) -> pd.DataFrame:
-    """Share of each class among rows with about the same probability of it."""
+def _of_classes(fit: AbstractFit, found: HeldOutClasses, labels: tuple[str, ...]) -> pd.DataFrame:
+    """Share of each class among rows with about the same probability of it; of 1 if binary."""
     import pandas as pd
 
-    found = held_out_classes(fit)
     if not len(found.codes):
         raise DataError("the fit has no rows")
     rng = Streams(fit.seed).reliability(len(found.codes))
     tables = {}
-    for code, label in enumerate(fit.model.design.class_labels):
+    for code, label in enumerate(labels):
+        if is_binary(fit) and not code:
+            continue
         one = reliability(found.probabilities[:, code], found.codes == code, rng=rng)
         used = one.count > 0
         columns = {
@@ -73,5 +79,6 @@ def _of_classes(fit: AbstractFit) -> pd.DataFrame:
         tables[label] = pd.DataFrame(columns)
     whole = pd.concat(tables, names=["class", "bin"])
     whole.attrs["ece"] = calibration_error(found.probabilities, found.codes).error
-    whole.attrs["left_out"] = "a fifth at a time" if found.folds is not None else "none"
+    how = "each row" if is_binary(fit) else "a fifth at a time"
+    whole.attrs["left_out"] = how if found.folds is not None else "none"
     return whole

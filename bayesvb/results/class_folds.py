@@ -11,7 +11,8 @@ from jaxtyping import Float, Int
 from bayesvb.engines.folds import FOLDS, assigned, fold_rows
 from bayesvb.errors import DataError
 from bayesvb.results.folds_left_out import leave_folds_out
-from bayesvb.results.subsampling import folds_affordable
+from bayesvb.results.subsampling import folds_affordable, left_out_at
+from bayesvb.results.units import grouping_of
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
@@ -37,6 +38,21 @@ class HeldOutClasses:
     probabilities: Float[np.ndarray, "rows classes"]
     fitted: Float[np.ndarray, "rows classes"]
     folds: Int[np.ndarray, " rows"] | None
+
+
+def held_out_events(fit: AbstractFit, at: Int[np.ndarray, " rows"]) -> HeldOutClasses:
+    """Probabilities of 0 and 1 of rows of a binary response, each without its row.
+
+    Rows of groups that share their component are not left out one by one: those are fitted.
+    """
+    fitted = fit.predictive(fit.model.design.data_at(at)).mean()
+    codes = np.asarray(fit.model.design.response, dtype=int).reshape(-1)[at]
+    both = np.column_stack([1.0 - fitted, fitted])
+    if grouping_of(fit.model) is not None:
+        return HeldOutClasses(codes, both, both, None)
+    observed = np.exp(left_out_at(fit, at).pointwise).clip(0.0, 1.0)
+    one = np.where(codes == 1, observed, 1.0 - observed)
+    return HeldOutClasses(codes, np.column_stack([1.0 - one, one]), both, at)
 
 
 def held_out_classes(fit: AbstractFit) -> HeldOutClasses:

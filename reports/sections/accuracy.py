@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from bayesvb.data.case_weights import sum_and_error
 from bayesvb.evaluation.elpd import Elpd
 from bayesvb.results.linear_baseline import linear_baseline
+from bayesvb.results.pit import is_discrete
 from bayesvb.results.subsampling import RowSample, criteria_at, unit_sample
 from bayesvb.results.units import units_of
 
@@ -57,7 +58,7 @@ def summary(fit: AbstractFit) -> Summary | None:
         "n_high": int((k > loo.good_k).sum()),
         "k": _figure(k, loo.good_k, chosen) if loo.method == "psis" else None,
         "high": _high(fit, chosen, loo, k) if loo.method == "psis" else None,
-        "baseline_missing": regresses(fit) and straight is None,
+        "baseline_missing": regresses(fit) and straight is None and not is_discrete(fit),
     }
 
 

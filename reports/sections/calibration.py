@@ -11,13 +11,18 @@ from jaxtyping import Float, Int
 from matplotlib.figure import Figure
 
 from bayesvb.evaluation.calibration import Calibration, PitEcdf, calibration
+from bayesvb.evaluation.reliability import SETS, reliability
+from bayesvb.numerics.streams import Streams
+from bayesvb.results.class_folds import held_out_events
 from bayesvb.results.criteria import answers
-from bayesvb.results.subsampling import pits_at, pits_seen, sample
+from bayesvb.results.pit import is_binary
+from bayesvb.results.subsampling import RowSample, pits_at, pits_seen, sample
 from bayesvb.results.units import grouping_of
 
 from ..cells.numerals import numeral, percent
 from ..cells.plain import Summary
 from ..cells.tables import table
+from ..figures.reliability import panels
 from ..figures.scatter import level_axis
 from ..figures.svg import BAND, INK, LINE, axes_of, drawn
 from ..rows.profiles import covariate, labels, most_moving, quantiles_moved
@@ -37,6 +42,8 @@ def summary(fit: AbstractFit) -> Summary | None:
     if not regresses(fit):
         return None
     chosen = sample(fit, ROWS_CHECKED)
+    if is_binary(fit):
+        return _of_events(fit, chosen)
     given = {name: values[chosen.at] for name, values in fit.model.observed().items()}
     pits = pits_at(fit, chosen.at)
     found = {
@@ -52,6 +59,27 @@ def summary(fit: AbstractFit) -> Summary | None:
             {"name": name, **_of(one, given[name]), "bins": _bins(fit, chosen.at, name, one.pit)}
             for name, one in found.items()
         ],
+    }
+
+
+def _of_events(fit: AbstractFit, chosen: RowSample) -> Summary:
+    """Reliability of the probabilities of 1: PIT values of zeros and ones say nothing."""
+    found = held_out_events(fit, chosen.at)
+    rng = Streams(fit.seed).reliability(len(chosen.at))
+    curves = reliability(found.probabilities, found.codes, rng)
+    one = curves.curves[1]
+    return {
+        "n_rows": len(chosen.at),
+        "rows_note": choice_words(chosen),
+        "left_out": "" if found.folds is None else "row",
+        "weighted": fit.model.weights is not None,
+        "responses": [],
+        "sets": SETS,
+        "p_value": curves.p_value,
+        "squared_error": one.brier,
+        "miscalibration": one.miscalibration,
+        "discrimination": one.discrimination,
+        "reliability": panels(("0", "1"), curves, found),
     }
 
 

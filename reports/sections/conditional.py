@@ -13,11 +13,13 @@ from bayesvb.distributions.base import AbstractRowDistribution
 from bayesvb.drawing import marks
 from bayesvb.effects.covariates import quantiles
 from bayesvb.results.local_support import has_support, supported
+from bayesvb.results.pit import is_binary
 from bayesvb.results.subsampling import sample
 
 from ..cells.numerals import numeral, percent, significant
 from ..cells.plain import Summary
 from ..cells.tables import table
+from ..figures.probability_curve import probability_curve
 from ..figures.scatter import cloud, level_axis
 from ..figures.svg import BAND, INK, LINE, POINT, axes_of, drawn
 from ..rows.profiles import (
@@ -72,10 +74,20 @@ def _of(fit: AbstractFit, number: int) -> Summary:
             "name": name,
             "along": None,
             "bands": None,
-            "densities": _densities(["every row"], one, design.label(name), values, ""),
+            "densities": None
+            if is_binary(fit)
+            else _densities(["every row"], one, design.label(name), values, ""),
             "table": _table(pd.Index(["every row"], name=""), one, design.label(name), ""),
         }
     curve = profile(fit, along)
+    if is_binary(fit):
+        return {
+            "name": name,
+            "along": along,
+            "bands": probability_curve(fit, curve, name),
+            "densities": None,
+            "table": None,
+        }
     few = profile(fit, along, _places(design, curve.covariate))
     at_few = few.predictive(fit, name)
     index = pd.Index(labels(few.values), name=design.label(along))

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from bayesvb.distributions.intervals import PROB
+from bayesvb.distributions.response import CONTINUOUS
+from bayesvb.effects.estimands import target_words
 
 from ..cells.numerals import percent
 from ..cells.plain import Summary
@@ -56,9 +58,20 @@ def summary(fit: AbstractFit) -> Summary | None:
         "response": ", ".join(map(design.label, design.response_names)),
         "left_out": max(more, 0),
         "classes": bool(levels),
-        "has_sd": any(line["target"] == "sd" for line in lines),
+        "summaries": _summaries(fit, {str(line["target"]) for line in lines}),
         "table": _table(fit, pd.DataFrame(lines)),
     }
+
+
+def _summaries(fit: AbstractFit, targets: set[str]) -> str:
+    """Names of the quantities that are compared, of all responses."""
+    design, described = fit.model.design, fit.model.response or CONTINUOUS
+    names = ", ".join(map(design.label, design.response_names))
+    if described.levels:
+        return "probabilities"
+    *first, last = (target_words(one, described) for one in described.targets if one in targets)
+    before = "".join(f"{one.removesuffix(' of {y}')} and of the " for one in first)
+    return f"{before}{last}".format(y=names)
 
 
 def _lines(fit: AbstractFit, name: str) -> Iterator[dict[str, object]]:

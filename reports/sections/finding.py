@@ -11,6 +11,7 @@ from bayesvb.data.column_units import measured
 from bayesvb.distributions.intervals import PROB
 from bayesvb.results.capabilities import HasExactPosterior, HasJointDensity, HasScores
 from bayesvb.results.checks.table import checks as all_checks
+from bayesvb.results.pit import is_binary
 from bayesvb.results.summary import coefficient_table
 
 from ..cells.clauses import Clause, written
@@ -110,6 +111,9 @@ def _of_numbers(fit: AbstractFit, section: Summary) -> Sentences:
     if along is not None:
         return effect_clauses(fit, along, y)
     units = fit.model.design.known_units
+    if is_binary(fit):
+        share = float(fit.predictive(fit.model.design.data_at(np.arange(1))).mean()[0])
+        return _alone(f"{_no_covariate(fit)}the probability of {y} = 1 is {percent(share)}", y)
     low, middle, high = fit.predictive(fit.model.design.data_at(np.arange(1)), response=y).quantile(
         np.array(WIDE)
     )[:, 0]

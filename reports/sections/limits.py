@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bayesvb.results.pit import is_binary
 from bayesvb.results.robust import answers_to_rows, has_jackknife
 from bayesvb.results.units import units_of
 
@@ -50,6 +51,12 @@ NEW_DATA = {
     "values, coverage and elpd are of rows left out.",
 }
 
+NEW_EVENTS = {
+    "what": "New data",
+    "how": "Reliability and elpd are of rows left out, one at a time, from the same study: keep "
+    "some rows from the fit and predict them to know of others.",
+}
+
 NEW_ROWS = {
     "what": "New data",
     "how": "Rows were left out after the experts had been placed with them, which flatters the fit "
@@ -72,4 +79,6 @@ def summary(fit: AbstractFit) -> Summary:
         many = f"{one.model.source.n_rows:,} {units}"
         how = f"Of {many} it takes long: fit.influence() has it, {units[:-1]} by {units[:-1]}."
         found.append({"what": f"Influence of single {units}", "how": how})
-    return {"not_done": [*found, NEW_DATA] if regresses(fit) else found}
+    if regresses(fit):
+        found.append(NEW_EVENTS if is_binary(fit) else NEW_DATA)
+    return {"not_done": found}

@@ -9,6 +9,7 @@ import pandas as pd
 
 from bayesvb.data.parts import GATING, MEAN
 from bayesvb.results.integrated_draws import IntegratesScales
+from bayesvb.results.pit import is_discrete
 from bayesvb.results.printing import formula_text, gate_note
 from bayesvb.results.smoothness import smooth_dof
 
@@ -31,6 +32,7 @@ def summary(fit: AbstractFit) -> Summary:
         "description": model.description(),
         "n_components": fit.model.size,
         "likelihood": model.formula_template,
+        "regression": "generalised linear" if is_discrete(fit) else "linear",
         **{"gate": None, "gate_formula": "other", **model.formula_names()},
         **gate,
         "classes": model.design.levels,

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 
 from bayesvb.results import replicated_rows
 from bayesvb.results.named_draws import count
+from bayesvb.results.pit import is_binary, is_discrete
 from bayesvb.results.subsampling import sample
 
 from ..cells.numerals import PROBABILITY, numeral
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
 
 Values = Float[np.ndarray, "sets rows"]
+
+Rows = Float[np.ndarray, " rows"]
 
 CURVES_DPI = 90
 """Of the picture of them: lines behind a curve need no more, and are most of a page's pixels."""
@@ -44,6 +47,9 @@ TAIL = 0.025
 
 GRID = 200
 
+MOST_SHARES = 60
+"""Values of a discrete response whose shares are drawn, the smallest first."""
+
 
 def skewness(values: Values) -> Float[np.ndarray, " sets"]:
     """Third standardised moment of each data set."""
@@ -53,13 +59,18 @@ def skewness(values: Values) -> Float[np.ndarray, " sets"]:
     return np.asarray((centred**3).mean(axis=1) / (centred**2).mean(axis=1) ** 1.5)
 
 
-STATISTICS: dict[str, Callable[[Values], Float[np.ndarray, " sets"]]] = {
+Statistics = dict[str, Callable[[Values], Float[np.ndarray, " sets"]]]
+
+STATISTICS: Statistics = {
     "mean": lambda values: np.asarray(values.mean(axis=1)),
     "sd": lambda values: np.asarray(values.std(axis=1, ddof=1)),
     "smallest": lambda values: np.asarray(values.min(axis=1)),
     "largest": lambda values: np.asarray(values.max(axis=1)),
     "skewness": skewness,
 }
+
+CENTRAL: Statistics = {"mean": STATISTICS["mean"]}
+"""Of zeros and ones, of which all other statistics are functions of the mean."""
 
 
 def summary(fit: AbstractFit) -> Summary | None:
@@ -68,6 +79,7 @@ def summary(fit: AbstractFit) -> Summary | None:
         return None
     chosen = sample(fit, ROWS_CHECKED)
     whole = replicated(fit, chosen.at)
+    own = _of_discrete(CENTRAL if is_binary(fit) else STATISTICS) if is_discrete(fit) else _of
     return {
         "n_sets": len(whole),
         "n_rows": len(chosen.at),
@@ -75,7 +87,7 @@ def summary(fit: AbstractFit) -> Summary | None:
         "weighted": fit.model.weights is not None,
         "given_covariates": regresses(fit) and bool(fit.model.design.covariates),
         "responses": [
-            _of(fit.model.design.label(name), whole[:, number], values[chosen.at])
+            own(fit.model.design.label(name), whole[:, number], values[chosen.at])
             for number, (name, values) in enumerate(fit.model.observed().items())
             if number < MOST_VARIABLES and np.isfinite(values[chosen.at]).any()
         ],
@@ -93,12 +105,25 @@ def replicated(
 def _of(name: str, sets: Values, values: Float[np.ndarray, " rows"]) -> Summary:
     seen = np.isfinite(values)  # replicates are missing where the data are
     sets, values = sets[:, seen], values[seen]
-    given = {key: float(one(values[None])[0]) for key, one in STATISTICS.items()}
-    found = {key: one(sets) for key, one in STATISTICS.items()}
-    p_values = {key: float((found[key] >= given[key]).mean()) for key in STATISTICS}
-    return {
+    picture = _densities(name, sets[:CURVES], values)
+    return {"name": name, "densities": picture, **_statistics(name, sets, values, STATISTICS)}
+
+
+def _of_discrete(used: Statistics) -> Callable[[str, Values, Rows], Summary]:
+    """Shares of the values of a response, and these statistics."""
+    return lambda name, sets, values: {
         "name": name,
-        "densities": _densities(name, sets[:CURVES], values),
+        "densities": _shares(name, sets, values),
+        **_statistics(name, sets, values, used),
+    }
+
+
+def _statistics(name: str, sets: Values, values: Rows, used: Statistics) -> Summary:
+    """Statistics of replicated data sets beside those of the data: table, pictures and words."""
+    given = {key: float(one(values[None])[0]) for key, one in used.items()}
+    found = {key: one(sets) for key, one in used.items()}
+    p_values = {key: float((found[key] >= given[key]).mean()) for key in used}
+    return {
         "statistics": _table(name, given, found, p_values),
         "panels": _panels(name, given, found),
         "reading": reading(p_values),
@@ -128,7 +153,7 @@ def _table(
             "high": np.quantile(found[key], 0.95),
             "p": p_values[key],
         }
-        for key in STATISTICS
+        for key in given
     }
     frame = pd.DataFrame.from_dict(rows, orient="index").rename_axis("statistic")
     caption = (
@@ -188,14 +213,40 @@ def _densities(name: str, sets: Values, values: Float[np.ndarray, " rows"]) -> S
     return drawn(draw, alt=alt, caption=caption)
 
 
+def _shares(name: str, sets: Values, values: Float[np.ndarray, " rows"]) -> Summary:
+    """Share of the rows with each value, observed and over replicated data sets."""
+    places = np.unique(values)[:MOST_SHARES]
+    own = np.array([(values == place).mean() for place in places])
+    each = np.array([(sets == place).mean(axis=1) for place in places])
+    low, high = np.quantile(each, [0.05, 0.95], axis=1)
+
+    def draw(figure: Figure) -> None:
+        axes = axes_of(figure, x=name, y="share of rows", grid="y")
+        axes.vlines(places, low, high, color=POINT, linewidth=6.0, alpha=0.5,
+                    label=f"{len(sets)} replicated data sets, middle 90%")  # fmt: skip
+        axes.plot(places, own, "o", color=BAND, label="observed")
+        axes.set_ylim(0.0, None)
+        axes.locator_params(axis="x", integer=True)
+        axes.legend(loc="upper left", bbox_to_anchor=(0.0, 1.16), ncols=2)
+
+    inside = int(((own >= low) & (own <= high)).sum())
+    alt = f"Share of each value of {name}; {inside} of {len(places)} are inside their bars."
+    caption = (
+        "Share of rows with each value: observed (dots), and in replicated data sets (bars). "
+        "Dots should be inside the bars."
+    )
+    return drawn(draw, alt=alt, caption=caption)
+
+
 def _panels(
     name: str, given: dict[str, float], found: dict[str, Float[np.ndarray, " sets"]]
 ) -> Summary:
     def draw(figure: Figure) -> None:
-        for axes, key in zip(figure.subplots(2, 3).ravel(), [*STATISTICS, ""], strict=True):
-            if not key:
-                axes.set_axis_off()
-                continue
+        shape = (1, 1) if len(given) == 1 else (2, 3)
+        panels = figure.subplots(*shape, squeeze=False).ravel()
+        for axes in panels[len(given) :]:
+            axes.set_axis_off()
+        for axes, key in zip(panels, given, strict=False):
             low, high = np.quantile(found[key], [0.01, 0.99])
             ends = min(low, given[key]), max(high, given[key])
             axes.hist(found[key], bins=24, range=ends if ends[0] < ends[1] else None,
@@ -210,7 +261,7 @@ def _panels(
         f"Statistics of {name} over replicated data sets (bars, middle 98%) and as observed "
         "(line). A line in the thick of the bars: the fit reproduces the statistic."
     )
-    alt = "Histograms of five statistics of replicated data sets with the observed value: " + (
+    alt = "Histograms of statistics of replicated data sets with the observed value: " + (
         "; ".join(f"{key} {numeral(value)}" for key, value in given.items())
     )
     return drawn(draw, alt=alt, caption=caption)

@@ -31,14 +31,22 @@ def gate(request):
 
 @pytest.fixture
 def make(make_problem, experts_of):
-    """The random problems of all gates, a few rows far out, with experts of this kind."""
+    """The random problems of all gates, a few rows far out, with experts of this kind.
+
+    A discrete response has the nearest possible values, and comes alone.
+    """
 
     def build(expert_kind, gate, *, responses=1, terms=2, **options):
+        described = experts_of(expert_kind).response
+        responses = 1 if described.is_discrete else responses
         problem = make_problem(gate, responses=responses, terms=terms, **options)
         rng = np.random.default_rng(options["seed"] + 100)
         far = 8.0 * rng.standard_t(2.0, size=problem.block.response.shape)
         far *= rng.uniform(size=problem.block.response.shape) < 0.05
-        block = replace(problem.block, response=problem.block.response + far)
+        values = problem.block.response + far
+        if described.is_discrete:
+            values = np.clip(np.round(values), *described.support)
+        block = replace(problem.block, response=values)
         experts = experts_of(expert_kind, n_responses=responses, n_terms=terms)
         return replace(problem, model=Mixture(experts, problem.model.gate), block=block)
 

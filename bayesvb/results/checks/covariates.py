@@ -35,6 +35,7 @@ from bayesvb.results.checks.basis import basis_tests
 from bayesvb.results.checks.causes import Scores, without_mean, without_spread
 from bayesvb.results.checks.pits import Observed
 from bayesvb.results.checks.remedies import Remedies
+from bayesvb.results.pit import is_binary
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
@@ -75,12 +76,14 @@ def covariate_tests(fit: AbstractFit, seen: Observed, whose: str) -> list[Misfit
     fitted = Estimated.of(columns, _effects_of_groups(fit.model.source, seen.at))
     remedies = Remedies(fit, seen.name)
     found: list[Misfit] = []
+    has_spread = not is_binary(fit)  # that of zeros and ones is a function of their mean
     for name in (*numbers, *levels):
         sets = _shapes(numbers[name]) if name in numbers else [levels[name]]
         distinct = len(np.unique(numbers[name])) if name in numbers else None
         bends = remedies.mean(name, distinct=distinct)
         found += _mean(f"Mean by {name}{whose}", seen.scores, sets, fitted, bends)
-        found += _spread(f"Spread by {name}{whose}", seen.scores, sets, remedies.spread(name))
+        if has_spread:
+            found += _spread(f"Spread by {name}{whose}", seen.scores, sets, remedies.spread(name))
     found += basis_tests(fit, seen, numbers, fitted, whose)
     apart = not {GROUP_ROWS, GATE_GROUPS}.isdisjoint(fit.model.source.empty().designs)
     mean = _mean_of_typical_group(fit, seen) if apart else seen.mean
@@ -88,7 +91,8 @@ def covariate_tests(fit: AbstractFit, seen: Observed, whose: str) -> list[Misfit
         sets = [powers(mean)]
         curved = remedies.curved({name: len(np.unique(own)) for name, own in numbers.items()})
         found += _mean(f"Mean by prediction{whose}", seen.scores, sets, fitted, curved)
-        found += _spread(f"Spread by prediction{whose}", seen.scores, sets, remedies.fanned())
+        if has_spread:
+            found += _spread(f"Spread by prediction{whose}", seen.scores, sets, remedies.fanned())
     return found + _products(seen, numbers, levels, fitted, whose, remedies)
 
 

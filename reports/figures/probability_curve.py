@@ -1,0 +1,58 @@
+"""Probability that a binary response is 1 along one covariate, with its interval."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from bayesvb.distributions.draw_summaries import summarised
+from bayesvb.distributions.intervals import PROB
+from bayesvb.drawing import marks
+from bayesvb.effects.marginal_effects import predictions
+from bayesvb.results.subsampling import sample
+
+from ..cells.numerals import numeral, percent
+from ..cells.plain import Summary
+from ..rows.profiles import Profile
+from ..rows.sampling import POINTS_SHOWN, choice_note
+from .scatter import cloud, level_axis
+from .svg import BAND, POINT, axes_of, drawn
+
+if TYPE_CHECKING:
+    from bayesvb.results.base import AbstractFit
+
+MARGIN = 0.06
+"""Height above 1 and below 0, where half of the rows' points would be cut off."""
+
+
+def probability_curve(fit: AbstractFit, curve: Profile, name: str) -> Summary:
+    """Mean over the draws of the parameters and interval at each value; points are the rows."""
+    design, one = fit.model.design, curve.covariate
+    values = np.asarray(design.response, dtype=float).reshape(-1)
+    each = predictions(fit, data=curve.frame).draws.to_numpy()
+    found = summarised(curve.averaged(each.reshape(len(each), -1)), PROB)
+    lines = [found.centre, found.lower, found.upper]
+    chosen = sample(fit, POINTS_SHOWN)
+
+    def draw(figure: Figure) -> None:
+        axes = axes_of(figure, x=design.label(one.name), y=f"probability of {name} = 1", grid="y")
+        cloud(axes, design.frame, one, values, at=chosen.at, color=POINT)
+        marked = marks.barred_points if one.discrete else marks.banded_curve
+        marked(axes, curve.x, lines, 0, colour=BAND, label=name)
+        if one.discrete:
+            level_axis(axes, curve.values)
+        axes.set_ylim(-MARGIN, 1.0 + MARGIN)
+
+    fixed = f" Other covariates {curve.fixed}." if curve.fixed else ""
+    band = "bar" if one.discrete else "band"
+    caption = (
+        f"Probability of {name} = 1 given {one.name} with {percent(PROB)} {band}; the points are "
+        f"all rows.{fixed}{choice_note('Points:', chosen)}"
+    )
+    alt = (
+        f"Probability of {name} = 1 against {one.name}; from its first to its last value it goes "
+        f"from {numeral(float(found.centre[0]), 2)} to {numeral(float(found.centre[-1]), 2)}."
+    )
+    return drawn(draw, alt=alt, caption=caption, size=(7.4, 4.4))
