@@ -14,14 +14,11 @@ from jaxtyping import Float
 
 from bayesvb.data.column_moments import ROUNDING, ColumnMoments
 from bayesvb.data.orthogonal_terms import Basis, OrthogonalTerm, orthogonal_basis
+from bayesvb.data.responses import AllResponses
 from bayesvb.errors import DataError
-from bayesvb.numerics.medians import median
 
 INTERCEPT = "Intercept"
 """Name of the intercept's column."""
-
-NORMAL_MAD = 1.482602218505602
-"""Standard deviation of a normal distribution over its median absolute deviation."""
 
 FARTHEST = 1e150
 """Scales from the middle of which the square is still a number."""
@@ -49,37 +46,6 @@ class Scaling:
     basis: Basis | None = None
 
     @classmethod
-    def of(
-        cls,
-        matrix: Float[np.ndarray, "rows columns"],
-        names: Sequence[str],
-        *,
-        weight: Float[np.ndarray, " rows"] | None = None,
-        active: bool = True,
-        together: Sequence[Sequence[int]] = (),
-        orthogonal: Sequence[OrthogonalTerm] = (),
-    ) -> Scaling:
-        """Scaling of a design matrix; the identity if not ``active``.
-
-        Parameters
-        ----------
-        matrix : ndarray, shape (rows, columns)
-        names : sequence of str
-        weight : ndarray, shape (rows,), optional
-            Case weights.
-        active : bool
-        together : sequence of sequence of int
-            Sets of columns with one unit: what they mean lies in their ratios, which a scale for
-            each would change. They are not centred, and divided by the root of the sum of their
-            mean squares: coefficients with variance one are then a function of the rows with
-            mean variance one, as that of any other column is.
-        orthogonal : sequence of OrthogonalTerm
-            Terms whose columns are made orthogonal, each behind its margins.
-        """
-        found = ColumnMoments.of(matrix, weight, products=len(orthogonal) > 0)
-        return cls.of_moments(found, names, active=active, together=together, orthogonal=orthogonal)
-
-    @classmethod
     def of_moments(
         cls,
         found: ColumnMoments,
@@ -89,7 +55,22 @@ class Scaling:
         together: Sequence[Sequence[int]] = (),
         orthogonal: Sequence[OrthogonalTerm] = (),
     ) -> Scaling:
-        """Scaling of a design matrix with these moments; see ``of``."""
+        """Scaling of a design matrix with these moments; the identity if not ``active``.
+
+        Parameters
+        ----------
+        found : ColumnMoments
+            With products of columns where terms are made orthogonal.
+        names : sequence of str
+        active : bool
+        together : sequence of sequence of int
+            Sets of columns with one unit: what they mean lies in their ratios, which a scale for
+            each would change. They are not centred, and divided by the root of the sum of their
+            mean squares: coefficients with variance one are then a function of the rows with
+            mean variance one, as that of any other column is.
+        orthogonal : sequence of OrthogonalTerm
+            Terms whose columns are made orthogonal, each behind its margins.
+        """
         intercept = names.index(INTERCEPT) if INTERCEPT in names else None
         centre, scale = found.scales(centred=intercept is not None)
         if intercept is not None:
@@ -111,97 +92,66 @@ class Scaling:
         return replace(self, basis=orthogonal_basis(root / unit / self.scale, terms, smallest))
 
     @classmethod
-    def of_response(
-        cls,
-        matrix: Float[np.ndarray, "rows responses"],
-        *,
-        centred: bool,
-        weight: Float[np.ndarray, " rows"] | None = None,
-        active: bool = True,
-    ) -> Scaling:
-        """Scaling of responses; centred only if an intercept can take the shift."""
-        return cls.of_response_moments(
-            ColumnMoments.of(matrix, weight), centred=centred, active=active
-        )
+    def of_response(cls, response: AllResponses, *, centred: bool, active: bool = True) -> Scaling:
+        """Scaling of responses by mean and standard deviation.
+
+        Parameters
+        ----------
+        response : AllResponses
+        centred : bool
+            Whether an intercept can take the shift; without one the centre is zero.
+        active : bool
+            Whether anything is standardised; the identity if not.
+        """
+        return cls.of_columns(response.moments, centred=centred, active=active)
 
     @classmethod
-    def of_response_moments(
-        cls, found: ColumnMoments, *, centred: bool, active: bool = True
+    def of_columns(
+        cls, found: ColumnMoments, *, centred: bool = True, active: bool = True
     ) -> Scaling:
-        """Scaling of responses with these moments; see ``of_response``."""
+        """Scaling of columns that have no intercept among them, by their moments."""
         return cls._if_active(*found.scales(centred=centred), active=active)
 
     @classmethod
     def of_response_by_medians(
-        cls,
-        matrix: Float[np.ndarray, "rows responses"],
-        *,
-        centred: bool,
-        weight: Float[np.ndarray, " rows"] | None = None,
-        active: bool = True,
+        cls, response: AllResponses, *, centred: bool, active: bool = True
     ) -> Scaling:
-        """Scaling of responses that gross errors do not move, as they move ``of_response``.
+        """Scaling of responses that outliers do not move, as they move ``of_response``.
 
         Median and median absolute deviation, times 1.4826 so that it is the standard deviation of
-        normal responses; see ``median_moments``.
+        normal responses; see ``AllResponses.median_moments``.
 
         Raises
         ------
         DataError
             If a response is so many scales away that its square overflows.
         """
-        centre, scale = median_moments(matrix, weight, centred=centred)
-        farthest = float((np.abs(matrix).max(axis=0, initial=0.0) / scale).max(initial=0.0))
-        if active and not farthest < FARTHEST:
+        if not active:
+            return cls.of_response(response, centred=centred, active=False)
+        centre, scale = response.median_moments(centred=centred)
+        farthest = float((response.moments.largest / scale).max(initial=0.0))
+        if not farthest < FARTHEST:
             raise DataError(
                 f"a response is {farthest:.3g} times the median deviation of the others",
                 hint="no computation can hold both: correct it, or leave its row out",
             )
-        return cls._if_active(centre, scale, active=active)
-
-    @classmethod
-    def of_variables(
-        cls,
-        matrix: Float[np.ndarray, "rows columns"],
-        *,
-        weight: Float[np.ndarray, " rows"] | None = None,
-        active: bool = True,
-    ) -> Scaling:
-        """Scaling of the variables of a model without a response: centre and unit variance."""
-        return cls.of_response(matrix, centred=True, weight=weight, active=active)
-
-    @classmethod
-    def of_gapped(
-        cls,
-        matrix: Float[np.ndarray, "rows columns"],
-        *,
-        common: bool,
-        weight: Float[np.ndarray, " rows"] | None = None,
-        active: bool = True,
-    ) -> Scaling:
-        """Scaling of variables with missing entries (NaN), which do not enter.
-
-        Parameters
-        ----------
-        matrix : ndarray, shape (rows, columns)
-        common : bool
-            One scale for all variables, the root of their mean variance, in place of one each.
-        weight : ndarray, shape (rows,), optional
-            Case weights.
-        active : bool
-        """
-        each = []
-        for column in matrix.T:
-            seen = ~np.isnan(column)
-            share = None if weight is None else weight[seen]
-            each.append(ColumnMoments.of(column[seen, None], share))
-        return cls.of_gapped_moments(each, common=common, active=active)
+        return cls(centre, scale, None)
 
     @classmethod
     def of_gapped_moments(
         cls, each: Sequence[ColumnMoments], *, common: bool, active: bool = True
     ) -> Scaling:
-        """Scaling of variables with these moments, one column each; see ``of_gapped``."""
+        """Scaling of variables with missing entries, each with the moments of its values.
+
+        Parameters
+        ----------
+        each : sequence of ColumnMoments
+            One for each variable, of the rows that have it.
+        common : bool
+            One scale for all variables, the root of their mean variance, instead of one each.
+        active : bool
+            Whether anything is standardised; the identity if not.
+        """
         pieces = [one.scales(centred=True) for one in each]
         centre, scale = (np.concatenate(values) for values in zip(*pieces, strict=True))
         if common:
@@ -280,47 +230,3 @@ class Scaling:
         size[size == 0.0] = 1.0
         change /= size
         return np.asarray(size * np.sqrt((change * change).sum(axis=0)))
-
-
-def moments(
-    matrix: Float[np.ndarray, "rows columns"],
-    weight: Float[np.ndarray, " rows"] | None = None,
-    *,
-    centred: bool,
-) -> tuple[Float[np.ndarray, " columns"], Float[np.ndarray, " columns"]]:
-    """Means and standard deviations; zeros and root mean squares if not ``centred``.
-
-    A row of weight w enters as w rows would; the divisor is the sum of the weights. A column
-    without spread gets the scale 1.
-    """
-    return ColumnMoments.of(matrix, weight).scales(centred=centred)
-
-
-def median_moments(
-    matrix: Float[np.ndarray, "rows columns"],
-    weight: Float[np.ndarray, " rows"] | None = None,
-    *,
-    centred: bool,
-) -> tuple[Float[np.ndarray, " columns"], Float[np.ndarray, " columns"]]:
-    """Medians, and median absolute deviations from them times 1.4826; from zero if not ``centred``.
-
-    A row of weight w enters as w rows would. Up to half of the rows may be anything. The price is
-    that more than half of the rows with one value have no median deviation: such a column has
-    the scale of ``moments``, which outliers inflate.
-
-    References
-    ----------
-    Hampel (1974), The influence curve and its role in robust estimation,
-    doi:10.1080/01621459.1974.10482962, section 5.
-    """
-    if weight is not None:
-        matrix, weight = matrix[weight > 0.0], weight[weight > 0.0]
-    spread = moments(matrix, weight, centred=centred)[1]
-    centre = np.zeros(matrix.shape[1])
-    for column, values in enumerate(matrix.T):
-        if centred:
-            centre[column] = median(values, weight)
-        deviation = median(np.abs(values - centre[column]), weight)
-        if deviation > ROUNDING * abs(centre[column]):
-            spread[column] = NORMAL_MAD * deviation
-    return centre, spread

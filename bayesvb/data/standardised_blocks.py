@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
 
-from bayesvb.data.blocks import BLOCK_ROWS, Block
-from bayesvb.data.group_rows import GATE_GROUPS, GROUP_ROWS, rows_at_once
-from bayesvb.data.orthogonal_terms import OrthogonalTerm
-from bayesvb.data.parts import MEAN
+from bayesvb.data.blocks import Block
 from bayesvb.data.scaling import Scaling
-from bayesvb.data.sources import InMemorySource
 
 OBSERVED = "observed"
 """Design of a block that tells which of its variables have values."""
-
-ResponseScaling = Callable[..., Scaling]
-"""What finds the scaling of responses: called as ``Scaling.of_response`` is."""
 
 
 @dataclass(frozen=True)
@@ -37,42 +30,6 @@ class Scales:
     parts: Mapping[str, Scaling]
     response: Scaling
     rows: float = 0.0
-
-    @classmethod
-    def of(
-        cls,
-        matrices: Mapping[str, Float[np.ndarray, "rows _"]],
-        terms: Mapping[str, tuple[str, ...]],
-        response: Float[np.ndarray, "rows responses"],
-        *,
-        weight: Float[np.ndarray, " rows"] | None = None,
-        active: bool,
-        response_scaling: ResponseScaling = Scaling.of_response,
-        together: Mapping[str, Sequence[Sequence[int]]] | None = None,
-        orthogonal: Mapping[str, Sequence[OrthogonalTerm]] | None = None,
-    ) -> Scales:
-        """Scales of the training data, that of the response as this function finds it."""
-        units, bases = together or {}, orthogonal or {}
-        parts: dict[str, Scaling] = {}
-        for name, matrix in matrices.items():
-            same = next((other for other in parts if matrices[other] is matrix), None)
-            parts[name] = (
-                parts[same]
-                if same
-                else Scaling.of(
-                    matrix,
-                    terms[name],
-                    weight=weight,
-                    active=active,
-                    together=units.get(name, ()),
-                    orthogonal=bases.get(name, ()),
-                )
-            )
-        for name in {GROUP_ROWS, GATE_GROUPS} & parts.keys():
-            parts[name] = parts[name].with_numbers_kept(0)
-        centred = parts[MEAN].intercept is not None
-        scaling = response_scaling(response, centred=centred, weight=weight, active=active)
-        return cls(parts, scaling, float(len(response) if weight is None else weight.sum()))
 
     @property
     def numbers(self) -> dict[str, Float[np.ndarray, "_ _"]]:
@@ -135,39 +92,6 @@ def without_offset(
     return response if offset is None else response - offset[:, None]
 
 
-def source_of(
-    scales: Scales,
-    matrices: Mapping[str, Float[np.ndarray, "rows _"]],
-    response: Float[np.ndarray, "rows responses"],
-    weight: Float[np.ndarray, " rows"] | None,
-    offset: Float[np.ndarray, " rows"] | None = None,
-) -> InMemorySource:
-    """Training rows as standardised blocks, each one contiguous."""
-    blocks, size = [], BLOCK_ROWS
-    if GROUP_ROWS in matrices:
-        size = rows_at_once(int(matrices[GROUP_ROWS][:, 0].max()) + 1)
-    for start in range(0, len(response), size):
-        rows = slice(start, start + size)
-        part = {name: matrix[rows] for name, matrix in matrices.items()}
-        share, known = (None if given is None else given[rows] for given in (weight, offset))
-        blocks.append(scales.block(part, response[rows], share, known))
-    return InMemorySource(tuple(blocks))
-
-
-def variables_source(
-    scaling: Scaling,
-    matrix: Float[np.ndarray, "rows dims"],
-    weight: Float[np.ndarray, " rows"] | None,
-) -> InMemorySource:
-    """Rows of a model without a response as standardised blocks."""
-    blocks = []
-    for start in range(0, len(matrix), BLOCK_ROWS):
-        rows = slice(start, start + BLOCK_ROWS)
-        share = None if weight is None else weight[rows]
-        blocks.append(variables_block(scaling, matrix[rows], share))
-    return InMemorySource(tuple(blocks))
-
-
 def variables_block(
     scaling: Scaling,
     matrix: Float[np.ndarray, "rows dims"],
@@ -191,18 +115,3 @@ def gapped_block(
     seen = ~np.isnan(standard)
     designs = {"variables": np.where(seen, standard, 0.0), OBSERVED: seen.astype(float)}
     return Block(designs, np.empty((0, len(matrix))), weight)
-
-
-def gapped_source(
-    scaling: Scaling,
-    matrix: Float[np.ndarray, "rows dims"],
-    weight: Float[np.ndarray, " rows"] | None,
-) -> InMemorySource:
-    """Rows with missing entries (NaN) as scaled blocks."""
-    gapped = bool(np.isnan(matrix).any())
-    blocks = []
-    for start in range(0, len(matrix), BLOCK_ROWS):
-        rows = slice(start, start + BLOCK_ROWS)
-        share = None if weight is None else weight[rows]
-        blocks.append(gapped_block(scaling, matrix[rows], share, gapped=gapped))
-    return InMemorySource(tuple(blocks))

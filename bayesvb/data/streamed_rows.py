@@ -10,7 +10,8 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.data.blocks import BLOCK_ROWS, Block
-from bayesvb.data.sources import AbstractSource
+from bayesvb.data.group_rows import GROUP_ROWS, rows_at_once
+from bayesvb.data.sources import AbstractSource, InMemorySource
 from bayesvb.errors import DataError
 
 Columns = Float[np.ndarray, "rows _"]
@@ -116,6 +117,16 @@ class StreamedRows(AbstractSource):
     def total_weight(self) -> float:
         """Sum of the case weights; the number of rows without weights."""
         return self.counted[1]
+
+
+def in_memory_source(
+    standardise: Callable[[EncodedRows], Block], rows: EncodedRows
+) -> InMemorySource:
+    """Rows in memory as blocks, each one contiguous."""
+    size = BLOCK_ROWS
+    if GROUP_ROWS in rows.matrices:
+        size = rows_at_once(int(rows.matrices[GROUP_ROWS][:, 0].max()) + 1)
+    return InMemorySource(tuple(map(standardise, recut(iter([rows]), size))))
 
 
 def recut(pieces: Iterator[EncodedRows], size: int) -> Iterator[EncodedRows]:

@@ -20,7 +20,6 @@ from bayesvb.argument_checks import (
     checked,
     fresh_seed,
 )
-from bayesvb.data.case_weights import CaseWeights, check_meaning, scaled, weights_and_frame
 from bayesvb.data.sources import AbstractSource
 from bayesvb.engines import DEFAULT_METHOD, ENGINES
 from bayesvb.engines.base import AbstractEngine, Budget, ProgressCallback
@@ -31,12 +30,8 @@ from bayesvb.estimators.checkpoint import checkpoint_read, described, opened, se
 from bayesvb.estimators.fit import Fit
 from bayesvb.estimators.fit_request import FitRequest
 from bayesvb.estimators.fitting import fitted
-from bayesvb.estimators.scale_checks import check_scales
 from bayesvb.estimators.time_estimate import FirstPasses
 from bayesvb.estimators.weighing import passes_to_weigh
-from bayesvb.formula.checks import warn_of_unweighted
-from bayesvb.formula.design import Design, build_design
-from bayesvb.formula.parser import Formula
 from bayesvb.numerics.runtime import processors
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.all_rows import is_sample
@@ -277,40 +272,3 @@ class AbstractEstimator(AbstractPublicModel):
 def empty_stats(core: AbstractVariationalModel[Any, Any], source: AbstractSource) -> Any:
     """Statistics of no rows: zeros of the right shapes."""
     return core.partition_stats(source.empty(), np.zeros((core.n_components, 0)))
-
-
-def read(
-    formula: Formula,
-    data: object,
-    weights: tuple[object, str],
-    *,
-    missing: str,
-    **options: Any,
-) -> tuple[Design, CaseWeights]:
-    """Design of the complete rows, and their case weights.
-
-    Parameters
-    ----------
-    formula : Formula
-    data : table
-    weights : tuple of (str or sequence of float or None) and str
-        A column's name, or one number per row of the data, and what they are: sampling weights
-        are scaled to sum to the number of rows that have any.
-    missing : str
-        What to do with rows that lack a value; of ``build_design``, as the ``options`` are.
-
-    Raises
-    ------
-    FormulaError, DataError
-        The message shows what is wrong and what to write.
-    """
-    given, meaning = weights
-    check_meaning(meaning, given)
-    weight, frame = weights_and_frame(given, data, missing=missing)
-    design = build_design(formula, frame, missing=missing, **options)
-    check_scales(design)
-    kept = None if weight is None else weight[design.complete]
-    design = replace(design, weights=kept)
-    if kept is not None:
-        warn_of_unweighted(design.frame, design.column_levels, kept)
-    return design, CaseWeights(scaled(kept) if meaning == "sampling" else kept, meaning)

@@ -12,13 +12,12 @@ from jaxtyping import Float
 
 from bayesvb.argument_checks import check_choice, check_count, checked
 from bayesvb.data.blocks import Block
-from bayesvb.data.frame_kinds import frames_of
-from bayesvb.data.frame_streams import AbstractFrames
 from bayesvb.data.frames import as_frame
 from bayesvb.data.grouping import Grouping, grouped_source
 from bayesvb.data.parts import GATING, MEAN
 from bayesvb.data.sources import AbstractSource
-from bayesvb.data.standardised_blocks import Scales, without_offset
+from bayesvb.data.standardised_blocks import Scales
+from bayesvb.data.streamed_rows import EncodedRows, in_memory_source
 from bayesvb.distributions.base import (
     AbstractComponentMixture,
     AbstractDrawnMixture,
@@ -26,9 +25,9 @@ from bayesvb.distributions.base import (
 )
 from bayesvb.distributions.prediction import PredictionOptions, predict
 from bayesvb.distributions.response import Response
-from bayesvb.estimators.base import empty_stats, read
+from bayesvb.estimators.base import empty_stats
 from bayesvb.estimators.component_shares import gate_parameters, share_parameter
-from bayesvb.estimators.gating import gate_class, gate_prior, matrices_read
+from bayesvb.estimators.gating import gate_class, gate_prior
 from bayesvb.estimators.group_effects import (
     experts_of,
     has_many_groups,
@@ -37,26 +36,25 @@ from bayesvb.estimators.group_effects import (
 )
 from bayesvb.estimators.groups import (
     check_constant,
-    grouped,
     log_density_of_groups,
     most_components,
-    source_of_design,
+    source_of_groups,
     with_memberships,
-    without_groups,
 )
 from bayesvb.estimators.half_t import GROUP_SD_HEADING, group_sds, with_half_t
 from bayesvb.estimators.learned_scales import HEADINGS, LearnedScales
 from bayesvb.estimators.marginal_priors import name_margins
 from bayesvb.estimators.mixture import AbstractGatedMixture
+from bayesvb.estimators.model_rows import RowKind, RowOptions, model_rows
 from bayesvb.estimators.prior_rows import prior_rows
 from bayesvb.estimators.priors import Priors, check_priors
-from bayesvb.estimators.streamed_regression import streamed_regression
-from bayesvb.estimators.streaming import RowOptions, streamed_model
+from bayesvb.estimators.row_scales import regression_block, regression_scales
 from bayesvb.experts import EXPERTS
 from bayesvb.experts.grouped import GroupedExperts
 from bayesvb.experts.regression import AbstractRegressionExperts, RegressionUnits
 from bayesvb.formula.design import Design, Rows
 from bayesvb.formula.parser import Formula, parse_formula
+from bayesvb.formula.passes.design_rows import encoded_design
 from bayesvb.gates import GATES
 from bayesvb.gates.base import GatePrior
 from bayesvb.models.mixture import Mixture
@@ -178,73 +176,19 @@ class DensityRegression(AbstractGatedMixture):
         check_priors(priors, Priors)
         parsed, priors = parse_formula(formula, offset=True), priors or Priors()
         rows = RowOptions(weights, weights_are, missing, context, group)
-        options = n_components, gate, family, priors
-        frames = frames_of(data)
-        if frames is None:
-            self._keep_table(parsed, data, rows, *options)
-        else:
-            self._keep_stream(parsed, frames, rows, *options)
-
-    def _keep_table(
-        self,
-        formula: Formula,
-        data: object,
-        rows: RowOptions,
-        n_components: int,
-        gate: str,
-        family: str,
-        priors: Priors,
-    ) -> None:
-        """Set the fields of a model whose rows are in memory."""
-        rest, labels = without_groups(rows.group, formula, data)
-        weights = rows.weights, rows.weights_are
-        many = has_many_groups(family, priors, rows.group)
-        design, given = read(
-            formula, rest, weights, context=rows.context, missing=rows.missing, many_groups=many
+        check_count("n_components", n_components)
+        kind = RowKind(
+            partial(regression_scales, partial(experts_of, family, priors), priors.standardize),
+            partial(regression_block, n_components),
+            many_groups=has_many_groups(family, priors, group),
+            prepared=partial(with_possible_groups, n_components=n_components, gate=gate),
         )
-        described = experts_of(family, priors, design).response
-        described.check(
-            np.asarray(design.response, dtype=float),
-            design.response_names,
-            has_offset=design.offset is not None,
-        )
-        warn_of_response(design, described)
-        design = with_possible_groups(design, n_components, gate)
-        design, given, grouping = grouped(labels, design, given)
-        check_count("n_components", n_components, **most_components(design, grouping))
-        response = np.asarray(design.response, dtype=float)
-        scales = Scales.of(
-            design.matrices,
-            design.terms,
-            without_offset(response, design.offset),
-            weight=given.values,
-            active=priors.standardize,
-            response_scaling=experts_of(family, priors, design).response_scaling,
-            together=design.together,
-            orthogonal=design.orthogonal,
-        )
-        source = source_of_design(scales, design, n_components, given.values, grouping)
-        count = int(n_components)
-        self._keep(formula, design, count, gate, family, priors, *given, scales, source, grouping)
-
-    def _keep_stream(
-        self,
-        formula: Formula,
-        frames: AbstractFrames,
-        rows: RowOptions,
-        n_components: int,
-        gate: str,
-        family: str,
-        priors: Priors,
-    ) -> None:
-        """Set the fields of a model whose rows are read in blocks; a sample is in memory."""
-        experts = partial(experts_of, family, priors)
-        kind = streamed_regression(experts, active=priors.standardize)
-        found = streamed_model(formula, frames, kind, rows)
-        check_count("n_components", n_components, **most_components(found.design, None))
+        found = model_rows(parsed, data, rows, kind)
+        warn_of_response(found.design, experts_of(family, priors, found.design).response)
+        check_count("n_components", n_components, **most_components(found.design, found.grouping))
         self._keep(
-            formula, found.design, int(n_components), gate, family, priors, *found.weights,
-            found.scales, found.source, None,
+            parsed, found.design, int(n_components), gate, family, priors, *found.weights,
+            found.scales, found.source, found.grouping,
         )  # fmt: skip
         self._keep_rows(found.all_rows)
 
@@ -254,7 +198,7 @@ class DensityRegression(AbstractGatedMixture):
         gate = gate_class(self.gate, self.n_components).from_prior(
             self.n_components, self._gate_prior
         )
-        own = self._experts
+        own = self.experts
         experts = own if self.grouping is None else GroupedExperts(own, self.log_unit)
         mixture = Mixture(experts, gate)
         if self._scales is None:
@@ -273,14 +217,14 @@ class DensityRegression(AbstractGatedMixture):
         return self.log_unit if self.grouping is None else 0.0
 
     @property
-    def _experts(self) -> AbstractRegressionExperts[Any, Any]:
-        """Experts with their prior: they answer what is particular to the family."""
+    def experts(self) -> AbstractRegressionExperts[Any, Any]:
+        """Experts with their prior; whatever is particular to the family is asked of them."""
         return experts_of(self.family, self.priors, self.design)
 
     @property
     def response(self) -> Response:
         """Description of the response by its family."""
-        return self._experts.response
+        return self.experts.response
 
     @property
     def _gate_prior(self) -> GatePrior:
@@ -294,7 +238,7 @@ class DensityRegression(AbstractGatedMixture):
         if self.priors.scales == "fixed":
             return None
         of_gate = GATES[self.gate].learns_scales and self.n_components > 1
-        learns = {MEAN: self._experts.learns_scales, GATING: of_gate}
+        learns = {MEAN: self.experts.learns_scales, GATING: of_gate}
         parts = tuple(part for part, learned in learns.items() if learned)
         found = LearnedScales(self.design, self.priors, parts, self.n_components, self.scales.rows)
         return found if found.term_blocks else None
@@ -309,14 +253,14 @@ class DensityRegression(AbstractGatedMixture):
     @property
     def likelihood_name(self) -> str:
         """Name of the mixture, in the middle of a sentence."""
-        return self._experts.words
+        return self.experts.words
 
     @property
     def scale_words(self) -> str:
         """As the experts say it, with the bases; without an intercept, that nothing is shifted."""
         shifted = self.scales.parts[MEAN].intercept is not None
         own = "" if shifted else " (deviations from zero: without an intercept nothing is shifted)"
-        return f"{self._experts.scale_words}{own}{self.scales.basis_words}"
+        return f"{self.experts.scale_words}{own}{self.scales.basis_words}"
 
     @property
     def title(self) -> str:
@@ -325,12 +269,14 @@ class DensityRegression(AbstractGatedMixture):
 
     def source_in(self, scales: Scales) -> AbstractSource:
         """Rows in memory in other units."""
-        return source_of_design(scales, self.design, self.n_components, self.weights, self.grouping)
+        rows = encoded_design(self.design, self.weights)
+        source = in_memory_source(partial(regression_block, self.n_components, scales), rows)
+        return source_of_groups(source, self.design, self.grouping)
 
     def block(self, rows: Rows) -> Block:
         """Complete rows on the standardised scale; of groups, each as a group of its own."""
-        matrices = matrices_read(rows.matrices, self.n_components)
-        return self.scales.block(matrices, rows.response, offset=rows.offset)
+        given = EncodedRows(rows.matrices, rows.response, offset=rows.offset)
+        return regression_block(self.n_components, self.scales, given)
 
     def regressors(self, block: Block) -> Float[np.ndarray, "terms rows"]:
         """Columns of the experts' lines, effects of groups left out: these are for new groups too.
@@ -345,10 +291,10 @@ class DensityRegression(AbstractGatedMixture):
 
     def block_of_groups(self, rows: Rows, grouping: Grouping) -> Block:
         """Groups of complete rows with responses, on the standardised scale."""
-        gating = matrices_read(rows.matrices, self.n_components).get(GATING)
+        block = self.block(rows)
+        gating = rows.matrices[GATING] if GATING in block.designs else None
         check_constant(grouping, gating, self.design.terms, None)
-        source = grouped_source(self.block(rows), grouping)
-        return source.whole()
+        return grouped_source(block, grouping).whole()
 
     def options(self) -> dict[str, object]:
         """Arguments that make this model again."""
@@ -377,7 +323,7 @@ class DensityRegression(AbstractGatedMixture):
         Where coefficients scatter around common ones, these are ``beta_common``, and the standard
         deviations ``scale_between`` and, of penalised terms, ``scale_common``.
         """
-        coefficients, *noise = self._experts.parameters(fit.draws, self._units)
+        coefficients, *noise = self.experts.parameters(fit.draws, self._units)
         lines = self.design.at_zero(MEAN, coefficients.values)
         coefficients = replace(coefficients, values=lines)
         gate = gate_parameters(fit.core, fit.draws, self.scales.parts[GATING], self.design)
@@ -458,7 +404,7 @@ class DensityRegression(AbstractGatedMixture):
         Axes (experts, draws, rows). Each draw is evaluated by the restart that it is from.
         """
         weights, scaling = np.exp(fit.core.log_weights(fit.draws, block)), self.scales.response
-        whole: Any = self._experts if self._experts.draws_complete else fit.core
+        whole: Any = self.experts if self.experts.draws_complete else fit.core
         drawn: AbstractDrawnMixture = whole.drawn(fit.draws, weights, block, response, scaling)
         return drawn
 
@@ -474,7 +420,7 @@ class DensityRegression(AbstractGatedMixture):
             coefficients is the one that belongs to the centre of the prior of ``1 / scale^2``.
             The prior of a product or power is that of its residuals from the terms named.
         """
-        learned, experts, gate_prior = self._scales, self._experts, self._gate_prior
+        learned, experts, gate_prior = self._scales, self.experts, self._gate_prior
         own = prior_rows(self, learned, experts, gate_prior, self._units)
         return prior_frame(name_margins(own, self.design, self.scales))
 
@@ -483,14 +429,14 @@ class DensityRegression(AbstractGatedMixture):
         return {
             "gate": self.gate,
             "gate_formula": GATES[self.gate].formula,
-            "density_formula": self._experts.formula,
+            "density_formula": self.experts.formula,
         }
 
     def headings(self, fit: AbstractFit) -> dict[str, str]:
         """Titles of the coefficient tables, and of what all components share."""
         shared = {
             one.part: f"{one.part} ({one.summary_words})"
-            for one in self._experts.parameters(fit.draws, self._units)
+            for one in self.experts.parameters(fit.draws, self._units)
             if one.text is not None and not one.of_components
         }
         gating = f"gating ({fit.core.coefficient_meaning()})"

@@ -1,14 +1,11 @@
-"""The gate of a density regression: its class, its prior, and the matrices that it reads."""
+"""The gate of a density regression: its class and its prior."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
-from bayesvb.data.parts import PARTS
 from bayesvb.data.scaling import Scaling
 from bayesvb.estimators.priors import Priors
 from bayesvb.factors.normal import Normal
@@ -16,22 +13,12 @@ from bayesvb.gates import GATES
 from bayesvb.gates.base import AbstractGate, GatePrior
 from bayesvb.gates.dirichlet import DirichletGate
 
-__all__ = ["gate_class", "gate_prior", "matrices_read"]
+__all__ = ["gate_class", "gate_prior"]
 
 
 def gate_class(name: str, n_components: int) -> type[AbstractGate[Any, Any]]:
     """Gate of this name; a single component has the weight 1, which needs no coefficients."""
     return GATES[name] if n_components > 1 else DirichletGate
-
-
-def matrices_read(
-    matrices: Mapping[str, Float[np.ndarray, "rows _"]], n_components: int
-) -> Mapping[str, Float[np.ndarray, "rows _"]]:
-    """Matrices of the parts, without those of the weights where there is one component."""
-    if n_components > 1:
-        return matrices
-    unread = {name for name, part in PARTS.items() if part.of_weights}
-    return {part: matrix for part, matrix in matrices.items() if part not in unread}
 
 
 def gate_prior(scaling: Scaling, priors: Priors) -> GatePrior:

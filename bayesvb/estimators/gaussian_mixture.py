@@ -14,7 +14,7 @@ from bayesvb.argument_checks import check_choice, check_count, checked
 from bayesvb.data.blocks import Block
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.sources import AbstractSource
-from bayesvb.data.standardised_blocks import variables_block, variables_source
+from bayesvb.data.standardised_blocks import variables_block
 from bayesvb.distributions.multivariate_student import (
     NORMAL_DOF,
     AbstractJointStudent,
@@ -23,12 +23,12 @@ from bayesvb.distributions.multivariate_student import (
 from bayesvb.distributions.prediction import KINDS, PredictionOptions, predict
 from bayesvb.distributions.student_mixture import StudentMixture
 from bayesvb.errors import DataError
-from bayesvb.estimators.base import empty_stats, read
+from bayesvb.estimators.base import empty_stats
 from bayesvb.estimators.component_shares import SHARE
 from bayesvb.estimators.mixture import AbstractMixture
+from bayesvb.estimators.model_rows import RowKind, RowOptions, model_rows
 from bayesvb.estimators.priors import GaussianPriors, check_priors
-from bayesvb.estimators.streamed_variables import streamed_variables
-from bayesvb.estimators.streaming import ModelRows, RowOptions, model_rows
+from bayesvb.estimators.row_scales import complete_block, variables_scaling
 from bayesvb.experts import GAUSSIAN_EXPERTS
 from bayesvb.factors.dirichlet import Dirichlet
 from bayesvb.formula.design import Design, Rows
@@ -165,9 +165,8 @@ class GaussianMixture(AbstractMixture):
             priors or GaussianPriors(),
             RowOptions(weights, weights_are, missing, context),
         )
-        kind = streamed_variables(active=priors.standardize)
-        in_memory = partial(_in_memory, active=priors.standardize)
-        found = model_rows(parsed, data, rows, kind, in_memory)
+        scaling = partial(variables_scaling, priors.standardize)
+        found = model_rows(parsed, data, rows, RowKind(scaling, complete_block, response="none"))
         n_rows, design = found.design.n_rows, found.design
         check_count("n_components", n_components, most=n_rows, what="rows that are complete")
         number, known = int(n_components), (found.scales, found.source)
@@ -358,21 +357,6 @@ class GaussianMixture(AbstractMixture):
         """First line of what is printed of the model."""
         plural = "" if self.n_components == 1 else "s"
         return f"Mixture of {self.n_components} Gaussian{plural}, {self.covariance} covariances"
-
-
-def _in_memory(
-    formula: Formula, data: object, rows: RowOptions, *, active: bool
-) -> ModelRows[Scaling]:
-    """Rows of a table."""
-    weights = rows.weights, rows.weights_are
-    design, given = read(
-        formula, data, weights, missing=rows.missing, response="none", context=rows.context
-    )
-    matrix = design.matrices["variables"]
-    if not np.ptp(matrix, axis=0).any():
-        raise DataError("the variables are the same in every row: there is nothing to mix")
-    scaling = Scaling.of_variables(matrix, weight=given.values, active=active)
-    return ModelRows(design, given, scaling, variables_source(scaling, matrix, given.values))
 
 
 def _joint_of_draws(fit: AbstractFit) -> JointStudent:

@@ -18,11 +18,9 @@ from bayesvb.data.frames import as_frame, columns_of
 from bayesvb.data.grouping import Grouping, group_column, grouped_source
 from bayesvb.data.labels import match_labels
 from bayesvb.data.parts import GATING
-from bayesvb.data.sources import AbstractSource
-from bayesvb.data.standardised_blocks import Scales, source_of
+from bayesvb.data.sources import AbstractSource, InMemorySource
 from bayesvb.distributions.base import AbstractComponentMixture
 from bayesvb.errors import DataError, DesignWarning, warn
-from bayesvb.estimators.gating import matrices_read
 from bayesvb.formula.design import Design
 from bayesvb.formula.parser import Formula
 from bayesvb.results.base import AbstractFit
@@ -84,6 +82,24 @@ def most_components(design: Design, grouping: Grouping | None) -> dict[str, Any]
     return {"most": len(grouping.labels), "what": "groups"}
 
 
+def source_of_groups(
+    source: InMemorySource, design: Design, grouping: Grouping | None
+) -> AbstractSource:
+    """Rows of groups, each group as a row; rows without groups as they are.
+
+    Raises
+    ------
+    DataError
+        If what must be constant differs within a group.
+    """
+    if grouping is None:
+        return source
+    whole = source.whole()
+    gating = design.matrices[GATING] if GATING in whole.designs else None
+    check_constant(grouping, gating, design.terms, whole.weight)
+    return grouped_source(whole, grouping)
+
+
 def check_constant(
     grouping: Grouping,
     gating: Float[np.ndarray, "rows columns"] | None,
@@ -103,29 +119,6 @@ def check_constant(
         grouping.constant(gating, terms[GATING], "is a covariate of the weights")
     if weights is not None:
         grouping.constant(weights[:, None], ("weights",), "are case weights")
-
-
-def source_of_design(
-    scales: Scales,
-    design: Design,
-    n_components: int,
-    weights: Float[np.ndarray, " rows"] | None,
-    grouping: Grouping | None,
-) -> AbstractSource:
-    """Rows of a design in these units, of groups each as a row.
-
-    Raises
-    ------
-    DataError
-        If what must be constant differs within a group.
-    """
-    response = np.asarray(design.response, dtype=float)
-    matrices = matrices_read(design.matrices, n_components)
-    source = source_of(scales, matrices, response, weights, design.offset)
-    if grouping is None:
-        return source
-    check_constant(grouping, matrices.get(GATING), design.terms, weights)
-    return grouped_source(source.whole(), grouping)
 
 
 def with_memberships(

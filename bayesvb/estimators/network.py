@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.parts import GATING, MEAN
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.standardised_blocks import Scales
+from bayesvb.data.streamed_rows import in_memory_source
 from bayesvb.distributions.base import AbstractComponentMixture
 from bayesvb.distributions.normal_mixture import NormalMixture
 from bayesvb.distributions.prediction import PredictionOptions, predict
@@ -21,20 +23,21 @@ from bayesvb.estimators import network_prediction
 from bayesvb.estimators.base import empty_stats
 from bayesvb.estimators.component_shares import gate_parameters, share_parameter
 from bayesvb.estimators.marginal_priors import name_margins
+from bayesvb.estimators.model_rows import RowKind, RowOptions, model_rows
 from bayesvb.estimators.network_assembly import (
     Output,
     class_output,
     gaussian_output,
     network_of,
-    network_source,
+    with_products,
 )
-from bayesvb.estimators.network_checks import check_family, latents_of
-from bayesvb.estimators.network_rows import network_rows
+from bayesvb.estimators.network_checks import check_family, check_response, latents_of
 from bayesvb.estimators.priors import NetworkPriors, check_priors
-from bayesvb.estimators.streaming import RowOptions
+from bayesvb.estimators.row_scales import network_block, network_scales
 from bayesvb.experts.regression import in_units
 from bayesvb.formula.design import Design, Rows
 from bayesvb.formula.parser import Formula, parse_formula
+from bayesvb.formula.passes.design_rows import encoded_design
 from bayesvb.models.network.model import Network
 from bayesvb.results.base import AbstractFit
 from bayesvb.results.named_draws import HasDraws, NamedDraws
@@ -161,9 +164,14 @@ class ConditionalMixtureNetwork(network_prediction.AbstractNetwork):
         check_family(latent_covariance, latent_posterior)
         parsed = parse_formula(formula)
         priors, rows = priors or NetworkPriors(), RowOptions(weights, weights_are, missing, context)
-        found = network_rows(
-            parsed, data, rows, covariance=latent_covariance, active=priors.standardize
+        kind_of_rows = RowKind(
+            partial(network_scales, priors.standardize),
+            network_block,
+            response="any",
+            kept=with_products,
         )
+        found = model_rows(parsed, data, rows, kind_of_rows)
+        check_response(found.design, latent_covariance)
         n_rows, design = found.design.n_rows, found.design
         check_count("n_experts", n_experts, most=n_rows, what="rows that are complete")
         kind = latents_of(design, latent_dim), latent_covariance, latent_posterior
@@ -202,8 +210,8 @@ class ConditionalMixtureNetwork(network_prediction.AbstractNetwork):
 
     def source_in(self, scales: Scales) -> AbstractSource:
         """Rows in memory in other units."""
-        response = np.asarray(self.design.response, dtype=float).reshape(self.design.n_rows, -1)
-        return network_source(scales, self.design.matrices, response, self.weights)
+        rows = encoded_design(self.design, self.weights)
+        return with_products(in_memory_source(partial(network_block, scales), rows))
 
     def block(self, rows: Rows) -> Block:
         """Complete rows on the standardised scale; classes as codes."""

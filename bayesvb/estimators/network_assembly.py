@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 import numpy as np
-from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
-from bayesvb.data.orthogonal_terms import OrthogonalTerm
 from bayesvb.data.parts import GATING, MEAN
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.sources import InMemorySource
-from bayesvb.data.standardised_blocks import Scales, source_of
 from bayesvb.estimators.priors import NetworkPriors
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.factors.normal import Normal
@@ -34,52 +29,15 @@ POSTERIORS = ("conditional", "mean-field")
 Output = ClassOutput | SharedClassOutput | GaussianOutput
 
 
-def network_scales(
-    matrices: Mapping[str, Float[np.ndarray, "rows _"]],
-    terms: Mapping[str, tuple[str, ...]],
-    response: Float[np.ndarray, "rows responses"],
-    weight: Float[np.ndarray, " rows"] | None,
-    *,
-    classes: bool,
-    active: bool,
-    orthogonal: Mapping[str, Sequence[OrthogonalTerm]],
-) -> Scales:
-    """Scales of the training data; class codes stay what they are.
-
-    A numeric response is always centred: the output layer has an intercept of its own.
-    """
-    parts = {
-        name: Scaling.of(
-            matrix, terms[name], weight=weight, active=active, orthogonal=orthogonal[name]
-        )
-        for name, matrix in matrices.items()
-    }
-    moved = active and not classes
-    return Scales(parts, Scaling.of_response(response, centred=True, weight=weight, active=moved))
-
-
-def network_source(
-    scales: Scales,
-    matrices: Mapping[str, Float[np.ndarray, "rows _"]],
-    response: Float[np.ndarray, "rows responses"],
-    weight: Float[np.ndarray, " rows"] | None,
-) -> InMemorySource:
-    """Training rows as blocks that keep the products of their designs, if there is room."""
-    source = source_of(scales, matrices, response, weight)
-    same = matrices[MEAN] is matrices[GATING]
-    if same:
-        source = source.each(_shared)
-    widths = [matrices[name].shape[1] for name in (MEAN, GATING)[: 1 if same else 2]]
+def with_products(source: InMemorySource) -> InMemorySource:
+    """Rows in memory that keep the products of their designs, if there is room."""
+    designs = source.empty().designs
+    same = designs[MEAN] is designs[GATING]
+    widths = [len(designs[name]) for name in (MEAN, GATING)[: 1 if same else 2]]
     pairs = sum(width * (width + 1) // 2 for width in widths)
-    if 8 * pairs * source.n_rows <= PRODUCTS_BYTES:
-        source = source.each(Block.with_products)
-    return source
-
-
-def _shared(block: Block) -> Block:
-    """The block with one design for both parts."""
-    design = block.designs[MEAN]
-    return Block({MEAN: design, GATING: design}, block.response, block.weight)
+    if 8 * pairs * source.n_rows > PRODUCTS_BYTES:
+        return source
+    return source.each(Block.with_products)
 
 
 def class_output(

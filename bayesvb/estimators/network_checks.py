@@ -40,8 +40,8 @@ def check_family(covariance: str, posterior: str) -> None:
         )
 
 
-def check_response(design: Design, covariance: str) -> Float[np.ndarray, "rows responses"]:
-    """The responses as numbers, class codes if they are classes.
+def check_response(design: Design, covariance: str) -> None:
+    """Refuse a response that a network cannot explain; warn of one that it hardly can.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def check_response(design: Design, covariance: str) -> Float[np.ndarray, "rows r
                 hint="is it an identifier, or a number held as text?",
             )
         _warn_of_rare_classes(name, response[:, 0])
-        return response
+        return
     if covariance == "shared":
         raise DataError(
             f"latent_covariance='shared' is for classes, and the response `{name}` holds numbers",
@@ -69,7 +69,6 @@ def check_response(design: Design, covariance: str) -> Float[np.ndarray, "rows r
     doubts = [_doubt(column, one) for column, one in columns]
     if not any(doubts):
         warn_of_response(design, CONTINUOUS)
-    return response
 
 
 def _warn_of_rare_classes(name: str, codes: Float[np.ndarray, " rows"]) -> None:

@@ -15,19 +15,18 @@ from bayesvb.argument_checks import check_choice, checked
 from bayesvb.data.blocks import Block
 from bayesvb.data.parts import MEAN
 from bayesvb.data.scaling import Scaling
-from bayesvb.data.sources import AbstractSource, InMemorySource
+from bayesvb.data.sources import AbstractSource
 from bayesvb.distributions.intervals import PROB, tails
 from bayesvb.distributions.normal_scale_mixture import SameForEveryRow
 from bayesvb.distributions.prediction import PredictionOptions, predict
 from bayesvb.distributions.student_mixture import StudentMixture
 from bayesvb.engines.base import AbstractEngine
 from bayesvb.errors import FormulaError
-from bayesvb.estimators.base import read
 from bayesvb.estimators.gaussian_mixture import filled
 from bayesvb.estimators.generative import AbstractGenerative
+from bayesvb.estimators.model_rows import RowKind, RowOptions, model_rows
 from bayesvb.estimators.priors import NormalPriors, check_priors
-from bayesvb.estimators.streamed_variables import streamed_sample
-from bayesvb.estimators.streaming import ModelRows, RowOptions, model_rows
+from bayesvb.estimators.row_scales import sample_block, sample_scaling
 from bayesvb.factors.normal_gamma import NormalGamma, ScalarGamma
 from bayesvb.formula.design import Design, Rows
 from bayesvb.formula.parser import Formula, parse_formula
@@ -136,9 +135,8 @@ class Normal(AbstractGenerative):
             hint = "write y ~ 1; DensityRegression takes covariates"
             raise FormulaError(parsed.text, "one sample has no covariates", hint=hint)
         priors, rows = priors or NormalPriors(), RowOptions(weights, weights_are, missing, context)
-        kind = streamed_sample(active=priors.standardize)
-        in_memory = partial(_in_memory, active=priors.standardize)
-        found = model_rows(parsed, data, rows, kind, in_memory)
+        scaling = partial(sample_scaling, priors.standardize)
+        found = model_rows(parsed, data, rows, RowKind(scaling, sample_block))
         if len(found.design.response_names) > 1:
             hint = "GaussianMixture('~ a + b', n_components=1) takes several variables"
             raise FormulaError(parsed.text, "one sample has one response", hint=hint)
@@ -275,18 +273,6 @@ class Normal(AbstractGenerative):
     def description(self) -> str:
         """First line of what is printed of the model."""
         return "One Gaussian sample"
-
-
-def _in_memory(
-    formula: Formula, data: object, rows: RowOptions, *, active: bool
-) -> ModelRows[Scaling]:
-    """Rows of a table."""
-    weights = rows.weights, rows.weights_are
-    design, given = read(formula, data, weights, context=rows.context, missing=rows.missing)
-    response = np.asarray(design.response, dtype=float)
-    scaling = Scaling.of_response(response, centred=True, weight=given.values, active=active)
-    whole = Block({}, scaling.rows_last(response), given.values)
-    return ModelRows(design, given, scaling, InMemorySource.of(whole))
 
 
 def gaussian_of(priors: NormalPriors) -> UnivariateGaussian:

@@ -20,9 +20,9 @@ from bayesvb.distributions.student_mixture import StudentMixture
 from bayesvb.errors import DataError
 from bayesvb.estimators.gaussian_mixture import filled
 from bayesvb.estimators.generative import AbstractGenerative
+from bayesvb.estimators.model_rows import RowOptions
 from bayesvb.estimators.pca_rows import number_of_components, pca_rows
 from bayesvb.estimators.priors import PcaPriors, check_priors
-from bayesvb.estimators.streaming import RowOptions
 from bayesvb.formula.design import Design, Rows
 from bayesvb.formula.parser import Formula, parse_formula
 from bayesvb.models.pca.model import PcaStats, PrincipalComponents

@@ -9,19 +9,21 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.argument_checks import check_count
-from bayesvb.data.scaling import Scaling
-from bayesvb.data.standardised_blocks import gapped_source
 from bayesvb.errors import DataError, DesignWarning, warn
-from bayesvb.estimators.base import read
-from bayesvb.estimators.streamed_variables import GappedScaling, streamed_gapped
-from bayesvb.estimators.streaming import ModelRows, RowOptions, model_rows
+from bayesvb.estimators.model_rows import ModelRows, RowKind, RowOptions, model_rows
+from bayesvb.estimators.row_scales import (
+    VARIABLES,
+    GappedScaling,
+    block_with_gaps,
+    gapped_scaling,
+)
 from bayesvb.formula.parser import Formula
 
 
 def pca_rows(
     formula: Formula, data: object, rows: RowOptions, *, common: bool, active: bool
 ) -> ModelRows[GappedScaling]:
-    """Rows of a table, or of one that is read in blocks.
+    """Variables in their scaling, wherever the rows are.
 
     Parameters
     ----------
@@ -43,10 +45,10 @@ def pca_rows(
     DesignWarning
         Of variables that never vary.
     """
-    kind = streamed_gapped(common=common, active=active)
-    in_memory = partial(_in_memory, common=common, active=active)
-    found = model_rows(formula, data, rows, kind, in_memory)
-    _warn_of_constants(found.scales.ends, found.design.terms["variables"])
+    scaling = partial(gapped_scaling, common, active)
+    kind = RowKind(scaling, block_with_gaps, response="none", warn=False)
+    found = model_rows(formula, data, rows, kind)
+    _warn_of_constants(found.scales.ends, found.design.terms[VARIABLES])
     return found
 
 
@@ -59,26 +61,6 @@ def number_of_components(given: int | None, n_rows: int, n_dims: int) -> int:
     check_count("n_components", given, most=n_dims - 1, what="that these variables can have")
     check_count("n_components", given, most=n_rows - 1, what="that these rows can have")
     return int(given)
-
-
-def _in_memory(
-    formula: Formula, data: object, rows: RowOptions, *, common: bool, active: bool
-) -> ModelRows[GappedScaling]:
-    """Rows of a table."""
-    design, given = read(
-        formula,
-        data,
-        (rows.weights, rows.weights_are),
-        missing=rows.missing,
-        response="none",
-        context=rows.context,
-        warn=False,
-    )
-    matrix = design.matrices["variables"]
-    scaling = Scaling.of_gapped(matrix, common=common, weight=given.values, active=active)
-    source = gapped_source(scaling, matrix, given.values)
-    ends = np.stack([np.nanmin(matrix, axis=0), np.nanmax(matrix, axis=0)])
-    return ModelRows(design, given, GappedScaling(scaling, ends, gapped=False), source)
 
 
 def _warn_of_constants(ends: Float[np.ndarray, "2 dims"], names: Sequence[str]) -> None:

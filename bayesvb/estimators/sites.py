@@ -313,18 +313,18 @@ def _scales(
     (frame, name), design = _rows(data, weights), model.design
     known = design.all_rows
     assert known is not None
-    moments = moments_told(design, SiteFrames(frame), name)
+    moments = moments_told(design, frame, name)
     missing = [int(frame[column].isna().sum()) for column in told.levels]
     counts = [float(len(frame)), fitted_rows(model).total_weight, *missing]
     found = {keyed(part): told_moments(one) for part, one in moments.items()}
     if _has_medians(model):
-        found["responses"] = responses_told(design, design.offset)
+        found["responses"] = responses_told(design)
     return {"counts": np.array(counts), "learned": learned_of(design), **found}
 
 
 def _has_medians(model: AbstractEstimator) -> bool:
     """Whether the unit of the response is told by quantiles."""
-    return isinstance(model, DensityRegression) and model.family == "student"
+    return isinstance(model, DensityRegression) and model.experts.scaled_by_medians
 
 
 def _told_rows(model: AbstractEstimator, told: SiteStatistics) -> ToldRows | None:

@@ -11,6 +11,7 @@ from scipy.special import digamma, polygamma
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.parts import MEAN
+from bayesvb.data.responses import AllResponses
 from bayesvb.data.scaling import Scaling
 from bayesvb.distributions.drawn_student_mixture import DrawnStudentMixture
 from bayesvb.distributions.student_mixture import FARTHEST, StudentMixture
@@ -103,20 +104,12 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
     common: CommonEffectPrior | None = None
 
     @staticmethod
-    def response_scaling(
-        response: Float[np.ndarray, "rows responses"],
-        *,
-        centred: bool,
-        weight: Float[np.ndarray, " rows"] | None = None,
-        active: bool = True,
-    ) -> Scaling:
-        """By medians: gross errors would move mean and standard deviation, and with them the prior.
+    def response_scaling(response: AllResponses, *, centred: bool, active: bool = True) -> Scaling:
+        """Scaling by medians: outliers would move mean and standard deviation, and so the prior.
 
         Where more than half of the rows have one value, the scale is the standard deviation.
         """
-        return Scaling.of_response_by_medians(
-            response, centred=centred, weight=weight, active=active
-        )
+        return Scaling.of_response_by_medians(response, centred=centred, active=active)
 
     @classmethod
     def from_prior(cls, prior: RegressionPrior) -> StudentExperts:

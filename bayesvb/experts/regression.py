@@ -12,6 +12,7 @@ from jaxtyping import Float
 from bayesvb.data.blocks import Block
 from bayesvb.data.group_rows import GROUP_ROWS
 from bayesvb.data.parts import MEAN
+from bayesvb.data.responses import AllResponses
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.standardised_blocks import Scales
 from bayesvb.distributions.base import AbstractDrawnMixture
@@ -109,7 +110,7 @@ class AbstractRegressionExperts(AbstractExperts[PosteriorT, StatsT]):
     """Whether coefficients can scatter around ones that all components share."""
 
     scaled_by_medians: ClassVar[bool] = False
-    """Whether ``response_scaling`` goes by medians, and not by mean and standard deviation."""
+    """Whether ``response_scaling`` reads medians: sites then pool quantiles of the response."""
 
     def with_coefficient_precision(
         self, precision: Float[np.ndarray, "*many terms"]
@@ -147,26 +148,19 @@ class AbstractRegressionExperts(AbstractExperts[PosteriorT, StatsT]):
         raise NotImplementedError(f"{type(self).__name__} have a prior with fixed scales")
 
     @staticmethod
-    def response_scaling(
-        response: Float[np.ndarray, "rows responses"],
-        *,
-        centred: bool,
-        weight: Float[np.ndarray, " rows"] | None = None,
-        active: bool = True,
-    ) -> Scaling:
-        """How the response enters: the scale on which the prior's numbers are meant.
+    def response_scaling(response: AllResponses, *, centred: bool, active: bool = True) -> Scaling:
+        """Derive the scaling of the response: the scale on which the prior's numbers are meant.
 
         Parameters
         ----------
-        response : ndarray, shape (rows, responses)
+        response : AllResponses
+            Of all rows, in memory or not: their moments, and medians.
         centred : bool
             Whether an intercept can take a shift.
-        weight : ndarray, shape (rows,), optional
-            Case weights: a row of weight w is w rows.
         active : bool
             Whether anything is to be standardised; the identity if not.
         """
-        return Scaling.of_response(response, centred=centred, weight=weight, active=active)
+        return Scaling.of_response(response, centred=centred, active=active)
 
     @abc.abstractmethod
     def prior_rows(self, units: RegressionUnits) -> list[PriorRow]:

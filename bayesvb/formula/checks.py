@@ -22,6 +22,7 @@ from bayesvb.numerics.rank import dependent_columns
 __all__ = [
     "LARGEST",
     "check_matrices",
+    "check_squares",
     "ranges",
     "require_finite",
     "require_squares",
@@ -145,9 +146,7 @@ def require_finite(values: Float[np.ndarray, " rows"], name: str) -> None:
 
 
 def require_squares(matrix: Float[np.ndarray, "rows terms"], names: Sequence[str]) -> None:
-    """Refuse columns of new rows whose squares leave the range of double precision.
-
-    Missing values are passed over.
+    """Refuse columns whose squares leave the range of double precision; NaN are ignored.
 
     Raises
     ------
@@ -160,6 +159,28 @@ def require_squares(matrix: Float[np.ndarray, "rows terms"], names: Sequence[str
             f"`{names[j]}` has values up to {size[j]:g} in size, whose squares leave the range of "
             "double precision",
             hint="correct them, or leave these rows out",
+        )
+
+
+def check_squares(
+    lowest: Float[np.ndarray, " terms"], highest: Float[np.ndarray, " terms"], names: Sequence[str]
+) -> None:
+    """Refuse columns whose values, or differences between them, have no square in doubles.
+
+    Raises
+    ------
+    DataError
+        Naming the column.
+    """
+    size = np.maximum(np.abs(lowest), np.abs(highest))
+    with np.errstate(over="ignore"):
+        spread = highest - lowest
+    small = (spread > 0.0) & (spread < 1.0 / LARGEST)
+    for j in np.flatnonzero((size > LARGEST) | small).tolist():
+        what = f"differences of {spread[j]:g}" if small[j] else f"values of {size[j]:g}"
+        raise DataError(
+            f"`{names[j]}` has {what}, whose squares leave the range of double precision",
+            hint="give it in another unit",
         )
 
 

@@ -1,4 +1,4 @@
-"""Exact quantiles and distinct values of numbers that are gone over some at a time."""
+"""Exact quantiles, medians and distinct values of numbers that are read in blocks."""
 
 from __future__ import annotations
 
@@ -8,10 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
+from bayesvb.numerics import medians
+
 Vector = Float[np.ndarray, " _"]
 
 Read = Callable[[], Iterator[Vector]]
-"""Goes over all values from the first one."""
+"""Iterates over all values from the first one."""
+
+Weighted = tuple[Vector, Vector | None]
+"""Values, and the weight of each; None stands for ones."""
 
 BINS = 4096
 """Parts into which an interval is cut in a pass."""
@@ -22,11 +27,45 @@ GATHERED = 1 << 20
 
 @dataclass(frozen=True)
 class _Interval:
-    """Where the value of a rank lies: ``low <= value < high``, so many values below ``low``."""
+    """Interval of a rank: ``low <= value < high``; ``below`` is the weight of values < ``low``."""
 
     low: float
     high: float
-    below: int
+    below: float
+
+
+def median(read: Callable[[], Iterator[Weighted]]) -> float:
+    """Median of values of which one of weight w counts as w; see ``medians.median``.
+
+    Few values are sorted after one pass. Of more, values are counted as by ``quantiles``.
+
+    Parameters
+    ----------
+    read : callable
+        Iterates over all values, with their weights.
+
+    Examples
+    --------
+    >>> blocks = [(np.array([3.0, 1.0]), np.ones(2)), (np.array([8.0]), np.full(1, 2.0))]
+    >>> median(lambda: iter(blocks))
+    5.5
+    """
+    blocks: list[Weighted] = []
+    size, total = 0, 0.0
+    for values, weight in read():
+        size += len(values)
+        total += len(values) if weight is None else float(weight.sum())
+        blocks = [*blocks, (values, weight)] if size <= GATHERED else []
+    if size <= GATHERED:
+        values, weight = _joined(blocks)
+        return medians.median(values, weight)
+    # The least value up to which there is half of the weight, and the least beyond: they differ
+    # where half lies between two values. A rank is passed by more weight than it has, not by as
+    # much, so the first one is moved down by one double.
+    half = 0.5 * total
+    slack = half * medians.ROUNDING
+    low, high = _of_ranks(read, np.array([np.nextafter(half - slack, 0.0), half + slack]))
+    return float(low + 0.5 * (high - low))
 
 
 def quantiles(read: Read, n_values: int, shares: Sequence[float]) -> Vector:
@@ -56,35 +95,40 @@ def quantiles(read: Read, n_values: int, shares: Sequence[float]) -> Vector:
     lower = np.floor(places).astype(np.int64)
     upper = np.minimum(lower + 1, n_values - 1)
     ranks = np.unique(np.concatenate([lower, upper]))
-    known = dict(zip(ranks.tolist(), _of_ranks(read, ranks).tolist(), strict=True))
+    every = _of_ranks(lambda: ((values, None) for values in read()), ranks)
+    known = dict(zip(ranks.tolist(), every.tolist(), strict=True))
     below = np.array([known[rank] for rank in lower.tolist()])
     above = np.array([known[rank] for rank in upper.tolist()])
     part, step = places - lower, above - below
     return np.asarray(np.where(part < 0.5, below + step * part, above - step * (1.0 - part)))
 
 
-def _of_ranks(read: Read, ranks: Int[np.ndarray, " ranks"]) -> Float[np.ndarray, " ranks"]:
-    """The values of these ranks, from 0."""
+def _of_ranks(
+    read: Callable[[], Iterator[Weighted]],
+    ranks: Float[np.ndarray, " ranks"] | Int[np.ndarray, " ranks"],
+) -> Float[np.ndarray, " ranks"]:
+    """Least values up to which there is more weight than each rank; from 0 without weights."""
     low, high = np.inf, -np.inf
-    for values in read():
+    for values, _ in read():
         low = min(low, float(values.min(initial=np.inf)))
         high = max(high, float(values.max(initial=-np.inf)))
-    intervals = [_Interval(low, float(np.nextafter(high, np.inf)), 0)] * len(ranks)
+    intervals = [_Interval(low, float(np.nextafter(high, np.inf)), 0.0)] * len(ranks)
     while True:
         edges = {one: _edges(one) for one in dict.fromkeys(intervals)}
-        counts = {one: np.zeros(len(own) - 1, dtype=np.int64) for one, own in edges.items()}
-        for values in read():
+        counts = {one: np.zeros((2, len(own) - 1)) for one, own in edges.items()}
+        for values, weight in read():
             for one, own in edges.items():
-                counts[one] += _counted(values, own)
-        sizes: dict[_Interval, int] = {}
+                counts[one] += _counted(values, weight, own)
+        sizes: dict[_Interval, float] = {}
         for number, rank in enumerate(ranks.tolist()):
             one = intervals[number]
-            upto = one.below + np.cumsum(counts[one])
-            place = int(np.searchsorted(upto, rank, side="right"))
-            size = int(counts[one][place])
+            size, mass = counts[one]
+            upto = one.below + np.cumsum(mass)
+            place = min(int(np.searchsorted(upto, rank, side="right")), len(upto) - 1)
             low, high = edges[one][place], edges[one][place + 1]
-            intervals[number] = _Interval(float(low), float(high), int(upto[place]) - size)
-            sizes[intervals[number]] = 0 if _is_point(intervals[number]) else size
+            before = one.below if place == 0 else float(upto[place - 1])
+            intervals[number] = _Interval(float(low), float(high), before)
+            sizes[intervals[number]] = 0 if _is_point(intervals[number]) else size[place]
         if sum(sizes.values()) <= GATHERED:
             return _sorted_within(read, intervals, ranks)
 
@@ -102,29 +146,48 @@ def _is_point(one: _Interval) -> bool:
     return bool(np.nextafter(one.low, np.inf) >= one.high)
 
 
-def _counted(values: Vector, edges: Vector) -> Int[np.ndarray, " parts"]:
-    """Values within each part."""
-    inside = values[(values >= edges[0]) & (values < edges[-1])]
-    place = np.searchsorted(edges, inside, side="right") - 1
-    return np.bincount(place, minlength=len(edges) - 1)
+def _counted(values: Vector, weight: Vector | None, edges: Vector) -> Float[np.ndarray, "2 parts"]:
+    """Number and weight of the values within each part."""
+    inside = (values >= edges[0]) & (values < edges[-1])
+    place = np.searchsorted(edges, values[inside], side="right") - 1
+    size = np.bincount(place, minlength=len(edges) - 1)
+    if weight is None:
+        return np.stack([size, size]).astype(float)
+    return np.stack([size, np.bincount(place, weight[inside], len(edges) - 1)])
+
+
+def _joined(blocks: Sequence[Weighted]) -> Weighted:
+    """Values of all blocks, and their weights."""
+    values = np.concatenate([own for own, _ in blocks])
+    if all(weight is None for _, weight in blocks):
+        return values, None
+    return values, np.concatenate([np.ones(len(own)) if w is None else w for own, w in blocks])
 
 
 def _sorted_within(
-    read: Read, intervals: Sequence[_Interval], ranks: Int[np.ndarray, " ranks"]
+    read: Callable[[], Iterator[Weighted]],
+    intervals: Sequence[_Interval],
+    ranks: Float[np.ndarray, " ranks"] | Int[np.ndarray, " ranks"],
 ) -> Float[np.ndarray, " ranks"]:
     """The values of ranks, from all that lie in their intervals."""
-    kept: dict[_Interval, list[Vector]] = {
+    kept: dict[_Interval, list[Weighted]] = {
         one: [] for one in dict.fromkeys(intervals) if not _is_point(one)
     }
     if kept:
-        for values in read():
-            for one, own in kept.items():
-                own.append(values[(values >= one.low) & (values < one.high)])
-    whole = {one: np.sort(np.concatenate(own)) for one, own in kept.items()}
-    found = [
-        one.low if one not in whole else float(whole[one][rank - one.below])
-        for one, rank in zip(intervals, ranks.tolist(), strict=True)
-    ]
+        for values, weight in read():
+            for one, blocks in kept.items():
+                inside = (values >= one.low) & (values < one.high)
+                blocks.append((values[inside], None if weight is None else weight[inside]))
+    found = []
+    for one, rank in zip(intervals, ranks.tolist(), strict=True):
+        if one not in kept:
+            found.append(one.low)
+            continue
+        values, weight = _joined(kept[one])
+        order = np.argsort(values, kind="stable")
+        mass = np.ones(len(values)) if weight is None else weight[order]
+        place = int(np.searchsorted(one.below + np.cumsum(mass), rank, side="right"))
+        found.append(float(values[order[min(place, len(order) - 1)]]))
     return np.array(found)
 
 

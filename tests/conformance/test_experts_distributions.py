@@ -8,6 +8,8 @@ import scipy.stats
 from numpy.testing import assert_allclose, assert_array_equal
 
 from bayesvb.data.blocks import Block
+from bayesvb.data.column_moments import ColumnMoments
+from bayesvb.data.responses import AllResponses
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.standardised_blocks import Scales
 from bayesvb.experts.regression import RegressionUnits
@@ -176,7 +178,9 @@ class Units:
         if intercept:
             x, terms = np.column_stack([np.ones(50), x]), ("Intercept", "a", "b")
         y = 40.0 + rng.normal(size=(50, responses)) * np.array([7.0, 0.01])[:responses]
-        scales = Scales.of({"mean": x}, {"mean": terms}, y, active=True)
+        mean = Scaling.of_moments(ColumnMoments.of(x), terms)
+        of_response = Scaling.of_response(AllResponses.from_matrix(y), centred=intercept)
+        scales = Scales({"mean": mean}, of_response)
         names = ("u", "v")[:responses]
         return cls(x, y, scales.block({"mean": x}, y), RegressionUnits(terms, names, scales))
 

@@ -8,9 +8,13 @@ import pytest
 from numpy.testing import assert_allclose
 
 from bayesvb.data.case_weights import sum_and_error, weights_and_frame
-from bayesvb.data.scaling import Scaling, median_moments, moments
+from bayesvb.data.column_moments import ColumnMoments
+from bayesvb.data.responses import AllResponses
+from bayesvb.data.scaling import Scaling
+from bayesvb.data.streamed_rows import EncodedRows
 from bayesvb.errors import DataError
 from bayesvb.evaluation.elpd import Elpd, compare, elpd_data
+from bayesvb.formula.passes.design_rows import column_moments
 from bayesvb.results.comparison import ranked
 from bayesvb.results.linear_baseline import leave_one_out
 
@@ -21,7 +25,21 @@ def weight(regimes):
     return np.argsort(np.argsort(regimes["y"])).to_numpy() // 4 % 4
 
 
-@pytest.mark.parametrize("moments", [moments, median_moments])
+def mean_moments(matrix, weight=None, *, centred):
+    return ColumnMoments.of(matrix, weight).scales(centred=centred)
+
+
+def median_moments(matrix, weight=None, *, centred):
+    return AllResponses.from_matrix(matrix, weight).median_moments(centred=centred)
+
+
+def gapped_scaling(matrix, *, common, weight=None):
+    rows, names = EncodedRows({"variables": matrix}, None, weight), ("a", "b", "c")
+    found = column_moments(iter([rows]), frozenset(), {"variables": names[: matrix.shape[1]]})
+    return Scaling.of_gapped_moments(list(found.values()), common=common)
+
+
+@pytest.mark.parametrize("moments", [mean_moments, median_moments])
 def test_weighted_moments_are_those_of_repeated_rows(rng, moments):
     matrix = rng.normal(size=(40, 3)) * [1.0, 1e-3, 1e150] + [3.0, 0.0, 0.0]
     weight = np.arange(40.0) % 3
@@ -39,15 +57,15 @@ def test_weighted_scales_of_gapped_columns_are_those_of_repeated_rows(rng, commo
     matrix[rng.uniform(size=matrix.shape) < 0.2] = np.nan
     weight = np.arange(40.0) % 3
     matrix[0, 2] = 5.0  # varies only where nothing counts
-    found = Scaling.of_gapped(matrix, common=common, weight=weight)
-    expected = Scaling.of_gapped(np.repeat(matrix, weight.astype(int), axis=0), common=common)
+    found = gapped_scaling(matrix, common=common, weight=weight)
+    expected = gapped_scaling(np.repeat(matrix, weight.astype(int), axis=0), common=common)
     assert_allclose(found.centre, expected.centre, atol=1e-12)
     assert_allclose(found.scale, expected.scale, rtol=1e-12)
 
 
 def test_a_column_that_no_row_of_weight_has_keeps_the_scale_one():
     matrix = np.array([[1.0, np.nan], [2.0, np.nan], [3.0, 8.0]])
-    found = Scaling.of_gapped(matrix, common=False, weight=np.array([1.0, 1.0, 0.0]))
+    found = gapped_scaling(matrix, common=False, weight=np.array([1.0, 1.0, 0.0]))
     assert found.scale[1] == 1.0
 
 

@@ -324,7 +324,6 @@ OPTIONS = {
     "numbers": ({"weights": np.ones(600)}, "name their column"),
     "absent": ({"weights": "v"}, "weights='v' is not a column"),
     "negative": ({"weights": "x"}, "weights='x': .* negative"),
-    "student": ({"weights": "w", "family": "student"}, "family='student' with weights"),
     "missing": ({"missing": "raise"}, "5 of 600 rows lack a value: `x` in 5"),
     "n_components": ({"n_components": 10**4}, "n_components=10000 is more than"),
 }

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from bayesvb.numerics import order_statistics
-from bayesvb.numerics.order_statistics import distinct_values, quantiles
+from bayesvb.numerics.order_statistics import distinct_values, median, quantiles
 
 NUMBERS = st.lists(
     st.floats(-1e300, 1e300, allow_nan=False) | st.sampled_from([0.0, -0.0, 1.0, 5e-324]),
@@ -68,3 +68,21 @@ def test_too_many_distinct_values_are_told(monkeypatch):
     monkeypatch.setattr(order_statistics, "GATHERED", 5)
     assert distinct_values(in_blocks(x), 9) is None
     assert_array_equal(distinct_values(in_blocks(x), 50), x)
+
+
+@given(NUMBERS, st.booleans())
+def test_the_median_of_weighted_blocks_is_that_of_repeated_values(values, weighted):
+    x = np.array(values)
+    weight = np.arange(len(x)) % 3 + 1.0 if weighted else None
+    counts = np.ones(len(x)) if weight is None else weight
+
+    def read():
+        blocks = np.array_split(np.arange(len(x)), 3)
+        return ((x[own], None if weight is None else weight[own]) for own in blocks)
+
+    expected = np.median(np.repeat(x, counts.astype(int)))
+    with pytest.MonkeyPatch.context() as patch:
+        few = median(read)
+        patch.setattr(order_statistics, "GATHERED", 0)
+        none = median(read)
+    assert_allclose([few, none], expected, rtol=1e-13, atol=1e-15 * np.abs(x).max())

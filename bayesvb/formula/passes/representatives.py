@@ -162,6 +162,12 @@ class Representatives:
         return self.n_rows[0] - self.n_rows[1]
 
     @property
+    def weight(self) -> Float[np.ndarray, " rows"] | None:
+        """Case weights of the sample."""
+        name = self.choice.weights
+        return None if name is None else self.sample[name].to_numpy(dtype=np.float64)
+
+    @property
     def together(self) -> pd.DataFrame:
         """Sample and rows that show all there is, each row once, in their order."""
         both = _joined(self.sample, self.shown)

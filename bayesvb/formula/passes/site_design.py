@@ -6,10 +6,11 @@ in for those of all sites: every level, and evenly spaced quantiles.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, final
 
 import numpy as np
 import pandas as pd
@@ -17,31 +18,90 @@ from jaxtyping import Float
 
 from bayesvb.data.column_moments import ColumnMoments
 from bayesvb.data.frames import as_frame, levels
-from bayesvb.data.site_frames import SiteFrames, ToldColumns
+from bayesvb.data.responses import AllResponses, Responses
+from bayesvb.data.site_frames import SiteFrames, ToldColumns, ToldRows
 from bayesvb.errors import DataError
 from bayesvb.formula.binding import bind
 from bayesvb.formula.columns import roles_in, with_own_names
 from bayesvb.formula.dates import is_temporal
-from bayesvb.formula.design import AllRows, Design
+from bayesvb.formula.design import Design
 from bayesvb.formula.dot import every_column
 from bayesvb.formula.encoder import Encoder, fit_encoder
 from bayesvb.formula.parser import Formula
+from bayesvb.formula.passes.design_rows import TARGET, Moments, encoded_design, responses_in
 from bayesvb.formula.passes.representatives import Choice, Representatives
 from bayesvb.formula.passes.streamed_design import (
+    AbstractSampledRows,
     BlockEncoding,
-    StreamedDesign,
     columns_to_read,
     design_of_sample,
+    known_rows,
 )
 from bayesvb.formula.responses import ResponseKind
 
-__all__ = ["columns_told", "moments_told", "quantiles_told", "responses_told", "site_design"]
+__all__ = [
+    "RowsOfSite", "columns_told", "moments_told", "quantiles_told", "responses_told",
+    "rows_of_site",
+]  # fmt: skip
 
 TOLD_SHARES = np.linspace(0.0, 1.0, 33)
 """Shares at which a site tells the values of a column."""
 
 
-def site_design(
+@final
+@dataclass(frozen=True, eq=False)
+class RowsOfSite(AbstractSampledRows):
+    """Rows of one of several sites; what is known of all rows is what the sites have pooled.
+
+    Attributes
+    ----------
+    pooled : ToldRows or None
+        None before the sites have pooled any.
+    """
+
+    pooled: ToldRows | None
+
+    @cached_property
+    def moments(self) -> Moments:
+        """Moments of all columns, over all sites once they have pooled them."""
+        here = self.encoding.moments(0, self.rows.sample)
+        return here if self.pooled is None else _of_all_sites(here, self.pooled.moments)
+
+    @property
+    def responses(self) -> AllResponses:
+        """Responses of all sites: their moments, and values at evenly spaced shares."""
+        read = self.read_responses if self.pooled is None else self._pooled_responses
+        return AllResponses(self.moments[TARGET], read)
+
+    def read_responses(self) -> Iterator[Responses]:
+        """Responses of this site."""
+        return responses_in(self.in_memory)
+
+    def _pooled_responses(self) -> Iterator[Responses]:
+        """Values at evenly spaced shares of the responses of all sites.
+
+        Raises
+        ------
+        DataError
+            If there are case weights, or the sites have pooled no such values.
+        """
+        assert self.pooled is not None
+        if self.design.weights is not None:
+            raise DataError(
+                "a family scaled by medians cannot have case weights at sites: they pool quantiles "
+                "of rows that count once",
+                hint="leave weights out, or choose family='gaussian'",
+            )
+        if self.pooled.responses is None:
+            raise DataError(
+                "the sites have pooled no quantiles of the response, whose medians this family "
+                "needs",
+                hint="set scaled_by_medians = True in the class of its experts",
+            )
+        yield np.ascontiguousarray(self.pooled.responses.T), None
+
+
+def rows_of_site(
     formula: Formula,
     frames: SiteFrames,
     *,
@@ -49,13 +109,13 @@ def site_design(
     context: Mapping[str, object] | None = None,
     missing: str = "drop",
     weights: str | None = None,
-) -> StreamedDesign:
-    """The design of a formula on the rows of a site; arguments are those of ``streamed_design``.
+) -> RowsOfSite:
+    """Rows of a site, after a formula; arguments are those of ``rows_in_blocks``.
 
     Raises
     ------
     DataError
-        If the data cannot be used, or sites cannot agree on what the formula learns of them.
+        If the data cannot be used, or sites cannot agree on what the formula learns from them.
     FormulaError
         If the formula names what is not there.
     """
@@ -75,17 +135,10 @@ def site_design(
         )
     encoder = fit_encoder(bound, usable)[0]
     encoding = BlockEncoding(encoder, weights)
-    told = frames.rows
-    moments = encoding.moments(0, rows.sample)
-    if told is not None:
-        moments = _of_all_sites(moments, told.moments)
     shown = basis.iloc[:0] if frames.columns is None else basis
-    known = AllRows(
-        rows.n_rows[1], rows.n_missing, frames.words, frames.count, rows.total_weight, shown
-    )
-    design = design_of_sample(encoder, rows.sample[list(basis.columns)], known)
-    responses = None if told is None else told.responses
-    return StreamedDesign(design, rows, frames, encoding, moments, responses)
+    known = known_rows(rows, frames, shown)
+    design = design_of_sample(encoder, rows.sample[list(basis.columns)], known, rows.weight)
+    return RowsOfSite(design, rows, frames, encoding, frames.rows)
 
 
 def columns_told(design: Design) -> ToldColumns:
@@ -112,20 +165,15 @@ def quantiles_told(values: object) -> Float[np.ndarray, " shares"]:
     return np.asarray(np.quantile(np.asarray(values, dtype=float), TOLD_SHARES))
 
 
-def moments_told(
-    design: Design, frames: SiteFrames, weights: str | None
-) -> dict[str, ColumnMoments]:
+def moments_told(design: Design, frame: pd.DataFrame, weights: str | None) -> Moments:
     """Moments of all that is standardised, of the rows of a site."""
-    return BlockEncoding(design._encoder, weights).moments(0, frames.frame)
+    return BlockEncoding(design._encoder, weights).moments(0, frame)
 
 
-def responses_told(
-    design: Design, offset: Float[np.ndarray, " rows"] | None
-) -> Float[np.ndarray, "responses shares"]:
-    """Values at evenly spaced shares of what is left of responses."""
-    response = np.asarray(design.response, dtype=float)
-    left = response if offset is None else response - offset[:, None]
-    return np.stack([quantiles_told(column) for column in left.T])
+def responses_told(design: Design) -> Float[np.ndarray, "responses shares"]:
+    """Values at evenly spaced shares of the responses of this site, offsets subtracted."""
+    ((matrix, _),) = responses_in(encoded_design(design, None))
+    return np.stack([quantiles_told(column) for column in matrix.T])
 
 
 def _own_rows(choice: Choice, frames: SiteFrames) -> Representatives:

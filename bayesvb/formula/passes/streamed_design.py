@@ -1,22 +1,23 @@
-"""All stages, for rows that are read in blocks: what a formula learns of them, their matrices."""
+"""All stages, for rows that are read in blocks: what a formula learns from them, their matrices."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
 from operator import add
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from bayesvb.data.blocks import BLOCK_ROWS
-from bayesvb.data.column_moments import ColumnMoments
+from bayesvb.data.blocks import Block
 from bayesvb.data.frame_streams import AbstractFrames
 from bayesvb.data.frames import as_frame
-from bayesvb.data.streamed_rows import EncodedRows, recut
+from bayesvb.data.responses import Responses
+from bayesvb.data.sources import AbstractSource
+from bayesvb.data.streamed_rows import EncodedRows
 from bayesvb.errors import DataError
 from bayesvb.formula.binding import BoundFormula, UsableRows, bind, find_columns
 from bayesvb.formula.checks import check_matrices
@@ -25,6 +26,14 @@ from bayesvb.formula.encoder import Encoder, fit_encoder, role_table
 from bayesvb.formula.group_terms import GroupTerm
 from bayesvb.formula.matrices import evaluate
 from bayesvb.formula.parser import RESPONSE, Formula
+from bayesvb.formula.passes.design_rows import (
+    AbstractDesignRows,
+    Moments,
+    added_moments,
+    column_moments,
+    encoded_design,
+    responses_in,
+)
 from bayesvb.formula.passes.learned_numbers import learned_numbers, with_learned_numbers
 from bayesvb.formula.passes.representatives import Choice, Representatives
 from bayesvb.formula.passes.term_states import exact_term
@@ -33,14 +42,9 @@ from bayesvb.formula.responses import ResponseKind
 from bayesvb.formula.special_terms import OFFSET
 
 __all__ = [
-    "TARGET", "BlockEncoding", "StreamedDesign", "columns_to_read", "design_of_sample",
-    "learned_of", "of_kept_rows", "streamed_design",
+    "BlockEncoding", "RowsInBlocks", "columns_to_read", "design_of_sample", "learned_of",
+    "of_kept_rows", "rows_in_blocks",
 ]  # fmt: skip
-
-TARGET = "response less offset"
-"""Key of the moments of what is left of responses once the offset has been taken away."""
-
-Moments = dict[str, ColumnMoments]
 
 SAME = 1e-9
 """Relative difference of an entry of a matrix that is rounding."""
@@ -83,30 +87,11 @@ class BlockEncoding:
         return self.moments_of(iter([self(number, frame)]))
 
     def moments_of(self, pieces: Iterator[EncodedRows]) -> Moments:
-        """Moments of the columns of every matrix, of responses and of what is left of these."""
-        found: Moments = {}
-        for rows in recut(pieces, BLOCK_ROWS):
-            columns = {
-                part: rows.matrices[part] for part in set(self.encoder.bound.same_as.values())
-            }
-            if self.encoder.bound.keeps_missing:
-                found = _both(found, _gapped(columns, self.encoder.names, rows.weight))
-                continue
-            if rows.response is not None:
-                away = 0.0 if rows.offset is None else rows.offset[:, None]
-                columns |= {RESPONSE: rows.response, TARGET: rows.response - away}
-            some = {
-                name: ColumnMoments.of(x, rows.weight, products=name in self._with_products)
-                for name, x in columns.items()
-            }
-            found = _both(found, some)
-        return found
-
-    @cached_property
-    def _with_products(self) -> frozenset[str]:
-        """Parts in which terms are made orthogonal, for which products of columns are needed."""
+        """Moments of the columns of every matrix and of the responses."""
+        names = self.encoder.names if self.encoder.bound.keeps_missing else None
         parts = set(self.encoder.bound.same_as.values())
-        return frozenset(part for part in parts if self.encoder.orthogonal(part))
+        combined = frozenset(part for part in parts if self.encoder.orthogonal(part))
+        return column_moments(pieces, combined, names)
 
     def expression(self, code: str, number: int, frame: pd.DataFrame) -> Float[np.ndarray, " rows"]:
         """Values of an expression of numbers in the complete rows, columns under their aliases."""
@@ -127,43 +112,72 @@ class BlockEncoding:
 
 
 @dataclass(frozen=True, eq=False)
-class StreamedDesign:
-    """A formula after all rows, a sample of which is in memory.
+class AbstractSampledRows(AbstractDesignRows):
+    """Rows of which a sample, or those of one site, are in memory.
 
     Attributes
     ----------
     design : Design
-        Of the sample, encoded by what all rows say.
+        Of the sample, encoded by what the formula learned from all rows.
     rows : Representatives
-        What was counted in the first pass.
+        Counts of the first pass.
     frames : AbstractFrames
         Where the rows are read from.
     encoding : BlockEncoding
-    moments : mapping of str to ColumnMoments
-        Of the columns of each part, of the responses and of what is left of these.
-    responses : ndarray, shape (responses, shares), or None
-        Values at evenly spaced shares of what is left of responses, where rows are elsewhere.
     """
 
     design: Design
     rows: Representatives
     frames: AbstractFrames
     encoding: BlockEncoding
-    moments: Mapping[str, ColumnMoments]
-    responses: Float[np.ndarray, "responses shares"] | None = None
 
-    def encoded(self) -> Iterator[EncodedRows]:
+    @property
+    def has_gaps(self) -> bool:
+        """Whether a row lacks some of its values."""
+        return self.encoding.encoder.bound.keeps_missing and any(self.rows.missing.values())
+
+    @property
+    def in_memory(self) -> EncodedRows:
+        """The sample; its weights sum to the weight of all rows."""
+        weight, total = self.design.weights, self.rows.total_weight
+        if self.design.n_rows < self.rows.n_rows[1]:
+            weight = np.ones(self.design.n_rows) if weight is None else weight
+            weight = np.asarray(weight * (total / weight.sum()))
+        return encoded_design(self.design, weight)
+
+    def source(self, standardise: Callable[[EncodedRows], Block]) -> AbstractSource | None:
+        """Blocks that are read again whenever they are needed."""
+        if not self.design.is_sample:
+            return None
+        counted, names = (self.rows.n_rows[1], self.rows.total_weight), self.rows.choice.read
+        return self.frames.source(self.encoding, names, standardise, counted)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class RowsInBlocks(AbstractSampledRows):
+    """Rows that are read in blocks."""
+
+    @cached_property
+    def moments(self) -> Moments:
+        """Moments of all columns, where the rows are."""
+        if self.frames.remote:
+            return reduce(
+                added_moments, self.frames.map(self.encoding.moments, self.rows.choice.read)
+            )
+        return self.encoding.moments_of(self._encoded())
+
+    def read_responses(self) -> Iterator[Responses]:
+        """Responses of all rows, read again."""
+        for rows in self._encoded():
+            yield from responses_in(rows)
+
+    def _encoded(self) -> Iterator[EncodedRows]:
         """All complete rows, as they are read."""
         return self.frames.map(self.encoding, self.rows.choice.read)
 
-    @cached_property
-    def weight(self) -> Float[np.ndarray, " sample"] | None:
-        """Case weights of the sample."""
-        name = self.rows.choice.weights
-        return None if name is None else self.rows.sample[name].to_numpy(dtype=np.float64)
 
-
-def streamed_design(
+def rows_in_blocks(
     formula: Formula,
     frames: AbstractFrames,
     *,
@@ -172,8 +186,8 @@ def streamed_design(
     missing: str = "drop",
     weights: str | None = None,
     warn: bool = True,
-) -> StreamedDesign:
-    """The design of a formula on rows that are read in blocks.
+) -> RowsInBlocks:
+    """Rows that are read in blocks, after a formula.
 
     Two passes, for a sample with the levels of all rows and for the moments of all columns; more
     for knots of splines and for what other transforms learn.
@@ -210,13 +224,8 @@ def streamed_design(
     encoder = _after_all_rows(fit_encoder(bound, usable)[0], frames, rows, choice)
     _check_rowwise(encoder, usable)
     encoding = BlockEncoding(encoder, weights)
-    if frames.remote:
-        moments = reduce(_both, frames.map(encoding.moments, choice.read))
-    else:
-        moments = encoding.moments_of(frames.map(encoding, choice.read))
-    _check_ends(encoder, usable, moments, warn=warn)
-    design = _of_sample(encoder, rows, frames)
-    return StreamedDesign(design, rows, frames, encoding, moments)
+    _check_shown(encoder, usable, warn=warn)
+    return RowsInBlocks(_of_sample(encoder, rows, frames), rows, frames, encoding)
 
 
 def _summed(parts: Iterator[Representatives]) -> Representatives:
@@ -312,52 +321,26 @@ def _check_rowwise(encoder: Encoder, rows: UsableRows) -> None:
                 )
 
 
-def _both(mine: Moments, theirs: Moments) -> Moments:
-    """Moments of the rows of both, either of which may have none."""
-    if not mine or not theirs:
-        return mine or theirs
-    return {name: moments + theirs[name] for name, moments in mine.items()}
-
-
-def _gapped(
-    matrices: Mapping[str, Float[np.ndarray, "rows _"]],
-    names: Mapping[str, Sequence[str]],
-    weight: Float[np.ndarray, " rows"] | None,
-) -> Moments:
-    """Moments of every column by its name, of the rows where it has a value."""
-    found: Moments = {}
-    for part, matrix in matrices.items():
-        for name, column in zip(names[part], matrix.T, strict=True):
-            seen = ~np.isnan(column)
-            own = None if weight is None else weight[seen]
-            found[name] = ColumnMoments.of(column[seen, None], own)
-    return found
-
-
-def _check_ends(
-    encoder: Encoder, rows: UsableRows, moments: Mapping[str, ColumnMoments], *, warn: bool
-) -> None:
+def _check_shown(encoder: Encoder, rows: UsableRows, *, warn: bool) -> None:
     """Warn of constant and collinear columns, as among the rows that show all there is."""
-    response = RESPONSE in encoder.bound.parts
-    made = encoder.encode(rows, response=response)
+    made = encoder.encode(rows, response=RESPONSE in encoder.bound.parts)
     plain = {part: encoder.plain(part) for part in made}
     check_matrices(encoder.bound, made, encoder.names, warn=warn, plain=plain)
-    if (
-        response
-        and encoder.bound.classes is None
-        and (moments[RESPONSE].lowest == moments[RESPONSE].highest).any()
-    ):
-        raise DataError("the response is the same in every row with weight")
 
 
 def _of_sample(encoder: Encoder, rows: Representatives, frames: AbstractFrames) -> Design:
     """The design of the sample."""
     names = list(rows.choice.names)
     shown = rows.together.loc[rows.together.index.difference(rows.sample.index), names]
-    known = AllRows(
-        rows.n_rows[1], rows.n_missing, frames.words, frames.count, rows.total_weight, shown
+    return design_of_sample(
+        encoder, rows.sample[names], known_rows(rows, frames, shown), rows.weight
     )
-    return design_of_sample(encoder, rows.sample[names], known)
+
+
+def known_rows(rows: Representatives, frames: AbstractFrames, shown: pd.DataFrame) -> AllRows:
+    """The rows of which a sample is in memory."""
+    counts = rows.n_rows[1], rows.n_missing
+    return AllRows(*counts, frames.words, frames.count, rows.total_weight, shown)
 
 
 def of_kept_rows(
@@ -389,8 +372,13 @@ def learned_of(design: Design) -> Float[np.ndarray, " numbers"]:
     return learned_numbers(design._encoder)
 
 
-def design_of_sample(encoder: Encoder, sample: pd.DataFrame, known: AllRows) -> Design:
-    """The design of a sample by what an encoder has learned of all rows."""
+def design_of_sample(
+    encoder: Encoder,
+    sample: pd.DataFrame,
+    known: AllRows,
+    weights: Float[np.ndarray, " sample"] | None = None,
+) -> Design:
+    """The design of a sample by what an encoder has learned from all rows."""
     bound: BoundFormula = encoder.bound
     response = RESPONSE in bound.parts
     usable = bound.rows(sample, response=response)
@@ -411,4 +399,5 @@ def design_of_sample(encoder: Encoder, sample: pd.DataFrame, known: AllRows) -> 
         classes=classes,
         offset=made[OFFSET].sum(axis=1) if OFFSET in made else None,
         all_rows=known,
+        weights=weights,
     )

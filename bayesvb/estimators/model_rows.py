@@ -1,0 +1,213 @@
+"""Rows of a model: of a table, of one that is read in blocks, or of a site, on one path.
+
+The formula turns any of them into an ``AbstractDesignRows``; from there on nothing asks where the
+rows are. Scales, checks and blocks are those of the kind of model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Generic, TypeVar
+
+from bayesvb.data.blocks import Block
+from bayesvb.data.case_weights import CaseWeights, check_meaning, scaled, weights_and_frame
+from bayesvb.data.frame_kinds import frames_of
+from bayesvb.data.frame_streams import AbstractFrames
+from bayesvb.data.grouping import Grouping
+from bayesvb.data.site_frames import SiteFrames
+from bayesvb.data.sources import AbstractSource, InMemorySource
+from bayesvb.data.streamed_rows import EncodedRows, in_memory_source
+from bayesvb.errors import DataError
+from bayesvb.estimators.groups import grouped, source_of_groups, without_groups
+from bayesvb.formula.checks import warn_of_unweighted
+from bayesvb.formula.design import Design, build_design
+from bayesvb.formula.parser import Formula
+from bayesvb.formula.passes.design_rows import AbstractDesignRows, RowsInMemory
+from bayesvb.formula.passes.site_design import RowsOfSite, rows_of_site
+from bayesvb.formula.passes.streamed_design import RowsInBlocks, rows_in_blocks
+from bayesvb.formula.responses import ResponseKind
+
+ScalesT = TypeVar("ScalesT")
+
+
+@dataclass(frozen=True)
+class RowOptions:
+    """Arguments of a model that say which rows there are, and what they count."""
+
+    weights: object
+    weights_are: str
+    missing: str
+    context: Mapping[str, object] | None
+    group: str | None = None
+
+
+@dataclass(frozen=True)
+class ModelRows(Generic[ScalesT]):
+    """Rows of a model.
+
+    Attributes
+    ----------
+    design : Design
+        Of the rows in memory: all of them, or a sample.
+    weights : CaseWeights
+        Of these rows.
+    scales : Scales or Scaling
+        Of all rows.
+    source : AbstractSource
+        The rows in memory; the weights of a sample sum to the weight of all rows.
+    all_rows : AbstractSource or None
+        All rows; None where they are in memory.
+    grouping : Grouping or None
+        Groups of rows that share one component.
+    """
+
+    design: Design
+    weights: CaseWeights
+    scales: ScalesT
+    source: AbstractSource
+    all_rows: AbstractSource | None = None
+    grouping: Grouping | None = None
+
+    @property
+    def fitted(self) -> AbstractSource:
+        """All rows."""
+        return self.all_rows or self.source
+
+
+@dataclass(frozen=True)
+class RowKind(Generic[ScalesT]):
+    """What a kind of model derives from its rows.
+
+    Attributes
+    ----------
+    scales : callable
+        Derives the scales from all rows.
+    block : callable
+        Makes a block of some rows in these scales.
+    response : {"numeric", "any", "none"}
+        What the model explains.
+    warn : bool
+        Whether constant and collinear columns are worth a warning to it.
+    many_groups : bool
+        Whether it has effects of very many groups apart from the columns.
+    prepared : callable, optional
+        Returns the design without what the model does not read.
+    kept : callable, optional
+        What is kept of rows that are all in memory.
+    """
+
+    scales: Callable[[AbstractDesignRows], ScalesT]
+    block: Callable[[ScalesT, EncodedRows], Block]
+    response: ResponseKind = "numeric"
+    warn: bool = True
+    many_groups: bool = False
+    prepared: Callable[[Design], Design] = lambda design: design
+    kept: Callable[[InMemorySource], InMemorySource] = lambda source: source
+
+
+def model_rows(
+    formula: Formula, data: object, options: RowOptions, kind: RowKind[ScalesT]
+) -> ModelRows[ScalesT]:
+    """Rows of a model, wherever they are.
+
+    Parameters
+    ----------
+    formula : Formula
+    data : table
+    options : RowOptions
+    kind : RowKind
+
+    Raises
+    ------
+    DataError
+        If the data cannot be used, or an option needs all rows in memory.
+    """
+    check_meaning(options.weights_are, options.weights)
+    frames, grouping = frames_of(data), None
+    rows: AbstractDesignRows
+    if frames is not None:
+        rows = _elsewhere(formula, frames, options, kind)
+        weights = CaseWeights(rows.design.weights, "frequency")
+    else:
+        rows, weights, grouping = _of_table(formula, data, options, kind)
+    rows.check()
+    scales = kind.scales(rows)
+    block = partial(kind.block, scales)
+    source, everything = in_memory_source(block, rows.in_memory), rows.source(block)
+    if everything is None:
+        source = kind.kept(source)
+    units = source_of_groups(source, rows.design, grouping)
+    return ModelRows(rows.design, weights, scales, units, everything, grouping)
+
+
+def _of_table(
+    formula: Formula, data: object, options: RowOptions, kind: RowKind[Any]
+) -> tuple[RowsInMemory, CaseWeights, Grouping | None]:
+    """Complete rows of a table, their case weights and their groups."""
+    table, labels = without_groups(options.group, formula, data)
+    given, frame = weights_and_frame(options.weights, table, missing=options.missing)
+    design = build_design(
+        formula,
+        frame,
+        response=kind.response,
+        context=options.context,
+        missing=options.missing,
+        warn=kind.warn,
+        many_groups=kind.many_groups,
+    )
+    kept = None if given is None else given[design.complete]
+    design = kind.prepared(replace(design, weights=kept))
+    if kept is not None:
+        warn_of_unweighted(design.frame, design.column_levels, kept)
+    sampling = options.weights_are == "sampling"
+    weights = CaseWeights(scaled(kept) if sampling else kept, options.weights_are)
+    design, weights, grouping = grouped(labels, design, weights)
+    return RowsInMemory(design, weights.values), weights, grouping
+
+
+def _elsewhere(
+    formula: Formula, frames: AbstractFrames, options: RowOptions, kind: RowKind[Any]
+) -> AbstractDesignRows:
+    """Complete rows that are read in blocks, or those of a site."""
+    asked: dict[str, Any] = {
+        "response": kind.response,
+        "context": options.context,
+        "missing": options.missing,
+        "weights": _weight_column(options),
+    }
+    rows: RowsOfSite | RowsInBlocks
+    if isinstance(frames, SiteFrames):
+        rows = rows_of_site(formula, frames, **asked)
+    else:
+        rows = rows_in_blocks(formula, frames, warn=kind.warn, **asked)
+    return replace(rows, design=kind.prepared(rows.design))
+
+
+def _weight_column(options: RowOptions) -> str | None:
+    """The column of case weights.
+
+    Raises
+    ------
+    DataError
+        If weights are not a column, or an option needs all rows together.
+    """
+    if options.group is not None:
+        raise DataError(
+            f"group={options.group!r} needs all rows in memory: those of a group may be in any "
+            "block",
+            hint="read the table first: data=pandas.read_parquet(path)",
+        )
+    if options.weights_are != "frequency":
+        raise DataError(
+            f"weights_are={options.weights_are!r} needs all rows in memory: its covariance is "
+            "made of what the fit loses without each of them",
+            hint="read the table first: data=pandas.read_parquet(path)",
+        )
+    if options.weights is None or isinstance(options.weights, str):
+        return options.weights
+    raise DataError(
+        "weights are numbers, and rows that are not all in memory have none beside them",
+        hint="name their column: weights='w'",
+    )

@@ -1,0 +1,175 @@
+"""Scales and blocks of the rows of each kind of model: the one place that derives them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.data.blocks import Block
+from bayesvb.data.column_moments import ColumnMoments
+from bayesvb.data.group_rows import GATE_GROUPS, GROUP_ROWS
+from bayesvb.data.parts import GATING, MEAN, PARTS
+from bayesvb.data.scaling import Scaling
+from bayesvb.data.standardised_blocks import Scales, gapped_block, variables_block
+from bayesvb.data.streamed_rows import EncodedRows
+from bayesvb.distributions.response import Response
+from bayesvb.errors import DataError
+from bayesvb.experts.regression import AbstractRegressionExperts
+from bayesvb.formula.design import Design
+from bayesvb.formula.parser import RESPONSE
+from bayesvb.formula.passes.design_rows import TARGET, AbstractDesignRows, distinct_parts
+
+Experts = AbstractRegressionExperts[Any, Any]
+
+VARIABLES = "variables"
+
+
+class GappedScaling(NamedTuple):
+    """Scaling of variables, their ends in the units of the data, and whether values are missing."""
+
+    scaling: Scaling
+    ends: Float[np.ndarray, "2 dims"]
+    gapped: bool
+
+
+def regression_scales(
+    experts: Callable[[Design], Experts], active: bool, rows: AbstractDesignRows
+) -> Scales:
+    """Scales of a mixture of regressions: of the response as the experts derive it.
+
+    Parameters
+    ----------
+    experts : callable
+        Makes the experts of a design.
+    active : bool
+        Whether columns and response are standardised.
+    rows : AbstractDesignRows
+
+    Raises
+    ------
+    DataError
+        If the family cannot have these responses.
+    """
+    family = experts(rows.design)
+    _check_values(rows, family.response)
+    parts = _parts(rows, active=active, together=True)
+    for name in {GROUP_ROWS, GATE_GROUPS} & parts.keys():
+        parts[name] = parts[name].with_numbers_kept(0)
+    centred = parts[MEAN].intercept is not None
+    scaling = family.response_scaling(rows.responses, centred=centred, active=active)
+    return Scales(parts, scaling, rows.moments[TARGET].weight)
+
+
+def _check_values(rows: AbstractDesignRows, described: Response) -> None:
+    """Refuse responses that a family cannot have, in whichever row."""
+    found, names = rows.moments[RESPONSE], rows.design.response_names
+    ends = np.stack([found.lowest, found.highest])
+    described.check(ends, names, has_offset=rows.design.offset is not None)
+    if described.is_discrete:  # and so without an offset
+        for values, _ in rows.read_responses():
+            described.check(values, names)
+
+
+def network_scales(active: bool, rows: AbstractDesignRows) -> Scales:
+    """Scales of a network; class codes stay what they are.
+
+    A numeric response is always centred: the output layer has an intercept of its own.
+    """
+    moved = active and rows.design.levels is None
+    response = Scaling.of_response(rows.responses, centred=True, active=moved)
+    return Scales(_parts(rows, active=active, together=False), response)
+
+
+def _parts(rows: AbstractDesignRows, *, active: bool, together: bool) -> dict[str, Scaling]:
+    """Scales of the columns of every part; sets of them have one unit if they are ``together``."""
+    design = rows.design
+    units, bases = design.together if together else {}, design.orthogonal
+    return {
+        part: Scaling.of_moments(
+            rows.moments[first],
+            design.terms[part],
+            active=active,
+            together=units.get(part, ()),
+            orthogonal=bases.get(part, ()),
+        )
+        for part, first in distinct_parts(design.matrices).items()
+    }
+
+
+def variables_scaling(active: bool, rows: AbstractDesignRows) -> Scaling:
+    """Scaling of variables that all have values.
+
+    Raises
+    ------
+    DataError
+        If none of them varies.
+    """
+    found = rows.moments[VARIABLES]
+    if (found.lowest == found.highest).all():
+        raise DataError("the variables are the same in every row: there is nothing to mix")
+    return Scaling.of_columns(found, active=active)
+
+
+def gapped_scaling(common: bool, active: bool, rows: AbstractDesignRows) -> GappedScaling:
+    """Scaling of variables from the values that are there.
+
+    Parameters
+    ----------
+    common : bool
+        One scale for all variables instead of one each.
+    active : bool
+        Whether they are standardised.
+    rows : AbstractDesignRows
+    """
+    moments = rows.moments
+    each: list[ColumnMoments] = (
+        moments[VARIABLES].columns()
+        if VARIABLES in moments
+        else [moments[name] for name in rows.design.terms[VARIABLES]]
+    )
+    scaling = Scaling.of_gapped_moments(each, common=common, active=active)
+    ends = np.array([[one.lowest[0] for one in each], [one.highest[0] for one in each]])
+    return GappedScaling(scaling, ends, rows.has_gaps)
+
+
+def sample_scaling(active: bool, rows: AbstractDesignRows) -> Scaling:
+    """Scaling of a response without covariates."""
+    return Scaling.of_columns(rows.moments[RESPONSE], active=active)
+
+
+def regression_block(n_components: int, scales: Scales, rows: EncodedRows) -> Block:
+    """Rows in these scales; a single component has no gate, and reads no columns of one."""
+    matrices = rows.matrices
+    if n_components == 1:
+        unread = {name for name, part in PARTS.items() if part.of_weights}
+        matrices = {part: matrix for part, matrix in matrices.items() if part not in unread}
+    return scales.block(matrices, rows.response, rows.weight, rows.offset)
+
+
+def network_block(scales: Scales, rows: EncodedRows) -> Block:
+    """Rows in these scales, one array for parts with one text: products are made once."""
+    block = scales.block(rows.matrices, rows.response, rows.weight)
+    if rows.matrices[MEAN] is not rows.matrices[GATING]:
+        return block
+    return replace(block, designs=dict.fromkeys(block.designs, block.designs[MEAN]))
+
+
+def complete_block(scaling: Scaling, rows: EncodedRows) -> Block:
+    """Variables in this scaling."""
+    return variables_block(scaling, rows.matrices[VARIABLES], rows.weight)
+
+
+def block_with_gaps(scales: GappedScaling, rows: EncodedRows) -> Block:
+    """Variables in this scaling, of which values may be missing."""
+    matrix = rows.matrices[VARIABLES]
+    return gapped_block(scales.scaling, matrix, rows.weight, gapped=scales.gapped)
+
+
+def sample_block(scaling: Scaling, rows: EncodedRows) -> Block:
+    """A response alone, in this scaling."""
+    assert rows.response is not None
+    return Block({}, scaling.rows_last(rows.response), rows.weight)
