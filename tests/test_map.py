@@ -98,7 +98,6 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/estimators/parameter_values.py": ("conformance/test_log_joint.py",),
     "bayesvb/results/folds_left_out.py": ("results/test_subsampling.py",),
     "bayesvb/results/checks/precedence.py": ("results/test_check_table.py",),
-    "bayesvb/estimators/rows_told.py": ("estimators/test_new_groups.py",),
     "bayesvb/data/site_frames.py": ("estimators/test_sites.py",),
     "bayesvb/formula/passes/design_rows.py": ("conformance/test_sources.py",),
     "bayesvb/formula/passes/site_design.py": ("estimators/test_sites.py",),
@@ -109,10 +108,6 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
         "estimators/test_site_contents.py",
     ),
     "bayesvb/estimators/rebuilding.py": ("model_selection/test_selection.py",),
-    "bayesvb/estimators/written.py": (
-        "reports/test_paragraphs.py",
-        "reports/test_written_tables.py",
-    ),
     "bayesvb/evaluation/crps.py": ("evaluation/test_calibration.py",),
     "bayesvb/evaluation/discreteness.py": ("evaluation/test_misfit.py",),
     "bayesvb/evaluation/family_wise.py": ("evaluation/test_misfit.py",),

@@ -203,11 +203,10 @@ class AbstractEstimator(AbstractPublicModel):
                 "restarts": restarts, "combine": combine, "tol": float(tol), "max_iter": max_iter,
             }  # fmt: skip
             budget = self._written_down(budget, checkpoint, checkpoint_every, settings)
-        began = time.perf_counter()
-        with progress_told(progress, restarts) as told:
-            given = combine, draws, covariance, budget, seed, began, told, method, options
-            with checkpoint_read(checkpoint):
-                return self._fitted(FitRequest(*given), Streams(seed, restarts), workers)
+        request = FitRequest(combine=combine, n_draws=draws, covariance=covariance, budget=budget,
+            seed=seed, began=time.perf_counter(), method=method, options=options)  # fmt: skip
+        with progress_told(progress, restarts) as told, checkpoint_read(checkpoint):
+            return self._fitted(replace(request, progress=told), Streams(seed, restarts), workers)
 
     def _written_down(
         self, budget: Budget, path: str | Path, every: float, settings: Mapping[str, Any]

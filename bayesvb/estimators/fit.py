@@ -2,31 +2,78 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+from jaxtyping import Float
+
 from bayesvb.argument_checks import check_choice, checked
+from bayesvb.data.column_units import check_known, check_units
 from bayesvb.distributions.intervals import PROB
 from bayesvb.distributions.prediction import PredictionOptions
-from bayesvb.estimators.rows_told import AbstractRowsFit
+from bayesvb.errors import without_controls
 from bayesvb.formula.missing import OF_NEW_ROWS
+from bayesvb.formula.new_rows import NEW_GROUPS, NEW_GROUPS_ALIASES, NEW_LEVELS, Unseen
+from bayesvb.results.all_rows import fitted_rows
+from bayesvb.results.base import AbstractFit
+from bayesvb.results.other_fields import with_fields
 from bayesvb.results.other_names import meant
+from bayesvb.results.simulation_calibration import SimulationCalibration
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from bayesvb.distributions.prediction import Values
     from bayesvb.distributions.recalibration import Recalibration
+    from bayesvb.formula.design import Design
+    from bayesvb.variational.local import Draws
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Fit(AbstractRowsFit):
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Fit(AbstractFit):
     """A fitted model, in the units of the data; components are numbered by share, largest first.
 
     Intervals have the linear-response covariance where there is one: a mean-field posterior is
-    narrower than the exact one. The fields are those of ``AbstractFit``.
+    narrower than the exact one. The fields are those of ``AbstractFit``; ``new_groups`` and
+    ``new_levels`` are everywhere those of ``predict``.
     """
+
+    @classmethod
+    def from_draws(
+        cls,
+        *,
+        core: Any,
+        stats: Any,
+        q_draws: Draws,
+        engine_log_q: Float[np.ndarray, " draws"] | None = None,
+        **fields: Any,
+    ) -> Fit:
+        """Fit of one restart whose intervals go by these draws: its posterior's, or the engine's.
+
+        Parameters
+        ----------
+        core, stats, q_draws, engine_log_q, **fields
+            Fields of ``AbstractFit``, all but ``draws``, ``log_q`` and ``covariance``.
+        """
+        log_q, covariance = engine_log_q, "engine"
+        if log_q is None:
+            q = core.update(stats)
+            log_q, covariance = core.log_posterior(q, q_draws), "mean-field"
+            core = core.knowing(q)
+        return cls(
+            core=core,
+            stats=stats,
+            draws=q_draws,
+            log_q=log_q,
+            covariance=covariance,
+            q_draws=q_draws,
+            engine_log_q=engine_log_q,
+            **fields,
+        )
 
     if not TYPE_CHECKING:  # what is not there is an error for type checkers too
 
@@ -62,12 +109,176 @@ class Fit(AbstractRowsFit):
 
         return pareto_k(self)
 
-    @cached_property
+    @property
     def recalibrations(self) -> tuple[Recalibration, ...]:
         """Map of each response that puts predictions right on average over rows."""
         from bayesvb.results.recalibration import recalibrations
 
-        return recalibrations(self)
+        return self.cache.once("recalibrations", lambda: recalibrations(self))
+
+    def components(self, prob: float = PROB) -> pd.DataFrame:
+        """One row per component.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``share`` with its interval, ``rows`` (rows whose most likely component it is),
+            ``separation`` (mean probability of the component among these rows), ``sigma`` with
+            its interval.
+        """
+        return self.model.components(self, prob)
+
+    @property
+    def nobs(self) -> int:
+        """Rows used; those without case weight do not count where all rows are at hand."""
+        weights, n_rows = self.model.weights, fitted_rows(self.model).n_rows
+        some_at_hand = n_rows != self.model.design.n_rows
+        return int(n_rows if weights is None or some_at_hand else np.count_nonzero(weights))
+
+    def coef(self) -> pd.Series:
+        """Coefficients: posterior means, or estimates of an engine that finds points.
+
+        Returns
+        -------
+        pandas.Series
+            Index (part, component, term), as in ``summary``, of every parameter that has a sign
+            and is not fixed; without a response, of all that ``summary`` shows.
+
+        Examples
+        --------
+        >>> import bayesvb as bvb
+        >>> data = bvb.datasets.load("faithful")
+        >>> model = bvb.DensityRegression("waiting ~ eruptions", data, n_components=1)
+        >>> fit = model.fit(seed=1, restarts=1)
+        >>> fit.coef()["mean"].round(0).tolist()
+        [33.0, 11.0]
+        """
+        from bayesvb.results.coefficients import coef
+
+        return coef(self)
+
+    def vcov(self) -> pd.DataFrame:
+        """Covariance of the coefficients: that of the draws, with ``fit.covariance``.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Rows and columns as in ``coef``; NaN of point estimates without standard errors.
+        """
+        from bayesvb.results.coefficients import vcov
+
+        return vcov(self)
+
+    def fitted(self) -> pd.Series | pd.DataFrame:
+        """Predictive means of the rows used; of classes their probabilities.
+
+        Returns
+        -------
+        pandas.Series or pandas.DataFrame
+            A column for each response, or class, if there are several.
+
+        Raises
+        ------
+        DataError
+            If the model explains no response.
+        """
+        from bayesvb.results.residuals import fitted
+
+        return fitted(self)
+
+    @checked
+    def residuals(self, kind: str = "quantile") -> pd.Series | pd.DataFrame:
+        """Residuals of the rows used.
+
+        Parameters
+        ----------
+        kind : {"quantile", "response"}
+            ``"quantile"``: normal scores of the leave-one-out PIT values, standard normal if the
+            model is right whatever its noise, at most 4 in size. ``"response"``: what was observed
+            less ``fitted``; of classes one for the observed one, less the probabilities.
+
+        Returns
+        -------
+        pandas.Series or pandas.DataFrame
+            A column for each response, or class, if there are several.
+
+        Raises
+        ------
+        DataError
+            For an unknown kind, for quantile residuals of classes, or without a response.
+
+        References
+        ----------
+        Dunn, Smyth (1996), Randomized quantile residuals, Journal of Computational and Graphical
+        Statistics 5(3).
+        """
+        from bayesvb.results.residuals import residuals
+
+        return residuals(self, kind)
+
+    def pit(self) -> Any:
+        """Leave-one-out probability integral transform of each row's response.
+
+        The predictive distribution function of the response, without the row, at its value:
+        uniform where the model is right. Of rows that come in groups, it is given those of the
+        same group before it, whose memberships they tell of, by the posterior of the fit: such
+        values are independent of one another, too.
+
+        Returns
+        -------
+        pandas.Series
+            Index of the rows used; of several responses a DataFrame.
+
+        Raises
+        ------
+        DataError
+            If the model has no numeric response.
+        """
+        from bayesvb.results.pit import pit
+
+        return pit(self)
+
+    def calibration(self) -> pd.DataFrame:
+        """How often what the fit calls probable happens, of rows that were left out.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Of numbers, for each probability of a central interval (``expected``): the share of
+            rows inside (``observed``), and its standard error if predictions are calibrated;
+            ``attrs["p_value"]`` of the hypothesis that PIT values are uniform. Of classes, for
+            each class and bin of its probability: mean probability (``expected``), share
+            (``observed``), where the share would lie in nine of ten calibrated cases, ``rows``;
+            ``attrs["ece"]``, the calibration error. Of more than 5000 rows of numbers a choice.
+
+        Raises
+        ------
+        DataError
+            If the model explains no response.
+        """
+        from bayesvb.results.calibration_table import calibration
+
+        return calibration(self)
+
+    @checked
+    def pp_check(self, n: int = 50, *, response: str | None = None, ax: Any = None) -> Any:
+        """Posterior predictive check: replicated data sets beside the data.
+
+        See ``bayesvb.plots.replicates``, whose arguments these are.
+        """
+        from bayesvb.plots.diagnostics import replicates
+
+        return replicates(self, n, response=response, ax=ax)
+
+    @checked
+    def plot(self, along: str | None = None) -> Any:
+        """Figures of the fit on one grid: what it says, and how it stands to its data.
+
+        See ``bayesvb.plots.overview``, whose argument this is.
+        """
+        from bayesvb.plots.overview import overview
+
+        return overview(self, along)
 
     @checked
     def predict(
@@ -195,6 +406,75 @@ class Fit(AbstractRowsFit):
         elif options.transformation is not None and kind in MOMENTS:
             return moment(told, data, kind, options)
         return told.model.predictions(told, data, kind, options)
+
+    @checked
+    def log_density(
+        self, data: object = None, *, new_groups: str | None = None, new_levels: str = "error"
+    ) -> pd.Series:
+        """Log predictive density of each row's observed response(s); NaN where one is missing.
+
+        ``new_groups`` and ``new_levels`` as of ``predict``.
+        """
+        told = self._with_unseen(new_groups, new_levels)
+        return told.model.log_density(told, data)
+
+    @checked
+    def responsibilities(
+        self, data: object = None, *, new_groups: str | None = None, new_levels: str = "error"
+    ) -> pd.DataFrame:
+        """Probability of each component given the observed row, or all rows of the group.
+
+        Of the rows used in the fit, or of other data with the response. ``new_groups`` and
+        ``new_levels`` as of ``predict``.
+        """
+        told = self._with_unseen(new_groups, new_levels)
+        return told.model.responsibilities(told, data)
+
+    @checked
+    def predictive(
+        self,
+        data: object = None,
+        *,
+        response: str | None = None,
+        new_groups: str | None = None,
+        new_levels: str = "error",
+    ) -> Any:
+        """Predictive distribution for each complete row of ``data``.
+
+        ``response``, ``new_groups`` and ``new_levels`` as of ``predict``; rows are those that
+        ``new_levels`` leaves complete.
+        """
+        told = self._with_unseen(new_groups, new_levels)
+        return told.model.predictive(told, data, response)
+
+    @checked
+    def weights_at(
+        self,
+        data: object = None,
+        *,
+        draws: int | None = None,
+        new_groups: str | None = None,
+        new_levels: str = "error",
+    ) -> Float[np.ndarray, "draws rows experts"]:
+        """Draws of the component weights at each complete row of ``data``.
+
+        A DataError if more ``draws`` are asked for than the fit has. ``new_groups`` and
+        ``new_levels`` as of ``predict``; rows are those that ``new_levels`` leaves complete.
+        """
+        told = self._with_unseen(new_groups, new_levels)
+        return np.asarray(told.model.weights_at(told, data, draws))
+
+    def _with_unseen(self, new_groups: str | None, new_levels: str) -> Fit:
+        """The fit whose model makes this of levels that were not in its data."""
+        if new_groups is not None:
+            if isinstance(new_groups, str):
+                new_groups = NEW_GROUPS_ALIASES.get(new_groups, new_groups)
+            check_choice("new_groups", new_groups, NEW_GROUPS)
+        check_choice("new_levels", new_levels, NEW_LEVELS)
+        unseen = Unseen(new_groups, new_levels)
+        if unseen == self.model.design.unseen:
+            return self
+        return self._with_design(self.model.design.with_unseen(unseen))
 
     def classification_table(self) -> pd.DataFrame:
         """How surely rows, or groups of rows, belong to their most likely component.
@@ -482,3 +762,121 @@ class Fit(AbstractRowsFit):
             self, data, weights=weights, forgetting=forgetting, tol=tol, max_iter=max_iter
         )
         return cast(Fit, found)
+
+    @checked
+    def save(self, path: str | Path) -> Path:
+        """Write all to one netCDF file, the data included; ``bayesvb.load`` reads it back."""
+        from bayesvb.results.saving import save
+
+        return save(self, path)
+
+    @partial(checked, units=check_units)
+    def with_units(self, units: Mapping[str, str]) -> Fit:
+        """The same fit, whose plots and pages give these columns their units.
+
+        Not needed where ``data.attrs["units"]`` has told them before the fit. A file keeps them.
+
+        Parameters
+        ----------
+        units : mapping of str to str
+            Units by column of the data; those that are known of other columns stay.
+
+        Raises
+        ------
+        DataError
+            If the formula does not read a column, or a unit is no text.
+
+        Examples
+        --------
+        >>> import bayesvb as bvb
+        >>> model = bvb.Normal("y ~ 1", {"y": [1.0, 2.0, 4.0]})
+        >>> fit = model.fit(seed=1).with_units({"y": "kg"})
+        >>> dict(fit.model.design.units)
+        {'y': 'kg'}
+        """
+        design = self.model.design
+        check_known(units, tuple(map(str, design.frame.columns)))
+        return self._with_design(replace(design, units={**design.units, **units}))
+
+    def _with_design(self, design: Design) -> Fit:
+        """The same fit of a model with this design."""
+        return replace(self, model=with_fields(self.model, design=design))
+
+    @checked
+    def report(
+        self,
+        path: str | Path,
+        *,
+        format: str | None = None,
+        calibration: SimulationCalibration | None = None,
+    ) -> Path:
+        """Write a self-contained HTML page about this fit, or what it says in another format.
+
+        ``format`` is ``"html"``, ``"markdown"`` or ``"json"``, by the ending of the path if left
+        out (``.md``, ``.json``). With ``calibration``, what ``bayesvb.calibrate`` found, a section
+        on it; see ``audited``.
+        """
+        from bayesvb.reports import report
+
+        written: Path = report(self, path, format=format, calibration=calibration)
+        return written
+
+    def report_text(self) -> str:
+        r"""Methods and results in two paragraphs of plain text, for a paper.
+
+        The second says what a report says first: how the response changes with the covariate that
+        moves it most, with intervals; then the density of rows left out, and the checks that are
+        not in order.
+
+        Examples
+        --------
+        >>> import bayesvb as bvb
+        >>> model = bvb.Normal("waiting ~ 1", bvb.datasets.load("faithful"))
+        >>> methods, results = model.fit(seed=1).report_text().split("\n\n")
+        >>> methods.split(":")[0], results[:16]
+        ('One Gaussian sample', 'waiting has mean')
+        """
+        from bayesvb.reports.paragraphs import paragraphs
+
+        return str(paragraphs(self))
+
+    @checked
+    def table(self, format: str = "markdown", *, prob: float = PROB) -> str:
+        """All parameters with standard deviation and interval, as a table for a paper.
+
+        Numbers have two significant digits of their standard deviation.
+
+        Parameters
+        ----------
+        format : {"markdown", "latex", "html"}
+            LaTeX needs the package booktabs.
+        prob : float
+            Probability of the intervals.
+
+        Raises
+        ------
+        DataError
+            If there is no such format, or the probability is none.
+
+        Examples
+        --------
+        >>> import bayesvb as bvb
+        >>> fit = bvb.Normal("waiting ~ 1", bvb.datasets.load("faithful")).fit(seed=1)
+        >>> fit.table().splitlines()[2][:12]
+        '| mu | 70.89'
+        """
+        from bayesvb.reports.written_tables import written_table
+
+        return str(written_table(self, format, prob))
+
+    def __str__(self) -> str:
+        from bayesvb.results.printing import fit_text
+
+        return without_controls(fit_text(self))
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from bayesvb.results.notebook import text_html
+
+        return text_html(str(self))

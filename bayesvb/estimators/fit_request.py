@@ -14,7 +14,7 @@ COMBINATIONS = ("best", "stack", "average")
 """What is made of the restarts."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FitRequest:
     """What is asked of a fit.
 

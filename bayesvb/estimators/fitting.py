@@ -61,7 +61,7 @@ def fitted(
         labelled.append(run)
         one = _one(model, found, run, request, streams.draws())
         one = replace(one, held_out=count.held_out.get(number))
-        members.append(Member(number + 1, weights[number], one))
+        members.append(Member(number=number + 1, weight=weights[number], fit=one))
     ascents = [run.ascent for run in labelled]
     interrupted = found.interrupted or any(ascent.interrupted for ascent in ascents)
     warn_if_unfinished(ascents, request.budget.max_iter, interrupted=interrupted)
@@ -156,24 +156,17 @@ def _one(
     rng: np.random.Generator,
 ) -> Fit:
     """The fit of one run, by its own posterior."""
-    draws, own = run.ascent.draws, None
+    draws, weight = run.ascent.draws, model.source.total_weight
+    is_own = draws is None
     if draws is None:
-        q = run.core.update(run.stats)
-        draws = run.core.draws(q, request.n_draws, rng)
-        log_q = run.core.log_posterior(q, draws)
-    else:
-        log_q = own = _engine_log_q(model, run)
-    weight = model.source.total_weight
-    core = run.core if own is not None else run.core.knowing(run.core.update(run.stats))
-    return Fit(
+        draws = run.core.draws(run.core.update(run.stats), request.n_draws, rng)
+    return Fit.from_draws(
         model=model,
-        core=core,
+        core=run.core,
         stats=run.stats,
         order=run.order,
-        draws=draws,
-        log_q=log_q,
-        covariance="mean-field" if own is None else "engine",
         q_draws=draws,
+        engine_log_q=None if is_own else _engine_log_q(model, run),
         response=run.response,
         restarts=restart_table(found, model.log_jacobian, best=run.number),
         traces=traces(found, model.log_jacobian, weight, best=run.number, final=run.ascent),
@@ -183,7 +176,6 @@ def _one(
         seed=request.seed,
         method=request.method,
         method_options=request.options,
-        engine_log_q=own,
         n_chains=run.ascent.n_chains,
         findings=run.ascent.findings,
     )

@@ -212,13 +212,10 @@ def _rebuilt(
 ) -> Fit:
     """Fit from its stored parts."""
     parts = [
-        Member(part["number"], part["weight"], _one(told, part, state, model))
+        Member(number=part["number"], weight=part["weight"], fit=_one(told, part, state, model))
         for part in told["parts"]
     ]
-    fit = stacked(parts) if told["combined"] else parts[0].fit
-    audit = told.get("audit")
-    found = None if audit is None else SimulationCalibration.of_description(audit)
-    return cast(Fit, replace(fit, seconds=told["seconds"], audit=found))
+    return cast(Fit, stacked(parts)) if told["combined"] else cast(Fit, parts[0].fit)
 
 
 def _one(
@@ -236,16 +233,13 @@ def _one(
     stats = filled(blank, state, f"{prefix}sums.")
     q, q_draws = core.update(stats), _named(state, f"{prefix}draws.")
     _check_draws(core, q, q_draws)
-    own = state.get(f"{prefix}engine_log_q")
-    fit = Fit(
+    fit = Fit.from_draws(
         model=model,
-        core=core if own is not None else core.knowing(q),
+        core=core,
         stats=stats,
         order=tuple(part["order"]),
-        draws=q_draws,
-        log_q=core.log_posterior(q, q_draws) if own is None else own,
-        covariance="mean-field" if own is None else "engine",
         q_draws=q_draws,
+        engine_log_q=state.get(f"{prefix}engine_log_q"),
         response=LinearResponse(state[f"{prefix}response"], **part["response"]),
         restarts=restarts,
         traces={_key(key): state[f"trace.{key}"] for key in told["traces"]},
@@ -253,14 +247,20 @@ def _one(
         **{name: told[name] for name in ("seconds", "seed")},
         method=method,
         method_options=options,
-        engine_log_q=own,
         n_chains=part.get("n_chains", 1),
         findings=part.get("findings", {}),
         held_out=state.get(f"{prefix}held_out"),
+        audit=_audit(told),
         robust=_robust(part, state, prefix),
     )
     fit = _moved(fit, told["covariance"], part.get("sampler"), _named(state, f"{prefix}sampled."))
     return _with_findings(fit, _named(state, f"{prefix}left_out."))
+
+
+def _audit(told: Mapping[str, Any]) -> SimulationCalibration | None:
+    """Simulation-based calibration of the model, where it was made."""
+    known = told.get("audit")
+    return None if known is None else SimulationCalibration.of_description(known)
 
 
 def _robust(
@@ -312,7 +312,7 @@ def _with_findings(fit: Fit, left_out: Mapping[str, np.ndarray]) -> Fit:
         shapes = {one.name: chosen for one in fields(RowsLeftOut)} | {"cdf": responses + chosen}
         check_arrays(left_out, shapes, "rows left out")
         flags = {name: left_out[name].astype(bool) for name in ("refitted", "doubtful")}
-        vars(fit)["rows_left_out"] = RowsLeftOut(**{**left_out, **flags})
+        fit.cache["leave-one-out predictions"] = RowsLeftOut(**{**left_out, **flags})
     return fit
 
 

@@ -436,16 +436,12 @@ def _fit(model: AbstractEstimator, found: RemoteFit, draws: int, seed: int, seco
     """The fit, with draws of the posterior that all sites share."""
     units = model.log_jacobian * model.source.total_weight
     q = found.model.update(found.stats)
-    drawn = found.model.draws(q, draws, Streams(seed, 1).draws())
-    plain = Fit(
+    plain = Fit.from_draws(
         model=model,
         core=found.model,
         stats=found.stats,
         order=found.order,
-        draws=drawn,
-        log_q=found.model.log_posterior(q, drawn),
-        covariance="mean-field",
-        q_draws=drawn,
+        q_draws=found.model.draws(q, draws, Streams(seed, 1).draws()),
         response=found.response,
         restarts=_table(model, found, units, seconds),
         traces={1: found.ascent.trace - units},

@@ -26,7 +26,7 @@ WEIGHT = "case_weight"
 """Coordinate of the rows' weights in ArviZ's results."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Elpd:
     """Expected log pointwise predictive density of one fit, in either line of ArviZ.
 
@@ -58,8 +58,8 @@ class Elpd:
     kind: str
     pointwise: Float[np.ndarray, " rows"]
     p: float
-    n_draws: int
-    warning: bool
+    n_draws: int = 0
+    warning: bool = False
     pareto_k: Float[np.ndarray, " rows"] | None = None
     labels: pd.Index | None = None
     weights: Float[np.ndarray, " rows"] | None = None

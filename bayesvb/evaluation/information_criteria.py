@@ -67,7 +67,9 @@ def waic(
     pointwise, p, _, draws = _accumulate(_pointwise_waic, blocks, labels)
     p = _counting(p, weights, 0.0)
     total = sum_and_error(p, weights)[0]
-    result = Elpd("waic", pointwise, total, draws, False, None, labels, weights)
+    result = Elpd(
+        kind="waic", pointwise=pointwise, p=total, n_draws=draws, labels=labels, weights=weights
+    )
     high = int(np.count_nonzero(p > HIGH_P))
     if high:
         warn(
@@ -122,7 +124,10 @@ def loo(
     one_row = partial(_pointwise_loo, log_ratio=log_ratio)
     pointwise, p, pareto_k, draws = _accumulate(one_row, blocks, labels)
     pareto_k, total = _counting(pareto_k, weights, np.nan), sum_and_error(p, weights)[0]
-    result = Elpd("loo", pointwise, total, draws, False, pareto_k, labels, weights)
+    result = Elpd(
+        kind="loo", pointwise=pointwise, p=total, n_draws=draws, pareto_k=pareto_k, labels=labels,
+        weights=weights,
+    )  # fmt: skip
     high = int(np.count_nonzero(pareto_k > result.good_k))
     if not high:
         return elpd_data(result)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from jaxtyping import Float
@@ -27,6 +26,7 @@ from bayesvb.errors import DataError
 from bayesvb.formula.design import Design, Rows
 from bayesvb.formula.parser import Formula
 from bayesvb.models.ensemble import thinned
+from bayesvb.results.fit_cache import FitCache
 from bayesvb.results.named_draws import HasDraws, NamedDraws, count
 from bayesvb.results.simulation_calibration import SimulationCalibration
 from bayesvb.variational.local import Draws
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 
     from bayesvb.distributions.prediction import Values
     from bayesvb.results.leave_one_out import Fitted, RowsLeftOut
-
-FitT = TypeVar("FitT", bound="AbstractFit")
 
 PREDICTIVE_DRAWS = 400
 """Draws over which predictions are averaged: their error is a twentieth of a posterior sd."""
@@ -243,11 +241,9 @@ class AbstractPublicModel(abc.ABC):
         return Rows(design.index, complete, design.matrices, given, design.offset)
 
 
-@dataclass(frozen=True, eq=False)
-class AbstractFit:
-    """The record of a fit, with the questions that its model answers alone.
-
-    What needs more than the model (summary, criteria, files, reports) is offered by ``Fit``.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AbstractFit(abc.ABC):
+    """The record of a fit, as functions of results take it; ``Fit`` has the public methods.
 
     Attributes
     ----------
@@ -307,6 +303,8 @@ class AbstractFit:
         weighed by it; None if no folds were left out of all rows.
     audit : SimulationCalibration or None
         Simulation-based calibration of the model, if it was made; see ``audited``.
+    cache : FitCache
+        Results that were computed once; no argument, and empty in a copy with other fields.
     """
 
     model: AbstractPublicModel
@@ -334,11 +332,12 @@ class AbstractFit:
     sampler: SamplerRecord | None = None
     held_out: Float[np.ndarray, " rows"] | None = None
     audit: SimulationCalibration | None = None
+    cache: FitCache = field(default_factory=FitCache, init=False, repr=False)
 
     @property
     def parts(self) -> tuple[Member, ...]:
         """Restarts that the fit combines; if it is of one restart, that one with weight one."""
-        return self.members or (Member(self.best_restart, 1.0, self),)
+        return self.members or (Member(number=self.best_restart, weight=1.0, fit=self),)
 
     @property
     def engine(self) -> AbstractEngine:
@@ -372,10 +371,10 @@ class AbstractFit:
         """What the draws have that the fit was made with."""
         return "engine" if self.sampled else self.response.label
 
-    @cached_property
+    @property
     def q(self) -> Any:
         """Variational posterior on the standardised scale."""
-        return self.core.update(self.stats)
+        return self.cache.once("posterior", lambda: self.core.update(self.stats))
 
     @property
     def elbo(self) -> float:
@@ -392,34 +391,37 @@ class AbstractFit:
         """Number of the restart that was kept."""
         return int(self.restarts.index[self.restarts["best"]][0])
 
-    @cached_property
+    @property
     def without_folds(self) -> tuple[Any, ...]:
         """Statistics of runs that went on without each fifth of the rows; for one restart."""
         from bayesvb.results.folds_left_out import stats_without_folds
 
-        return stats_without_folds([self])[0]
+        return self.cache.once("fold statistics", lambda: stats_without_folds([self])[0])
 
-    @cached_property
+    @property
     def named(self) -> NamedDraws:
-        """Draws in the data's units, made once."""
-        return self.model.named_draws(self)
+        """Draws in the data's units."""
+        return self.cache.once("named draws", lambda: self.model.named_draws(self))
 
-    @cached_property
+    @property
     def one_restart(self) -> Fitted:
-        """What leaving rows out needs, with the derivative of a pass, made once; one restart."""
+        """State that leave-one-out needs, with the derivative of an iteration; for one restart."""
         from bayesvb.results.leave_one_out import Fitted
 
-        return Fitted.of(self)
+        return self.cache.once("leave-one-out state", lambda: Fitted.of(self))
 
-    @cached_property
+    @property
     def rows_left_out(self) -> RowsLeftOut:
-        """Predictions of every row without it (of a choice of very many); for one restart."""
+        """Leave-one-out predictions of every row (of a sample of very many); for one restart."""
         from bayesvb.results.leave_one_out import every_row, leave_one_out
 
-        return leave_one_out(self.one_restart, every_row(self.model.source.n_rows, self.seed))
+        def compute() -> RowsLeftOut:
+            return leave_one_out(self.one_restart, every_row(self.model.source.n_rows, self.seed))
+
+        return self.cache.once("leave-one-out predictions", compute)
 
     @checked
-    def audited(self: FitT, calibration: SimulationCalibration) -> FitT:
+    def audited(self, calibration: SimulationCalibration) -> Self:
         """The same fit with what ``bayesvb.calibrate`` found, for its reports and its file.
 
         Raises
@@ -436,33 +438,23 @@ class AbstractFit:
             )
         return replace(self, audit=calibration)
 
+    @abc.abstractmethod
     def components(self, prob: float = PROB) -> pd.DataFrame:
-        """One row per component.
+        """One row per component; see ``Fit.components``."""
 
-        Returns
-        -------
-        pandas.DataFrame
-            ``share`` with its interval, ``rows`` (rows whose most likely component it is),
-            ``separation`` (mean probability of the component among these rows), ``sigma`` with
-            its interval.
-        """
-        return self.model.components(self, prob)
-
+    @abc.abstractmethod
     def responsibilities(self, data: object = None) -> pd.DataFrame:
-        """Probability of each component given the observed row, or all rows of the group.
+        """Probability of each component; see ``Fit.responsibilities``."""
 
-        Of the rows used in the fit, or of other data with the response.
-        """
-        return self.model.responsibilities(self, data)
-
+    @abc.abstractmethod
     def predictive(self, data: object = None, *, response: str | None = None) -> Any:
-        """Predictive distribution for each complete row of ``data``; see ``predict``."""
-        return self.model.predictive(self, data, response)
+        """Predictive distribution for each complete row; see ``Fit.predictive``."""
 
+    @abc.abstractmethod
     def predict(
         self,
         data: object = None,
-        kind: str = "mean",
+        kind: str | None = None,
         *,
         prob: float | None = None,
         q: Values | None = None,
@@ -471,25 +463,20 @@ class AbstractFit:
         seed: int | None = None,
         response: str | None = None,
     ) -> pd.Series | pd.DataFrame:
-        """Prediction by the fit as it is for every row of the data; see ``Fit.predict``."""
-        options = PredictionOptions(prob, q, at, n, seed, response)
-        return self.model.predictions(self, data, kind, options)
+        """Prediction for every row; see ``Fit.predict``."""
 
+    @abc.abstractmethod
     def log_density(self, data: object = None) -> pd.Series:
-        """Log predictive density of each row's observed response(s); NaN where one is missing."""
-        return self.model.log_density(self, data)
+        """Log predictive density of each row; see ``Fit.log_density``."""
 
+    @abc.abstractmethod
     def weights_at(
         self, data: object = None, *, draws: int | None = None
     ) -> Float[np.ndarray, "draws rows experts"]:
-        """Draws of the component weights at each complete row of ``data``.
-
-        A DataError if more ``draws`` are asked for than the fit has.
-        """
-        return np.asarray(self.model.weights_at(self, data, draws))
+        """Draws of the component weights at each complete row; see ``Fit.weights_at``."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Member:
     """One restart of a fit that combines several.
 

@@ -126,8 +126,9 @@ def _by_response(fit: AbstractFit, *, groups: object, exact: bool) -> Elpd:
     pointwise, p = of_all_rows(fit, found)
     doubtful, n_refitted = bool(found.doubtful.any()), int(found.refitted.sum())
     return Elpd(
-        "loo", pointwise, p, 0, doubtful, None, units.index, units.weights, method, n_refitted
-    )
+        kind="loo", pointwise=pointwise, p=p, warning=doubtful, labels=units.index,
+        weights=units.weights, method=method, n_refitted=n_refitted,
+    )  # fmt: skip
 
 
 def _check_ungrouped(fit: AbstractFit, groups: object) -> None:
@@ -170,7 +171,7 @@ def leaves_folds_out(fit: AbstractFit) -> bool:
 def folds_known(fit: AbstractFit) -> bool:
     """Whether rows have been left out a fold at a time already."""
     each = [member.fit for member in fit.parts]
-    return all(one.held_out is not None or "without_folds" in vars(one) for one in each)
+    return all(one.held_out is not None or "fold statistics" in one.cache for one in each)
 
 
 def left_out(fit: AbstractFit, at: Int[np.ndarray, " chosen"] | None = None) -> Elpd:
@@ -198,7 +199,7 @@ def left_out(fit: AbstractFit, at: Int[np.ndarray, " chosen"] | None = None) -> 
     labels, weights = units.index[chosen], units.weights
     weights = None if weights is None else weights[chosen]
     p = sum_and_error(seen - found, weights)[0]
-    return Elpd("loo", found, p, 0, False, None, labels, weights, "folds")
+    return Elpd(kind="loo", pointwise=found, p=p, labels=labels, weights=weights, method="folds")
 
 
 def waic(fit: AbstractFit) -> object:

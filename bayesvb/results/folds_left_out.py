@@ -12,9 +12,9 @@ from bayesvb.results.leave_one_out import OneRestart
 
 def leave_folds_out(fit: Any) -> None:
     """Have each restart go on without each fold, which it keeps; what was known stays."""
-    each = [one.fit for one in fit.parts if "without_folds" not in vars(one.fit)]
+    each = [one.fit for one in fit.parts if "fold statistics" not in one.fit.cache]
     for one, stats in zip(each, stats_without_folds(each), strict=True):
-        vars(one)["without_folds"] = stats  # as if it had been asked
+        one.cache["fold statistics"] = stats
 
 
 def stats_without_folds(fits: Sequence[OneRestart]) -> list[tuple[Any, ...]]:

@@ -61,8 +61,4 @@ def judged_classes(fit: AbstractFit) -> JudgedClasses:
     DataError
         If the response of the fit has no classes.
     """
-    kept = vars(fit)  # where properties that are made once have their values
-    if "judged_classes" not in kept:
-        kept["judged_classes"] = JudgedClasses(fit, held_out_classes(fit))
-    found: JudgedClasses = kept["judged_classes"]
-    return found
+    return fit.cache.once("class evaluation", lambda: JudgedClasses(fit, held_out_classes(fit)))

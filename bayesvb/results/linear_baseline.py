@@ -21,10 +21,6 @@ FULL_LEVERAGE = 1.0 - 1e-9
 """Leverage from which a row alone determines a coefficient: nothing predicts it."""
 
 
-KEPT = "_linear_baseline"
-"""Where a fit keeps what was found: its checks and its page ask for it."""
-
-
 def linear_baseline(fit: AbstractFit) -> Float[np.ndarray, " rows"] | None:
     """Leave-one-out log density of each row under least squares, summed over the responses.
 
@@ -51,11 +47,7 @@ def linear_baseline(fit: AbstractFit) -> Float[np.ndarray, " rows"] | None:
     >>> bool(abs(mean - bvb.evaluation.elpd.read_elpd(fit.loo()).elpd / len(data)) < 0.01)
     True
     """
-    kept = vars(fit)
-    if KEPT not in kept:
-        kept[KEPT] = _linear_baseline(fit)
-    found: Float[np.ndarray, " rows"] | None = kept[KEPT]
-    return found
+    return fit.cache.once("linear baseline", lambda: _linear_baseline(fit))
 
 
 def _linear_baseline(fit: AbstractFit) -> Float[np.ndarray, " rows"] | None:

@@ -41,9 +41,6 @@ NO_ROWS = 0.1
 """Rows, spread like all rows, that every component is taken to have: nothing is known of its line
 where it has none, and distances are then in standard deviations of the covariates."""
 
-KEPT = "_local_support"
-"""Where a fit keeps what was found."""
-
 COLUMN = "supported"
 """Column of a prediction that says so."""
 
@@ -140,11 +137,7 @@ def local_support(fit: AbstractFit) -> LocalSupport:
 
 def support_of(fit: AbstractFit) -> LocalSupport:
     """Support of the rows of a fit, found once."""
-    kept = vars(fit)
-    if KEPT not in kept:
-        kept[KEPT] = local_support(fit)
-    found: LocalSupport = kept[KEPT]
-    return found
+    return fit.cache.once("local support", lambda: local_support(fit))
 
 
 def supported(fit: AbstractFit, data: object) -> Bool[np.ndarray, " given"]:

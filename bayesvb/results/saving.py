@@ -88,7 +88,7 @@ def _part(member: Member) -> dict[str, object]:
 def _found_out(fit: AbstractFit) -> dict[str, np.ndarray]:
     """What one restart predicts of rows that were left out, as far as it was asked."""
     found = {} if fit.held_out is None else {"held_out": fit.held_out}
-    rows = vars(fit).get("rows_left_out")
+    rows = fit.cache.get("leave-one-out predictions")
     if rows is not None:
         found |= {f"left_out.{name}": np.asarray(values) for name, values in vars(rows).items()}
     return {

@@ -211,16 +211,14 @@ def of_rows(fit: AbstractFit, found: RowsLeftOut) -> Elpd:
     units = units_of(fit.model)
     weights = None if units.weights is None else units.weights[found.at]
     return Elpd(
-        "loo",
-        found.log_density - fit.model.log_jacobian,
-        sum_and_error(found.seen - found.log_density, weights)[0],
-        0,
-        bool(found.doubtful.any()),
-        None,
-        units.index[found.at],
-        weights,
-        "linear-response",
-        int(found.refitted.sum()),
+        kind="loo",
+        pointwise=found.log_density - fit.model.log_jacobian,
+        p=sum_and_error(found.seen - found.log_density, weights)[0],
+        warning=bool(found.doubtful.any()),
+        labels=units.index[found.at],
+        weights=weights,
+        method="linear-response",
+        n_refitted=int(found.refitted.sum()),
     )
 
 
@@ -229,7 +227,7 @@ def left_out_quickly(fit: AbstractFit) -> bool:
     each = [member.fit for member in fit.parts]
     if not all(map(answers, each)):
         return True
-    return all("rows_left_out" in vars(one) or one.one_restart.quick for one in each)
+    return all("leave-one-out predictions" in one.cache or one.one_restart.quick for one in each)
 
 
 def left_out_by_draws(fit: AbstractFit) -> bool:
@@ -251,7 +249,7 @@ def pits_seen(fit: AbstractFit) -> bool:
 
 def folds_affordable(fit: AbstractFit) -> bool:
     """Whether the ascents without each fold are within the budget, or have been made."""
-    if all("without_folds" in vars(member.fit) for member in fit.parts):
+    if all("fold statistics" in member.fit.cache for member in fit.parts):
         return True
     model = fit.model
     one = model.source.n_rows * model.size * FOLDS * len(fit.parts)

@@ -137,7 +137,14 @@ def both(model: bvb.ConditionalMixtureNetwork, seed: int) -> tuple[Fit, Fit]:
             model,
             found,
             model.source,
-            FitRequest(combine, 250, "mean-field", budget, seed, time.perf_counter()),
+            FitRequest(
+                combine=combine,
+                n_draws=250,
+                covariance="mean-field",
+                budget=budget,
+                seed=seed,
+                began=time.perf_counter(),
+            ),
             streams,
         )
         for combine in ("average", "stack")

@@ -74,8 +74,12 @@ def test_comparisons_of_weighted_rows_are_those_of_repeated_rows(rng):
     found, expected = ({}, {})
     for name, level in (("a", 0.0), ("b", 0.1), ("c", 1.0)):
         pointwise = rng.normal(size=60) - level
-        found[name] = Elpd("loo", pointwise, 1.0, 100, False, weights=weight.astype(float))
-        expected[name] = Elpd("loo", np.repeat(pointwise, weight), 1.0, 100, False)
+        found[name] = Elpd(
+            kind="loo", pointwise=pointwise, p=1.0, n_draws=100, weights=weight.astype(float)
+        )
+        expected[name] = Elpd(
+            kind="loo", pointwise=np.repeat(pointwise, weight), p=1.0, n_draws=100
+        )
     tables = [
         compare({name: elpd_data(one) for name, one in elpds.items()})
         for elpds in (found, expected)

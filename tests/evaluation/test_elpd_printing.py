@@ -18,7 +18,9 @@ METHODS = {
 
 def result(method: str, n_refitted: int = 0, shift: float = 0.0) -> object:
     pointwise = np.linspace(-2.0, -1.0, 30) + shift
-    return elpd_data(Elpd("loo", pointwise, 2.5, 0, False, method=method, n_refitted=n_refitted))
+    return elpd_data(
+        Elpd(kind="loo", pointwise=pointwise, p=2.5, method=method, n_refitted=n_refitted)
+    )
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -36,7 +38,11 @@ def test_rows_that_were_refitted_are_counted_where_not_all_were():
 
 def test_ratios_of_draws_are_printed_as_arviz_prints_them():
     k = np.full(30, 0.1)
-    shown = str(elpd_data(Elpd("loo", np.linspace(-2.0, -1.0, 30), 2.5, 400, False, k)))
+    shown = str(
+        elpd_data(
+            Elpd(kind="loo", pointwise=np.linspace(-2.0, -1.0, 30), p=2.5, n_draws=400, pareto_k=k)
+        )
+    )
     assert shown.startswith("Computed from 400 posterior samples") and "Pareto k" in shown
 
 

@@ -307,4 +307,4 @@ def test_sections_made_side_by_side_are_those_made_in_turn(monkeypatch, request,
 def test_a_page_leaves_the_rows_that_it_left_out_with_the_fit():
     fit = bvb.DensityRegression("y ~ x", rows(), n_components=2).fit(seed=1, restarts=1, draws=50)
     page_summary({"": fit})
-    assert "rows_left_out" in vars(fit)
+    assert "leave-one-out predictions" in fit.cache

@@ -74,7 +74,9 @@ def test_no_other_weights_make_the_held_out_density_larger(rng):
 def test_weights_are_those_of_arviz(rng):
     log_density = log_densities(rng, 3)
     results = {
-        str(k): elpd_data(Elpd("loo", row, 1.0, 500, False, np.zeros(len(row))))
+        str(k): elpd_data(
+            Elpd(kind="loo", pointwise=row, p=1.0, n_draws=500, pareto_k=np.zeros(len(row)))
+        )
         for k, row in enumerate(log_density)
     }
     weight = compare(results)["weight"]
@@ -214,7 +216,14 @@ def test_the_criterion_of_a_mixture_is_as_doubtful_as_its_most_doubtful_member(r
     weights = np.array([0.6, 0.3, 0.1])
     known = [[0.2, np.nan, 0.9], [0.5, 0.1, np.nan], [0.3, 0.4, np.nan]]
     each = [
-        Elpd("loo", rng.normal(size=3), p, 100, warning, np.array(k))
+        Elpd(
+            kind="loo",
+            pointwise=rng.normal(size=3),
+            p=p,
+            n_draws=100,
+            warning=warning,
+            pareto_k=np.array(k),
+        )
         for k, p, warning in zip(known, (1.0, 2.0, 5.0), (False, True, False), strict=True)
     ]
     whole = combined(weights, each)

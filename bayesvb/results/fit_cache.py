@@ -1,0 +1,55 @@
+"""Results of a fit that are computed once: on first use, or when its file is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, TypeVar
+
+ValueT = TypeVar("ValueT")
+
+Cached = Literal[
+    "posterior",
+    "named draws",
+    "leave-one-out state",
+    "leave-one-out predictions",
+    "fold statistics",
+    "recalibrations",
+    "local support",
+    "linear baseline",
+    "class evaluation",
+]
+"""Names of the results; leave-one-out predictions are saved with the fit."""
+
+
+class FitCache:
+    """Results of one fit by name.
+
+    A fit that ``dataclasses.replace`` makes of another begins with an empty cache: any field may
+    change any result.
+
+    Examples
+    --------
+    >>> cache = FitCache()
+    >>> cache.once("local support", lambda: 3.0), cache.once("local support", lambda: 4.0)
+    (3.0, 3.0)
+    """
+
+    def __init__(self) -> None:
+        self._values: dict[Cached, Any] = {}
+
+    def __contains__(self, name: Cached) -> bool:
+        return name in self._values
+
+    def __setitem__(self, name: Cached, value: object) -> None:
+        self._values[name] = value
+
+    def get(self, name: Cached) -> Any:
+        """Return the result, or None if it has not been computed."""
+        return self._values.get(name)
+
+    def once(self, name: Cached, compute: Callable[[], ValueT]) -> ValueT:
+        """Return the result, which is computed if it is not there."""
+        if name not in self._values:
+            self._values[name] = compute()
+        value: ValueT = self._values[name]
+        return value
