@@ -189,6 +189,38 @@ def test_a_model_as_given_is_not_standardised(line):
     assert fit.elbo == pytest.approx(exact, abs=1e-5)
 
 
+# -- group-level effects of several components ---------------------------------------------------
+
+
+def clusters(n_groups, size=16, seed=0, effect=0.0):
+    """Two components, a treatment of groups, and effects of groups that the components share."""
+    rng = np.random.default_rng(seed)
+    g = np.repeat(np.arange(n_groups), size)
+    treated = (np.arange(n_groups) % 2)[rng.permutation(n_groups)][g]
+    x, second = rng.normal(size=len(g)), rng.random(len(g)) < 0.4
+    y = 3.0 * second + effect * treated + 0.5 * x + 0.5 * rng.normal(size=n_groups)[g]
+    y += np.where(second, 0.8, 0.5) * rng.normal(size=len(g))
+    return pd.DataFrame({"y": y, "x": x, "treated": treated, "g": [f"g{i}" for i in g]})
+
+
+@pytest.mark.parametrize("text", ["y ~ x + treated + (1 | g)", "y ~ x + (x | g) | x"])
+def test_group_effects_scatter_around_common_ones(text):
+    model = bvb.DensityRegression(text, clusters(8), n_components=2)
+    common, terms = model.core.common, np.array(model.design.terms["mean"])
+    of_groups = np.char.startswith(terms[common.places], "(")
+    assert len(common.places) == len(terms) - 1
+    assert_array_equal(common.wide, ~of_groups)
+    parts = model.prior_table().index.get_level_values("part")
+    assert {"between components", "common scale"} <= set(parts)
+
+
+def test_very_many_groups_have_no_common_part():
+    for text in ("y ~ x + (1 | g)", "y ~ x | x + (1 | g)"):
+        parts = [bvb.DensityRegression(text, clusters(n, 2)).core.common for n in (90, 110)]
+        assert parts[0] is not None
+        assert parts[1] is None
+
+
 # -- what they cannot be -------------------------------------------------------------------------
 
 

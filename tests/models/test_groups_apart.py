@@ -32,6 +32,9 @@ def few_groups_are_many(monkeypatch):
     monkeypatch.setattr(groups_apart, "FEWEST_GROUPS", GROUPS)
 
 
+LEARNED = bvb.Priors(scales="learned")
+"""Coefficients around common ones are not taken apart by group."""
+
 TEXTS = {1: "y ~ x + (1 | g) | x", 2: "y ~ x + (x | g) | x"}
 """Effects of groups in the components alone, by their number."""
 
@@ -49,7 +52,9 @@ def state(text=TEXTS[1], tol=1e-12, gate="stick-breaking", n_rows=160, n_compone
     data["y"] = rng.normal(size=n_rows) + 0.7 * rng.normal(size=GROUPS)[data.g]
     second = rng.logistic(size=n_rows) < data.x + rng.normal(size=GROUPS)[data.g]
     data["y"] += apart * second
-    model = bvb.DensityRegression(text, data, n_components=n_components, gate=gate, weights="w")
+    model = bvb.DensityRegression(
+        text, data, n_components=n_components, gate=gate, weights="w", priors=LEARNED
+    )
     core, block = model.core, model.source.whole()
     share = rng.dirichlet(np.ones(n_components), n_rows).T
     source = InMemorySource(tuple(block.split(70)))
@@ -235,7 +240,7 @@ def test_rows_are_left_out_as_with_columns(text, gate, monkeypatch):
     data = pd.DataFrame({"x": rng.normal(size=90), "g": rng.integers(0, GROUPS - 1, 90)})
     data["y"] = np.where(rng.uniform(size=90) < 0.5, 2.0, -1.0) + rng.normal(size=90) * 0.6
     data["y"] += 0.5 * rng.normal(size=GROUPS)[data.g]
-    model = bvb.DensityRegression(text, data, n_components=2, gate=gate)
+    model = bvb.DensityRegression(text, data, n_components=2, gate=gate, priors=LEARNED)
     fit = model.fit(seed=1, restarts=2, draws=30)
     monkeypatch.setattr(pass_derivative, "STEP", 2e-6)  # beside columns there are no differences
     every, fitted = np.arange(90), leave_one_out.Fitted.of(fit)
@@ -258,7 +263,8 @@ def test_what_memory_does_not_hold_of_groups_apart_is_left_to_draws(monkeypatch)
     rng = np.random.default_rng(3)
     data = pd.DataFrame({"x": rng.normal(size=90), "g": rng.integers(0, GROUPS - 1, 90)})
     data["y"] = data.x + rng.normal(size=90) + rng.normal(size=GROUPS)[data.g]
-    fit = bvb.DensityRegression("y ~ x + (1 | g)", data, n_components=2).fit(seed=1, restarts=1)
+    model = bvb.DensityRegression("y ~ x + (1 | g)", data, n_components=2, priors=LEARNED)
+    fit = model.fit(seed=1, restarts=1)
     monkeypatch.setattr(leave_one_out, "FEWER", 1.0)
     monkeypatch.setattr(leave_one_out, "ROWS_A_STATISTIC", 1.0)
     monkeypatch.setattr(derivative_module, "MOST_NUMBERS", 1000)

@@ -257,7 +257,9 @@ def test_a_wide_table_with_groups_has_a_derivative_of_what_rows_add_to(regimes, 
     rng = np.random.default_rng(0)
     data = pd.DataFrame({"x": rng.normal(size=300), "g": rng.integers(0, 40, 300).astype(str)})
     data["y"] = data.x + rng.normal(size=40)[data.g.astype(int)] + rng.normal(size=300)
-    fit = bvb.DensityRegression("y ~ x + (1 | g)", data, n_components=2).fit(seed=1, restarts=1)
+    priors = bvb.Priors(scales="learned")
+    model = bvb.DensityRegression("y ~ x + (1 | g)", data, n_components=2, priors=priors)
+    fit = model.fit(seed=1, restarts=1)
     held, n_entries = fit.one_restart, fit.stats.to_vector().size
     derivative = held.deletion.derivative
     kept = int(derivative.answering.sum())
