@@ -9,15 +9,16 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.data.group_rows import GATE_GROUPS
-from bayesvb.data.parts import GATING, MEAN
+from bayesvb.data.parts import GATING, MEAN, PARTS
 from bayesvb.data.standardised_blocks import Scales
-from bayesvb.errors import DataError
+from bayesvb.errors import DataError, FormulaError
 from bayesvb.estimators.priors import Priors
 from bayesvb.experts import EXPERTS
 from bayesvb.experts.linear_mixed import MixedExperts
 from bayesvb.experts.regression import AbstractRegressionExperts, RegressionPrior
 from bayesvb.formula.design import Design
 from bayesvb.formula.group_columns import MOST_GROUPS
+from bayesvb.formula.parser import Formula
 from bayesvb.gates import GATES
 from bayesvb.gates.base import GatePrior
 from bayesvb.variational.descriptions import PriorRow
@@ -80,6 +81,32 @@ def effect_rows(design: Design, prior: GatePrior, scales: Scales) -> list[PriorR
     return [PriorRow(GATING, effect, "Normal", 0.0, float(sd)) for effect, sd in each]
 
 
+def further_terms(design: Design) -> dict[str, tuple[str, ...]]:
+    """Terms of the parts that experts read besides the mean."""
+    return {
+        name: design.terms[name]
+        for name, part in PARTS.items()
+        if name in design.formula.parts and name != MEAN and not part.of_weights
+    }
+
+
+def check_parts(formula: Formula, family: str, read: tuple[str, ...]) -> None:
+    """Raise for a part of the formula that the experts of a family do not read.
+
+    Raises
+    ------
+    FormulaError
+    """
+    for name in formula.parts:
+        if name not in read and not PARTS[name].of_weights:
+            raise FormulaError(
+                formula.text,
+                f"family={family!r} has no part {name}",
+                formula.place(name),
+                f"leave {name}(...) out, or choose a family that has it",
+            )
+
+
 def experts_of(family: str, priors: Priors, design: Design) -> AbstractRegressionExperts[Any, Any]:
     """Experts of a family with these priors."""
     prior = RegressionPrior(
@@ -91,9 +118,10 @@ def experts_of(family: str, priors: Priors, design: Design) -> AbstractRegressio
         noise_rate=float(priors.noise_rate),
         dof=priors.dof,
         standardised=priors.standardize,
+        further_terms={name: len(terms) for name, terms in further_terms(design).items()},
     )
-    groups = design.groups
+    groups, experts = design.groups, EXPERTS[family](prior)
+    check_parts(design.formula, family, experts.parts)
     if groups is None:
-        return EXPERTS[family](prior)
-    EXPERTS[family](prior)  # refuses what the family does not have
+        return experts
     return MixedExperts.of_groups(prior, len(groups.effects), len(groups.labels))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import abc
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -40,6 +41,8 @@ class RegressionPrior:
         Degrees of freedom of heavy tails; None if they are to be learned.
     standardised : bool
         Whether the response has the scale of ``response_scaling``, or that of the data.
+    further_terms : mapping of str to int
+        Number of terms of the parts that experts read besides the mean.
     """
 
     n_responses: int
@@ -50,6 +53,7 @@ class RegressionPrior:
     noise_rate: float
     dof: float | None = None
     standardised: bool = True
+    further_terms: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -63,12 +67,15 @@ class RegressionUnits:
         Of the terms (part ``"mean"``) and of the responses.
     effects : tuple of str
         Effects of groups that have no columns among the terms.
+    further_terms : mapping of str to tuple of str
+        Terms of the parts that experts read besides the mean.
     """
 
     terms: tuple[str, ...]
     responses: tuple[str, ...]
     scales: Scales
     effects: tuple[str, ...] = ()
+    further_terms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def labelled(self, response: int, term: str = "") -> str:
         """A term of one response: with its name if there are several."""
@@ -102,6 +109,9 @@ class AbstractRegressionExperts(AbstractExperts[PosteriorT, StatsT]):
 
     scale_words: ClassVar[str] = "columns and response with mean 0 and standard deviation 1"
     """What columns and response have once they are standardised, within a sentence."""
+
+    parts: ClassVar[tuple[str, ...]] = (MEAN,)
+    """Parts of a formula that the experts read, each the design of its name in a block."""
 
     response: ClassVar[Response] = CONTINUOUS
     """Values that the response can take, and the words for them."""

@@ -23,8 +23,6 @@ __all__ = ["RESPONSE", "Formula", "parse_formula"]
 RESPONSE = "response"
 """What stands left of `~`, among the names of the parts."""
 
-NEAR = {word: part.name for part in PARTS.values() for word in part.synonyms}
-
 UNNAMED = 2
 """Parts of a formula that go without a name: later ones could be any of several."""
 
@@ -275,7 +273,8 @@ def _check_head(
         )
     if not alone or head in names[1:]:
         return
-    near = NEAR.get(head) or next(iter(get_close_matches(head, names[1:], 1, 0.75)), None)
+    synonyms = {word: part.name for part in PARTS.values() for word in part.synonyms}
+    near = synonyms.get(head) or next(iter(get_close_matches(head, names[1:], 1, 0.75)), None)
     if near in names[1:]:
         raise FormulaError(
             section.formula,
