@@ -120,13 +120,28 @@ def test_predictions_are_the_probabilities(fit):
     assert_allclose(fit.log_density(new), np.log(np.where(new["y"] == 1.0, p, 1.0 - p)))
 
 
+@pytest.mark.parametrize("n_components", [1, 2])
+def test_rows_in_a_file_give_the_same_fit(data, n_components, tmp_path):
+    """Three blocks of rows, of which a sample may be in memory: bound, coefficients and draws."""
+    data.to_parquet(tmp_path / "rows.parquet", row_group_size=250)
+    options = {"seed": 1, "restarts": 2, "draws": 50, "tol": 0.05}
+    here = model_of(data, n_components=n_components).fit(**options)
+    there = model_of(str(tmp_path / "rows.parquet"), n_components=n_components).fit(**options)
+    assert_allclose(there.elbo, here.elbo, rtol=1e-10)
+    assert_allclose(there.coef(), here.coef(), rtol=1e-8, atol=1e-8)
+    assert_allclose(there.predict(data), here.predict(data), rtol=1e-8)
+
+
 # -- what is asked of the description of the response --------------------------------------------
 
 
-def test_values_that_are_not_zero_or_one_are_refused(data):
+def test_values_that_are_not_zero_or_one_are_refused(data, tmp_path):
     wrong = data.assign(y=data["y"] + 1.0)
     with pytest.raises(DataError, match="`y` holds 2, and must be 0 or 1"):
         model_of(wrong)
+    wrong.to_parquet(tmp_path / "rows.parquet")
+    with pytest.raises(DataError, match="`y` holds 2, and must be 0 or 1"):
+        model_of(str(tmp_path / "rows.parquet"))
     with pytest.raises(DataError, match="comes alone"):
         model_of(data.assign(w=data["y"]), "y + w ~ x")
     with pytest.raises(DataError, match="an offset is subtracted"):

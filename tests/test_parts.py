@@ -49,7 +49,9 @@ def where_parts_stand(tree: ast.AST) -> Iterator[ast.Constant]:
 
 
 def literals(source: str) -> list[int]:
-    """Lines with a literal of a part's name."""
+    """Lines with a literal of a part's name; most files hold no such word, and are not parsed."""
+    if not any(f'"{name}"' in source for name in PARTS):
+        return []
     tree = ast.parse(source)
     only_parts = set(PARTS) - {MEAN}
     found = {

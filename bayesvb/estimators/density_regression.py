@@ -14,7 +14,7 @@ from bayesvb.argument_checks import check_choice, check_count, checked
 from bayesvb.data.blocks import Block
 from bayesvb.data.frames import as_frame
 from bayesvb.data.grouping import Grouping, grouped_source
-from bayesvb.data.parts import GATING, MEAN
+from bayesvb.data.parts import GATING, MEAN, PARTS
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.standardised_blocks import Scales
 from bayesvb.data.streamed_rows import EncodedRows, in_memory_source
@@ -30,6 +30,7 @@ from bayesvb.estimators.component_shares import gate_parameters, share_parameter
 from bayesvb.estimators.gating import gate_class, gate_prior
 from bayesvb.estimators.group_effects import (
     experts_of,
+    further_terms,
     has_many_groups,
     with_effects,
     with_possible_groups,
@@ -174,7 +175,8 @@ class DensityRegression(AbstractGatedMixture):
         check_choice("gate", gate, tuple(GATES))
         check_choice("family", family, tuple(EXPERTS))
         check_priors(priors, Priors)
-        parsed, priors = parse_formula(formula, offset=True), priors or Priors()
+        parsed = parse_formula(formula, parts=tuple(PARTS), offset=True)
+        priors = priors or Priors()
         rows = RowOptions(weights, weights_are, missing, context, group)
         check_count("n_components", n_components)
         kind = RowKind(
@@ -248,7 +250,9 @@ class DensityRegression(AbstractGatedMixture):
         """Names and units in which the experts describe themselves."""
         design = self.design
         effects = () if design.groups is None else design.groups.effects
-        return RegressionUnits(design.terms[MEAN], design.response_names, self.scales, effects)
+        names = design.response_names
+        further = further_terms(design)
+        return RegressionUnits(design.terms[MEAN], names, self.scales, effects, further)
 
     @property
     def likelihood_name(self) -> str:
@@ -434,13 +438,13 @@ class DensityRegression(AbstractGatedMixture):
 
     def headings(self, fit: AbstractFit) -> dict[str, str]:
         """Titles of the coefficient tables, and of what all components share."""
-        shared = {
-            one.part: f"{one.part} ({one.summary_words})"
-            for one in self.experts.parameters(fit.draws, self._units)
-            if one.text is not None and not one.of_components
+        named = [p for p in self.experts.parameters(fit.draws, self._units) if p.text is not None]
+        shared = {p.part: f"{p.part} ({p.summary_words})" for p in named if not p.of_components}
+        lines = {
+            p.part: f"{p.part} ({p.text.meaning})" for p in named if p.part in PARTS and p.text
         }
-        gating = f"gating ({fit.core.coefficient_meaning()})"
-        return {MEAN: MEAN, GATING: gating, **shared, **GROUP_SD_HEADING, **HEADINGS}
+        lines |= {MEAN: MEAN, GATING: f"{GATING} ({fit.core.coefficient_meaning()})"}
+        return {**lines, **shared, **GROUP_SD_HEADING, **HEADINGS}
 
     def notes(self, fit: AbstractFit) -> list[str]:
         """What the weights are, where no heading of coefficients says it."""
