@@ -1,5 +1,5 @@
 """The walk through docs/adding.md, in a copy of the repository: gates with and without parameters,
-a likelihood, an engine, a source and a section of the report, in as many files as the page says."""
+likelihoods, a part, an engine, a source and a section of the report, in as many files as the page says."""
 
 import json
 import os
@@ -152,6 +152,7 @@ def test_the_files_are_as_many_as_the_page_says(page):
         "bayesvb/gates/equal.py",
         "bayesvb/experts/linear_known_noise.py",
         "bayesvb/experts/linear_bernoulli.py",
+        "bayesvb/data/parts/shift.py",
         "bayesvb/engines/first_sweep.py",
         "bayesvb/data/generated_rows.py",
         "reports/sections/balance.py",
@@ -161,10 +162,11 @@ def test_the_files_are_as_many_as_the_page_says(page):
     assert tables == {
         "bayesvb/gates/__init__.py GATES": 2,
         "bayesvb/experts/__init__.py EXPERTS": 2,
+        "bayesvb/data/parts/__init__.py PARTS": 1,
         "bayesvb/engines/__init__.py ENGINES": 1,
         "reports/sections/__init__.py SECTIONS": 1,
     }
-    assert page.count("\n--- ") == 6
+    assert page.count("\n--- ") == 7
 
 
 def test_the_code_of_the_page_is_written_as_the_rest(copy, page):

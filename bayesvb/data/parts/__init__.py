@@ -11,5 +11,8 @@ from bayesvb.data.parts.mean import MEAN, MEAN_PART
 
 __all__ = ["GATING", "MEAN", "PARTS", "Part"]
 
-PARTS: dict[str, Part] = {MEAN: MEAN_PART, GATING: GATING_PART}
+PARTS: dict[str, Part] = {
+    MEAN: MEAN_PART,
+    GATING: GATING_PART,
+}
 """Parts by name. An unnamed first part of a formula is the first of these, and so on."""
