@@ -1,5 +1,5 @@
 """The walk through docs/adding.md, in a copy of the repository: gates with and without parameters,
-likelihoods, a part, an engine, a source and a section of the report, in as many files as the page says."""
+likelihoods, a part, an engine, a source, a section of the report, in as many files as it says."""
 
 import json
 import os
