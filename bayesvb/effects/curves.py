@@ -13,7 +13,7 @@ from bayesvb.data.parts import MEAN, PARTS
 from bayesvb.distributions.intervals import PROB, tails
 from bayesvb.effects.many_groups import many_groups
 from bayesvb.errors import DataError
-from bayesvb.results.smoothness import smooth_dof
+from bayesvb.results.summary import smooth_dof
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit

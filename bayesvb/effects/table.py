@@ -12,7 +12,7 @@ import pandas as pd
 from bayesvb.effects.covariates import value_text
 from bayesvb.errors import without_controls
 from bayesvb.formula.group_columns import UNSEEN
-from bayesvb.results.notebook import text_html
+from bayesvb.results.printing import text_html
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -35,9 +35,8 @@ from bayesvb.estimators.weighing import passes_to_weigh
 from bayesvb.numerics.runtime import processors
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.all_rows import is_sample
-from bayesvb.results.base import AbstractPublicModel
+from bayesvb.results.base import AbstractPublicModel, with_fields
 from bayesvb.results.exact_draws import check_exact
-from bayesvb.results.other_fields import with_fields
 from bayesvb.results.other_names import meant_of_model
 from bayesvb.variational.model import AbstractVariationalModel
 
@@ -263,7 +262,7 @@ class AbstractEstimator(AbstractPublicModel):
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        from bayesvb.results.notebook import text_html
+        from bayesvb.results.printing import text_html
 
         return text_html(str(self))
 

@@ -15,9 +15,9 @@ from bayesvb.data.partly_kept import all_kept
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.distributions.intervals import tails
 from bayesvb.models.ensemble import thinned
+from bayesvb.results.groups import observed_units, units_of
 from bayesvb.results.named_draws import count
 from bayesvb.results.summary import intervals
-from bayesvb.results.units import observed_units, units_of
 
 if TYPE_CHECKING:
     import pandas as pd

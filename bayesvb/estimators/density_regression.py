@@ -62,7 +62,7 @@ from bayesvb.models.mixture import Mixture
 from bayesvb.results.base import AbstractFit
 from bayesvb.results.named_draws import HasDraws, NamedDraws
 from bayesvb.results.response_notes import warn_of_response
-from bayesvb.results.tables import prior_frame
+from bayesvb.results.summary import prior_frame
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -19,8 +19,7 @@ from bayesvb.errors import without_controls
 from bayesvb.formula.missing import OF_NEW_ROWS
 from bayesvb.formula.new_rows import NEW_GROUPS, NEW_GROUPS_ALIASES, NEW_LEVELS, Unseen
 from bayesvb.results.all_rows import fitted_rows
-from bayesvb.results.base import AbstractFit
-from bayesvb.results.other_fields import with_fields
+from bayesvb.results.base import AbstractFit, with_fields
 from bayesvb.results.other_names import meant
 from bayesvb.results.simulation_calibration import SimulationCalibration
 
@@ -112,7 +111,7 @@ class Fit(AbstractFit):
     @property
     def recalibrations(self) -> tuple[Recalibration, ...]:
         """Map of each response that puts predictions right on average over rows."""
-        from bayesvb.results.recalibration import recalibrations
+        from bayesvb.results.calibration import recalibrations
 
         return self.cache.once("recalibrations", lambda: recalibrations(self))
 
@@ -153,7 +152,7 @@ class Fit(AbstractFit):
         >>> fit.coef()["mean"].round(0).tolist()
         [33.0, 11.0]
         """
-        from bayesvb.results.coefficients import coef
+        from bayesvb.results.summary import coef
 
         return coef(self)
 
@@ -165,7 +164,7 @@ class Fit(AbstractFit):
         pandas.DataFrame
             Rows and columns as in ``coef``; NaN of point estimates without standard errors.
         """
-        from bayesvb.results.coefficients import vcov
+        from bayesvb.results.summary import vcov
 
         return vcov(self)
 
@@ -256,7 +255,7 @@ class Fit(AbstractFit):
         DataError
             If the model explains no response.
         """
-        from bayesvb.results.calibration_table import calibration
+        from bayesvb.results.calibration import calibration
 
         return calibration(self)
 
@@ -367,8 +366,8 @@ class Fit(AbstractFit):
             missing, with ``missing="raise"``.
         """
         from bayesvb.results.back_transformation import asked_for
+        from bayesvb.results.groups import predict_with
         from bayesvb.results.local_support import with_support
-        from bayesvb.results.observed_groups import predict_with
 
         check_choice("missing", missing, OF_NEW_ROWS)
         if data is not None:
@@ -393,8 +392,7 @@ class Fit(AbstractFit):
     ) -> pd.Series | pd.DataFrame:
         """Prediction by the fit that knows what to make of unseen levels."""
         from bayesvb.results.back_transformation import MOMENTS, moment
-        from bayesvb.results.jackknife_plus import JACKKNIFE, jackknife_plus
-        from bayesvb.results.recalibration import check_recalibrated
+        from bayesvb.results.calibration import JACKKNIFE, check_recalibrated, jackknife_plus
 
         if calibrated == JACKKNIFE:
             return jackknife_plus(told, data, kind, options)
@@ -492,7 +490,7 @@ class Fit(AbstractFit):
         DataError
             If the model has no components.
         """
-        from bayesvb.results.memberships import modal_table
+        from bayesvb.results.summary import modal_table
 
         return modal_table(self)
 
@@ -877,6 +875,6 @@ class Fit(AbstractFit):
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        from bayesvb.results.notebook import text_html
+        from bayesvb.results.printing import text_html
 
         return text_html(str(self))

@@ -37,7 +37,7 @@ from bayesvb.gates.dirichlet import DirichletGate
 from bayesvb.models.mixture import Mixture, MixtureStats
 from bayesvb.results.base import AbstractFit
 from bayesvb.results.named_draws import HasDraws, NamedDraws
-from bayesvb.results.tables import prior_frame
+from bayesvb.results.summary import prior_frame
 from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
 from bayesvb.variational.local import Draws
 

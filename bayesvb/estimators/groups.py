@@ -24,7 +24,7 @@ from bayesvb.errors import DataError, DesignWarning, warn
 from bayesvb.formula.design import Design
 from bayesvb.formula.parser import Formula
 from bayesvb.results.base import AbstractFit
-from bayesvb.results.units import grouping_of, observed_units
+from bayesvb.results.groups import grouping_of, observed_units
 
 
 def without_groups(

@@ -17,7 +17,7 @@ from bayesvb.errors import DataError
 from bayesvb.formula.design import AllRows, Design
 from bayesvb.formula.passes.streamed_design import of_kept_rows
 from bayesvb.models.pca.starts import PrincipalAxes
-from bayesvb.results.other_fields import with_fields
+from bayesvb.results.base import with_fields
 
 Arrays = Mapping[str, Float[np.ndarray, "..."]]
 

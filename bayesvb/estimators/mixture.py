@@ -29,10 +29,9 @@ from bayesvb.models.ensemble import matching
 from bayesvb.models.mixture import Mixture
 from bayesvb.models.network.model import Network
 from bayesvb.results.all_rows import check_all_rows, is_sample
-from bayesvb.results.base import AbstractFit
+from bayesvb.results.base import AbstractFit, with_fields
 from bayesvb.results.integrated_draws import is_integrated
 from bayesvb.results.named_draws import HasDraws
-from bayesvb.results.other_fields import with_fields
 from bayesvb.variational.local import Draws
 
 if TYPE_CHECKING:

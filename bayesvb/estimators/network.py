@@ -41,7 +41,7 @@ from bayesvb.formula.passes.design_rows import encoded_design
 from bayesvb.models.network.model import Network
 from bayesvb.results.base import AbstractFit
 from bayesvb.results.named_draws import HasDraws, NamedDraws
-from bayesvb.results.tables import prior_frame
+from bayesvb.results.summary import prior_frame
 from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
 from bayesvb.variational.local import Draws
 

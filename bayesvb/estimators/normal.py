@@ -33,7 +33,7 @@ from bayesvb.formula.parser import Formula, parse_formula
 from bayesvb.models.normal import SampleStats, UnivariateGaussian
 from bayesvb.results.base import AbstractFit
 from bayesvb.results.named_draws import HasDraws, NamedDraws
-from bayesvb.results.tables import prior_frame
+from bayesvb.results.summary import prior_frame
 from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
 from bayesvb.variational.local import Draws
 

@@ -32,7 +32,7 @@ from bayesvb.models.pca.starts import PrincipalAxes
 from bayesvb.results.all_rows import is_sample
 from bayesvb.results.base import AbstractFit
 from bayesvb.results.named_draws import HasDraws, NamedDraws, chunks, count
-from bayesvb.results.tables import prior_frame
+from bayesvb.results.summary import prior_frame
 from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
 from bayesvb.variational.local import Draws
 

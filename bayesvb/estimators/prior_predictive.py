@@ -13,8 +13,8 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.sources import InMemorySource
 from bayesvb.formula.design import Rows
 from bayesvb.results.arviz_groups import check_names, library
+from bayesvb.results.groups import grouping_of
 from bayesvb.results.named_draws import PriorDraws, chunks, count
-from bayesvb.results.units import grouping_of
 
 if TYPE_CHECKING:
     import pandas as pd

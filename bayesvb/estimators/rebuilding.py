@@ -14,8 +14,8 @@ from bayesvb.errors import DesignWarning
 from bayesvb.estimators.base import AbstractEstimator
 from bayesvb.formula.dot import every_column
 from bayesvb.results.all_rows import check_all_rows, is_sample
+from bayesvb.results.base import with_fields
 from bayesvb.results.capabilities import HasComponents
-from bayesvb.results.other_fields import with_fields
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -21,10 +21,10 @@ from bayesvb.estimators.new_rows import new_rows
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.all_rows import fitted_rows
 from bayesvb.results.base import AbstractFit
+from bayesvb.results.groups import grouping_of
 from bayesvb.results.importance import of_one_restart
 from bayesvb.results.integrated_draws import with_integrated_scales
 from bayesvb.results.named_draws import count
-from bayesvb.results.units import grouping_of
 
 
 def updated(

@@ -24,7 +24,7 @@ from bayesvb.numerics.runtime import processors, single_threaded_blas
 from bayesvb.results.all_rows import is_sample
 from bayesvb.results.comparison import MINOR, doubtful_nats, ranked
 from bayesvb.results.criteria import own_method
-from bayesvb.results.notebook import text_html
+from bayesvb.results.printing import text_html
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,7 +16,7 @@ from bayesvb.distributions.row_averages import averaged_rows, averages_of
 from bayesvb.effects.covariates import column_like, crossed, held_value, value_text
 from bayesvb.effects.observed_rows import observed_rows
 from bayesvb.errors import DataError
-from bayesvb.results.any_group import predictive_of_any_group
+from bayesvb.results.groups import predictive_of_any_group
 
 if TYPE_CHECKING:
     from bayesvb.distributions.base import AbstractRowDistribution

@@ -13,12 +13,11 @@ from bayesvb.drawing import marks
 from bayesvb.drawing.palette import marker, palette_of
 from bayesvb.errors import DataError
 from bayesvb.evaluation.calibration import pit_ecdf
-from bayesvb.results.calibration_table import calibration as calibration_of
+from bayesvb.results.calibration import calibration as calibration_of
 from bayesvb.results.named_draws import count
 from bayesvb.results.pit import check_numeric, is_binary
-from bayesvb.results.replicated_rows import replicated
 from bayesvb.results.residuals import fitted, residuals
-from bayesvb.results.subsampling import pits_at, pits_seen, sample
+from bayesvb.results.subsampling import pits_at, pits_seen, replicated, sample
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit

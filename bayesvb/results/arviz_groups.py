@@ -14,8 +14,8 @@ from bayesvb.data.partly_kept import all_kept
 from bayesvb.errors import DataError, warn
 from bayesvb.models.ensemble import MEMBER, thinned
 from bayesvb.numerics.streams import Streams
+from bayesvb.results.groups import units_of
 from bayesvb.results.named_draws import NamedDraws, chunks, count, log_joint, log_lik_blocks
-from bayesvb.results.units import units_of
 from bayesvb.variational.local import Draws
 
 if TYPE_CHECKING:

@@ -23,9 +23,9 @@ from bayesvb.distributions.transformations import (
 from bayesvb.distributions.transformed import Transformed, no_moments
 from bayesvb.errors import DataError
 from bayesvb.results.capabilities import HasDrawnDistributions
+from bayesvb.results.groups import units_of
 from bayesvb.results.integrated_draws import IntegratesScales
 from bayesvb.results.named_draws import CHUNK_ENTRIES, count
-from bayesvb.results.units import units_of
 
 if TYPE_CHECKING:
     import pandas as pd

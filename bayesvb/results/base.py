@@ -1,11 +1,12 @@
-"""What a fit is: the abstract public model, and the record of a fit that it explains."""
+"""The abstract public model, and the record of a fit of it."""
 
 from __future__ import annotations
 
 import abc
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from jaxtyping import Float
@@ -394,7 +395,7 @@ class AbstractFit(abc.ABC):
     @property
     def without_folds(self) -> tuple[Any, ...]:
         """Statistics of runs that went on without each fifth of the rows; for one restart."""
-        from bayesvb.results.folds_left_out import stats_without_folds
+        from bayesvb.results.folds import stats_without_folds
 
         return self.cache.once("fold statistics", lambda: stats_without_folds([self])[0])
 
@@ -492,3 +493,17 @@ class Member:
     number: int
     weight: float
     fit: AbstractFit
+
+
+ModelT = TypeVar("ModelT")
+
+
+def with_fields(model: ModelT, **fields: object) -> ModelT:
+    """A copy of a frozen model with other values of these fields, the rest as it is.
+
+    ``dataclasses.replace`` would make the model anew from its arguments; here nothing is derived.
+    """
+    changed = copy(model)
+    for name, value in fields.items():
+        object.__setattr__(changed, name, value)
+    return changed

@@ -14,7 +14,7 @@ from bayesvb.argument_checks import checked
 from bayesvb.data.case_weights import sum_and_error
 from bayesvb.errors import DataError
 from bayesvb.results.back_transformation import log_jacobian, original, untransformed
-from bayesvb.results.units import units_of
+from bayesvb.results.groups import units_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -20,13 +20,12 @@ from bayesvb.evaluation.information_criteria import loo as loo_of
 from bayesvb.evaluation.information_criteria import waic as waic_of
 from bayesvb.results.all_rows import check_all_rows
 from bayesvb.results.arviz_groups import log_lik_blocks_of
-from bayesvb.results.folds_left_out import leave_folds_out
+from bayesvb.results.folds import leave_folds_out
+from bayesvb.results.groups import group_numbers, grouping_of, units_of
 from bayesvb.results.importance import log_ratio
 from bayesvb.results.leave_one_out import RowsLeftOut, has_log_predictive, leave_one_out
 from bayesvb.results.named_draws import log_lik_blocks
-from bayesvb.results.row_groups import group_numbers
 from bayesvb.results.stacking import combined
-from bayesvb.results.units import grouping_of, units_of
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit

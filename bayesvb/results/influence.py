@@ -13,10 +13,10 @@ from bayesvb.data.blocks import Block
 from bayesvb.engines.deletion import Deletion
 from bayesvb.engines.jackknife import CURVED, Jackknife
 from bayesvb.numerics.runtime import single_threaded_blas
+from bayesvb.results.groups import units_of
 from bayesvb.results.leave_one_out import group_sums
 from bayesvb.results.named_changes import NamedChanges
 from bayesvb.results.robust import jackknife
-from bayesvb.results.units import units_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,24 +1,28 @@
-"""Leave-one-out probability integral transforms of the responses of a fit."""
+"""Leave-one-out probability integral transforms of the responses of a fit, also within groups."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.special import softmax
 
+from bayesvb.data.blocks import BLOCK_ROWS, Block, Members
+from bayesvb.engines.deletion import ROWS_AT_ONCE, SHARES, Deletion
 from bayesvb.engines.folds import by_fold
 from bayesvb.errors import DataError
 from bayesvb.evaluation.psis import psis
+from bayesvb.models.ensemble import thinned
+from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.capabilities import HasDrawnDistributions
 from bayesvb.results.criteria import answers, leaves_folds_out
-from bayesvb.results.folds_left_out import leave_folds_out
+from bayesvb.results.folds import leave_folds_out
+from bayesvb.results.groups import grouping_of, units_of
 from bayesvb.results.leave_one_out import without_rows
 from bayesvb.results.named_draws import CHUNK_ENTRIES, count
-from bayesvb.results.pit_in_groups import within_groups
-from bayesvb.results.units import grouping_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -186,3 +190,195 @@ def _seen(fit: AbstractFit, at: Int[np.ndarray, " chosen"]) -> Float[np.ndarray,
     cdf = np.stack([law.cdf(y) for law, y in zip(laws, response[at].T, strict=True)])
     mass = np.exp(laws[0].log_density(response[at, 0])) if is_discrete(fit) else np.zeros(len(at))
     return randomised(fit, at, cdf, mass)
+
+
+DRAWS = 100
+"""Draws over which transforms are averaged where the engine returned some."""
+
+
+Transforms = tuple[Float[np.ndarray, "responses rows"], Float[np.ndarray, " rows"]]
+"""Distribution functions at the responses, and probabilities of the responses, read if discrete."""
+
+
+def within_groups(fit: AbstractFit) -> Transforms:
+    r"""Transforms of the rows of a fit of one restart.
+
+    .. math:: u_n = \sum_k w_{nk} F_k(y_n \mid x_n), \qquad
+              w_{nk} \propto \pi_k(x_g) \prod_{m \in g,\, m < n} p_k(y_m \mid x_m),
+
+    with the rows of a group in the order of the data. They are independent and uniform where the
+    model is right and its parameters are known; the posterior is that of all rows.
+
+    References
+    ----------
+    Rosenblatt (1952), Remarks on a multivariate transformation, Annals of Mathematical Statistics
+    23(3).
+    """
+    pieces = [
+        _of_draws(fit, part) if fit.sampled else _of_posterior(fit, part)
+        for block in fit.model.source.iterate()
+        for part in block.split(max(BLOCK_ROWS // 8, 1))
+    ]
+    found = units_of(fit.model).in_row_order(np.concatenate(pieces, axis=-1))
+    return found[:-1], found[-1]
+
+
+def _of_posterior(fit: AbstractFit, block: Block) -> Float[np.ndarray, "transforms rows"]:
+    """By the predictive distribution of each component under the posterior."""
+    members = block.members
+    assert members is not None
+    core, n_responses = fit.core, len(members.rows.response)
+    laws = [core.predictive(fit.q, block, i) for i in range(n_responses)]
+    observed = members.rows.response
+    pairs = list(zip(laws, observed, strict=True))
+    density = sum(law.component_log_density(values) for law, values in pairs)
+    with np.errstate(divide="ignore"):
+        prior = np.log(laws[0].weights)
+    weights = softmax(prior + earlier_rows(np.asarray(density), members), axis=0)
+    below = [_each_cdf(law, values) for law, values in pairs]
+    return np.stack([(weights * each).sum(axis=0) for each in (*below, np.exp(density))])
+
+
+def _of_draws(fit: AbstractFit, block: Block) -> Float[np.ndarray, "transforms rows"]:
+    """Averages over draws of the parameters."""
+    members, model = block.members, fit.model
+    assert members is not None and isinstance(model, HasDrawnDistributions)
+    draws = thinned(fit.q_draws, min(count(fit.q_draws), DRAWS))
+    rows, some = block.ungrouped(), replace(fit, draws=draws)
+    laws = [model.drawn_mixture(some, rows, i) for i in range(len(rows.response))]
+    with np.errstate(divide="ignore"):
+        prior = np.moveaxis(np.log(laws[0].weights), 0, 1)
+    density = fit.core.experts.log_lik(draws, rows)
+    weights = softmax(prior + earlier_rows(density, members), axis=1)
+    scaling = model.scales.response  # type: ignore[attr-defined]
+    observed = rows.response * scaling.scale[:, None] + scaling.centre[:, None]
+    observed = observed if rows.offset is None else observed + rows.offset
+    below = [_each_cdf(law, values) for law, values in zip(laws, observed, strict=True)]
+    each = [np.moveaxis(one, 0, 1) for one in below]
+    if model.response is not None and model.response.is_discrete:  # less than, then up to
+        each = [one + np.exp(density) for one in each]
+    return np.stack([(weights * one).sum(axis=1).mean(axis=0) for one in (*each, np.exp(density))])
+
+
+def _each_cdf(law: Any, values: Float[np.ndarray, " rows"]) -> Float[np.ndarray, "experts ..."]:
+    """Distribution function of each component of a mixture, by mixtures of that one alone."""
+    found = []
+    for component in range(len(law.weights)):
+        only = np.zeros_like(law.weights)
+        only[component] = 1.0
+        one = replace(law, weights=only)
+        found.append(one.below(values) if law.weights.ndim > 2 else one.cdf(values))
+    return np.stack(found)
+
+
+def earlier_rows(
+    values: Float[np.ndarray, "*axes rows"], members: Members
+) -> Float[np.ndarray, "*axes rows"]:
+    """Sum over the rows of the same group that come before each row.
+
+    Examples
+    --------
+    >>> rows = Block({}, np.zeros((1, 3)))
+    >>> earlier_rows(np.array([1.0, 2.0, 4.0]), Members(rows, np.array([0, 2])))
+    array([0., 1., 0.])
+    """
+    found = np.zeros_like(values)
+    for start, size in zip(members.starts, members.sizes, strict=True):
+        found[..., start + 1 : start + size] = np.cumsum(
+            values[..., start : start + size - 1], axis=-1
+        )
+    return found
+
+
+MOST_GROUPS = 2_000
+"""With more groups than this a random choice of so many is left out."""
+
+
+def chosen_groups(fit: AbstractFit) -> Int[np.ndarray, " chosen"]:
+    """Numbers of the groups that are left out: all, unless there are very many."""
+    n_groups = fit.model.source.n_rows
+    if n_groups <= MOST_GROUPS:
+        return np.arange(n_groups)
+    rng = Streams(fit.seed).rows(MOST_GROUPS, n_groups)
+    return np.sort(rng.choice(n_groups, size=MOST_GROUPS, replace=False))
+
+
+def check_answers(fit: AbstractFit) -> None:
+    """Raise unless the posterior without a group is told by linear response.
+
+    Raises
+    ------
+    DataError
+        If the engine does not maximise the bound, or the model has no closed predictive density.
+    """
+    if not all(answers(part.fit) for part in fit.parts):
+        raise DataError(
+            "calibrated=True needs the posterior without each group, and "
+            f"{type(fit.model).__name__} fitted by {fit.engine.title} has none by linear response",
+            hint="fit by 'cavi' or 'em', or leave calibrated out",
+        )
+
+
+def without_groups(
+    fit: AbstractFit, groups: Int[np.ndarray, " chosen"]
+) -> tuple[Float[np.ndarray, "responses rows"], Float[np.ndarray, " rows"]]:
+    r"""Transforms of the rows of these groups, group by group, and the case weights of the rows.
+
+    .. math:: u_n = \sum_k \pi_k(x_g) F_k(y_n \mid x_n)
+
+    by the posterior without group ``g``, and by no other row of the group: as rows of a group
+    that was never seen are predicted. They are uniform where that prediction is right, but those
+    of a group depend on one another. Of combined restarts the mean by weight. The posterior is
+    that of linear response, its update made in full; nothing is fitted again.
+    """
+    found = sum(part.weight * _of_one_restart(part.fit, groups) for part in fit.parts)
+    block = fit.model.source.take(groups)
+    assert block.members is not None
+    weight = np.ones(len(groups)) if block.weight is None else block.weight
+    return np.asarray(found), block.members.repeated(weight)
+
+
+def _of_one_restart(
+    fit: AbstractFit, groups: Int[np.ndarray, " chosen"]
+) -> Float[np.ndarray, "responses rows"]:
+    """Transforms by one restart."""
+    one, found = fit.one_restart, []
+    deletion = one.deletion
+    with single_threaded_blas(), np.errstate(all="ignore"):
+        for start in range(0, len(groups), ROWS_AT_ONCE):
+            block = one.source.take(groups[start : start + ROWS_AT_ONCE])
+            weight = np.ones(block.n_rows) if block.weight is None else block.weight
+            direct = -deletion.of_rows(block) * weight[:, None]
+            change = deletion.answered(direct)
+            for n in range(block.n_rows):
+                found.append(_of_group(deletion, direct[n], change[n], block.part(n, n + 1)))
+    return np.concatenate(found, axis=-1)
+
+
+def _of_group(
+    deletion: Deletion,
+    direct: Float[np.ndarray, " entries"],
+    change: Float[np.ndarray, " entries"],
+    group: Block,
+) -> Float[np.ndarray, "responses rows"]:
+    """Transforms of one group's rows, NaN where it holds a component in place.
+
+    Where the first-order change leads to statistics of no data, the part of it that is the answer
+    of the other groups is shortened.
+    """
+    assert group.members is not None
+    observed = group.members.rows.response
+    model: Any = deletion.model
+    centre = deletion.stats.to_vector() + direct
+    for share in SHARES:
+        try:
+            moved = deletion.stats.with_vector(centre + share * (change - direct))
+            posterior = model.update(moved)
+            found = [
+                model.predictive(posterior, group, i).cdf(seen) for i, seen in enumerate(observed)
+            ]
+        except np.linalg.LinAlgError:
+            continue
+        if np.isfinite(found).all():
+            return np.stack(found)
+    return np.full(observed.shape, np.nan)

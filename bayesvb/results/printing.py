@@ -1,11 +1,14 @@
-"""What ``print(model)`` and ``print(fit)`` show."""
+"""Text that ``print(model)`` and ``print(fit)`` show, also in notebooks."""
 
 from __future__ import annotations
 
 import math
+import re
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from bayesvb.data.partly_kept import all_kept
 from bayesvb.data.parts import GATING, MEAN
@@ -15,15 +18,12 @@ from bayesvb.evaluation.elpd import Elpd, read_elpd
 from bayesvb.results.all_rows import rows_text
 from bayesvb.results.criteria import answers, folds_known, leaves_folds_out
 from bayesvb.results.criteria import loo as loo_of
-from bayesvb.results.empty_components import empty_components, empty_words
+from bayesvb.results.groups import grouping_of, units_of
 from bayesvb.results.leave_one_out import CHOSEN_ROWS, MOST_ROWS
 from bayesvb.results.named_draws import count
-from bayesvb.results.prior_lines import folded
 from bayesvb.results.response_notes import response_notes
-from bayesvb.results.smoothness import smooth_dof
 from bayesvb.results.subsampling import khat_within, left_out_quickly, loo_of_some, unit_sample
-from bayesvb.results.summary import coefficient_table
-from bayesvb.results.units import grouping_of, units_of
+from bayesvb.results.summary import coefficient_table, empty_components, empty_words, smooth_dof
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -378,3 +378,48 @@ def _coefficients(table: pd.DataFrame, part: str, title: str) -> str:
 
 def _indented(text: str) -> str:
     return "\n".join("  " + line for line in text.splitlines())
+
+
+NUMBERED = re.compile(r"(?<=\))(\.\d+|\[.*\])$")
+"""What tells the coefficients of ``s(x)`` or ``(1 | g)`` apart, at the end of their names."""
+
+FEWEST = 4
+"""Coefficients from which on they stand in one row."""
+
+
+def folded(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with one row for the coefficients of a smooth, or of groups, with one prior.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> names = ["x", *(f"s(z).{number}" for number in range(1, 9))]
+    >>> table = pd.DataFrame({"prior": "Normal"}, index=pd.Index(names, name="term"))
+    >>> folded(table).index.tolist()
+    ['x', 's(z): 8 coefficients']
+    """
+    flat, last = table.reset_index(), str(table.index.names[-1])
+    terms = flat[last].astype(str)
+    stem = terms.str.replace(NUMBERED, "", regex=True)
+    rows = flat.assign(**{last: stem}).itertuples(index=False)
+    told = pd.Series([repr(row) for row in rows], index=flat.index)
+    run = (told.ne(told.shift()) | stem.eq(terms)).cumsum()
+    size = run.groupby(run).transform("size")
+    whole = stem.ne(terms) & (size >= FEWEST)
+    flat[last] = terms.where(~whole, stem + ": " + size.astype(str) + " coefficients")
+    return flat[~(whole & run.duplicated())].set_index(list(table.index.names))
+
+
+def text_html(text: str) -> str:
+    r"""HTML of what ``print`` shows.
+
+    Examples
+    --------
+    >>> text_html("Fit\na < b")
+    '<div><strong>Fit</strong><pre style="overflow-x: auto; margin: 0.5em 0">a &lt; b</pre></div>'
+    """
+    heading, _, rest = text.partition("\n")
+    body = escape(rest.strip("\n"), quote=False)
+    style = "overflow-x: auto; margin: 0.5em 0"
+    block = f'<pre style="{style}">{body}</pre>' if body else ""
+    return f"<div><strong>{escape(heading, quote=False)}</strong>{block}</div>"

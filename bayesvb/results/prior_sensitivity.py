@@ -14,8 +14,8 @@ from bayesvb.engines.jackknife import Jackknife
 from bayesvb.engines.sweep_derivative import full_step
 from bayesvb.errors import DataError
 from bayesvb.numerics.runtime import single_threaded_blas
+from bayesvb.results.base import with_fields
 from bayesvb.results.named_changes import NamedChanges
-from bayesvb.results.other_fields import with_fields
 from bayesvb.results.robust import jackknife
 
 if TYPE_CHECKING:

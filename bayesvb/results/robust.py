@@ -14,9 +14,8 @@ from bayesvb.engines.robust_covariance import RobustCovariance
 from bayesvb.errors import DataError
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.all_rows import check_all_rows, is_sample
+from bayesvb.results.groups import group_numbers, units_of
 from bayesvb.results.leave_one_out import group_sums, has_log_predictive
-from bayesvb.results.row_groups import group_numbers
-from bayesvb.results.units import units_of
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit

@@ -1,4 +1,4 @@
-"""What can be said of a fit within seconds: from a choice of rows or draws where there are many."""
+"""Results within seconds: from a subsample of rows or draws where there are many."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from bayesvb.evaluation.information_criteria import loo, waic
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.all_rows import is_sample
 from bayesvb.results.criteria import answers, folds_known, leaves_folds_out, left_out
-from bayesvb.results.folds_left_out import leave_folds_out
+from bayesvb.results.folds import leave_folds_out
+from bayesvb.results.groups import places_of_rows, units_at, units_of
 from bayesvb.results.importance import pareto_k
 from bayesvb.results.leave_one_out import MOST_ROWS, RowsLeftOut, leave_one_out, without_rows
-from bayesvb.results.named_draws import count, log_lik_blocks
+from bayesvb.results.named_draws import chunks, count, log_lik_blocks
 from bayesvb.results.pit import pit_values, seen_pits
 from bayesvb.results.stacking import combined
-from bayesvb.results.units import units_at, units_of
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
@@ -277,3 +277,17 @@ def khat_within(fit: AbstractFit, budget: float) -> tuple[float | None, int]:
         return None, 0
     with ignoring_user_warnings():
         return pareto_k(fit, n_draws), n_draws
+
+
+def replicated(
+    fit: AbstractFit, at: Int[np.ndarray, " rows"], n_sets: int
+) -> Float[np.ndarray, "sets responses _"]:
+    """One data set per draw, of the first draws, at rows of the fit, in the data's units."""
+    draws = {name: values[:n_sets] for name, values in fit.draws.items()}
+    rng = Streams(fit.seed).replicated_sets(len(at), n_sets)
+    units, place = places_of_rows(fit, at)
+    pieces = [
+        np.stack(list(fit.model.replicates(fit, draws, block, rng).values()), axis=1)
+        for block in chunks(fit.core, source_at(fit, units), n_sets)
+    ]
+    return np.concatenate(pieces, axis=2)[:, :, place]

@@ -1,22 +1,30 @@
-"""Table of a fit: one row per parameter."""
+"""Tables of a fit: parameters, coefficients, priors, components, memberships."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import astuple
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from jaxtyping import Float
+from scipy.special import entr
 
+from bayesvb.data.parts import MEAN
 from bayesvb.distributions.draw_summaries import summarised
 from bayesvb.distributions.intervals import PROB
 from bayesvb.evaluation.mixing import mixing
 from bayesvb.results.base import AbstractFit
+from bayesvb.results.groups import units_of
 from bayesvb.results.named_draws import NamedDraws, PriorDraws
 from bayesvb.storage.arviz_objects import in_chains
+from bayesvb.variational.descriptions import PriorRow
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from bayesvb.results.base import AbstractFit
 
 
 def coefficient_table(
@@ -111,3 +119,137 @@ def labels(named: NamedDraws, name: str, part: str) -> pd.MultiIndex:
         for labels in product(*(named.coords[dim] for dim in dims))
     ]
     return pd.MultiIndex.from_tuples(rows, names=["part", "component", "term"])
+
+
+def coef(fit: AbstractFit) -> pd.Series:
+    """Posterior mean (or point estimate) of every coefficient; see ``Fit.coef``."""
+    whole = coefficient_table(fit)[MEAN]
+    draws = _draws(fit)
+    return whole[whole.index.isin(draws.columns)].rename("coef")
+
+
+def vcov(fit: AbstractFit) -> pd.DataFrame:
+    """Posterior covariance of the coefficients; see ``Fit.vcov``."""
+    import pandas as pd
+
+    draws = _draws(fit)
+    values = np.full((draws.shape[1],) * 2, np.nan) if fit.only_points else np.cov(draws.T, ddof=1)
+    return pd.DataFrame(np.atleast_2d(values), draws.columns, draws.columns)
+
+
+def _draws(fit: AbstractFit) -> pd.DataFrame:
+    """Draws of what is not fixed and has a sign; where no response is explained, of all parameters.
+
+    A column for each, with the labels and in the order of ``Fit.summary``.
+    """
+    import pandas as pd
+
+    named = fit.named
+    explains = fit.model.design.response is not None
+    shown = [name for name in named.parts if not explains or name in named.signed]
+    tables = []
+    for name in shown:
+        flat = named.values[name].reshape(len(named.values[name]), -1)
+        own = pd.DataFrame(flat, columns=labels(named, name, named.parts[name]))
+        varies = np.ptp(flat, axis=0) > 0.0
+        tables.append(own if fit.only_points else own.loc[:, varies])
+    whole: pd.DataFrame = pd.concat(tables, axis=1)
+    whole.columns = in_reading_order(whole.columns)
+    return whole
+
+
+def prior_frame(rows: Sequence[PriorRow]) -> pd.DataFrame:
+    """Table of the priors: index (part, term); prior in words, its centre and its scale."""
+    import pandas as pd
+
+    table = pd.DataFrame(
+        [astuple(row) for row in rows], columns=["part", "term", "prior", "centre", "scale"]
+    )
+    return table.set_index(["part", "term"])
+
+
+OCCUPIED = 0.01
+"""Share from which a component is told of: the coefficients of an empty one are its prior's."""
+
+
+def empty_components(fit: AbstractFit) -> frozenset[object]:
+    """Labels of the components with a smaller share than ``OCCUPIED``; none without shares."""
+    if not fit.model.order_rule:
+        return frozenset()
+    table = fit.components()
+    if "share" not in table:
+        return frozenset()
+    return frozenset(table.index[table["share"] < OCCUPIED])
+
+
+def empty_words(fit: AbstractFit) -> str:
+    """What is said where their parameters are left out; nothing if there are none."""
+    empty = empty_components(fit)
+    found = sorted(empty, key=lambda label: (len(str(label)), str(label)))  # 9 before 10
+    if not found:
+        return ""
+    listed = ", ".join(map(str, found))
+    if len(found) == 1:
+        return (
+            f"Component {listed} has less than {OCCUPIED:.0%} of the rows: its parameters are the "
+            "prior's."
+        )
+    return (
+        f"Components {listed} have less than {OCCUPIED:.0%} of the rows each: their parameters are "
+        "the prior's."
+    )
+
+
+def smooth_dof(fit: AbstractFit) -> Mapping[str, Float[np.ndarray, " components"]] | None:
+    """Of each smooth of the mean, in each component; None where they are not known.
+
+    Of combined restarts those of the heaviest.
+    """
+    one, design = fit.parts[0].fit, fit.model.design
+    known = design.curves(MEAN) if MEAN in design.terms else ()
+    if not known or one.sampled or one.engine.finds_points:
+        return None
+    each = one.core.effective_dof(one.q)
+    if each is None:
+        return None
+    return {curve.name: each[:, list(curve.places)].sum(axis=1) for curve in known}
+
+
+def modal_table(fit: AbstractFit) -> pd.DataFrame:
+    """Rows or groups by most likely component; see ``Fit.classification_table``."""
+    import pandas as pd
+
+    given = fit.responsibilities().to_numpy()
+    n_components = given.shape[1]
+    likely = given.argmax(axis=1)
+    counts = np.bincount(likely, minlength=n_components)
+    sums = np.zeros((n_components, n_components))
+    np.add.at(sums, likely, given)
+    with np.errstate(invalid="ignore"):
+        means = sums / counts[:, None]
+    index = pd.RangeIndex(1, n_components + 1, name="most likely")
+    units = {units_of(fit.model).plural: counts, "percent": 100.0 * counts / len(given)}
+    table = pd.DataFrame(units, index=index)
+    table[list(range(1, n_components + 1))] = means
+    table.attrs["relative_entropy"] = relative_entropy(given)
+    return table
+
+
+def relative_entropy(probabilities: Float[np.ndarray, "rows experts"]) -> float:
+    """One less the mean entropy of memberships, relative to that of equal ones: 1 if all are sure.
+
+    References
+    ----------
+    Ramaswamy, DeSarbo, Reibstein, Robinson (1993), An empirical pooling approach for estimating
+    marketing mix elasticities with PIMS data, Marketing Science 12(1).
+
+    Examples
+    --------
+    >>> relative_entropy(np.array([[1.0, 0.0], [0.5, 0.5]]))
+    0.5
+    """
+    n_rows, n_experts = probabilities.shape
+    if n_experts == 1:
+        return 1.0
+    entropy = float(entr(probabilities).sum())
+    return float(1.0 - entropy / (n_rows * np.log(n_experts)))

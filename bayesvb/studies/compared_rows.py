@@ -15,7 +15,7 @@ from bayesvb.estimators.base import AbstractEstimator
 from bayesvb.results.all_rows import check_all_rows
 from bayesvb.results.back_transformation import untransformed
 from bayesvb.results.comparison import SAME_SCALE
-from bayesvb.results.units import grouping_of
+from bayesvb.results.groups import grouping_of
 from bayesvb.studies.model_makers import MakesModel, class_codes, quietly_made
 
 

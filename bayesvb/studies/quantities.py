@@ -12,8 +12,8 @@ from bayesvb.data.blocks import PRODUCTS, Block
 from bayesvb.data.sources import AbstractSource
 from bayesvb.results.base import AbstractPublicModel
 from bayesvb.results.capabilities import HasDrawnDistributions
+from bayesvb.results.groups import units_of
 from bayesvb.results.named_draws import HasDraws, count, log_lik_blocks
-from bayesvb.results.units import units_of
 
 ROWS = 5
 """Rows of the design at which quantities are compared."""

@@ -16,7 +16,7 @@ from bayesvb.evaluation.crps import crps
 from bayesvb.evaluation.quantile_scores import pinball
 from bayesvb.formula.new_rows import Unseen
 from bayesvb.results.back_transformation import before_formula, jacobian_of, original
-from bayesvb.results.units import grouping_of
+from bayesvb.results.groups import grouping_of
 
 MANY = "log_density"
 """The one score that whole rows of several variables, and groups of rows, have."""

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bayesvb.evaluation.reliability import BAND, SETS, Reliability, ReliabilityCurve
-from bayesvb.results.class_folds import HeldOutClasses
+from bayesvb.results.class_evaluation import HeldOutClasses
 
 from ..cells.numerals import numeral, percent
 from ..cells.plain import Summary

@@ -16,7 +16,7 @@ from bayesvb.effects.covariates import covariate as known_covariate
 from bayesvb.effects.covariates import crossed, held_value
 from bayesvb.effects.observed_rows import observed_rows
 from bayesvb.formula.group_columns import UNSEEN
-from bayesvb.results.any_group import predictive_of_any_group
+from bayesvb.results.groups import predictive_of_any_group
 
 from ..cells.numerals import counted, numeral, significant
 from .sampling import choice_words, component_weights

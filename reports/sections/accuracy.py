@@ -11,10 +11,10 @@ from matplotlib.figure import Figure
 
 from bayesvb.data.case_weights import sum_and_error
 from bayesvb.evaluation.elpd import Elpd
-from bayesvb.results.linear_baseline import linear_baseline
+from bayesvb.results.baselines import linear_baseline
+from bayesvb.results.groups import units_of
 from bayesvb.results.pit import is_discrete
 from bayesvb.results.subsampling import RowSample, criteria_at, unit_sample
-from bayesvb.results.units import units_of
 
 from ..cells.plain import Summary
 from ..cells.tables import table

@@ -7,8 +7,13 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from bayesvb.results.printing_calibration import troubles, verdict
-from bayesvb.results.simulation_calibration import LEVEL, PROBS, SimulationCalibration
+from bayesvb.results.simulation_calibration import (
+    LEVEL,
+    PROBS,
+    SimulationCalibration,
+    troubles,
+    verdict,
+)
 
 from ..cells.numerals import PROBABILITY, percent
 from ..cells.plain import Summary

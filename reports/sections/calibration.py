@@ -13,11 +13,11 @@ from matplotlib.figure import Figure
 from bayesvb.evaluation.calibration import Calibration, PitEcdf, calibration
 from bayesvb.evaluation.reliability import SETS, reliability
 from bayesvb.numerics.streams import Streams
-from bayesvb.results.class_folds import held_out_events
+from bayesvb.results.class_evaluation import held_out_events
 from bayesvb.results.criteria import answers
+from bayesvb.results.groups import grouping_of
 from bayesvb.results.pit import is_binary
 from bayesvb.results.subsampling import RowSample, pits_at, pits_seen, sample
-from bayesvb.results.units import grouping_of
 
 from ..cells.numerals import numeral, percent
 from ..cells.plain import Summary

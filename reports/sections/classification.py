@@ -11,8 +11,7 @@ from jaxtyping import Float, Int
 from bayesvb.engines.folds import FOLDS
 from bayesvb.evaluation.classification import calibration_error, confusion, scores
 from bayesvb.evaluation.reliability import SETS, Reliability
-from bayesvb.results.class_folds import HeldOutClasses
-from bayesvb.results.judged_classes import judged_classes
+from bayesvb.results.class_evaluation import HeldOutClasses, judged_classes
 
 from ..cells.plain import Summary
 from ..cells.tables import shaded, table

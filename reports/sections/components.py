@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from bayesvb.distributions.intervals import PROB
 from bayesvb.drawing import marks
-from bayesvb.results.units import units_of
+from bayesvb.results.groups import units_of
 
 from ..cells.numerals import counted, percent
 from ..cells.plain import Summary

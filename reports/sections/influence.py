@@ -10,11 +10,10 @@ from matplotlib.figure import Figure
 
 from bayesvb.drawing import marks
 from bayesvb.errors import DataError
-from bayesvb.results.empty_components import empty_components
+from bayesvb.results.groups import units_of
 from bayesvb.results.influence import MEASURES, influence, label_of, placed
 from bayesvb.results.robust import has_jackknife
-from bayesvb.results.summary import coefficient_table
-from bayesvb.results.units import units_of
+from bayesvb.results.summary import coefficient_table, empty_components
 
 from ..cells.plain import Summary
 from ..cells.tables import table

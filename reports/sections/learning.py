@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.capabilities import HasPriorDraws
-from bayesvb.results.empty_components import OCCUPIED
 from bayesvb.results.named_draws import PriorDraws
+from bayesvb.results.summary import OCCUPIED
 
 from ..cells.numerals import percent
 from ..cells.plain import Summary

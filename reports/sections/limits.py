@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bayesvb.results.groups import units_of
 from bayesvb.results.pit import is_binary
 from bayesvb.results.robust import answers_to_rows, has_jackknife
-from bayesvb.results.units import units_of
 
 from ..cells.plain import Summary
 from ..rows.sampling import regresses

@@ -11,7 +11,7 @@ from bayesvb.data.parts import GATING, MEAN
 from bayesvb.results.integrated_draws import IntegratesScales
 from bayesvb.results.pit import is_discrete
 from bayesvb.results.printing import formula_text, gate_note
-from bayesvb.results.smoothness import smooth_dof
+from bayesvb.results.summary import smooth_dof
 
 from ..cells.numerals import numeral, powers_written_out, significant
 from ..cells.plain import Summary

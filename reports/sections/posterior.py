@@ -11,9 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bayesvb.distributions.intervals import PROB
-from bayesvb.results.empty_components import OCCUPIED, empty_components, empty_words
 from bayesvb.results.printing import interval_line
-from bayesvb.results.summary import coefficient_table
+from bayesvb.results.summary import OCCUPIED, coefficient_table, empty_components, empty_words
 
 from ..cells.numerals import PROBABILITY, percent, significant
 from ..cells.plain import Summary

@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
-from bayesvb.results import replicated_rows
+from bayesvb.results import subsampling as replicated_rows
 from bayesvb.results.named_draws import count
 from bayesvb.results.pit import is_binary, is_discrete
 from bayesvb.results.subsampling import sample

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from bayesvb.results.empty_components import empty_components
 from bayesvb.results.influence import label_of
 from bayesvb.results.prior_sensitivity import prior_sensitivity
 from bayesvb.results.robust import has_jackknife
+from bayesvb.results.summary import empty_components
 
 from ..cells.plain import Summary
 from ..cells.tables import table

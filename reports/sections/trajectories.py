@@ -14,8 +14,8 @@ from bayesvb.data.grouping import Grouping
 from bayesvb.distributions.intervals import PROB, tails
 from bayesvb.drawing import marks
 from bayesvb.results.capabilities import HasDrawnDistributions
-from bayesvb.results.memberships import modal_table
-from bayesvb.results.units import grouping_of
+from bayesvb.results.groups import grouping_of
+from bayesvb.results.summary import modal_table
 
 from ..cells.numerals import numeral, percent
 from ..cells.plain import Summary

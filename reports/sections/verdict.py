@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 from bayesvb.results.checks.base import Check
 from bayesvb.results.checks.computation import khat_error
-from bayesvb.results.checks.precedence import first_of_all
-from bayesvb.results.checks.table import worst
+from bayesvb.results.checks.table import first_of_all, worst
 from bayesvb.results.importance import LARGEST_K
 
 from ..cells.checks import checks_table, shown

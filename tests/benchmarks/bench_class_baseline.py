@@ -31,8 +31,8 @@ import bayesvb as bvb
 from bayesvb.evaluation.mean_tests import mean_below
 from bayesvb.results.checks.accuracy import gain_over_multinomial
 from bayesvb.results.checks.base import ALARM
+from bayesvb.results.class_evaluation import judged_classes
 from bayesvb.results.comparison import MINOR
-from bayesvb.results.judged_classes import judged_classes
 
 FIRST_SEED, DATA_SETS = 2000, 40
 KEPT = RESULTS.parents[1] / "build" / "class_baseline"

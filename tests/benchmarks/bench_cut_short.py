@@ -17,7 +17,7 @@ import pandas as pd
 from tables import keep
 
 import bayesvb as bvb
-from bayesvb.results.checks import unfinished
+from bayesvb.results.checks import computation as unfinished
 
 END = 4000
 """Passes that are as good as all."""

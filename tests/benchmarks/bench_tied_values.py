@@ -12,7 +12,7 @@ from tables import keep
 
 import bayesvb as bvb
 from bayesvb.results.checks.pits import Observed
-from bayesvb.results.checks.tied_values import tied_checks
+from bayesvb.results.checks.responses import tied_checks
 
 REPLICATIONS = 40
 

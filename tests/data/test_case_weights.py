@@ -14,9 +14,9 @@ from bayesvb.data.scaling import Scaling
 from bayesvb.data.streamed_rows import EncodedRows
 from bayesvb.errors import DataError
 from bayesvb.evaluation.elpd import Elpd, compare, elpd_data
+from bayesvb.evaluation.linear_baseline import leave_one_out
 from bayesvb.formula.passes.design_rows import column_moments
 from bayesvb.results.comparison import ranked
-from bayesvb.results.linear_baseline import leave_one_out
 
 
 @pytest.fixture(scope="module")

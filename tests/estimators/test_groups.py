@@ -13,7 +13,7 @@ import bayesvb as bvb
 from bayesvb.errors import DataError, DesignWarning
 from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.reports.sections import SECTIONS
-from bayesvb.results.memberships import relative_entropy
+from bayesvb.results.summary import relative_entropy
 
 pytestmark = pytest.mark.heavy
 

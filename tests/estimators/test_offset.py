@@ -5,7 +5,7 @@ import pytest
 
 import bayesvb as bvb
 from bayesvb.evaluation.elpd import read_elpd
-from bayesvb.results.linear_baseline import linear_baseline
+from bayesvb.results.baselines import linear_baseline
 
 SHIFTED = ("mean", "interval", "quantile", "draws")
 

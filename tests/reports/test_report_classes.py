@@ -24,8 +24,7 @@ from bayesvb.reports.sections import SECTIONS
 from bayesvb.reports.sections.learning import pairs_of
 from bayesvb.reports.sections.reproduce import code
 from bayesvb.results.checks.accuracy import against_multinomial
-from bayesvb.results.class_folds import held_out_classes
-from bayesvb.results.judged_classes import judged_classes
+from bayesvb.results.class_evaluation import held_out_classes, judged_classes
 
 pytestmark = pytest.mark.heavy
 

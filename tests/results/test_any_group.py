@@ -7,7 +7,7 @@ import pytest
 import bayesvb as bvb
 from bayesvb.reports.rows.profiles import profile
 from bayesvb.reports.sections import conditional, finding
-from bayesvb.results.any_group import predictive_of_any_group
+from bayesvb.results.groups import predictive_of_any_group
 
 
 @pytest.fixture(scope="module")

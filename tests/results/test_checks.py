@@ -8,13 +8,12 @@ import pytest
 
 import bayesvb as bvb
 from bayesvb.errors import DataError
-from bayesvb.results import judged_classes
+from bayesvb.results import class_evaluation as judged_classes
 from bayesvb.results.checks import accuracy, classes, computation
 from bayesvb.results.checks.base import ALARM, NOTED, Misfit, decided, judged
 from bayesvb.results.checks.remedies import Remedies
 from bayesvb.results.checks.table import worst
-from bayesvb.results.class_folds import HeldOutClasses
-from bayesvb.results.judged_classes import JudgedClasses
+from bayesvb.results.class_evaluation import HeldOutClasses, JudgedClasses
 
 
 def test(p: float, *, matters: bool = True, noted: bool = False) -> Misfit:

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import bayesvb as bvb
 from bayesvb.engines.folds import FOLDS
 from bayesvb.errors import DataError
-from bayesvb.results.class_folds import held_out_classes
+from bayesvb.results.class_evaluation import held_out_classes
 from bayesvb.results.stacking import stacked
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from bayesvb.results.class_folds import held_out_classes
+from bayesvb.results.class_evaluation import held_out_classes
 from bayesvb.results.criteria import left_out
 
 

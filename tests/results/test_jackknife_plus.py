@@ -9,7 +9,7 @@ from scipy.optimize import brentq
 import bayesvb as bvb
 from bayesvb.engines.deletion import Deletion
 from bayesvb.errors import DataError
-from bayesvb.results import jackknife_plus
+from bayesvb.results import calibration as jackknife_plus
 from bayesvb.results.leave_one_out import Fitted
 
 FIXED = bvb.Priors(scales="fixed")

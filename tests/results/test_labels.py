@@ -9,8 +9,7 @@ import pytest
 import bayesvb as bvb
 from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.reports.sections import accuracy, posterior
-from bayesvb.results.empty_components import empty_components, empty_words
-from bayesvb.results.summary import coefficient_table
+from bayesvb.results.summary import coefficient_table, empty_components, empty_words
 
 pytestmark = pytest.mark.heavy
 

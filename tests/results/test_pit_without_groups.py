@@ -7,8 +7,8 @@ from numpy.testing import assert_allclose
 
 import bayesvb as bvb
 from bayesvb.errors import DataError
-from bayesvb.results import pit_without_groups
-from bayesvb.results.pit_without_groups import chosen_groups, without_groups
+from bayesvb.results import pit as pit_without_groups
+from bayesvb.results.pit import chosen_groups, without_groups
 
 SURE = bvb.Priors(noise_shape=2000.0, noise_rate=60.0)
 """Makes intervals far too narrow: noise of 0.17 sd of the response, believed more than data."""

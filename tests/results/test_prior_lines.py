@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import bayesvb as bvb
-from bayesvb.results.prior_lines import folded
+from bayesvb.results.printing import folded
 
 
 @pytest.fixture(scope="module")

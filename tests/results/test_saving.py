@@ -18,7 +18,7 @@ from bayesvb.errors import DataError, FormulaError
 from bayesvb.estimators import loading as saving
 from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.gates import GATES
-from bayesvb.results.other_fields import with_fields
+from bayesvb.results.base import with_fields
 from bayesvb.storage import netcdf as storage
 from bayesvb.storage.arviz_objects import group_names, import_arviz
 

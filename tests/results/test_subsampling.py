@@ -11,7 +11,8 @@ import bayesvb as bvb
 from bayesvb.errors import ConvergenceWarning
 from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.reports.sections import calibration
-from bayesvb.results import folds_left_out, subsampling
+from bayesvb.results import folds as folds_left_out
+from bayesvb.results import subsampling
 from bayesvb.results.checks.table import checks
 from bayesvb.results.stacking import stacked
 from bayesvb.results.subsampling import criteria_at, left_out_by_draws, pits_at
@@ -29,7 +30,7 @@ def two_restarts(regimes):
 def beyond_budget(two_restarts, monkeypatch):
     """A fit whose folds would take too long, and that must not make them."""
     monkeypatch.setattr(subsampling, "FOLDS_BUDGET", 10.0)
-    monkeypatch.setattr("bayesvb.results.folds_left_out.without_folds", None)
+    monkeypatch.setattr("bayesvb.results.folds.without_folds", None)
     fresh = [replace(m, fit=replace(m.fit, held_out=None)) for m in two_restarts.members]
     return stacked(fresh)
 

@@ -7,7 +7,8 @@ import pytest
 
 import bayesvb as bvb
 from bayesvb.errors import ConvergenceWarning
-from bayesvb.results.checks import computation, unfinished
+from bayesvb.results.checks import computation
+from bayesvb.results.checks import computation as unfinished
 
 
 def first_check(fit):

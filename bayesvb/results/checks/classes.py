@@ -14,8 +14,7 @@ from bayesvb.results.checks.dependence import (
     NEVER,
     SIMILAR,
 )
-from bayesvb.results.class_folds import HeldOutClasses
-from bayesvb.results.judged_classes import JudgedClasses
+from bayesvb.results.class_evaluation import HeldOutClasses, JudgedClasses
 
 LEAST_OFF = 0.002
 """Miscalibration, in squared probability, below which it is no problem."""

@@ -1,29 +1,35 @@
-"""Was the fit computed as it should? Ascent, linear response, restarts, importance ratios."""
+"""Was the fit computed as it should? Convergence, linear response, restarts, importance ratios."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float
+from scipy.special import logsumexp
 
+from bayesvb.data.sources import AbstractSource
+from bayesvb.engines.base import Budget
 from bayesvb.engines.traces import number_before
 from bayesvb.errors import ignoring_user_warnings
 from bayesvb.evaluation.unseen_optima import SAME, unseen_share
+from bayesvb.models.ensemble import thinned
+from bayesvb.numerics.streams import Streams
 from bayesvb.results.base import NEAR_BEST, PREDICTS_APART
 from bayesvb.results.capabilities import HasExactPosterior
 from bayesvb.results.checks.base import Check, Grade, decided
-from bayesvb.results.checks.unfinished import MOST_ROWS, PASSES, still_changing
 from bayesvb.results.exact_draws import LARGEST_R_HAT, is_exact, regimes
 from bayesvb.results.importance import LARGEST_K
+from bayesvb.results.named_draws import log_lik_blocks
 from bayesvb.results.reduced_draws import LEAST_EFFECTIVE, TRUSTED_K
-from bayesvb.results.subsampling import khat_within, unit_sample
+from bayesvb.results.subsampling import khat_within, source_at, unit_sample
 from bayesvb.results.summary import coefficient_table
 
 if TYPE_CHECKING:
-    from bayesvb.results.base import AbstractFit
+    from bayesvb.results.base import AbstractFit, Member
 
 KHAT_BUDGET = 2e6
 """Likelihoods (rows x components x draws) that k-hat may cost: less than a second."""
@@ -264,3 +270,71 @@ def khat_error(k: float, n_draws: int) -> float:
     """
     tail = math.ceil(min(n_draws / 5, 3 * math.sqrt(n_draws)))
     return (1.0 + max(k, 0.0)) / math.sqrt(tail)
+
+
+PASSES = 100
+"""Passes that an ascent goes on for, to see what changes: a twentieth of those of the default."""
+
+TOLERANCE = 1e-8
+"""Nats below which it has nothing to gain any more."""
+
+MOST_WORK = 2e7
+"""Rows x components x passes that this may cost: some seconds."""
+
+DRAWS = 100
+"""Draws that tell how well a prediction is known."""
+
+MOST_ROWS = 2000
+"""Rows, or groups of rows, whose predictions are compared."""
+
+
+def still_changing(fit: AbstractFit) -> float | None:
+    """Change of the predictions in further passes, in posterior standard deviations.
+
+    Root mean square, over rows (a choice of many), of the change of the log predictive density, by
+    that of its posterior standard deviation; restarts that are combined keep their weights. None
+    where it would take long, the engine takes no passes towards a maximum, or not all rows are at
+    hand.
+    """
+    unfinished = [part for part in fit.parts if not part.fit.converged]
+    work = fit.model.source.n_rows * fit.core.n_components * PASSES * len(unfinished)
+    known = fit.engine.maximises_bound and fit.model.all_rows is None
+    if not known or not unfinished or work > MOST_WORK:
+        return None
+    chosen = unit_sample(fit, MOST_ROWS)
+    source = fit.model.source if chosen.whole else source_at(fit, chosen.at)
+    before = _log_density(fit.parts, source, [part.fit.stats for part in fit.parts])
+    after = _log_density(fit.parts, source, [_after(part.fit) for part in fit.parts])
+    if before is None or after is None:
+        return None
+    draws = thinned(fit.draws, min(DRAWS, len(fit.log_q)))
+    found = list(log_lik_blocks(fit.core, source, draws, 0.0))
+    variance = float(np.concatenate(found, axis=-1).var(axis=0).mean())
+    change = float(np.mean((after - before) ** 2))
+    return float(np.sqrt(change / variance)) if variance > 0.0 else None
+
+
+def _after(fit: AbstractFit) -> Any:
+    """Statistics of one restart after further passes, if it ran out of them."""
+    if fit.converged:
+        return fit.stats
+    budget, streams = Budget(TOLERANCE, PASSES), Streams(fit.seed).branch("restart", 0)
+    found = fit.engine.run(fit.core, fit.model.source, fit.stats, budget, streams)
+    return found.whole().stats
+
+
+def _log_density(
+    parts: Sequence[Member], source: AbstractSource, each: Sequence[Any]
+) -> Float[np.ndarray, " _"] | None:
+    """Log predictive density of the rows by all restarts together; None if it has no closed form.
+
+    Of groups whose rows share a component there is one for each group.
+    """
+    found = []
+    for part, stats in zip(parts, each, strict=True):
+        model = part.fit.core
+        predict = partial(model.log_predictive, model.update(stats))
+        if predict(source.empty()) is None:
+            return None
+        found.append(np.log(part.weight) + np.asarray(source.map_rows(predict)))
+    return np.asarray(logsumexp(np.stack(found), axis=0))

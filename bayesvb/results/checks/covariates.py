@@ -1,8 +1,4 @@
-"""Does the fit miss something of a covariate? Scores and their squares against each, and products.
-
-Scores that depend on a covariate say that the mean misses a bend, a step or a product; squares
-that do say that the spread changes in a way that the fit does not know.
-"""
+"""Checks whether the fit misses something of a covariate, or of the shape of the noise."""
 
 from __future__ import annotations
 
@@ -15,11 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
+from numpy.polynomial import legendre
+from scipy import stats
 
 from bayesvb.data.frames import kind_of
 from bayesvb.data.group_rows import GATE_GROUPS, GROUP_ROWS, GroupRows
 from bayesvb.data.parts import MEAN
 from bayesvb.data.sources import AbstractSource
+from bayesvb.evaluation.normal_scores import shape_tests, width_test
+from bayesvb.evaluation.row_order import positive_autocorrelation
 from bayesvb.evaluation.score_regression import (
     Columns,
     Estimated,
@@ -30,11 +30,17 @@ from bayesvb.evaluation.score_regression import (
 )
 from bayesvb.evaluation.within_groups import WithinGroups
 from bayesvb.formula.group_columns import UNSEEN
+from bayesvb.numerics.streams import Streams
 from bayesvb.results.checks.base import Misfit
-from bayesvb.results.checks.basis import basis_tests
-from bayesvb.results.checks.causes import Scores, without_mean, without_spread
+from bayesvb.results.checks.causes import (
+    Scores,
+    without_mean,
+    without_shape,
+    without_spread,
+    without_width,
+)
 from bayesvb.results.checks.pits import Observed
-from bayesvb.results.checks.remedies import Remedies
+from bayesvb.results.checks.remedies import Remedies, code, written
 from bayesvb.results.pit import is_binary
 
 if TYPE_CHECKING:
@@ -203,3 +209,93 @@ def _products(
 def _product(left: Columns, right: Columns) -> Columns:
     """Products of every column with every other."""
     return np.asarray((left[:, :, None] * right[:, None, :]).reshape(len(left), -1))
+
+
+LEAST_CORRELATION = 0.05
+"""Autocorrelation along the covariate below which the basis is large enough."""
+
+WAVES_A_KNOT = 3
+"""Degrees of the polynomial by which the waves are taken out of the scores, for each knot."""
+
+ROWS_A_WAVE = 6
+"""Rows for each of these degrees, at least."""
+
+
+def basis_tests(
+    fit: AbstractFit,
+    seen: Observed,
+    numbers: dict[str, Float[np.ndarray, " rows"]],
+    fitted: Estimated,
+    whose: str,
+) -> list[Misfit]:
+    """Autocorrelation of the scores along the covariate of each smooth of the mean.
+
+    Rows with the same value are in random order: their own order may mean something else. The test
+    is that of ``k.check`` in the R package mgcv, whose ratio of mean squared differences is one
+    less the autocorrelation at lag 1, with four lags more.
+
+    References
+    ----------
+    Wood (2017), Generalized Additive Models: An Introduction with R, 2nd ed., section 5.9.
+    """
+    rng = Streams(fit.seed).branch("ties").rng("rows")
+    tests = []
+    knots = {one.variable: len(one.spline.knots) for one in fit.model.design.curves(MEAN)}
+    for name, values in numbers.items():
+        distinct = len(np.unique(values))
+        if knots.get(name, distinct) >= distinct:
+            continue
+        order = np.lexsort((rng.random(len(values)), values))
+        lag, p = positive_autocorrelation(seen.scores[order])
+        more = code(f"s({written(name)}, k={min(2 * knots[name], distinct)})")
+        remedy = f"The basis of `s({name})` is too small, k={knots[name]}: fit {more}."
+        degree = min(WAVES_A_KNOT * knots[name], len(values) // ROWS_A_WAVE)
+        ranks = (2.0 * stats.rankdata(values) - 1.0) / len(values) - 1.0
+        waves = legendre.legvander(ranks, degree)[:, 1:]
+        tests.append(
+            Misfit(f"Basis of s({name}){whose}", lag, "autocorrelation along it", remedy,
+                   "calibration", p, lag > LEAST_CORRELATION,
+                   f"autocorrelation above {LEAST_CORRELATION:g}",
+                   without=partial(without_mean, columns=waves, fitted=fitted))
+        )  # fmt: skip
+    return tests
+
+
+LEAST_SKEW = 0.2
+"""Skewness of the scores below which it is no problem."""
+
+LEAST_KURTOSIS = 0.3
+"""Excess kurtosis of the scores below which it is no problem."""
+
+LEAST_DISTANCE = 0.02
+"""Difference of the distribution functions below which it is no problem."""
+
+LEAST_WIDTH = 0.05
+"""Relative error of the width below which it is no problem."""
+
+
+def shape_checks(fit: AbstractFit, seen: Observed, whose: str) -> list[Misfit]:
+    """Skewness, tails, shape and width of the normal scores of one response."""
+    remedies, found = Remedies(fit, seen.name), shape_tests(seen.scores)
+    tests: list[Misfit] = []
+
+    def add(
+        name: str, value: tuple[float, float], least: float, measure: str, remedy: str, off: float
+    ) -> None:
+        without = without_width if name == "Width" else without_shape
+        limit = f"{measure} off by more than {least:g}"
+        tests.append(
+            Misfit(f"{name}{whose}", value[0], measure, remedy, "calibration", value[1],
+                   off > least, limit, without=without)
+        )  # fmt: skip
+
+    if found:
+        skew, tails, shape = found["skew"], found["tails"], found["shape"]
+        add("Skewness", skew, LEAST_SKEW, "skewness", remedies.skewed(), abs(skew[0]))
+        add("Tails", tails, LEAST_KURTOSIS, "excess kurtosis", remedies.tails(tails[0]),
+            abs(tails[0]))  # fmt: skip
+        add("Shape", shape, LEAST_DISTANCE, "distance of the cdf", remedies.shape(), shape[0])
+    width = width_test(seen.scores)
+    add("Width", width, LEAST_WIDTH, "sd of normal scores", remedies.width(width[0]),
+        abs(width[0] - 1.0))  # fmt: skip
+    return tests

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from bayesvb.results.capabilities import HasJointDensity
 from bayesvb.results.checks.base import Check, Misfit
+from bayesvb.results.checks.covariates import shape_checks
 from bayesvb.results.checks.dependence import order_tests
 from bayesvb.results.checks.far_rows import far_row_checks
 from bayesvb.results.checks.pits import Observed
 from bayesvb.results.checks.responses import response_checks
-from bayesvb.results.checks.shape import shape_checks
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit

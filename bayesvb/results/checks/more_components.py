@@ -23,10 +23,10 @@ from bayesvb.numerics.streams import EngineStreams, Streams
 from bayesvb.results.capabilities import HasComponents
 from bayesvb.results.checks.base import Check, Grade, decided
 from bayesvb.results.comparison import MINOR
+from bayesvb.results.groups import grouping_of
 from bayesvb.results.leave_one_out import Fitted, RowsLeftOut, leave_one_out
 from bayesvb.results.pit import randomised
 from bayesvb.results.subsampling import left_out_quickly
-from bayesvb.results.units import grouping_of
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from bayesvb.data.parts import GATING, MEAN
 from bayesvb.formula.smooth_terms import USUAL_KNOTS
-from bayesvb.results.units import grouping_of
+from bayesvb.results.groups import grouping_of
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit

@@ -1,38 +1,41 @@
-"""All checks of a fit, and the table of them."""
+"""All checks of a fit, the table of them, and which to fix first."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Int
 from scipy.special import ndtr
 
 from bayesvb.data.parts import GATING, MEAN
 from bayesvb.errors import ignoring_user_warnings
 from bayesvb.evaluation.normal_scores import FEWEST_ROWS
-from bayesvb.results.checks.accuracy import against_least_squares, against_multinomial
+from bayesvb.results.checks.accuracy import (
+    against_least_squares,
+    against_multinomial,
+    log_candidates,
+    split_candidates,
+)
 from bayesvb.results.checks.base import Check, Misfit, decided, judged
 from bayesvb.results.checks.causes import Scores, candidates, causes, sorted_by_cause
 from bayesvb.results.checks.classes import class_tests
 from bayesvb.results.checks.computation import computation_checks
-from bayesvb.results.checks.covariates import covariate_tests
+from bayesvb.results.checks.covariates import covariate_tests, shape_checks
 from bayesvb.results.checks.dependence import group_tests, order_tests
-from bayesvb.results.checks.far_rows import far_row_checks
+from bayesvb.results.checks.far_rows import FAR_ROWS, far_row_checks
 from bayesvb.results.checks.joint import joint_checks
 from bayesvb.results.checks.more_components import MORE, Gain, more_component_checks, split_gain
-from bayesvb.results.checks.other_models import log_candidates, split_candidates
 from bayesvb.results.checks.pits import Observed, observed
-from bayesvb.results.checks.precedence import after_far_rows, has_far_rows, response_first
-from bayesvb.results.checks.responses import response_checks
-from bayesvb.results.checks.shape import shape_checks
-from bayesvb.results.checks.tied_values import tied_checks
-from bayesvb.results.judged_classes import judged_classes
+from bayesvb.results.checks.responses import response_checks, tied_checks
+from bayesvb.results.class_evaluation import judged_classes
+from bayesvb.results.groups import group_numbers, grouping_of, row_order
 from bayesvb.results.pit import is_binary, is_discrete
-from bayesvb.results.row_groups import group_numbers, row_order
-from bayesvb.results.units import grouping_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,8 +55,6 @@ COLUMNS = ("group", "grade", "number", "measure", "p_value", "threshold", "remed
 def check(fit: AbstractFit, *, groups: object = None, order: object = None) -> pd.DataFrame:
     """Table of all checks; see ``Fit.check``."""
     import pandas as pd
-
-    from bayesvb.results.checks.check_table import CheckTable
 
     found = checks(fit, groups=groups, order=order)
     table = pd.DataFrame([asdict(one) for one in found]).set_index("name").rename_axis("check")
@@ -221,3 +222,145 @@ def worst(found: Sequence[Check]) -> str:
     """
     grades = {one.grade for one in found if one.weighs}
     return next((grade for grade in ("problem", "note") if grade in grades), "ok")
+
+
+CONTINUITY = ("Component of one value", "Discreteness")
+"""Checks whether the response is a continuous number; all others of the fit take it for one."""
+
+OF_RESPONSE = (*CONTINUITY, "Shared value")
+"""Checks of the values that the response takes, which no other density describes."""
+
+
+def has_far_rows(checks: Sequence[Check]) -> bool:
+    """Whether outliers distort the fit."""
+    return any(one.name.startswith(FAR_ROWS) and one.grade == "problem" for one in checks)
+
+
+def after_far_rows(checks: Sequence[Check]) -> list[Check]:
+    """Checks of a fit whose rows are outliers, with one remedy: fix these first.
+
+    Outliers move and widen all predictions, so that every other finding may be theirs.
+    """
+    far = [one for one in checks if has_far_rows([one])]
+    remedy = f"Fix *{far[0].name}* first: it may explain this."
+    rest = [replace(one, remedy=remedy) if one.remedy else one for one in checks if one not in far]
+    return [*far, *rest]
+
+
+def response_first(checks: Sequence[Check]) -> list[Check]:
+    """Checks with problems of the response itself before misfits of its distribution."""
+    problems = [
+        one for one in checks if one.name.startswith(OF_RESPONSE) and one.grade == "problem"
+    ]
+    return [*problems, *(one for one in checks if one not in problems)]
+
+
+def first_of_all(grades: Mapping[str, str]) -> str:
+    """One sentence that names the problems to see to before the others; empty if there are none.
+
+    Parameters
+    ----------
+    grades : mapping of str to str
+        Of the checks of the fit to the data, by name.
+
+    Examples
+    --------
+    >>> first_of_all({"Discreteness": "problem", "Skewness": "problem", "Tails": "ok"})
+    'See to Discreteness first: the other checks of the fit take the response for continuous.'
+    >>> first_of_all({"Rows far off": "problem", "Skewness": "problem"})
+    'Fix Rows far off first: outliers distort the other checks of the fit.'
+    >>> first_of_all({"Discreteness": "problem", "Skewness": "ok"})
+    ''
+    """
+    problems = [name for name, grade in grades.items() if grade == "problem"]
+    for names, verb, reason in (
+        ((FAR_ROWS,), "Fix", "outliers distort the other checks of the fit."),
+        (CONTINUITY, "See to", "the other checks of the fit take the response for continuous."),
+    ):
+        named = [name for name in problems if name.startswith(names)]
+        if named and len(named) < len(problems):
+            return f"{verb} {', '.join(named)} first: {reason}"
+    return ""
+
+
+WIDTH = 100
+"""Columns of printed text."""
+
+GROUPS = ("fit", "computation", "accuracy")
+
+
+class CheckTable(pd.DataFrame):
+    """Checks of a fit with their grades: a table that prints as a verdict.
+
+    Its ``attrs["verdict"]`` is the grade as a whole. Tables made from it, by choosing rows for
+    example, are plain ones.
+
+    Examples
+    --------
+    >>> row = {"group": "fit", "grade": "note", "number": 0.9, "measure": "skewness",
+    ...        "p_value": 0.04, "threshold": "note: adjusted p < 0.1", "remedy": "Fit log(y)."}
+    >>> table = CheckTable([row], index=pd.Index(["Skewness"], name="check"))
+    >>> table.attrs["verdict"] = "note"
+    >>> table
+    Verdict: note (1 check, 0 in order)
+    <BLANKLINE>
+    fit
+      note     Skewness: 0.9 (skewness), adjusted p = 0.04
+               Fit log(y).
+    """
+
+    @property
+    def _constructor(self) -> type[pd.DataFrame]:
+        return pd.DataFrame
+
+    def __str__(self) -> str:
+        in_order = int((self["grade"] == "ok").sum())
+        many = "1 check" if len(self) == 1 else f"{len(self)} checks"
+        parts = [f"Verdict: {self.attrs['verdict']} ({many}, {in_order} in order)"]
+        groups = [self[self["group"] == group] for group in GROUPS]
+        return "\n\n".join(parts + [_group_text(rows) for rows in groups if len(rows)])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self), quote=False)}</pre>"
+
+
+def _group_text(rows: pd.DataFrame) -> str:
+    """Checks of one group: those not in order with their remedies, then the names of the others."""
+    shown = rows[rows["grade"] != "ok"].sort_values("grade", ascending=False, kind="stable")
+    group = str(rows["group"].iloc[0])
+    lines = [group]
+    if group == "fit":
+        lines += _wrapped(
+            first_of_all(dict(zip(map(str, rows.index), rows["grade"], strict=True))), "  "
+        )
+    following: list[object] = [*shown["remedy"].iloc[1:], None][: len(shown)]
+    for (name, row), after in zip(shown.iterrows(), following, strict=True):
+        lines.append(f"  {row['grade']:<8} {name}: {_found(row)}")
+        if row["remedy"] != after:  # checks with one remedy stand above it
+            lines += _wrapped(row["remedy"], " " * 11)
+    fine = ", ".join(map(str, rows.index[rows["grade"] == "ok"]))
+    return "\n".join(lines + _wrapped(fine, "  ok       ", " " * 11))
+
+
+def _found(row: pd.Series) -> str:
+    told = str(row["measure"])
+    if not np.isnan(row["number"]):
+        told = f"{row['number']:.3g} ({told})"
+    p_value = float(row["p_value"])
+    if np.isnan(p_value):
+        return told
+    return told + (", adjusted p < 0.001" if p_value < 0.001 else f", adjusted p = {p_value:.2g}")
+
+
+def _wrapped(text: str, first: str, rest: str | None = None) -> list[str]:
+    rest = first if rest is None else rest
+    return textwrap.wrap(
+        text,
+        WIDTH,
+        initial_indent=first,
+        subsequent_indent=rest,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

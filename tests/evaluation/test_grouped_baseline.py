@@ -5,8 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import multivariate_t
 
-from bayesvb.results.grouped_baseline import leave_groups_out
-from bayesvb.results.linear_baseline import leave_one_out
+from bayesvb.evaluation.linear_baseline import leave_groups_out, leave_one_out
 
 
 def test_the_baseline_is_what_refitting_without_each_group_gives(rng):

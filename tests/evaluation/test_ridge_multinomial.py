@@ -10,7 +10,7 @@ from scipy.special import log_softmax, softmax
 from sklearn.linear_model import LogisticRegression
 from statsmodels.discrete.discrete_model import MNLogit
 
-from bayesvb.results.ridge_multinomial import (
+from bayesvb.evaluation.multinomial_baseline import (
     INTERCEPT_SD,
     precisions,
     ridge_coefficients,

@@ -1,4 +1,4 @@
-"""Multinomial regression with a ridge penalty, judged on rows that were left out."""
+"""Multinomial regression with a ridge penalty as a baseline, judged on held-out rows."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
+from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
-from bayesvb.data.parts import MEAN
-from bayesvb.errors import DataError
-from bayesvb.results.ridge_multinomial import precisions, ridge_coefficients, standardised
+from bayesvb.numerics.special import log_sum_exp
 
 if TYPE_CHECKING:
-    from bayesvb.results.base import AbstractFit
+    pass
 
 SPREADS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 """Prior standard deviations that are tried, of coefficients of standardised terms."""
@@ -24,48 +23,6 @@ UNTRIED = 1.0
 
 MOST_CHOICES = 2000
 """Coefficients beyond which, and rows of which, trying all would take longer than it is worth."""
-
-
-def multinomial_baseline(
-    fit: AbstractFit, folds: Int[np.ndarray, " rows"]
-) -> tuple[Float[np.ndarray, "rows classes"], str]:
-    """Class probabilities of each row from the other folds, and the prior that was used.
-
-    Coefficients have a normal prior, so that there are probabilities whatever the data: also if
-    the terms separate the classes. See ``probabilities_left_out``.
-
-    Parameters
-    ----------
-    fit : Fit
-        Of a ``ConditionalMixtureNetwork`` for classes; its case weights count.
-    folds : array of int, shape (rows,)
-        Rows with the same number are left out together; ``held_out_classes(fit).folds``, to judge
-        both on the same footing.
-
-    Raises
-    ------
-    DataError
-        If the response of the fit has no classes.
-
-    Examples
-    --------
-    >>> import bayesvb as bvb
-    >>> data = bvb.datasets.load("iris")
-    >>> model = bvb.ConditionalMixtureNetwork("label ~ sepal_length", data, n_experts=1)
-    >>> fit = model.fit(seed=1, restarts=1, draws=50)
-    >>> p, _ = multinomial_baseline(fit, np.arange(150) % 5)
-    >>> bool((p.argmax(axis=1) == fit.model.design.response).mean() > 0.7)
-    True
-    """
-    model, design = fit.model, fit.model.design
-    if not design.levels:
-        raise DataError(
-            f"the response of this fit of {type(model).__name__} has no classes",
-            hint="see bayesvb.results.linear_baseline for numeric responses",
-        )
-    codes = np.asarray(design.response, dtype=int)
-    terms, weights = design.matrices[MEAN], model.weights
-    return probabilities_left_out(terms, codes, folds, len(design.levels), weights=weights)
 
 
 def probabilities_left_out(
@@ -173,3 +130,105 @@ def _said(spreads: list[float]) -> str:
     if len(spreads) > 1:
         ends += f" to {spreads[-1]:g}"
     return f"{ends}, chosen by rows left out of the other parts"
+
+
+INTERCEPT_SD = 10.0
+"""Prior standard deviation of intercepts: a class without rows stays possible, and rare."""
+
+TOLERANCE = 1e-7
+"""Largest slope, per row, at which an ascent ends."""
+
+ASCENTS = 200
+"""Steps of an ascent, of which separable classes need the most."""
+
+
+def standardised(terms: Float[np.ndarray, "rows terms"]) -> Float[np.ndarray, "rows used"]:
+    """Terms of mean square one, centred if one of them is constant, which then comes first.
+
+    Examples
+    --------
+    >>> standardised(np.array([[1.0, 2.0], [1.0, 6.0]])).round(6).tolist()
+    [[1.0, -1.0], [1.0, 1.0]]
+    """
+    size = np.abs(terms).max(axis=0)
+    scaled = terms / np.where(size > 0.0, size, 1.0)
+    constant = np.ptp(scaled, axis=0) <= 1e-10
+    intercept = bool((constant & (size > 0.0)).any())
+    rest = scaled[:, ~constant]
+    if intercept:
+        rest = rest - rest.mean(axis=0)
+    rest = rest / np.sqrt((rest**2).mean(axis=0))
+    return np.column_stack([np.ones((len(terms), int(intercept))), rest])
+
+
+def precisions(terms: Float[np.ndarray, "rows terms"], sd: float) -> Float[np.ndarray, " terms"]:
+    """Prior precision of the coefficients of each term: weak for an intercept, which comes first.
+
+    Examples
+    --------
+    >>> precisions(np.array([[1.0, -1.0], [1.0, 1.0]]), 0.5).round(6).tolist()
+    [0.01, 4.0]
+    """
+    found = np.full(terms.shape[1], sd**-2.0)
+    if len(found) and (terms[:, 0] == 1.0).all():
+        found[0] = INTERCEPT_SD**-2.0
+    return found
+
+
+def ridge_coefficients(
+    terms: Float[np.ndarray, "rows terms"],
+    codes: Int[np.ndarray, " rows"],
+    precision: Float[np.ndarray, " terms"],
+    start: Float[np.ndarray, "terms classes"],
+    weights: Float[np.ndarray, " rows"] | None = None,
+) -> Float[np.ndarray, "terms classes"]:
+    r"""Coefficients of every class at the one maximum of likelihood times prior.
+
+    .. math:: \sum_i w_i \log \mathrm{softmax}(x_i^\top B)_{c_i}
+              - \tfrac12 \sum_j \tau_j \sum_k B_{jk}^2
+
+    Parameters
+    ----------
+    terms : array, shape (rows, terms)
+        Of similar size; see ``standardised``.
+    codes : array of int, shape (rows,)
+        Observed classes 0, 1, ...; a class need not have rows.
+    precision : array, shape (terms,)
+        Prior precisions, above zero.
+    start : array, shape (terms, classes)
+        Where the ascent begins.
+    weights : array, shape (rows,), optional
+        A row of weight w counts as w rows.
+
+    Examples
+    --------
+    >>> ones, codes = np.ones((4, 1)), np.array([0, 0, 0, 1])
+    >>> found = ridge_coefficients(ones, codes, np.array([1e-9]), np.zeros((1, 2)))
+    >>> round(1.0 / (1.0 + float(np.exp(found[0, 1] - found[0, 0]))), 6)
+    0.75
+    """
+    w = np.ones(len(codes)) if weights is None else np.asarray(weights, dtype=float)
+    total = max(float(w.sum()), 1.0)
+    happened = np.eye(start.shape[1])[codes] * w[:, None]
+    shape, tau = start.shape, precision[:, None]
+
+    by_class, known = np.ascontiguousarray(terms.T), np.ascontiguousarray(happened.T)
+
+    def value(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        b = flat.reshape(shape)
+        logit = b.T @ by_class
+        top, p = log_sum_exp(logit)
+        loss = float(w @ top) - float((known * logit).sum()) + 0.5 * float((tau * b**2).sum())
+        slope = ((p * w - known) @ terms).T + tau * b
+        return loss / total, slope.ravel() / total
+
+    def curvature(flat: np.ndarray, step: np.ndarray) -> np.ndarray:
+        p = log_sum_exp(flat.reshape(shape).T @ by_class)[1]
+        moved = step.reshape(shape).T @ by_class
+        spread = p * (moved - (p * moved).sum(axis=0)) * w
+        found = (spread @ terms).T + tau * step.reshape(shape)
+        return np.asarray(found.ravel() / total)
+
+    found = minimize(value, start.ravel(), jac=True, hessp=curvature, method="trust-ncg",
+                     options={"gtol": TOLERANCE, "maxiter": ASCENTS})  # fmt: skip
+    return np.asarray(found.x, dtype=float).reshape(shape)

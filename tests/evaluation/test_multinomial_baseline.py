@@ -9,14 +9,14 @@ from sklearn.model_selection import PredefinedSplit, cross_val_predict
 
 import bayesvb as bvb
 from bayesvb.errors import DataError
-from bayesvb.results import multinomial_baseline as baseline
-from bayesvb.results.class_folds import held_out_classes
-from bayesvb.results.multinomial_baseline import (
+from bayesvb.evaluation import multinomial_baseline as baseline
+from bayesvb.evaluation.multinomial_baseline import (
     SPREADS,
-    multinomial_baseline,
     probabilities_left_out,
+    standardised,
 )
-from bayesvb.results.ridge_multinomial import standardised
+from bayesvb.results.baselines import multinomial_baseline
+from bayesvb.results.class_evaluation import held_out_classes
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def theirs(terms, codes, folds, sd):
 @pytest.mark.parametrize("sd", [0.3, 1e5])
 def test_probabilities_left_out_are_those_of_scikit_learn(overlapping, sd, monkeypatch):
     terms, codes = overlapping
-    monkeypatch.setattr("bayesvb.results.ridge_multinomial.INTERCEPT_SD", 1e5)
+    monkeypatch.setattr("bayesvb.evaluation.multinomial_baseline.INTERCEPT_SD", 1e5)
     folds = np.arange(90) % 4
     found, prior = probabilities_left_out(terms, codes, folds, spreads=(sd,))
     assert prior == f"{sd:g}, chosen by rows left out of the other parts"

@@ -1,4 +1,4 @@
-"""Intervals with a coverage that holds whatever the truth: from the fits without each row."""
+"""Calibration of predictions: coverage of held-out rows, recalibrated predictions, jackknife+."""
 
 from __future__ import annotations
 
@@ -13,16 +13,137 @@ from jaxtyping import Float
 from bayesvb.data.blocks import Block
 from bayesvb.distributions.intervals import PROB
 from bayesvb.distributions.prediction import PredictionOptions, interval_probability
+from bayesvb.distributions.recalibration import (
+    RECALIBRATED_KINDS,
+    Recalibration,
+    not_recalibrated,
+)
 from bayesvb.engines.deletion import Deletion
 from bayesvb.errors import DataError
+from bayesvb.evaluation.calibration import coverage, uniformity_p_value
+from bayesvb.evaluation.classification import calibration_error, reliability
+from bayesvb.numerics.streams import Streams
+from bayesvb.results.class_evaluation import HeldOutClasses, held_out_classes, held_out_events
 from bayesvb.results.criteria import answers
-from bayesvb.results.leave_one_out import Fitted, copies
-from bayesvb.results.pit import check_continuous, check_rows_alone
+from bayesvb.results.groups import grouping_of
+from bayesvb.results.leave_one_out import Fitted, copies, every_row
+from bayesvb.results.pit import (
+    check_answers,
+    check_continuous,
+    check_numeric,
+    check_rows_alone,
+    chosen_groups,
+    is_binary,
+    pit_values,
+    without_groups,
+)
+from bayesvb.results.subsampling import sample
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from bayesvb.results.base import AbstractFit
+
+PROBS = (0.5, 0.8, 0.9, 0.95)
+
+ROWS = 5000
+"""Rows that are left out; of more a choice, the same one each time."""
+
+
+def calibration(fit: AbstractFit) -> pd.DataFrame:
+    """Expected and observed shares; see ``Fit.calibration``."""
+    labels = fit.model.design.class_labels
+    if labels:
+        return _of_classes(fit, held_out_classes(fit), labels)
+    if is_binary(fit):
+        return _of_classes(fit, held_out_events(fit, sample(fit, ROWS).at), ("0", "1"))
+    return _of_numbers(fit)
+
+
+def _of_numbers(fit: AbstractFit) -> pd.DataFrame:
+    """Share of rows inside central intervals, by their leave-one-out PIT values."""
+    import pandas as pd
+
+    check_numeric(fit)
+    at = sample(fit, ROWS).at
+    tables, p_values = {}, {}
+    for name, pit in zip(fit.model.design.response_names, pit_values(fit, at), strict=True):
+        found = coverage(np.clip(pit, 0.0, 1.0), PROBS)
+        columns = {"observed": found.observed, "se": found.standard_error}
+        tables[name] = pd.DataFrame(columns, index=pd.Index(found.prob, name="expected"))
+        p_values[name] = uniformity_p_value(pit)
+    if len(tables) > 1:
+        whole = pd.concat(tables, names=["response"])
+        whole.attrs["p_value"] = p_values
+        return whole
+    ((name, whole),) = tables.items()
+    whole.attrs["p_value"] = p_values[name]
+    return whole
+
+
+def _of_classes(fit: AbstractFit, found: HeldOutClasses, labels: tuple[str, ...]) -> pd.DataFrame:
+    """Share of each class among rows with about the same probability of it; of 1 if binary."""
+    import pandas as pd
+
+    if not len(found.codes):
+        raise DataError("the fit has no rows")
+    rng = Streams(fit.seed).reliability(len(found.codes))
+    tables = {}
+    for code, label in enumerate(labels):
+        if is_binary(fit) and not code:
+            continue
+        one = reliability(found.probabilities[:, code], found.codes == code, rng=rng)
+        used = one.count > 0
+        columns = {
+            "expected": one.confidence[used],
+            "observed": one.frequency[used],
+            "lower": one.band_lower[used],
+            "upper": one.band_upper[used],
+            "rows": one.count[used],
+        }
+        tables[label] = pd.DataFrame(columns)
+    whole = pd.concat(tables, names=["class", "bin"])
+    whole.attrs["ece"] = calibration_error(found.probabilities, found.codes).error
+    how = "each row" if is_binary(fit) else "a fifth at a time"
+    whole.attrs["left_out"] = how if found.folds is not None else "none"
+    return whole
+
+
+def recalibrations(fit: AbstractFit) -> tuple[Recalibration, ...]:
+    """Map of each response, from the PIT values of rows left out (of a choice of very many).
+
+    Rows that come in groups are left out with their whole group.
+    """
+    check_continuous(fit)
+    if grouping_of(fit.model) is not None:
+        values, weight = without_groups(fit, chosen_groups(fit))
+        return tuple(Recalibration.of(each, weight) for each in values)
+    at = every_row(fit.model.source.n_rows, fit.seed)
+    weights = fit.model.weights
+    chosen = None if weights is None else weights[at]
+    return tuple(Recalibration.of(each, chosen) for each in pit_values(fit, at))
+
+
+def check_recalibrated(fit: AbstractFit, calibrated: object, kind: str) -> None:
+    """Raise unless this kind of prediction can be recalibrated.
+
+    Raises
+    ------
+    DataError
+        If ``calibrated`` is not known, no response is numeric, the kind is another one, or
+        rows come in groups and there is no posterior without each.
+    """
+    if calibrated is not True:
+        raise DataError(
+            f"calibrated={calibrated!r} is not known",
+            hint="calibrated=True, or calibrated='jackknife+' with kind='interval'",
+        )
+    check_continuous(fit)
+    if kind not in RECALIBRATED_KINDS:
+        raise not_recalibrated(kind)
+    if grouping_of(fit.model) is not None:
+        check_answers(fit)
+
 
 JACKKNIFE = "jackknife+"
 """What ``calibrated`` is for these intervals."""

@@ -9,8 +9,9 @@ from statsmodels.regression.linear_model import OLS
 
 import bayesvb as bvb
 from bayesvb.errors import DataError
-from bayesvb.results import linear_baseline as module
-from bayesvb.results.linear_baseline import leave_one_out, linear_baseline
+from bayesvb.evaluation import linear_baseline as module
+from bayesvb.evaluation.linear_baseline import leave_one_out
+from bayesvb.results.baselines import linear_baseline
 from bayesvb.results.subsampling import criteria_at
 
 
