@@ -106,7 +106,7 @@ def multinomial_baseline(
     if not design.levels:
         raise DataError(
             f"the response of this fit of {type(model).__name__} has no classes",
-            hint="see bayesvb.results.linear_baseline for numeric responses",
+            hint="see bayesvb.results.baselines.linear_baseline for numeric responses",
         )
     codes = np.asarray(design.response, dtype=int)
     terms, weights = design.matrices[MEAN], model.weights
