@@ -15,7 +15,7 @@ from scipy.stats import kstest
 
 import bayesvb as bvb
 from bayesvb.data.blocks import Block
-from bayesvb.errors import DataError
+from bayesvb.errors import DataError, DesignWarning
 from bayesvb.experts import EXPERTS
 from bayesvb.experts.regression import RegressionPrior
 
@@ -152,6 +152,16 @@ def test_values_that_are_not_zero_or_one_are_refused(data, tmp_path):
 def test_quantiles_of_zeros_and_ones_are_not_recalibrated(fit, data, calibrated):
     with pytest.raises(DataError, match="continuous responses"):
         fit.predict(data[:3], "interval", calibrated=calibrated)
+
+
+def test_densities_and_probabilities_are_not_compared(fit, data):
+    with pytest.warns(DesignWarning, match="two values"):
+        smooth = bvb.DensityRegression("y ~ x + z", data, n_components=1)
+    smooth = smooth.fit(seed=1, draws=50)
+    with pytest.raises(DataError, match="logarithms are not comparable"):
+        bvb.compare({"zeros and ones": fit, "line": smooth})
+    with pytest.raises(DataError, match="continuous response"):
+        fit.predict(data[:3], "mean", transform="exp")
 
 
 def test_pit_values_are_uniform_and_one_for_each_row(fit):

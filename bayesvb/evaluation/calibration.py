@@ -136,6 +136,32 @@ def pit_values(
     return distribution.cdf(observed)
 
 
+def randomised_pit(
+    cdf: Float[np.ndarray, "*responses rows"],
+    mass: Float[np.ndarray, " rows"],
+    uniform: Float[np.ndarray, " rows"],
+) -> Float[np.ndarray, "*responses rows"]:
+    """PIT values ``F(y) - (1 - v) P(y)`` of a discrete response, uniform if calibrated.
+
+    Parameters
+    ----------
+    cdf, mass : ndarray
+        Predictive distribution function and probability at the observed values.
+    uniform : ndarray, shape (rows,)
+        Independent uniform numbers v. With ``v = 1`` the values would be too large.
+
+    References
+    ----------
+    Dunn and Smyth (1996), Randomized quantile residuals, section 2.
+
+    Examples
+    --------
+    >>> randomised_pit(np.array([1.0]), np.array([0.3]), np.array([0.5]))
+    array([0.85])
+    """
+    return np.asarray(np.clip(cdf - (1.0 - uniform) * mass, 0.0, 1.0))
+
+
 def coverage(pit: Float[np.ndarray, " rows"], probs: Sequence[float] = (0.5, 0.8, 0.9)) -> Coverage:
     """Coverage of the central intervals of probability ``probs``.
 

@@ -54,9 +54,9 @@ def transformation_of(
     if transform is None:
         return None, response
     check_choice("transform", transform, (INVERSE, *TRANSFORMATIONS))
-    if model.design.response is None or model.design.levels:
+    if model.response is None or model.response.kind != "continuous":
         raise DataError(
-            f"transform={transform!r} is of a response that holds numbers, and there is none",
+            f"transform={transform!r} is of a continuous response, and there is none",
             hint="leave transform out",
         )
     undoing, inside = written_function(response)

@@ -15,6 +15,7 @@ from bayesvb.data.case_weights import sum_and_error
 from bayesvb.errors import DataError
 from bayesvb.results.back_transformation import log_jacobian, original, untransformed
 from bayesvb.results.groups import units_of
+from bayesvb.results.pit import is_discrete
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -158,7 +159,19 @@ def check_comparable(fits: Mapping[str, AbstractFit], *, jacobian: bool = False)
         raise DataError(f"compare needs two fits or more; there are {len(fits)}")
     (first, reference), *others = fits.items()
     for name, fit in others:
+        _check_measures(first, reference, name, fit)
         _check_same(first, reference, name, fit, jacobian=jacobian)
+
+
+def _check_measures(first: str, reference: AbstractFit, name: str, fit: AbstractFit) -> None:
+    """Refuse densities of a response beside its probabilities."""
+    if is_discrete(reference) != is_discrete(fit):
+        smooth, discrete = (name, first) if is_discrete(reference) else (first, name)
+        raise DataError(
+            f"{smooth!r} gives the response a density and {discrete!r} probabilities: their "
+            "logarithms are not comparable",
+            hint="compare families of one kind of response",
+        )
 
 
 def _check_same(

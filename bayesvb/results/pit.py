@@ -13,6 +13,7 @@ from bayesvb.data.blocks import BLOCK_ROWS, Block, Members
 from bayesvb.engines.deletion import ROWS_AT_ONCE, SHARES, Deletion
 from bayesvb.engines.folds import by_fold
 from bayesvb.errors import DataError
+from bayesvb.evaluation.calibration import randomised_pit
 from bayesvb.evaluation.psis import psis
 from bayesvb.models.ensemble import thinned
 from bayesvb.numerics.runtime import single_threaded_blas
@@ -125,10 +126,7 @@ def randomised(
     cdf: Float[np.ndarray, "responses chosen"],
     mass: Float[np.ndarray, " chosen"],
 ) -> Float[np.ndarray, "responses chosen"]:
-    """PIT values ``F(y) - (1 - v) P(y)`` of a discrete response, ``F(y)`` of a continuous one.
-
-    They are uniform if the predictions are right; without the uniform numbers v, one for each row
-    of the fit, they would be too large (Dunn and Smyth 1996, section 2).
+    """PIT values of rows of a fit: randomised of a discrete response, with a number for each row.
 
     Parameters
     ----------
@@ -143,7 +141,7 @@ def randomised(
     if not is_discrete(fit):
         return cdf
     v = Streams(fit.seed).branch("pit").rng("rows").random(fit.model.design.n_rows)[at]
-    return np.asarray(np.clip(cdf - (1.0 - v) * mass, 0.0, 1.0))
+    return randomised_pit(cdf, mass, v)
 
 
 def _by_folds(

@@ -10,13 +10,15 @@ import pandas as pd
 from jaxtyping import Bool, Float
 
 from bayesvb.estimators.fit import Fit
-from bayesvb.evaluation.calibration import inside_central, pit_values
+from bayesvb.evaluation.calibration import inside_central, pit_values, randomised_pit
 from bayesvb.evaluation.classification import scores_by_row
 from bayesvb.evaluation.crps import crps
 from bayesvb.evaluation.quantile_scores import pinball
 from bayesvb.formula.new_rows import Unseen
+from bayesvb.numerics.streams import Streams
 from bayesvb.results.back_transformation import before_formula, jacobian_of, original
 from bayesvb.results.groups import grouping_of
+from bayesvb.results.pit import is_discrete
 
 MANY = "log_density"
 """The one score that whole rows of several variables, and groups of rows, have."""
@@ -104,6 +106,9 @@ def _of_numbers(
     """Scores of one response by its predictive distribution."""
     distribution = fit.predictive(test, response=name)
     pit = pit_values(distribution, observed)
+    if is_discrete(fit):
+        v = Streams(fit.seed).branch("pit").rng("test").random(len(test))
+        pit = randomised_pit(pit, np.exp(distribution.log_density(observed)), v)
     found = {"pit": pit} if asked.jacobian else {"crps": crps(distribution, observed), "pit": pit}
     if asked.jacobian:
         distribution, observed = before_formula(distribution, name), original(name, observed)
