@@ -10,8 +10,8 @@ ROOT = Path(__file__).resolve().parents[1]
 TESTS = ROOT / "tests"
 PACKAGES = {"bayesvb": TESTS, "reports": TESTS / "reports", "datasets": TESTS / "datasets"}
 WITHOUT_CODE = {"__init__.py", "__main__.py"}
-NOT_MIRRORED = {"attacks", "conformance", "reference", "benchmarks"}
-"""Folders of wrong input, of tests over a table, of values of other software, of measurements."""
+NOT_MIRRORED = {"attacks", "conformance", "frozen", "reference", "benchmarks"}
+"""Folders of wrong input, tests over a table, frozen numbers, other software, measurements."""
 
 SECTIONS = "reports/test_report_sections.py"
 PARTS = "reports/test_report_parts.py"
