@@ -64,13 +64,16 @@ def _accuracy(fit: AbstractFit) -> list[str]:
     ]
 
 
+COUNTED = "that count towards the verdict"
+
+
 def _checked(checks: Sequence[Check]) -> str:
     """How many checks passed, and the names of the others."""
     graded = [check for check in checks if check.weighs]
     passed = sum(check.grade == "ok" for check in graded)
     if passed == len(graded):
-        return f"All {numeral(passed)} graded checks passed."
-    text = f"{numeral(passed)} of {numeral(len(graded))} graded checks passed"
+        return f"All {numeral(passed)} checks {COUNTED} passed."
+    text = f"{numeral(passed)} of the {numeral(len(graded))} checks {COUNTED} passed"
     for grade, words in (("problem", "problems"), ("note", "notes")):
         names = list(dict.fromkeys(check.name for check in graded if check.grade == grade))
         if names:

@@ -1,4 +1,4 @@
-"""Text as HTML: what stands between backticks is code, and every sign of the page can be seen."""
+"""Text as HTML: code between backticks, emphasis between asterisks, no invisible characters."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ def visible(page: str) -> str:
 
 
 def code(text: str) -> Markup:
-    """The text with every `term` as code, all else escaped; `` `a b` `` has backticks itself.
+    """Text with every `term` as code and every *name* as emphasis, all else escaped.
+
+    Code between double backticks, `` `a b` ``, may contain backticks.
 
     Examples
     --------
@@ -34,11 +36,16 @@ def code(text: str) -> Markup:
     Markup('add <code>a:b</code> if x &lt; y')
     >>> code("add `` s(`a b`) ``")
     Markup('add <code>s(`a b`)</code>')
+    >>> code("fix *Mean by x* first, not 2 * x * y")
+    Markup('fix <em>Mean by x</em> first, not 2 * x * y')
     """
-    pieces = re.split(r"(`` .*? ``|`[^`]*`)", text)
+    pieces = re.split(r"(`` .*? ``|`[^`]*`|\*(?! )[^*`]+(?<! )\*)", text)
     return Markup("").join(
-        Markup("<code>{}</code>").format(piece.strip("`") if piece[1] != "`" else piece[3:-3])
-        if i % 2
-        else escape(piece)
-        for i, piece in enumerate(pieces)
+        _marked(piece) if i % 2 else escape(piece) for i, piece in enumerate(pieces)
     )
+
+
+def _marked(piece: str) -> Markup:
+    if piece[0] == "*":
+        return Markup("<em>{}</em>").format(piece[1:-1])
+    return Markup("<code>{}</code>").format(piece.strip("`") if piece[1] != "`" else piece[3:-3])

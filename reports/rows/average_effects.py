@@ -20,6 +20,7 @@ from bayesvb.effects.average_predictions import average_predictions, row_differe
 from bayesvb.effects.covariates import quantiles
 from bayesvb.effects.observed_rows import ObservedRows, observed_rows
 from bayesvb.results.named_draws import count
+from bayesvb.results.summary import empty_components
 
 from ..cells.numerals import counted, significant
 from .profiles import covariate
@@ -50,7 +51,7 @@ FEWEST_SHARE = 0.01
 CONSTANT = 0.01
 """Relative change of a standard deviation below which the model keeps it constant by construction.
 
-One component has exactly none; a second component without observations leaves less than this.
+Components that nearly coincide leave less than this.
 """
 
 
@@ -117,9 +118,14 @@ def average_draws(
 ) -> Mapping[str, Float[np.ndarray, "draws values responses entries"]]:
     """Draws of average predictions; no standard deviations that are constant by construction."""
     draws = dict(average_predictions(fit, rows_averaged(fit), name, values, targets))
-    if "sd" in draws and is_constant(draws["sd"]):
+    if "sd" in draws and (has_one_occupied(fit) or is_constant(draws["sd"])):
         del draws["sd"]
     return draws
+
+
+def has_one_occupied(fit: AbstractFit) -> bool:
+    """Whether all components but one are empty, so that noise alone moves the spread."""
+    return fit.core.n_components == 1 or len(empty_components(fit)) == fit.core.n_components - 1
 
 
 def is_constant(sd: Float[np.ndarray, "draws values responses entries"]) -> bool:

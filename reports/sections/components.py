@@ -32,14 +32,16 @@ OCCUPIED = 0.01
 
 
 def summary(fit: AbstractFit) -> Summary | None:
-    """Table of the components, and their weights along the covariate that moves them most."""
+    """Table of the components, and their weights along the covariate that moves them most.
+
+    None for a model of one component.
+    """
     named = fit.named
-    if "share" not in named.values:
+    if "share" not in named.values or fit.core.n_components == 1:
         return None
     frame = fit.components()
-    several = fit.core.n_components > 1
     empty = [int(str(k)) for k, n in frame[units_of(fit.model).plural].items() if n == 0]
-    name = most_moving(fit, weights_moved) if several and gated(fit) else None
+    name = most_moving(fit, weights_moved) if gated(fit) else None
     return {
         "prob": PROB,
         "table": _table(frame, named.texts["sigma"].caption if "sigma" in frame else ""),
@@ -49,7 +51,6 @@ def summary(fit: AbstractFit) -> Summary | None:
         "compared": len(compared(fit.model.design)),
         "served": _served(fit) if fit.model.design.levels else None,
         "weights": None if name is None else _weights(fit, profile(fit, name)),
-        "constant": several and name is None,
         "occupied": len(frame) - len(empty),
     }
 

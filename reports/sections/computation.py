@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -44,7 +45,7 @@ def summary(fit: AbstractFit) -> Summary:
         "n_iter": fit.n_iter,
         "n_draws": count(fit.draws),
         "covariance": fit.covariance,
-        "corrected": interval_line(fit) if fit.robust or fit.sampler else fit.model.corrected,
+        "corrected": interval_line(fit),
         "failure": fit.response.failure,
         "chains": _chains(fit),
         "findings": dict(fit.findings),
@@ -57,6 +58,7 @@ def summary(fit: AbstractFit) -> Summary:
         "on_sample": bool((fit.restarts["rows"] < fit.model.source.n_rows).any()),
         "khat": None if k is None else k,
         "khat_draws": n_draws,
+        "exact": k is not None and math.isnan(k),
         "identified": fit.named.identified,
         "restarts": _restarts(fit, fixed=fixed),
         "trace": _trace(fit) if _climbed(fit) else None,

@@ -169,6 +169,8 @@ def _of_groups(fit: AbstractFit, section: Summary) -> Sentences:
 
 def _of_all(number: int, total: int) -> str:
     """Number of components out of all."""
+    if number == total == 2:
+        return "Both components"
     if number == total > 1:
         return f"All {counted(total, 'component')}"
     return f"Of {counted(total, 'component')} {numeral(number)}"

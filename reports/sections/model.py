@@ -58,17 +58,15 @@ def _gate(fit: AbstractFit) -> Summary:
 
 
 def _scales(fit: AbstractFit) -> Summary | None:
-    """Which coefficients have learned scales, and their prior; None if none have."""
+    """Parts whose coefficients have learned scales; None if there are none."""
     named, priors = fit.named, fit.model.priors
-    parts = [name for name in (MEAN, GATING) if f"scale_{name}" in named.parts]
+    parts = [part for part in (MEAN, "between", GATING) if f"scale_{part}" in named.parts]
     if not parts:
         return None
     return {
         "parts": parts,
         "half_t": isinstance(fit.core, IntegratesScales),
         "with_noise": priors.coefficients_in == "noise",
-        "shape": f"{priors.scale_shape:g}",
-        "rate": f"{priors.scale_rate:g}",
     }
 
 
@@ -88,6 +86,7 @@ def _parameters(fit: AbstractFit) -> Summary:
     rows = {
         text.symbol: (named.parts[name], int(np.prod(named.values[name].shape[1:])), text.meaning)
         for name, text in named.texts.items()
+        if name != "share" or fit.core.n_components > 1
     }
     frame = pd.DataFrame.from_dict(rows, orient="index", columns=["part", "numbers", "meaning"])
     caption = "Parameters: what they are called in the tables, how many numbers they are."

@@ -45,6 +45,8 @@ def summary(fit: AbstractFit) -> Summary:
     occupied = [k for k, share in enumerate(shares, start=1) if share >= OCCUPIED]
     parts, basis, empty = [], _basis_functions(fit), empty_components(fit)
     for name, text in named.texts.items():
+        if name == "share" and len(shares) == 1:
+            continue
         part = named.parts[name]
         rows = whole.loc[[part]].droplevel("part")
         curves = _mostly_curves(rows, basis)
@@ -67,7 +69,7 @@ def summary(fit: AbstractFit) -> Summary:
     return {
         "prob": PROB,
         "covariance": fit.covariance,
-        "corrected": interval_line(fit) if fit.robust else fit.model.corrected,
+        "corrected": interval_line(fit),
         **engine_words(fit),
         "parts": parts,
         "n_not_drawn": len(shares) - len(occupied),

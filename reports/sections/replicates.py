@@ -42,8 +42,8 @@ MOST_SETS = 500
 
 MOST_VARIABLES = 6
 
-TAIL = 0.025
-"""A p-value nearer than this to 0 or 1 is worth a look."""
+TAIL = 0.005
+"""A p-value nearer than this to 0 or 1 is stated: 5% on both sides over five statistics."""
 
 GRID = 200
 
@@ -158,7 +158,7 @@ def _table(
     frame = pd.DataFrame.from_dict(rows, orient="index").rename_axis("statistic")
     caption = (
         f"Statistics of {name}: observed, and over replicated data sets. p: share of replicated "
-        f"data sets whose value is at least the observed one; worth a look below {TAIL:g} or above "
+        f"data sets whose value is at least the observed one; flagged below {TAIL:g} or above "
         f"{1 - TAIL:g}."
     )
     titles = {"low": "replicated, 5%", "middle": "50%", "high": "95%"}

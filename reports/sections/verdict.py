@@ -23,33 +23,31 @@ COVARIANCES = {
     "engine": "Intervals are those of the draws that the engine returned.",
 }
 
-RESAMPLED = (
-    "Draws corrected by importance weights are to be had: fit.with_covariance('importance')."
-)
+RESAMPLED = "Importance-weighted draws are available: fit.with_covariance('importance')."
 
-NOT_RESAMPLED = "Draws corrected by importance weights are not to be had: k-hat is above 0.7."
+NOT_RESAMPLED = "Importance-weighted draws are not available: k-hat is above 0.7."
 
 SAYS = {
     "ok": "All checks passed.",
-    "note": "Usable, with something to look at.",
+    "note": "Usable; read the notes.",
     "problem": "Read what is marked as a problem before using the numbers.",
 }
 
 GROUPS = {
     "fit": {
-        "ok": "The data are as the fit says.",
-        "note": "The data are nearly as the fit says.",
-        "problem": "The data are not as the fit says.",
+        "ok": "No misfit detected.",
+        "note": "No clear misfit; see the notes.",
+        "problem": "The model does not fit the data.",
     },
     "computation": {
-        "ok": "The fit was computed as it should be.",
-        "note": "The fit can be used; see what is noted.",
-        "problem": "The fit was not computed as it should be.",
+        "ok": "No computational problem detected.",
+        "note": "Usable; see the notes.",
+        "problem": "The computation is not reliable.",
     },
     "accuracy": {
-        "ok": "No simpler model predicts rows left out better.",
-        "note": "A simpler model predicts rows left out about as well.",
-        "problem": "A simpler model predicts rows left out better.",
+        "ok": "The linear baseline does not predict held-out rows better.",
+        "note": "The linear baseline predicts held-out rows about as well.",
+        "problem": "The linear baseline predicts held-out rows better.",
     },
 }
 """What each grade of a group means."""

@@ -39,6 +39,6 @@ def keep(table: pd.DataFrame, name: str, *, by: str | None = None) -> None:
     print(table.to_string(index=False))
     print(f"numpy yardstick {yardstick():.2f} ms, {platform.machine()}, numpy {np.__version__}\n")
     if by is not None and path.exists():
-        before = pd.read_csv(path)
+        before = pd.read_csv(path, keep_default_na=False)  # a value may be "null"
         table = pd.concat([before[~before[by].isin(table[by])], table])
     table.to_csv(path, index=False, float_format="%.5g")

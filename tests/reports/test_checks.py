@@ -54,7 +54,7 @@ def test_a_restart_is_near_if_its_bound_is_within_a_nat(gap, near, regimes_fit):
 
 @pytest.mark.parametrize(
     ("p", "words"),
-    [(0.025, None), (0.024, "largest (too small)"), (0.975, None), (0.976, "largest (too large)")],
+    [(0.005, None), (0.004, "largest (too small)"), (0.995, None), (0.996, "largest (too large)")],
 )
 def test_a_statistic_is_named_if_its_p_value_is_in_a_tail(p, words):
     said = replicates.reading({"mean": 0.5, "largest": p})

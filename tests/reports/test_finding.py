@@ -244,7 +244,7 @@ def test_the_other_models_have_their_sentence():
     assert first(pca, "scores").startswith("Of 1 component 1 has a variance above the noise and ")
     two = bvb.GaussianMixture("~ x + y", data, n_components=2).fit(seed=1)
     told = first(two, "pairs")
-    assert told.startswith("All 2 components ") and "% of them (89" in told
+    assert told.startswith("Both components ") and "% of them (89" in told
     assert "the check Shape is a problem" in sentences(two, [problem("Shape")])[0]
 
 

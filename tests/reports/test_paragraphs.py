@@ -30,7 +30,7 @@ def test_both_paragraphs_say_what_was_done_and_found(data):
     loo = fit.loo()
     total = loo.elpd_loo if hasattr(loo, "elpd_loo") else loo.elpd
     assert f"density was −{abs(total):.1f} nats (SE " in results
-    assert results.endswith(" graded checks passed.")
+    assert results.endswith(" checks that count towards the verdict passed.")
 
 
 def test_what_did_not_pass_is_named():
@@ -40,7 +40,7 @@ def test_what_did_not_pass_is_named():
     )
     fit = bvb.DensityRegression("y ~ x", frame, n_components=1).fit(seed=1, restarts=1, draws=50)
     results = fit.report_text().split("\n\n")[1]
-    assert "graded checks passed; problems: " in results and "mean by x" in results
+    assert "count towards the verdict passed; problems: " in results and "mean by x" in results
 
 
 @pytest.mark.parametrize("scales", SCALES)
