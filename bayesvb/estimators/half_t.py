@@ -7,13 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
 from bayesvb.data.parts import MEAN
 from bayesvb.data.standardised_blocks import Scales, without_offset
 from bayesvb.estimators.priors import Priors
+from bayesvb.factors.half_t import HALF_T_DOF
 from bayesvb.formula.design import Design
 from bayesvb.models.half_t_mixture import HalfTMixture, can_integrate, with_half_t_scales
-from bayesvb.models.half_t_scales import HALF_T_DOF
 from bayesvb.models.mixture import Mixture
 from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
 from bayesvb.variational.local import Draws
@@ -39,12 +40,18 @@ def with_half_t(mixture: Mixture, priors: Priors, design: Design, scales: Scales
     if priors.scales != "between" or not can_integrate(mixture):
         return mixture
     membership: Any = mixture.of_experts.membership  # type: ignore[attr-defined]
-    unit = np.ones(len(membership))
-    if not priors.standardize:
-        response = without_offset(np.asarray(design.response, dtype=float), design.offset)
-        squares = membership @ (design.matrices[MEAN] ** 2).mean(axis=0)
-        unit = response.std() / np.sqrt(squares)
-    return with_half_t_scales(mixture, unit)
+    return with_half_t_scales(mixture, half_t_units(membership, priors, design))
+
+
+def half_t_units(
+    membership: Float[np.ndarray, "blocks terms"], priors: Priors, design: Design
+) -> Float[np.ndarray, " blocks"]:
+    """Scales of half-t priors of blocks: of the response, per unit of the blocks' columns."""
+    if priors.standardize:
+        return np.ones(len(membership))
+    response = without_offset(np.asarray(design.response, dtype=float), design.offset)
+    squares = membership @ (design.matrices[MEAN] ** 2).mean(axis=0)
+    return np.asarray(response.std() / np.sqrt(squares))
 
 
 def group_sds(core: Any, draws: Draws, design: Design, scales: Scales) -> list[NamedParameter]:

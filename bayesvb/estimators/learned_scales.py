@@ -11,6 +11,7 @@ from jaxtyping import Float
 
 from bayesvb.data.parts import GATING, MEAN, PARTS
 from bayesvb.estimators.group_effects import coefficients_per_term
+from bayesvb.estimators.half_t import half_t_units
 from bayesvb.estimators.priors import Priors
 from bayesvb.experts.regression import (
     AbstractRegressionExperts,
@@ -20,6 +21,7 @@ from bayesvb.experts.regression import (
 from bayesvb.factors.bounded_scale import BoundedScale
 from bayesvb.factors.coupled_normal_gamma import CommonColumns
 from bayesvb.factors.gamma import Gamma
+from bayesvb.factors.half_t import HALF_T_DOF, HalfTScale
 from bayesvb.formula.design import Design
 from bayesvb.formula.term_blocks import TermBlock
 from bayesvb.gates.base import GatePrior
@@ -136,7 +138,22 @@ class LearnedScales:
         sizes = [len(experts.start), len(gate.start)]
         rate = np.repeat([self._rate(part) for part in (MEAN, GATING)], sizes)
         prior = Gamma(np.full(len(rate), float(self.priors.scale_shape)), rate)
-        return ScaledMixture(mixture.experts, mixture.gate, experts, gate, prior, common)
+        parts = (mixture.experts, mixture.gate, experts, gate, prior)
+        return ScaledMixture(*parts, common, self._half_t if common else ())
+
+    @property
+    def _half_t(self) -> tuple[tuple[int, HalfTScale], ...]:
+        """Blocks of common group effects, which come after all differences, with their prior."""
+        blocks, n_terms = self.term_blocks[MEAN], len(coefficients_per_term(self.design))
+        penalised = [block for block in blocks if block.kind in PENALISED]
+        places = [i for i, block in enumerate(penalised) if block.kind == "group"]
+        columns = [penalised[i].columns for i in places]
+        membership = TermScales.of(columns, np.ones(n_terms), 1).membership
+        units = half_t_units(membership, self.priors, self.design)
+        return tuple(
+            (len(blocks) + i, HalfTScale(float(unit)))
+            for i, unit in zip(places, units, strict=True)
+        )
 
     @property
     def has_common_part(self) -> bool:
@@ -252,12 +269,15 @@ class LearnedScales:
         common = self.common_columns
         if common is None:
             return []
-        blocks = self.term_blocks[MEAN]
-        rows = [
-            PriorRow(COMMON_SCALE, block.name, *self._gamma(MEAN))
-            for block in blocks
-            if block.kind in PENALISED
-        ]
+        blocks, half_t = self.term_blocks[MEAN], dict(self._half_t)
+        penalised = [block for block in blocks if block.kind in PENALISED]
+        rows = []
+        for at, block in enumerate(penalised, start=len(blocks)):
+            prior: tuple[str, float, float] = self._gamma(MEAN)
+            if at in half_t:
+                unit = half_t[at].unit
+                prior = f"scale ~ half-Student t({HALF_T_DOF:g}, {unit:.3g})", unit, np.nan
+            rows.append(PriorRow(COMMON_SCALE, block.name, *prior))
         if common.wide.any():
             sd, least = self.priors.common_sd, common.spread.precision.max() ** -0.5
             words = f"scale ~ half-normal({sd:g}), at least {least:.2g}"

@@ -58,12 +58,13 @@ class Priors:
         for all columns, at least ``2 / sqrt(rows)``; the differences ``d_k`` have one learned
         standard deviation per term, so components that do not differ are shrunk towards each
         other and not towards zero. Wiggly parts of smooths and group-level effects learn a
-        standard deviation in any case. ``"learned"``: every term of the experts shrinks towards
-        zero, with one learned standard deviation per term; predicts well where few of many columns
-        matter, and biases weak effects towards zero. ``"fixed"``: no standard deviation is
-        learned. Terms of the gate learn theirs unless ``"fixed"``. Point estimates,
-        ``method="em"``, have fixed scales in any case, as the mode of learned ones says nothing of
-        their size.
+        standard deviation in any case, with several components one for the common part, of
+        group-level effects half-t, and one for the differences. ``"learned"``: every term of the
+        experts shrinks towards zero, with one learned standard deviation per term; predicts well
+        where few of many columns matter, and biases weak effects towards zero. ``"fixed"``: no
+        standard deviation is learned. Terms of the gate learn theirs unless ``"fixed"``. Point
+        estimates, ``method="em"``, have fixed scales in any case, as the mode of learned ones says
+        nothing of their size.
     common_sd : float
         With ``scales="between"`` the learned standard deviation of the common coefficients ``b``
         is half-normal with this scale, in standard deviations of the response per standard

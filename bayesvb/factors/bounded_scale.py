@@ -21,7 +21,7 @@ HIGHEST = 8.0
 
 @dataclass(frozen=True)
 class BoundedScale:
-    r"""Half-normal distribution of a standard deviation ``s``, cut off below, on a grid.
+    r"""Distribution of a standard deviation ``s`` on a grid, such as a half-normal cut off below.
 
     Coefficients ``b_j ~ N(0, s^2)``, ``j = 1, ..., n``, with a sum of squares ``q`` leave
     ``s`` the weights ``p(s) s^-n exp(-q / (2 s^2))``. The cut-off limits how much a single large
@@ -55,8 +55,15 @@ class BoundedScale:
         """Half-normal with scale ``sd``, no value below ``lowest``."""
         first = min(lowest, sd)
         grid = np.geomspace(first, HIGHEST * sd, GRID_POINTS)
-        log_weight = np.log(grid) - 0.5 * (grid / sd) ** 2  # equal steps of log s
-        return cls(grid**-2.0, log_weight - logsumexp(log_weight))
+        return cls.on_grid(grid, -0.5 * (grid / sd) ** 2)
+
+    @classmethod
+    def on_grid(
+        cls, sd: Float[np.ndarray, " points"], log_density: Float[np.ndarray, " points"]
+    ) -> BoundedScale:
+        """Distribution on values of ``s`` in equal steps of ``log s``, density up to a factor."""
+        log_weight = np.log(sd) + log_density
+        return cls(sd**-2.0, log_weight - logsumexp(log_weight))
 
     def _log_weights(
         self, squares: Float[np.ndarray, "*many"], count: float

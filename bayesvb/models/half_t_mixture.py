@@ -13,8 +13,9 @@ from bayesvb.data.parts import MEAN
 from bayesvb.data.sources import AbstractSource
 from bayesvb.distributions.student_mixture import StudentMixture
 from bayesvb.experts.linear import LinearExperts, LinearStats
+from bayesvb.factors.half_t import HALF_T_DOF, log_half_t
 from bayesvb.models.arrow_regression import RegressionSums
-from bayesvb.models.half_t_scales import HALF_T_DOF, HalfTScales, ScaledRegression, log_half_t
+from bayesvb.models.half_t_scales import HalfTScales, ScaledRegression
 from bayesvb.models.mixture import Mixture, MixturePosterior, MixtureStats
 from bayesvb.models.scaled_mixture import ScaledMixture
 from bayesvb.numerics.array_library import namespace

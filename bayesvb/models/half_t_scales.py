@@ -16,13 +16,10 @@ from scipy.optimize import minimize
 from scipy.special import gammaln, logsumexp, stdtrit
 
 from bayesvb.distributions.student_mixture import StudentMixture
+from bayesvb.factors.half_t import log_half_t
 from bayesvb.models.arrow_regression import ArrowRegressions, RegressionSums
-from bayesvb.numerics.array_library import namespace
 
-__all__ = ["HALF_T_DOF", "HalfTScales", "ScaledRegression", "log_half_t"]
-
-HALF_T_DOF = 3.0
-"""Degrees of freedom of the half-t prior: the fewest with a finite variance."""
+__all__ = ["HalfTScales", "ScaledRegression"]
 
 NOISE_POINTS = 41
 """Values of the noise: cells of 0.2 posterior sd, within which draws are uniform."""
@@ -108,18 +105,6 @@ class ScaledRegression:
         s = self.noises(known)
         log_p = self.log_joint(t, s, known.residual, known.log_volume)
         return np.asarray(logsumexp(log_p, axis=1) + np.log(s[:, 1] - s[:, 0]))
-
-
-def log_half_t(
-    sd: Float[np.ndarray, "*many blocks"], unit: Float[np.ndarray, " blocks"]
-) -> Float[np.ndarray, "*many blocks"]:
-    """Log density of the half-t distribution with ``HALF_T_DOF`` degrees of freedom."""
-    half = 0.5 * (HALF_T_DOF + 1.0)
-    constant = np.log(2.0) + gammaln(half) - gammaln(0.5 * HALF_T_DOF)
-    constant -= 0.5 * np.log(HALF_T_DOF * np.pi)
-    found: Float[np.ndarray, "*many blocks"]
-    found = constant - np.log(unit) - half * namespace(sd).log1p((sd / unit) ** 2 / HALF_T_DOF)
-    return found
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,10 @@ from scipy.special import digamma
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.sources import AbstractSource
+from bayesvb.factors.bounded_scale import BoundedScale
 from bayesvb.factors.coupled_normal_gamma import CommonColumns, CommonEffectPrior
 from bayesvb.factors.gamma import Gamma, gamma_kl, precision_draws
+from bayesvb.factors.half_t import HalfTScale
 from bayesvb.gates.drawn_logits import EFFECT_SCALE
 from bayesvb.models.column_response import column_response
 from bayesvb.models.grouped_response import MOST_SHARED, GroupedResponse
@@ -48,10 +50,10 @@ class ScaledPosterior(MixturePosterior):
     Attributes
     ----------
     scales : Gamma
-        Of the precision of every block; for that of wide common coefficients the gamma
-        distribution with its mean and variance.
+        Of the precision of every block; of those without a gamma prior the gamma distribution with
+        the mean and variance of their posterior.
     spread_divergence : ndarray, shape (...)
-        What that precision adds to the divergence; zero if there is none.
+        What the latter add to the divergence; zero if there are none.
     """
 
     scales: Gamma
@@ -76,8 +78,9 @@ class ScaledMixture(Mixture):
 
     With ``common`` columns the coefficients of the experts are ``b_kj = b_j + d_kj``: what is
     above holds of the differences ``d``; the common ``b_j ~ N(0, 1 / h_j)`` are in units of the
-    response. ``h`` of penalised terms is gamma as above; that of all other columns is one number,
-    ``1 / s^2`` with half-normal ``s`` cut off below. See ``CommonEffectPrior``.
+    response. ``h`` of penalised terms is gamma as above, or ``1 / s^2`` with half-t ``s``; that of
+    all other columns is one number, ``1 / s^2`` with half-normal ``s`` cut off below. Posteriors
+    of ``s`` are on grids. See ``CommonEffectPrior``.
 
     Attributes
     ----------
@@ -91,6 +94,8 @@ class ScaledMixture(Mixture):
         Columns whose coefficients have a part that components share. ``of_experts`` then has
         entries for all terms, followed by entries for these columns, and its last block is that of
         the wide ones, if there are any.
+    half_t : tuple of (int, HalfTScale)
+        Blocks whose standard deviation has a half-t prior, by position, instead of ``prior``.
 
     References
     ----------
@@ -103,6 +108,7 @@ class ScaledMixture(Mixture):
     of_gate: TermScales
     prior: Gamma
     common: CommonColumns | None = None
+    half_t: tuple[tuple[int, HalfTScale], ...] = ()
 
     @property
     def few_component_starts(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -128,11 +134,24 @@ class ScaledMixture(Mixture):
 
     @property
     def has_draws(self) -> Bool[np.ndarray, " blocks"]:
-        """Blocks with a gamma prior, whose precisions are drawn; all but that of wide columns."""
+        """Blocks whose precisions are drawn; all but that of wide columns."""
         found = np.ones(len(self.counts), dtype=bool)
         if self.common is not None and self.common.wide.any():
             found[len(self.of_experts.start) - 1] = False
         return found
+
+    @cached_property
+    def _grids(self) -> tuple[tuple[int, BoundedScale], ...]:
+        """Priors of the precisions of blocks that are not gamma, by position."""
+        grids = [(at, scale.grid) for at, scale in self.half_t]
+        if self.common is not None:
+            grids += [(int(at), self.common.spread) for at in np.flatnonzero(~self.has_draws)]
+        return tuple(grids)
+
+    @property
+    def _is_gamma(self) -> Bool[np.ndarray, " blocks"]:
+        """Blocks whose precisions have a gamma prior."""
+        return ~np.isin(np.arange(len(self.counts)), [at for at, _ in self._grids])
 
     @property
     def draw_sizes(self) -> tuple[int, ...]:
@@ -210,13 +229,12 @@ class ScaledMixture(Mixture):
         rate = self.prior.rate + 0.5 * squares
         if not (rate > 0.0).all():
             raise np.linalg.LinAlgError("rates of a gamma distribution must be positive")
-        shape, divergence = np.broadcast_to(self.shape, rate.shape), np.zeros(rate.shape[:-1])
-        if not self.has_draws.all():
-            assert self.common is not None
-            at, shape = int(np.flatnonzero(~self.has_draws)[0]), shape.copy()
-            moments = self.common.spread.moments(squares[..., at], float(self.counts[at]))
-            mean, variance, divergence = moments
+        shape = np.array(np.broadcast_to(self.shape, rate.shape))
+        divergence = np.zeros(rate.shape[:-1])
+        for at, grid in self._grids:
+            mean, variance, own = grid.moments(squares[..., at], float(self.counts[at]))
             shape[..., at], rate[..., at] = mean**2 / variance, mean / variance
+            divergence = divergence + own
         return Gamma(shape, rate), divergence
 
     def global_step(self, posterior: MixturePosterior, stats: MixtureStats) -> ScaledStats:
@@ -270,16 +288,16 @@ class ScaledMixture(Mixture):
         own = self.prior.shape * np.log(scales.rate / rate) + self.shape * (
             rate / scales.rate - 1.0
         )
-        total = float(own[self.has_draws].sum()) + float(posterior.spread_divergence)
+        total = float(own[self._is_gamma].sum()) + float(posterior.spread_divergence)
         return self.given(scales.mean).kl(posterior) + total + self._known_divergence
 
     @cached_property
     def _known_divergence(self) -> float:
         """What only the shapes of the precisions' posteriors add: they are known beforehand."""
-        shape = self.shape[self.has_draws]
-        prior = np.broadcast_to(self.prior.shape, self.shape.shape)[self.has_draws]
+        shape = self.shape[self._is_gamma]
+        prior = np.broadcast_to(self.prior.shape, self.shape.shape)[self._is_gamma]
         one = np.ones_like(shape)
-        average = 0.5 * self.counts[self.has_draws] @ (np.log(shape) - digamma(shape))
+        average = 0.5 * self.counts[self._is_gamma] @ (np.log(shape) - digamma(shape))
         return float(average + gamma_kl(shape, one, prior, one).sum())
 
     def for_points(self) -> Mixture:
@@ -412,6 +430,8 @@ class ScaledMixture(Mixture):
         shape = np.broadcast_to(self.prior.shape, unit.shape)
         rate = np.broadcast_to(self.prior.rate, unit.shape)
         drawn = precision_draws(shape, rate, (n, len(unit)), rng)
+        for at, scale in self.half_t:
+            drawn[:, at] = scale.draws(n, rng)
         of_experts, of_gate = np.split(drawn, [len(self.of_experts.start)], axis=1)
         if self.common is not None:
             own = self.common.spread.draws(n, rng)
@@ -478,17 +498,24 @@ class ScaledMixture(Mixture):
         if first:
             density = density + self._experts_change(unit.experts, draws, scales[:, :first])
         total: Float[np.ndarray, " draws"]
-        total = density + self._drawn_prior.log_density(scales).sum(axis=1)
+        total = density + self._log_prior_of_scales(scales)
         return total
 
-    @property
-    def _drawn_prior(self) -> Gamma:
-        """Prior of the precisions that are drawn."""
-        own = (
-            np.broadcast_to(one, self.has_draws.shape)[self.has_draws]
-            for one in vars(self.prior).values()
+    def _log_prior_of_scales(
+        self, scales: Float[np.ndarray, "draws drawn"]
+    ) -> Float[np.ndarray, " draws"]:
+        """Log prior density of the precisions that are drawn."""
+        blocks = np.flatnonzero(self.has_draws)
+        gamma = np.flatnonzero(self._is_gamma[blocks])
+        shape, rate = (
+            np.broadcast_to(number, self.has_draws.shape)[blocks[gamma]]
+            for number in (self.prior.shape, self.prior.rate)
         )
-        return Gamma(*own)
+        density: Float[np.ndarray, " draws"]
+        density = Gamma(shape, rate).log_density(scales[:, gamma]).sum(axis=1)
+        for at, scale in self.half_t:
+            density = density + scale.log_density(scales[:, np.searchsorted(blocks, at)])
+        return density
 
     def _experts_change(
         self, unit: Any, draws: Draws, scales: Float[np.ndarray, "draws blocks"]

@@ -7,6 +7,7 @@ priors say them, components are summed out by mixtures of NumPyro's distribution
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
@@ -264,3 +265,52 @@ def test_the_log_joint_is_that_of_numpyro(case, table, names):
         expected, _ = log_density(of_rows, (), {}, point)
         expected = float(expected) - float((table["weight"] * unit[0]).sum())
         assert_allclose(found[s], expected, rtol=1e-8, atol=1e-8)
+
+
+def couple_groups(names, coefficients, own):
+    """Effects of groups scatter around common ones, whose standard deviation is half-t."""
+    np_, dist = names.jnp, names.dist
+    law = dist.ImproperUniform(dist.constraints.positive, (), (1,))
+    precision = names.sample("common_precision", law)[0]
+    common_sd = 1.0 / np_.sqrt(precision)
+    half_t = np_.log(2.0) + dist.StudentT(3.0).log_prob(common_sd)
+    names.factor("common sd", half_t + np_.log(common_sd / (2.0 * precision)))
+    effects = coefficients.T  # (groups, components)
+    law = dist.MultivariateNormal(np.zeros(2), own**2 * np_.eye(2) + common_sd**2)
+    change = law.log_prob(effects).sum() - dist.Normal(0.0, own).log_prob(effects).sum()
+    names.factor("common effects", change)
+
+
+def test_the_log_joint_with_common_group_effects_is_that_of_numpyro(names):
+    from numpyro.infer.util import log_density
+
+    rng, n, n_groups = np.random.default_rng(0), 40, 4
+    table = pd.DataFrame({"x": rng.normal(size=n), "g": np.arange(n) % n_groups, "weight": 1.0})
+    table["y"] = rng.normal(size=n) + rng.normal(size=n_groups)[table["g"]]
+    model = bvb.DensityRegression("y ~ x + (1 | g) | x", table, n_components=2)
+    draws = model.prior_draws(4, seed=5)
+    z = design(table, ["x"])
+    of_groups = np.eye(n_groups + 1)[table["g"]].T  # one more for new groups
+    y, unit = standardised(table["y"].to_numpy(), table["weight"])
+
+    def of_rows():
+        dist, np_ = names.dist, names.jnp
+        law = dist.Gamma(0.5, 0.005).expand([2]).to_event(1)
+        differences = 1.0 / np_.sqrt(names.sample("term_precision", law))
+        sds = np_.append(10.0, np_.repeat(differences, np.array([1, n_groups + 1])))
+        x = np.vstack([z, of_groups])
+        coefficients, sd = lines(names, (2, 1), sds, (0.5, 0.01), len(x))
+        couple(names, coefficients[:, :, :2], sd, sds[:2], n)
+        couple_groups(names, coefficients[:, 0, 2:], (sd * differences[1]).T)
+        logit_sd = term_sds(names, "gate_term_precision", 5.0, 2)
+        law = dist.Normal(np.zeros((2, 2)), logit_sd).to_event(2)
+        logits = (names.sample("gate", law) @ z).T
+        shares = np_.exp(logits - logits.max(axis=1, keepdims=True))
+        shares = shares / shares.sum(axis=1, keepdims=True)
+        law = dist.Normal((coefficients[:, 0] @ x).T, sd[:, 0])
+        mixture(names, shares, law, y, table["weight"])
+
+    for s, found in enumerate(model.log_joint(draws)):
+        point = {name: values[s] for name, values in draws.items()}
+        expected, _ = log_density(of_rows, (), {}, point)
+        assert_allclose(found, float(expected) - n * unit, rtol=1e-8, atol=1e-8)

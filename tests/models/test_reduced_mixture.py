@@ -56,6 +56,7 @@ BETWEEN = {
     "columns": {"formula": "y ~ x + z + g"},
     "three components": {"formula": "y ~ x + z", "n_components": 3, "gate": "stick-breaking"},
     "smooth": {"formula": "y ~ s(x, k=5) + z"},
+    "groups": {"formula": "y ~ x + (1 | g)"},
     "only smooths": {"formula": "y ~ s(x, k=5)", "gate": "stick-breaking"},
 }
 """Models whose coefficients scatter around common ones: weights are exact, proposals nearly."""
@@ -135,7 +136,7 @@ def test_weights_of_common_coefficients_go_by_the_joint_density_of_the_model(nam
 
 
 @pytest.mark.parametrize("name, most", [("columns", 0.5), ("three components", 0.5),
-                                        ("smooth", 3.0)])  # fmt: skip
+                                        ("smooth", 3.0), ("groups", 3.0)])  # fmt: skip
 def test_proposals_with_common_coefficients_have_nearly_the_exact_density(name, most):
     """Measured: standard deviations of log weights 0.1, 0.1 and 1.1 nats."""
     _, space = space_of(**BETWEEN[name])

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 from scipy.special import digamma
-from scipy.stats import chi2, gamma, kstest, multivariate_t
+from scipy.stats import chi2, gamma, kstest, multivariate_t, t
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.sources import InMemorySource
@@ -20,12 +20,15 @@ from bayesvb.experts.regression import RegressionPrior
 from bayesvb.factors.bounded_scale import BoundedScale
 from bayesvb.factors.coupled_normal_gamma import CommonColumns
 from bayesvb.factors.gamma import Gamma
+from bayesvb.factors.half_t import HalfTScale
 from bayesvb.factors.normal import Normal
 from bayesvb.gates import GATES
 from bayesvb.gates.base import GatePrior
 from bayesvb.models.scaled_coordinates import SCALE_DRAWS, joined
 from bayesvb.models.scaled_mixture import ScaledMixture
 from bayesvb.models.term_scales import TermScales
+
+HALF_T = HalfTScale(1.0)
 
 LIKELIHOODS = {
     "noise": ("gaussian", {"in_noise": True}),
@@ -83,7 +86,9 @@ def make(gate="softmax", likelihood="noise", *, seed=1, experts=2, rows=120, ter
     own = [(j,) for j in range(1, len(z))] if learns else []
     of_gate = TermScales.of(own, sds**-2.0, len(built.prior.mean) if learns else 0)
     hyper = Gamma(np.array(0.5), np.array(0.05))
-    model = ScaledMixture(EXPERTS[family](prior), built, of_experts, of_gate, hyper, common)
+    half_t = ((len(columns), HALF_T),) if coupled and likelihood == "common" else ()
+    experts_at = EXPERTS[family](prior)
+    model = ScaledMixture(experts_at, built, of_experts, of_gate, hyper, common, half_t)
     partition = rng.dirichlet(np.full(experts, 0.5), size=rows).T.copy()
     if experts == 2:
         partition = np.where(regime, 0.8, 0.2) * np.array([[1.0], [-1.0]]) + [[0.0], [1.0]]
@@ -331,8 +336,13 @@ def test_coefficients_drawn_from_the_prior_are_normal_given_their_scales(gate, l
         assert kstest(squares.ravel(), chi2(2).cdf).pvalue > 1e-3
     else:
         assert kstest((slopes * np.sqrt(precision)).ravel(), "norm").pvalue > 1e-3
-    kept = joined(draws).ravel()
-    assert kstest(kept, gamma(0.5, scale=20.0).cdf).pvalue > 1e-3
+    law = gamma(0.5, scale=20.0)
+    kept = np.concatenate([draws[name].ravel() for name in SCALE_DRAWS[::2] if name in draws])
+    assert kstest(kept, law.cdf).pvalue > 1e-3
+    if SCALE_DRAWS[1] in draws:
+        sd = draws[SCALE_DRAWS[1]].ravel() ** -0.5
+        known = t(3).cdf if likelihood == "common" else lambda s: 0.5 + 0.5 * law.sf(s**-2.0)
+        assert kstest(sd, lambda s: 2.0 * known(s) - 1.0).pvalue > 1e-3
     if SCALE_DRAWS[2] in draws:
         slopes = draws["gate"][..., 1:] * np.sqrt(draws[SCALE_DRAWS[2]][:, None])
         assert kstest(slopes.ravel(), "norm").pvalue > 1e-3
@@ -350,7 +360,12 @@ def test_the_log_prior_is_that_given_the_scales_times_theirs(gate, likelihood, r
         whole = np.ones(len(problem.model.counts))  # that of wide columns is integrated out
         whole[problem.model.has_draws] = precision
         given = problem.model.given(whole).log_prior(one)[0]
-        own = gamma(0.5, scale=20.0).logpdf(precision).sum()
+        own = gamma(0.5, scale=20.0).logpdf(precision)
+        if problem.model.half_t:  # the density of a half-t standard deviation, of its precision
+            at = problem.model.half_t[0][0]
+            sd = precision[at] ** -0.5
+            own[at] = np.log(2.0 * t(3).pdf(sd) * sd / (2.0 * precision[at]))
+        own = own.sum()
         assert found[s] == pytest.approx(given + own, rel=1e-10)
 
 
