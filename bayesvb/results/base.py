@@ -6,7 +6,7 @@ import abc
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 from jaxtyping import Float
@@ -47,6 +47,9 @@ NEAR_BEST = 2.0
 
 PREDICTS_APART = "apart"
 """Column of the table of restarts with the distance of their predictions from those of the best."""
+
+# Not `Self`: beartype refuses it in methods that are checked one by one, as jaxtyping does.
+FitT = TypeVar("FitT", bound="AbstractFit")
 
 
 class AbstractPublicModel(abc.ABC):
@@ -422,7 +425,7 @@ class AbstractFit(abc.ABC):
         return self.cache.once("leave-one-out predictions", compute)
 
     @checked
-    def audited(self, calibration: SimulationCalibration) -> Self:
+    def audited(self: FitT, calibration: SimulationCalibration) -> FitT:
         """The same fit with what ``bayesvb.calibrate`` found, for its reports and its file.
 
         Raises
