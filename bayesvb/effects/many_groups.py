@@ -46,9 +46,10 @@ def _of_lines(fit: AbstractFit, effect: int, prob: float) -> list[pd.DataFrame]:
     variances = _variances(fit.parts[0].fit, weights)
     unit = model.scales.response.scale[:, None]
     several, tables = len(unit) > 1, []
-    for component, border in enumerate(zip(law.border.shape, law.border.rate, strict=True)):
+    effects = law.operator.split(law.mean)[1]
+    for component, border in enumerate(zip(law.shape, law.rate, strict=True)):
         shape, rate = border
-        mean = unit * np.einsum("a,rag->rg", weights, law.effects[component])
+        mean = unit * np.einsum("a,rag->rg", weights, effects[component])
         spread = variances[component]
         ends = (
             student.ppf(tails(prob)[1], 2.0 * shape)
@@ -68,11 +69,11 @@ def _of_weights(fit: AbstractFit, effect: int, prob: float) -> list[pd.DataFrame
     design: Any = model.design
     known, law, scales = design.gate_groups, one.q.gate, cast(Any, model).scales
     weights = known.groups.at_zero(effect) / scales.parts[GATE_GROUPS].scale[1:]
-    covariance = _logit_covariances(one, weights)
+    covariance, effects = _logit_covariances(one, weights), law.operator.split(law.mean)[1]
     each, tables = np.eye(len(law.mean))[:, :, None], []
     for component, own in sorted(one.core.gate_coefficients({"gate": each}).items()):
         contrast = own[:, 0]
-        mean = contrast @ np.einsum("a,kag->kg", weights, law.effects)
+        mean = contrast @ np.einsum("a,kag->kg", weights, effects)
         sd = np.sqrt(np.einsum("k,gkl,l->g", contrast, covariance, contrast))
         ends = norm.ppf(tails(prob)[1]) * sd
         tables.append(_table(known, effect, {"component": component + 1}, mean, ends))
@@ -102,8 +103,13 @@ def _variances(
     found = None if shared is None else shared.effect_variances(weights)
     if found is not None:
         return np.asarray(found)
-    own = law.spread_of(weights)[:, None]
-    return np.broadcast_to(own, (len(own), law.effects.shape[1], own.shape[-1]))
+    own = _spread(law.operator, weights)[:, None]
+    return np.broadcast_to(own, (len(own), law.mean.shape[1], own.shape[-1]))
+
+
+def _spread(operator: Any, weights: Float[np.ndarray, " effects"]) -> Float[np.ndarray, "_ groups"]:
+    """Variances of a combination of the effects of each group."""
+    return np.asarray(np.einsum("a,kabg,b->kg", weights, operator.effect_covariances, weights))
 
 
 def _logit_covariances(
@@ -115,15 +121,13 @@ def _logit_covariances(
     """
     law, shared = fit.q.gate, _shared_response(fit)
     found = None if shared is None else shared.law_of_logits()
-    n_logits, n_effects = law.effects.shape[:2]
+    n_logits, n_effects = len(law.mean), law.operator.n_effects
     if found is None:
-        return np.asarray(law.spread_of(weights).T[:, :, None] * np.eye(n_logits))
-    within = found.within[0].reshape(n_logits, n_effects, n_logits, n_effects, -1)
-    own = np.einsum("a,kalbg,b->klg", weights, within, weights, optimize=True)
-    by_effect = found.regression[0].reshape(n_logits, n_effects, *found.regression[0].shape[1:])
-    lean = np.einsum("a,kapg->kpg", weights, by_effect)
-    through = np.einsum("kpg,pq,lqg->klg", lean, found.border.covariance[0], lean, optimize=True)
-    return np.moveaxis(own + through, -1, 0)
+        return np.asarray(_spread(law.operator, weights).T[:, :, None] * np.eye(n_logits))
+    joint = found.operator.effect_covariances[0]
+    joint = joint.reshape(n_logits, n_effects, n_logits, n_effects, -1)
+    own = np.einsum("a,kalbg,b->gkl", weights, joint, weights, optimize=True)
+    return np.asarray(own)
 
 
 def _shared_response(fit: Any) -> Any:

@@ -11,13 +11,11 @@ from jaxtyping import Float
 from bayesvb.data.group_rows import GATE_GROUPS
 from bayesvb.data.parts import GATING, MEAN, PARTS
 from bayesvb.data.standardised_blocks import Scales
-from bayesvb.errors import DataError, FormulaError
+from bayesvb.errors import FormulaError
 from bayesvb.estimators.priors import Priors
 from bayesvb.experts import EXPERTS
-from bayesvb.experts.linear_mixed import MixedExperts
 from bayesvb.experts.regression import AbstractRegressionExperts, RegressionPrior
 from bayesvb.formula.design import Design
-from bayesvb.formula.group_columns import MOST_GROUPS
 from bayesvb.formula.parser import Formula
 from bayesvb.gates import GATES
 from bayesvb.gates.base import GatePrior
@@ -25,32 +23,21 @@ from bayesvb.variational.descriptions import PriorRow
 
 
 def has_many_groups(family: str, priors: Priors, group: object) -> bool:
-    """Whether a density regression can have effects of groups that are no columns."""
-    return family == "gaussian" and priors.coefficients_in == "noise" and group is None
+    """Whether a density regression can have effects of groups that are no columns.
+
+    It can if the experts of the family take the structure of their prior.
+    """
+    in_noise = priors.coefficients_in == "noise"
+    probe = RegressionPrior(1, 1, 1.0, in_noise, 1.0, 1.0, n_effects=1, n_groups=2)
+    return group is None and not EXPERTS[family](probe).draws_complete
 
 
 def with_possible_groups(design: Design, n_components: int, gate: str) -> Design:
-    """The design, without the groups of weights that depend on nothing.
-
-    Raises
-    ------
-    DataError
-        If the weights have effects of very many groups, and the gate no sums by group.
-    """
-    groups = design.gate_groups
-    if groups is None:
+    """The design, without the groups of weights that depend on nothing."""
+    if design.gate_groups is None:
         return design
-    if n_components == 1 or not GATES[gate].learns_scales:
-        return design.without_gate_groups()
-    if not GATES[gate].sums_by_group:
-        able = [name for name, one in GATES.items() if one.sums_by_group]
-        raise DataError(
-            f"`{groups.effects[0]}` of the weights has {len(groups.labels) - 1} groups, and "
-            f"gate={gate!r} has columns for at most {MOST_GROUPS}",
-            hint=f"take gate={' or gate='.join(map(repr, able))}, or write weights without these "
-            "groups behind a last bar: | x, or | 1",
-        )
-    return design
+    constant = n_components == 1 or not GATES[gate].learns_scales
+    return design.without_gate_groups() if constant else design
 
 
 def coefficients_per_term(design: Design, part: str = MEAN) -> Float[np.ndarray, " terms"]:
@@ -120,8 +107,10 @@ def experts_of(family: str, priors: Priors, design: Design) -> AbstractRegressio
         standardised=priors.standardize,
         further_terms={name: len(terms) for name, terms in further_terms(design).items()},
     )
-    groups, experts = design.groups, EXPERTS[family](prior)
+    groups = design.groups
+    if groups is not None:
+        n_effects, n_groups = len(groups.effects), len(groups.labels)
+        prior = replace(prior, n_effects=n_effects, n_groups=n_groups)
+    experts = EXPERTS[family](prior)
     check_parts(design.formula, family, experts.parts)
-    if groups is None:
-        return experts
-    return MixedExperts.of_groups(prior, len(groups.effects), len(groups.labels))
+    return experts

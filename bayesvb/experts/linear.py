@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -9,12 +10,19 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from bayesvb.data.blocks import Block, Members
+from bayesvb.data.group_rows import design_of
 from bayesvb.data.parts import MEAN
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.distributions.normal_mixture import NormalMixture
 from bayesvb.distributions.student_mixture import StudentMixture
 from bayesvb.experts.base import NO_VARIANCE, PosteriorT, StatsT
+from bayesvb.experts.drawn_lines import (
+    check_draws_hold_effects,
+    chosen_lines,
+    draw_with_keys,
+    drawn_lines,
+)
 from bayesvb.experts.linear_coordinates import LinearCoordinates
 from bayesvb.experts.regression import (
     AbstractRegressionExperts,
@@ -27,21 +35,19 @@ from bayesvb.experts.regression import (
     noise_rows,
     squares_in_noise,
 )
+from bayesvb.experts.row_downdate import RowDowndate
 from bayesvb.factors.coupled_normal_gamma import (
     CommonColumns,
     CommonEffectPrior,
     Regressions,
 )
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma, RegressionAtRows
-from bayesvb.linear.designs import DenseDesign
+from bayesvb.factors.normal import Normal
+from bayesvb.linear.designs import AbstractDesign
 from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.linalg import (
     by_row,
-    one_by_one,
-    present_products,
     products,
-    quadratic_at,
-    second_moments,
     unpack,
 )
 from bayesvb.numerics.segments import segment_sums
@@ -60,8 +66,8 @@ class LinearStats(SufficientStats):
     ----------
     weight : ndarray, shape (experts,)
         Sum of the responsibilities.
-    xx : ndarray, shape (experts, pairs)
-        Sum of ``x x'``, packed.
+    xx : ndarray, shape (experts, packed)
+        Sum of ``x x'``, packed as the design packs it.
     xy : ndarray, shape (experts, responses, terms)
         Sum of ``y_i x``.
     yy : ndarray, shape (experts, responses)
@@ -69,34 +75,9 @@ class LinearStats(SufficientStats):
     """
 
     weight: Float[np.ndarray, "*many experts"]
-    xx: Float[np.ndarray, "*many experts pairs"]
+    xx: Float[np.ndarray, "*many experts packed"]
     xy: Float[np.ndarray, "*many experts responses terms"]
     yy: Float[np.ndarray, "*many experts responses"]
-
-    @classmethod
-    def of_rows(
-        cls, responsibilities: Float[np.ndarray, "experts rows"], block: Block
-    ) -> LinearStats:
-        """Sums weighted by the responsibilities: one product with all that is summed of a row."""
-        design, response = block.designs[MEAN], block.response
-        shape = (len(responsibilities), len(response), len(design))
-        if one_by_one(len(responsibilities), len(design)):
-            weighted = responsibilities[:, None, :] * response
-            return cls(
-                weight=responsibilities.sum(axis=1),
-                xx=second_moments(responsibilities, design),
-                xy=weighted @ design.T,
-                yy=(weighted * response).sum(axis=2),
-            )
-        places = np.cumsum([0, shape[2] * (shape[2] + 1) // 2, shape[1] * shape[2], shape[1], 1])
-        summed = np.empty((places[-1], block.n_rows))
-        pairs, cross, squares, ones = np.split(summed, places[1:-1])
-        products(design, out=pairs)
-        np.multiply(response[:, None], design, out=cross.reshape(shape[1:] + cross.shape[1:]))
-        np.multiply(response, response, out=squares)
-        ones[:] = 1.0
-        xx, xy, yy, weight = np.split(responsibilities @ summed.T, places[1:-1], axis=1)
-        return cls(weight=weight[:, 0], xx=xx, xy=xy.reshape(shape), yy=yy)
 
     def permuted(self, order: list[int]) -> LinearStats:
         """Statistics after a new labelling: expert ``order[0]`` comes first."""
@@ -108,11 +89,12 @@ class LinearLocalPosterior(AbstractLocalPosterior):
     """Expected log likelihood of these rows under every expert."""
 
     expected_log_density: Float[np.ndarray, "experts rows"]
-    block: Block
+    design: AbstractDesign
+    response: Float[np.ndarray, "responses rows"]
 
     def sufficient_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> LinearStats:
         """Sums weighted by the responsibilities."""
-        return LinearStats.of_rows(responsibilities, self.block)
+        return LinearStats(*self.design.sums(responsibilities, self.response))
 
 
 class AbstractLinearExperts(AbstractRegressionExperts[PosteriorT, StatsT]):
@@ -121,9 +103,24 @@ class AbstractLinearExperts(AbstractRegressionExperts[PosteriorT, StatsT]):
     words = "mixture of Gaussian linear experts"
     formula = "normal"
 
+    @abc.abstractmethod
+    def drawn_law(self, response: int) -> Normal:
+        """Distribution of the coefficients of a response, of which draws may lack effects."""
+
     def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
         """Log likelihood of each row under each drawn expert."""
-        return linear_log_lik(draws, block)
+        precision = draws["precision"]
+        xp = namespace(precision)
+        constant = 0.5 * (xp.log(precision) - LOG_2PI).sum(axis=-1)
+        total: Float[np.ndarray, "draws experts rows"]
+        total = xp.repeat(constant[:, :, None], block.n_rows, axis=2)
+        for i, observed in enumerate(block.response):
+            residual = drawn_lines(self.drawn_law(i), draws, block, i)
+            residual -= observed
+            residual *= residual
+            residual *= 0.5 * precision[:, :, i, None]
+            total -= residual
+        return total
 
     def responses(
         self,
@@ -133,7 +130,9 @@ class AbstractLinearExperts(AbstractRegressionExperts[PosteriorT, StatsT]):
         rng: np.random.Generator,
     ) -> Float[np.ndarray, "draws responses rows"]:
         """One response per draw and row, from the chosen expert."""
-        return linear_responses(draws, chosen, block, rng)
+        laws = [self.drawn_law(i) for i in range(draws["precision"].shape[2])]
+        location, precision = chosen_lines(laws, draws, block, chosen)
+        return np.asarray(location + rng.standard_normal(location.shape) / np.sqrt(precision))
 
     def parameters(self, draws: Draws, units: RegressionUnits) -> list[NamedParameter]:
         """``beta``, coefficients of the lines, and ``sigma``, noise standard deviations."""
@@ -148,7 +147,8 @@ class AbstractLinearExperts(AbstractRegressionExperts[PosteriorT, StatsT]):
         scaling: Scaling,
     ) -> NormalMixture:
         """Mixture of Gaussians given each draw."""
-        return NormalMixture(*located(draws, weights, block, response, scaling))
+        parts = located(self.drawn_law(response), draws, weights, block, response, scaling)
+        return NormalMixture(*parts)
 
 
 @dataclass(frozen=True)
@@ -163,38 +163,72 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
     arXiv:2408.16429, appendix B.
     """
 
-    posterior_by_row = True
     posterior_by_group = True
     learns_scales = True
     has_common_effects = True
-    groups_are_columns = True
 
     prior: MatrixNormalGamma
     common: CommonEffectPrior | None = None
+    known: MatrixNormalGamma | None = None
 
     @classmethod
     def from_prior(cls, prior: RegressionPrior) -> LinearExperts:
         """Experts whose coefficients have a prior in units of their noise."""
-        shape = (prior.n_responses, prior.n_terms)
-        precision = np.eye(prior.n_terms) / prior.coefficient_sd**2
+        operator = prior.operator
+        mean = np.zeros((prior.n_responses, operator.n_coefficients))
         rate = np.full(prior.n_responses, float(prior.noise_rate))
-        return cls(MatrixNormalGamma.prior(np.zeros(shape), precision, prior.noise_shape, rate))
+        return cls(MatrixNormalGamma.prior(mean, operator, prior.noise_shape, rate))
+
+    @property
+    def draws_complete(self) -> bool:
+        """Whether draws hold every coefficient."""
+        return self.prior.operator.is_complete
+
+    @property
+    def posterior_by_row(self) -> bool:  # type: ignore[override]
+        """Unless effects of groups have no columns: a posterior of each row would have them all."""
+        return self.draws_complete
+
+    @property
+    def groups_are_columns(self) -> bool:  # type: ignore[override]
+        """Unless effects of groups have none."""
+        return self.draws_complete
+
+    @property
+    def response_by_group(self) -> bool:  # type: ignore[override]
+        """Where effects of groups have no columns."""
+        return not self.draws_complete
+
+    def knowing(self, posterior: Regressions) -> LinearExperts:
+        """Return experts whose draws have effects of groups from this posterior."""
+        law = cast(MatrixNormalGamma, posterior)
+        return self if self.draws_complete else replace(self, known=law)
+
+    def drawn_law(self, response: int) -> Normal:
+        """Return the law of the known posterior, or of the prior."""
+        return (self.known or self.prior).of_response(response)
+
+    def design(self, block: Block) -> AbstractDesign:
+        """Return rows in the structure of the prior."""
+        design: AbstractDesign = design_of(self.prior.operator, block, MEAN)
+        return design
 
     def local(self, posterior: Regressions, block: Block) -> LinearLocalPosterior:
         r"""``E log N(y | x' B_k, 1 / tau_k)``, summed over responses."""
-        design, response = block.designs[MEAN], block.response
+        design, response = self.design(block), block.response
         precision = posterior.expected_precision
         constant = 0.5 * (posterior.expected_log_precision - LOG_2PI).sum(axis=1)
-        terms = quadratic_at(-0.5 * len(response) * posterior.covariance, design)
+        terms = posterior.spread_at(design)
+        terms *= -0.5 * len(response)
         terms += constant[:, None]
-        subtract_squares(terms, posterior.mean, 0.5 * precision, block)
-        return LinearLocalPosterior(terms, block)
+        subtract_squares(terms, posterior.mean, 0.5 * precision, design, response)
+        return LinearLocalPosterior(terms, design, response)
 
     def partition_stats(
         self, responsibilities: Float[np.ndarray, "experts rows"], block: Block
     ) -> LinearStats:
         """Sums weighted by the responsibilities."""
-        return LinearStats.of_rows(responsibilities, block)
+        return LinearStats(*self.design(block).sums(responsibilities, block.response))
 
     def update(self, stats: LinearStats) -> Regressions:
         """Exact coordinate update of every expert."""
@@ -249,11 +283,26 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
         return posterior.effective_dof(self._law)
 
     def drawn_squares(self, draws: Draws) -> Float[np.ndarray, "draws terms"]:
-        """``sum tau_ki B_kij^2`` of each draw."""
+        """``sum tau_ki B_kij^2`` of each draw.
+
+        Raises
+        ------
+        DataError
+            If effects of groups have no columns, so that draws do not hold them.
+        """
+        check_draws_hold_effects(self.prior.operator)
         return squares_in_noise(draws)
 
     def with_prior_power(self, power: float) -> LinearExperts:
-        """Experts whose prior density is to a power."""
+        """Experts whose prior density is to a power.
+
+        Raises
+        ------
+        NotImplementedError
+            If effects of groups have no columns.
+        """
+        if not self.draws_complete:
+            raise NotImplementedError("effects of very many groups have no point estimates")
         return self if power == 0.0 else replace(self, prior=self.prior.to_the_power(power))
 
     def collapsed(self, posterior: Regressions, block: Block) -> Bool[np.ndarray, " experts"]:
@@ -265,9 +314,9 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
 
         Of products of two terms those that some of the rows have.
         """
-        design, response = block.designs[MEAN], block.response
-        present, pairs = present_products(design)
-        cross = (response[:, None] * design).reshape(-1, block.n_rows)
+        design, response = self.design(block), block.response
+        present, pairs = design.present_products()
+        cross = (response[:, None] * design.columns).reshape(-1, block.n_rows)
         ones = np.ones((1, block.n_rows))
         parts = [ones, pairs, cross, response * response]
         first, xx, *rest = consecutive(n_experts, [1, len(present), *map(len, parts[2:])])
@@ -277,16 +326,18 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
     def factor_covariance(
         self, posterior: Regressions, some: Int[np.ndarray, " some"]
     ) -> Float[np.ndarray, "experts some entries"] | None:
-        """In closed form, of components that are independent of each other."""
-        return posterior.statistics_covariance(some)
+        """In closed form, where all rows share all coefficients."""
+        return posterior.statistics_covariance(some) if self.draws_complete else None
 
     def expectations_along(
         self,
         posterior: Regressions,
         change: LinearStats,
         precision: Float[np.ndarray, "many terms"] | None = None,
-    ) -> tuple[LinearStats, Float[np.ndarray, "many entries"]]:
-        """In closed form."""
+    ) -> tuple[LinearStats, Float[np.ndarray, "many entries"]] | None:
+        """In closed form, where all rows share all coefficients."""
+        if not self.draws_complete:
+            return None
         sums = change.weight, unpack(change.xx), change.xy, change.yy
         moments, squares = posterior.expectations_along(*sums, precision)
         return LinearStats(*moments), squares
@@ -295,8 +346,10 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
         """Standard coordinates of coefficients and precisions."""
         return LinearCoordinates(posterior)
 
-    def supports(self, n_components: int) -> dict[str, AbstractSupport]:
-        """``coefficients`` and ``precision``."""
+    def supports(self, n_components: int) -> dict[str, AbstractSupport] | None:
+        """``coefficients`` and ``precision``, if draws hold all of them."""
+        if not self.draws_complete:
+            return None
         shape = (n_components, *self.prior.mean.shape)
         return {"coefficients": Real(shape), "precision": Positive(shape[:2])}
 
@@ -308,11 +361,37 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
         response: int,
     ) -> StudentMixture:
         """Mixture of Student t distributions, exact given the weights."""
-        design = DenseDesign(block.designs[MEAN])
+        design = self.design(block)
         rate = by_row(posterior.rate[..., response] / posterior.shape)
         scale = np.sqrt(rate * (1.0 + posterior.spread_at(design)))
         location = posterior.location_at(response, design)
         return StudentMixture(weights, location, scale, 2.0 * posterior.shape.T)
+
+    def predictive_without(
+        self,
+        posterior: Regressions,
+        weights: Float[np.ndarray, "experts rows"],
+        block: Block,
+        left_out: Float[np.ndarray, "experts rows"],
+    ) -> list[StudentMixture] | None:
+        """Student t distributions after a downdate by each row: exact given the memberships.
+
+        Only where effects of groups have no columns. Other rows are left out by derivatives of
+        passes, in which memberships follow.
+
+        References
+        ----------
+        Cook, Weisberg (1982), Residuals and Influence in Regression, section 2.2 and appendix A.2.
+        """
+        if self.draws_complete:
+            return None
+        downdate = RowDowndate.of(posterior.regressions, self.design(block), left_out)
+        found = []
+        for i, observed in enumerate(block.response):
+            location, rate = downdate.without(i, observed)
+            scale = np.sqrt(rate / downdate.shape * (1.0 + downdate.spread))
+            found.append(StudentMixture(weights, location, scale, 2.0 * downdate.shape))
+        return found
 
     def log_predictive_of_groups(
         self, posterior: Regressions, members: Members, n_experts: int
@@ -333,9 +412,13 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
         return np.ascontiguousarray(found.T)
 
     def draws(self, posterior: Regressions, n: int, rng: np.random.Generator) -> Draws:
-        """``coefficients`` (draws, experts, responses, terms) and ``precision``."""
+        """``coefficients`` (draws, experts, responses, terms) and ``precision``.
+
+        Where effects of groups have no columns, ``effect_key``, of which they are functions.
+        """
         coefficients, precision = posterior.draws(n, rng)
-        return {"coefficients": coefficients, "precision": precision}
+        each = {"coefficients": coefficients, "precision": precision}
+        return draw_with_keys(self.prior.operator, each, rng)
 
     def log_density(
         self, posterior: Regressions | None, draws: Draws
@@ -353,22 +436,25 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
     def prior_rows(self, units: RegressionUnits) -> list[PriorRow]:
         """Coefficients as Student t, their noise integrated out, and the noise."""
         shape, rate = float(self.prior.shape), float(self.prior.rate[0])
-        sd = np.sqrt(rate / shape / np.diagonal(self.prior.precision))
-        coefficients = coefficient_rows(units, f"Student t({2.0 * shape:g})", sd)
-        return [*coefficients, *noise_rows(units, shape, rate)]
+        sd = np.sqrt(rate / shape / self.prior.operator.entries)
+        shared, effects = np.split(sd, [len(units.terms)])
+        words = f"Student t({2.0 * shape:g})"
+        coefficients = coefficient_rows(units, words, shared)
+        own = units.effect_rows(words, effects)
+        return [*coefficients, *own, *noise_rows(units, shape, rate)]
 
 
 def subtract_squares(
     terms: Float[np.ndarray, "experts rows"],
     mean: Float[np.ndarray, "experts responses terms"],
     weight: Float[np.ndarray, "experts responses"],
-    block: Block,
+    design: AbstractDesign,
+    response: Float[np.ndarray, "responses rows"],
 ) -> None:
     """Subtract ``w (y - x' m)^2`` of every response, in place; weights are positive."""
     root = np.sqrt(weight)
-    for i, observed in enumerate(block.response):
-        scaled = np.concatenate([root[:, i, None] * mean[:, i], -root[:, i, None]], axis=1)
-        residual = scaled @ np.concatenate([block.designs[MEAN], observed[None]])
+    for i, observed in enumerate(response):
+        residual = design.residuals(mean[:, i], observed, root[:, i])
         residual *= residual
         terms -= residual
 
@@ -379,44 +465,3 @@ def without_noise(
     """Experts whose noise in some response is next to nothing beside the scatter of these rows."""
     scatter = block.response.var(axis=1)
     return np.asarray((variance < NO_VARIANCE * scatter).any(axis=1))
-
-
-def linear_log_lik(draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
-    """Log likelihood of each row under each drawn regression."""
-    coefficients, precision = draws["coefficients"], draws["precision"]
-    design, response = block.designs[MEAN], block.response
-    xp = namespace(precision)
-    constant = 0.5 * (xp.log(precision) - LOG_2PI).sum(axis=-1)
-    total: Float[np.ndarray, "draws experts rows"]
-    total = xp.repeat(constant[:, :, None], block.n_rows, axis=2)
-    for i, observed in enumerate(response):
-        residual = coefficients[:, :, i] @ design
-        residual -= observed
-        residual *= residual
-        residual *= 0.5 * precision[:, :, i, None]
-        total -= residual
-    return total
-
-
-def linear_responses(
-    draws: Draws,
-    chosen: Int[np.ndarray, "draws rows"],
-    block: Block,
-    rng: np.random.Generator,
-) -> Float[np.ndarray, "draws responses rows"]:
-    """One response per draw and row, from the chosen regression."""
-    location = draws["coefficients"] @ block.designs[MEAN]
-    return responses_around(location, draws["precision"], chosen, rng)
-
-
-def responses_around(
-    location: Float[np.ndarray, "draws experts responses rows"],
-    precision: Float[np.ndarray, "draws experts responses"],
-    chosen: Int[np.ndarray, "draws rows"],
-    rng: np.random.Generator,
-) -> Float[np.ndarray, "draws responses rows"]:
-    """One response per draw and row, around the location that the chosen expert has there."""
-    at = chosen[:, None, None, :]
-    location = np.take_along_axis(location, at, axis=1)[:, 0]
-    own = np.take_along_axis(precision[..., None], at, axis=1)[:, 0]
-    return np.asarray(location + rng.standard_normal(location.shape) / np.sqrt(own))

@@ -12,7 +12,6 @@ from scipy.special import polygamma
 from bayesvb.factors.coefficient_basis import ExpertBasis, JointBasis
 from bayesvb.factors.coupled_normal_gamma import CoupledNormalGamma
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
-from bayesvb.numerics.linalg import quadratic_weights
 from bayesvb.variational.coordinates import AbstractCoordinates, entries, perturbation_rows
 from bayesvb.variational.local import Draws
 
@@ -33,6 +32,12 @@ class LinearCoordinates(AbstractCoordinates):
 
     posterior: MatrixNormalGamma | CoupledNormalGamma
     coupled: bool = True
+
+    @cached_property
+    def law(self) -> MatrixNormalGamma | CoupledNormalGamma:
+        """Marginal law of the coefficients that all rows share: effects of groups follow them."""
+        law: MatrixNormalGamma | CoupledNormalGamma = self.posterior.shared
+        return law
 
     def uncoupled(self) -> LinearCoordinates:
         """Coefficients that scatter with the expected noise."""
@@ -56,12 +61,12 @@ class LinearCoordinates(AbstractCoordinates):
     @cached_property
     def basis(self) -> ExpertBasis | JointBasis:
         """Basis of the coefficients."""
-        return self.posterior.basis
+        return self.law.basis
 
     @property
     def size(self) -> int:
         """Number of coefficients and precisions."""
-        return int(self.posterior.mean.size + self.posterior.rate.size)
+        return int(self.law.mean.size + self.posterior.rate.size)
 
     @property
     def spread(self) -> Float[np.ndarray, "experts 1"]:
@@ -75,24 +80,20 @@ class LinearCoordinates(AbstractCoordinates):
         summed over responses.
         """
         posterior, precision = self.posterior, self.posterior.expected_precision
-        mean = posterior.mean
-        scaled = precision[..., None] * mean
-        second = np.swapaxes(scaled, -1, -2) @ mean + mean.shape[-2] * posterior.covariance
         log_precision = posterior.expected_log_precision.sum(axis=-1)
-        return entries(
-            0.5 * log_precision, -0.5 * quadratic_weights(second), scaled, -0.5 * precision
-        )
+        scaled = precision[..., None] * posterior.mean
+        squares = -0.5 * posterior.second_moments()
+        return entries(0.5 * log_precision, squares, scaled, -0.5 * precision)
 
     def perturbations(self) -> Float[np.ndarray, "coordinates entries"]:
         """Tilts of the coefficients of every expert and response, then of their precisions."""
-        n_experts, _, n_terms = self.posterior.mean.shape
-        untouched = n_experts * (1 + n_terms * (n_terms + 1) // 2)
         touched = self.touched()
+        untouched = self.expectations().size - touched.shape[1]
         return np.concatenate([np.zeros((len(touched), untouched)), touched], axis=1)
 
     def touched(self) -> Float[np.ndarray, "coordinates touched"]:
         """What tilts add to sums of ``y_i x`` and of ``y_i^2``: they touch no others."""
-        posterior, precision = self.posterior, self.posterior.expected_precision
+        posterior, precision = self.law, self.law.expected_precision
         n_experts, n_responses, n_terms = posterior.mean.shape
         xy = self.basis.tilts()
         of_coefficients = 2.0 * np.vecdot(xy, posterior.mean)
@@ -100,17 +101,18 @@ class LinearCoordinates(AbstractCoordinates):
         here = np.eye(n_experts * n_responses).reshape(2 * (n_experts, n_responses))
         of_precisions = noise[..., None, None] * here
         n_tilts = n_experts * n_responses * (n_terms + 1)
-        padding = np.zeros((n_tilts - len(xy), *posterior.mean.shape))
+        n_effects = self.posterior.mean.shape[-1] - n_terms
+        padding = [(0, n_tilts - len(xy)), *[(0, 0)] * 2, (0, n_effects)]
         pairs = (of_coefficients, of_precisions)
         return perturbation_rows(
-            np.concatenate([xy, padding]),
+            np.pad(xy, padding),
             np.concatenate([pair.reshape(-1, n_experts, n_responses) for pair in pairs]),
         )
 
     def standard(self, draws: Draws) -> Float[np.ndarray, "draws coordinates"]:
         """Coordinates of coefficients and precisions."""
         coefficients, precision = draws["coefficients"], draws["precision"]
-        shift = coefficients - self.posterior.mean
+        shift = coefficients - self.law.mean
         scaled = self.basis.standard(shift * self._root_precision(precision)[..., None])
         noise = (np.log(precision) - self.posterior.expected_log_precision) / self.spread
         n_draws = len(precision)
@@ -118,7 +120,7 @@ class LinearCoordinates(AbstractCoordinates):
 
     def parameters(self, standard: Float[np.ndarray, "draws coordinates"]) -> Draws:
         """Coefficients and precisions at these coordinates."""
-        posterior = self.posterior
+        posterior = self.law
         n_draws, n_scaled = len(standard), posterior.mean.size
         noise = standard[:, n_scaled:].reshape(n_draws, *posterior.rate.shape)
         precision = np.exp(posterior.expected_log_precision + self.spread * noise)
@@ -142,13 +144,15 @@ class LinearCoordinates(AbstractCoordinates):
         Of these sums over responses are known, and that shapes are the same for all of them: so
         ``E log tau - log E tau`` changes with all alike.
         """
-        posterior, n = self.posterior, len(change)
+        posterior, n = self.law, len(change)
         mean, precision = posterior.mean, posterior.expected_precision
         n_experts, n_responses, _ = mean.shape
         weight = change[:, :n_experts]
-        by_response = change[:, -mean.size - precision.size :]
-        relative = -2.0 * by_response[:, mean.size :].reshape(n, *precision.shape) / precision
-        shift = by_response[:, : mean.size].reshape(n, *mean.shape) / precision[..., None]
+        whole = self.posterior.mean
+        by_response = change[:, -whole.size - precision.size :]
+        relative = -2.0 * by_response[:, whole.size :].reshape(n, *precision.shape) / precision
+        shift = by_response[:, : whole.size].reshape(n, *whole.shape)[..., : mean.shape[-1]]
+        shift = shift / precision[..., None]
         shift -= relative[..., None] * mean
         alike = (2.0 * weight - relative.sum(axis=-1)) / n_responses
         noise = (relative + alike[..., None]) / self.spread

@@ -26,6 +26,7 @@ from bayesvb.experts.regression import (
 )
 from bayesvb.factors.gamma import Gamma
 from bayesvb.factors.normal import Normal
+from bayesvb.linear.designs import DenseDesign
 from bayesvb.numerics.linalg import quadratic_at, times, unpack
 from bayesvb.numerics.special import LOG_2PI
 from bayesvb.variational.descriptions import PriorRow
@@ -97,23 +98,28 @@ class SemiConjugateExperts(AbstractLinearExperts[NormalAndGamma, SemiConjugateSt
         )
         return cls(NormalAndGamma(Normal.from_precision(np.zeros(shape), precision), noise))
 
+    def drawn_law(self, response: int) -> Normal:
+        """Return the prior of the coefficients, all of which draws hold."""
+        return self.prior.coefficients.with_mean(self.prior.coefficients.mean[response])
+
     def local(self, posterior: NormalAndGamma, block: Block) -> LinearLocalPosterior:
         r"""``E log N(y | x' B_k, 1 / tau_k)``, summed over responses."""
-        design = block.designs[MEAN]
+        design = DenseDesign(block.designs[MEAN])
         coefficients, precision = posterior.coefficients, posterior.noise.mean
         constant = 0.5 * (posterior.noise.expected_log - LOG_2PI).sum(axis=1)
         weight = 0.5 * precision
         spread = (weight[..., None, None] * coefficients.covariance).sum(axis=1)
-        terms = quadratic_at(-spread, design)
+        terms = quadratic_at(-spread, design.x)
         terms += constant[:, None]
-        subtract_squares(terms, coefficients.mean, weight, block)
-        return LinearLocalPosterior(terms, block)
+        subtract_squares(terms, coefficients.mean, weight, design, block.response)
+        return LinearLocalPosterior(terms, design, block.response)
 
     def partition_stats(
         self, responsibilities: Float[np.ndarray, "experts rows"], block: Block
     ) -> LinearStats:
         """Sums weighted by the responsibilities."""
-        return LinearStats.of_rows(responsibilities, block)
+        design = DenseDesign(block.designs[MEAN])
+        return LinearStats(*design.sums(responsibilities, block.response))
 
     def global_step(
         self, posterior: NormalAndGamma | None, stats: LinearStats

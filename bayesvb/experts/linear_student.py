@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float, Int
 from scipy.special import digamma, polygamma
 
 from bayesvb.data.blocks import Block
+from bayesvb.data.group_rows import design_of
 from bayesvb.data.parts import MEAN
 from bayesvb.data.responses import AllResponses
 from bayesvb.data.scaling import Scaling
@@ -26,6 +27,13 @@ from bayesvb.experts.degrees_of_freedom import (
     log_dof_sd,
     log_peak,
     log_prior,
+)
+from bayesvb.experts.drawn_lines import (
+    check_draws_hold_effects,
+    chosen_lines,
+    draw_with_keys,
+    drawn_lines,
+    taken,
 )
 from bayesvb.experts.linear import LinearExperts, without_noise
 from bayesvb.experts.linear_student_posterior import (
@@ -46,10 +54,13 @@ from bayesvb.experts.regression import (
     noise_parameter,
     squares_in_noise,
 )
+from bayesvb.experts.row_downdate import RowDowndate
 from bayesvb.factors.coupled_normal_gamma import CommonColumns, CommonEffectPrior
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
+from bayesvb.factors.normal import Normal
+from bayesvb.linear.designs import AbstractDesign
 from bayesvb.numerics.array_library import namespace
-from bayesvb.numerics.linalg import by_row, linear_at, quadratic_at
+from bayesvb.numerics.linalg import by_row
 from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
 from bayesvb.variational.local import Draws
 from bayesvb.variational.supports import AbstractSupport, Fixed, Positive, Real, Shared
@@ -91,7 +102,6 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
         "absolute deviation 0.67, that of a standard normal"
     )
 
-    posterior_by_row = True
     learns_scales = True
     has_common_effects = True
 
@@ -102,6 +112,31 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
     standardised: bool = True
     dof_power: float = 1.0
     common: CommonEffectPrior | None = None
+    known: StudentPosterior | None = None
+
+    @property
+    def draws_complete(self) -> bool:
+        """Whether draws hold every coefficient."""
+        return self._linear.operator.is_complete
+
+    @property
+    def posterior_by_row(self) -> bool:  # type: ignore[override]
+        """Unless effects of groups have no columns: a posterior of each row would have them all."""
+        return self.draws_complete
+
+    def knowing(self, posterior: StudentPosterior) -> StudentExperts:
+        """Return experts whose draws have effects of groups from this posterior."""
+        return self if self.draws_complete else replace(self, known=posterior)
+
+    def drawn_law(self, response: int) -> Normal:
+        """Return the law of the coefficients of a response: of the known posterior, or prior."""
+        regression: MatrixNormalGamma = (self.known or self.prior).regression(response)
+        return regression.of_response(0)
+
+    def design(self, block: Block) -> AbstractDesign:
+        """Return rows in the structure of the prior."""
+        design: AbstractDesign = design_of(self._linear.operator, block, MEAN)
+        return design
 
     @staticmethod
     def response_scaling(response: AllResponses, *, centred: bool, active: bool = True) -> Scaling:
@@ -139,20 +174,20 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
     def local(self, posterior: StudentPosterior, block: Block) -> StudentLocalPosterior:
         """Expected log likelihood, with the precision of every row at its optimum."""
         linear, dof = posterior.linear, posterior.dof[:, None]
-        design, n_responses = block.designs[MEAN], len(posterior.dof)
+        design, n_responses = self.design(block), len(posterior.dof)
         shape = len(linear.mean) // n_responses, n_responses, block.n_rows
-        distance = (linear.mean[:, 0] @ design).reshape(shape)
+        distance = design.predict(linear.mean[:, 0]).reshape(shape)
         distance -= block.response
         distance *= distance
         distance *= linear.expected_precision.reshape(-1, n_responses, 1)
-        spread = quadratic_at(linear.covariance, design)
-        distance += spread.reshape(distance.shape)
+        distance += linear.spread_at(design).reshape(distance.shape)
         scale = (dof + 1.0) / (dof + distance)
         constant = 0.5 * linear.expected_log_precision.reshape(-1, n_responses) + log_peak(dof.T)
         kernel = 0.5 * (dof + 1.0) * np.log1p(distance / dof)
         terms = constant.sum(axis=1)[:, None] - kernel.sum(axis=1)
         log_scale = digamma(0.5 * (dof + 1.0)) - np.log(0.5 * (dof + distance))
-        return StudentLocalPosterior(terms, scale, log_scale - scale, block)
+        rows = design, block.response
+        return StudentLocalPosterior(terms, scale, log_scale - scale, *rows)
 
     def partition_stats(
         self, responsibilities: Float[np.ndarray, "experts rows"], block: Block
@@ -166,7 +201,8 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
         tail = digamma(0.5 * FIRST_DOF) - np.log(0.5 * FIRST_DOF) - 1.0
         distance = np.maximum(np.abs(block.response), REACH)
         near = REACH / distance if self.standardised else np.ones_like(distance)
-        return StudentStats.of_rows(responsibilities, block, near, tail)
+        rows = self.design(block), block.response
+        return StudentStats.of_rows(responsibilities, *rows, near, tail)
 
     def update(self, stats: StudentStats) -> StudentPosterior:
         """Exact coordinate update of every expert, and of the degrees of freedom."""
@@ -223,11 +259,26 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
         return posterior.linear.summed_squares()
 
     def drawn_squares(self, draws: Draws) -> Float[np.ndarray, "draws terms"]:
-        """``sum tau_ki B_kij^2`` of each draw."""
+        """``sum tau_ki B_kij^2`` of each draw.
+
+        Raises
+        ------
+        DataError
+            If effects of groups have no columns, so that draws do not hold them.
+        """
+        check_draws_hold_effects(self._linear.operator)
         return squares_in_noise(draws)
 
     def with_prior_power(self, power: float) -> StudentExperts:
-        """Experts whose prior density is to a power, that of the degrees of freedom as it is."""
+        """Experts whose prior density is to a power, that of the degrees of freedom as it is.
+
+        Raises
+        ------
+        NotImplementedError
+            If effects of groups have no columns.
+        """
+        if not self.draws_complete:
+            raise NotImplementedError("effects of very many groups have no point estimates")
         if power == 0.0:
             return self
         prior = replace(self.prior, linear=self._linear.to_the_power(power))
@@ -242,8 +293,10 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
         """Standard coordinates of coefficients, precisions and learned degrees of freedom."""
         return StudentCoordinates(posterior)
 
-    def supports(self, n_components: int) -> dict[str, AbstractSupport]:
+    def supports(self, n_components: int) -> dict[str, AbstractSupport] | None:
         """``coefficients``, ``precision`` and ``dof``, which all experts share."""
+        if not self.draws_complete:
+            return None
         dof, n_terms = self.prior.dof, self.prior.linear.mean.shape[-1]
         each = Positive(dof.shape) if self.learns_dof else Fixed(dof)
         return {
@@ -264,23 +317,47 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
         Row and noise precisions enter as a product, whose law has the log mean and log variance
         of a gamma distribution here; the coefficients widen it as in ``SemiConjugateExperts``.
         """
-        linear, dof = posterior.linear, posterior.dof[..., response, None]
+        linear, design = posterior.linear, self.design(block)
         own = np.arange(response, linear.shape.shape[-1], posterior.dof.shape[-1])
-        design, shape = block.designs[MEAN], linear.shape[..., own]
-        spread = quadratic_at(linear.covariance[..., own, :, :], design)
-        joint = gamma_shape(polygamma(1, 0.5 * dof) + polygamma(1, shape))
-        log_mean = digamma(0.5 * dof) - np.log(0.5 * dof)
-        log_mean = log_mean + linear.expected_log_precision[..., own, 0]
-        square = np.exp(digamma(joint) - log_mean) / joint
-        scale = np.sqrt(by_row(square) * (1.0 + by_row(dof / (dof + 1.0)) * spread))
-        location = linear_at(linear.mean[..., own, 0, :], design)
-        return StudentMixture(weights, location, scale, 2.0 * joint.T)
+        return _mixture(
+            weights,
+            (linear.location_at(0, design)[own], linear.spread_at(design)[own]),
+            (linear.shape[..., own], linear.expected_log_precision[..., own, 0]),
+            posterior.dof[..., response, None],
+        )
+
+    def predictive_without(
+        self,
+        posterior: StudentPosterior,
+        weights: Float[np.ndarray, "experts rows"],
+        block: Block,
+        left_out: Float[np.ndarray, "experts rows"],
+    ) -> list[StudentMixture] | None:
+        """Distributions after a downdate by each row: given memberships and rows' precisions.
+
+        Only where effects of groups have no columns. Other rows are left out by derivatives of
+        passes, in which memberships and precisions follow.
+        """
+        if self.draws_complete:
+            return None
+        design, found = self.design(block), []
+        scale = self.local(posterior, block).scale
+        for i, observed in enumerate(block.response):
+            regression = posterior.regression(i)
+            downdate = RowDowndate.of(regression, design, left_out, left_out * scale[:, i])
+            location, rate = downdate.without(0, observed)
+            shape = downdate.shape.T
+            noise = shape, digamma(shape) - np.log(rate.T)
+            line = location, downdate.spread
+            found.append(_mixture(weights, line, noise, posterior.dof[i, None]))
+        return found
 
     def draws(self, posterior: StudentPosterior, n: int, rng: np.random.Generator) -> Draws:
         """``coefficients`` (draws, experts, responses, terms), ``precision`` and ``dof``."""
         coefficients, precision = posterior.linear.draws(n, rng)
         each = {"coefficients": coefficients, "precision": precision}
-        return by_expert(each, posterior.dof_draws(n, rng))
+        draws = by_expert(each, posterior.dof_draws(n, rng))
+        return draw_with_keys(self._linear.operator, draws, rng)
 
     def prior_draws(self, n: int, n_components: int, rng: np.random.Generator) -> Draws:
         """Experts alike and independent, and degrees of freedom that they share."""
@@ -290,21 +367,22 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
         dof = np.broadcast_to(self.prior.dof, (n, n_responses))
         if self.learns_dof:
             dof = np.maximum(rng.gamma(PRIOR_SHAPE, 1.0 / PRIOR_RATE, dof.shape), DOF_RANGE[0])
-        return {
+        draws = {
             "coefficients": coefficients.reshape(*shape, -1),
             "precision": precision.reshape(shape),
             "dof": np.repeat(dof[:, None], n_components, axis=1),
         }
+        return draw_with_keys(self._linear.operator, draws, rng)
 
     def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
         """Log likelihood of each row under each drawn expert."""
-        precision, dof, design = draws["precision"], draws["dof"], block.designs[MEAN]
+        precision, dof = draws["precision"], draws["dof"]
         xp = namespace(precision)
         constant = (0.5 * xp.log(precision) + log_peak(dof)).sum(axis=-1)
         total: Float[np.ndarray, "draws experts rows"]
         total = xp.repeat(constant[:, :, None], block.n_rows, axis=2)
         for i, observed in enumerate(block.response):
-            residual = draws["coefficients"][:, :, i] @ design
+            residual = drawn_lines(self.drawn_law(i), draws, block, i)
             residual -= observed
             residual *= residual
             residual *= (precision[:, :, i] / dof[:, :, i])[..., None]
@@ -319,13 +397,9 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
         rng: np.random.Generator,
     ) -> Float[np.ndarray, "draws responses rows"]:
         """One response per draw and row, from the chosen expert."""
-        location = draws["coefficients"] @ block.designs[MEAN]
-        at = chosen[:, None, None, :]
-        location = np.take_along_axis(location, at, axis=1)[:, 0]
-        precision, dof = (
-            np.take_along_axis(draws[name][..., None], at, axis=1)[:, 0]
-            for name in ("precision", "dof")
-        )
+        laws = [self.drawn_law(i) for i in range(draws["precision"].shape[2])]
+        location, precision = chosen_lines(laws, draws, block, chosen)
+        dof = taken(draws["dof"][..., None], chosen)
         # The square of a larger number overflows.
         noise = np.clip(rng.standard_t(dof), -FARTHEST, FARTHEST)
         return np.asarray(location + noise / np.sqrt(precision))
@@ -392,9 +466,27 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
         scaling: Scaling,
     ) -> DrawnStudentMixture:
         """Mixture of Student t given each draw."""
-        parts = located(draws, weights, block, response, scaling)
+        parts = located(self.drawn_law(response), draws, weights, block, response, scaling)
         dof = np.moveaxis(draws["dof"][:, :, response, None], 1, 0)
         return DrawnStudentMixture(*parts, np.broadcast_to(dof, parts[0].shape))
+
+
+def _mixture(
+    weights: Float[np.ndarray, "experts rows"],
+    line: tuple[Float[np.ndarray, "experts rows"], Float[np.ndarray, "experts rows"]],
+    noise: tuple[Float[np.ndarray, "*rows experts"], Float[np.ndarray, "*rows experts"]],
+    dof: Float[np.ndarray, "..."],
+) -> StudentMixture:
+    """Return the predictive mixture of lines with these means and spreads.
+
+    The noise has these shapes and expected log precisions, which may differ by row.
+    """
+    (location, spread), (shape, log_precision) = line, noise
+    joint = gamma_shape(polygamma(1, 0.5 * dof) + polygamma(1, shape))
+    log_mean = digamma(0.5 * dof) - np.log(0.5 * dof) + log_precision
+    square = np.exp(digamma(joint) - log_mean) / joint
+    scale = np.sqrt(by_row(square) * (1.0 + by_row(dof / (dof + 1.0)) * spread))
+    return StudentMixture(weights, location, scale, 2.0 * joint.T)
 
 
 SCALE = replace(

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from bayesvb.data.blocks import Block
-from bayesvb.data.parts import MEAN
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.experts.degrees_of_freedom import log_partition
 from bayesvb.experts.linear_coordinates import LinearCoordinates
 from bayesvb.factors.coupled_normal_gamma import Regressions
-from bayesvb.numerics.linalg import outer_by_row, products
+from bayesvb.linear.designs import AbstractDesign
 from bayesvb.numerics.special import LOG_2PI
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.local import AbstractLocalPosterior, Draws
@@ -27,8 +26,8 @@ class StudentStats(SufficientStats):
     ----------
     weight : ndarray, shape (experts,)
         Sum of the responsibilities.
-    xx : ndarray, shape (experts, responses, pairs)
-        Sum of ``u_i x x'``, packed.
+    xx : ndarray, shape (experts, responses, packed)
+        Sum of ``u_i x x'``, packed as the design packs it.
     xy : ndarray, shape (experts, responses, terms)
     yy : ndarray, shape (experts, responses)
     tail : ndarray, shape (experts, responses)
@@ -36,7 +35,7 @@ class StudentStats(SufficientStats):
     """
 
     weight: Float[np.ndarray, "*many experts"]
-    xx: Float[np.ndarray, "*many experts responses pairs"]
+    xx: Float[np.ndarray, "*many experts responses packed"]
     xy: Float[np.ndarray, "*many experts responses terms"]
     yy: Float[np.ndarray, "*many experts responses"]
     tail: Float[np.ndarray, "*many experts responses"]
@@ -45,18 +44,18 @@ class StudentStats(SufficientStats):
     def of_rows(
         cls,
         responsibilities: Float[np.ndarray, "experts rows"],
-        block: Block,
+        design: AbstractDesign,
+        response: Float[np.ndarray, "responses rows"],
         scale: Float[np.ndarray, "*_ responses rows"],
         tail: Float[np.ndarray, "experts responses rows"] | float,
     ) -> StudentStats:
         """Sums for expected precisions ``scale`` of the rows, by expert or the same for all."""
-        design, response = block.designs[MEAN], block.response
         each = np.broadcast_to(responsibilities[:, None], (len(responsibilities), *response.shape))
         weighted = each * scale
         return cls(
             weight=responsibilities.sum(axis=1),
-            xx=weighted @ products(design).T,
-            xy=(weighted * response) @ design.T,
+            xx=design.gram(weighted),
+            xy=design.cross(weighted * response),
             yy=(weighted * response * response).sum(axis=2),
             tail=(each * tail).sum(axis=2),
         )
@@ -65,17 +64,17 @@ class StudentStats(SufficientStats):
     def by_row(
         cls,
         responsibilities: Float[np.ndarray, "experts rows"],
-        block: Block,
+        design: AbstractDesign,
+        response: Float[np.ndarray, "responses rows"],
         scale: Float[np.ndarray, "experts responses rows"],
         tail: Float[np.ndarray, "experts responses rows"],
     ) -> StudentStats:
-        """What each row adds, rows on the first axis."""
-        design, response = block.designs[MEAN], block.response
+        """Return what each row adds, rows on the first axis."""
         weighted = responsibilities[:, None] * scale
         return cls(
             weight=responsibilities.T,
-            xx=outer_by_row(weighted, products(design)),
-            xy=outer_by_row(weighted * response, design),
+            xx=design.gram_by_row(weighted),
+            xy=design.cross_by_row(weighted * response),
             yy=np.moveaxis(weighted * response * response, -1, 0),
             tail=np.moveaxis(responsibilities[:, None] * tail, -1, 0),
         )
@@ -99,6 +98,14 @@ class StudentPosterior:
     linear: Regressions
     dof: Float[np.ndarray, "*many responses"]
     log_dof_sd: Float[np.ndarray, "*many learned"]
+
+    def regression(self, response: int) -> Any:
+        """Return the regressions of one response, of all experts or of a prior."""
+        n_responses = self.dof.shape[-1]
+        if n_responses == 1 or not self.linear.shape.ndim:
+            return self.linear
+        own: Any = self.linear
+        return own.take(np.arange(response, len(own.shape), n_responses))
 
     def dof_draws(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "draws responses"]:
         """Draws of the degrees of freedom."""
@@ -126,21 +133,25 @@ class StudentLocalPosterior(AbstractLocalPosterior):
     expected_log_density : ndarray, shape (experts, rows)
     scale, tail : ndarray, shape (experts, responses, rows)
         ``E[u]`` and ``E[log u] - E[u]`` given the expert.
-    block : Block
+    design : AbstractDesign
+    response : ndarray, shape (responses, rows)
     """
 
     expected_log_density: Float[np.ndarray, "experts rows"]
     scale: Float[np.ndarray, "experts responses rows"]
     tail: Float[np.ndarray, "experts responses rows"]
-    block: Block
+    design: AbstractDesign
+    response: Float[np.ndarray, "responses rows"]
 
     def sufficient_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> StudentStats:
         """Sums weighted by the responsibilities and the expected precisions."""
-        return StudentStats.of_rows(responsibilities, self.block, self.scale, self.tail)
+        rows = self.design, self.response, self.scale, self.tail
+        return StudentStats.of_rows(responsibilities, *rows)
 
     def row_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> StudentStats:
         """What each row adds to the sums."""
-        return StudentStats.by_row(responsibilities, self.block, self.scale, self.tail)
+        rows = self.design, self.response, self.scale, self.tail
+        return StudentStats.by_row(responsibilities, *rows)
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,18 @@ scatter beyond it has nothing to do with other groups.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from bayesvb.data.blocks import Block
-from bayesvb.data.group_rows import GroupRows
+from bayesvb.data.group_rows import GROUP_ROWS
 from bayesvb.data.parts import MEAN
 from bayesvb.experts.linear_coordinates import LinearCoordinates
-from bayesvb.factors.bordered_normal_gamma import BorderedNormalGamma
+from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
+from bayesvb.linear.arrow_precisions import ArrowPrecision
+from bayesvb.linear.group_rows import GroupRows
 from bayesvb.numerics.linalg import lower_pairs, products, unpack
 from bayesvb.numerics.product_covariance import product_covariance
 from bayesvb.variational.row_derivatives import consecutive
@@ -32,26 +35,31 @@ class MixedElimination:
 
     Attributes
     ----------
-    posterior : BorderedNormalGamma
-        One law for each expert.
+    posterior : MatrixNormalGamma
+        One law for each expert, its precision with the shape of an arrow.
     """
 
-    posterior: BorderedNormalGamma
+    posterior: MatrixNormalGamma
+
+    @property
+    def operator(self) -> ArrowPrecision:
+        """Precision of coefficients and effects."""
+        return cast(ArrowPrecision, self.posterior.operator)
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
         """Numbers of experts, responses, terms and effects."""
-        n_experts, n_responses, n_terms = self.posterior.border.mean.shape
-        return n_experts, n_responses, n_terms, self.posterior.effects.shape[-2]
+        n_experts, n_responses, n_terms = self.posterior.shared.mean.shape
+        return n_experts, n_responses, n_terms, self.operator.n_effects
 
     @property
     def n_groups(self) -> int:
         """Number of groups."""
-        return self.posterior.n_groups
+        return self.operator.n_groups
 
     @property
     def places(self) -> Int[np.ndarray, "experts own"]:
-        """Places of a group's statistics of each expert among those of all: of ``MixedStats``."""
+        """Places of a group's statistics of each expert: ``z z'``, ``z x'`` and ``y_i z``."""
         n_experts, n_responses, n_terms, n_effects = self.shape
         widths = [n_effects * (n_effects + 1) // 2, n_effects * n_terms, n_responses * n_effects]
         return np.concatenate(consecutive(n_experts, widths), axis=1)
@@ -64,13 +72,13 @@ class MixedElimination:
     @property
     def border(self) -> LinearCoordinates:
         """Coordinates of coefficients and noise."""
-        return LinearCoordinates(self.posterior.border)
+        return LinearCoordinates(self.posterior.shared)
 
     def border_covariance(self) -> Float[np.ndarray, "experts entries entries"]:
         """Of ``log tau / 2``, ``-tau b b' / 2``, ``tau b`` and ``-tau / 2``, for each expert."""
         _, n_responses, n_terms, _ = self.shape
         size = 1 + n_terms * (n_terms + 1) // 2 + n_responses * (n_terms + 1)
-        return self.posterior.border.statistics_covariance(np.arange(size))
+        return self.posterior.shared.statistics_covariance(np.arange(size))
 
     def _of_response(self, i: int, n_pairs: int) -> Int[np.ndarray, " places"]:
         """Places of ``b b'``, of the response's ``b``, and of its ``tau``."""
@@ -86,7 +94,8 @@ class MixedElimination:
 
         The latter are ``z z'``, ``z x'`` and ``y_i z``, the same of all experts.
         """
-        found, own = self.features_of(GroupRows.of(block), block.designs[MEAN], block.response)
+        groups = GroupRows.from_matrix(block.designs[GROUP_ROWS])
+        found, own = self.features_of(groups, block.designs[MEAN], block.response)
         found[:, 0] = 1.0
         return found, own
 
@@ -98,7 +107,7 @@ class MixedElimination:
     ) -> tuple[Float[np.ndarray, "experts entries rows"], Float[np.ndarray, "own rows"]]:
         """The same without the count of rows."""
         values, n_rows = groups.values, design.shape[1]
-        left = design - groups.linear(np.swapaxes(self.posterior.regression, -3, -2))
+        left = design - groups.linear(np.swapaxes(self.operator.regression, -3, -2))
         found = self._features(left, response - groups.linear(self._at_zero))
         across = (values[:, None] * design).reshape(-1, n_rows)
         cross = (response[:, None] * values).reshape(-1, n_rows)
@@ -117,7 +126,7 @@ class MixedElimination:
         zx, zy = np.split(change[:, n_pairs:], [n_effects * n_terms], axis=1)
         zx = zx.reshape(n_experts, n_effects, n_terms, n_groups)
         zy = zy.reshape(n_experts, n_responses, n_effects, n_groups)
-        through, zero = self.posterior.regression[..., groups], self._at_zero[..., groups]
+        through, zero = self.operator.regression[..., groups], self._at_zero[..., groups]
         half = 0.5 * np.einsum("kacg,kcpg->kapg", zz, through) - zx
         xx = np.einsum("kapg,karg->kpr", through, half)
         xx = xx + np.swapaxes(xx, 1, 2)
@@ -129,16 +138,36 @@ class MixedElimination:
         parts = (np.zeros((n_experts, 1)), xx[:, first, second], xy.reshape(n_experts, -1), yy)
         return np.concatenate(parts, axis=1)
 
+    def statistics(
+        self,
+        shared: Float[np.ndarray, "experts entries"],
+        change: Float[np.ndarray, "experts own groups"],
+    ) -> tuple[Float[np.ndarray, "experts ..."], ...]:
+        """Return statistics of rows and groups: ``1``, ``x x'``, ``y_i x`` and ``y_i^2``."""
+        n_experts, n_responses, n_terms, n_effects = self.shape
+        ends = np.cumsum([1, n_terms * (n_terms + 1) // 2, n_responses * n_terms])
+        weight, xx, xy, yy = np.split(shared, ends, axis=1)
+        n_pairs = n_effects * (n_effects + 1) // 2 + n_effects * n_terms
+        products, linear = np.split(change, [n_pairs], axis=1)
+        own = linear.reshape(n_experts, n_responses, -1)
+        whole = np.concatenate([xy.reshape(n_experts, n_responses, n_terms), own], axis=2)
+        return weight, np.concatenate([xx, products.reshape(n_experts, -1)], axis=1), whole, yy
+
     def effect_features(self, effect: int) -> Float[np.ndarray, "experts entries groups"]:
         """``-E[tau u^2 | b, tau] / 2`` of an effect of each group, but for a constant."""
-        return self._features(self.posterior.regression[:, effect], self._at_zero[:, :, effect])
+        return self._features(self.operator.regression[:, effect], self._at_zero[:, :, effect])
 
     @property
     def _at_zero(self) -> Float[np.ndarray, "experts responses effects groups"]:
         """What effects are expected to be where all coefficients are zero."""
-        law = self.posterior
-        shift = np.einsum("kapg,kip->kiag", law.regression, law.border.mean)
-        return np.asarray(law.effects + shift)
+        law, regression = self.posterior, self.operator.regression
+        shift = np.einsum("kapg,kip->kiag", regression, law.shared.mean)
+        return np.asarray(self.effects + shift)
+
+    @property
+    def effects(self) -> Float[np.ndarray, "experts responses effects groups"]:
+        """Means of the effects."""
+        return np.asarray(self.operator.split(self.posterior.mean)[1])
 
     def _features(
         self,
@@ -170,15 +199,15 @@ class MixedElimination:
         law, n_pairs = self.posterior, n_terms * (n_terms + 1) // 2
         found = np.zeros((self.n_groups, 1 + n_pairs + n_responses * (n_terms + 1)))
         at = self._of_response(response, n_pairs)[n_pairs:]
-        follows = -law.regression[expert, effect]
+        follows = -self.operator.regression[expert, effect]
         found[:, at[:-1]] = follows.T
-        found[:, at[-1]] = 2.0 * (law.border.mean[expert, response] @ follows)
+        found[:, at[-1]] = 2.0 * (law.shared.mean[expert, response] @ follows)
         return found
 
     @property
     def noise_precision(self) -> Float[np.ndarray, "experts responses"]:
         """Expected precisions of the noise."""
-        return self.posterior.border.expected_precision
+        return self.posterior.shared.expected_precision
 
     def group_roots(self, groups: slice) -> Float[np.ndarray, "experts groups entries entries"]:
         """Cholesky factors of the covariance of these groups' statistics given ``(b, tau)``."""
@@ -193,7 +222,7 @@ class MixedElimination:
     ) -> Float[np.ndarray, "experts groups entries entries"]:
         """Covariance of the statistics of a group given ``(b, tau)``, averaged over these."""
         n_experts, n_responses, n_terms, n_effects = self.shape
-        law, border = self.posterior, self.posterior.border
+        law, border = self.operator, self.posterior.shared
         within = np.moveaxis(law.within[..., groups], -1, 1)
         follows = -np.moveaxis(law.regression[..., groups], -1, 1)
         n_own, size = within.shape[1], n_effects + n_terms + 1
@@ -216,7 +245,7 @@ class MixedElimination:
         found = np.zeros((n_experts, n_own) + 2 * (n_common + n_responses * n_effects,))
         mean = np.ones((n_experts, n_own, size))
         for i in range(n_responses):
-            mean[..., :n_effects] = np.moveaxis(law.effects[:, i][..., groups], -1, 1)
+            mean[..., :n_effects] = np.moveaxis(self.effects[:, i][..., groups], -1, 1)
             mean[..., n_effects:-1] = border.mean[:, None, i]
             tau = border.expected_precision[:, i, None, None, None]
             scaled = tau * mean[..., :, None] * mean[..., None, :] + shared

@@ -19,7 +19,11 @@ from bayesvb.data.standardised_blocks import Scales
 from bayesvb.distributions.base import AbstractDrawnMixture
 from bayesvb.distributions.response import CONTINUOUS, Response
 from bayesvb.experts.base import AbstractExperts, PosteriorT, StatsT
+from bayesvb.experts.drawn_lines import drawn_lines
 from bayesvb.factors.coupled_normal_gamma import CommonColumns, CommonEffectPrior
+from bayesvb.factors.normal import Normal
+from bayesvb.linear.arrow_precisions import ArrowPrecision
+from bayesvb.linear.precisions import AbstractPrecision, DensePrecision
 from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
 from bayesvb.variational.local import Draws
 
@@ -43,6 +47,8 @@ class RegressionPrior:
         Whether the response has the scale of ``response_scaling``, or that of the data.
     further_terms : mapping of str to int
         Number of terms of the parts that experts read besides the mean.
+    n_effects, n_groups : int
+        Effects of each group, and groups, where effects have no columns.
     """
 
     n_responses: int
@@ -54,6 +60,19 @@ class RegressionPrior:
     dof: float | None = None
     standardised: bool = True
     further_terms: Mapping[str, int] = field(default_factory=dict)
+    n_effects: int = 0
+    n_groups: int = 0
+
+    @property
+    def operator(self) -> AbstractPrecision:
+        """Precision of the coefficients, effects of groups behind those that all rows share."""
+        precision = self.coefficient_sd**-2.0
+        shared = np.full(self.n_terms, precision)
+        if not self.n_groups:
+            return DensePrecision(np.diag(shared))
+        return ArrowPrecision.from_entries(
+            shared, np.full(self.n_effects, precision), self.n_groups
+        )
 
 
 @dataclass(frozen=True)
@@ -297,6 +316,7 @@ def in_units(
 
 
 def located(
+    law: Normal,
     draws: Draws,
     weights: Float[np.ndarray, "draws experts _"],
     block: Block,
@@ -304,7 +324,7 @@ def located(
     scaling: Scaling,
 ) -> tuple[Axes, Axes, Axes]:
     """Weights, lines and noise of drawn regressions, in the units of the data, experts first."""
-    location = draws["coefficients"][:, :, response] @ block.designs[MEAN]
+    location = drawn_lines(law, draws, block, response)
     scale = 1.0 / np.sqrt(draws["precision"][:, :, response, None])
     if block.offset is not None:
         location += block.offset / float(scaling.scale[response])

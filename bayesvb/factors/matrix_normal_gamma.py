@@ -14,6 +14,7 @@ from scipy.special import gammaln, polygamma
 
 from bayesvb.factors.coefficient_basis import ExpertBasis
 from bayesvb.factors.gamma import gamma_kl, gamma_log_density
+from bayesvb.factors.normal import Normal
 from bayesvb.factors.regression_factor import AbstractRegressionFactor
 from bayesvb.linear.designs import AbstractDesign
 from bayesvb.linear.precisions import AbstractPrecision, as_precision
@@ -130,6 +131,15 @@ class MatrixNormalGamma(AbstractRegressionFactor):
             return self
         operator = self.operator.shared
         return replace(self, mean=self.mean[..., : operator.n_coefficients], operator=operator)
+
+    def of_response(self, response: int) -> Normal:
+        """Law of the coefficients of one response in units of its noise."""
+        return Normal(self.mean[..., response, :], self.operator)
+
+    def take(self, chosen: Int[np.ndarray, " chosen"]) -> MatrixNormalGamma:
+        """Return some laws of a batch."""
+        parts = self.mean[chosen], self.operator.take(chosen), self.shape[chosen], self.rate[chosen]
+        return MatrixNormalGamma(*parts)
 
     def posterior(
         self,

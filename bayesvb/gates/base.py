@@ -13,8 +13,8 @@ from jaxtyping import Float, Int
 from bayesvb.data.blocks import Block
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.statistics import SufficientStats
-from bayesvb.factors.bordered_normal import BorderedNormal
 from bayesvb.factors.normal import Normal
+from bayesvb.linear.arrow_precisions import ArrowPrecision
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.descriptions import ParameterText, PriorRow
 from bayesvb.variational.local import AbstractLocalPosterior, Draws
@@ -63,12 +63,14 @@ class GatePrior:
     effects: tuple[float, ...] = ()
     n_groups: int = 0
 
-    def law(self, mean: Float[np.ndarray, "logits terms"]) -> Normal | BorderedNormal:
-        """Prior of logits whose coefficients have these means."""
-        border = self.coefficients.with_mean(mean)
+    def law(self, mean: Float[np.ndarray, "logits terms"]) -> Normal:
+        """Prior of logits whose coefficients have these means; effects of groups have none."""
         if not self.effects:
-            return border
-        return BorderedNormal.prior(border, np.array(self.effects), self.n_groups)
+            return self.coefficients.with_mean(mean)
+        entries = self.coefficients.precisions, np.array(self.effects)
+        operator = ArrowPrecision.from_entries(*entries, self.n_groups)
+        n_effects = operator.n_coefficients - mean.shape[1]
+        return Normal(np.pad(mean, [(0, 0), (0, n_effects)]), operator)
 
 
 class AbstractGate(abc.ABC, Generic[PosteriorT, StatsT]):
@@ -87,9 +89,6 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, StatsT]):
 
     posterior_by_row: ClassVar[bool] = False
     """Whether ``update`` takes statistics of many rows, on a leading axis, and weights do."""
-
-    sums_by_group: ClassVar[bool] = False
-    """Whether a pass has sums by group where effects of groups on the weights are no columns."""
 
     learns_scales: ClassVar[bool] = False
     """Whether precisions of the prior of coefficients can be learned: those of linear logits."""
@@ -181,9 +180,10 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, StatsT]):
         """
         return None
 
-    def law_by_group(self, posterior: PosteriorT) -> BorderedNormal | None:
-        """Law of the coefficients of logits with effects of groups that are no columns, if any."""
-        return None
+    @property
+    def draws_complete(self) -> bool:
+        """Whether draws hold every parameter: not effects of groups without columns."""
+        return True
 
     def expectations(self, posterior: PosteriorT) -> Float[np.ndarray, " entries"]:
         """Expected sufficient statistics, in the order of the statistics of a pass."""

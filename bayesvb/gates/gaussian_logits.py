@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -12,25 +13,17 @@ from jaxtyping import Float
 from scipy.linalg import block_diag
 
 from bayesvb.data.blocks import Block
-from bayesvb.data.group_rows import GATE_GROUPS, GroupRows
+from bayesvb.data.group_rows import design_of
 from bayesvb.data.parts import GATING
 from bayesvb.data.scaling import Scaling
-from bayesvb.factors.bordered_normal import BorderedNormal
 from bayesvb.factors.normal import Normal
 from bayesvb.gates.base import AbstractGate
-from bayesvb.gates.drawn_logits import effect_keys, logit_covariance_at, logit_effects_at
+from bayesvb.gates.drawn_logits import drawn_logit_effects, effect_keys, logit_covariance_at
 from bayesvb.gates.logit_stats import LogitStats
-from bayesvb.gates.logits_by_group import (
-    GroupedLogitStats,
-    expectations_by_group,
-    moments_by_group,
-    rows_by_group,
-)
+from bayesvb.linear.designs import AbstractDesign
 from bayesvb.numerics.linalg import (
     linear_at,
     lower_pairs,
-    quadratic_at,
-    quadratic_weights,
     times,
     unpack,
 )
@@ -42,8 +35,8 @@ from bayesvb.variational.local import Draws
 from bayesvb.variational.row_derivatives import GateDerivatives, RowScalars, consecutive
 from bayesvb.variational.supports import Real
 
-LogitLaw = Any
-"""Law of coefficients: ``Normal``, or ``BorderedNormal`` where effects of groups are no columns."""
+LogitLaw = Normal
+"""Law of coefficients, one vector for each logit."""
 
 LogitGateT = TypeVar("LogitGateT", bound="AbstractLogitGate")
 
@@ -57,10 +50,20 @@ class AbstractLogitGate(AbstractGate[LogitLaw, Any]):
     posterior_by_row = True
     learns_scales = True
 
-    known: BorderedNormal | None
+    known: Normal | None
     """Posterior that draws of effects of groups are from; their prior if there is none."""
 
-    def update(self, stats: LogitStats | GroupedLogitStats) -> LogitLaw:
+    def design(self, block: Block) -> AbstractDesign:
+        """Return rows in the structure of the prior."""
+        design: AbstractDesign = design_of(self.prior.operator, block, GATING)
+        return design
+
+    @property
+    def draws_complete(self) -> bool:
+        """Whether draws hold every coefficient: not effects of groups without columns."""
+        return self.prior.operator.is_complete
+
+    def update(self, stats: LogitStats) -> LogitLaw:
         """Gaussian of these natural parameters."""
         return stats.posterior(self.prior)
 
@@ -86,24 +89,11 @@ class AbstractLogitGate(AbstractGate[LogitLaw, Any]):
         found = self.logit_slopes(posterior, block, responsibilities)
         if found is None:
             return None
-        by_group = rows_by_group(posterior, block)
-        if by_group is not None:
-            scalars = by_group.scalars(len(posterior.mean))
-            factors = np.concatenate([one.entries for one in scalars], axis=1)
-            return GateDerivatives(scalars, factors, *found)
-        design, features = block.designs[GATING], block.products(GATING)
-        places = consecutive(len(found[1]) // 2, [len(features), len(design)])
-        scalars = RowScalars.of(features, places[0]), RowScalars.of(design, places[1])
+        design = self.design(block)
+        columns, features = design.columns, design.products()
+        places = consecutive(len(found[1]) // 2, [len(features), len(columns)])
+        scalars = RowScalars.of(features, places[0]), RowScalars.of(columns, places[1])
         return GateDerivatives(scalars, np.concatenate(places, axis=1), *found)
-
-    def expectations(self, posterior: LogitLaw) -> Float[np.ndarray, " entries"]:
-        """``-E[g g'] / 2`` and ``E[g]``, and those of effects of groups that are no columns."""
-        law = self.law_by_group(posterior)
-        return super().expectations(posterior) if law is None else expectations_by_group(law)
-
-    def law_by_group(self, posterior: LogitLaw) -> BorderedNormal | None:
-        """The posterior itself where effects of groups are no columns."""
-        return posterior if isinstance(posterior, BorderedNormal) else None
 
     def statistics_covariance(self, posterior: Normal) -> Float[np.ndarray, "entries entries"]:
         """Of ``-g g' / 2`` of all logits, packed, then of ``g``."""
@@ -129,8 +119,8 @@ class AbstractLogitGate(AbstractGate[LogitLaw, Any]):
         change: Any,
         precision: Float[np.ndarray, "many terms"] | None = None,
     ) -> LogitStats | None:
-        """In closed form, unless effects of groups are no columns."""
-        if self.law_by_group(posterior) is not None:
+        """In closed form, where all rows share all coefficients."""
+        if not self.draws_complete:
             return None
         moved = change if precision is None else change.with_squares(precision)
         return LogitStats(*posterior.expectations_along(moved.linear, unpack(moved.curvature)))
@@ -161,21 +151,18 @@ class AbstractLogitGate(AbstractGate[LogitLaw, Any]):
         self, posterior: LogitLaw, n: int, rng: np.random.Generator
     ) -> Float[np.ndarray, "draws logits terms"]:
         """Draws of the coefficients of every logit; effects of groups are made where rows ask."""
-        found: Float[np.ndarray, "draws logits terms"] = posterior.draws(n, rng)
-        return found
+        return posterior.draws(n, rng)
 
     def effect_draws(
         self, posterior: LogitLaw, n: int, rng: np.random.Generator
     ) -> dict[str, Float[np.ndarray, "draws ..."]]:
         """Keys of which the effects of groups are functions."""
-        law = self.law_by_group(posterior)
-        return {} if law is None else effect_keys(n, len(law.mean), rng)
+        return {} if self.draws_complete else effect_keys(n, len(posterior.mean), rng)
 
     def knowing(self: LogitGateT, posterior: LogitLaw) -> LogitGateT:
         """The same gate, whose draws have effects of groups from this posterior."""
         gate: Any = self
-        law = self.law_by_group(posterior)
-        return self if law is None else cast(LogitGateT, replace(gate, known=law))
+        return self if self.draws_complete else cast(LogitGateT, replace(gate, known=posterior))
 
     @abc.abstractmethod
     def log_weights_at(
@@ -196,10 +183,7 @@ class AbstractLogitGate(AbstractGate[LogitLaw, Any]):
         self, draws: Draws, block: Block
     ) -> Float[np.ndarray, "draws experts rows"]:
         """The same with the effects of the groups of these rows, if they have such."""
-        if GATE_GROUPS not in block.designs:
-            return self.log_weights(draws["gate"], block)
-        law = self.prior if self.known is None else self.known
-        effects = logit_effects_at(law, draws, GroupRows.of(block, GATE_GROUPS))
+        effects = drawn_logit_effects(self.known or self.prior, draws, self.design(block))
         return self.log_weights_at(draws["gate"], block.designs[GATING], effects)
 
     def weights_without(
@@ -221,16 +205,16 @@ class AbstractLogitGate(AbstractGate[LogitLaw, Any]):
         Computation 12(11), for leave-one-out by the law of a logit without its own row.
         """
         found = None
-        if GATE_GROUPS in block.designs:
+        if not self.draws_complete:
             found = self.logit_slopes(posterior, block, responsibilities)
         if found is None:
             return self.mean_weights(posterior, block)
-        logit, variance = logit_moments(posterior, block)
+        design = self.design(block)
+        logit, variance = logit_moments(posterior, design)
         gradient, bend, weight = slopes_in_means(logit, responsibilities, *found)
         spread = variance.T[:, :, None] * np.eye(len(logit))
         if self.known is not None and len(self.known.mean) < len(logit):
-            groups = GroupRows.of(block, GATE_GROUPS)
-            spread = logit_covariance_at(self.known, block.designs[GATING], groups)
+            spread = logit_covariance_at(self.known, design)
         system = np.eye(len(logit)) + spread @ (copies[:, None, None] * bend)
         step = np.linalg.solve(system, spread @ (copies[:, None] * gradient)[..., None])
         left = variance / (1.0 - copies * weight * variance)
@@ -244,11 +228,11 @@ class AbstractLogitGate(AbstractGate[LogitLaw, Any]):
 
     def mean_weights(self, posterior: LogitLaw, block: Block) -> Float[np.ndarray, "experts rows"]:
         """Expected weights of the rows."""
-        return self.weights_of(*logit_moments(posterior, block))
+        return self.weights_of(*logit_moments(posterior, self.design(block)))
 
     def support(self) -> Real:
         """The coefficients."""
-        return Real(self.prior.mean.shape)
+        return Real(self.prior.shared.mean.shape)
 
     def log_density(
         self, posterior: LogitLaw | None, draws: Float[np.ndarray, "draws logits terms"]
@@ -261,25 +245,31 @@ class AbstractLogitGate(AbstractGate[LogitLaw, Any]):
 
 @dataclass(frozen=True)
 class LogitCoordinates(AbstractCoordinates):
-    """``A' (g - m)`` with ``A A'`` the precision; linear in the coefficients already."""
+    """``A' (g - m)`` with ``A A'`` the precision; linear in the coefficients already.
+
+    Of the coefficients that all rows share: effects of groups follow them, as statistics do.
+    """
 
     posterior: Normal
+
+    @cached_property
+    def law(self) -> Normal:
+        """Marginal law of the coefficients that all rows share."""
+        return self.posterior.shared
 
     @property
     def root(self) -> Float[np.ndarray, "logits terms terms"]:
         """Cholesky factor of the precision."""
-        return np.linalg.cholesky(self.posterior.precision)
+        return np.linalg.cholesky(self.law.precision)
 
     @property
     def size(self) -> int:
         """Number of coefficients."""
-        return int(self.posterior.mean.size)
+        return int(self.law.mean.size)
 
     def expectations(self) -> Float[np.ndarray, " entries"]:
         """``-E[g g'] / 2`` and ``E[g]``, in the order of ``LogitStats``."""
-        mean = self.posterior.mean
-        second = self.posterior.covariance + mean[..., :, None] * mean[..., None, :]
-        return entries(-0.5 * quadratic_weights(second), mean)
+        return entries(-0.5 * self.posterior.second_moments(), self.posterior.mean)
 
     def touched(self) -> Float[np.ndarray, "coordinates touched"]:
         """What a unit tilt of each adds to the linear statistics, the only ones that tilts touch.
@@ -290,9 +280,11 @@ class LogitCoordinates(AbstractCoordinates):
 
     def perturbations(self) -> Float[np.ndarray, "coordinates entries"]:
         """The same in all statistics."""
-        n_logits, n_terms = self.posterior.mean.shape
+        n_logits, n_terms = self.law.mean.shape
         linear = self.touched().reshape(n_logits * n_terms, n_logits, n_terms)
-        no_curvature = np.zeros((len(linear), n_logits, n_terms * (n_terms + 1) // 2))
+        n_effects = self.posterior.mean.shape[1] - n_terms
+        linear = np.pad(linear, [(0, 0), (0, 0), (0, n_effects)])
+        no_curvature = np.zeros((len(linear), *self.posterior.second_moments().shape))
         return perturbation_rows(no_curvature, linear)
 
     def centre_slopes(
@@ -301,22 +293,23 @@ class LogitCoordinates(AbstractCoordinates):
         """``A'`` times changes of ``E[g]``."""
         mean = self.posterior.mean
         shift = change[:, -mean.size :].reshape(len(change), *mean.shape)
+        shift = shift[..., : self.law.mean.shape[1]]
         return times(np.swapaxes(self.root, -1, -2), shift).reshape(len(change), -1)
 
     def standard(
         self, draws: Float[np.ndarray, "draws logits terms"]
     ) -> Float[np.ndarray, "draws coordinates"]:
         """``A' (g - m)``."""
-        shift = draws - self.posterior.mean
+        shift = draws - self.law.mean
         return times(np.swapaxes(self.root, -1, -2), shift).reshape(len(draws), -1)
 
     def parameters(
         self, standard: Float[np.ndarray, "draws coordinates"]
     ) -> Float[np.ndarray, "draws logits terms"]:
         """``m + A'^-1 z``."""
-        shape = (len(standard), *self.posterior.mean.shape)
+        shape = (len(standard), *self.law.mean.shape)
         upper = np.linalg.inv(np.swapaxes(self.root, -1, -2))
-        return np.asarray(self.posterior.mean + times(upper, standard.reshape(shape)))
+        return np.asarray(self.law.mean + times(upper, standard.reshape(shape)))
 
     def log_volume(
         self, draws: Float[np.ndarray, "draws logits terms"]
@@ -408,17 +401,15 @@ def slopes_in_means(
 
 
 def logit_moments(
-    posterior: LogitLaw, block: Block
+    posterior: LogitLaw, design: AbstractDesign
 ) -> tuple[Float[np.ndarray, "logits rows"], Float[np.ndarray, "logits rows"]]:
     """Means and variances of the logits of every row.
 
     The posterior is the same for all rows, or has one for each on a leading axis.
     """
-    if GATE_GROUPS in block.designs:
-        return moments_by_group(posterior, block)
-    design = block.designs[GATING]
-    variance = quadratic_at(posterior.covariance, design)
-    return linear_at(posterior.mean, design), variance
+    mean = posterior.mean
+    logit = design.predict(mean) if mean.ndim == 2 else linear_at(mean, design.columns)
+    return logit, design.quadratic(posterior.operator)
 
 
 def logit_prior_rows(prior: Normal, scaling: Scaling, terms: Sequence[str]) -> list[PriorRow]:

@@ -10,14 +10,8 @@ from jaxtyping import Float
 
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.factors.normal import Normal
-from bayesvb.numerics.linalg import (
-    outer_by_row,
-    packed_diagonal,
-    second_moments,
-    times,
-    unpack,
-    with_diagonal,
-)
+from bayesvb.linear.designs import AbstractDesign
+from bayesvb.numerics.linalg import packed_diagonal, with_diagonal
 
 
 @dataclass(frozen=True)
@@ -26,35 +20,34 @@ class LogitStats(SufficientStats):
 
     Attributes
     ----------
-    curvature : ndarray, shape (logits, pairs)
-        Sum of ``w x x'``, packed: what the rows add to each posterior precision.
+    curvature : ndarray, shape (logits, packed)
+        Sum of ``w x x'``, packed as the design packs it: what rows add to each precision.
     linear : ndarray, shape (logits, terms)
         What the rows add to each precision times mean.
     """
 
-    curvature: Float[np.ndarray, "*many logits pairs"]
+    curvature: Float[np.ndarray, "*many logits packed"]
     linear: Float[np.ndarray, "*many logits terms"]
 
     @classmethod
     def of_rows(
         cls,
-        design: Float[np.ndarray, "terms rows"],
+        design: AbstractDesign,
         curvature: Float[np.ndarray, "logits rows"],
         linear: Float[np.ndarray, "logits rows"],
     ) -> LogitStats:
         """Sums from the per-row weights of ``x x'`` and of ``x``."""
-        return cls(second_moments(curvature, design), linear @ design.T)
+        return cls(design.gram(curvature), design.cross(linear))
 
     @classmethod
     def by_row(
         cls,
-        features: Float[np.ndarray, "pairs rows"],
-        design: Float[np.ndarray, "terms rows"],
+        design: AbstractDesign,
         curvature: Float[np.ndarray, "logits rows"],
         linear: Float[np.ndarray, "logits rows"],
     ) -> LogitStats:
-        """What each row adds."""
-        return cls(outer_by_row(curvature, features), outer_by_row(linear, design))
+        """Return what each row adds."""
+        return cls(design.gram_by_row(curvature), design.cross_by_row(linear))
 
     def with_squares(self, more: Float[np.ndarray, "many terms"]) -> LogitStats:
         """Sums with these added to the squares of the terms of every logit."""
@@ -72,19 +65,5 @@ class LogitStats(SufficientStats):
         return LogitStats(self.curvature[index], self.linear[index])
 
     def posterior(self, prior: Normal) -> Normal:
-        """Posterior of the coefficients."""
-        return gaussian_logits(prior, self)
-
-
-def gaussian_logits(prior: Normal, stats: LogitStats) -> Normal:
-    """Gaussian posterior of logit coefficients: prior plus what the rows add.
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        A precision is not positive definite.
-    """
-    linear = times(prior.precision, prior.mean) + stats.linear
-    precision = unpack(stats.curvature)
-    precision += prior.precision
-    return Normal.from_natural(linear, precision)
+        """Posterior of the coefficients: prior plus what the rows add."""
+        return prior.plus(self.curvature, self.linear)

@@ -9,17 +9,14 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
-from bayesvb.data.parts import GATING
 from bayesvb.gates.gaussian_logits import LogitLaw, logit_moments
-from bayesvb.gates.logits_by_group import LogitRows, rows_by_group
-from bayesvb.gates.slopes_by_group import GroupedSlopeStats
 from bayesvb.gates.softmax_base import (
     AbstractSoftmaxGate,
     NormaliserDerivatives,
     SlopeStats,
 )
 from bayesvb.gates.tilted_bound import tilted_bound
-from bayesvb.numerics.linalg import outer_by_row, second_moments
+from bayesvb.linear.designs import AbstractDesign
 from bayesvb.numerics.special import softmax_spread
 from bayesvb.variational.local import AbstractLocalPosterior
 
@@ -33,30 +30,25 @@ class SoftmaxLocalPosterior(AbstractLocalPosterior):
     share: Float[np.ndarray, "experts rows"]
     tilt: Float[np.ndarray, "experts rows"]
     block: Block
-    by_group: LogitRows | None = None
+    design: AbstractDesign
 
-    def sufficient_stats(
-        self, responsibilities: Float[np.ndarray, "experts rows"]
-    ) -> SlopeStats | GroupedSlopeStats:
+    def sufficient_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> SlopeStats:
         """Derivatives ``r - p`` and ``w``, and the gain ``sum (1 - 2 a)^2 w s^2 / (1 + w s)``.
 
         Twice the diagonal blocks of ``w`` bound the full curvature in the means (Gershgorin).
         """
-        design = self.block.designs[GATING]
         curvature, gain = map(self.block.weighted, self.row_weights())
         slope = responsibilities - self.block.weighted(self.share)
-        if self.by_group is not None:
-            return GroupedSlopeStats.of_rows(self.by_group, curvature, slope, gain.sum(axis=1))
-        packed = second_moments(curvature, design)
-        return SlopeStats(slope @ design.T, 2.0 * packed, packed, gain.sum(axis=1))
+        packed = self.design.gram(curvature)
+        return SlopeStats(self.design.cross(slope), 2.0 * packed, packed, gain.sum(axis=1))
 
     def row_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> SlopeStats:
         """What each row adds to the sums."""
         curvature, gain = self.row_weights()
-        packed = outer_by_row(self.block.weighted(curvature), self.block.products(GATING))
+        packed = self.design.gram_by_row(self.block.weighted(curvature))
         slope = responsibilities - self.block.weighted(self.share)
         return SlopeStats(
-            gradient=outer_by_row(slope, self.block.designs[GATING]),
+            gradient=self.design.cross_by_row(slope),
             steepness=2.0 * packed,
             curvature=packed,
             gain=self.block.weighted(gain).T,
@@ -96,15 +88,12 @@ class SoftmaxGate(AbstractSoftmaxGate):
     regression, NeurIPS 24, section 5.2. Boehning (1992), doi:10.1007/BF00048682, for the curvature.
     """
 
-    sums_by_group = True
-
     def local(self, posterior: LogitLaw, block: Block) -> SoftmaxLocalPosterior:
         """``t_k - T``: expected logit less the bound on the log normaliser."""
-        logit, variance = logit_moments(posterior, block)
+        design = self.design(block)
+        logit, variance = logit_moments(posterior, design)
         bound, share, tilt = tilted_bound(logit, variance)
-        return SoftmaxLocalPosterior(
-            logit - bound, variance, share, tilt, block, rows_by_group(posterior, block)
-        )
+        return SoftmaxLocalPosterior(logit - bound, variance, share, tilt, block, design)
 
     def normaliser_derivatives(
         self, logit: Float[np.ndarray, "experts rows"], variance: Float[np.ndarray, "experts rows"]

@@ -13,7 +13,6 @@ from jaxtyping import Float, Int
 from bayesvb.data.blocks import Block
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.statistics import SufficientStats
-from bayesvb.factors.bordered_normal import BorderedNormal
 from bayesvb.factors.normal import Normal
 from bayesvb.gates.base import GatePrior
 from bayesvb.gates.gaussian_logits import (
@@ -25,15 +24,8 @@ from bayesvb.gates.gaussian_logits import (
     logit_moments,
     logit_prior_rows,
 )
-from bayesvb.gates.grouped_coordinates import logit_coordinates
 from bayesvb.gates.logit_stats import LogitStats
 from bayesvb.numerics.array_library import namespace
-from bayesvb.numerics.linalg import (
-    inverse_and_log_det,
-    pack,
-    times,
-    unpack,
-)
 from bayesvb.numerics.special import expected_softmax, log_total
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.descriptions import PriorRow
@@ -53,9 +45,9 @@ class SlopeStats(SufficientStats):
     ----------
     gradient : ndarray, shape (experts, terms)
         Derivative in the means.
-    steepness : ndarray, shape (experts, pairs)
+    steepness : ndarray, shape (experts, packed)
         Sum of ``v x x'``, packed, that bounds minus the second derivative in all means together.
-    curvature : ndarray, shape (experts, pairs)
+    curvature : ndarray, shape (experts, packed)
         Sum of ``w x x'``, packed: minus twice the derivative in the covariances.
     gain : ndarray, shape (experts,)
         Bound on how much a change of the precision comes back amplified, with opposite sign, in
@@ -63,8 +55,8 @@ class SlopeStats(SufficientStats):
     """
 
     gradient: Float[np.ndarray, "*many experts terms"]
-    steepness: Float[np.ndarray, "*many experts pairs"]
-    curvature: Float[np.ndarray, "*many experts pairs"]
+    steepness: Float[np.ndarray, "*many experts packed"]
+    curvature: Float[np.ndarray, "*many experts packed"]
     gain: Float[np.ndarray, "*many experts"]
 
     def damped(self, prior: Normal, posterior: Normal) -> LogitStats:
@@ -75,25 +67,24 @@ class SlopeStats(SufficientStats):
         their logits with a smaller weight, and so with a larger variance next time. A map with
         slope ``-g`` settles fastest when it moves ``2 / (2 + g)`` of the way.
         """
-        curvature = unpack(self.curvature)
-        steep, _ = inverse_and_log_det(prior.precision + unpack(self.steepness))
-        pull = times(prior.precision, posterior.mean - prior.mean)
-        mean = posterior.mean + times(steep, self.gradient - pull)
-        share = (2.0 / (2.0 + self.gain))[:, None, None]
-        held_back = posterior.precision - prior.precision - curvature
-        curvature += (1.0 - share) * held_back
-        return centred_sums(prior, mean, curvature)
+        steep = prior.operator.plus(self.steepness)
+        slope = self.gradient - prior.pull(posterior.mean - prior.mean)
+        mean = posterior.mean + steep.solve(slope[..., None, :])[..., 0, :]
+        share = (2.0 / (2.0 + self.gain))[:, None]
+        held_back = posterior.operator.packed() - prior.operator.packed() - self.curvature
+        return centred_sums(prior, mean, self.curvature + (1.0 - share) * held_back)
 
     def full(self, posterior: Normal) -> LogitStats:
         """Full natural-gradient step: derivatives in ``E[g]`` and in ``-E[g g'] / 2``."""
-        pull = times(unpack(self.curvature), posterior.mean)
+        matrix = posterior.operator.like(self.curvature)
+        pull = matrix.times(posterior.mean[..., None, :])[..., 0, :]
         return LogitStats(self.curvature, self.gradient + pull)
 
 
 def centred_sums(
     prior: Normal,
     mean: Float[np.ndarray, "experts terms"],
-    curvature: Float[np.ndarray, "experts terms terms"],
+    curvature: Float[np.ndarray, "experts packed"],
 ) -> LogitStats:
     """Statistics of the posterior with these means, less what all of them have in common.
 
@@ -103,10 +94,11 @@ def centred_sums(
     beforehand, the prior is not indifferent to such a shift, and it stays in.
     """
     offset = mean - prior.mean
-    if prior.precision.ndim == 2:
+    if prior.precisions.ndim == 1:
         offset -= offset.mean(axis=0)
-    pull = times(prior.precision, offset)
-    return LogitStats(pack(curvature), times(curvature, prior.mean + offset) + pull)
+    matrix = prior.operator.like(curvature)
+    linear = matrix.times((prior.mean + offset)[..., None, :])[..., 0, :] + prior.pull(offset)
+    return LogitStats(curvature, linear)
 
 
 @dataclass(frozen=True)
@@ -169,12 +161,12 @@ class AbstractSoftmaxGate(AbstractLogitGate, abc.ABC):
 
     Attributes
     ----------
-    prior : Normal, or BorderedNormal where effects of groups are no columns
+    prior : Normal
         Prior of the coefficients, one row per component.
     flat : bool
         Whether the prior has no say: coordinates are then those of contrasts between components,
         as the likelihood does not depend on a shift of all coefficients.
-    known : BorderedNormal or None
+    known : Normal or None
         Posterior that draws of effects of groups are from; their prior if there is none.
     """
 
@@ -182,7 +174,7 @@ class AbstractSoftmaxGate(AbstractLogitGate, abc.ABC):
 
     prior: LogitLaw
     flat: bool = False
-    known: BorderedNormal | None = None
+    known: Normal | None = None
 
     @classmethod
     def from_prior(cls, n_components: int, prior: GatePrior) -> AbstractSoftmaxGate:
@@ -214,8 +206,6 @@ class AbstractSoftmaxGate(AbstractLogitGate, abc.ABC):
 
     def step_beside(self, before: Any, posterior: LogitLaw, stats: Any) -> Any:
         """A step from what is known beforehand: a normal law of the coefficients."""
-        if self.law_by_group(posterior) is not None:
-            return stats.damped(self.prior, posterior, before)
         known = replace(self, prior=self.update(before))
         step: LogitStats = known.global_step(posterior, stats)
         return before + step
@@ -265,8 +255,8 @@ class AbstractSoftmaxGate(AbstractLogitGate, abc.ABC):
 
     def coordinates(self, posterior: LogitLaw) -> AbstractCoordinates:
         """Standard coordinates of the coefficients, or of their contrasts."""
-        own = logit_coordinates(posterior)
-        return ContrastCoordinates(own) if self.flat and isinstance(own, LogitCoordinates) else own
+        own = LogitCoordinates(posterior)
+        return ContrastCoordinates(own) if self.flat else own
 
     def normaliser_derivatives(
         self, logit: Float[np.ndarray, "experts rows"], variance: Float[np.ndarray, "experts rows"]
@@ -281,7 +271,7 @@ class AbstractSoftmaxGate(AbstractLogitGate, abc.ABC):
         responsibilities: Float[np.ndarray, "experts rows"],
     ) -> Slopes | None:
         """Derivatives of ``t_k - T``, ``T`` the bound on the log normaliser."""
-        logit, variance = logit_moments(posterior, block)
+        logit, variance = logit_moments(posterior, self.design(block))
         found = self.normaliser_derivatives(logit, variance)
         if found is None:
             return None

@@ -8,13 +8,12 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
-from bayesvb.data.parts import GATING
 from bayesvb.factors.normal import Normal
 from bayesvb.gates.gaussian_logits import LogitLaw, logit_moments
 from bayesvb.gates.logit_stats import LogitStats
 from bayesvb.gates.softmax_base import AbstractSoftmaxGate, centred_sums
 from bayesvb.gates.tilted_bound import tilted_bound
-from bayesvb.numerics.linalg import unpack
+from bayesvb.linear.designs import AbstractDesign
 from bayesvb.numerics.special import jaakkola
 from bayesvb.variational.local import AbstractLocalPosterior
 
@@ -121,14 +120,13 @@ class BouchardLocalPosterior(AbstractLocalPosterior):
     share: Float[np.ndarray, "experts rows"]
     omega: Float[np.ndarray, "experts rows"]
     block: Block
+    design: AbstractDesign
 
     def sufficient_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> LogitStats:
         """``sum omega x x'`` and ``sum (r - 1/2 + omega alpha) x``; no ``r`` in the first."""
         constant = self.block.weighted(self.share - self.omega * self.logit)
         curvature = self.block.weighted(self.omega)
-        return LogitStats.of_rows(
-            self.block.designs[GATING], curvature, responsibilities - constant
-        )
+        return LogitStats.of_rows(self.design, curvature, responsibilities - constant)
 
 
 @dataclass(frozen=True)
@@ -161,16 +159,17 @@ class BouchardGate(AbstractSoftmaxGate):
 
     def local(self, posterior: LogitLaw, block: Block) -> BouchardLocalPosterior:
         """``t_k - B``: expected logit less the bound on the log normaliser."""
-        logit, variance = logit_moments(posterior, block)
+        design = self.design(block)
+        logit, variance = logit_moments(posterior, design)
         bound, share, omega = product_bound(logit, variance)
-        return BouchardLocalPosterior(logit - bound, logit, share, omega, block)
+        return BouchardLocalPosterior(logit - bound, logit, share, omega, block, design)
 
     def global_step(self, posterior: Normal, stats: LogitStats) -> LogitStats:
         """Exact update given the quadratic form, then the best shift of all means together."""
-        return centred_sums(self.prior, self.update(stats).mean, unpack(stats.curvature))
+        return centred_sums(self.prior, self.update(stats).mean, stats.curvature)
 
     def bound_gap(self, posterior: LogitLaw, block: Block) -> Float[np.ndarray, " rows"]:
         """By how much the tilted bound is tighter, where it is."""
-        logit, variance = logit_moments(posterior, block)
+        logit, variance = logit_moments(posterior, self.design(block))
         tight, _, _ = tilted_bound(logit, variance)
         return np.asarray(np.maximum(product_bound(logit, variance)[0] - tight, 0.0))

@@ -8,7 +8,6 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
-from bayesvb.data.parts import GATING
 from bayesvb.factors.normal import Normal
 from bayesvb.gates.gaussian_logits import LogitLaw, logit_moments
 from bayesvb.gates.logit_stats import LogitStats
@@ -17,7 +16,7 @@ from bayesvb.gates.softmax_base import (
     NormaliserDerivatives,
     SlopeStats,
 )
-from bayesvb.numerics.linalg import products
+from bayesvb.linear.designs import AbstractDesign
 from bayesvb.numerics.special import log_sum_exp, softmax_spread
 from bayesvb.variational.local import AbstractLocalPosterior
 
@@ -31,16 +30,16 @@ class JensenLocalPosterior(AbstractLocalPosterior):
     share: Float[np.ndarray, "experts rows"]
     weight: Float[np.ndarray, "experts rows"]
     block: Block
+    design: AbstractDesign
 
     def sufficient_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> SlopeStats:
         """Derivatives ``r - w`` and ``w``, the bound ``2 w (1 - w)`` on the curvature, the gain."""
-        design = self.block.designs[GATING]
-        features, share = products(design).T, self.block.weighted(self.share)
+        design, share = self.design, self.block.weighted(self.share)
         spread = share * (1.0 - self.share)
         return SlopeStats(
-            gradient=(responsibilities - share) @ design.T,
-            steepness=2.0 * spread @ features,
-            curvature=self.block.weighted(self.weight) @ features,
+            gradient=design.cross(responsibilities - share),
+            steepness=design.gram(2.0 * spread),
+            curvature=design.gram(self.block.weighted(self.weight)),
             gain=(spread * self.variance * self.variance).sum(axis=1),
         )
 
@@ -66,12 +65,13 @@ class JensenGate(AbstractSoftmaxGate):
 
     def local(self, posterior: LogitLaw, block: Block) -> JensenLocalPosterior:
         """``t_k - A``: expected logit less the bound on the log normaliser."""
-        logit, variance = logit_moments(posterior, block)
+        design = self.design(block)
+        logit, variance = logit_moments(posterior, design)
         if self.n_components == 1:  # nothing to bound: the normaliser is the logit itself
             zeros = np.zeros_like(logit)
-            return JensenLocalPosterior(zeros, variance, np.ones_like(logit), zeros, block)
+            return JensenLocalPosterior(zeros, variance, np.ones_like(logit), zeros, block, design)
         bound, share = log_sum_exp(logit + 0.5 * variance)
-        return JensenLocalPosterior(logit - bound, variance, share, share, block)
+        return JensenLocalPosterior(logit - bound, variance, share, share, block, design)
 
     def normaliser_derivatives(
         self, logit: Float[np.ndarray, "experts rows"], variance: Float[np.ndarray, "experts rows"]

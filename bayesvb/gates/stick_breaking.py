@@ -11,28 +11,20 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
-from bayesvb.data.parts import GATING
 from bayesvb.data.scaling import Scaling
-from bayesvb.factors.bordered_normal import BorderedNormal
 from bayesvb.factors.normal import Normal
 from bayesvb.gates.base import GatePrior
 from bayesvb.gates.gaussian_logits import (
     AbstractLogitGate,
+    LogitCoordinates,
     LogitLaw,
     Slopes,
     logit_moments,
     logit_prior_rows,
 )
-from bayesvb.gates.grouped_coordinates import logit_coordinates
 from bayesvb.gates.logit_stats import LogitStats
-from bayesvb.gates.logits_by_group import GroupedLogitStats, LogitRows, rows_by_group
+from bayesvb.linear.designs import AbstractDesign
 from bayesvb.numerics.array_library import namespace
-from bayesvb.numerics.linalg import (
-    one_by_one,
-    products,
-    quadratic_at,
-    quadratic_weights,
-)
 from bayesvb.numerics.special import expected_expit, jaakkola, omega_slope, softplus
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.descriptions import PriorRow
@@ -48,24 +40,16 @@ class StickLocalPosterior(AbstractLocalPosterior):
 
     expected_log_density: Float[np.ndarray, "experts rows"]
     omega: Float[np.ndarray, "sticks rows"]
-    design: Float[np.ndarray, "terms rows"]
-    features: Float[np.ndarray, "pairs rows"] | None
+    design: AbstractDesign
     order: tuple[int, ...] | None
-    by_group: LogitRows | None = None
 
-    def sufficient_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> Any:
+    def sufficient_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> LogitStats:
         """``sum R omega x x'`` and ``sum (r - R / 2) x`` with ``R`` the probability of reaching."""
-        curvature, linear = self.weights(responsibilities)
-        if self.by_group is not None:
-            return GroupedLogitStats.of_rows(self.by_group, curvature, linear)
-        if self.features is None:
-            return LogitStats.of_rows(self.design, curvature, linear)
-        return LogitStats(curvature @ self.features.T, linear @ self.design.T)
+        return LogitStats.of_rows(self.design, *self.weights(responsibilities))
 
     def row_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> LogitStats:
         """What each row adds to the sums."""
-        features = products(self.design) if self.features is None else self.features
-        return LogitStats.by_row(features, self.design, *self.weights(responsibilities))
+        return LogitStats.by_row(self.design, *self.weights(responsibilities))
 
     def weights(
         self, responsibilities: Float[np.ndarray, "experts rows"]
@@ -156,11 +140,11 @@ class StickBreakingGate(AbstractLogitGate):
 
     Attributes
     ----------
-    prior : Normal, or BorderedNormal where effects of groups are no columns
+    prior : Normal
         Prior of the coefficients, one row per stick.
     order : tuple of int, or None
         Component at which each stick stops; None for component ``k`` at stick ``k``.
-    known : BorderedNormal or None
+    known : Normal or None
         Posterior that draws of effects of groups are from; their prior if there is none.
 
     References
@@ -171,11 +155,9 @@ class StickBreakingGate(AbstractLogitGate):
 
     formula = "stick-breaking"
 
-    sums_by_group = True
-
     prior: LogitLaw
     order: tuple[int, ...] | None = None
-    known: BorderedNormal | None = None
+    known: Normal | None = None
 
     @classmethod
     def from_prior(cls, n_components: int, prior: GatePrior) -> StickBreakingGate:
@@ -208,42 +190,22 @@ class StickBreakingGate(AbstractLogitGate):
 
     def local(self, posterior: LogitLaw, block: Block) -> StickLocalPosterior:
         """``t_k - sum_{l<=k} F_l``, with ``F`` the quadratic bound on ``E log(1 + exp u)``."""
-        design = block.designs[GATING]
-        by_group = rows_by_group(posterior, block)
-        if by_group is not None:
-            found = self._of_moments(*logit_moments(posterior, block), design, None)
-            return replace(found, by_group=by_group)
-        if one_by_one(len(posterior.mean), len(design)):  # too many products to be kept
-            variance = quadratic_at(posterior.covariance, design)
-            return self.rows_of(posterior, variance, design, None)
-        features = block.products(GATING)
-        variance = quadratic_weights(posterior.covariance) @ features
-        return self.rows_of(posterior, variance, design, features)
+        design = self.design(block)
+        return self.rows_of(*logit_moments(posterior, design), design)
 
     def rows_of(
         self,
-        posterior: Normal,
-        variance: Float[np.ndarray, "sticks rows"],
-        design: Float[np.ndarray, "terms rows"],
-        features: Float[np.ndarray, "pairs rows"] | None,
-    ) -> StickLocalPosterior:
-        """The same for variances of the logits that are at hand; they are overwritten."""
-        return self._of_moments(posterior.mean @ design, variance, design, features)
-
-    def _of_moments(
-        self,
         logit: Float[np.ndarray, "sticks rows"],
         variance: Float[np.ndarray, "sticks rows"],
-        design: Float[np.ndarray, "terms rows"],
-        features: Float[np.ndarray, "pairs rows"] | None,
+        design: AbstractDesign,
     ) -> StickLocalPosterior:
-        """The same for moments of the logits; the variances are overwritten."""
+        """The same for moments of the logits that are at hand; the variances are overwritten."""
         variance += logit * logit
         passing, omega = jaakkola(np.sqrt(variance, out=variance))
         passing += 0.5 * logit
         terms = _less_up_to_own(passing)
         terms[:-1] += logit
-        return StickLocalPosterior(self._by_component(terms), omega, design, features, self.order)
+        return StickLocalPosterior(self._by_component(terms), omega, design, self.order)
 
     def logit_slopes(
         self,
@@ -261,7 +223,7 @@ class StickBreakingGate(AbstractLogitGate):
         linear = np.eye(*reached.shape) - 0.5 * reached
         linear = np.repeat(linear[:, :, None], n_rows, axis=2)
         slopes = np.concatenate([reached[:, :, None] * local.omega, linear], axis=1)
-        logit, variance = logit_moments(posterior, block)
+        logit, variance = logit_moments(posterior, local.design)
         square = logit * logit + variance
         n_sticks = self.n_components - 1
         bends = np.zeros((2 * n_sticks, 2 * n_sticks, n_rows))
@@ -315,7 +277,7 @@ class StickBreakingGate(AbstractLogitGate):
 
     def coordinates(self, posterior: LogitLaw) -> AbstractCoordinates:
         """Standard coordinates of the coefficients."""
-        return logit_coordinates(posterior)
+        return LogitCoordinates(posterior)
 
     def coefficients(
         self, draws: Float[np.ndarray, "draws sticks terms"]

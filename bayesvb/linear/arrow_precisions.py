@@ -12,9 +12,9 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
-from bayesvb.linear.designs import GroupedDesign
+from bayesvb.linear.designs import DrawnEffects, GroupedDesign
 from bayesvb.linear.group_rows import GroupRows
 from bayesvb.linear.precisions import AbstractPrecision, DensePrecision, Vectors
 from bayesvb.numerics.linalg import (
@@ -24,7 +24,8 @@ from bayesvb.numerics.linalg import (
     trace_of_product,
     unpack,
 )
-from bayesvb.numerics.small_blocks import inverse_of_blocks
+from bayesvb.numerics.numbered_normals import numbered_normals
+from bayesvb.numerics.small_blocks import inverse_of_blocks, roots_of_blocks
 
 Effects = Float[np.ndarray, "*batch vectors effects groups"]
 
@@ -176,6 +177,36 @@ class ArrowPrecision(AbstractPrecision):
         own = own - np.einsum("...apg,...np->...nag", self.regression, solved)
         return self._joined(solved, own)
 
+    def draw_effects(
+        self,
+        mean: Vectors,
+        shared: Float[np.ndarray, "draws *batch vectors shared"],
+        keys: Float[np.ndarray, "draws *batch vectors keys"],
+        scale: Float[np.ndarray, "draws *batch vectors"],
+        factors: Float[np.ndarray, "draws effects"] | None = None,
+    ) -> DrawnEffects:
+        """Return drawn effects as a function of the numbers of groups."""
+        centre, effects = self.split(mean)
+
+        def draw(
+            there: Int[np.ndarray, " there"],
+        ) -> Float[np.ndarray, "draws experts effects there"]:
+            n_each = self.n_effects // keys.shape[-1] if self.n_effects else 0
+            numbers = there[None] * n_each + np.arange(n_each)[:, None]
+            noise = numbered_normals(keys, numbers.ravel())
+            noise = noise.reshape(*keys.shape[:-1], self.n_effects, len(there))
+            root = roots_of_blocks(self.within[..., there])
+            drawn = np.einsum("...abg,...nbg->...nag", root, noise)
+            drawn = effects[..., there] + scale[..., None, None] * drawn
+            follows = self.regression[..., there]
+            drawn -= np.einsum("...apg,...np->...nag", follows, shared - centre)
+            drawn = drawn.reshape(len(keys), keys[0].size, n_each, len(there))
+            if factors is not None:
+                drawn *= factors[:, None, :, None]
+            return np.asarray(drawn)
+
+        return draw
+
     @property
     def log_det(self) -> Float[np.ndarray, "*batch"]:
         """Log-determinant."""
@@ -226,6 +257,10 @@ class ArrowPrecision(AbstractPrecision):
         batch = border.shape[:-1]
         parts = (border, blocks.reshape(*batch, -1), cross.reshape(*batch, -1))
         return np.concatenate(parts, axis=-1)
+
+    def take(self, chosen: Int[np.ndarray, " chosen"]) -> ArrowPrecision:
+        """Return some matrices of a batch."""
+        return ArrowPrecision(*(part[chosen] for part in self._parts))
 
     def scaled(self, factor: float) -> ArrowPrecision:
         """Return the matrix times a positive number."""

@@ -6,10 +6,10 @@ Rows are on the last axis. Sums of ``x x'`` come packed in the order of ``Abstra
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -64,6 +64,12 @@ class AbstractDesign(abc.ABC):
         """Return ``b' x_n`` of draws that hold the coefficients that all rows share."""
 
     @abc.abstractmethod
+    def drawn_effects(
+        self, effects: DrawnEffects | None
+    ) -> Float[np.ndarray, "draws experts rows"] | None:
+        """Return what effects of the groups that are there add to rows; None without any."""
+
+    @abc.abstractmethod
     def quadratic(self, precision: Any) -> Float[np.ndarray, "experts rows"]:
         """Return ``x_n' V^-1 x_n`` of a precision with the structure of the design."""
 
@@ -95,6 +101,10 @@ class AbstractDesign(abc.ABC):
     @abc.abstractmethod
     def take(self, rows: Int[np.ndarray, " chosen"]) -> AbstractDesign:
         """Return these rows."""
+
+    @abc.abstractmethod
+    def joined(self, others: Sequence[Self]) -> Self:
+        """Return these rows, then the rows of other designs with the same coefficients."""
 
     def residuals(
         self,
@@ -167,6 +177,10 @@ class DenseDesign(AbstractDesign):
         location: Float[np.ndarray, "draws experts rows"] = coefficients @ self.x
         return location
 
+    def drawn_effects(self, effects: DrawnEffects | None) -> None:
+        """Return None: rows have no groups."""
+        return
+
     def quadratic(self, precision: Any) -> Float[np.ndarray, "experts rows"]:
         """Return ``x_n' V^-1 x_n``; a precision may have matrices of each row on a first axis."""
         inverse = precision.inverse
@@ -204,6 +218,10 @@ class DenseDesign(AbstractDesign):
     def take(self, rows: Int[np.ndarray, " chosen"]) -> DenseDesign:
         """Return these rows."""
         return DenseDesign(self.x[:, rows], None if self.pairs is None else self.pairs[:, rows])
+
+    def joined(self, others: Sequence[DenseDesign]) -> DenseDesign:
+        """Return these rows, then the rows of others."""
+        return DenseDesign(np.concatenate([self.x, *(one.x for one in others)], axis=1))
 
     def residuals(
         self,
@@ -291,11 +309,17 @@ class GroupedDesign(AbstractDesign):
     ) -> Float[np.ndarray, "draws experts rows"]:
         """Return ``b' x_n``, effects of the groups that are there drawn."""
         location: Float[np.ndarray, "draws experts rows"] = coefficients @ self.border
-        if effects is not None:
-            there, place = np.unique(self.groups.place, return_inverse=True)
-            rows = GroupRows(place.ravel(), self.groups.values)
-            location += rows.linear(effects(there))
-        return location
+        own = self.drawn_effects(effects)
+        return location if own is None else location + own
+
+    def drawn_effects(
+        self, effects: DrawnEffects | None
+    ) -> Float[np.ndarray, "draws experts rows"] | None:
+        """Return what effects of the groups that are there add to rows."""
+        if effects is None:
+            return None
+        there, place = np.unique(self.groups.place, return_inverse=True)
+        return GroupRows(place.ravel(), self.groups.values).linear(effects(there))
 
     def left(
         self, regression: Float[np.ndarray, "*batch effects shared groups"]
@@ -352,3 +376,11 @@ class GroupedDesign(AbstractDesign):
         """Return these rows."""
         groups = GroupRows(self.groups.place[rows], self.groups.values[:, rows])
         return GroupedDesign(self.border[:, rows], groups, self.n_groups)
+
+    def joined(self, others: Sequence[GroupedDesign]) -> GroupedDesign:
+        """Return these rows, then the rows of others."""
+        each = [self, *others]
+        place = np.concatenate([one.groups.place for one in each])
+        values = np.concatenate([one.groups.values for one in each], axis=1)
+        border = np.concatenate([one.border for one in each], axis=1)
+        return GroupedDesign(border, GroupRows(place, values), self.n_groups)

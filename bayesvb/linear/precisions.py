@@ -13,9 +13,9 @@ from functools import cached_property
 from typing import ClassVar, Self
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
-from bayesvb.linear.designs import AbstractDesign, DenseDesign
+from bayesvb.linear.designs import AbstractDesign, DenseDesign, DrawnEffects
 from bayesvb.numerics.linalg import (
     diagonal,
     inverse_and_log_det,
@@ -82,6 +82,31 @@ class AbstractPrecision(abc.ABC):
             A matrix is not positive definite. All verbs below that factorise raise so.
         """
 
+    @abc.abstractmethod
+    def draw_effects(
+        self,
+        mean: Vectors,
+        shared: Float[np.ndarray, "draws *batch vectors shared"],
+        keys: Float[np.ndarray, "draws *batch vectors keys"],
+        scale: Float[np.ndarray, "draws *batch vectors"],
+        factors: Float[np.ndarray, "draws effects"] | None = None,
+    ) -> DrawnEffects | None:
+        """Return effects of groups in draws that hold shared coefficients; None without such.
+
+        Parameters
+        ----------
+        mean : ndarray, shape (..., vectors, coefficients)
+            Means of all coefficients.
+        shared : ndarray, shape (draws, ..., vectors, shared)
+            Drawn coefficients that all rows share.
+        keys : ndarray, shape (draws, ..., vectors, keys)
+            Keys of the random numbers; several share the effects of one vector among them.
+        scale : ndarray, shape (draws, ..., vectors)
+            Square roots of the factors by which the precision is divided.
+        factors : ndarray, shape (draws, effects), optional
+            Factors of the drawn effects.
+        """
+
     @property
     @abc.abstractmethod
     def log_det(self) -> Float[np.ndarray, "*batch"]:
@@ -103,6 +128,10 @@ class AbstractPrecision(abc.ABC):
     @abc.abstractmethod
     def packed(self) -> Float[np.ndarray, "*batch packed"]:
         """Return the matrix in the order of packed sums."""
+
+    @abc.abstractmethod
+    def take(self, chosen: Int[np.ndarray, " chosen"]) -> Self:
+        """Return some matrices of a batch."""
 
     @abc.abstractmethod
     def scaled(self, factor: float) -> Self:
@@ -200,6 +229,17 @@ class DensePrecision(AbstractPrecision):
         """Return ``V^-1 v``."""
         return np.asarray(vectors @ self.inverse)
 
+    def draw_effects(
+        self,
+        mean: Vectors,
+        shared: Float[np.ndarray, "draws *batch vectors shared"],
+        keys: Float[np.ndarray, "draws *batch vectors keys"],
+        scale: Float[np.ndarray, "draws *batch vectors"],
+        factors: Float[np.ndarray, "draws effects"] | None = None,
+    ) -> None:
+        """Return None: draws hold all coefficients."""
+        return
+
     @property
     def variances(self) -> Float[np.ndarray, "*batch coefficients"]:
         """Diagonal of the inverse."""
@@ -216,6 +256,10 @@ class DensePrecision(AbstractPrecision):
     def packed(self) -> Float[np.ndarray, "*batch packed"]:
         """Return the lower triangle."""
         return pack(self.matrix)
+
+    def take(self, chosen: Int[np.ndarray, " chosen"]) -> DensePrecision:
+        """Return some matrices of a batch."""
+        return DensePrecision(self.matrix[chosen])
 
     def scaled(self, factor: float) -> DensePrecision:
         """Return the matrix times a positive number."""

@@ -49,7 +49,7 @@ def _places_of_effects(apart: GroupsApart) -> list[Any]:
     Then of each logit.
     """
     columns = apart.columns
-    n_experts, n_responses = apart.stats.experts.linear.yy.shape
+    n_experts, n_responses = apart.stats.experts.yy.shape
     each = columns.experts.n_terms * np.arange(n_experts * n_responses)
     found = [start + own for start in each for own in columns.experts.own]
     if columns.gate is not None:
@@ -62,9 +62,9 @@ def _places_of_effects(apart: GroupsApart) -> list[Any]:
 
 def _followed(apart: GroupsApart, shared: GroupedResponse) -> tuple[Matrix, Any]:
     """What is touched in terms of what rows share, and covariances of effects beyond it."""
-    n_experts, n_responses = apart.stats.experts.linear.yy.shape
+    n_experts, n_responses = apart.stats.experts.yy.shape
     columns, size = apart.columns.experts, len(shared.covariance)
-    n_terms, n_pairs = len(columns.border), len(columns.border_pairs)
+    n_terms, n_pairs = len(columns.border), len(columns.border) * (len(columns.border) + 1) // 2
     linear = np.zeros((n_experts, n_responses, columns.n_terms, size))
     noise = np.zeros((n_experts, n_responses, size))
     for k, at in enumerate(shared.entries):

@@ -1,14 +1,14 @@
 """Which columns of a design are effects of groups, and statistics with and without columns.
 
 No row has two groups. Statistics of effects that are columns are therefore zero but for those of
-single groups, and are, in another order, those of experts with effects by group (``MixedStats``)
-and of logits with such effects (``GroupedLogitStats``).
+single groups: in another order, they are those of a design with groups.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,10 +19,11 @@ from bayesvb.data.group_rows import GATE_GROUPS, GROUP_ROWS
 from bayesvb.data.parts import GATING, MEAN
 from bayesvb.data.sources import AbstractSource, InMemorySource
 from bayesvb.experts.linear import LinearStats
-from bayesvb.experts.linear_mixed import MixedStats
 from bayesvb.gates.logit_stats import LogitStats
-from bayesvb.gates.logits_by_group import GroupedLogitStats
+from bayesvb.linear.arrow_precisions import ArrowPrecision
 from bayesvb.numerics.linalg import lower_pairs
+
+Sums = Float[np.ndarray, "*many sums"]
 
 NOWHERE = -1
 """Group of a row in which all columns of a term are zero."""
@@ -56,22 +57,39 @@ class OwnColumns:
         """Number of all columns."""
         return len(self.border) + self.own.size
 
-    @property
-    def border_pairs(self) -> Int[np.ndarray, " pairs"]:
-        """Places of the products of columns of all rows."""
+    @cached_property
+    def order(self) -> Int[np.ndarray, " columns"]:
+        """Columns of all rows, then those of each effect: the order without columns of groups."""
+        return np.concatenate([self.border, self.own.ravel()])
+
+    @cached_property
+    def packed_order(self) -> Int[np.ndarray, " packed"]:
+        """Places of products of two columns, as sums without columns of groups pack them."""
         first, second = lower_pairs(len(self.border))
-        return _pair(self.border[first], self.border[second])
+        one, other = lower_pairs(len(self.own))
+        parts = (
+            _pair(self.border[first], self.border[second]),
+            _pair(self.own[one], self.own[other]),
+            _pair(self.own[:, None, :], self.border[None, :, None]),
+        )
+        return np.concatenate([part.ravel() for part in parts])
 
-    @property
-    def pairs(self) -> Int[np.ndarray, "pairs groups"]:
-        """Places of the products of two columns of a group."""
-        first, second = lower_pairs(len(self.own))
-        return _pair(self.own[first], self.own[second])
+    def operator(self, entries: Float[np.ndarray, " columns"]) -> ArrowPrecision:
+        """Precision of independent coefficients, by group, with these of the columns."""
+        return ArrowPrecision.from_entries(
+            entries[self.border], entries[self.own[:, 0]], self.own.shape[1]
+        )
 
-    @property
-    def cross(self) -> Int[np.ndarray, "effects terms groups"]:
-        """Places of the products of a column of a group and one of all rows."""
-        return _pair(self.own[:, None, :], self.border[None, :, None])
+    def split(self, products: Sums, linear: Sums) -> tuple[Sums, Sums]:
+        """Return packed sums and linear sums by group of those of columns."""
+        return products[..., self.packed_order], linear[..., self.order]
+
+    def joined(self, products: Sums, linear: Sums) -> tuple[Sums, Sums]:
+        """Return packed sums and linear sums of columns of those by group."""
+        n_pairs = self.n_terms * (self.n_terms + 1) // 2
+        whole = np.zeros((*products.shape[:-1], n_pairs)), np.zeros(linear.shape)
+        whole[0][..., self.packed_order], whole[1][..., self.order] = products, linear
+        return whole
 
     def values(
         self, design: Float[np.ndarray, "_ rows"], place: Int[np.ndarray, " rows"]
@@ -157,39 +175,27 @@ class GroupedColumns:
         kept = {name: x for name, x in block.designs.items() if not name.endswith(PRODUCTS)}
         return replace(block, designs={**kept, **own})
 
-    def split(self, stats: LinearStats) -> MixedStats:
+    def split(self, stats: LinearStats) -> LinearStats:
         """Statistics of experts by group of those of columns."""
-        at, xx = self.experts, stats.xx
-        linear = replace(stats, xx=xx[..., at.border_pairs], xy=stats.xy[..., at.border])
-        return MixedStats(linear, xx[..., at.pairs], xx[..., at.cross], stats.xy[..., at.own])
+        xx, xy = self.experts.split(stats.xx, stats.xy)
+        return replace(stats, xx=xx, xy=xy)
 
-    def joined(self, stats: MixedStats) -> LinearStats:
+    def joined(self, stats: LinearStats) -> LinearStats:
         """Statistics of columns of those by group."""
-        at, n_terms, linear = self.experts, self.experts.n_terms, stats.linear
-        xx = np.zeros((*linear.weight.shape, n_terms * (n_terms + 1) // 2))
-        xy = np.zeros((*linear.yy.shape, n_terms))
-        xx[..., at.border_pairs], xy[..., at.border] = linear.xx, linear.xy
-        xx[..., at.pairs], xx[..., at.cross], xy[..., at.own] = stats.zz, stats.zx, stats.zy
-        return LinearStats(linear.weight, xx, xy, linear.yy)
+        xx, xy = self.experts.joined(stats.xx, stats.xy)
+        return replace(stats, xx=xx, xy=xy)
 
     def split_logits(self, stats: Any) -> Any:
         """Statistics of the gate by group of those of columns."""
         if self.gate is None:
             return stats
-        at, xx, linear = self.gate, stats.curvature, stats.linear
-        border = xx[..., at.border_pairs], linear[..., at.border]
-        return GroupedLogitStats(*border, xx[..., at.pairs], xx[..., at.cross], linear[..., at.own])
+        return LogitStats(*self.gate.split(stats.curvature, stats.linear))
 
     def joined_logits(self, stats: Any) -> Any:
         """Statistics of the gate's columns of those by group."""
         if self.gate is None:
             return stats
-        at, n_terms = self.gate, self.gate.n_terms
-        xx = np.zeros((len(stats.linear), n_terms * (n_terms + 1) // 2))
-        linear = np.zeros((len(stats.linear), n_terms))
-        xx[..., at.border_pairs], linear[..., at.border] = stats.curvature, stats.linear
-        xx[..., at.pairs], xx[..., at.cross], linear[..., at.own] = stats.zz, stats.zx, stats.zl
-        return LogitStats(xx, linear)
+        return LogitStats(*self.gate.joined(stats.curvature, stats.linear))
 
 
 def _pair(

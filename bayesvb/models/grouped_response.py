@@ -18,12 +18,11 @@ from jaxtyping import Float, Int
 from scipy.linalg import block_diag
 
 from bayesvb.data.blocks import Block
-from bayesvb.data.group_rows import GroupRows
 from bayesvb.data.sources import AbstractSource
 from bayesvb.experts.mixed_elimination import MixedElimination
-from bayesvb.factors.bordered_normal import BorderedNormal
 from bayesvb.factors.gamma import Gamma
 from bayesvb.factors.normal import Normal
+from bayesvb.linear.arrow_precisions import ArrowPrecision
 from bayesvb.models.logit_elimination import LogitElimination
 from bayesvb.models.solved_groups import (
     Coupling,
@@ -32,6 +31,7 @@ from bayesvb.models.solved_groups import (
     Piece,
     Rows,
     SolvedGroups,
+    groups_of,
     pieces_of,
 )
 from bayesvb.models.solved_systems import ConvexGroup, joined_roots
@@ -104,9 +104,9 @@ class GroupedResponse(AbstractSharedResponse):
         """That of a model, its posterior and its rows; gate, its statistics, and learned scales."""
         model, posterior, source = mixture
         experts = MixedElimination(posterior.experts)
-        law = gate[0].law_by_group(posterior.gate)
         first = expert_entries(experts).size, experts.n_statistics
-        logits = None if law is None else LogitElimination(law, *first)
+        complete = gate[0].draws_complete
+        logits = None if complete else LogitElimination(posterior.gate, *first)
         found = cls(model, posterior, source, experts, *gate, scales, logits, (), ())
         if not parts:
             return found
@@ -140,7 +140,7 @@ class GroupedResponse(AbstractSharedResponse):
     @property
     def _gate_law(self) -> Any:
         """Posterior of what rows share of the gate, effects of groups integrated out."""
-        return self.posterior.gate if self.logits is None else self.logits.posterior.border
+        return self.posterior.gate if self.logits is None else self.logits.posterior.shared
 
     def _gate_covariance(self) -> Float[np.ndarray, "entries entries"]:
         """Change of the gate's expectations with each of its statistics."""
@@ -204,7 +204,7 @@ class GroupedResponse(AbstractSharedResponse):
         parts = [self.experts.group_roots(groups)]
         if self.logits is not None:
             parts.append(self.logits.without_noise.group_roots(groups))
-        place = GroupRows.of(block).place - piece.first
+        place = groups_of(block).place - piece.first
         scalars, hessian = self._row_derivatives(block)
         try:
             return SolvedGroups.of(
@@ -238,7 +238,7 @@ class GroupedResponse(AbstractSharedResponse):
                 found[k, i, groups] = alone + ((lean @ shared) * lean).sum(axis=1)
         return np.asarray(found / self.experts.noise_precision[:, :, None])
 
-    def law_of_logits(self) -> BorderedNormal | None:
+    def law_of_logits(self) -> Normal | None:
         """Linear response of coefficients of all logits and effects on these, as one vector.
 
         None where there are no such effects, and as of ``effect_variances``.
@@ -247,28 +247,26 @@ class GroupedResponse(AbstractSharedResponse):
         if shared is None or self.logits is None:
             return None
         (n_logits, n_terms, n_effects), law = self.logits.shape, self.logits.posterior
+        means = self.logits.without_noise.operator.split(law.mean)
         each = list(np.ndindex(n_logits, n_effects))
         at = [self.logits.place_of_effect(*one) for one in each]
         border = self.logits.entries[:, -n_terms:].ravel()
-        joint = Normal.from_covariance(
-            law.mean.reshape(1, -1), shared[np.ix_(border, border)][None]
-        )
+        precision = np.linalg.inv(shared[np.ix_(border, border)])
         follows, within = [], []
         for piece in self._pieces:
             solved, groups = self._solved(piece), slice(piece.first, piece.stop)
             own = [self._lean_of_logit(solved, groups, *one) for one in each]
             leans = np.stack(own, axis=1)
             across = leans @ shared
-            follows.append(across[..., border] @ joint.precision[0])
+            follows.append(across[..., border] @ precision)
             alone = solved.inverse[:, at][:, :, at] + across @ leans.swapaxes(1, 2)
             within.append(alone - follows[-1] @ across[..., border].swapaxes(1, 2))
-        return BorderedNormal(
-            border=joint,
-            effects=law.effects.reshape(1, len(each), -1),
-            regression=-np.moveaxis(np.concatenate(follows), 0, -1)[None],
-            within=np.moveaxis(np.concatenate(within), 0, -1)[None],
-            log_det=np.zeros(1),
+        operator = ArrowPrecision.from_conditional(
+            precision[None],
+            -np.moveaxis(np.concatenate(follows), 0, -1)[None],
+            np.moveaxis(np.concatenate(within), 0, -1)[None],
         )
+        return Normal(np.concatenate([one.reshape(1, -1) for one in means], axis=1), operator)
 
     @cached_property
     def _shared_response(self) -> Rows | None:
@@ -329,7 +327,7 @@ class GroupedResponse(AbstractSharedResponse):
             own = [self._lean(solved, groups, one) for one in each]
             for lean, (k, i, a) in zip(own, each, strict=True):
                 noise = self.entries[k, i - n_responses]
-                lean[:, noise] -= 2.0 * self.experts.posterior.effects[k, i, a, groups]
+                lean[:, noise] -= 2.0 * self.experts.effects[k, i, a, groups]
             own += [self._lean_of_logit(solved, groups, *one) for one in on_logits]
             leans.append(np.stack(own))
             alone.append(solved.inverse[:, at][:, :, at])
@@ -397,30 +395,24 @@ class GroupedResponse(AbstractSharedResponse):
         shared, n_own = np.array(direction), self.experts.n_statistics
         of_experts = own[:n_own].reshape(*self.experts.places.shape, own.shape[1])
         shared[self.entries] -= self.experts.taken_over(of_experts, slice(None))
-        parts = [_by_group(of_experts, self.experts.places)]
+        parts = [*self.experts.statistics(shared[self.entries], of_experts)]
+        n_shared, n_scales = self.entries.size, len(self.scales.rate)
+        _, gate, scales = np.split(shared, [n_shared, len(shared) - n_scales])
         if self.logits is not None:
             law = self.logits.without_noise
             of_logits = own[n_own:].reshape(*law.places.shape, own.shape[1])
-            shared[self.logits.entries] -= self.logits.taken_over(of_logits)
-            parts.append(_by_group(of_logits, law.places))
-        n_shared, n_scales = self.entries.size, len(self.scales.rate)
-        first, gate, scales = np.split(shared, [n_shared, len(shared) - n_scales])
-        return np.concatenate([first, parts[0], gate, *parts[1:], np.zeros(n_scales), scales])
+            change = shared[self.logits.entries] - self.logits.taken_over(of_logits)
+            padded = np.pad(change, [(0, 0), (1, 1)])  # no count of rows, no noise
+            parts += law.statistics(padded, of_logits)[1:3]
+        else:
+            parts.append(gate)
+        return np.concatenate([*map(np.ravel, parts), np.zeros(n_scales), scales])
 
     def _of_group(self, group: int, way: Float[np.ndarray, " all"]) -> Float[np.ndarray, " whole"]:
         """A change of a group's statistics, as one of all statistics."""
         own = np.zeros((len(way), self.experts.n_groups))
         own[:, group] = way
         return self._whole(np.zeros(len(self.covariance)), own)
-
-
-def _by_group(
-    own: Float[np.ndarray, "members own groups"], places: Int[np.ndarray, "members own"]
-) -> Float[np.ndarray, " entries"]:
-    """Statistics of groups in the order of a vector of statistics."""
-    found = np.zeros((places.size, own.shape[-1]))
-    found[places] = own
-    return found.ravel()
 
 
 def expert_entries(experts: MixedElimination) -> Int[np.ndarray, "experts entries"]:
@@ -449,7 +441,7 @@ def _couplings(
             square = 1 + term * (term + 3) // 2
             shared += [Coupling(first + scale, int(one[square])) for one in entries]
     first += len(of_experts.start)
-    n_logits, n_terms = found.posterior.gate.mean.shape if len(of_gate.start) else (0, 0)
+    n_logits, n_terms = found.posterior.gate.shared.mean.shape if len(of_gate.start) else (0, 0)
     n_pairs = n_terms * (n_terms + 1) // 2
     for scale, term in np.argwhere(of_gate.membership > 0.0).tolist():
         if logits is not None and term >= n_terms:

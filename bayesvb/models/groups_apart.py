@@ -14,14 +14,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesvb.data.sources import AbstractSource, InMemorySource
-from bayesvb.experts.linear_mixed import MixedExperts
-from bayesvb.factors.bordered_normal import BorderedNormal
-from bayesvb.factors.bordered_normal_gamma import BorderedNormalGamma
+from bayesvb.experts.linear import LinearExperts
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.factors.normal import Normal
-from bayesvb.gates.logit_stats import LogitStats
-from bayesvb.gates.logits_by_group import GroupedLogitStats
-from bayesvb.linear.precisions import DensePrecision
 from bayesvb.models.group_columns import GroupedColumns, OwnColumns
 from bayesvb.models.grouped_response import MOST_BESIDE
 from bayesvb.models.term_scales import TermScales
@@ -54,19 +49,18 @@ class GroupsApart:
         stats: Any,
         source: AbstractSource,
         *,
-        weights: bool,
         most_shared: int = MOST_BESIDE,
     ) -> GroupsApart | None:
         """That of a mixture with scales of terms and experts that may have columns of groups.
 
         None where there are none with many groups, or where the rows share more than
-        ``most_shared`` statistics besides. With ``weights`` those of the gate are taken apart too.
+        ``most_shared`` statistics besides.
         """
-        of_gate = _many(model.of_gate) if weights and model.gate.learns_scales else []
+        of_gate = _many(model.of_gate) if model.gate.learns_scales else []
         columns = GroupedColumns.of(_many(model.of_experts), source, of_gate)
         if columns is None:
             return None
-        experts = MixedExperts(_prior(model.experts.prior, columns))
+        experts = LinearExperts(_prior(model.experts.prior, columns.experts))
         scales = _scales(model.of_experts, columns.experts)
         own = replace(model, experts=experts, of_experts=scales)
         if columns.gate is not None:
@@ -101,28 +95,25 @@ def _many(scales: TermScales) -> list[Int[np.ndarray, " columns"]]:
 
 def _shared(model: Any, stats: Any) -> int:
     """Number of statistics that all rows share."""
-    gate = stats.gate
-    if isinstance(gate, GroupedLogitStats):
-        gate = LogitStats(gate.curvature, gate.linear)
-    sizes = (stats.experts.linear.to_vector().size, gate.to_vector().size, len(model.counts))
-    return sum(sizes)
+    n_experts, n_responses = stats.experts.yy.shape
+    n_terms = model.experts.prior.operator.shared.n_coefficients
+    n_pairs = n_terms * (n_terms + 1) // 2
+    size: int = n_experts * (1 + n_pairs + n_responses * (n_terms + 1)) + len(model.counts)
+    if model.gate.draws_complete:
+        return size + int(stats.gate.to_vector().size)
+    n_logits, n_terms = model.gate.prior.shared.mean.shape
+    return size + int(n_logits * (n_terms * (n_terms + 1) // 2 + n_terms))
 
 
-def _prior(law: MatrixNormalGamma, columns: GroupedColumns) -> BorderedNormalGamma:
+def _prior(law: MatrixNormalGamma, columns: OwnColumns) -> MatrixNormalGamma:
     """Prior of coefficients that are independent of each other, by group."""
-    at = columns.experts.border
-    border = MatrixNormalGamma.prior(
-        law.mean[:, at], law.precision[np.ix_(at, at)], float(law.shape), law.rate
-    )
-    precision = np.diagonal(law.precision)[columns.experts.own[:, :1].ravel()]
-    return BorderedNormalGamma.prior(border, precision, columns.n_groups)
+    operator = columns.operator(law.operator.entries)
+    return replace(law, mean=law.mean[:, columns.order], operator=operator)
 
 
-def _logit_prior(law: Normal, columns: OwnColumns) -> BorderedNormal:
+def _logit_prior(law: Normal, columns: OwnColumns) -> Normal:
     """The same of logits."""
-    precision, at = np.diagonal(law.precision, axis1=-2, axis2=-1), columns.border
-    border = Normal(law.mean[:, at], DensePrecision(np.diag(precision[at])))
-    return BorderedNormal.prior(border, precision[columns.own[:, 0]], columns.own.shape[1])
+    return Normal(law.mean[:, columns.order], columns.operator(law.precisions))
 
 
 def _scales(scales: TermScales, columns: OwnColumns) -> TermScales:

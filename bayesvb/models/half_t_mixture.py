@@ -134,7 +134,7 @@ def can_integrate(mixture: Mixture) -> bool:
     if not lone or not isinstance(mixture.experts, LinearExperts):
         return False
     mean = mixture.experts.prior.mean
-    return len(mean) == 1 and not mean.any()
+    return mixture.experts.draws_complete and len(mean) == 1 and not mean.any()
 
 
 def with_half_t_scales(mixture: Mixture, unit: Float[np.ndarray, " blocks"]) -> HalfTMixture:

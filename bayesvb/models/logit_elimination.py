@@ -13,12 +13,12 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesvb.data.blocks import Block
-from bayesvb.data.group_rows import GATE_GROUPS, GroupRows
+from bayesvb.data.group_rows import GATE_GROUPS
 from bayesvb.data.parts import GATING
 from bayesvb.experts.mixed_elimination import MixedElimination
-from bayesvb.factors.bordered_normal import BorderedNormal
-from bayesvb.factors.bordered_normal_gamma import BorderedNormalGamma
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
+from bayesvb.factors.normal import Normal
+from bayesvb.linear.group_rows import GroupRows
 from bayesvb.models.solved_groups import GroupScalars
 from bayesvb.variational.row_derivatives import consecutive
 
@@ -29,7 +29,7 @@ class LogitElimination:
 
     Attributes
     ----------
-    posterior : BorderedNormal
+    posterior : Normal
         One law for each logit.
     first : int
         Place of the first of them among the statistics that all rows share.
@@ -37,29 +37,22 @@ class LogitElimination:
         Place of the first among the statistics of a group.
     """
 
-    posterior: BorderedNormal
+    posterior: Normal
     first: int
     first_own: int
 
     @cached_property
     def without_noise(self) -> MixedElimination:
         """The same of experts whose noise has precision one."""
-        law, border = self.posterior, self.posterior.border
-        one = np.ones(len(border.mean))
-        whole = MatrixNormalGamma(
-            border.mean[:, None], border.operator, one, one[:, None],
-        )  # fmt: skip
-        return MixedElimination(
-            BorderedNormalGamma(
-                whole, law.effects[:, None], law.regression, law.within, law.log_det
-            )
-        )
+        law, one = self.posterior, np.ones(len(self.posterior.mean))
+        lines = MatrixNormalGamma(law.mean[:, None], law.operator, one, one[:, None])
+        return MixedElimination(lines)
 
     @property
     def shape(self) -> tuple[int, int, int]:
         """Numbers of logits, terms and effects."""
-        n_logits, n_terms = self.posterior.border.mean.shape
-        return n_logits, n_terms, self.posterior.effects.shape[-2]
+        n_logits, n_terms = self.posterior.shared.mean.shape
+        return n_logits, n_terms, self.without_noise.shape[-1]
 
     @cached_property
     def entries(self) -> Int[np.ndarray, "logits entries"]:
@@ -76,11 +69,11 @@ class LogitElimination:
 
     def scalars(self, block: Block) -> tuple[GroupScalars, GroupScalars]:
         """``-E u^2 / 2`` and ``E u`` of the logits of rows."""
-        groups, design = GroupRows.of(block, GATE_GROUPS), block.designs[GATING]
+        groups, design = GroupRows.from_matrix(block.designs[GATE_GROUPS]), block.designs[GATING]
         n_effects, n_terms = len(groups.values), len(design)
         squares, own = self.without_noise.features_of(groups, design, np.zeros((1, block.n_rows)))
         n_pairs = n_effects * (n_effects + 1) // 2 + n_effects * n_terms
-        through = np.swapaxes(self.posterior.regression, -3, -2)
+        through = np.swapaxes(self.without_noise.operator.regression, -3, -2)
         return (
             GroupScalars(self.entries, squares[:, 1:-1], own[:n_pairs], self.own[:, :n_pairs]),
             GroupScalars(

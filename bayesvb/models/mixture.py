@@ -110,7 +110,9 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
 
         All else is of few rows at a time, whose arrays stay in cache.
         """
-        bound, shares = 0.0, []
+        bound = 0.0
+        shares: list[Any] = []
+        locals_: list[Any] = []
         sums: list[Any] = []
         for piece in block.split(BLOCK_ROWS):
             experts = self.experts.local(posterior.experts, piece)
@@ -119,9 +121,10 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
             own = piece.weighted(own)
             bound += float(norm.sum() if piece.weight is None else norm @ piece.weight)
             shares.append(own)
+            locals_.append(experts)
             sums.append(gate.sufficient_stats(own))
-        whole = self.experts.partition_stats(np.concatenate(shares, axis=1), block)
-        return LocalStep(bound, MixtureStats(cast(Any, whole), total(partial_sums(sums))))
+        whole = locals_[0].joined(locals_[1:]).sufficient_stats(np.concatenate(shares, axis=1))
+        return LocalStep(bound, MixtureStats(whole, total(partial_sums(sums))))
 
     def update(self, stats: MixtureStats) -> MixturePosterior:
         """Experts and gate, each from its own statistics."""
@@ -206,7 +209,7 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
     @property
     def rows_stand_for_others(self) -> bool:
         """Unless experts have effects of very many groups."""
-        return not self.experts.response_by_group
+        return self.experts.draws_complete
 
     def _eliminates_groups(self, posterior: MixturePosterior, source: AbstractSource) -> bool:
         """Whether there are very many groups, and derivatives of the weights of a row."""
@@ -380,7 +383,7 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
     def responding(self, stats: MixtureStats, source: AbstractSource) -> Mixture:
         """The mixture whose effects of groups on the weights have their linear response."""
         posterior = self.update(stats)
-        if self.gate.law_by_group(posterior.gate) is None:
+        if self.gate.draws_complete:
             return self
         shared = self.response_of_shared(stats, posterior, source)
         law = None if shared is None else shared.law_of_logits()

@@ -336,8 +336,7 @@ class ScaledMixture(Mixture):
         """The same state without columns for groups, where there are many."""
         if not self.experts.groups_are_columns or self.common is not None:
             return None
-        weights = self.gate.sums_by_group
-        return GroupsApart.of(self, stats, source, weights=weights, most_shared=MOST_SHARED)
+        return GroupsApart.of(self, stats, source, most_shared=MOST_SHARED)
 
     def response_of_columns(
         self, stats: MixtureStats, posterior: MixturePosterior, source: AbstractSource
@@ -349,7 +348,7 @@ class ScaledMixture(Mixture):
             return None
         if not self._has_row_derivatives(posterior, source):
             return None
-        apart = GroupsApart.of(self, stats, source, weights=True)
+        apart = GroupsApart.of(self, stats, source)
         if apart is None:
             return None
         return column_response(apart, self.coordinates(posterior))

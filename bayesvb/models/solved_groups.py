@@ -10,7 +10,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesvb.data.blocks import Block
-from bayesvb.data.group_rows import GroupRows
+from bayesvb.data.group_rows import GROUP_ROWS
+from bayesvb.linear.group_rows import GroupRows
 from bayesvb.models.solved_systems import group_inverses, sums_by_group
 from bayesvb.variational.row_derivatives import RowScalars
 
@@ -105,9 +106,14 @@ class EffectCoupling:
     squares: Int[np.ndarray, " members"]
 
 
+def groups_of(block: Block) -> GroupRows:
+    """Return the groups of rows that have effects on the lines."""
+    return GroupRows.from_matrix(block.designs[GROUP_ROWS])
+
+
 def pieces_of(block: Block, n_groups: int) -> Iterator[Piece]:
     """Rows by group, about ``ROWS_AT_ONCE`` rows or groups at a time."""
-    place = GroupRows.of(block).place
+    place = groups_of(block).place
     order = np.argsort(place, kind="stable")
     ends = np.cumsum(np.bincount(place, minlength=n_groups))
     first = 0

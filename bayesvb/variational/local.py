@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
 
 import numpy as np
 from jaxtyping import Float
@@ -29,8 +30,21 @@ class AbstractLocalPosterior(abc.ABC):
     ) -> SufficientStats:
         """Sums over the rows, given (weighted) responsibilities."""
 
+    def joined(self, others: Sequence[Self]) -> Self:
+        """Return these rows and the rows of others as one, of a part whose fields all have rows."""
+        each = [vars(one) for one in (self, *others)]
+        whole = {name: _joined([fields[name] for fields in each]) for name in each[0]}
+        return type(self)(**whole)
+
     def row_stats(
         self, responsibilities: Float[np.ndarray, "experts rows"]
     ) -> SufficientStats | None:
         """What each row adds to the sums, rows on the first axis; None if it is not at hand."""
         return None
+
+
+def _joined(parts: Sequence[Any]) -> Any:
+    """Return arrays side by side, rows on the last axis, or designs."""
+    if isinstance(parts[0], np.ndarray):
+        return np.concatenate(parts, axis=-1)
+    return parts[0].joined(parts[1:])

@@ -8,7 +8,6 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 from scipy.special import ndtr
 
-from bayesvb.data.group_rows import GroupRows
 from bayesvb.evaluation.discreteness import discreteness, rows_beyond
 from bayesvb.evaluation.family_wise import holm
 from bayesvb.evaluation.normal_scores import FARTHEST, normal_scores, shape_tests, width_test
@@ -23,6 +22,7 @@ from bayesvb.evaluation.score_regression import (
 )
 from bayesvb.evaluation.unseen_optima import unseen_share
 from bayesvb.evaluation.within_groups import WithinGroups
+from bayesvb.linear.group_rows import GroupRows
 
 REPEATS = 300
 p_values = arrays(np.float64, st.integers(1, 12), elements=st.floats(0.0, 1.0))

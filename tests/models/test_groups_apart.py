@@ -16,8 +16,6 @@ from bayesvb.engines import sweep_derivative as derivative_module
 from bayesvb.engines.cavi import cavi
 from bayesvb.engines.settled_response import stepped
 from bayesvb.engines.sweep_derivative import _by_differences, sweep_derivative
-from bayesvb.experts.mixed_elimination import MixedElimination
-from bayesvb.factors.bordered_normal_gamma import BorderedNormalGamma
 from bayesvb.models import groups_apart, scaled_mixture
 from bayesvb.models.group_columns import GroupedColumns
 from bayesvb.numerics.special import LOG_2PI
@@ -65,11 +63,9 @@ def state(text=TEXTS[1], tol=1e-12, gate="stick-breaking", n_rows=160, n_compone
 def covariance_of_statistics(model, posterior, places):
     """Of all statistics, products of two columns each, in closed form."""
     law, size = posterior.experts, len(model.expectations(posterior))
-    n_experts, n_responses, n_terms = law.mean.shape
-    none = (np.zeros((n_experts, n, m, 1)) for n, m in ((n_responses, 1), (1, n_terms), (1, 1)))
-    bordered = BorderedNormalGamma(law, *none, np.zeros(n_experts))
+    every = np.arange(places.shape[1])
     found = np.zeros((size, size))
-    for at, own in zip(places, MixedElimination(bordered).border_covariance(), strict=True):
+    for at, own in zip(places, law.statistics_covariance(every), strict=True):
         found[np.ix_(at, at)] = own
     n_scales = len(model.counts)
     gate = np.arange(places.size, size - 2 * n_scales)
@@ -129,7 +125,7 @@ def test_linear_response_is_that_of_the_products_of_all_columns(n_effects, gate)
 def test_so_it_is_with_groups_in_the_weights(text, n_components, gate, distance):
     options = {"gate": gate, "n_components": n_components, "apart": distance}
     model, source, stats = state(text, **options)
-    apart = groups_apart.GroupsApart.of(model, stats, source, weights=True)
+    apart = groups_apart.GroupsApart.of(model, stats, source)
     assert apart.columns.gate is not None
     found = engine.linear_response(model, source, stats)
     expected = response_with_every_statistic(model, source, stats)
@@ -158,8 +154,8 @@ def test_statistics_come_apart_and_together(n_effects):
     assert_array_equal(joined.to_vector(), stats.experts.to_vector())
     assert_array_equal(apart.with_columns(apart.stats.to_vector()), stats.to_vector())
     own, whole = apart.model.update(apart.stats), model.update(stats)
-    assert_allclose(own.experts.border.rate, whole.experts.rate, rtol=1e-12)
-    assert_allclose(own.experts.border.mean, whole.experts.mean[..., :TERMS], atol=1e-10)
+    assert_allclose(own.experts.rate, whole.experts.rate, rtol=1e-12)
+    assert_allclose(own.experts.shared.mean, whole.experts.mean[..., :TERMS], atol=1e-10)
     found = apart.source.map_reduce(lambda block: apart.model.e_step(own, block))
     expected = source.map_reduce(lambda block: model.e_step(whole, block))
     assert_allclose(found.bound - apart.model.kl(own), expected.bound - model.kl(whole), rtol=1e-10)
@@ -172,13 +168,11 @@ def test_statistics_come_apart_and_together(n_effects):
 @pytest.mark.quick(gate=("softmax",))
 def test_the_posterior_of_the_weights_is_that_of_columns(text, gate):
     model, source, stats = state(text, tol=1e-4, gate=gate)
-    apart = groups_apart.GroupsApart.of(model, stats, source, weights=True)
+    apart = groups_apart.GroupsApart.of(model, stats, source)
     assert_array_equal(apart.with_columns(apart.stats.to_vector()), stats.to_vector())
     own, whole = apart.model.update(apart.stats), model.update(stats)
     columns = apart.columns.gate
-    assert_allclose(own.gate.mean, whole.gate.mean[:, columns.border], atol=1e-10)
-    for effect, places in enumerate(columns.own):
-        assert_allclose(own.gate.effects[:, effect], whole.gate.mean[:, places], atol=1e-10)
+    assert_allclose(own.gate.mean, whole.gate.mean[:, columns.order], atol=1e-10)
     assert_allclose(apart.model.kl(own), model.kl(whole), rtol=1e-10)
     assert_allclose(apart.model.squares(own), model.squares(whole), rtol=1e-10)
     for block, rows in zip(apart.source.iterate(), source.iterate(), strict=True):
@@ -193,7 +187,7 @@ def test_the_posterior_of_the_weights_is_that_of_columns(text, gate):
 @pytest.mark.quick(gate=("softmax",))
 def test_passes_and_steps_of_the_weights_are_those_of_columns(text, gate):
     model, source, stats = state(text, tol=1e-2, gate=gate, n_components=3)
-    apart = groups_apart.GroupsApart.of(model, stats, source, weights=True)
+    apart = groups_apart.GroupsApart.of(model, stats, source)
     own, whole = apart.model.update(apart.stats), model.update(stats)
     found = apart.source.map_reduce(lambda block: apart.model.e_step(own, block))
     expected = source.map_reduce(lambda block: model.e_step(whole, block))
@@ -218,7 +212,7 @@ def test_passes_and_steps_of_the_weights_are_those_of_columns(text, gate):
 @pytest.mark.quick(gate=("stick-breaking",))
 def test_the_derivative_of_a_pass_with_weights_by_group_is_that_of_differences(gate):
     model, source, stats = state("y ~ x + (1 | g)", gate=gate, apart=4.0)
-    apart = groups_apart.GroupsApart.of(model, stats, source, weights=True)
+    apart = groups_apart.GroupsApart.of(model, stats, source)
     found = sweep_derivative(apart.model, apart.source, apart.stats).whole()
     expected = _by_differences(apart.model, apart.source, apart.stats)
     assert_allclose(found, expected, atol=1e-5 * np.abs(expected).max())
@@ -278,7 +272,7 @@ def test_what_memory_does_not_hold_of_groups_apart_is_left_to_draws(monkeypatch)
 def test_the_law_of_logits_is_the_linear_response_of_columns(text, gate):
     model, source, stats = state(text, gate=gate, n_components=3, apart=4.0)
     posterior = model.update(stats)
-    apart = groups_apart.GroupsApart.of(model, stats, source, weights=True)
+    apart = groups_apart.GroupsApart.of(model, stats, source)
     own = apart.model.update(apart.stats)
     law = apart.model.response_of_shared(apart.stats, own, apart.source).law_of_logits()
     coordinates, (n_logits, n_terms) = (
@@ -293,13 +287,13 @@ def test_the_law_of_logits_is_the_linear_response_of_columns(text, gate):
     columns, shift = apart.columns.gate, n_terms * np.arange(n_logits)[:, None]
     border = (shift + columns.border).ravel()
     scale = np.abs(expected).max()
-    assert_allclose(law.border.covariance[0], expected[np.ix_(border, border)], atol=1e-8 * scale)
+    assert_allclose(law.covariance[0], expected[np.ix_(border, border)], atol=1e-8 * scale)
     for group in range(GROUPS):
         effects = (shift + columns.own[:, group]).ravel()
-        lean = law.regression[0, ..., group]
-        across = -lean @ law.border.covariance[0]
+        lean = law.operator.regression[0, ..., group]
+        across = -lean @ law.covariance[0]
         assert_allclose(across, expected[np.ix_(effects, border)], atol=1e-8 * scale)
-        whole = law.within[0, ..., group] - across @ lean.T
+        whole = law.operator.within[0, ..., group] - across @ lean.T
         assert_allclose(whole, expected[np.ix_(effects, effects)], atol=1e-8 * scale)
 
 
@@ -338,7 +332,7 @@ def test_where_the_bound_bends_upwards_is_told_with_a_way_up(text):
 @pytest.mark.quick(gate=("softmax",))
 def test_a_change_of_what_rows_share_is_told_in_all_statistics(gate):
     model, source, stats = state("y ~ x + (1 | g)", gate=gate)
-    apart = groups_apart.GroupsApart.of(model, stats, source, weights=True)
+    apart = groups_apart.GroupsApart.of(model, stats, source)
     posterior = apart.model.update(apart.stats)
     shared = apart.model.response_of_shared(apart.stats, posterior, apart.source)
     direction = np.random.default_rng(2).normal(size=len(shared.covariance))
@@ -346,10 +340,15 @@ def test_a_change_of_what_rows_share_is_told_in_all_statistics(gate):
     moved = engine._Differences(model, source, stats).metric(1e-3 * way)[0] / 1e-3
     moved = stats.with_vector(moved)
     expected = np.split(shared.metric(direction[None])[0], [shared.entries.size, -4])
-    own = apart.columns.split(moved.experts).linear.to_vector()
+    split = apart.columns.split(moved.experts)
+    (n_experts, n_terms), n_pairs = split.xy[:, 0].shape, TERMS * (TERMS + 1) // 2
+    own = (split.weight, split.xx[:, :n_pairs], split.xy[..., :TERMS], split.yy)
+    own = np.concatenate([part.ravel() for part in own])
+    assert n_terms == TERMS + GROUPS and n_experts == 2
     assert_allclose(own, expected[0], atol=1e-4 * np.abs(own).max())
     gates = apart.columns.split_logits(moved.gate)
-    own = np.concatenate([gates.curvature.ravel(), gates.linear.ravel()])
+    parts = gates.curvature[:, :n_pairs], gates.linear[:, :TERMS]
+    own = np.concatenate([part.ravel() for part in parts])
     assert_allclose(own, expected[1], atol=1e-4 * np.abs(own).max())
 
 

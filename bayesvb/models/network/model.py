@@ -18,6 +18,7 @@ from bayesvb.distributions.student_mixture import StudentMixture
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.gates.logit_stats import LogitStats
 from bayesvb.gates.stick_breaking import StickBreakingGate, StickLocalPosterior
+from bayesvb.linear.designs import DenseDesign
 from bayesvb.models.network.experts import LatentExperts, LatentPrior, latent_sums
 from bayesvb.models.network.output import AbstractOutput, LatentDraws, LatentPredictive
 from bayesvb.models.network.output_gaussian import matched
@@ -87,7 +88,7 @@ class Network(AbstractVariationalModel[NetworkPosterior, NetworkStats]):
         squares, curvature = features.sums(weighted, curvature)
         stats = NetworkStats(
             latent_sums(block.designs[MEAN], squares, weighted, latents.moments),
-            LogitStats(curvature, linear @ gate.design.T),
+            LogitStats(curvature, gate.design.cross(linear)),
             latents.sufficient_stats(weighted),
         )
         return LocalStep(float(bound), stats)
@@ -97,12 +98,10 @@ class Network(AbstractVariationalModel[NetworkPosterior, NetworkStats]):
     ) -> tuple[StickLocalPosterior, LatentPrior]:
         """What gate and experts know of these rows, before the response is seen."""
         spread, variance = features.forms(posterior.experts.covariance, posterior.gate.covariance)
-        design = block.designs[GATING]
-        gate = self.gate.rows_of(posterior.gate, variance, design, features.second)
-        design = block.designs[MEAN]
-        return gate, self.experts.local(
-            posterior.experts, spread, gate.expected_log_density, design
-        )
+        design = DenseDesign(block.designs[GATING], features.second)
+        gate = self.gate.rows_of(design.predict(posterior.gate.mean), variance, design)
+        log_weights, x = gate.expected_log_density, block.designs[MEAN]
+        return gate, self.experts.local(posterior.experts, spread, log_weights, x)
 
     def update(self, stats: NetworkStats) -> NetworkPosterior:
         """Experts, gate and output layer, each from its own statistics."""

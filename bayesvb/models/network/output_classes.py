@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
 from bayesvb.factors.normal import Normal
-from bayesvb.gates.logit_stats import LogitStats, gaussian_logits
+from bayesvb.gates.logit_stats import LogitStats
 from bayesvb.models.network.class_probabilities import (
     FEW_POINTS,
     class_probabilities,
@@ -201,7 +201,7 @@ class ClassOutput(AbstractOutput[Normal, LogitStats]):
 
     def update(self, stats: LogitStats) -> Normal:
         """Exact coordinate update of every stick."""
-        return gaussian_logits(self.prior, stats)
+        return stats.posterior(self.prior)
 
     def kl(self, posterior: Normal) -> float:
         """``KL(posterior || prior)``."""

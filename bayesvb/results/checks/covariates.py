@@ -15,7 +15,7 @@ from numpy.polynomial import legendre
 from scipy import stats
 
 from bayesvb.data.frames import kind_of
-from bayesvb.data.group_rows import GATE_GROUPS, GROUP_ROWS, GroupRows
+from bayesvb.data.group_rows import GATE_GROUPS, GROUP_ROWS
 from bayesvb.data.parts import MEAN
 from bayesvb.data.sources import AbstractSource
 from bayesvb.evaluation.normal_scores import shape_tests, width_test
@@ -30,6 +30,7 @@ from bayesvb.evaluation.score_regression import (
 )
 from bayesvb.evaluation.within_groups import WithinGroups
 from bayesvb.formula.group_columns import UNSEEN
+from bayesvb.linear.group_rows import GroupRows
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.checks.base import Misfit
 from bayesvb.results.checks.causes import (
@@ -106,7 +107,9 @@ def _effects_of_groups(source: AbstractSource, at: Int[np.ndarray, " rows"]) -> 
     """Effects of very many groups on the mean, which are no columns of the fit."""
     # where all rows of a group have one component, cases of the source are groups
     has_effects = GROUP_ROWS in source.empty().designs
-    return WithinGroups.of(GroupRows.of(source.take(at))) if has_effects else None
+    if not has_effects:
+        return None
+    return WithinGroups.of(GroupRows.from_matrix(source.take(at).designs[GROUP_ROWS]))
 
 
 def _mean_of_typical_group(fit: AbstractFit, seen: Observed) -> Float[np.ndarray, " rows"]:

@@ -1,4 +1,4 @@
-"""Experts with effects by group are those that have a column for every effect of every group."""
+"""Experts with effects by group are those with columns; elimination of the groups is exact."""
 
 from dataclasses import replace
 from functools import partial
@@ -8,14 +8,13 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from bayesvb.data.blocks import Block
-from bayesvb.data.group_rows import GROUP_ROWS, GroupRows, rows_at_once
+from bayesvb.data.group_rows import GROUP_ROWS, rows_at_once
 from bayesvb.data.sources import InMemorySource
 from bayesvb.engines import linear_response as engine
 from bayesvb.engines.cavi import cavi
 from bayesvb.engines.linear_response import linear_response
 from bayesvb.errors import DataError
 from bayesvb.experts.linear import LinearExperts
-from bayesvb.experts.linear_mixed import MixedExperts
 from bayesvb.experts.mixed_elimination import MixedElimination
 from bayesvb.experts.regression import RegressionPrior
 from bayesvb.factors.gamma import Gamma
@@ -23,7 +22,6 @@ from bayesvb.factors.normal import Normal
 from bayesvb.gates.base import GatePrior
 from bayesvb.gates.stick_breaking import StickBreakingGate
 from bayesvb.models import solved_groups
-from bayesvb.models.grouped_response import expert_entries
 from bayesvb.models.mixture import Mixture
 from bayesvb.models.scaled_mixture import ScaledMixture
 from bayesvb.models.solved_systems import ConvexGroup, group_inverses
@@ -55,8 +53,8 @@ def experts(n_effects, n_responses=1, sd=2.0):
     """Experts of both kinds with the same prior."""
     n_terms = TERMS + n_effects * GROUPS
     prior = RegressionPrior(n_responses, n_terms, sd, True, 1.5, 0.7)
-    mixed = MixedExperts.of_groups(replace(prior, n_terms=TERMS), n_effects, GROUPS)
-    return mixed, LinearExperts.from_prior(prior)
+    own = replace(prior, n_terms=TERMS, n_effects=n_effects, n_groups=GROUPS)
+    return LinearExperts.from_prior(own), LinearExperts.from_prior(prior)
 
 
 def mixtures(n_effects, n_components=2):
@@ -81,12 +79,6 @@ def mixtures(n_effects, n_components=2):
     )
 
 
-def dense_mean(posterior):
-    """Means of all coefficients, in the order of the columns."""
-    effects = posterior.effects.reshape(*posterior.effects.shape[:-2], -1)
-    return np.concatenate([posterior.border.mean, effects], axis=-1)
-
-
 @pytest.mark.parametrize("n_effects", [1, 2, 3])
 @pytest.mark.parametrize("n_responses", [1, 2])
 def test_posterior_bound_and_predictions_are_those_of_columns(n_effects, n_responses):
@@ -95,12 +87,11 @@ def test_posterior_bound_and_predictions_are_those_of_columns(n_effects, n_respo
     share = np.random.default_rng(1).dirichlet(np.ones(2), own.n_rows).T
     q = mixed.update(mixed.partition_stats(share, own))
     p = linear.update(linear.partition_stats(share, dense))
-    assert_allclose(dense_mean(q), p.mean, atol=1e-10)
-    assert_allclose(q.border.rate, p.rate, rtol=1e-10)
-    assert_allclose(q.border.covariance, p.covariance[:, :TERMS, :TERMS], atol=1e-10)
-    assert_allclose(q.border.log_det + q.log_det, p.log_det, rtol=1e-10)
-    spread = np.diagonal(p.covariance, axis1=-2, axis2=-1)[:, TERMS:]
-    assert_allclose(q.effect_spread().reshape(2, -1), spread, atol=1e-10)
+    assert_allclose(q.mean, p.mean, atol=1e-10)
+    assert_allclose(q.rate, p.rate, rtol=1e-10)
+    assert_allclose(q.covariance, p.covariance[:, :TERMS, :TERMS], atol=1e-10)
+    assert_allclose(q.log_det, p.log_det, rtol=1e-10)
+    assert_allclose(q.operator.variances, p.operator.variances, atol=1e-10)
     assert_allclose(mixed.kl(q), linear.kl(p), rtol=1e-10)
     squares = linear.coefficient_squares(p)
     by_effect = squares[TERMS:].reshape(n_effects, GROUPS).sum(axis=1)
@@ -129,7 +120,7 @@ def test_ascents_with_learned_scales_are_those_of_columns(n_effects):
     (trace, q), (other, p) = found
     assert_allclose(trace, other[: len(trace)], rtol=1e-10)
     assert_allclose(q.scales.mean, p.scales.mean, rtol=1e-8)
-    assert_allclose(dense_mean(q.experts), p.experts.mean, atol=1e-8)
+    assert_allclose(q.experts.mean, p.experts.mean, atol=1e-8)
 
 
 def test_blocks_are_the_whole_and_threads_change_no_bit(monkeypatch):
@@ -214,13 +205,10 @@ def test_statistics_that_are_of_no_data_are_outside_the_domain():
     mixed, _ = experts(1)
     stats = mixed.partition_stats(np.ones((1, own.n_rows)), own)
     with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
-        mixed.update(replace(stats, zz=stats.zz - 100.0))
+        mixed.update(replace(stats, xx=-stats.xx))
 
 
-def test_sums_by_group_and_sizes_of_blocks():
-    rows = GroupRows(np.array([1, 0, 1]), np.ones((1, 3)))
-    assert_array_equal(rows.sums(np.array([[1.0, 2.0, 4.0]]), 3), [[2.0, 5.0, 0.0]])
-    assert_array_equal(rows.linear(np.array([[10.0, 20.0, 30.0]])), [20.0, 10.0, 20.0])
+def test_sizes_of_blocks():
     assert rows_at_once(10) == 8192 and rows_at_once(100_000) == 131_072
 
 
@@ -288,26 +276,36 @@ def derivatives(experts, stats):
     return np.array(found)
 
 
+def places(found):
+    """Places of the statistics of all rows and of groups, by expert, in a vector of statistics."""
+    size = found.border_covariance().shape[1]
+    n_experts, n_own = found.places.shape
+    shared = np.arange(n_experts * size).reshape(n_experts, size)
+    own = shared.size + np.arange(n_experts * n_own * GROUPS).reshape(n_experts, n_own, GROUPS)
+    order = np.argsort(np.concatenate([np.ravel(part) for part in found.statistics(shared, own)]))
+    return order[shared], order[own]
+
+
 @pytest.mark.parametrize(("n_effects", "n_responses"), [(1, 1), (2, 2)])
 def test_covariances_are_those_of_differences(n_effects, n_responses):
     own, _ = blocks(1, n_effects, n_responses)
-    prior = RegressionPrior(n_responses, TERMS, 2.0, True, 1.5, 0.7)
-    experts = MixedExperts.of_groups(prior, n_effects, GROUPS)
+    prior = RegressionPrior(
+        n_responses, TERMS, 2.0, True, 1.5, 0.7, n_effects=n_effects, n_groups=GROUPS
+    )
+    experts = LinearExperts.from_prior(prior)
     share = np.random.default_rng(1).dirichlet(np.ones(2), own.n_rows).T
     stats = experts.partition_stats(share, own)
     found = MixedElimination(experts.update(stats))
-    whole, shared = derivatives(experts, stats), expert_entries(found)
-    by_group = shared.size + found.places * GROUPS
+    whole = derivatives(experts, stats)
+    shared, by_group = places(found)
     roots = found.group_roots(slice(2, GROUPS))
     for k, at in enumerate(shared):
         border = whole[np.ix_(at, at)]
         assert_allclose(found.border_covariance()[k], border, atol=1e-7 * np.abs(border).max())
         for group in range(2, GROUPS):
-            places = by_group[k] + group
-            through = whole[np.ix_(places, at)]
-            rest = (
-                whole[np.ix_(places, places)] - through @ np.linalg.pinv(border, 1e-13) @ through.T
-            )
+            own = by_group[k, :, group]
+            through = whole[np.ix_(own, at)]
+            rest = whole[np.ix_(own, own)] - through @ np.linalg.pinv(border, 1e-13) @ through.T
             covariance = roots[k, group - 2] @ roots[k, group - 2].T
             assert_allclose(covariance, rest, atol=1e-6 * np.abs(rest).max())
             for effect in range(n_effects):
@@ -372,15 +370,12 @@ def test_the_way_is_one_of_all_statistics(monkeypatch):
         shared = model.response_of_shared(stats, model.update(stats), source)
         tilts = shared.perturbations()
         shared.answers(tilts, shared.metric(tilts))
-    moved = stats.with_vector(caught.value.direction).experts
-    assert_allclose(moved.zz[:, 0, 2], way[:, 0])
-    assert_allclose(moved.zx[:, 0, :, 2], way[:, 1:4])
-    assert_allclose(moved.zy[:, 0, 0, 2], way[:, 4])
-    others = np.delete(np.arange(GROUPS), 2)
-    for rest in (moved.zz, moved.zx, moved.zy):
-        assert not rest[..., others].any()
-    change = changed_expectations(model, stats, caught.value.direction)
-    assert_allclose(change[:22], 0.0, atol=1e-6 * np.abs(change).max())  # shared ones stay
+    direction = caught.value.direction
+    at, own = places(MixedElimination(model.update(stats).experts))
+    assert_allclose(direction[own[..., 2]], way)
+    assert not direction[np.delete(own, 2, axis=2)].any()
+    change = changed_expectations(model, stats, direction)
+    assert_allclose(change[at], 0.0, atol=1e-6 * np.abs(change).max())  # shared ones stay
     found, direction = engine.response_or_direction(model, source, stats)
     assert "not at a maximum" in found.failure and len(direction) == stats.to_vector().size
 
@@ -417,10 +412,10 @@ def test_along_a_way_of_what_rows_share_groups_follow(n_effects):
     whole = shared.lifted(direction)
     change = changed_expectations(model, stats, whole)
     expected = shared.metric(direction[None])[0]
-    assert_allclose(change[:n_own], expected[:n_own], atol=1e-5 * np.abs(change).max())
-    answer = (one_pass_on(model, source, stats, whole) - whole)[n_own:]
-    by_group = stats.experts.to_vector().size - n_own
-    assert_allclose(answer[:by_group], 0.0, atol=1e-5 * np.abs(whole).max())  # they have settled
+    at, own = places(shared.experts)
+    assert_allclose(change[at], expected[shared.entries], atol=1e-5 * np.abs(change).max())
+    answer = one_pass_on(model, source, stats, whole) - whole
+    assert_allclose(answer[own], 0.0, atol=1e-5 * np.abs(whole).max())  # they have settled
 
 
 def one_pass_on(model, source, stats, direction):
@@ -455,6 +450,7 @@ def test_variances_of_effects_are_those_of_linear_response_with_columns(n_effect
         assert_allclose(variances[k], np.einsum("egeg->eg", own), rtol=1e-5)
         expected = np.einsum("a,agbg,b->g", mix, own, mix)
         assert_allclose(response.effect_variances(mix)[k, 0], expected, rtol=1e-5)
-    assert (variances[1] > 1.2 * q.experts.effect_spread()[1]).any()
+    own = np.einsum("kaag->kag", q.experts.operator.effect_covariances)
+    assert (variances[1] > 1.2 * own[1]).any()
     monkeypatch.setattr("bayesvb.models.grouped_response.MOST_SHARED", 10)
     assert mixed.response_of_shared(stats, q, source).effect_variances(mix) is None

@@ -1,0 +1,103 @@
+"""Linear predictors of rows in draws, which may hold keys instead of effects of groups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from bayesvb.data.blocks import Block
+from bayesvb.data.group_rows import design_of
+from bayesvb.data.parts import MEAN
+from bayesvb.errors import DataError
+from bayesvb.factors.normal import Normal
+from bayesvb.linear.precisions import AbstractPrecision
+from bayesvb.numerics.numbered_normals import LARGEST_KEY
+from bayesvb.variational.local import Draws
+
+EFFECT_KEY = "effect_key"
+"""Name of the draws' keys, of which effects of groups without columns are functions."""
+
+EFFECT_SCALE = "effect_scale"
+"""Name of factors of effects, in draws from a prior whose scales are drawn too."""
+
+
+def draw_with_keys(
+    operator: AbstractPrecision, draws: Draws, rng: np.random.Generator
+) -> dict[str, Float[np.ndarray, "draws ..."]]:
+    """Return draws, with a key of the effects that they do not hold for each line."""
+    if operator.is_complete:
+        return dict(draws)
+    keys = rng.integers(0, LARGEST_KEY, draws["precision"].shape).astype(float)
+    return {**draws, EFFECT_KEY: keys}
+
+
+def drawn_lines(
+    law: Normal, draws: Draws, block: Block, response: int
+) -> Float[np.ndarray, "draws experts rows"]:
+    """Return linear predictors of rows in each draw.
+
+    Effects of groups that a draw does not hold are a function of its key, of the number of the
+    group and of the coefficients that all rows share: the same wherever they are asked for.
+
+    Parameters
+    ----------
+    law : Normal
+        Distribution of the coefficients of the response in units of the noise: the posterior of
+        all lines, or the prior of one.
+    draws : Mapping of str to ndarray
+        ``coefficients``, ``precision``, and ``effect_key`` where effects have no columns; with
+        ``effect_scale``, effects are multiplied by these, as draws of learned prior scales are.
+    block : Block
+    response : int
+    """
+    coefficients = draws["coefficients"][:, :, response]
+    design = design_of(law.operator, block, MEAN)
+    effects = None
+    if EFFECT_KEY in draws:
+        effects = law.operator.draw_effects(
+            law.mean[..., None, :],
+            coefficients[:, :, None],
+            draws[EFFECT_KEY][:, :, response, None, None],
+            1.0 / np.sqrt(draws["precision"][:, :, response, None]),
+            draws.get(EFFECT_SCALE),
+        )
+    location: Float[np.ndarray, "draws experts rows"]
+    location = design.predict_drawn(coefficients, effects)
+    return location
+
+
+def chosen_lines(
+    laws: Sequence[Normal], draws: Draws, block: Block, chosen: Int[np.ndarray, "draws rows"]
+) -> tuple[Float[np.ndarray, "draws responses rows"], Float[np.ndarray, "draws responses rows"]]:
+    """Return linear predictor and noise precision of the expert chosen for each row and draw.
+
+    With a law for each response.
+    """
+    each = [drawn_lines(law, draws, block, i) for i, law in enumerate(laws)]
+    location = np.stack(each, axis=2)
+    return taken(location, chosen), taken(draws["precision"][..., None], chosen)
+
+
+def taken(
+    values: Float[np.ndarray, "draws experts responses _"], chosen: Int[np.ndarray, "draws rows"]
+) -> Float[np.ndarray, "draws responses rows"]:
+    """Return values of the expert chosen for each row and draw."""
+    return np.asarray(np.take_along_axis(values, chosen[:, None, None, :], axis=1)[:, 0])
+
+
+def check_draws_hold_effects(operator: Any) -> None:
+    """Raise if draws do not hold the effects of all groups.
+
+    Raises
+    ------
+    DataError
+    """
+    if not operator.is_complete:
+        raise DataError(
+            f"draws do not hold the effects of {operator.n_groups - 1} groups, so that their "
+            "prior density is not available",
+            hint="group by something coarser: effects of few groups are columns, and are drawn",
+        )
