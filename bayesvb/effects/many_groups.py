@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -41,25 +42,21 @@ def many_groups(fit: AbstractFit, part: str, effect: int, prob: float) -> pd.Dat
 def _of_lines(fit: AbstractFit, effect: int, prob: float) -> list[pd.DataFrame]:
     """Tables of the effect on the lines, one for each component and response."""
     model: Any = fit.model
-    known, law = model.design.groups, fit.parts[0].fit.q.experts
+    known, one = model.design.groups, fit.parts[0].fit
     weights = known.groups.at_zero(effect) / model.scales.parts[GROUP_ROWS].scale[1:]
-    variances = _variances(fit.parts[0].fit, weights)
-    unit = model.scales.response.scale[:, None]
-    several, tables = len(unit) > 1, []
-    effects = law.operator.split(law.mean)[1]
-    for component, border in enumerate(zip(law.shape, law.rate, strict=True)):
-        shape, rate = border
-        mean = unit * np.einsum("a,rag->rg", weights, effects[component])
-        spread = variances[component]
-        ends = (
-            student.ppf(tails(prob)[1], 2.0 * shape)
-            * unit
-            * np.sqrt((rate / shape)[:, None] * spread)
-        )
-        for response, name in enumerate(model.design.response_names):
-            own = {"response": name} if several else {}
+    names, tables = model.design.response_names, []
+    laws = [one.q.experts.regression(response) for response in range(len(names))]
+    variances = _variances(one, weights, laws)
+    for component in range(model.n_components):
+        for response, (name, law) in enumerate(zip(names, laws, strict=True)):
+            shape, rate = law.shape[component], law.rate[component, 0]
+            effects = law.operator.split(law.mean)[1][component, 0]
+            unit = model.scales.response.scale[response]
+            sd = unit * np.sqrt(rate / shape * variances[component, response])
+            own = {"response": name} if len(names) > 1 else {}
             labels = {"component": component + 1, **own}
-            tables.append(_table(known, effect, labels, mean[response], ends[response]))
+            ends = student.ppf(tails(prob)[1], 2.0 * shape) * sd
+            tables.append(_table(known, effect, labels, unit * weights @ effects, ends))
     return tables
 
 
@@ -93,18 +90,17 @@ def _table(
 
 
 def _variances(
-    fit: Any, weights: Float[np.ndarray, " effects"]
+    fit: Any, weights: Float[np.ndarray, " effects"], laws: Sequence[Any]
 ) -> Float[np.ndarray, "experts responses groups"]:
     """Variances of a combination of the effects of each group, in units of the noise.
 
-    By linear response, if the fit has it; else those of the posterior.
+    By linear response, if the fit has it for effects of groups; else those of the posterior.
     """
-    law, shared = fit.q.experts, _shared_response(fit)
+    shared = _shared_response(fit)
     found = None if shared is None else shared.effect_variances(weights)
     if found is not None:
         return np.asarray(found)
-    own = _spread(law.operator, weights)[:, None]
-    return np.broadcast_to(own, (len(own), law.mean.shape[1], own.shape[-1]))
+    return np.stack([_spread(law.operator, weights) for law in laws], axis=1)
 
 
 def _spread(operator: Any, weights: Float[np.ndarray, " effects"]) -> Float[np.ndarray, "_ groups"]:

@@ -26,7 +26,7 @@ from bayesvb.errors import BayesVBError, DataError, FormulaError
 from bayesvb.estimators.base import empty_stats
 from bayesvb.estimators.fit import Fit
 from bayesvb.estimators.kept_sample import restored
-from bayesvb.estimators.older_files import without_lone_gate
+from bayesvb.estimators.older_files import with_packed_groups, without_lone_gate
 from bayesvb.estimators.saved_schema import (
     check_arrays,
     check_description,
@@ -229,7 +229,7 @@ def _one(
     method, options = told.get("method", DEFAULT_METHOD), told.get("method_options", {})
     core = _in_order(_core(model, method, options, restarts), part["order"], model)
     blank = core.first_stats(empty_stats(core, model.source))
-    state = without_lone_gate(state, prefix, core, blank)
+    state = without_lone_gate(with_packed_groups(state, prefix), prefix, core, blank)
     stats = filled(blank, state, f"{prefix}sums.")
     q, q_draws = core.update(stats), _named(state, f"{prefix}draws.")
     _check_draws(core, q, q_draws)

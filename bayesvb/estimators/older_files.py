@@ -10,7 +10,7 @@ from jaxtyping import Shaped
 
 from bayesvb.models.mixture import Mixture
 
-__all__ = ["without_lone_gate"]
+__all__ = ["with_packed_groups", "without_lone_gate"]
 
 State = Mapping[str, Shaped[np.ndarray, "..."]]
 
@@ -47,3 +47,33 @@ def without_lone_gate(state: State, prefix: str, core: Any, blank: Any) -> State
             at = np.concatenate([np.arange(experts.size), others])
             kept[name] = whole[np.ix_(at, at)]
     return kept
+
+
+def with_packed_groups(state: State, prefix: str) -> State:
+    """Arrays of a fit whose sums by group are packed with the other sums.
+
+    Until version 0.3 sums of effects of groups without columns were arrays of their own: ``z z'``
+    (packed), ``z x'`` and ``y_i z``, all by group, and those of the weights.
+
+    Parameters
+    ----------
+    state : mapping of str to ndarray
+        Arrays of the file.
+    prefix : str
+        Of the names of the restart's arrays.
+    """
+    found = dict(state)
+    parts = (("experts", "linear.", "xx", "xy", "zy"), ("gate", "", "curvature", "linear", "zl"))
+    for part, shared, products, linear, by_group in parts:
+        first = f"{prefix}sums.{part}."
+        if f"{first}zz" not in state:
+            continue
+        own = {name: found.pop(first + name) for name in ("zz", "zx", by_group)}
+        for name in ("weight", "yy", products, linear):
+            if first + shared + name in found:
+                found[first + name] = found.pop(first + shared + name)
+        for name, more in ((products, ("zz", "zx")), (linear, (by_group,))):
+            axis = found[first + name].ndim - 1
+            each = [own[one].reshape(*own[one].shape[:axis], -1) for one in more]
+            found[first + name] = np.concatenate([found[first + name], *each], axis=axis)
+    return found

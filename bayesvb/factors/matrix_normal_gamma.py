@@ -132,6 +132,13 @@ class MatrixNormalGamma(AbstractRegressionFactor):
         operator = self.operator.shared
         return replace(self, mean=self.mean[..., : operator.n_coefficients], operator=operator)
 
+    def regression(self, response: int) -> MatrixNormalGamma:
+        """Law of the coefficients and the noise of one response."""
+        if self.mean.shape[-2] == 1:
+            return self
+        own = [response]
+        return replace(self, mean=self.mean[..., own, :], rate=self.rate[..., own])
+
     def of_response(self, response: int) -> Normal:
         """Law of the coefficients of one response in units of its noise."""
         return Normal(self.mean[..., response, :], self.operator)

@@ -9,6 +9,7 @@ import abc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 from typing import Any, Self
 
 import numpy as np
@@ -190,9 +191,9 @@ class DenseDesign(AbstractDesign):
 
     def gram(self, weights: Float[np.ndarray, "*batch rows"]) -> Float[np.ndarray, "*batch packed"]:
         """Return ``sum_n w_n x_n x_n'``, packed."""
-        if one_by_one(weights[..., 0].size, len(self.x)):
-            flat = second_moments(weights.reshape(-1, self.n_rows), self.x)
-            return flat.reshape(*weights.shape[:-1], -1)
+        if one_by_one(prod(weights.shape[:-1]), len(self.x)):
+            flat = second_moments(_by_row(weights), self.x)
+            return flat.reshape(*weights.shape[:-1], flat.shape[1])
         return np.asarray(weights @ self.products().T)
 
     def cross(
@@ -338,15 +339,15 @@ class GroupedDesign(AbstractDesign):
 
     def gram(self, weights: Float[np.ndarray, "*batch rows"]) -> Float[np.ndarray, "*batch packed"]:
         """Return sums of ``x x'``, then by group of ``z z'`` and of ``z x'``."""
-        flat = weights.reshape(-1, self.n_rows)
-        values = self.groups.values
+        flat, values = _by_row(weights), self.groups.values
         first, second = lower_pairs(len(values))
         weighted = flat[:, None] * values
         squares = self.groups.sums(weighted[:, first] * values[second], self.n_groups)
         across = self.groups.sums(weighted[:, :, None] * self.border, self.n_groups)
         parts = (second_moments(flat, self.border), squares, across)
-        packed = np.concatenate([part.reshape(len(flat), -1) for part in parts], axis=1)
-        return packed.reshape(*weights.shape[:-1], -1)
+        each = [part.reshape(len(flat), prod(part.shape[1:])) for part in parts]
+        packed = np.concatenate(each, axis=1)
+        return packed.reshape(*weights.shape[:-1], packed.shape[1])
 
     def cross(
         self, weights: Float[np.ndarray, "*batch rows"]
@@ -384,3 +385,8 @@ class GroupedDesign(AbstractDesign):
         values = np.concatenate([one.groups.values for one in each], axis=1)
         border = np.concatenate([one.border for one in each], axis=1)
         return GroupedDesign(border, GroupRows(place, values), self.n_groups)
+
+
+def _by_row(weights: Float[np.ndarray, "*batch rows"]) -> Float[np.ndarray, "flat rows"]:
+    """Weights with one axis before that of the rows, of which there may be none."""
+    return weights.reshape(prod(weights.shape[:-1]), weights.shape[-1])

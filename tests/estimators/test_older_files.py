@@ -1,4 +1,4 @@
-"""Files of earlier versions: a gate of one component that kept its prior."""
+"""Files of earlier versions: a gate of one component, sums of effects by group."""
 
 import numpy as np
 import pandas as pd
@@ -6,7 +6,7 @@ from numpy.testing import assert_array_equal
 
 import bayesvb as bvb
 from bayesvb.estimators.base import empty_stats
-from bayesvb.estimators.older_files import without_lone_gate
+from bayesvb.estimators.older_files import with_packed_groups, without_lone_gate
 
 
 def test_the_gate_of_one_component_is_left_out():
@@ -40,3 +40,24 @@ def test_the_gate_of_one_component_is_left_out():
     assert_array_equal(found["part1.draws.gate"], fit.q_draws["gate"])
     assert_array_equal(found["part1.response"], covariance)
     assert without_lone_gate(found, "part1.", core, None) is found
+
+
+def test_sums_by_group_are_packed_behind_the_others():
+    rng = np.random.default_rng(0)
+    shapes = {
+        "experts.linear.weight": (2,), "experts.linear.xx": (2, 3), "experts.linear.xy": (2, 1, 2),
+        "experts.linear.yy": (2, 1), "experts.zz": (2, 3, 5), "experts.zx": (2, 2, 2, 5),
+        "experts.zy": (2, 1, 2, 5), "gate.curvature": (1, 3), "gate.linear": (1, 2),
+        "gate.zz": (1, 1, 5), "gate.zx": (1, 1, 2, 5), "gate.zl": (1, 1, 5),
+    }  # fmt: skip
+    state = {f"part1.sums.{name}": rng.normal(size=shape) for name, shape in shapes.items()}
+    found = with_packed_groups(state, "part1.")
+    each = {name.removeprefix("part1.sums."): array for name, array in found.items()}
+    assert {name: array.shape for name, array in each.items()} == {
+        "experts.weight": (2,), "experts.xx": (2, 3 + 15 + 20), "experts.xy": (2, 1, 2 + 10),
+        "experts.yy": (2, 1), "gate.curvature": (1, 3 + 5 + 10), "gate.linear": (1, 2 + 5),
+    }  # fmt: skip
+    assert_array_equal(each["experts.xx"][:, 3:8], state["part1.sums.experts.zz"][:, 0])
+    assert_array_equal(each["experts.xy"][:, 0, 2:7], state["part1.sums.experts.zy"][:, 0, 0])
+    assert_array_equal(each["gate.linear"][:, 2:], state["part1.sums.gate.zl"][:, 0])
+    assert with_packed_groups(found, "part1.").keys() == found.keys()

@@ -1,0 +1,150 @@
+"""Experts of every family with effects by group are those with columns, and draw such effects."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from bayesvb.data.blocks import Block
+from bayesvb.data.group_rows import GROUP_ROWS
+from bayesvb.errors import DataError
+from bayesvb.experts import EXPERTS
+from bayesvb.experts.drawn_lines import EFFECT_KEY
+from bayesvb.experts.regression import RegressionPrior
+
+GROUPS, TERMS, ROWS = 6, 2, 50
+
+
+class Pair:
+    """Experts of a family and rows, with effects by group and with a column for each effect."""
+
+    def __init__(self, family, n_effects=2, n_responses=2):
+        rng = np.random.default_rng(3)
+        place = rng.integers(0, GROUPS - 1, ROWS)  # the last group has no rows
+        x = np.vstack([np.ones(ROWS), rng.normal(size=ROWS)])
+        z = np.vstack([np.ones(ROWS), rng.normal(size=ROWS)])[:n_effects]
+        y = rng.standard_t(3.0, size=(n_responses, ROWS)) + rng.normal(size=GROUPS)[place]
+        prior = RegressionPrior(n_responses, TERMS, 2.0, True, 1.5, 0.7)
+        many = replace(prior, n_effects=n_effects, n_groups=GROUPS)
+        self.grouped = EXPERTS[family](many)
+        self.dense = EXPERTS[family](replace(prior, n_terms=TERMS + n_effects * GROUPS))
+        self.rows = Block({"mean": x, GROUP_ROWS: np.vstack([place, z])}, y)
+        self.columns = Block({"mean": self.grouped.design(self.rows).columns}, y)
+        self.share = rng.dirichlet(np.ones(2), ROWS).T
+
+    def posteriors(self, n_passes=3):
+        """Posteriors after some passes with these memberships."""
+        found = []
+        for experts, block in ((self.grouped, self.rows), (self.dense, self.columns)):
+            q = experts.update(experts.partition_stats(self.share, block))
+            for _ in range(n_passes):
+                q = experts.update(experts.local(q, block).sufficient_stats(self.share))
+            found.append(q)
+        return found
+
+
+@pytest.fixture(params=list(EXPERTS))
+def pair(request):
+    return Pair(request.param)
+
+
+def test_passes_bounds_and_predictions_are_those_of_columns(pair):
+    q, p = pair.posteriors()
+    assert_allclose(pair.grouped.kl(q), pair.dense.kl(p), rtol=1e-10)
+    found, expected = pair.grouped.local(q, pair.rows), pair.dense.local(p, pair.columns)
+    assert_allclose(found.expected_log_density, expected.expected_log_density, atol=1e-10)
+    for i in range(2):
+        one = pair.grouped.predictive(q, pair.share, pair.rows, i)
+        other = pair.dense.predictive(p, pair.share, pair.columns, i)
+        for name in ("location", "scale", "dof"):
+            assert_allclose(getattr(one, name), getattr(other, name), rtol=1e-9, atol=1e-10)
+    squares = pair.dense.coefficient_squares(p)
+    expected = np.concatenate([squares[:TERMS], squares[TERMS:].reshape(2, -1).sum(axis=1)])
+    assert_allclose(pair.grouped.coefficient_squares(q), expected, rtol=1e-9)
+
+
+def test_statistics_times_expectations_do_not_depend_on_the_structure(pair):
+    q, p = pair.posteriors()
+    totals = []
+    for experts, block, law in ((pair.grouped, pair.rows, q), (pair.dense, pair.columns, p)):
+        sums = experts.local(law, block).sufficient_stats(pair.share).to_vector()
+        totals.append(sums @ experts.coordinates(law).expectations())
+        tilts = experts.coordinates(law).perturbations()
+        assert tilts.shape == (experts.coordinates(law).size, len(sums))
+    assert_allclose(*totals, rtol=1e-10)
+
+
+def test_rows_are_left_out_exactly_given_memberships(pair):
+    """The sums without a row, its precision as it was, are those that the downdate stands for."""
+    q, _ = pair.posteriors()
+    experts, left_out = pair.grouped, 0.7 * pair.share
+    weights = np.full((2, ROWS), 0.5)
+    local = experts.local(q, pair.rows)
+    q = experts.update(local.sufficient_stats(pair.share))
+    found = experts.predictive_without(q, weights, pair.rows, left_out)
+    stats = local.sufficient_stats(pair.share)
+    if hasattr(stats, "tail"):
+        experts = replace(experts, learns_dof=False, prior=replace(experts.prior, dof=q.dof))
+    for row in (0, 7):
+        one = pair.rows.take(np.array([row]))
+        own = experts.local(q, one).sufficient_stats(left_out[:, [row]])
+        rest = experts.update(stats + -1.0 * own)
+        for i, each in enumerate(found):
+            expected = experts.predictive(rest, weights[:, :1], one, i)
+            for name in ("location", "scale"):
+                assert_allclose(getattr(each, name)[:, [row]], getattr(expected, name), rtol=1e-8)
+    assert pair.dense.predictive_without(q, weights, pair.columns, left_out) is None
+
+
+def test_draws_hold_keys_of_effects_which_are_the_same_wherever_asked(pair):
+    q, _ = pair.posteriors()
+    rng = np.random.default_rng(0)
+    experts = pair.grouped.knowing(q)
+    draws = experts.draws(q, 40, rng)
+    assert draws["coefficients"].shape == (40, 2, 2, TERMS)
+    assert draws[EFFECT_KEY].shape == (40, 2, 2)
+    whole = experts.log_lik(draws, pair.rows)
+    few = experts.log_lik(draws, pair.rows.take(np.arange(5)))
+    assert_allclose(whole[:, :, :5], few, atol=1e-12)
+    thinned = {name: values[::7] for name, values in draws.items()}
+    assert_array_equal(experts.log_lik(thinned, pair.rows), whole[::7])
+    assert not np.allclose(pair.grouped.log_lik(draws, pair.rows), whole)  # effects of the prior
+
+
+@pytest.mark.parametrize("family", EXPERTS)
+@pytest.mark.quick(family=("student",))
+def test_drawn_densities_have_the_mean_of_columns(family):
+    pair = Pair(family)
+    q, p = pair.posteriors()
+    experts = pair.grouped.knowing(q)
+    found = experts.log_lik(experts.draws(q, 4000, np.random.default_rng(1)), pair.rows)
+    drawn = pair.dense.draws(p, 4000, np.random.default_rng(2))
+    expected = pair.dense.log_lik(drawn, pair.columns)
+    error = np.sqrt((found.var(axis=0) + expected.var(axis=0)) / 4000)
+    assert (np.abs(found.mean(axis=0) - expected.mean(axis=0)) < 5.0 * error).all()
+    every = np.zeros((4000, ROWS), dtype=int)
+    keyed = experts.draws(q, 4000, np.random.default_rng(1))
+    made = experts.responses(keyed, every, pair.rows, np.random.default_rng(5))
+    one = pair.dense.predictive(p, np.repeat([[1.0], [0.0]], ROWS, axis=1), pair.columns, 0)
+    middle = np.median(made[:, 0], axis=0)
+    assert np.abs(one.cdf(middle) - 0.5).max() < 0.05
+
+
+def test_what_needs_all_effects_in_the_draws_says_so(pair):
+    q, _ = pair.posteriors(0)
+    draws = pair.grouped.draws(q, 3, np.random.default_rng(0))
+    with pytest.raises(DataError, match="effects of 5 groups"):
+        pair.grouped.drawn_squares(draws)
+    with pytest.raises(NotImplementedError, match="no point estimates"):
+        pair.grouped.with_prior_power(0.0)
+    assert pair.grouped.supports(2) is None and pair.dense.supports(2) is not None
+    assert not pair.grouped.posterior_by_row and pair.dense.posterior_by_row
+
+
+def test_locals_of_parts_are_the_local_of_all_rows(pair):
+    q, _ = pair.posteriors()
+    first, *rest = [pair.grouped.local(q, part) for part in pair.rows.split(17)]
+    whole = first.joined(rest).sufficient_stats(pair.share)
+    expected = pair.grouped.local(q, pair.rows).sufficient_stats(pair.share)
+    assert_allclose(whole.to_vector(), expected.to_vector(), rtol=1e-10, atol=1e-12)
