@@ -11,6 +11,7 @@ from bayesvb.data.group_rows import GROUP_ROWS
 from bayesvb.errors import DataError
 from bayesvb.estimators.group_effects import coefficients_per_term
 from bayesvb.evaluation.elpd import read_elpd
+from bayesvb.formula import group_columns, own_columns
 
 FEW = {"seed": 1, "restarts": 1, "draws": 100, "covariance": "mean-field"}
 
@@ -196,3 +197,50 @@ def test_rows_left_out_are_nearly_those_of_fits_without_them():
     held = pd.Series(read_elpd(fit.loo()).pointwise)[left]
     assert fit.log_density(data.loc[left]).mean() > fresh.mean() + 0.05
     assert 0.0 < (held - fresh).mean() < 0.03  # memberships of the others do not answer
+
+
+OTHERS = [
+    {"family": "student"},
+    {"family": "student", "dof": 4},
+    {"gate": "softmax-jensen"},
+    {"gate": "softmax-bouchard"},
+]
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("options", OTHERS, ids=["student", "fixed dof", "jensen", "bouchard"])
+def test_every_family_and_gate_is_that_of_columns(options, monkeypatch):
+    data, fits = simulated(n_rows=240), []
+    for most in (500, 5):
+        for module in (group_columns, own_columns):
+            monkeypatch.setattr(module, "MOST_GROUPS", most)
+        # Columns have a common part with the default prior, effects without columns have none.
+        given = {"priors": bvb.Priors(dof=options.get("dof"), scales="learned"), **options}
+        given.pop("dof", None)
+        model = bvb.DensityRegression("y ~ x + (1 | g)", data, n_components=2, **given)
+        fits.append(model.fit(seed=1, restarts=1, tol=1e-10, draws=4000, max_iter=5000))
+    columns, apart = fits
+    assert apart.model.design.groups is not None and columns.model.design.groups is None
+    assert_allclose(apart.elbo, columns.elbo, atol=1e-5)
+    new = pd.DataFrame({"x": [0.0, 2.0, 0.0], "g": ["g3", "g3", "elsewhere"]})
+    for kind in ("mean", "sd"):
+        assert_allclose(apart.predict(new, kind), columns.predict(new, kind), rtol=1e-3)
+    assert_allclose(apart.log_density(), columns.log_density(), atol=1e-2)
+    one, other = (fit.summary()["sd"] for fit in (apart, columns))
+    assert_allclose(np.log(one), np.log(other[one.index]), atol=0.12)
+
+
+@pytest.mark.heavy
+def test_rows_left_out_of_heavy_tails_are_nearly_those_of_fits_without_them():
+    data = simulated(n_groups=520, n_rows=2600, seed=5)
+    model = bvb.DensityRegression("y ~ x + (1 | g)", data, n_components=1, family="student")
+    fit = model.fit(**FEW)
+    assert fit.model.design.groups is not None
+    left = data.groupby("g").head(1).index[::4]
+    rest = bvb.DensityRegression(
+        "y ~ x + (1 | g)", data.drop(left), n_components=1, family="student"
+    )
+    fresh = rest.fit(**FEW).log_density(data.loc[left])
+    held = pd.Series(read_elpd(fit.loo()).pointwise)[left]
+    assert fit.log_density(data.loc[left]).mean() > fresh.mean() + 0.05
+    assert abs((held - fresh).mean()) < 0.03
