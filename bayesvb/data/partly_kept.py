@@ -10,8 +10,8 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.sources import AbstractSource
 from bayesvb.errors import DataError
 
-NOT_KEPT = "this goes over all rows of the fit, and only {kept} of {all} are kept here"
-"""What is said to whoever asks for every row."""
+NOT_KEPT = "this needs all {all:,} rows of the fit, of which only {kept:,} are kept here"
+"""Error message where every row is needed."""
 
 
 @final
@@ -46,8 +46,8 @@ class PartlyKept(AbstractSource):
         """
         raise DataError(
             NOT_KEPT.format(kept=self.kept.n_rows, all=self.count),
-            hint="rows of Fit.update(), of other sites, and of a fit from a file that were read in "
-            "blocks, left their sums only: fit all rows together",
+            hint="fit all rows together; only sums are kept of rows given to Fit.update(), of rows "
+            "of other sites, and of rows read in blocks once their fit has been saved",
         )
 
     @property
@@ -69,6 +69,6 @@ class PartlyKept(AbstractSource):
         return self.kept.empty()
 
 
-def all_kept(source: AbstractSource) -> bool:
+def holds_all_rows(source: AbstractSource) -> bool:
     """Whether every row of a source can be gone over."""
     return not isinstance(source, PartlyKept)

@@ -12,7 +12,7 @@ from scipy.stats import norm
 from scipy.stats import t as student
 
 from bayesvb.data.group_rows import GATE_GROUPS, GROUP_ROWS
-from bayesvb.data.partly_kept import all_kept
+from bayesvb.data.partly_kept import holds_all_rows
 from bayesvb.data.parts import GATING, MEAN
 from bayesvb.distributions.intervals import tails
 
@@ -128,6 +128,6 @@ def _logit_covariances(
 
 def _shared_response(fit: Any) -> Any:
     """Linear response of what all rows share, if the fit has it and its rows are here."""
-    if fit.covariance != "linear-response" or not all_kept(fit.model.source):
+    if fit.covariance != "linear-response" or not holds_all_rows(fit.model.source):
         return None
     return fit.core.response_of_shared(fit.stats, fit.core.update(fit.stats), fit.model.source)

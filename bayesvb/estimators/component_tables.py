@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesvb.data.blocks import Block
-from bayesvb.data.partly_kept import all_kept
+from bayesvb.data.partly_kept import holds_all_rows
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.distributions.intervals import tails
 from bayesvb.models.ensemble import thinned
@@ -73,7 +73,7 @@ def component_table(model: AbstractEstimator, fit: AbstractFit, prob: float) -> 
         columns[f"{name}_lower"], columns[f"{name}_upper"] = (
             np.full_like(bounds, np.nan) if fit.only_points else bounds
         )
-        if name == "share" and all_kept(model.source):
+        if name == "share" and holds_all_rows(model.source):
             columns |= _memberships(model, fit)
     index = pd.Index(named.coords["component"], name="component")
     table = pd.DataFrame(columns, index=index)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 import numpy as np
 from jaxtyping import Float
 
+from bayesvb.data.partly_kept import holds_all_rows
 from bayesvb.data.site_frames import are_sites
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.standardised_blocks import OBSERVED
@@ -32,18 +33,23 @@ def is_sample(model: HasRows) -> bool:
     return model.design.is_sample
 
 
+def has_all_rows(model: HasRows) -> bool:
+    """Whether all rows that are fitted are in memory: no sample, none of sites or of an update."""
+    return not is_sample(model) and holds_all_rows(fitted_rows(model))
+
+
 def check_all_rows(model: HasRows, what: str, why: str) -> None:
-    """Refuse what a sample of the rows cannot tell.
+    """Refuse what some of the rows cannot tell.
 
     Raises
     ------
     DataError
         With what was asked for, and why all rows are needed.
     """
-    if is_sample(model):
+    if not has_all_rows(model):
         raise DataError(
             f"{what} needs all rows in memory: {why}",
-            hint="fit to a table in memory, of as many rows as there is room for",
+            hint="fit all rows together, as a table in memory",
         )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
-from bayesvb.data.partly_kept import all_kept
+from bayesvb.data.partly_kept import holds_all_rows
 from bayesvb.errors import DataError, warn
 from bayesvb.models.ensemble import MEMBER, thinned
 from bayesvb.numerics.streams import Streams
@@ -37,7 +37,7 @@ def arviz_object(fit: AbstractFit) -> object:
 
     groups, named = fixed_groups(fit)
     n_values = count(fit.draws) * fit.model.source.n_rows * len(groups["observed_data"])
-    every = all_kept(fit.model.source)
+    every = holds_all_rows(fit.model.source)
     if every and 2 * 8 * n_values <= MEMORY_BUDGET:
         log_lik = {fit.model.joint_name: log_likelihood(fit)}
         groups["log_likelihood"] = by_row(fit, log_lik, sampled=True, units=True)
@@ -67,7 +67,7 @@ def fixed_groups(fit: AbstractFit) -> tuple[dict[str, Any], NamedDraws]:
     """Groups whose size does not grow with rows times draws."""
     named = fit.named
     statistics = {"log_q": fit.log_q}
-    if all_kept(fit.model.source) and all(part.fit.core.draws_complete for part in fit.parts):
+    if holds_all_rows(fit.model.source) and all(part.fit.core.draws_complete for part in fit.parts):
         joint = log_joint(fit.core, fit.model.source, fit.draws, fit.model.log_jacobian)
         statistics = {"lp": joint, **statistics}
     if fit.members:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float
 
-from bayesvb.data.partly_kept import all_kept
 from bayesvb.engines.adaptive_importance import resample
 from bayesvb.engines.base import AbstractEngine
 from bayesvb.engines.sampler_record import SamplerRecord
@@ -17,7 +16,7 @@ from bayesvb.engines.tempering import POWERS, ChainDraws, Ladders
 from bayesvb.errors import DataError, warn
 from bayesvb.evaluation.mixing import mixing
 from bayesvb.evaluation.psis import psis
-from bayesvb.results.all_rows import is_sample
+from bayesvb.results.all_rows import has_all_rows
 from bayesvb.results.integrated_draws import IntegratesScales
 from bayesvb.results.named_draws import count, log_joint
 from bayesvb.results.reduced_draws import (
@@ -90,7 +89,7 @@ def _reason_against(model: AbstractPublicModel, engine: AbstractEngine) -> str |
         return f"the fit was made by {engine.title}, which has no linear response to start from"
     if model.weights_are == "sampling":
         return "sampling weights are no counts, and covariance='robust' heeds them"
-    if is_sample(model) or not all_kept(model.source):
+    if not has_all_rows(model):
         return "it needs all rows in memory"
     if model.source.n_rows > MOST_ROWS:
         return (

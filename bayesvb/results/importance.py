@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Float
 
-from bayesvb.data.partly_kept import all_kept
+from bayesvb.data.partly_kept import holds_all_rows
 from bayesvb.engines.linear_response import NOT_ASKED
 from bayesvb.errors import DataError
 from bayesvb.evaluation.information_criteria import khat
@@ -105,7 +105,7 @@ def of_one_restart(fit: AbstractFit, covariance: str) -> AbstractFit:
         )
     draws, log_q = fit.response.move(fit.core, fit.q, fit.q_draws)
     source = fit.model.source
-    core = fit.core.responding(fit.stats, source) if all_kept(source) else fit.core
+    core = fit.core.responding(fit.stats, source) if holds_all_rows(source) else fit.core
     return replace(fit, core=core, draws=draws, log_q=log_q, covariance=covariance)
 
 

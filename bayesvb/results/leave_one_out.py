@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from bayesvb.data.blocks import Block
-from bayesvb.data.partly_kept import all_kept
+from bayesvb.data.partly_kept import holds_all_rows
 from bayesvb.data.sources import AbstractSource
 from bayesvb.engines.base import AbstractEngine
 from bayesvb.engines.deletion import ROWS_AT_ONCE, Deletion
@@ -308,7 +308,7 @@ def _responding(fitted: Fitted) -> Any:
 
     Itself where the fit is at no maximum, or not all of its rows are here.
     """
-    if fitted.core.draws_complete or not all_kept(fitted.source):
+    if fitted.core.draws_complete or not holds_all_rows(fitted.source):
         return fitted.core
     try:
         with single_threaded_blas(), np.errstate(all="ignore"):

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from bayesvb.data.blocks import BLOCK_ROWS, Block
-from bayesvb.data.partly_kept import all_kept
+from bayesvb.data.partly_kept import holds_all_rows
 from bayesvb.data.sources import AbstractSource, InMemorySource
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.errors import DataError
@@ -164,7 +164,7 @@ def with_support(
 
 def has_support(fit: AbstractFit) -> bool:
     """Whether it can be told which predictions are supported."""
-    return isinstance(fit.model, HasRegressors) and all_kept(fit.model.source)
+    return isinstance(fit.model, HasRegressors) and holds_all_rows(fit.model.source)
 
 
 def _regressors(fit: AbstractFit) -> HasRegressors:

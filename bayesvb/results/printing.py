@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from bayesvb.data.partly_kept import all_kept
+from bayesvb.data.partly_kept import holds_all_rows
 from bayesvb.data.parts import GATING, MEAN
 from bayesvb.distributions.intervals import PROB
 from bayesvb.errors import ignoring_user_warnings
@@ -95,7 +95,7 @@ def formula_lines(model: AbstractPublicModel) -> list[str]:
     filled = f"   ({note})" if note else ""
     grouping = grouping_of(model)
     rows = rows_text(model)
-    if not all_kept(model.source):
+    if not holds_all_rows(model.source):
         rows = f"{model.source.n_rows:,} rows ({model.design.n_rows:,} of them kept)"
         rows = rows.replace(",", " ")
     rows += "" if grouping is None else f" in {grouping.text}"
@@ -280,7 +280,7 @@ def khat_text(khat: float) -> str:
 
 def accuracy_line(fit: AbstractFit) -> str:
     """LOO in one line; of some rows if all would take longer than a few seconds."""
-    if not all_kept(fit.model.source):
+    if not holds_all_rows(fit.model.source):
         return "LOO: none, as only some of the rows are kept."
     if leaves_folds_out(fit):
         if not folds_known(fit):

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float
 
-from bayesvb.data.partly_kept import all_kept
 from bayesvb.engines.adaptive_importance import (
     StudentProposal,
     WeightedDraws,
@@ -19,7 +18,7 @@ from bayesvb.engines.adaptive_importance import (
 from bayesvb.engines.sampler_record import SamplerRecord
 from bayesvb.evaluation.psis import psis
 from bayesvb.numerics.streams import EngineStreams, Streams
-from bayesvb.results.all_rows import fitted_rows, is_sample
+from bayesvb.results.all_rows import fitted_rows, has_all_rows
 from bayesvb.results.named_draws import count, log_joint
 from bayesvb.variational.local import Draws
 from bayesvb.variational.reduced_space import AbstractReducedSpace
@@ -68,7 +67,7 @@ class ImportanceSample:
 def space_of(fit: AbstractFit) -> AbstractReducedSpace | None:
     """Reduced space of a fit of one restart; None if the model has none, or not all rows count."""
     model = fit.model
-    if fit.members or not all_kept(model.source) or is_sample(model):
+    if fit.members or not has_all_rows(model):
         return None
     if not (fit.core.draws_complete and fit.engine.prior_counts):
         return None

@@ -10,14 +10,13 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesvb.data.case_weights import sum_and_error
-from bayesvb.data.partly_kept import all_kept
 from bayesvb.data.sources import InMemorySource
 from bayesvb.engines.folds import FOLDS, PASSES
 from bayesvb.errors import ignoring_user_warnings
 from bayesvb.evaluation.elpd import Elpd, read_elpd
 from bayesvb.evaluation.information_criteria import loo, waic
 from bayesvb.numerics.streams import Streams
-from bayesvb.results.all_rows import is_sample
+from bayesvb.results.all_rows import has_all_rows
 from bayesvb.results.criteria import answers, folds_known, leaves_folds_out, left_out
 from bayesvb.results.folds import leave_folds_out
 from bayesvb.results.groups import places_of_rows, units_at, units_of
@@ -265,9 +264,8 @@ def khat_within(fit: AbstractFit, budget: float) -> tuple[float | None, int]:
     The budget is in likelihoods, rows x components x draws: three millions take a second.
     """
     n_all = count(fit.draws)
-    told = all_kept(fit.model.source) and not is_sample(fit.model)
-    told = told and all(part.fit.core.draws_complete for part in fit.parts)
-    if fit.only_points or not (fit.engine.prior_counts and told):
+    complete = all(part.fit.core.draws_complete for part in fit.parts)
+    if fit.only_points or not (fit.engine.prior_counts and complete and has_all_rows(fit.model)):
         return None, 0
     if not fit.named.identified:
         return None, 0

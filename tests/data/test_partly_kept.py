@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bayesvb.data.blocks import Block
-from bayesvb.data.partly_kept import PartlyKept, all_kept
+from bayesvb.data.partly_kept import PartlyKept, holds_all_rows
 from bayesvb.data.sources import InMemorySource
 from bayesvb.errors import DataError
 
@@ -18,7 +18,7 @@ def test_all_rows_are_counted_and_some_are_there():
     assert (source.n_rows, source.total_weight) == (100, 150.0)
     assert source.thinned(10).n_rows == 10
     assert source.empty().n_rows == 0
-    assert all_kept(rows(3)) and not all_kept(source)
+    assert holds_all_rows(rows(3)) and not holds_all_rows(source)
 
 
 def test_what_goes_over_every_row_is_refused():
@@ -29,5 +29,5 @@ def test_what_goes_over_every_row_is_refused():
         lambda: source.without(np.arange(2)).whole(),
     )  # fmt: skip
     for ask in asked:
-        with pytest.raises(DataError, match="only 20 of 100 are kept"):
+        with pytest.raises(DataError, match="of which only 20 are kept"):
             ask()
