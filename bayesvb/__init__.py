@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from bayesvb.estimators.priors import NormalPriors as NormalPriors
     from bayesvb.estimators.priors import PcaPriors as PcaPriors
     from bayesvb.estimators.priors import Priors as Priors
-    from bayesvb.estimators.sites import fit_of_sites as fit_of_sites
-    from bayesvb.estimators.sites import merge as merge
-    from bayesvb.estimators.sites import site_statistics as site_statistics
+    from bayesvb.estimators.sites.rounds import fit_of_sites as fit_of_sites
+    from bayesvb.estimators.sites.rounds import merge as merge
+    from bayesvb.estimators.sites.rounds import site_statistics as site_statistics
     from bayesvb.model_selection.pruning import prune as prune
     from bayesvb.model_selection.selection import select as select
     from bayesvb.reports import report as report
@@ -59,14 +59,14 @@ _HOMES = {
     "cross_validate": "bayesvb.studies.cross_validation",
     "datasets": "bayesvb.datasets",
     "effects": "bayesvb.effects",
-    "fit_of_sites": "bayesvb.estimators.sites",
+    "fit_of_sites": "bayesvb.estimators.sites.rounds",
     "load": "bayesvb.estimators.loading",
-    "merge": "bayesvb.estimators.sites",
+    "merge": "bayesvb.estimators.sites.rounds",
     "plots": "bayesvb.plots",
     "prune": "bayesvb.model_selection.pruning",
     "report": "bayesvb.reports",
     "select": "bayesvb.model_selection.selection",
-    "site_statistics": "bayesvb.estimators.sites",
+    "site_statistics": "bayesvb.estimators.sites.rounds",
 }
 
 # Not among them: it needs scikit-learn, and is imported only when it is asked for by name.

@@ -16,7 +16,6 @@ from bayesvb.data.case_weights import CaseWeights, check_meaning, scaled, weight
 from bayesvb.data.frame_kinds import frames_of
 from bayesvb.data.frame_streams import AbstractFrames
 from bayesvb.data.grouping import Grouping
-from bayesvb.data.site_frames import SiteFrames
 from bayesvb.data.sources import AbstractSource, InMemorySource
 from bayesvb.data.streamed_rows import EncodedRows, in_memory_source
 from bayesvb.errors import DataError
@@ -24,9 +23,12 @@ from bayesvb.estimators.groups import grouped, source_of_groups, without_groups
 from bayesvb.formula.checks import warn_of_unweighted
 from bayesvb.formula.design import Design, build_design
 from bayesvb.formula.parser import Formula
-from bayesvb.formula.passes.design_rows import AbstractDesignRows, RowsInMemory
-from bayesvb.formula.passes.site_design import RowsOfSite, rows_of_site
-from bayesvb.formula.passes.streamed_design import RowsInBlocks, rows_in_blocks
+from bayesvb.formula.passes.design_rows import (
+    AbstractDesignReader,
+    AbstractDesignRows,
+    RowsInMemory,
+)
+from bayesvb.formula.passes.streamed_design import rows_in_blocks
 from bayesvb.formula.responses import ResponseKind
 
 ScalesT = TypeVar("ScalesT")
@@ -177,9 +179,9 @@ def _elsewhere(
         "missing": options.missing,
         "weights": _weight_column(options),
     }
-    rows: RowsOfSite | RowsInBlocks
-    if isinstance(frames, SiteFrames):
-        rows = rows_of_site(formula, frames, **asked)
+    rows: AbstractDesignRows
+    if isinstance(frames, AbstractDesignReader):
+        rows = frames.design_rows(formula, **asked)
     else:
         rows = rows_in_blocks(formula, frames, warn=kind.warn, **asked)
     return replace(rows, design=kind.prepared(rows.design))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
 
 from bayesvb.data.partly_kept import holds_all_rows
-from bayesvb.data.site_frames import are_sites
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.standardised_blocks import OBSERVED
 from bayesvb.errors import DataError
@@ -98,13 +98,18 @@ def rows_text(model: HasRows) -> str:
     known = model.design.all_rows
     if known is None:
         return _counted(model.design.n_rows)
-    if are_sites(known.words):
+    if _is_federated(known.words):
         all_of_them = f"{_counted(known.n_rows)} of {known.words}"
         return f"{all_of_them}; what is said by row is of the {_counted(model.design.n_rows)} here"
     rows = f"{_counted(known.n_rows)} of {known.words}, read {known.count.times} times"
     if not is_sample(model):
         return rows
     return f"{rows}; what is said by row is of {_counted(model.design.n_rows)} chosen at random"
+
+
+def _is_federated(words: str) -> bool:
+    """Whether the words for where rows are, which a file keeps, name sites."""
+    return re.fullmatch(r"one site|[0-9]+ sites", words) is not None
 
 
 def _counted(n_rows: int) -> str:

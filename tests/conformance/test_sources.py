@@ -17,6 +17,7 @@ from bayesvb.data.parquet_frames import ParquetFrames
 from bayesvb.data.scaling import Scaling
 from bayesvb.distributions.response import Response
 from bayesvb.errors import DataError
+from bayesvb.estimators.sites.rounds import model_at_site
 from bayesvb.experts import EXPERTS
 from bayesvb.experts.linear import LinearExperts
 from bayesvb.formula.passes import representatives
@@ -203,6 +204,51 @@ class Counts(OwnUnit):
     """A family of whole numbers."""
 
     response = Response(kind="count", support=(0.0, np.inf))
+
+
+BY_QUANTILES = ("smooth", "smooth by factor", "splines", "all at once", "learned", "slopes",
+                "gating with groups")  # fmt: skip
+"""Terms that sites learn from pooled quantiles, which are not those of all rows."""
+
+
+def sums_at_sites(model, sites, weights):
+    """Sums over the rows of all sites once these have agreed on scales, and the model of one."""
+    agreed = None
+    for _ in range(2):
+        parts = [bvb.site_statistics(model, rows, agreed, weights=weights) for rows in sites]
+        agreed = bvb.merge(parts)
+    models = [model_at_site(model, rows, weights, agreed) for rows in sites]
+    return sum(map(first_sums, models)), models[0]
+
+
+def first_sums(model):
+    """Statistics of all rows, each of them equally of both components."""
+    source = model.all_rows or model.source
+    assert source.in_memory
+    block = source.whole()
+    return model.core.partition_stats(block, np.full((2, block.n_rows), 0.5)).to_vector()
+
+
+SITE_CASES = [
+    (family, term)
+    for family in ("gaussian", "own unit")
+    for term in TERMS
+    if term not in BY_QUANTILES and term != "a dot"
+]
+
+
+@pytest.mark.parametrize("family, term", SITE_CASES)
+@pytest.mark.quick(term=("interaction", "groups", "offset", "case weights"))
+def test_sums_of_sites_are_sums_of_all_rows(family, term):
+    number, frame = np.resize([0, 1, 2], ROWS), table()
+    sites = [frame[(number == site) & (frame["g"] != g)] for site, g in enumerate("abc")]
+    expected = made(pd.concat(sites), family, "softmax", term)
+    model = made(sites[1], family, "softmax", term)
+    sums, model = sums_at_sites(model, sites, TERMS[term][1].get("weights"))
+    for name, numbers in expected.scales.numbers.items():
+        assert_allclose(model.scales.numbers[name], numbers, rtol=TOL, atol=TOL, err_msg=name)
+    whole = first_sums(expected)
+    assert_allclose(sums, whole, rtol=TOL, atol=TOL * np.abs(whole).max())
 
 
 @pytest.mark.parametrize("value", [-1.0, 0.5])

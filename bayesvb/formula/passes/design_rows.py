@@ -23,11 +23,12 @@ from bayesvb.data.streamed_rows import EncodedRows, recut
 from bayesvb.errors import DataError
 from bayesvb.formula.checks import check_squares, require_squares
 from bayesvb.formula.design import Design
-from bayesvb.formula.parser import RESPONSE
+from bayesvb.formula.parser import RESPONSE, Formula
+from bayesvb.formula.responses import ResponseKind
 
 __all__ = [
-    "TARGET", "AbstractDesignRows", "Moments", "RowsInMemory", "added_moments", "column_moments",
-    "distinct_parts", "encoded_design", "responses_in",
+    "TARGET", "AbstractDesignReader", "AbstractDesignRows", "Moments", "RowsInMemory",
+    "added_moments", "column_moments", "distinct_parts", "encoded_design", "responses_in",
 ]  # fmt: skip
 
 TARGET = "response less offset"
@@ -36,6 +37,7 @@ TARGET = "response less offset"
 Moments = Mapping[str, ColumnMoments]
 
 
+@dataclass(frozen=True, eq=False)
 class AbstractDesignRows(abc.ABC):
     """All rows of a design, of which a sample may be all that is in memory.
 
@@ -104,6 +106,22 @@ class AbstractDesignRows(abc.ABC):
         if design.weights is not None:  # rows without weight have no moments, and are in blocks
             for part, matrix in design.matrices.items():
                 require_squares(matrix, design.terms[part])
+
+
+class AbstractDesignReader(abc.ABC):
+    """A source of rows that learns its design itself."""
+
+    @abc.abstractmethod
+    def design_rows(
+        self,
+        formula: Formula,
+        *,
+        response: ResponseKind,
+        context: Mapping[str, object] | None,
+        missing: str,
+        weights: str | None,
+    ) -> AbstractDesignRows:
+        """Rows after a formula; arguments as of ``rows_in_blocks``."""
 
 
 @final

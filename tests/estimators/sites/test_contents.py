@@ -12,7 +12,7 @@ import pytest
 
 import bayesvb as bvb
 from bayesvb.errors import DataError
-from bayesvb.estimators.site_contents import check_contents, column_name, keyed
+from bayesvb.estimators.sites.contents import check_contents, column_name, keyed
 from bayesvb.storage.sealing import seal, unseal
 
 RNG = np.random.default_rng(2)

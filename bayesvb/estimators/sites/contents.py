@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from bayesvb.errors import DataError
-from bayesvb.estimators.site_runs import place_of
+from bayesvb.estimators.sites.runs import place_of
 
 Arrays = Mapping[str, np.ndarray]
 

@@ -16,9 +16,9 @@ import numpy as np
 from bayesvb.argument_checks import shown
 from bayesvb.data.column_moments import ColumnMoments
 from bayesvb.errors import DataError
-from bayesvb.estimators.site_columns import check_levels, pooled_levels, pooled_quantiles
-from bayesvb.estimators.site_contents import check_contents
-from bayesvb.estimators.site_runs import states, told_on
+from bayesvb.estimators.sites.columns import check_levels, pooled_levels, pooled_quantiles
+from bayesvb.estimators.sites.contents import check_contents
+from bayesvb.estimators.sites.runs import states, told_on
 from bayesvb.storage.inspection import PlainFile
 from bayesvb.storage.json_schema import ANYTHING, ListOf, MapOf, Record, check_json, parsed_json
 from bayesvb.storage.netcdf import read_plain, write_tree

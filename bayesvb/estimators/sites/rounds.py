@@ -17,7 +17,6 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.case_weights import weights_and_frame
 from bayesvb.data.frame_kinds import frames_of
 from bayesvb.data.partly_kept import PartlyKept
-from bayesvb.data.site_frames import SiteFrames, ToldColumns, ToldRows
 from bayesvb.data.sources import AbstractSource
 from bayesvb.engines.remote_rows import (
     RemoteFit,
@@ -31,17 +30,25 @@ from bayesvb.estimators.base import INTERVALS, AbstractEstimator, empty_stats
 from bayesvb.estimators.density_regression import DensityRegression
 from bayesvb.estimators.fit import Fit
 from bayesvb.estimators.mixture import AbstractGatedMixture
-from bayesvb.estimators.site_columns import check_levels
-from bayesvb.estimators.site_contents import column_name, keyed
-from bayesvb.estimators.site_record import (
+from bayesvb.estimators.sites.columns import check_levels
+from bayesvb.estimators.sites.contents import column_name, keyed
+from bayesvb.estimators.sites.design import (
+    PooledColumns,
+    PooledRowSummary,
+    SiteFrames,
+    columns_told,
+    moments_told,
+    responses_told,
+)
+from bayesvb.estimators.sites.record import (
     SiteStatistics,
     merged,
     moments_of,
     read,
     told_moments,
 )
-from bayesvb.estimators.site_runs import arrays_of, check_starts, runs_of
-from bayesvb.formula.passes.site_design import columns_told, moments_told, responses_told
+from bayesvb.estimators.sites.runs import arrays_of, check_starts, runs_of
+from bayesvb.factors.loadings import Loadings
 from bayesvb.formula.passes.streamed_design import learned_of
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.all_rows import fitted_rows
@@ -123,7 +130,7 @@ def site_statistics(
         )
     if told.finished:
         raise DataError("agreed is finished", hint="fit_of_sites(model, data, agreed) is the fit")
-    own = _at_site(model, data, weights, told)
+    own = model_at_site(model, data, weights, told)
     part = partial(replace, told, n_sites=1, n_rows=own.design.n_rows)
     if told.round == "columns":
         return part(round="scales", own=_scales(own, data, weights, told))
@@ -208,7 +215,7 @@ def fit_of_sites(
             f"agreed is of the round {told.round!r}, and not finished",
             hint="agreed = merge([site_statistics(model, rows, agreed) for rows of every site])",
         )
-    own = _at_site(model, data, weights, told)
+    own = model_at_site(model, data, weights, told)
     found = _found(own, told, runs_of(told.known))
     whole = own.over(PartlyKept(own.source, told.n_rows, _weight(told)))
     return _fit(whole, found, draws, seed, time.perf_counter() - began)
@@ -218,7 +225,7 @@ def _first(
     model: AbstractEstimator, data: object, weights: object, settings: object
 ) -> SiteStatistics:
     """What is told of the columns of this site."""
-    design = _at_site(model, data, weights).design
+    design = model_at_site(model, data, weights).design
     columns = columns_told(design)
     check_levels(columns.levels)
     levels = {name: list(values) for name, values in columns.levels.items()}
@@ -226,7 +233,7 @@ def _first(
     return SiteStatistics("columns", described, 1, design.n_rows, own=own, levels=levels)
 
 
-def _at_site(
+def model_at_site(
     model: AbstractEstimator, data: object, weights: object, told: SiteStatistics | None = None
 ) -> AbstractEstimator:
     """The same model of the rows of this site, as far as sites have agreed on it.
@@ -288,7 +295,7 @@ def _described(model: AbstractEstimator, settings: object) -> dict[str, Any]:
     }
 
 
-def _quantiles(columns: ToldColumns) -> Arrays:
+def _quantiles(columns: PooledColumns) -> Arrays:
     """Quantiles of columns, and which ones they are, among all of them in alphabetical order."""
     names = sorted(columns.levels)
     curved = sorted(columns.quantiles)
@@ -299,11 +306,11 @@ def _quantiles(columns: ToldColumns) -> Arrays:
     }
 
 
-def _columns(told: SiteStatistics) -> ToldColumns:
+def _columns(told: SiteStatistics) -> PooledColumns:
     """Levels and quantiles of the columns of all sites."""
     names = sorted(told.levels)
     curved = [names[int(place)] for place in told.known["curved"]]
-    return ToldColumns(told.levels, dict(zip(curved, told.known["quantiles"], strict=True)))
+    return PooledColumns(told.levels, dict(zip(curved, told.known["quantiles"], strict=True)))
 
 
 def _scales(
@@ -327,7 +334,7 @@ def _has_medians(model: AbstractEstimator) -> bool:
     return isinstance(model, DensityRegression) and model.experts.scaled_by_medians
 
 
-def _told_rows(model: AbstractEstimator, told: SiteStatistics) -> ToldRows | None:
+def _told_rows(model: AbstractEstimator, told: SiteStatistics) -> PooledRowSummary | None:
     """Counts and moments of the rows of all sites, once these have been told.
 
     Raises
@@ -347,7 +354,7 @@ def _told_rows(model: AbstractEstimator, told: SiteStatistics) -> ToldRows | Non
     moments = {name: moments_of(values) for name, values in named if name is not None}
     counts = dict(zip(told.levels, map(int, missing), strict=True))
     sizes = told.n_sites, told.n_rows, int(n_given), weight
-    return ToldRows(*sizes, counts, moments, told.known.get("responses"))
+    return PooledRowSummary(*sizes, counts, moments, told.known.get("responses"))
 
 
 def _own_start(model: AbstractEstimator, seed: int) -> Float[np.ndarray, " entries"]:
@@ -417,19 +424,26 @@ def _nobody(source: AbstractSource) -> Block:
 def _answers(model: AbstractEstimator, told: SiteStatistics) -> Arrays:
     """The sums over the rows of this site that are asked for next; none if none are.
 
-    With them go what the ascents have reached, which ones they are for, and where they are taken:
-    the divergence from the prior, by which sites that went different ways are found out.
+    With them go what the runs have reached, which run each is for, and a number of the posterior
+    at which it is taken, which tells sites that went different ways.
     """
     runs = runs_of(told.known)
     try:
         _found(model, told, runs)
     except Unanswered as asked:
         steps = fitted_rows(model).map_reduce_all(asked.functions)
-        at = [model.core.kl(function.args[0]) for function in asked.functions]
+        at = [_mark(model, function.args[0]) for function in asked.functions]
         sums = np.stack([step.to_vector() for step in steps])
         owners = np.array(asked.owners, dtype=float)
         return {"sums": sums, "at": np.array(at), "owners": owners, **arrays_of(runs)}
     return {}
+
+
+def _mark(model: AbstractEstimator, posterior: Any) -> float:
+    """Divergence from the prior; of loadings alone, which have none, the size of their means."""
+    if isinstance(posterior, Loadings):
+        return float(np.linalg.norm(posterior.mean))
+    return float(model.core.kl(posterior))
 
 
 def _fit(model: AbstractEstimator, found: RemoteFit, draws: int, seed: int, seconds: float) -> Fit:

@@ -9,9 +9,9 @@ import pytest
 import bayesvb as bvb
 from bayesvb.engines import cavi
 from bayesvb.errors import DataError
-from bayesvb.estimators.site_columns import pooled_levels, pooled_quantiles
-from bayesvb.estimators.site_contents import keyed
-from bayesvb.estimators.site_record import moments_of
+from bayesvb.estimators.sites.columns import pooled_levels, pooled_quantiles
+from bayesvb.estimators.sites.contents import keyed
+from bayesvb.estimators.sites.record import moments_of
 from bayesvb.results.all_rows import rows_text
 
 
@@ -156,6 +156,16 @@ def test_sites_must_answer_to_the_same_question():
         bvb.fit_of_sites(model, SITES[0], agreed)
     with pytest.raises(DataError, match="not told in the first round"):
         bvb.site_statistics(model, SITES[0].assign(g="z"), agreed)
+
+
+@pytest.mark.heavy
+def test_components_of_sites_have_the_covariance_of_all_rows():
+    model = bvb.BayesianPCA("~ x + y + w", SITES[1], n_components=1)
+    agreed = rounds(model, SITES, restarts=1, tol=1e-6)
+    fit = bvb.fit_of_sites(model, SITES[0], agreed)
+    usual = bvb.BayesianPCA("~ x + y + w", DATA, n_components=1).fit(seed=1, tol=1e-6)
+    assert fit.covariance == usual.covariance
+    np.testing.assert_allclose(fit.summary()["sd"], usual.summary()["sd"], rtol=0.1)
 
 
 GAPS = DATA[["x", "y", "w"]].copy()

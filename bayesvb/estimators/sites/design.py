@@ -1,14 +1,14 @@
-"""All stages, for the rows of one of several sites: columns as all of them have agreed on.
+"""Rows of one of several sites, after a formula: columns as all sites have agreed on.
 
-What a formula learns of columns (levels, knots, centres, polynomials) it learns of rows that stand
-in for those of all sites: every level, and evenly spaced quantiles.
+What a formula learns from columns (levels, knots, centres, polynomials) it learns from rows that
+stand in for the rows of all sites: every level, and evenly spaced quantiles.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, final
 
@@ -16,10 +16,13 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
+from bayesvb.data.blocks import Block
 from bayesvb.data.column_moments import ColumnMoments
+from bayesvb.data.frame_streams import AbstractFrames
 from bayesvb.data.frames import as_frame, levels
 from bayesvb.data.responses import AllResponses, Responses
-from bayesvb.data.site_frames import SiteFrames, ToldColumns, ToldRows
+from bayesvb.data.sources import AbstractSource
+from bayesvb.data.streamed_rows import EncodedRows, in_memory_source
 from bayesvb.errors import DataError
 from bayesvb.formula.binding import bind
 from bayesvb.formula.columns import roles_in, with_own_names
@@ -28,7 +31,13 @@ from bayesvb.formula.design import Design
 from bayesvb.formula.dot import every_column
 from bayesvb.formula.encoder import Encoder, fit_encoder
 from bayesvb.formula.parser import Formula
-from bayesvb.formula.passes.design_rows import TARGET, Moments, encoded_design, responses_in
+from bayesvb.formula.passes.design_rows import (
+    TARGET,
+    AbstractDesignReader,
+    Moments,
+    encoded_design,
+    responses_in,
+)
 from bayesvb.formula.passes.representatives import Choice, Representatives
 from bayesvb.formula.passes.streamed_design import (
     AbstractSampledRows,
@@ -40,12 +49,127 @@ from bayesvb.formula.passes.streamed_design import (
 from bayesvb.formula.responses import ResponseKind
 
 __all__ = [
-    "RowsOfSite", "columns_told", "moments_told", "quantiles_told", "responses_told",
-    "rows_of_site",
+    "PooledColumns", "PooledRowSummary", "SiteFrames", "columns_told", "moments_told",
+    "quantiles_told", "responses_told",
 ]  # fmt: skip
 
 TOLD_SHARES = np.linspace(0.0, 1.0, 33)
 """Shares at which a site tells the values of a column."""
+
+
+@dataclass(frozen=True, eq=False)
+class PooledColumns:
+    """Columns that a formula reads, as all sites have told them.
+
+    Attributes
+    ----------
+    levels : mapping of str to list
+        Every column, with its levels; none of numbers.
+    quantiles : mapping of str to ndarray, shape (shares,)
+        Values at evenly spaced shares, the ends among them, of the columns of numbers by which
+        knots, centres and polynomials are found.
+    """
+
+    levels: Mapping[str, Sequence[Any]]
+    quantiles: Mapping[str, Float[np.ndarray, " shares"]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class PooledRowSummary:
+    """Counts and moments of the rows of all sites.
+
+    Attributes
+    ----------
+    n_sites, n_rows, n_given : int
+        Sites, rows that can be used, and rows given.
+    total_weight : float
+        Sum of the case weights of rows that can be used.
+    missing : mapping of str to int
+        Rows that lack a value, by column.
+    moments : mapping of str to ColumnMoments
+        Of all that is standardised.
+    responses : ndarray, shape (responses, shares), or None
+        Values at evenly spaced shares of what is left of responses once offsets are taken away.
+    """
+
+    n_sites: int
+    n_rows: int
+    n_given: int
+    total_weight: float
+    missing: Mapping[str, int]
+    moments: Mapping[str, ColumnMoments]
+    responses: Float[np.ndarray, "responses shares"] | None = None
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class SiteFrames(AbstractFrames, AbstractDesignReader):
+    """Rows of one of several sites, all of them in memory there, as one frame.
+
+    Attributes
+    ----------
+    frame : pandas.DataFrame
+    columns : PooledColumns or None
+        None before sites have told any.
+    rows : PooledRowSummary or None
+    """
+
+    frame: pd.DataFrame
+    columns: PooledColumns | None = None
+    rows: PooledRowSummary | None = None
+
+    @property
+    def words(self) -> str:
+        """Where all rows are."""
+        n_sites = 1 if self.rows is None else self.rows.n_sites
+        return "one site" if n_sites == 1 else f"{n_sites} sites"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all columns."""
+        return tuple(map(str, self.frame.columns))
+
+    def each(self, names: Sequence[str]) -> Iterator[pd.DataFrame]:
+        """These columns of the rows of this site."""
+        yield self.frame
+
+    def design_rows(
+        self,
+        formula: Formula,
+        *,
+        response: ResponseKind,
+        context: Mapping[str, object] | None,
+        missing: str,
+        weights: str | None,
+    ) -> RowsOfSite:
+        """Rows of the site, after a formula; arguments as of ``rows_in_blocks``.
+
+        Raises
+        ------
+        DataError
+            If the data cannot be used, or sites cannot agree on what the formula learns from them.
+        FormulaError
+            If the formula names what is not there.
+        """
+        choice = columns_to_read(formula, self, response, context or {}, weights)
+        choice = replace(choice, keeps_missing=missing == "keep")
+        rows = _own_rows(choice, self)
+        rows.check(missing)
+        _check_together(choice, rows.sample)
+        basis = rows.sample[list(choice.names)]
+        policy = "keep" if choice.keeps_missing else "drop"
+        with ExitStack() as stack:
+            if self.columns is not None:
+                basis = _standing_in(basis, self.columns)
+                stack.enter_context(every_column())
+            bound, usable = bind(
+                formula, basis, response=response, context=context or {}, missing=policy
+            )
+        encoder = fit_encoder(bound, usable)[0]
+        shown = basis.iloc[:0] if self.columns is None else basis
+        known = known_rows(rows, self, shown)
+        design = design_of_sample(encoder, rows.sample[list(basis.columns)], known, rows.weight)
+        return RowsOfSite(design, rows, self, BlockEncoding(encoder, weights), self.rows)
 
 
 @final
@@ -55,17 +179,23 @@ class RowsOfSite(AbstractSampledRows):
 
     Attributes
     ----------
-    pooled : ToldRows or None
+    pooled : PooledRowSummary or None
         None before the sites have pooled any.
     """
 
-    pooled: ToldRows | None
+    pooled: PooledRowSummary | None
 
     @cached_property
     def moments(self) -> Moments:
         """Moments of all columns, over all sites once they have pooled them."""
         here = self.encoding.moments(0, self.rows.sample)
         return here if self.pooled is None else _of_all_sites(here, self.pooled.moments)
+
+    def source(self, standardise: Callable[[EncodedRows], Block]) -> AbstractSource | None:
+        """Blocks of the rows of this site; None if there are no others."""
+        if not self.design.is_sample:
+            return None
+        return in_memory_source(standardise, encoded_design(self.design, self.design.weights))
 
     @property
     def responses(self) -> AllResponses:
@@ -101,47 +231,7 @@ class RowsOfSite(AbstractSampledRows):
         yield np.ascontiguousarray(self.pooled.responses.T), None
 
 
-def rows_of_site(
-    formula: Formula,
-    frames: SiteFrames,
-    *,
-    response: ResponseKind = "numeric",
-    context: Mapping[str, object] | None = None,
-    missing: str = "drop",
-    weights: str | None = None,
-) -> RowsOfSite:
-    """Rows of a site, after a formula; arguments are those of ``rows_in_blocks``.
-
-    Raises
-    ------
-    DataError
-        If the data cannot be used, or sites cannot agree on what the formula learns from them.
-    FormulaError
-        If the formula names what is not there.
-    """
-    choice = columns_to_read(formula, frames, response, context or {}, weights)
-    choice = replace(choice, keeps_missing=missing == "keep")
-    rows = _own_rows(choice, frames)
-    rows.check(missing)
-    _check_together(choice, rows.sample)
-    basis = rows.sample[list(choice.names)]
-    policy = "keep" if choice.keeps_missing else "drop"
-    with ExitStack() as stack:
-        if frames.columns is not None:
-            basis = _standing_in(basis, frames.columns)
-            stack.enter_context(every_column())
-        bound, usable = bind(
-            formula, basis, response=response, context=context or {}, missing=policy
-        )
-    encoder = fit_encoder(bound, usable)[0]
-    encoding = BlockEncoding(encoder, weights)
-    shown = basis.iloc[:0] if frames.columns is None else basis
-    known = known_rows(rows, frames, shown)
-    design = design_of_sample(encoder, rows.sample[list(basis.columns)], known, rows.weight)
-    return RowsOfSite(design, rows, frames, encoding, frames.rows)
-
-
-def columns_told(design: Design) -> ToldColumns:
+def columns_told(design: Design) -> PooledColumns:
     """What the rows of a site say of the columns that a formula reads.
 
     Raises
@@ -157,7 +247,7 @@ def columns_told(design: Design) -> ToldColumns:
         for name in map(str, design.frame.columns)
     }
     curved = [name for name in _learned(design._encoder) if name not in levelled]
-    return ToldColumns(found, {name: quantiles_told(design.frame[name]) for name in curved})
+    return PooledColumns(found, {name: quantiles_told(design.frame[name]) for name in curved})
 
 
 def quantiles_told(values: object) -> Float[np.ndarray, " shares"]:
@@ -249,7 +339,7 @@ def _of_all_sites(
     return dict(told)
 
 
-def _standing_in(own: pd.DataFrame, told: ToldColumns) -> pd.DataFrame:
+def _standing_in(own: pd.DataFrame, told: PooledColumns) -> pd.DataFrame:
     """Rows with every level and quantile that was told; of other numbers there are some here.
 
     Raises
