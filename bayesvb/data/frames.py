@@ -132,7 +132,11 @@ def columns_of(frame: pd.DataFrame, names: Sequence[str], *, whose: str) -> dict
         listed = ", ".join(f"`{name}`" for name in absent)
         others = [one for one in map(str, frame.columns) if one not in names]
         near = _near(absent[0], others)
-        hint = f"rename `{near[0]}` to `{absent[0]}`" if near else _listed(frame.columns)
+        hint = (
+            f"rename `{near[0]}` to `{absent[0]}`"
+            if near
+            else (f"add {'it' if len(absent) == 1 else 'them'}; {_listed(frame.columns)}")
+        )
         raise DataError(f"{whose} lack {listed}", hint=hint)
     found = {name: frame[name] for name in names}
     double = [name for name, column in found.items() if isinstance(column, pd.DataFrame)]

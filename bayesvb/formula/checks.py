@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -37,6 +38,9 @@ LARGEST = 1e152
 LISTED = 6
 
 SIDE_BY_SIDE = 64
+
+DATE = re.compile(r"\s*\d{1,4}[/.-]\d{1,2}[/.-]\d{1,4}(\s.*)?")
+"""Dates as people write them, day or month first."""
 
 MANY_LEVELS = 5
 
@@ -226,17 +230,21 @@ def _require_values(matrix: Float[np.ndarray, "rows terms"], names: Sequence[str
 def _warn_of_part(
     part: str, matrix: Float[np.ndarray, "rows terms"], names: Sequence[str], found: Ranges
 ) -> None:
-    """Warn of constant columns, of columns that are sums of others, and of too few rows."""
+    """Warn of constant columns, of columns that are sums of others, and of too few rows.
+
+    Several parts are the formula: of one component, the weights have none of its terms.
+    """
+    part = "formula" if " and " in part else part
     constant = [name for j, name in enumerate(names) if found.constant[j] and name != "Intercept"]
     if constant:
         _warn(
-            f"the {part} {_has(part)} constant columns: {_listed(constant)}; their coefficients "
+            f"the {part} has constant columns: {_listed(constant)}; their coefficients "
             "cannot be told from the intercept"
         )
     rows, terms = matrix.shape
     if rows < terms:
         _warn(
-            f"the {part} {_has(part)} {terms} terms but the data only {rows} complete rows; "
+            f"the {part} has {terms} terms but the data only {rows} complete rows; "
             "the prior decides what the data cannot"
         )
         return
@@ -253,32 +261,42 @@ def _warn_of_part(
     if told:
         more = f" and {len(told) - LISTED} more" if len(told) > LISTED else ""
         _warn(
-            f"the {part} {_has(part)} columns that are sums of others: "
+            f"the {part} has columns that are sums of others: "
             f"{'; '.join(told[:LISTED])}{more}. Only the prior tells them apart (a cr or cc "
             "spline next to an intercept needs constraints='center')"
         )
 
 
-def warn_of_ids(column: str, n_levels: int, n_rows: int, *, groups: bool) -> None:
+def warn_of_ids(column: str, found: pd.Index, n_rows: int, *, groups: bool) -> None:
     """Warn of groups of one row each, and of other levels that hardly repeat.
 
     Parameters
     ----------
     column : str
-    n_levels, n_rows : int
+    found : pandas.Index
+        Its levels.
+    n_rows : int
     groups : bool
         Whether they stand right of a bar.
     """
+    n_levels = len(found)
     if groups and n_levels == n_rows:
         _warn(
             f"`{column}` has {n_levels} groups in {n_rows} rows: effects of groups of one row "
             "cannot be told from noise; leave their term out"
         )
     if not groups and hardly_repeat(n_levels, n_rows):
+        dates = isinstance(found[0], str) and all(map(DATE.fullmatch, found))
+        remedy = (
+            f"if they are dates, pandas.to_datetime(data[{column!r}], dayfirst=...) makes them "
+            "points in time"
+            if dates
+            else "leave it out if it is an id or free text; effects of groups are written "
+            f"(1 | {column})"
+        )
         _warn(
             f"`{column}` has {n_levels} levels in {n_rows} rows, each with a coefficient of its "
-            "own: leave it out if it is an id or free text; effects of groups are written "
-            f"(1 | {column})"
+            f"own: {remedy}"
         )
 
 
@@ -329,11 +347,6 @@ def warn_of_unweighted(
                 f"`{name}` has levels whose rows all have weight 0: {first_labels(lacking)}. The "
                 "prior alone decides their coefficients; leave these rows out"
             )
-
-
-def _has(part: str) -> str:
-    """The verb of one part, or of two with the same terms."""
-    return "have" if " and " in part else "has"
 
 
 def _listed(names: Sequence[str]) -> str:

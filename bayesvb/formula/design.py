@@ -455,7 +455,7 @@ def build_design(
     plain = {part: encoder.plain(part) for part in made}
     check_matrices(bound, made, encoder.names, warn=warn, plain=plain)
     for role, found in encoder.levels.items() if warn else ():
-        warn_of_ids(role.column, len(found), len(rows), groups=role.role == "groups")
+        warn_of_ids(role.column, found, len(rows), groups=role.role == "groups")
     classes, target = bound.classes, made.get(RESPONSE)
     return Design(
         formula=formula,

@@ -125,7 +125,8 @@ def average_draws(
 
 def has_one_occupied(fit: AbstractFit) -> bool:
     """Whether all components but one are empty, so that noise alone moves the spread."""
-    return fit.core.n_components == 1 or len(empty_components(fit)) == fit.core.n_components - 1
+    occupied: int = fit.core.n_components - len(empty_components(fit))
+    return occupied == 1
 
 
 def is_constant(sd: Float[np.ndarray, "draws values responses entries"]) -> bool:

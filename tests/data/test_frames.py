@@ -234,7 +234,9 @@ def test_columns_that_are_absent_or_double_are_named():
         DataError, match=r"the new data lack `spead`\nhint: rename `speed` to `spead`"
     ):
         columns_of(frame, ["spead"], whose="the new data")
-    with pytest.raises(DataError, match=r"lack `Speed`\nhint: the columns are `speed`, `x`$"):
+    with pytest.raises(
+        DataError, match=r"lack `Speed`\nhint: add it; the columns are `speed`, `x`$"
+    ):
         columns_of(frame, ["Speed", "speed"], whose="the new data")
     with pytest.raises(DataError, match="several columns called `x`"):
         columns_of(frame, ["x"], whose="the data")

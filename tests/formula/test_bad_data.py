@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import bayesvb as bvb
 from bayesvb.errors import DataError, DesignWarning, FormulaError
 from bayesvb.formula.design import build_design
 from bayesvb.formula.parser import parse_formula
@@ -297,7 +298,7 @@ def test_a_constant_response(value):
 def test_constant_columns_are_named():
     with pytest.warns(DesignWarning, match="the mean has constant columns: `one`, `two`;"):
         design_of("y ~ x1 + one + two | 1", DATA.assign(two=2))
-    with pytest.warns(DesignWarning, match="the mean and gating have constant columns: `one`;"):
+    with pytest.warns(DesignWarning, match="the formula has constant columns: `one`;"):
         design_of("y ~ x1 + one", DATA)
 
 
@@ -316,7 +317,7 @@ def test_collinear_columns_are_named():
 
 
 def test_a_gating_like_the_mean_is_warned_of_once():
-    with pytest.warns(DesignWarning, match="the mean and gating have") as caught:
+    with pytest.warns(DesignWarning, match="the formula has") as caught:
         design_of("y ~ x1 + double", DATA.assign(double=2 * DATA["x1"]))
     assert len(caught) == 1
 
@@ -420,3 +421,24 @@ def test_a_million_rows_take_a_fraction_of_a_second():
         build_design(formula, data)
         seconds.append(perf_counter() - start)
     assert min(seconds) < 0.3  # measured: 0.09
+
+
+def test_dates_that_are_written_with_the_day_first_are_named():
+    days = pd.date_range("2024-01-01", periods=30).strftime("%d/%m/%Y")
+    data = pd.DataFrame({"y": np.arange(30.0) ** 0.5, "day": days})
+    with pytest.warns(DesignWarning, match="30 levels in 30 rows.*to_datetime"):
+        bvb.DensityRegression("y ~ day", data, n_components=1)
+
+
+def test_a_level_in_other_capitals_is_named():
+    data = pd.DataFrame({"y": np.arange(8.0), "g": ["yes", "no"] * 4})
+    fit = bvb.DensityRegression("y ~ g", data, n_components=1).fit(seed=1, draws=25)
+    with pytest.raises(DataError, match="write 'yes', as in the data of the fit"):
+        fit.predict({"g": [" YES"]})
+
+
+def test_columns_that_are_missing_are_to_be_added():
+    data = pd.DataFrame({"y": np.arange(8.0), "one": np.arange(8.0) % 3, "two": np.arange(8) % 2})
+    fit = bvb.DensityRegression("y ~ one + two", data, n_components=1).fit(seed=1, draws=25)
+    with pytest.raises(DataError, match="lack `one`, `two`\nhint: add them"):
+        fit.predict({"z": [1.0]})

@@ -41,7 +41,7 @@ def frame(rng):
         ),
     ],
 )
-@pytest.mark.filterwarnings("ignore:the mean and gating have columns that are sums")
+@pytest.mark.filterwarnings("ignore:the formula has columns that are sums")
 def test_terms_and_their_margins(frame, terms, expected):
     design = build_design(parse_formula(f"y ~ {terms}"), frame)
     names = design.terms["mean"]

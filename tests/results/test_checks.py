@@ -8,6 +8,7 @@ import pytest
 
 import bayesvb as bvb
 from bayesvb.errors import DataError
+from bayesvb.reports.sections.finding import sentences
 from bayesvb.results import class_evaluation as judged_classes
 from bayesvb.results.checks import accuracy, classes, computation
 from bayesvb.results.checks.base import ALARM, NOTED, Misfit, decided, judged
@@ -424,3 +425,15 @@ def test_very_many_groups_know_of_their_rows_which_is_no_misfit(bend):
     wrong = {name for name, grade in grades.items() if grade == "problem"}
     assert ("Mean by x" in wrong) == (bend > 0.0)
     assert bend or not wrong
+
+
+@pytest.mark.filterwarnings("ignore::bayesvb.errors.DesignWarning")
+def test_a_mean_with_as_many_terms_as_rows_is_a_problem_that_the_finding_names():
+    rng = np.random.default_rng(3)
+    data = pd.DataFrame({"x": rng.normal(size=40), "id": [f"i{i}" for i in range(40)]})
+    data["y"] = data["x"] + rng.normal(size=40)
+    fit = bvb.DensityRegression("y ~ x + id", data, n_components=1).fit(seed=1, draws=50)
+    assert fit.check().loc["Enough rows", "grade"] == "problem"
+    assert "not reliable" in sentences(fit)[0] and "Enough rows" in sentences(fit)[0]
+    groups = bvb.DensityRegression("y ~ x + (1 | id)", data, n_components=1)
+    assert "Enough rows" not in groups.fit(seed=1, draws=50).check().index

@@ -138,7 +138,7 @@ def _look(fit: AbstractFit, asked: _Asked) -> _Looked:
     if min(len(one.values) for one in seen) < FEWEST_ROWS:
         return _Looked([_too_few(design.n_rows)], [])
     gain = split_gain(fit)
-    more = more_component_checks(fit, gain)
+    more = [*_saturated(fit), *more_component_checks(fit, gain)]
     if MEAN not in design.matrices:
         firm, tests = joint_checks(fit, seen, ordered=asked.order is not None)
         return _Looked([*firm, *more], tests)
@@ -205,6 +205,20 @@ def _too_few(n_rows: int) -> Check:
                    threshold=f"note: fewer than {FEWEST_ROWS}",
                    remedy="Too few rows to test the fit: judge it by what is known otherwise.",
                    section="data")  # fmt: skip
+
+
+def _saturated(fit: AbstractFit) -> list[Check]:
+    """Problem of a mean with as many unpenalised terms as rows: residuals are then the prior's."""
+    blocks = fit.model.design.term_blocks.get(MEAN, ())
+    penalised = sum(len(one.columns) for one in blocks if one.kind in ("smooth", "group"))
+    terms, rows = len(fit.model.design.terms.get(MEAN, ())) - penalised, fit.model.design.n_rows
+    if terms < rows:
+        return []
+    return [decided("Enough rows", "fit", "problem", rows / terms, "rows per term of the mean",
+                    threshold="problem: as many terms as rows, or more",
+                    remedy="Use fewer terms: of a column with a level in nearly every row, leave "
+                           "it out, or write it as groups, `(1 | g)`.",
+                    section="data")]  # fmt: skip
 
 
 def _named(groups: object) -> str:
