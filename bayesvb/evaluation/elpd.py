@@ -48,7 +48,7 @@ class Elpd:
         Names of the rows.
     weights : array, optional
         Case weights: as many rows a row stands for.
-    method : {"linear-response", "exact", "folds", "psis"}
+    method : {"linear-response", "exact", "integrated", "folds", "psis"}
         How rows were left out. Only ratios of draws (``"psis"``) have a Pareto k; ``n_draws`` is
         zero otherwise.
     n_refitted : int

@@ -15,6 +15,7 @@ COMPUTED = re.compile(r"^Computed from .*$", re.MULTILINE)
 HOW = {
     "linear-response": "each left out to first order (linear response)",
     "exact": "each left out by a fit without it",
+    "integrated": "each left out exactly (posterior integrated over scales)",
     "folds": "left out a fold at a time, by fits without them",
 }
 """What is said, by how rows were left out."""
@@ -27,7 +28,7 @@ def saying_how(base: type, method: str) -> type:
     ----------
     base : type
         ``ELPDData`` of ArviZ 0.23, or of 1.x one of its kinds.
-    method : {"linear-response", "exact", "folds", "psis"}
+    method : {"linear-response", "exact", "integrated", "folds", "psis"}
         Ratios of draws (``"psis"``) are what ArviZ prints.
     """
     return _saying_how(base) if method in HOW else base

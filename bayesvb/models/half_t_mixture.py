@@ -84,6 +84,15 @@ class HalfTMixture(ScaledMixture):
         assert self.integrated is not None
         return self.integrated.predictive(block.designs[MEAN])
 
+    def row_predictions_without(
+        self, posterior: MixturePosterior, block: Block, copies: Float[np.ndarray, " rows"]
+    ) -> Float[np.ndarray, "values rows"] | None:
+        """Of the exact posterior where draws are from it; by derivatives of sweeps otherwise."""
+        if self.integrated is None:
+            return super().row_predictions_without(posterior, block, copies)
+        design, response = block.designs["mean"], block.response[0]
+        return self.integrated.predictions_without(design, response, copies)
+
     def effect_variance(
         self, draws: Draws, design: Float[np.ndarray, "terms rows"]
     ) -> Float[np.ndarray, "draws rows"]:

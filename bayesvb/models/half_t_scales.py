@@ -13,11 +13,12 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.optimize import minimize
-from scipy.special import gammaln, logsumexp, stdtrit
+from scipy.special import gammaln, logsumexp, ndtr, stdtrit
 
 from bayesvb.distributions.student_mixture import StudentMixture
 from bayesvb.factors.half_t import log_half_t
 from bayesvb.models.arrow_regression import ArrowRegressions, RegressionSums
+from bayesvb.numerics.special import LOG_2PI
 
 __all__ = ["HalfTScales", "ScaledRegression"]
 
@@ -192,15 +193,53 @@ class HalfTScales:
 
         Each has the mean and variance of the precision given the scales.
         """
+        known, s, log_weight = self._noisy_atoms
+        weight, precision = np.exp(log_weight), np.exp(-2.0 * s)
+        mean = (weight * precision).sum(axis=1)
+        variance = (weight * (precision - mean[:, None]) ** 2).sum(axis=1)
+        return known, mean**2 / variance, mean / variance
+
+    @cached_property
+    def _noisy_atoms(
+        self,
+    ) -> tuple[
+        ArrowRegressions, Float[np.ndarray, "atoms noises"], Float[np.ndarray, "atoms noises"]
+    ]:
+        """Regressions of equal probability, logarithms of their noise, and of its probabilities."""
         t = self.t[self._strata(ATOMS, 0.5)]
         known = self.model.given(t)
         s = self.model.noises(known)
         log_p = self.model.log_joint(t, s, known.residual, known.log_volume)
-        weight = np.exp(log_p - logsumexp(log_p, axis=1, keepdims=True))
-        precision = np.exp(-2.0 * s)
-        mean = (weight * precision).sum(axis=1)
-        variance = (weight * (precision - mean[:, None]) ** 2).sum(axis=1)
-        return known, mean**2 / variance, mean / variance
+        return known, s, log_p - logsumexp(log_p, axis=1, keepdims=True)
+
+    def predictions_without(
+        self,
+        design: Float[np.ndarray, "terms rows"],
+        response: Float[np.ndarray, " rows"],
+        copies: Float[np.ndarray, " rows"],
+    ) -> Float[np.ndarray, "2 rows"]:
+        """Log predictive density and distribution function of rows without copies of them.
+
+        Given scales and noise a downdate is exact, and the probabilities of these change by the
+        ratio of the densities of the remaining rows and of all.
+
+        References
+        ----------
+        Cook, Weisberg (1982), Residuals and Influence in Regression, section 2.2, for the downdate.
+        """
+        known, s, log_weight = self._noisy_atoms
+        location, spread = known.lines(design)
+        kept = 1.0 - copies * spread
+        away = (response - location) / kept
+        square = (kept * away**2)[:, None] * np.exp(-2.0 * s)[..., None]
+        unit = s[..., None] + 0.5 * LOG_2PI
+        log_ratio = copies * (unit + 0.5 * square) - 0.5 * np.log(kept)[:, None]
+        log_p = log_weight[..., None] + log_ratio
+        log_p -= logsumexp(log_p, axis=(0, 1))
+        scale = np.exp(s)[..., None] * np.sqrt(1.0 + spread / kept)[:, None]
+        z = away[:, None] / scale
+        log_density = logsumexp(log_p - 0.5 * z**2 - np.log(scale) - 0.5 * LOG_2PI, axis=(0, 1))
+        return np.stack([log_density, (np.exp(log_p) * ndtr(z)).sum(axis=(0, 1))])
 
     def _strata(self, n: int, place: float) -> Int[np.ndarray, " n"]:
         """Values of the scales, one of each of ``n`` strata of equal probability.

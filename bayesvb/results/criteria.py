@@ -23,6 +23,7 @@ from bayesvb.results.arviz_groups import log_lik_blocks_of
 from bayesvb.results.folds import leave_folds_out
 from bayesvb.results.groups import group_numbers, grouping_of, units_of
 from bayesvb.results.importance import log_ratio
+from bayesvb.results.integrated_draws import is_integrated
 from bayesvb.results.leave_one_out import RowsLeftOut, has_log_predictive, leave_one_out
 from bayesvb.results.named_draws import log_lik_blocks
 from bayesvb.results.stacking import combined
@@ -107,7 +108,8 @@ def _by_response(fit: AbstractFit, *, groups: object, exact: bool) -> Elpd:
         check_all_rows(fit.model, "fit.loo(method='exact')", "it fits again without each of them")
     if groups is not None:
         check_all_rows(fit.model, f"fit.loo(groups={groups!r})", "a group is left out whole")
-    if groups is None and not exact:
+    integrated = groups is None and is_integrated(fit)
+    if integrated or (groups is None and not exact):
         found = fit.rows_left_out
     else:
         every, design = np.arange(fit.model.source.n_rows), fit.model.design
@@ -120,7 +122,7 @@ def _by_response(fit: AbstractFit, *, groups: object, exact: bool) -> Elpd:
             "would have to be refitted, which takes long: "
             "fit.loo(method='exact') does it",
         )
-    method = "exact" if exact else "linear-response"
+    method = "integrated" if integrated else "exact" if exact else "linear-response"
     units = units_of(fit.model)
     pointwise, p = of_all_rows(fit, found)
     doubtful, n_refitted = bool(found.doubtful.any()), int(found.refitted.sum())

@@ -12,7 +12,7 @@ from bayesvb.numerics.streams import Streams
 from bayesvb.results.base import AbstractFit
 from bayesvb.results.named_draws import count
 
-__all__ = ["IntegratesScales", "is_integrated", "with_integrated_scales"]
+__all__ = ["IntegratesScales", "is_integrated", "log_evidence", "with_integrated_scales"]
 
 
 @runtime_checkable
@@ -38,6 +38,14 @@ def is_integrated(fit: AbstractFit) -> bool:
     """Whether the draws of a fit are those of the integrated posterior."""
     core = fit.core
     return isinstance(core, IntegratesScales) and core.integrated is not None
+
+
+def log_evidence(fit: AbstractFit) -> float | None:
+    """Log evidence of the data in their units by the integrated posterior; None without one."""
+    if not is_integrated(fit):
+        return None
+    units = fit.model.source.total_weight * fit.model.log_jacobian
+    return float(fit.core.integrated.log_evidence - units)
 
 
 def with_integrated_scales(fit: AbstractFit) -> AbstractFit | None:

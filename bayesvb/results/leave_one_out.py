@@ -297,7 +297,8 @@ def _memberships_held(fitted: Fitted, at: Int[np.ndarray, " chosen"]) -> RowsLef
         values = core.row_predictions_without(posterior, block, share)
         if values is None:
             return None
-        parts.append((values, fitted.core.log_predictive(posterior, block)))
+        seen = core.row_predictions_without(posterior, block, np.zeros_like(share))
+        parts.append((values, seen[0]))
     values, seen = (np.concatenate(each, axis=-1) for each in zip(*parts, strict=True))
     none = np.zeros(len(at), dtype=bool)
     return RowsLeftOut(at, values[0], seen, values[1:], none, none)

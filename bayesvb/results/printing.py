@@ -19,6 +19,7 @@ from bayesvb.results.all_rows import rows_text
 from bayesvb.results.criteria import answers, folds_known, leaves_folds_out
 from bayesvb.results.criteria import loo as loo_of
 from bayesvb.results.groups import grouping_of, units_of
+from bayesvb.results.integrated_draws import log_evidence
 from bayesvb.results.leave_one_out import CHOSEN_ROWS, MOST_ROWS
 from bayesvb.results.named_draws import count
 from bayesvb.results.response_notes import response_notes
@@ -204,6 +205,9 @@ def _fit_lines(fit: AbstractFit) -> list[str]:
         weights = ", ".join(f"{member.weight:.2f}" for member in fit.members)
         restarts = f", {len(fit.members)} of {len(bounds)} restarts with weights {weights}"
     height = f"{fit.engine.symbol} {fit.elbo:.1f}{_size(fit)}"
+    evidence = log_evidence(fit)
+    if evidence is not None:
+        height = f"log evidence {evidence:.1f} ({height} with gamma priors of scales)"
     first = f"Fit:       {height}, {ended} {fit.n_iter} passes{restarts}"
     return [first, f"           {_khat(fit)}{fit.seconds:.2f} s"]
 

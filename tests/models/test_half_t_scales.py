@@ -1,5 +1,7 @@
 """The posterior over scales of terms, against quadrature and sums of densities."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -98,6 +100,45 @@ def test_predictions_are_the_average_over_draws():
     low, high = law.quantile(np.array([0.05, 0.95]))
     assert_allclose((y < low).mean(axis=0), 0.05, atol=0.008)
     assert_allclose((y > high).mean(axis=0), 0.05, atol=0.008)
+
+
+def log_evidence(model):
+    """By quadrature over the logarithm of one scale."""
+    grid = np.linspace(-7.0, 5.0, 1201)[:, None]
+    return logsumexp(model.log_marginal(grid)) + np.log(grid[1, 0] - grid[0, 0])
+
+
+@pytest.mark.parametrize("copies", [1.0, 0.4])
+def test_rows_are_left_out_as_by_quadrature_without_them(copies):
+    """A row of little weight is left out with its weight, and predicted as one row."""
+    model, x, y = problem()
+    y = y + np.where(np.arange(len(y)) == 7, 4.0, 0.0)  # one row far off
+
+    def without(row, weight):
+        w = np.where(np.arange(len(y)) == row, weight, 1.0)
+        blocks = [np.flatnonzero(own) for own in model.membership]
+        sums = RegressionSums.of((x.T * w) @ x, (x.T * w) @ y, w.sum(), w @ y**2, blocks)
+        return replace(model, sums=sums)
+
+    rows = np.array([0, 7, 20])
+    integrated = HalfTScales.of(without(0, 1.0))
+    weight = np.full(len(rows), copies)
+    found = integrated.predictions_without(x[rows].T, y[rows], weight)
+    for i, row in enumerate(rows):
+        rest = without(row, 1.0 - copies)
+        expected = log_evidence(without(row, 2.0 - copies)) - log_evidence(rest)
+        assert found[0, i] == pytest.approx(expected, abs=0.02)
+        law = HalfTScales.of(rest).predictive(x[[row]].T)
+        assert found[1, i] == pytest.approx(law.cdf(y[[row]])[0], abs=0.01)
+
+
+def test_rows_that_stay_are_predicted_by_the_posterior():
+    model, x, y = problem()
+    integrated = HalfTScales.of(model)
+    found = integrated.predictions_without(x.T, y, np.zeros(len(y)))
+    law = integrated.predictive(x.T)
+    assert_allclose(found[0], law.log_density(y), atol=2e-3)
+    assert_allclose(found[1], law.cdf(y), atol=2e-3)
 
 
 def test_few_groups_leave_their_sd_open_and_many_do_not():

@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import bayesvb as bvb
-from bayesvb.results.integrated_draws import is_integrated
+from bayesvb.results.integrated_draws import is_integrated, log_evidence
 
 
 @pytest.fixture(scope="module")
@@ -20,6 +20,25 @@ def data():
 @pytest.fixture(scope="module")
 def fit(data):
     return bvb.DensityRegression("y ~ w + (1 | g)", data, n_components=1).fit(seed=1)
+
+
+def test_rows_are_left_out_of_the_posterior_that_draws_are_from(fit):
+    """Ratios of the likelihoods of its draws agree to their Monte Carlo error."""
+    found, exact = fit.loo(), fit.loo(method="exact")
+    with pytest.warns(UserWarning, match="Pareto k of 1 of 48 rows"):
+        by_draws = fit.model.fit(seed=2, draws=4000).loo(method="psis")
+    assert "posterior integrated over scales" in str(found)
+    assert float(exact.elpd) == float(found.elpd)
+    assert float(found.elpd) == pytest.approx(float(by_draws.elpd), abs=0.3)
+    other = fit.with_covariance("linear-response").loo()
+    assert "linear response" in str(other)
+    assert float(other.elpd) != float(found.elpd)
+
+
+def test_the_printed_bound_names_its_prior(fit):
+    evidence = log_evidence(fit)
+    assert f"log evidence {evidence:.1f} (ELBO {fit.elbo:.1f} with gamma priors" in str(fit)
+    assert log_evidence(fit.with_covariance("mean-field")) is None
 
 
 def test_exact_draws_are_the_default_and_others_can_be_had(data, fit):
