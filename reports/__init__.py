@@ -1,7 +1,7 @@
 """Reports: a fit as one self-contained HTML page.
 
 May import: errors, argument_checks, drawing, numerics, storage, data, formula, factors,
-distributions, evaluation, engines, models, results, effects.
+distributions, evaluation, sensitivity, engines, models, results, effects.
 """
 
 from __future__ import annotations

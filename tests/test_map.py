@@ -68,7 +68,7 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
         "conformance/test_engines.py",
         "engines/test_restarts.py",
     ),
-    "bayesvb/engines/deletion.py": ("conformance/test_deletion.py",),
+    "bayesvb/sensitivity/deletion.py": ("conformance/test_deletion.py",),
     "bayesvb/engines/differentiated.py": ("engines/test_nuts.py",),
     "bayesvb/engines/hamiltonian.py": ("engines/test_tempering.py",),
     "bayesvb/engines/sampler_record.py": ("engines/test_adaptive_importance.py",),
@@ -83,12 +83,12 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
         "conformance/test_deletion.py",
         "results/test_leave_one_out.py",
     ),
-    "bayesvb/engines/pass_derivative.py": (
+    "bayesvb/sensitivity/operator.py": (
         "conformance/test_deletion.py",
-        "engines/test_low_rank_derivative.py",
+        "sensitivity/test_solvers.py",
     ),
-    "bayesvb/engines/row_directions.py": ("engines/test_low_rank_derivative.py",),
-    "bayesvb/engines/sweep_derivative.py": ("conformance/test_deletion.py",),
+    "bayesvb/sensitivity/row_directions.py": ("sensitivity/test_solvers.py",),
+    "bayesvb/sensitivity/low_rank.py": ("sensitivity/test_solvers.py",),
     "bayesvb/engines/traces.py": (
         "engines/test_restarts.py",
         "engines/test_ranking.py",
@@ -177,8 +177,8 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/experts/row_downdate.py": ("experts/test_drawn_lines.py",),
     "bayesvb/experts/regression.py": ("estimators/test_priors.py",),
     "bayesvb/experts/linear_coordinates.py": (
-        "engines/test_jackknife.py",
-        "engines/test_linear_response.py",
+        "sensitivity/test_jackknife.py",
+        "sensitivity/test_covariance.py",
     ),
     "bayesvb/models/mixture_coordinates.py": ("variational/test_coordinates.py",),
     "bayesvb/models/scaled_coordinates.py": ("models/test_scaled_mixture.py",),
@@ -305,7 +305,7 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
         "results/test_jackknife_plus.py",
     ),
     "bayesvb/results/residuals.py": ("estimators/test_regression_verbs.py",),
-    "bayesvb/results/importance.py": ("engines/test_linear_response.py",),
+    "bayesvb/results/importance.py": ("sensitivity/test_covariance.py",),
     "bayesvb/results/named_draws.py": ("results/test_summary.py",),
     "bayesvb/results/groups.py": (
         "estimators/test_groups.py",

@@ -1,6 +1,6 @@
 """Engines: algorithms that know models only through ``AbstractVariationalModel``.
 
-May import: errors, argument_checks, numerics, data, variational.
+May import: errors, argument_checks, numerics, data, variational, sensitivity.
 """
 
 from __future__ import annotations

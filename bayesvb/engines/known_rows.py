@@ -11,7 +11,7 @@ from jaxtyping import Float
 from bayesvb.data.blocks import Block
 from bayesvb.data.sources import AbstractSource, InMemorySource
 from bayesvb.data.statistics import LocalStep, SufficientStats
-from bayesvb.engines.linear_response import LinearResponse, linear_response, withheld
+from bayesvb.sensitivity.covariance import LinearResponse, linear_response, withheld
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.local import Draws
 from bayesvb.variational.model import AbstractVariationalModel

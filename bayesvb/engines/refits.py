@@ -13,10 +13,10 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.sources import AbstractSource, InMemorySource
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.engines.base import AbstractEngine, Budget
-from bayesvb.engines.deletion import Deletion, Evaluate
 from bayesvb.engines.stopping import SMALL_ENTRY
-from bayesvb.engines.sweep_derivative import full_step
 from bayesvb.numerics.streams import EngineStreams
+from bayesvb.sensitivity.deletion import Deletion, Evaluate
+from bayesvb.sensitivity.solvers import full_step
 
 EXACT = Budget(tol=1e-4, max_iter=500)
 """Budget of an ascent without the rows, which sets out close to its end."""
@@ -115,7 +115,7 @@ def settled_by_newton(
             return None, passes
         if passes > 1 and abs(bound - bounds[-2]) < LAST_MOVE and bound >= bounds[0]:
             return here, passes
-        steps.append(deletion.answered(missing[None])[0])
+        steps.append(deletion.solve(missing[None])[0])
         points.append(_mixed(np.array(points[-HISTORY:]), np.array(steps[-HISTORY:])))
     return None, PASSES
 

@@ -20,10 +20,10 @@ from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import LocalStep, SufficientStats
 from bayesvb.engines.base import EngineResult
 from bayesvb.engines.cavi import cavi
-from bayesvb.engines.linear_response import LinearResponse, linear_response, withheld
 from bayesvb.engines.run_log import AbstractRunPage, Arrays
 from bayesvb.engines.run_state import result_of
 from bayesvb.errors import DataError
+from bayesvb.sensitivity.covariance import LinearResponse, linear_response, withheld
 from bayesvb.variational.model import AbstractVariationalModel
 
 StatsT = TypeVar("StatsT", bound=SufficientStats)

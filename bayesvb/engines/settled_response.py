@@ -13,15 +13,15 @@ from scipy.linalg import lstsq
 from bayesvb.data.sources import AbstractSource
 from bayesvb.engines.base import AbstractEngine, Budget, EngineResult, one_pass
 from bayesvb.engines.cavi import Cavi
-from bayesvb.engines.linear_response import (
+from bayesvb.engines.restarts import SCREEN_ROWS
+from bayesvb.errors import ConvergenceWarning, warn
+from bayesvb.numerics.streams import EngineStreams
+from bayesvb.sensitivity.covariance import (
     LinearResponse,
     Model,
     response_or_direction,
     withheld,
 )
-from bayesvb.engines.restarts import SCREEN_ROWS
-from bayesvb.errors import ConvergenceWarning, warn
-from bayesvb.numerics.streams import EngineStreams
 
 ATTEMPTS = 6
 """Times that linear response is tried."""

@@ -1,7 +1,8 @@
 """The public models, one class per file, each with what its fits mean in the data's units.
 
 May import: errors, argument_checks, numerics, storage, data, factors, variational,
-formula, distributions, evaluation, gates, experts, engines, models, results, plots, reports.
+formula, distributions, evaluation, gates, experts, sensitivity, engines, models, results, plots,
+reports.
 """
 
 from __future__ import annotations

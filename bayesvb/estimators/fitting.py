@@ -11,7 +11,6 @@ from jaxtyping import Float
 
 from bayesvb.data.sources import AbstractSource
 from bayesvb.engines.base import Budget, EngineResult
-from bayesvb.engines.linear_response import NOT_ASKED, LinearResponse, linear_response, withheld
 from bayesvb.engines.restarts import RestartSearch, numbered, warn_if_unfinished
 from bayesvb.engines.settled_response import ATTEMPTS, joined, settled_response, warn_if_uphill
 from bayesvb.engines.traces import restart_table, traces
@@ -25,6 +24,7 @@ from bayesvb.results.exact_draws import with_automatic_draws
 from bayesvb.results.importance import of_one_restart, with_default_covariance
 from bayesvb.results.named_draws import log_joint
 from bayesvb.results.stacking import stacked
+from bayesvb.sensitivity.covariance import NOT_ASKED, LinearResponse, linear_response, withheld
 from bayesvb.variational.model import AbstractVariationalModel
 
 if TYPE_CHECKING:

@@ -19,8 +19,6 @@ from bayesvb.data.column_units import UNITS
 from bayesvb.data.partly_kept import PartlyKept
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.engines import DEFAULT_METHOD, ENGINES
-from bayesvb.engines.linear_response import LinearResponse
-from bayesvb.engines.robust_covariance import RobustCovariance
 from bayesvb.engines.sampler_record import SamplerRecord
 from bayesvb.errors import BayesVBError, DataError, FormulaError
 from bayesvb.estimators.base import empty_stats
@@ -42,6 +40,8 @@ from bayesvb.results.reduced_draws import with_draws
 from bayesvb.results.saving import FRAME, STATE
 from bayesvb.results.simulation_calibration import SimulationCalibration
 from bayesvb.results.stacking import stacked
+from bayesvb.sensitivity.covariance import LinearResponse
+from bayesvb.sensitivity.robust import RobustCovariance
 from bayesvb.storage.arviz_objects import GROUPS
 from bayesvb.storage.inspection import PlainFile
 from bayesvb.storage.json_schema import parsed_json

@@ -15,7 +15,6 @@ from bayesvb.data.sources import AbstractSource
 from bayesvb.engines.base import Budget, EngineResult
 from bayesvb.engines.cavi import Cavi
 from bayesvb.engines.known_rows import BesideKnownRows, KnownInformation, response_beside
-from bayesvb.engines.linear_response import LinearResponse, withheld
 from bayesvb.errors import DataError
 from bayesvb.estimators.new_rows import new_rows
 from bayesvb.numerics.streams import Streams
@@ -25,6 +24,7 @@ from bayesvb.results.groups import grouping_of
 from bayesvb.results.importance import of_one_restart
 from bayesvb.results.integrated_draws import with_integrated_scales
 from bayesvb.results.named_draws import count
+from bayesvb.sensitivity.covariance import LinearResponse, withheld
 
 
 def updated(

@@ -19,8 +19,6 @@ from bayesvb.distributions.prediction import PredictionOptions
 from bayesvb.distributions.response import CONTINUOUS, Response
 from bayesvb.engines import DEFAULT_METHOD, ENGINES
 from bayesvb.engines.base import AbstractEngine
-from bayesvb.engines.linear_response import LinearResponse
-from bayesvb.engines.robust_covariance import RobustCovariance
 from bayesvb.engines.sampler_record import SamplerRecord
 from bayesvb.engines.traces import trace_series
 from bayesvb.errors import DataError
@@ -30,6 +28,8 @@ from bayesvb.models.ensemble import thinned
 from bayesvb.results.fit_cache import FitCache
 from bayesvb.results.named_draws import HasDraws, NamedDraws, count
 from bayesvb.results.simulation_calibration import SimulationCalibration
+from bayesvb.sensitivity.covariance import LinearResponse
+from bayesvb.sensitivity.robust import RobustCovariance
 from bayesvb.variational.local import Draws
 from bayesvb.variational.model import AbstractVariationalModel
 

@@ -18,7 +18,6 @@ from bayesvb.distributions.recalibration import (
     Recalibration,
     not_recalibrated,
 )
-from bayesvb.engines.deletion import Deletion
 from bayesvb.errors import DataError
 from bayesvb.evaluation.calibration import coverage, uniformity_p_value
 from bayesvb.evaluation.classification import calibration_error, reliability
@@ -38,6 +37,7 @@ from bayesvb.results.pit import (
     without_groups,
 )
 from bayesvb.results.subsampling import sample
+from bayesvb.sensitivity.deletion import Deletion
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -239,7 +239,7 @@ def _counterparts(
     with np.errstate(all="ignore"):
         direct = -deletion.of_rows(block) * copies(block)[:, None]
         evaluate = partial(_at_new, one.core, new, number)
-        found = deletion.under(direct, deletion.answered(direct), block, evaluate)
+        found = deletion.under(direct, deletion.solve(direct), block, evaluate)
     weight = np.ones(len(chosen)) if block.weight is None else block.weight
     kept = np.isfinite(found).all(axis=0) & (weight > 0.0)
     return found.T[kept], weight[kept]

@@ -8,7 +8,6 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.data.partly_kept import holds_all_rows
-from bayesvb.engines.linear_response import NOT_ASKED
 from bayesvb.errors import DataError
 from bayesvb.evaluation.information_criteria import khat
 from bayesvb.evaluation.psis import psis
@@ -26,6 +25,7 @@ from bayesvb.results.reduced_draws import (
     with_sample,
 )
 from bayesvb.results.robust import default_covariance, moved, robust_covariance
+from bayesvb.sensitivity.covariance import NOT_ASKED
 
 LARGEST_K = 0.7
 """Pareto k up to which importance weights can be trusted (Vehtari et al. 2024, section 3)."""

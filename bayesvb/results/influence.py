@@ -10,13 +10,13 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesvb.data.blocks import Block
-from bayesvb.engines.deletion import Deletion
-from bayesvb.engines.jackknife import CURVED, Jackknife
 from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.results.groups import units_of
 from bayesvb.results.leave_one_out import group_sums
 from bayesvb.results.named_changes import NamedChanges
 from bayesvb.results.robust import jackknife
+from bayesvb.sensitivity.deletion import Deletion
+from bayesvb.sensitivity.jackknife import CURVED, Jackknife
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -138,7 +138,7 @@ def _leverage(own: Jackknife, block: Block, response: int) -> Float[np.ndarray, 
         ends.append(deletion.of_rows(replace(block, response=moved)))
     weight = np.ones(block.n_rows) if block.weight is None else block.weight
     direct = weight[:, None] * (ends[0] - ends[1]) / (2.0 * STEP)
-    answer = ANSWER * deletion.answered(direct)
+    answer = ANSWER * deletion.solve(direct)
     evaluate = partial(_mean, deletion.model, response)
     ahead = deletion.under(answer, answer, block, evaluate, own=True)
     return np.asarray((ahead - evaluate(deletion.posterior, block)) / ANSWER)

@@ -14,14 +14,14 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.partly_kept import holds_all_rows
 from bayesvb.data.sources import AbstractSource
 from bayesvb.engines.base import AbstractEngine
-from bayesvb.engines.deletion import ROWS_AT_ONCE, Deletion
-from bayesvb.engines.jackknife import Jackknife
 from bayesvb.engines.refits import refitted, without_one
 from bayesvb.engines.side_by_side import side_by_side
-from bayesvb.engines.sweep_derivative import is_affordable, n_answering
 from bayesvb.numerics.runtime import processors, single_threaded_blas
 from bayesvb.numerics.streams import EngineStreams, Streams
 from bayesvb.results.all_rows import is_sample
+from bayesvb.sensitivity.deletion import ROWS_AT_ONCE, Deletion
+from bayesvb.sensitivity.jackknife import Jackknife
+from bayesvb.sensitivity.solvers import is_affordable, n_answering
 from bayesvb.variational.shared_response import StateApart
 
 MOST_ROWS = 20_000
@@ -391,7 +391,7 @@ def _predicted(
     block = deletion.source.take(rows)
     if whole is None or groups is None:
         direct = -deletion.of_rows(block) * copies(block)[:, None]
-        change = deletion.answered(direct)
+        change = deletion.solve(direct)
     else:
         direct, change = whole[0][groups[rows]], whole[1][groups[rows]]
     return (
@@ -414,7 +414,7 @@ def copies(block: Block) -> Float[np.ndarray, " rows"]:
 def _by_group(deletion: Deletion, groups: Int[np.ndarray, " rows"]) -> GroupChanges:
     """Minus what each group adds, and the answered change of the statistics without it."""
     direct = group_sums(deletion, groups)
-    return -direct, -deletion.answered(direct)
+    return -direct, -deletion.solve(direct)
 
 
 def group_sums(
@@ -457,7 +457,7 @@ def _refits(
             together = np.flatnonzero(np.isin(at, left))
         rest = without_one(source, int(left[0])) if groups is None else source.without(left)
         block, own = source.take(at[together]), fitted.streams.branch(int(left[0]))
-        change = -deletion.answered(_together(deletion, source.take(left), groups)[None])[0]
+        change = -deletion.solve(_together(deletion, source.take(left), groups)[None])[0]
         found, passes = refitted(
             deletion, change, rest, block, evaluate, fitted.engine, own,
             most=(limit - spent) / max(rest.n_rows, LEAST_ROWS),

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Bool, Float
 
-from bayesvb.engines.jackknife import CURVED, Jackknife
 from bayesvb.results.capabilities import HasDrawnDistributions
 from bayesvb.results.named_draws import NamedDraws, PriorDraws
 from bayesvb.results.summary import in_reading_order, labels
+from bayesvb.sensitivity.jackknife import CURVED, Jackknife
 from bayesvb.variational.local import Draws
 
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ from jaxtyping import Float, Int
 from scipy.special import softmax
 
 from bayesvb.data.blocks import BLOCK_ROWS, Block, Members
-from bayesvb.engines.deletion import ROWS_AT_ONCE, SHARES, Deletion
 from bayesvb.engines.folds import by_fold
 from bayesvb.errors import DataError
 from bayesvb.evaluation.calibration import randomised_pit
@@ -24,6 +23,7 @@ from bayesvb.results.folds import leave_folds_out
 from bayesvb.results.groups import grouping_of, units_of
 from bayesvb.results.leave_one_out import without_rows
 from bayesvb.results.named_draws import CHUNK_ENTRIES, count
+from bayesvb.sensitivity.deletion import ROWS_AT_ONCE, SHARES, Deletion
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -347,7 +347,7 @@ def _of_one_restart(
             block = one.source.take(groups[start : start + ROWS_AT_ONCE])
             weight = np.ones(block.n_rows) if block.weight is None else block.weight
             direct = -deletion.of_rows(block) * weight[:, None]
-            change = deletion.answered(direct)
+            change = deletion.solve(direct)
             for n in range(block.n_rows):
                 found.append(_of_group(deletion, direct[n], change[n], block.part(n, n + 1)))
     return np.concatenate(found, axis=-1)

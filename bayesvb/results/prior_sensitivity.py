@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
-from bayesvb.engines.deletion import SHARES
-from bayesvb.engines.jackknife import Jackknife
-from bayesvb.engines.sweep_derivative import full_step
 from bayesvb.errors import DataError
 from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.results.base import with_fields
 from bayesvb.results.named_changes import NamedChanges
 from bayesvb.results.robust import jackknife
+from bayesvb.sensitivity.deletion import SHARES
+from bayesvb.sensitivity.jackknife import Jackknife
+from bayesvb.sensitivity.solvers import full_step
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,7 +90,7 @@ def _moved(
     at = deletion.stats.to_vector()
     with single_threaded_blas(), np.errstate(all="ignore"):
         direct = _pass(fit, other) - start
-        answer = deletion.answered(direct[None])[0]
+        answer = deletion.solve(direct[None])[0]
         for share in SHARES:
             moved = deletion.stats.with_vector(at + share * answer)
             try:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float, Int
 
-from bayesvb.engines.deletion import check_answers
-from bayesvb.engines.jackknife import Jackknife
-from bayesvb.engines.robust_covariance import RobustCovariance
 from bayesvb.errors import DataError
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.all_rows import check_all_rows, is_sample
 from bayesvb.results.groups import group_numbers, units_of
 from bayesvb.results.leave_one_out import group_sums, has_log_predictive
+from bayesvb.sensitivity.deletion import check_answers
+from bayesvb.sensitivity.jackknife import Jackknife
+from bayesvb.sensitivity.robust import RobustCovariance
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit

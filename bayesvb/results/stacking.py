@@ -12,7 +12,6 @@ from scipy.special import logsumexp
 
 from bayesvb.argument_checks import check_choice
 from bayesvb.data.sources import AbstractSource
-from bayesvb.engines.linear_response import LinearResponse, withheld
 from bayesvb.errors import DataError
 from bayesvb.evaluation.elpd import Elpd
 from bayesvb.evaluation.psis import psis
@@ -23,6 +22,7 @@ from bayesvb.results.exact_draws import check_exact
 from bayesvb.results.importance import of_one_restart
 from bayesvb.results.named_draws import count, log_lik_blocks
 from bayesvb.results.robust import cluster_numbers, moved, robust_covariance
+from bayesvb.sensitivity.covariance import LinearResponse, withheld
 from bayesvb.variational.local import Draws
 
 COVARIANCES = ("linear-response", "mean-field", "importance", "exact", "robust")

@@ -19,11 +19,11 @@ import pandas as pd
 from tables import keep
 
 import bayesvb as bvb
-from bayesvb.engines import sweep_derivative as module
-from bayesvb.engines.deletion import Deletion
-from bayesvb.engines.linear_response import linear_response
 from bayesvb.models import groups_apart
 from bayesvb.models.column_response import column_response
+from bayesvb.sensitivity import solvers as module
+from bayesvb.sensitivity.covariance import linear_response
+from bayesvb.sensitivity.deletion import Deletion
 
 GROUPS = (15, 30, 60)
 REPEATS = 3
@@ -50,8 +50,8 @@ def seconds(fit, few: int) -> float:
     """Time until rows can be left out, where so few entries are all looked at."""
     module.FEW_ENTRIES = few
     began = time.perf_counter()
-    found = module.sweep_derivative(fit.core, fit.model.source, fit.stats)
-    Deletion(fit.core, fit.model.source, fit.stats, found).answered(np.ones((1, found.n_entries)))
+    found = module.choose_solver(fit.core, fit.model.source, fit.stats)
+    Deletion(fit.core, fit.model.source, fit.stats, found).solve(np.ones((1, found.n_entries)))
     return time.perf_counter() - began
 
 

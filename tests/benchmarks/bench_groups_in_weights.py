@@ -14,9 +14,9 @@ from tables import keep
 
 import bayesvb as bvb
 from bayesvb.engines.cavi import cavi
-from bayesvb.engines.linear_response import linear_response
 from bayesvb.formula import group_columns, own_columns
 from bayesvb.numerics.runtime import single_threaded_blas
+from bayesvb.sensitivity.covariance import linear_response
 
 GROUPS = (100, 500, 1_000, 5_000, 20_000)
 MOST_COLUMNS = 1_000

@@ -9,7 +9,7 @@ import pandas as pd
 from tables import keep
 
 import bayesvb as bvb
-from bayesvb.engines.linear_response import linear_response
+from bayesvb.sensitivity.covariance import linear_response
 
 REFERENCE = Path(__file__).resolve().parents[1] / "reference" / "two_experts"
 PRIORS = bvb.Priors(

@@ -22,9 +22,9 @@ from tables import keep
 
 import bayesvb as bvb
 from bayesvb.engines.cavi import cavi
-from bayesvb.engines.linear_response import linear_response
 from bayesvb.formula import group_columns, own_columns
 from bayesvb.numerics.runtime import single_threaded_blas
+from bayesvb.sensitivity.covariance import linear_response
 
 CASES = ((10_000, 1_000), (100_000, 10_000), (1_000_000, 100_000))
 CROSSOVER = (25, 50, 100, 200, 400)

@@ -20,8 +20,8 @@ import pandas as pd
 from tables import keep
 
 import bayesvb as bvb
-from bayesvb.engines import linear_response, low_rank_derivative, pass_derivative
 from bayesvb.results.leave_one_out import Fitted, leave_one_out
+from bayesvb.sensitivity import covariance, low_rank, operator
 
 DESIGNS = ("2000x10x3", "500x20x4", "300x60x3", "400x40x5")
 WAYS = ("differences", "closed")
@@ -39,8 +39,8 @@ def table(n_rows: int, n_columns: int) -> pd.DataFrame:
 @contextmanager
 def without_closed_form() -> Iterator[None]:
     """Expectations whose changes are differences, as where there is no closed form."""
-    modules = (pass_derivative, linear_response, low_rank_derivative)
-    known = pass_derivative.expectations_along
+    modules = (operator, covariance, low_rank)
+    known = operator.expectations_along
     try:
         for module in modules:
             module.expectations_along = lambda *_: None  # type: ignore[attr-defined]
@@ -69,7 +69,7 @@ def measured(design: str) -> dict[str, object]:
     rows, row = np.arange(n_rows), {}
 
     def response() -> object:
-        return linear_response.linear_response(fit.core, model.source, fit.stats)
+        return covariance.linear_response(fit.core, model.source, fit.stats)
 
     def left_out() -> object:
         return leave_one_out(replace(Fitted.of(fit)), rows, row_passes=0.0)

@@ -6,12 +6,12 @@ from numpy.testing import assert_allclose
 
 import bayesvb as bvb
 from bayesvb.data.sources import InMemorySource
-from bayesvb.engines import pass_derivative
 from bayesvb.engines.cavi import cavi
-from bayesvb.engines.deletion import Deletion
-from bayesvb.engines.pass_derivative import change_along
 from bayesvb.engines.refits import PASSES, settled_by_newton, without_one
-from bayesvb.engines.sweep_derivative import _by_differences, full_step, sweep_derivative
+from bayesvb.sensitivity import operator
+from bayesvb.sensitivity.deletion import Deletion
+from bayesvb.sensitivity.operator import change_along
+from bayesvb.sensitivity.solvers import _by_differences, choose_solver, full_step
 
 pytestmark = pytest.mark.quick(
     gate_name=("softmax", "softmax-bouchard", "dirichlet"), weighted=(True,)
@@ -42,7 +42,7 @@ def test_the_derivative_of_a_pass_is_that_of_differences(
 ):
     problem = make_problem(gate_name, seed=1, experts=experts, responses=2, weighted=weighted)
     source, stats = problem.source(30), moved(problem)
-    found = sweep_derivative(problem.model, source, stats).whole()
+    found = choose_solver(problem.model, source, stats).whole()
     expected = _by_differences(problem.model, source, stats)
     assert_allclose(found, expected, rtol=1e-4, atol=1e-6 * np.abs(expected).max() + 1e-9)
 
@@ -134,7 +134,7 @@ def both(problem, tol, rows):
     for n in rows:
         block = source.take(np.array([n]))
         direct = -deletion.of_rows(block) * min(weight_of(problem, n), 1.0)
-        change = deletion.answered(direct)
+        change = deletion.solve(direct)
         found.append(deletion.under(direct, change, block, model.row_predictions)[0, 0])
     expected = [
         model.row_predictions(without(problem, stats, n), source.take(np.array([n])))[0, 0]
@@ -199,19 +199,19 @@ def test_the_derivative_of_a_pass_leaves_out_products_of_two_groups(monkeypatch)
     data = {"g": group, "x": rng.normal(size=72), "y": rng.normal(size=72) + group % 3}
     model = bvb.DensityRegression("y ~ x + (1 | g) | x", data, n_components=2)
     fit = model.fit(seed=1, restarts=1, draws=30, covariance="mean-field")
-    every = sweep_derivative(fit.core, model.source, fit.stats)
-    monkeypatch.setattr("bayesvb.engines.sweep_derivative.FEW_ENTRIES", 10)
-    found = sweep_derivative(fit.core, model.source, fit.stats)
+    every = choose_solver(fit.core, model.source, fit.stats)
+    monkeypatch.setattr("bayesvb.sensitivity.solvers.FEW_ENTRIES", 10)
+    found = choose_solver(fit.core, model.source, fit.stats)
     assert found.answering.sum() < 0.6 * every.answering.sum() == 0.6 * found.n_entries
     size = np.abs(every.rows).max()
     assert_allclose(found.whole(), every.whole(), rtol=0, atol=1e-9 * size)
     deletions = [Deletion(fit.core, model.source, fit.stats, one) for one in (every, found)]
     added = rng.normal(size=(3, found.n_entries))
-    both = [deletion.answered(added) for deletion in deletions]
+    both = [deletion.solve(added) for deletion in deletions]
     assert_allclose(both[1], both[0], rtol=0, atol=1e-9 * np.abs(both[0]).max())
     slopes = rng.normal(size=(2, found.n_entries))
     for deletion, answer in zip(deletions, both, strict=True):
-        there, back = slopes @ answer.T, deletion.derivative.answered_back(slopes) @ added.T
+        there, back = slopes @ answer.T, deletion.derivative.solve_transposed(slopes) @ added.T
         assert_allclose(back, there, rtol=0, atol=1e-10 * np.abs(there).max())
 
 
@@ -240,11 +240,11 @@ def test_changes_of_expectations_along_directions_are_differences(
     centre = stats.to_vector()
     directions = rng.normal(size=(5, len(centre))) * np.maximum(np.abs(centre), 1.0)
     expected = [change_along(model, stats, 1e-5 * one) / 1e-5 for one in directions]
-    monkeypatch.setattr(pass_derivative, "TOGETHER", 2 * len(centre))  # the last by itself
-    found = pass_derivative.expectations_along(model, stats, model.update(stats), directions)
+    monkeypatch.setattr(operator, "TOGETHER", 2 * len(centre))  # the last by itself
+    found = operator.expectations_along(model, stats, model.update(stats), directions)
     assert_allclose(found, expected, rtol=1e-6, atol=1e-7 * np.abs(expected).max())
-    assert found.shape == pass_derivative.changes_along(model, stats, found).shape
-    assert not len(pass_derivative.changes_along(model, stats, found[:0]))
+    assert found.shape == operator.changes_along(model, stats, found).shape
+    assert not len(operator.changes_along(model, stats, found[:0]))
 
 
 @pytest.mark.parametrize("sides", [(1.0,), (-1.0,), (1.0, -1.0)])

@@ -8,9 +8,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from bayesvb.data.sources import InMemorySource
 from bayesvb.engines.cavi import cavi
-from bayesvb.engines.linear_response import linear_response
 from bayesvb.experts import EXPERTS
 from bayesvb.models.mixture import Mixture
+from bayesvb.sensitivity.covariance import linear_response
 
 pytestmark = pytest.mark.quick(
     gate=("softmax", "dirichlet"),

@@ -12,10 +12,10 @@ from scipy.stats import multivariate_t
 from bayesvb.data.blocks import Block, Members
 from bayesvb.data.sources import InMemorySource
 from bayesvb.engines.cavi import cavi
-from bayesvb.engines.sweep_derivative import sweep_derivative
 from bayesvb.experts.base import AbstractExperts
 from bayesvb.experts.grouped import GroupedExperts
 from bayesvb.models.mixture import Mixture
+from bayesvb.sensitivity.solvers import choose_solver
 from bayesvb.variational.row_derivatives import RowDerivatives
 
 SEEDS = pytest.mark.parametrize(
@@ -105,16 +105,14 @@ def _statistics(known: RowDerivatives | None) -> np.ndarray:
 def test_derivatives_of_a_pass_are_those_of_differences(gate_name, grouped):
     problem = grouped(gate_name)
     ascent = cavi(problem.model, problem.source(), problem.start(), max_iter=300)
-    known = sweep_derivative(problem.model, problem.source(), ascent.stats).whole()
+    known = choose_solver(problem.model, problem.source(), ascent.stats).whole()
 
     class Blind(Mixture):
         def row_derivatives(self, posterior, block):
             return None
 
     other = Blind(problem.model.experts, problem.model.gate)
-    assert_allclose(
-        known, sweep_derivative(other, problem.source(), ascent.stats).whole(), atol=2e-4
-    )
+    assert_allclose(known, choose_solver(other, problem.source(), ascent.stats).whole(), atol=2e-4)
 
 
 def test_the_predictive_density_of_a_group_is_a_multivariate_t(grouped):

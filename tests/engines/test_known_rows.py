@@ -9,8 +9,8 @@ from bayesvb.data.sources import InMemorySource
 from bayesvb.engines.base import one_pass
 from bayesvb.engines.cavi import cavi
 from bayesvb.engines.known_rows import BesideKnownRows, KnownInformation, response_beside
-from bayesvb.engines.linear_response import linear_response
 from bayesvb.gates import GATES
+from bayesvb.sensitivity.covariance import linear_response
 
 
 def simulated(n, seed):

@@ -56,7 +56,7 @@ def without(fit, at):
     direct = -deletion.of_rows(block)
     if block.weight is not None:
         direct = direct * np.minimum(block.weight, 1.0)[:, None]
-    return deletion, block, direct, deletion.answered(direct)
+    return deletion, block, direct, deletion.solve(direct)
 
 
 def each_by_itself(deletion, direct, change, block):

@@ -9,7 +9,6 @@ import pytest
 import bayesvb as bvb
 from bayesvb.engines import linear_response as engine
 from bayesvb.engines.cavi import cavi
-from bayesvb.engines.linear_response import linear_response
 from bayesvb.engines.remote_rows import (
     SCREENED,
     RemoteRun,
@@ -19,6 +18,7 @@ from bayesvb.engines.remote_rows import (
     of_row,
 )
 from bayesvb.errors import DataError
+from bayesvb.sensitivity.covariance import linear_response
 
 
 def by_size(core, stats):

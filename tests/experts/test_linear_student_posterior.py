@@ -9,9 +9,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 import bayesvb as bvb
-from bayesvb.engines.deletion import Deletion, full_step
 from bayesvb.experts.degrees_of_freedom import DOF_RANGE, learned_dof
 from bayesvb.experts.linear_student_posterior import StudentCoordinates
+from bayesvb.sensitivity.deletion import Deletion, full_step
 
 ROWS = 6
 
@@ -61,7 +61,7 @@ def test_rows_add_up_to_a_pass(deletion):
 def test_a_posterior_for_each_row_is_each_posterior_for_its_row(deletion):
     block = deletion.source.take(np.arange(ROWS))
     direct = -deletion.of_rows(block)
-    change = deletion.answered(direct)
+    change = deletion.solve(direct)
     predictions = deletion.model.row_predictions
     assert deletion.model.posterior_by_row
     together = deletion.under(direct, change, block, predictions)

@@ -12,7 +12,6 @@ from bayesvb.data.group_rows import GROUP_ROWS, rows_at_once
 from bayesvb.data.sources import InMemorySource
 from bayesvb.engines import linear_response as engine
 from bayesvb.engines.cavi import cavi
-from bayesvb.engines.linear_response import linear_response
 from bayesvb.errors import DataError
 from bayesvb.experts.linear import LinearExperts
 from bayesvb.experts.mixed_elimination import MixedElimination
@@ -27,6 +26,7 @@ from bayesvb.models.scaled_mixture import ScaledMixture
 from bayesvb.models.solved_systems import ConvexGroup, group_inverses
 from bayesvb.models.term_scales import TermScales
 from bayesvb.numerics.special import LOG_2PI
+from bayesvb.sensitivity.covariance import linear_response
 from bayesvb.variational.shared_response import BendsUpwards
 
 GROUPS, TERMS = 7, 3

@@ -9,13 +9,13 @@ import pandas as pd
 import pytest
 
 import bayesvb as bvb
-from bayesvb.engines.linear_response import withheld
 from bayesvb.engines.settled_response import SettledResponse, settled_response
 from bayesvb.errors import ConvergenceWarning, DataError
 from bayesvb.estimators.rebuilding import rebuilt
 from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.results.comparison import MINOR, ranked, simplest
 from bayesvb.results.leave_one_out import Fitted, leave_one_out
+from bayesvb.sensitivity.covariance import withheld
 
 QUICK = {"restarts": 2, "draws": 100, "covariance": "mean-field"}
 

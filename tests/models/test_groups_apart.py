@@ -11,15 +11,15 @@ import bayesvb as bvb
 from bayesvb.data.blocks import Block
 from bayesvb.data.sources import InMemorySource
 from bayesvb.engines import linear_response as engine
-from bayesvb.engines import pass_derivative
-from bayesvb.engines import sweep_derivative as derivative_module
 from bayesvb.engines.cavi import cavi
 from bayesvb.engines.settled_response import stepped
-from bayesvb.engines.sweep_derivative import _by_differences, sweep_derivative
 from bayesvb.models import groups_apart, scaled_mixture
 from bayesvb.models.group_columns import GroupedColumns
 from bayesvb.numerics.special import LOG_2PI
 from bayesvb.results import leave_one_out
+from bayesvb.sensitivity import operator
+from bayesvb.sensitivity import solvers as derivative_module
+from bayesvb.sensitivity.solvers import _by_differences, choose_solver
 
 GROUPS, TERMS = 7, 2
 """Groups, one of them of rows to come; terms of all rows."""
@@ -213,7 +213,7 @@ def test_passes_and_steps_of_the_weights_are_those_of_columns(text, gate):
 def test_the_derivative_of_a_pass_with_weights_by_group_is_that_of_differences(gate):
     model, source, stats = state("y ~ x + (1 | g)", gate=gate, apart=4.0)
     apart = groups_apart.GroupsApart.of(model, stats, source)
-    found = sweep_derivative(apart.model, apart.source, apart.stats).whole()
+    found = choose_solver(apart.model, apart.source, apart.stats).whole()
     expected = _by_differences(apart.model, apart.source, apart.stats)
     assert_allclose(found, expected, atol=1e-5 * np.abs(expected).max())
 
@@ -236,7 +236,7 @@ def test_rows_are_left_out_as_with_columns(text, gate, monkeypatch):
     data["y"] += 0.5 * rng.normal(size=GROUPS)[data.g]
     model = bvb.DensityRegression(text, data, n_components=2, gate=gate, priors=LEARNED)
     fit = model.fit(seed=1, restarts=2, draws=30)
-    monkeypatch.setattr(pass_derivative, "STEP", 2e-6)  # beside columns there are no differences
+    monkeypatch.setattr(operator, "STEP", 2e-6)  # beside columns there are no differences
     every, fitted = np.arange(90), leave_one_out.Fitted.of(fit)
     expected = leave_one_out.leave_one_out(fitted, every)
     assert not fitted.without_columns.groups_apart

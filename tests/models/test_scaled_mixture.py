@@ -12,9 +12,6 @@ from scipy.stats import chi2, gamma, kstest, multivariate_t, t
 from bayesvb.data.blocks import Block
 from bayesvb.data.sources import InMemorySource
 from bayesvb.engines.cavi import cavi
-from bayesvb.engines.linear_response import linear_response
-from bayesvb.engines.pass_derivative import change_along, expectations_along
-from bayesvb.engines.sweep_derivative import _by_differences, sweep_derivative
 from bayesvb.experts import EXPERTS
 from bayesvb.experts.regression import RegressionPrior
 from bayesvb.factors.bounded_scale import BoundedScale
@@ -27,6 +24,9 @@ from bayesvb.gates.base import GatePrior
 from bayesvb.models.scaled_coordinates import SCALE_DRAWS, joined
 from bayesvb.models.scaled_mixture import ScaledMixture
 from bayesvb.models.term_scales import TermScales
+from bayesvb.sensitivity.covariance import linear_response
+from bayesvb.sensitivity.operator import change_along, expectations_along
+from bayesvb.sensitivity.solvers import _by_differences, choose_solver
 
 HALF_T = HalfTScale(1.0)
 
@@ -247,7 +247,7 @@ def test_labels_do_not_matter(gate, likelihood):
 def test_the_derivative_of_a_sweep_is_that_of_differences(gate):
     problem = make(gate, terms=4, responses=2)
     stats = problem.settled()
-    found = sweep_derivative(problem.model, problem.source(), stats).whole()
+    found = choose_solver(problem.model, problem.source(), stats).whole()
     expected = _by_differences(problem.model, problem.source(), stats)
     # Precisions and sums of squares have entries of their own, in the last rows and columns.
     assert_allclose(found, expected, atol=2e-5 * np.abs(expected).max())
@@ -293,7 +293,7 @@ def test_linear_response_is_the_change_of_tilted_optima(gate, likelihood):
     found = linear_response(model, source, stats)
     assert found.failure is None
     tilts = model.coordinates(model.update(stats)).perturbations()
-    derivative = sweep_derivative(model, source, stats).whole()
+    derivative = choose_solver(model, source, stats).whole()
     answers = np.linalg.solve(np.eye(len(derivative)) - derivative, tilts.T).T
     centre, step, expected = stats.to_vector(), 1e-4, []
     for answer in answers:

@@ -11,12 +11,12 @@ from numpy.testing import assert_allclose
 from bayesvb.data.blocks import Block
 from bayesvb.data.sources import InMemorySource
 from bayesvb.engines.cavi import cavi
-from bayesvb.engines.linear_response import linear_response
 from bayesvb.experts.linear import LinearExperts
 from bayesvb.factors import MatrixNormalGamma, Normal
 from bayesvb.gates import GATES
 from bayesvb.gates.base import GatePrior
 from bayesvb.models.mixture import Mixture
+from bayesvb.sensitivity.covariance import linear_response
 
 N_DRAWS = 40_000
 

@@ -109,7 +109,7 @@ def test_leverages_are_central_differences_of_moved_means(table):
     ends = []
     for side in (1e-4, -1e-4):
         ends.append(deletion.of_rows(replace(block, response=block.response + side)))
-    answer = step * deletion.answered((ends[0] - ends[1]) / 2e-4)
+    answer = step * deletion.solve((ends[0] - ends[1]) / 2e-4)
     ahead, behind = (
         deletion.under(
             side * answer, side * answer, block, lambda q, b: deletion.model.predictive(q, b).mean()

@@ -7,10 +7,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import brentq
 
 import bayesvb as bvb
-from bayesvb.engines.deletion import Deletion
 from bayesvb.errors import DataError
 from bayesvb.results import calibration as jackknife_plus
 from bayesvb.results.leave_one_out import Fitted
+from bayesvb.sensitivity.deletion import Deletion
 
 FIXED = bvb.Priors(scales="fixed")
 """Without learned scales one component loses its rows exactly, not to first order."""

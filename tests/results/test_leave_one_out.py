@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import bayesvb as bvb
-from bayesvb.engines import deletion, refits, side_by_side, sweep_derivative
+from bayesvb.engines import choose_solver, deletion, refits, side_by_side
 from bayesvb.errors import DataError
 from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.results import leave_one_out as module
@@ -224,8 +224,8 @@ def test_a_normal_sample_is_left_out_exactly():
 
 def test_the_derivative_of_a_pass_is_made_once_for_all_that_leaves_rows_out(line, monkeypatch):
     fit, made = replace(line), []
-    plain = deletion.sweep_derivative
-    monkeypatch.setattr(deletion, "sweep_derivative", lambda *args: made.append(1) or plain(*args))
+    plain = deletion.choose_solver
+    monkeypatch.setattr(deletion, "choose_solver", lambda *args: made.append(1) or plain(*args))
     fit.loo()
     fit.influence()
     fit.prior_sensitivity()
@@ -243,7 +243,7 @@ def test_of_very_many_rows_none_is_refitted(fit, monkeypatch):
 
 
 def test_rows_whose_answer_memory_does_not_hold_are_left_out_by_draws(regimes, monkeypatch):
-    monkeypatch.setattr(sweep_derivative, "MOST_NUMBERS", 10)
+    monkeypatch.setattr(choose_solver, "MOST_NUMBERS", 10)
     fit = bvb.DensityRegression("y ~ x", regimes, n_components=2).fit(seed=1, restarts=1)
     assert read_elpd(fit.loo()).method == "psis"
     assert (fit.check()["grade"] != "problem").all()

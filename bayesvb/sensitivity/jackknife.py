@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from bayesvb.engines.deletion import SHARES, Deletion
-from bayesvb.engines.linear_response import STEP as TILT
-from bayesvb.engines.linear_response import coordinates_of
-from bayesvb.engines.pass_derivative import STEP
-from bayesvb.engines.sweep_derivative import expectation_changes
 from bayesvb.errors import DataError
 from bayesvb.numerics.runtime import single_threaded_blas
+from bayesvb.sensitivity.covariance import STEP as TILT
+from bayesvb.sensitivity.covariance import coordinates_of
+from bayesvb.sensitivity.deletion import SHARES, Deletion
+from bayesvb.sensitivity.operator import STEP
+from bayesvb.sensitivity.solvers import expectation_changes
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.local import Draws
 from bayesvb.variational.shared_response import BendsUpwards
@@ -105,7 +105,7 @@ class Jackknife:
             kept.append((entries, part[:, entries]))
             used[entries] = True
         with single_threaded_blas(), np.errstate(all="ignore"):
-            slopes = self.deletion.derivative.answered_back(self._slopes(used))
+            slopes = self.deletion.derivative.solve_transposed(self._slopes(used))
             return np.concatenate([own @ slopes[:, entries].T for entries, own in kept])
 
     def _slopes(
@@ -190,7 +190,7 @@ class Jackknife:
             ]
             metric[row] = (ends[0].expectations() - ends[1].expectations()) / (2.0 * TILT)
         with single_threaded_blas():
-            found = metric @ self.deletion.answered(tilts).T
+            found = metric @ self.deletion.solve(tilts).T
         return np.asarray(0.5 * (found + found.T))
 
     @cached_property
@@ -237,7 +237,7 @@ class Jackknife:
         The ``CURVED`` largest are differences of centres; others, each small, are linear.
         """
         with single_threaded_blas(), np.errstate(all="ignore"):
-            change = self.deletion.answered(direct)
+            change = self.deletion.solve(direct)
             if len(change) <= CURVED:
                 self._check_neighbours()
                 each = [

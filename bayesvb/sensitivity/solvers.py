@@ -14,21 +14,21 @@ from scipy.linalg import lu_factor, lu_solve
 from bayesvb.data.blocks import Block
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import SufficientStats
-from bayesvb.engines.low_rank_derivative import (
+from bayesvb.errors import DataError
+from bayesvb.sensitivity.low_rank import (
     SHARE,
     few_directions,
-    low_rank_derivative,
+    low_rank_sensitivity,
 )
-from bayesvb.engines.pass_derivative import (
+from bayesvb.sensitivity.operator import (
     STEP,
-    AbstractPassDerivative,
+    AbstractSensitivity,
     Model,
     changes_along,
     difference,
     units,
 )
-from bayesvb.engines.row_directions import Directions
-from bayesvb.errors import DataError
+from bayesvb.sensitivity.row_directions import Directions
 from bayesvb.variational.row_derivatives import RowDerivatives
 
 ROWS_AT_ONCE = 1024
@@ -59,7 +59,7 @@ class Curvature(SufficientStats):
 
 
 @dataclass(frozen=True)
-class SweepDerivative(AbstractPassDerivative):
+class DenseSensitivity(AbstractSensitivity):
     """Derivative of a pass in the statistics, the rows that are not zero.
 
     Attributes
@@ -79,7 +79,7 @@ class SweepDerivative(AbstractPassDerivative):
         own = self.rows[:, self.answering]
         return lu_factor(np.eye(len(own)) - own)
 
-    def answered(
+    def solve(
         self, added: Float[np.ndarray, "groups entries"]
     ) -> Float[np.ndarray, "groups entries"]:
         """``(I - F')^-1`` times each of these."""
@@ -91,7 +91,7 @@ class SweepDerivative(AbstractPassDerivative):
         found[:, own] = lu_solve(self._factor, moved.T).T
         return found
 
-    def answered_back(
+    def solve_transposed(
         self, slopes: Float[np.ndarray, "values entries"]
     ) -> Float[np.ndarray, "values entries"]:
         """Each of these times ``(I - F')^-1``."""
@@ -108,9 +108,9 @@ class SweepDerivative(AbstractPassDerivative):
         return found
 
 
-def sweep_derivative(
+def choose_solver(
     model: Model, source: AbstractSource, stats: SufficientStats
-) -> AbstractPassDerivative:
+) -> AbstractSensitivity:
     r"""``F'(s)`` of the map ``F`` from the statistics of one pass to those of the next.
 
     Where the rows' part of the bound is a function ``f`` of few scalars per row, linear in the
@@ -144,19 +144,19 @@ def sweep_derivative(
         n_entries = stats.to_vector().size
         _check_size(n_entries, n_entries)
         found = _by_differences(model, source, stats)
-        return SweepDerivative(np.ones(len(found), dtype=bool), found)
+        return DenseSensitivity(np.ones(len(found), dtype=bool), found)
     kept = _answering(model, posterior, source, first.n_entries)
     few = _few(model, posterior, source, int(kept.sum()), first)
     if few is not None:
         _check_size(sum(one.size for one in few[1]), first.n_entries)
-        return low_rank_derivative(model, stats, kept, *few)
+        return low_rank_sensitivity(model, stats, kept, *few)
     _check_size(int(kept.sum()), first.n_entries)
     curvature = source.map_reduce(partial(_curvature, model, posterior, kept)).value
     of_prior = model.prior_curvature(posterior, kept)
     if of_prior is not None:
         curvature = curvature + of_prior
     covariance = expectation_changes(model, stats, first.factors, first.shared, kept)
-    return SweepDerivative(kept, _by_factor(curvature, covariance, first, kept))
+    return DenseSensitivity(kept, _by_factor(curvature, covariance, first, kept))
 
 
 def _check_size(n_answering: int, n_entries: int) -> None:

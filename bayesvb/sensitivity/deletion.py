@@ -14,10 +14,10 @@ from jaxtyping import Float, Int
 from bayesvb.data.blocks import Block
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import SufficientStats
-from bayesvb.engines.pass_derivative import AbstractPassDerivative
-from bayesvb.engines.sweep_derivative import full_step, sweep_derivative
 from bayesvb.errors import DataError
 from bayesvb.numerics.runtime import single_threaded_blas
+from bayesvb.sensitivity.operator import AbstractSensitivity
+from bayesvb.sensitivity.solvers import choose_solver, full_step
 from bayesvb.variational.model import AbstractVariationalModel
 
 MANY_ROWS = 20_000
@@ -58,7 +58,7 @@ class Deletion:
     source : AbstractSource
     stats : SufficientStats
         State of a converged fit.
-    derivative : AbstractPassDerivative
+    derivative : AbstractSensitivity
         ``F'``.
 
     References
@@ -70,7 +70,7 @@ class Deletion:
     model: Model
     source: AbstractSource
     stats: SufficientStats
-    derivative: AbstractPassDerivative
+    derivative: AbstractSensitivity
 
     @classmethod
     def of(
@@ -103,7 +103,7 @@ class Deletion:
         if source.n_rows > MANY_ROWS:
             seen = source.standing_for_all(MANY_ROWS // 2, rng)
         with single_threaded_blas(), np.errstate(all="ignore"):
-            return cls(model, source, stats, sweep_derivative(model, seen, stats))
+            return cls(model, source, stats, choose_solver(model, seen, stats))
 
     @cached_property
     def posterior(self) -> Any:
@@ -121,11 +121,11 @@ class Deletion:
         for start in range(0, len(at), together):
             yield at[start : start + together]
 
-    def answered(
+    def solve(
         self, added: Float[np.ndarray, "groups entries"]
     ) -> Float[np.ndarray, "groups entries"]:
         """``(I - F')^-1`` times what is added to the statistics from outside."""
-        return self.derivative.answered(added)
+        return self.derivative.solve(added)
 
     def near(self, change: Float[np.ndarray, " entries"]) -> Any:
         """Posterior of changed statistics, or that of the fit where they are of no data."""

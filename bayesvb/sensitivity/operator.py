@@ -22,7 +22,7 @@ TOGETHER = 1 << 17
 Model = AbstractVariationalModel[Any, Any]
 
 
-class AbstractPassDerivative(abc.ABC):
+class AbstractSensitivity(abc.ABC):
     """Derivative ``F'`` of a pass in the statistics.
 
     Attributes
@@ -39,13 +39,13 @@ class AbstractPassDerivative(abc.ABC):
         return len(self.answering)
 
     @abc.abstractmethod
-    def answered(
+    def solve(
         self, added: Float[np.ndarray, "groups entries"]
     ) -> Float[np.ndarray, "groups entries"]:
         """``(I - F')^-1`` times what is added to the statistics from outside."""
 
     @abc.abstractmethod
-    def answered_back(
+    def solve_transposed(
         self, slopes: Float[np.ndarray, "values entries"]
     ) -> Float[np.ndarray, "values entries"]:
         """Slopes in what is added to the statistics from outside, from those in the statistics.

@@ -12,10 +12,10 @@ from numpy.testing import assert_allclose
 import bayesvb as bvb
 from bayesvb.engines import jackknife as module
 from bayesvb.engines.base import Budget
-from bayesvb.engines.deletion import Deletion
-from bayesvb.engines.jackknife import Jackknife
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.leave_one_out import group_sums
+from bayesvb.sensitivity.deletion import Deletion
+from bayesvb.sensitivity.jackknife import Jackknife
 
 FLAT = bvb.Priors(coefficient_sd=1e4, scales="fixed")
 

@@ -8,10 +8,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 import bayesvb as bvb
-from bayesvb.engines import low_rank_derivative, sweep_derivative
-from bayesvb.engines.low_rank_derivative import LowRankDerivative
-from bayesvb.engines.sweep_derivative import SweepDerivative, n_answering
 from bayesvb.results.leave_one_out import Fitted, leave_one_out
+from bayesvb.sensitivity import low_rank, solvers
+from bayesvb.sensitivity.low_rank import LowRankSensitivity
+from bayesvb.sensitivity.solvers import DenseSensitivity, n_answering
 
 FORMULAS = {
     "constant weights": ("y ~ . - s - t", {}),
@@ -45,19 +45,19 @@ def test_features_that_memory_does_not_hold_are_not_made(monkeypatch):
     fit = fit_of("softmax")
     n_entries = len(fit.stats.to_vector())
     assert n_answering(fit.core, fit.model.source, fit.stats) < n_entries / 2
-    monkeypatch.setattr(sweep_derivative, "MOST_NUMBERS", 1000)
-    monkeypatch.setattr(sweep_derivative, "few_directions", pytest.fail)
+    monkeypatch.setattr(solvers, "MOST_NUMBERS", 1000)
+    monkeypatch.setattr(solvers, "few_directions", pytest.fail)
     assert n_answering(fit.core, fit.model.source, fit.stats) == n_entries
 
 
 def both_derivatives(fit, monkeypatch):
     """From directions, and in all entries."""
     source = fit.model.source
-    low = sweep_derivative.sweep_derivative(fit.core, source, fit.stats)
-    for module in (low_rank_derivative, sweep_derivative):
+    low = solvers.choose_solver(fit.core, source, fit.stats)
+    for module in (low_rank, solvers):
         monkeypatch.setattr(module, "SHARE", 0.0)
-    high = sweep_derivative.sweep_derivative(fit.core, source, fit.stats)
-    assert isinstance(low, LowRankDerivative) and isinstance(high, SweepDerivative)
+    high = solvers.choose_solver(fit.core, source, fit.stats)
+    assert isinstance(low, LowRankSensitivity) and isinstance(high, DenseSensitivity)
     return low, high
 
 
@@ -71,10 +71,10 @@ def test_few_directions_have_the_same_answers(name, weighted, monkeypatch):
     low, high = both_derivatives(fit, monkeypatch)
     assert_allclose(low.whole(), high.whole(), rtol=0, atol=1e-8 * np.abs(high.whole()).max())
     some = fit.core.row_derivatives(fit.q, fit.model.source.take(np.arange(30))).statistics()
-    found, expected = low.answered(some), high.answered(some)
+    found, expected = low.solve(some), high.solve(some)
     # solving multiplies what differences leave, by up to 1e4 where scales are hardly known
     assert_allclose(found, expected, rtol=0, atol=1e-7 * np.abs(expected).max())
-    there, back = some @ found.T, low.answered_back(some) @ some.T
+    there, back = some @ found.T, low.solve_transposed(some) @ some.T
     assert_allclose(back, there, rtol=0, atol=1e-10 * np.abs(there).max())
 
 
@@ -82,7 +82,7 @@ def test_few_directions_have_the_same_answers(name, weighted, monkeypatch):
 def test_the_prior_is_asked_for_the_entries_that_rows_leave_alone(name, monkeypatch):
     fit, asked = fit_of(name), []
     monkeypatch.setattr(type(fit.core), "prior_curvature", lambda *of: asked.append(of[-1].sum()))
-    sweep_derivative.sweep_derivative(fit.core, fit.model.source, fit.stats)
+    solvers.choose_solver(fit.core, fit.model.source, fit.stats)
     block = fit.model.source.take(np.arange(1))
     assert asked == [fit.core.row_derivatives(fit.q, block).n_more]
     assert asked[0] < 0.1 * len(fit.stats.to_vector())
@@ -93,7 +93,7 @@ def test_rows_left_out_are_the_same(name, monkeypatch):
     fit = fit_of(name)
     rows = np.arange(30)
     found = leave_one_out(Fitted.of(fit), rows, row_passes=0.0)
-    for module in (low_rank_derivative, sweep_derivative):
+    for module in (low_rank, solvers):
         monkeypatch.setattr(module, "SHARE", 0.0)
     expected = leave_one_out(Fitted.of(fit), rows, row_passes=0.0)
     assert_allclose(found.log_density, expected.log_density, atol=1e-8)
@@ -102,7 +102,7 @@ def test_rows_left_out_are_the_same(name, monkeypatch):
 
 def test_what_it_costs_is_the_number_of_directions():
     fit = fit_of("rows that repeat")
-    low = sweep_derivative.sweep_derivative(fit.core, fit.model.source, fit.stats)
+    low = solvers.choose_solver(fit.core, fit.model.source, fit.stats)
     n_rows, n_experts, n_logits, different = 30, 2, 2, 2
     size = n_experts * n_rows + 2 * n_logits * different
     assert n_answering(fit.core, fit.model.source, fit.stats) == size

@@ -11,13 +11,13 @@ import scipy.stats
 from numpy.testing import assert_allclose
 
 import bayesvb as bvb
-from bayesvb.engines.linear_response import withheld
 from bayesvb.engines.settled_response import settled_response
 from bayesvb.errors import DataError
 from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.evaluation.information_criteria import loo
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.importance import check_weights
+from bayesvb.sensitivity.covariance import withheld
 
 
 @pytest.fixture(scope="module")

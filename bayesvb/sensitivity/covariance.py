@@ -13,9 +13,9 @@ from jaxtyping import Float
 
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import SufficientStats
-from bayesvb.engines.pass_derivative import expectations_along
-from bayesvb.engines.sweep_derivative import curved
 from bayesvb.numerics.runtime import single_threaded_blas
+from bayesvb.sensitivity.operator import expectations_along
+from bayesvb.sensitivity.solvers import curved
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.local import Draws
 from bayesvb.variational.model import AbstractVariationalModel

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import multivariate_normal, multivariate_t
 
-from bayesvb.engines.robust_covariance import RobustCovariance
+from bayesvb.sensitivity.robust import RobustCovariance
 from bayesvb.variational.coordinates import AbstractCoordinates
 
 COVARIANCE = np.array([[2.0, 0.5], [0.5, 1.0]])

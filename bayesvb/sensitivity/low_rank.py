@@ -12,14 +12,14 @@ from jaxtyping import Bool, Float, Int
 from scipy.linalg import lu_factor, lu_solve
 
 from bayesvb.data.blocks import Block
-from bayesvb.engines.pass_derivative import (
-    AbstractPassDerivative,
+from bayesvb.sensitivity.operator import (
+    AbstractSensitivity,
     Model,
     changes_along,
     expectations_along,
     units,
 )
-from bayesvb.engines.row_directions import Directions, RowDirections
+from bayesvb.sensitivity.row_directions import Directions, RowDirections
 from bayesvb.variational.row_derivatives import RowDerivatives
 
 Rows = Float[np.ndarray, "vectors entries"]
@@ -29,7 +29,7 @@ SHARE = 0.5
 
 
 @dataclass(frozen=True)
-class LowRankDerivative(AbstractPassDerivative):
+class LowRankSensitivity(AbstractSensitivity):
     r"""``F' = B D (V B)'`` with few columns ``B``.
 
     The second derivative of the bound in the expectations is a sum of products of the features of
@@ -79,14 +79,14 @@ class LowRankDerivative(AbstractPassDerivative):
             return self.changes(self.directions.combined(shares))
         return np.asarray(shares @ self.changes)
 
-    def answered(
+    def solve(
         self, added: Float[np.ndarray, "groups entries"]
     ) -> Float[np.ndarray, "groups entries"]:
         """``(I - F')^-1`` times each of these."""
         bent = self.bends @ self._seen(added).T
         return np.asarray(added + self.directions.combined(lu_solve(self._factor, bent).T))
 
-    def answered_back(
+    def solve_transposed(
         self, slopes: Float[np.ndarray, "values entries"]
     ) -> Float[np.ndarray, "values entries"]:
         """Each of these times ``(I - F')^-1``."""
@@ -107,14 +107,14 @@ def few_directions(known: RowDerivatives, n_entries: int) -> tuple[Directions, .
     return found if size <= SHARE * n_entries else None
 
 
-def low_rank_derivative(
+def low_rank_sensitivity(
     model: Model,
     stats: Any,
     kept: Bool[np.ndarray, " entries"],
     block: Block,
     each: tuple[Directions, ...],
     known: RowDerivatives,
-) -> LowRankDerivative:
+) -> LowRankSensitivity:
     """Derivative of a pass over the rows of a block.
 
     Parameters
@@ -145,7 +145,7 @@ def low_rank_derivative(
         if not closed:
             changes[places] = moved
     kind = along if closed else changes
-    return LowRankDerivative(directions.present(), directions, bends, among, kind)
+    return LowRankSensitivity(directions.present(), directions, bends, among, kind)
 
 
 def _of_prior(
