@@ -10,13 +10,13 @@ from scipy.special import polygamma
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.sources import InMemorySource
-from bayesvb.engines import linear_response as engine
 from bayesvb.engines.cavi import cavi
 from bayesvb.experts.linear import LinearExperts
 from bayesvb.factors import MatrixNormalGamma, Normal
 from bayesvb.gates import GATES
 from bayesvb.gates.base import GatePrior
 from bayesvb.models.mixture import Mixture
+from bayesvb.sensitivity import covariance as engine
 from bayesvb.sensitivity.covariance import linear_response
 
 pytestmark = pytest.mark.quick(gate_name=("softmax", "stick-breaking", "dirichlet"))

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 import bayesvb as bvb
-from bayesvb.engines import linear_response as engine
 from bayesvb.engines.cavi import cavi
 from bayesvb.engines.remote_rows import (
     SCREENED,
@@ -18,6 +17,7 @@ from bayesvb.engines.remote_rows import (
     of_row,
 )
 from bayesvb.errors import DataError
+from bayesvb.sensitivity import covariance as engine
 from bayesvb.sensitivity.covariance import linear_response
 
 

@@ -10,7 +10,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from bayesvb.data.blocks import Block
 from bayesvb.data.group_rows import GROUP_ROWS, rows_at_once
 from bayesvb.data.sources import InMemorySource
-from bayesvb.engines import linear_response as engine
 from bayesvb.engines.cavi import cavi
 from bayesvb.errors import DataError
 from bayesvb.experts.linear import LinearExperts
@@ -26,6 +25,7 @@ from bayesvb.models.scaled_mixture import ScaledMixture
 from bayesvb.models.solved_systems import ConvexGroup, group_inverses
 from bayesvb.models.term_scales import TermScales
 from bayesvb.numerics.special import LOG_2PI
+from bayesvb.sensitivity import covariance as engine
 from bayesvb.sensitivity.covariance import linear_response
 from bayesvb.variational.shared_response import BendsUpwards
 

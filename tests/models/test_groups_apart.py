@@ -10,13 +10,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 import bayesvb as bvb
 from bayesvb.data.blocks import Block
 from bayesvb.data.sources import InMemorySource
-from bayesvb.engines import linear_response as engine
 from bayesvb.engines.cavi import cavi
 from bayesvb.engines.settled_response import stepped
 from bayesvb.models import groups_apart, scaled_mixture
 from bayesvb.models.group_columns import GroupedColumns
 from bayesvb.numerics.special import LOG_2PI
 from bayesvb.results import leave_one_out
+from bayesvb.sensitivity import covariance as engine
 from bayesvb.sensitivity import operator
 from bayesvb.sensitivity import solvers as derivative_module
 from bayesvb.sensitivity.solvers import _by_differences, choose_solver

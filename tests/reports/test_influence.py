@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 import bayesvb as bvb
-from bayesvb.engines import choose_solver
 from bayesvb.reports.sections import influence, limits, sensitivity
+from bayesvb.sensitivity import solvers
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +114,7 @@ def test_many_rows_are_drawn_as_pixels_and_few_as_lines(data):
 
 @pytest.mark.usefixtures("without_pictures")
 def test_a_page_is_written_of_fits_whose_answers_memory_does_not_hold(data, monkeypatch, tmp_path):
-    monkeypatch.setattr(choose_solver, "MOST_NUMBERS", 10)
+    monkeypatch.setattr(solvers, "MOST_NUMBERS", 10)
     priors = bvb.Priors(scales="fixed")
     model = bvb.DensityRegression("y ~ x", data, n_components=1, priors=priors)
     fit = model.fit(seed=1, restarts=1, draws=50)

@@ -9,12 +9,12 @@ import statsmodels.api as sm
 from numpy.testing import assert_allclose
 
 import bayesvb as bvb
-from bayesvb.engines import deletion as deletion_module
-from bayesvb.engines import jackknife as jackknife_module
 from bayesvb.errors import DataError
 from bayesvb.results import influence as module
 from bayesvb.results.influence import MEASURES
 from bayesvb.results.robust import jackknife
+from bayesvb.sensitivity import deletion as deletion_module
+from bayesvb.sensitivity import jackknife as jackknife_module
 
 FLAT = bvb.Priors(coefficient_sd=1e4, scales="fixed")
 

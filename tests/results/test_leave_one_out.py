@@ -9,12 +9,13 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import bayesvb as bvb
-from bayesvb.engines import choose_solver, deletion, refits, side_by_side
+from bayesvb.engines import refits, side_by_side
 from bayesvb.errors import DataError
 from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.results import leave_one_out as module
 from bayesvb.results.leave_one_out import Fitted, every_row, leave_one_out
 from bayesvb.results.pit import pit_values
+from bayesvb.sensitivity import deletion, solvers
 
 
 @pytest.fixture(scope="module")
@@ -243,7 +244,7 @@ def test_of_very_many_rows_none_is_refitted(fit, monkeypatch):
 
 
 def test_rows_whose_answer_memory_does_not_hold_are_left_out_by_draws(regimes, monkeypatch):
-    monkeypatch.setattr(choose_solver, "MOST_NUMBERS", 10)
+    monkeypatch.setattr(solvers, "MOST_NUMBERS", 10)
     fit = bvb.DensityRegression("y ~ x", regimes, n_components=2).fit(seed=1, restarts=1)
     assert read_elpd(fit.loo()).method == "psis"
     assert (fit.check()["grade"] != "problem").all()

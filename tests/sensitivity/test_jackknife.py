@@ -10,10 +10,10 @@ import statsmodels.api as sm
 from numpy.testing import assert_allclose
 
 import bayesvb as bvb
-from bayesvb.engines import jackknife as module
 from bayesvb.engines.base import Budget
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.leave_one_out import group_sums
+from bayesvb.sensitivity import jackknife as module
 from bayesvb.sensitivity.deletion import Deletion
 from bayesvb.sensitivity.jackknife import Jackknife
 
