@@ -138,7 +138,7 @@ def _of_sample(fit: AbstractFit, priors: Any) -> list[str]:
 
 
 def _of_network(fit: AbstractFit, priors: Any) -> list[str]:
-    numeric = not fit.model.design.levels
+    numeric = not fit.model.response.is_categorical
     clauses = [
         f"expert coefficients N(0, {priors.coefficient_variance:g} / τ_k)",
         f"precisions of the latent vector τ_k ~ Gamma({priors.latent_shape:g}, "

@@ -10,9 +10,9 @@ from jaxtyping import Float
 
 from bayesvb.errors import DataError
 
-__all__ = ["CONTINUOUS", "Response", "ResponseKind"]
+__all__ = ["CONTINUOUS", "NO_RESPONSE", "Response", "ResponseKind"]
 
-ResponseKind = Literal["continuous", "count", "binary", "classes"]
+ResponseKind = Literal["continuous", "count", "binary", "classes", "none"]
 
 POSSIBLE: dict[ResponseKind, str] = {
     "continuous": "a number in the support of its family",
@@ -34,8 +34,9 @@ class Response:
 
     Attributes
     ----------
-    kind : {"continuous", "count", "binary", "classes"}
-        ``"classes"`` have no order and no numbers; their labels are ``levels``.
+    kind : {"continuous", "count", "binary", "classes", "none"}
+        ``"classes"`` have no order and no numbers; their labels are ``levels``. ``"none"``: the
+        variables of a row are described together.
     support : tuple of float
         Smallest and largest possible value; infinite where there is none.
     levels : tuple of str
@@ -49,7 +50,17 @@ class Response:
     @property
     def is_numeric(self) -> bool:
         """Whether the response has a distribution function: classes have none."""
-        return self.kind != "classes"
+        return self.kind not in ("classes", "none")
+
+    @property
+    def is_categorical(self) -> bool:
+        """Whether the response is one of several classes."""
+        return self.kind == "classes"
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether the response is 0 or 1: one probability is all of its distribution."""
+        return self.kind == "binary"
 
     @property
     def is_discrete(self) -> bool:
@@ -65,15 +76,15 @@ class Response:
 
         The standard deviation of zeros and ones says nothing that their mean does not.
         """
-        if self.kind == "classes":
+        if self.is_categorical:
             return ("probability",)
-        return ("mean",) if self.kind == "binary" else ("mean", "sd")
+        return ("mean",) if self.is_binary else ("mean", "sd")
 
     def label(self, target: str) -> str | None:
         """Name of a target of response ``{y}`` where it differs from that of a density."""
         if target == "density" and self.is_discrete:
             return "P({y} = {v})"
-        if target == "mean" and self.kind == "binary":
+        if target == "mean" and self.is_binary:
             return "probability of {y} = 1"
         return None
 
@@ -120,3 +131,6 @@ class Response:
 
 CONTINUOUS = Response(kind="continuous")
 """Response of a density on the real line."""
+
+NO_RESPONSE = Response(kind="none")
+"""Description of a model whose variables are described together."""

@@ -140,7 +140,7 @@ CLASS_TARGETS = ("probability", "weights")
 def estimand(
     target: str | None,
     options: Mapping[str, float | Sequence[float] | None],
-    response: Response | None,
+    response: Response,
 ) -> Estimand:
     """The quantity that a target and its options name, of a response as its family describes it.
 
@@ -150,9 +150,8 @@ def estimand(
         If the target is unknown, or its option missing, no number, or not read by it.
     """
     given = {name: value for name, value in options.items() if value is not None}
-    response = response or CONTINUOUS
     target = target or response.targets[0]
-    if response.levels:
+    if response.is_categorical:
         return _of_classes(target, given, response.levels)
     if target == "median":
         raise DataError("target='median' is a quantile", hint="write target='quantile', q=0.5")

@@ -372,7 +372,7 @@ class Fit(AbstractFit):
         check_choice("missing", missing, OF_NEW_ROWS)
         if data is not None:
             self.model.design.missing_in(data).tell(missing)
-        kind = kind or ("mean" if self.model.response is None else self.model.response.targets[0])
+        kind = kind or self.model.response.targets[0]
         told = self._with_unseen(new_groups, new_levels)
         options = asked_for(self, PredictionOptions(prob, q, at, n, seed, response), transform)
         if observed is not None:

@@ -15,7 +15,7 @@ from bayesvb.errors import DataError
 from bayesvb.evaluation.calibration import pit_ecdf
 from bayesvb.results.calibration import calibration as calibration_of
 from bayesvb.results.named_draws import count
-from bayesvb.results.pit import check_numeric, is_binary
+from bayesvb.results.pit import check_numeric
 from bayesvb.results.residuals import fitted, residuals
 from bayesvb.results.subsampling import pits_at, pits_seen, replicated, sample
 
@@ -63,7 +63,7 @@ def replicates(
     doi:10.1111/rssa.12378, section 5.
     """
     check_count("n", n, most=count(fit.draws), what="draws of the fit")
-    if fit.model.design.levels:
+    if fit.model.response.is_categorical:
         raise DataError(
             "replicated classes have no distribution function",
             hint="fit.calibration() and bvb.plots.calibration(fit) are for classes",
@@ -113,7 +113,7 @@ def calibration(fit: AbstractFit, *, response: str | None = None, ax: Any = None
     """
     axes = marks.new_axes((6.4, 3.8)) if ax is None else ax
     palette = palette_of(axes)
-    if fit.model.design.levels or is_binary(fit):
+    if fit.model.response.is_categorical or fit.model.response.is_binary:
         return _reliability(fit, axes)
     check_numeric(fit)
     names = fit.model.design.response_names

@@ -17,7 +17,6 @@ from bayesvb.errors import DataError
 from bayesvb.plots.conditional import quantiles, weights
 from bayesvb.plots.curve_rows import curve_rows
 from bayesvb.plots.diagnostics import calibration, replicates, residual
-from bayesvb.results.pit import is_binary
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
@@ -77,10 +76,10 @@ def _panels(fit: AbstractFit, along: str | None) -> list[Panel]:
         )
     others = [name for name in design.covariates if name not in design.groupings]
     first = along or next(iter(others or design.covariates), None)
-    if design.levels:
+    if fit.model.response.is_categorical:
         own: list[Panel] = [] if first is None else [partial(_probabilities, fit, first)]
         return [*own, partial(calibration, fit)]
-    if is_binary(fit):
+    if fit.model.response.is_binary:
         own = [] if first is None else [partial(_probabilities, fit, first)]
         return [*own, partial(calibration, fit), partial(replicates, fit)]
     name = design.response_names[0]

@@ -54,7 +54,7 @@ def transformation_of(
     if transform is None:
         return None, response
     check_choice("transform", transform, (INVERSE, *TRANSFORMATIONS))
-    if model.response is None or model.response.kind != "continuous":
+    if model.response.kind != "continuous":
         raise DataError(
             f"transform={transform!r} is of a continuous response, and there is none",
             hint="leave transform out",

@@ -16,7 +16,7 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.sources import AbstractSource
 from bayesvb.distributions.intervals import PROB
 from bayesvb.distributions.prediction import PredictionOptions
-from bayesvb.distributions.response import CONTINUOUS, Response
+from bayesvb.distributions.response import CONTINUOUS, NO_RESPONSE, Response
 from bayesvb.engines import DEFAULT_METHOD, ENGINES
 from bayesvb.engines.base import AbstractEngine
 from bayesvb.engines.sampler_record import SamplerRecord
@@ -116,10 +116,10 @@ class AbstractPublicModel(abc.ABC):
     """What is fitted where not all rows are in memory: ``design`` and ``source`` are a sample."""
 
     @property
-    def response(self) -> Response | None:
-        """Description of the response; None where variables are described together."""
+    def response(self) -> Response:
+        """Description of the response by its family."""
         if self.design.response is None:
-            return None
+            return NO_RESPONSE
         levels = self.design.levels
         return Response(kind="classes", levels=levels) if levels else CONTINUOUS
 

@@ -49,9 +49,9 @@ def linear_baseline(fit: AbstractFit) -> Float[np.ndarray, " rows"] | None:
 def _linear_baseline(fit: AbstractFit) -> Float[np.ndarray, " rows"] | None:
     """The same, found anew; nothing writes into it."""
     design, response = fit.model.design, fit.model.response
-    if response is not None and response.is_discrete:  # its probabilities are no densities
+    if response.is_discrete:  # its probabilities are no densities
         return None
-    if MEAN not in design.matrices or design.levels:
+    if MEAN not in design.matrices or response.is_categorical:
         raise DataError(
             f"a fit of {type(fit.model).__name__} has no linear model beside it",
             hint="fits of numeric responses given terms have, as of DensityRegression",

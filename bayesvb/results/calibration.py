@@ -32,7 +32,6 @@ from bayesvb.results.pit import (
     check_numeric,
     check_rows_alone,
     chosen_groups,
-    is_binary,
     pit_values,
     without_groups,
 )
@@ -55,7 +54,7 @@ def calibration(fit: AbstractFit) -> pd.DataFrame:
     labels = fit.model.design.class_labels
     if labels:
         return _of_classes(fit, held_out_classes(fit), labels)
-    if is_binary(fit):
+    if fit.model.response.is_binary:
         return _of_classes(fit, held_out_events(fit, sample(fit, ROWS).at), ("0", "1"))
     return _of_numbers(fit)
 
@@ -90,7 +89,7 @@ def _of_classes(fit: AbstractFit, found: HeldOutClasses, labels: tuple[str, ...]
     rng = Streams(fit.seed).reliability(len(found.codes))
     tables = {}
     for code, label in enumerate(labels):
-        if is_binary(fit) and not code:
+        if fit.model.response.is_binary and not code:
             continue
         one = reliability(found.probabilities[:, code], found.codes == code, rng=rng)
         used = one.count > 0
@@ -104,7 +103,7 @@ def _of_classes(fit: AbstractFit, found: HeldOutClasses, labels: tuple[str, ...]
         tables[label] = pd.DataFrame(columns)
     whole = pd.concat(tables, names=["class", "bin"])
     whole.attrs["ece"] = calibration_error(found.probabilities, found.codes).error
-    how = "each row" if is_binary(fit) else "a fifth at a time"
+    how = "each row" if fit.model.response.is_binary else "a fifth at a time"
     whole.attrs["left_out"] = how if found.folds is not None else "none"
     return whole
 

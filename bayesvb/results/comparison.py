@@ -15,7 +15,6 @@ from bayesvb.data.case_weights import sum_and_error
 from bayesvb.errors import DataError
 from bayesvb.results.back_transformation import log_jacobian, original, untransformed
 from bayesvb.results.groups import units_of
-from bayesvb.results.pit import is_discrete
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -165,8 +164,8 @@ def check_comparable(fits: Mapping[str, AbstractFit], *, jacobian: bool = False)
 
 def _check_measures(first: str, reference: AbstractFit, name: str, fit: AbstractFit) -> None:
     """Refuse densities of a response beside its probabilities."""
-    if is_discrete(reference) != is_discrete(fit):
-        smooth, discrete = (name, first) if is_discrete(reference) else (first, name)
+    if reference.model.response.is_discrete != fit.model.response.is_discrete:
+        smooth, discrete = (name, first) if reference.model.response.is_discrete else (first, name)
         raise DataError(
             f"{smooth!r} gives the response a density and {discrete!r} probabilities: their "
             "logarithms are not comparable",

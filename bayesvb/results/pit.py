@@ -45,30 +45,18 @@ def pit(fit: AbstractFit) -> pd.Series | pd.DataFrame:
 def check_numeric(fit: AbstractFit) -> None:
     """Raise unless a numeric response is explained."""
     response = fit.model.response
-    if response is None or not response.is_numeric:
-        what = "no response" if response is None else "classes"
+    if not response.is_numeric:
+        what = "classes" if response.is_categorical else "no response"
         raise DataError(
             f"{type(fit.model).__name__} has {what}, so that no row has a PIT value",
             hint="it is the distribution function at a numeric response",
         )
 
 
-def is_discrete(fit: AbstractFit) -> bool:
-    """Whether the response of a fit has probabilities and no density."""
-    response = fit.model.response
-    return response is not None and response.is_discrete
-
-
-def is_binary(fit: AbstractFit) -> bool:
-    """Whether the response of a fit is 0 or 1: PIT values then do not depend on the predictions."""
-    response = fit.model.response
-    return response is not None and response.kind == "binary"
-
-
 def check_continuous(fit: AbstractFit) -> None:
     """Raise unless a continuous response is explained, whose predictions PIT values correct."""
     check_numeric(fit)
-    if is_discrete(fit):
+    if fit.model.response.is_discrete:
         raise DataError(
             "calibrated= is for continuous responses, and the response is discrete",
             hint="leave calibrated out; fit.calibration() compares predictions with the data",
@@ -138,7 +126,7 @@ def randomised(
     mass : ndarray, shape (chosen,)
         Probabilities of the responses, read of discrete ones only.
     """
-    if not is_discrete(fit):
+    if not fit.model.response.is_discrete:
         return cdf
     v = Streams(fit.seed).branch("pit").rng("rows").random(fit.model.design.n_rows)[at]
     return randomised_pit(cdf, mass, v)
@@ -169,7 +157,7 @@ def _by_draws(
         block = source.take(rows)
         log_lik = fit.core.log_lik(some.draws, block)
         weights = np.exp(psis(-log_lik)[0])
-        mass = np.exp(log_lik) if is_discrete(fit) else np.zeros_like(log_lik)
+        mass = np.exp(log_lik) if fit.model.response.is_discrete else np.zeros_like(log_lik)
         each = [
             model.drawn_mixture(some, block, i).below(values) + mass
             for i, values in enumerate(observed[rows].T)
@@ -186,7 +174,9 @@ def _seen(fit: AbstractFit, at: Int[np.ndarray, " chosen"]) -> Float[np.ndarray,
     response = np.asarray(design.response, dtype=float).reshape(design.n_rows, -1)
     laws = [fit.model.predictive(fit, data, name) for name in design.response_names]
     cdf = np.stack([law.cdf(y) for law, y in zip(laws, response[at].T, strict=True)])
-    mass = np.exp(laws[0].log_density(response[at, 0])) if is_discrete(fit) else np.zeros(len(at))
+    mass = np.zeros(len(at))
+    if fit.model.response.is_discrete:
+        mass = np.exp(laws[0].log_density(response[at, 0]))
     return randomised(fit, at, cdf, mass)
 
 
@@ -253,7 +243,7 @@ def _of_draws(fit: AbstractFit, block: Block) -> Float[np.ndarray, "transforms r
     observed = observed if rows.offset is None else observed + rows.offset
     below = [_each_cdf(law, values) for law, values in zip(laws, observed, strict=True)]
     each = [np.moveaxis(one, 0, 1) for one in below]
-    if model.response is not None and model.response.is_discrete:  # less than, then up to
+    if model.response.is_discrete:  # less than, then up to
         each = [one + np.exp(density) for one in each]
     return np.stack([(weights * one).sum(axis=1).mean(axis=0) for one in (*each, np.exp(density))])
 

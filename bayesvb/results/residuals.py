@@ -30,7 +30,7 @@ def fitted(fit: AbstractFit) -> pd.Series | pd.DataFrame:
             hint=f"fit.predict(response={next(iter(fit.model.observed()))!r}) predicts a variable "
             "from the others",
         )
-    if design.levels:
+    if fit.model.response.is_categorical:
         return fit.predict(kind="probability")
     names = design.response_names
     if len(names) == 1:
@@ -52,7 +52,7 @@ def residuals(fit: AbstractFit, kind: str) -> pd.Series | pd.DataFrame:
         scores = {name: normal_scores(values[name].to_numpy()) for name in values}
         return pd.DataFrame(scores, index=values.index)
     found, design = fitted(fit), fit.model.design
-    if design.levels:
+    if fit.model.response.is_categorical:
         codes = np.asarray(design.response)
         hits = np.eye(len(design.class_labels))[codes]
         return pd.DataFrame(hits - found.to_numpy(), found.index, list(design.class_labels))

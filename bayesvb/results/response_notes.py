@@ -45,9 +45,9 @@ OF_COMPRESSED: Mapping[str, str | None] = {
 """What to do instead where a response is a logarithm or a root already; None: nothing."""
 
 
-def response_notes(design: Design, described: Response | None) -> list[str]:
+def response_notes(design: Design, described: Response) -> list[str]:
     """A sentence for each response that a density is to describe and cannot as it is."""
-    if design.response is None or described is None or described.kind != "continuous":
+    if design.response is None or described.kind != "continuous":
         return []
     values = np.asarray(design.response, dtype=float).reshape(len(design.response), -1)
     values = values[:: max(len(values) // MOST_ROWS, 1)]
@@ -64,7 +64,7 @@ def response_notes(design: Design, described: Response | None) -> list[str]:
     return found
 
 
-def warn_of_response(design: Design, described: Response | None) -> None:
+def warn_of_response(design: Design, described: Response) -> None:
     """Warn once, of all responses together."""
     found = response_notes(design, described)
     if found:

@@ -84,7 +84,7 @@ def held_out_scores(fit: Fit, test: pd.DataFrame) -> dict[str, object]:
     if log_density.empty:
         raise DataError("no held-out row is complete", hint="use fewer folds")
     found: dict[str, object] = {"lpd": float(log_density.mean())}
-    if fit.model.design.levels:
+    if fit.model.response.is_categorical:
         rows = fit.model.rows(test, response=True)
         p = fit.predict(test, kind="probability", missing="keep").to_numpy()[rows.complete]
         codes = np.asarray(rows.response)

@@ -18,7 +18,6 @@ from bayesvb.formula.new_rows import Unseen
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.back_transformation import before_formula, jacobian_of, original
 from bayesvb.results.groups import grouping_of
-from bayesvb.results.pit import is_discrete
 
 MANY = "log_density"
 """The one score that whole rows of several variables, and groups of rows, have."""
@@ -83,7 +82,7 @@ def row_scores(fit: Fit, test: pd.DataFrame, asked: Asked) -> pd.DataFrame:
     if asked.unit is not None:
         return _of_groups(fit, test, asked)
     design = fit.model.design
-    if design.levels:
+    if fit.model.response.is_categorical:
         return _of_classes(fit, test)
     found = pd.DataFrame({MANY: fit.log_density(test)})
     if design.response is None:
@@ -106,7 +105,7 @@ def _of_numbers(
     """Scores of one response by its predictive distribution."""
     distribution = fit.predictive(test, response=name)
     pit = pit_values(distribution, observed)
-    if is_discrete(fit):
+    if fit.model.response.is_discrete:
         v = Streams(fit.seed).branch("pit").rng("test").random(len(test))
         pit = randomised_pit(pit, np.exp(distribution.log_density(observed)), v)
     found = {"pit": pit} if asked.jacobian else {"crps": crps(distribution, observed), "pit": pit}
@@ -153,7 +152,7 @@ def _of_groups(fit: Fit, test: pd.DataFrame, asked: Asked) -> pd.DataFrame:
     own, labels = fit.log_density(test), test[asked.unit].to_numpy()
     if grouping_of(fit.model) is None:
         own = own.groupby(labels, sort=False).sum()
-    if asked.jacobian and not fit.model.design.levels and fit.model.design.response is not None:
+    if asked.jacobian and fit.model.response.is_numeric:
         observed = np.asarray(fit.model.rows(test, response=True).response, dtype=float)
         gain = pd.Series(_jacobian(fit, observed.reshape(len(test), -1)), labels)
         own = own + gain.groupby(level=0, sort=False).sum().reindex(own.index)

@@ -15,7 +15,6 @@ from scipy.stats import norm
 
 from bayesvb.distributions.draw_summaries import summarised
 from bayesvb.distributions.intervals import PROB
-from bayesvb.distributions.response import CONTINUOUS
 from bayesvb.effects.average_predictions import average_predictions, row_differences
 from bayesvb.effects.covariates import quantiles
 from bayesvb.effects.observed_rows import ObservedRows, observed_rows
@@ -98,8 +97,7 @@ def rows_words(fit: AbstractFit, rows: ObservedRows) -> str:
 
 def targets_of(fit: AbstractFit) -> tuple[str, ...]:
     """Quantities of the response that a report compares."""
-    response = fit.model.response
-    return CONTINUOUS.targets if response is None else response.targets
+    return fit.model.response.targets
 
 
 def compared_values(fit: AbstractFit, name: str) -> list[object]:
@@ -142,7 +140,7 @@ def changes(
     response: int,
 ) -> list[Change]:
     """Changes of every quantity of one response between two of the values."""
-    levels = fit.model.design.class_labels if fit.model.design.levels else ("",)
+    levels = fit.model.design.class_labels or ("",)
     found = []
     for target, each in draws.items():
         differences = each[:, pair[1], response] - each[:, pair[0], response]

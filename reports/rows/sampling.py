@@ -43,7 +43,7 @@ def choice_note(lead: str, chosen: RowSample) -> str:
 
 def regresses(fit: AbstractFit) -> bool:
     """Whether the fit describes a numeric response given covariates, or could."""
-    return gated(fit) and fit.model.design.levels is None
+    return gated(fit) and fit.model.response.is_numeric
 
 
 def gated(fit: AbstractFit) -> bool:
@@ -54,7 +54,7 @@ def gated(fit: AbstractFit) -> bool:
 def component_weights(fit: AbstractFit, frame: pd.DataFrame) -> Float[np.ndarray, "experts rows"]:
     """Weights of the components at rows of new data."""
     design = fit.model.design
-    response = None if design.levels else design.response_names[0]
+    response = design.response_names[0] if fit.model.response.is_numeric else None
     found = fit.predict(frame, "component", response=response)
     return np.asarray(found.to_numpy(dtype=float).T)
 

@@ -13,7 +13,6 @@ from bayesvb.data.case_weights import sum_and_error
 from bayesvb.evaluation.elpd import Elpd
 from bayesvb.results.baselines import linear_baseline
 from bayesvb.results.groups import units_of
-from bayesvb.results.pit import is_discrete
 from bayesvb.results.subsampling import RowSample, criteria_at, unit_sample
 
 from ..cells.plain import Summary
@@ -35,7 +34,7 @@ def summary(fit: AbstractFit) -> Summary | None:
 
     Rows of classes are really left out, in the section on classification.
     """
-    if fit.model.design.levels:
+    if fit.model.response.is_categorical:
         return None
     chosen = unit_sample(fit, ROWS_LEFT_OUT)
     loo, waic = criteria_at(fit, chosen.at)
@@ -58,7 +57,9 @@ def summary(fit: AbstractFit) -> Summary | None:
         "n_high": int((k > loo.good_k).sum()),
         "k": _figure(k, loo.good_k, chosen) if loo.method == "psis" else None,
         "high": _high(fit, chosen, loo, k) if loo.method == "psis" else None,
-        "baseline_missing": regresses(fit) and straight is None and not is_discrete(fit),
+        "baseline_missing": regresses(fit)
+        and straight is None
+        and not fit.model.response.is_discrete,
     }
 
 

@@ -16,7 +16,6 @@ from bayesvb.numerics.streams import Streams
 from bayesvb.results.class_evaluation import held_out_events
 from bayesvb.results.criteria import answers
 from bayesvb.results.groups import grouping_of
-from bayesvb.results.pit import is_binary
 from bayesvb.results.subsampling import RowSample, pits_at, pits_seen, sample
 
 from ..cells.numerals import numeral, percent
@@ -42,7 +41,7 @@ def summary(fit: AbstractFit) -> Summary | None:
     if not regresses(fit):
         return None
     chosen = sample(fit, ROWS_CHECKED)
-    if is_binary(fit):
+    if fit.model.response.is_binary:
         return _of_events(fit, chosen)
     given = {name: values[chosen.at] for name, values in fit.model.observed().items()}
     pits = pits_at(fit, chosen.at)

@@ -64,7 +64,7 @@ PLACES = (0.1, 0.25, 0.5, 0.75, 0.9)
 def summary(fit: AbstractFit) -> Summary | None:
     """Curves with bands, a table and, of two numbers, the regions of the classes."""
     design = fit.model.design
-    if not design.levels:
+    if not fit.model.response.is_categorical:
         return None
     along = most_moving(fit, probabilities_moved)
     found: Summary = {

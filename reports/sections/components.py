@@ -49,7 +49,7 @@ def summary(fit: AbstractFit) -> Summary | None:
         "unit": units_of(fit.model).plural.removesuffix("s"),
         "moved_by": name,
         "compared": len(compared(fit.model.design)),
-        "served": _served(fit) if fit.model.design.levels else None,
+        "served": _served(fit) if fit.model.response.is_categorical else None,
         "weights": None if name is None else _weights(fit, profile(fit, name)),
         "occupied": len(frame) - len(empty),
     }

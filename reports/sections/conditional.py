@@ -13,7 +13,6 @@ from bayesvb.distributions.base import AbstractRowDistribution
 from bayesvb.drawing import marks
 from bayesvb.effects.covariates import quantiles
 from bayesvb.results.local_support import has_support, supported
-from bayesvb.results.pit import is_binary
 from bayesvb.results.subsampling import sample
 
 from ..cells.numerals import numeral, percent, significant
@@ -75,12 +74,12 @@ def _of(fit: AbstractFit, number: int) -> Summary:
             "along": None,
             "bands": None,
             "densities": None
-            if is_binary(fit)
+            if fit.model.response.is_binary
             else _densities(["every row"], one, design.label(name), values, ""),
             "table": _table(pd.Index(["every row"], name=""), one, design.label(name), ""),
         }
     curve = profile(fit, along)
-    if is_binary(fit):
+    if fit.model.response.is_binary:
         return {
             "name": name,
             "along": along,

@@ -66,7 +66,7 @@ def _sample(fit: AbstractFit) -> Summary:
 
 def _drawable(fit: AbstractFit) -> list[tuple[str, Float[np.ndarray, " rows"]]]:
     """Responses that are numbers: the table counts classes."""
-    if fit.model.design.levels:
+    if fit.model.response.is_categorical:
         return []
     return list(fit.model.observed().items())[:MOST_PICTURES]
 
@@ -76,7 +76,7 @@ def _columns(fit: AbstractFit) -> Summary:
     role = "covariate" if design.response_names else "variable"
     roles = dict.fromkeys(design.covariates, role)
     columns = {str(name): column for name, column in design.frame.items()}
-    numeric = {} if design.levels else observed
+    numeric = {} if fit.model.response.is_categorical else observed
     modelled = {name: pd.Series(one) for name, one in numeric.items() if name not in columns}
     rows = {
         name: {"role": roles.get(name, "response"), **_described(column, name)}

@@ -11,7 +11,6 @@ from jaxtyping import Float
 
 from bayesvb.data.column_units import measured
 from bayesvb.distributions.intervals import PROB
-from bayesvb.distributions.response import CONTINUOUS
 from bayesvb.effects.average_predictions import average_predictions
 from bayesvb.effects.covariates import value_text
 from bayesvb.effects.estimands import target_words
@@ -146,7 +145,7 @@ def _compared(fit: AbstractFit, name: str, response: int) -> Comparison | None:
         entry = np.intp(1)
     ends = 0, int(place) + 1
     stated = changes(fit, draws, ends, response)
-    if fit.model.design.levels:
+    if fit.model.response.is_categorical:
         stated = [stated[int(entry)]]
     pair = {target: one[:, list(ends)] for target, one in draws.items()}
     return Comparison(fit, name, (values[0], values[ends[1]]), response, stated, pair, len(values))
@@ -199,7 +198,7 @@ def _change(
     name = fit.model.design.response_names[comparison.response]
     what = f"probability of {name} = {change.level}"
     if not change.level:
-        what = target_words(change.target, fit.model.response or CONTINUOUS).format(y=name)
+        what = target_words(change.target, fit.model.response).format(y=name)
     unit = measured("", name, {} if change.level else fit.model.design.known_units)
     sign = 0 if doubted or fit.only_points else int(clear_signs(change.draws, comparison.error))
     numbers = (change.estimate, change.lower, change.upper)

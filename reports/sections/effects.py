@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from bayesvb.distributions.intervals import PROB
-from bayesvb.distributions.response import CONTINUOUS
 from bayesvb.effects.estimands import target_words
 
 from ..cells.numerals import percent
@@ -43,7 +42,7 @@ MOST_CLASSES = 5
 def summary(fit: AbstractFit) -> Summary | None:
     """One line per covariate and comparison; for several responses or classes one for each."""
     design = fit.model.design
-    levels = design.class_labels if design.levels else ()
+    levels = design.class_labels
     if not gated(fit) or not design.covariates or len(levels) > MOST_CLASSES:
         return None
     lines = [
@@ -65,9 +64,9 @@ def summary(fit: AbstractFit) -> Summary | None:
 
 def _summaries(fit: AbstractFit, targets: set[str]) -> str:
     """Names of the quantities that are compared, of all responses."""
-    design, described = fit.model.design, fit.model.response or CONTINUOUS
+    design, described = fit.model.design, fit.model.response
     names = ", ".join(map(design.label, design.response_names))
-    if described.levels:
+    if described.is_categorical:
         return "probabilities"
     *first, last = (target_words(one, described) for one in described.targets if one in targets)
     before = "".join(f"{one.removesuffix(' of {y}')} and of the " for one in first)

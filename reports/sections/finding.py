@@ -11,7 +11,6 @@ from bayesvb.data.column_units import measured
 from bayesvb.distributions.intervals import PROB
 from bayesvb.results.capabilities import HasExactPosterior, HasJointDensity, HasScores
 from bayesvb.results.checks.table import checks as all_checks
-from bayesvb.results.pit import is_binary
 from bayesvb.results.summary import coefficient_table
 
 from ..cells.clauses import Clause, written
@@ -96,7 +95,7 @@ def _clauses(fit: AbstractFit) -> Sentences:
         sections = [{"name": name, "along": most_moving(fit, quantiles_moved, name)}
                     for name in names]  # fmt: skip
         return [one for section in sections for one in _of_numbers(fit, section)]
-    if model.design.levels:
+    if model.response.is_categorical:
         return _of_classes(fit, {"along": most_moving(fit, probabilities_moved)})
     if isinstance(model, HasJointDensity):
         return _of_groups(fit, {"n_variables": len(model.variables)})
@@ -111,7 +110,7 @@ def _of_numbers(fit: AbstractFit, section: Summary) -> Sentences:
     if along is not None:
         return effect_clauses(fit, along, y)
     units = fit.model.design.known_units
-    if is_binary(fit):
+    if fit.model.response.is_binary:
         share = float(fit.predictive(fit.model.design.data_at(np.arange(1))).mean()[0])
         return _alone(f"{_no_covariate(fit)}the probability of {y} = 1 is {percent(share)}", y)
     low, middle, high = fit.predictive(fit.model.design.data_at(np.arange(1)), response=y).quantile(

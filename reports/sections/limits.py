@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bayesvb.results.groups import units_of
-from bayesvb.results.pit import is_binary
 from bayesvb.results.robust import answers_to_rows, has_jackknife
 
 from ..cells.plain import Summary
@@ -70,7 +69,7 @@ def summary(fit: AbstractFit) -> Summary:
     if has_jackknife(one):
         done.append(PRIORS)
     found = [one for one in NOT_DONE if one not in done]
-    if fit.model.design.levels:
+    if fit.model.response.is_categorical:
         found.append(NEW_ROWS)
     if answers_to_rows(one) and not one.one_restart.affordable:
         found.append(INFLUENCE)
@@ -80,5 +79,5 @@ def summary(fit: AbstractFit) -> Summary:
         how = f"Of {many} it takes long: fit.influence() has it, {units[:-1]} by {units[:-1]}."
         found.append({"what": f"Influence of single {units}", "how": how})
     if regresses(fit):
-        found.append(NEW_EVENTS if is_binary(fit) else NEW_DATA)
+        found.append(NEW_EVENTS if fit.model.response.is_binary else NEW_DATA)
     return {"not_done": found}

@@ -9,7 +9,6 @@ import pandas as pd
 
 from bayesvb.data.parts import GATING, MEAN
 from bayesvb.results.integrated_draws import IntegratesScales
-from bayesvb.results.pit import is_discrete
 from bayesvb.results.printing import formula_text, gate_note
 from bayesvb.results.summary import smooth_dof
 
@@ -32,7 +31,7 @@ def summary(fit: AbstractFit) -> Summary:
         "description": model.description(),
         "n_components": fit.model.size,
         "likelihood": model.formula_template,
-        "regression": "generalised linear" if is_discrete(fit) else "linear",
+        "regression": "generalised linear" if fit.model.response.is_discrete else "linear",
         **{"gate": None, "gate_formula": "other", **model.formula_names()},
         **gate,
         "classes": model.design.levels,

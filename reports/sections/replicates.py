@@ -13,7 +13,6 @@ from matplotlib.figure import Figure
 
 from bayesvb.results import subsampling as replicated_rows
 from bayesvb.results.named_draws import count
-from bayesvb.results.pit import is_binary, is_discrete
 from bayesvb.results.subsampling import sample
 
 from ..cells.numerals import PROBABILITY, numeral
@@ -75,11 +74,13 @@ CENTRAL: Statistics = {"mean": STATISTICS["mean"]}
 
 def summary(fit: AbstractFit) -> Summary | None:
     """Densities and statistics of replicated data sets, for each response; None for classes."""
-    if fit.model.design.levels:
+    if fit.model.response.is_categorical:
         return None
     chosen = sample(fit, ROWS_CHECKED)
     whole = replicated(fit, chosen.at)
-    own = _of_discrete(CENTRAL if is_binary(fit) else STATISTICS) if is_discrete(fit) else _of
+    described = fit.model.response
+    discrete = _of_discrete(CENTRAL if described.is_binary else STATISTICS)
+    own = discrete if described.is_discrete else _of
     return {
         "n_sets": len(whole),
         "n_rows": len(chosen.at),

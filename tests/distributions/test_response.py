@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bayesvb.distributions.response import CONTINUOUS, Response
+from bayesvb.distributions.response import CONTINUOUS, NO_RESPONSE, Response
 from bayesvb.errors import DataError
 
 BINARY = Response(kind="binary", support=(0.0, 1.0))
@@ -50,6 +50,8 @@ def test_a_discrete_response_comes_alone_and_has_no_offset():
 
 def test_classes_have_no_numbers_and_others_do():
     assert not Response(kind="classes", levels=("a", "b")).is_numeric
+    assert not NO_RESPONSE.is_numeric and not NO_RESPONSE.is_categorical
+    assert [one.is_binary for one in (BINARY, COUNT, CONTINUOUS)] == [True, False, False]
     assert all(one.is_numeric for one in (BINARY, COUNT, CONTINUOUS))
     assert [one.is_discrete for one in (BINARY, COUNT, CONTINUOUS)] == [True, True, False]
 

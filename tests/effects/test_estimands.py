@@ -2,7 +2,7 @@
 
 import pytest
 
-from bayesvb.distributions.response import Response
+from bayesvb.distributions.response import CONTINUOUS, Response
 from bayesvb.effects.estimands import estimand
 
 
@@ -19,7 +19,7 @@ from bayesvb.effects.estimands import estimand
     ],
 )
 def test_a_quantity_is_said_in_words_and_told_apart_by_a_column(target, options, words, column):
-    found = estimand(target, options, None)
+    found = estimand(target, options, CONTINUOUS)
     assert found.words("y") == words
     assert found.entries(2)[0] == column
 
@@ -34,5 +34,5 @@ def test_units_are_told_of_what_is_in_them():
     def label(name):
         return f"{name} (g)"
 
-    assert estimand("mean", {}, None).words("y", label) == "mean of y (g)"
-    assert estimand("probability", {"above": 3.0}, None).words("y", label) == "P(y > 3)"
+    assert estimand("mean", {}, CONTINUOUS).words("y", label) == "mean of y (g)"
+    assert estimand("probability", {"above": 3.0}, CONTINUOUS).words("y", label) == "P(y > 3)"

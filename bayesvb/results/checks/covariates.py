@@ -42,7 +42,6 @@ from bayesvb.results.checks.causes import (
 )
 from bayesvb.results.checks.pits import Observed
 from bayesvb.results.checks.remedies import Remedies, code, written
-from bayesvb.results.pit import is_binary
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
@@ -83,7 +82,8 @@ def covariate_tests(fit: AbstractFit, seen: Observed, whose: str) -> list[Misfit
     fitted = Estimated.of(columns, _effects_of_groups(fit.model.source, seen.at))
     remedies = Remedies(fit, seen.name)
     found: list[Misfit] = []
-    has_spread = not is_binary(fit)  # that of zeros and ones is a function of their mean
+    # the spread of zeros and ones is a function of their mean
+    has_spread = not fit.model.response.is_binary
     for name in (*numbers, *levels):
         sets = _shapes(numbers[name]) if name in numbers else [levels[name]]
         distinct = len(np.unique(numbers[name])) if name in numbers else None

@@ -62,7 +62,7 @@ def observed(fit: AbstractFit, order: Int[np.ndarray, " rows"] | None = None) ->
     Rows stand in the ``order`` of these positions, if there is one.
     """
     design = fit.model.design
-    if design.levels:
+    if fit.model.response.is_categorical:
         return []
     at = _rows(fit, np.arange(design.n_rows) if order is None else order)
     given = fit.model.observed().items()

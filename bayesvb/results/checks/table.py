@@ -35,7 +35,6 @@ from bayesvb.results.checks.pits import Observed, observed
 from bayesvb.results.checks.responses import response_checks, tied_checks
 from bayesvb.results.class_evaluation import judged_classes
 from bayesvb.results.groups import group_numbers, grouping_of, row_order
-from bayesvb.results.pit import is_binary, is_discrete
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -130,8 +129,7 @@ def _order(fit: AbstractFit, order: object) -> Int[np.ndarray, " rows"] | None:
 def _look(fit: AbstractFit, asked: _Asked) -> _Looked:
     """All checks of the fit to the data."""
     design = fit.model.design
-    response = fit.model.response
-    if response is not None and not response.is_numeric:
+    if fit.model.response.is_categorical:
         classes = judged_classes(fit)
         return _Looked([], [*class_tests(classes, asked.order), *against_multinomial(classes)])
     seen = observed(fit, asked.order)
@@ -145,7 +143,7 @@ def _look(fit: AbstractFit, asked: _Asked) -> _Looked:
     firm, tests = [], []
     for one in seen:
         whose = _whose(one, seen)
-        if not is_discrete(fit):  # far rows, shared values and ends are those of a density
+        if not fit.model.response.is_discrete:  # only a density has far rows, ties and ends
             found, ends = response_checks(fit, one, whose)
             firm += [*far_row_checks(fit, one, whose), *found, *tied_checks(fit, one, whose)]
             tests += ends
@@ -165,7 +163,7 @@ def _score_tests(fit: AbstractFit, seen: Observed, whose: str, asked: _Asked) ->
     tests: list[Misfit] = []
     if GATING in fit.model.design.matrices:
         tests += covariate_tests(fit, seen, whose)
-    if not is_binary(fit):  # randomised scores of zeros and ones have the right shape always
+    if not fit.model.response.is_binary:  # whose randomised scores always have the right shape
         tests += shape_checks(fit, seen, whose)
     ordered = asked.order is not None
     tests += order_tests(seen, whose, grouping_of(fit.model), ordered=ordered)
