@@ -6,6 +6,7 @@ the mixture of their proposals (deterministic mixture weights).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -109,6 +110,7 @@ def sample_adaptively(
     rng: np.random.Generator,
     rounds: int = ROUNDS,
     n_each: int | None = None,
+    is_enough: Callable[[Float[np.ndarray, " draws"]], bool] = lambda log_ratio: False,
 ) -> WeightedDraws:
     """Draw from a proposal that adapts to the posterior round by round.
 
@@ -119,8 +121,11 @@ def sample_adaptively(
         Of the first round.
     rng : numpy.random.Generator
     rounds : int
+        Largest number of rounds.
     n_each : int, optional
         Draws of a round; by the size of the space if left out.
+    is_enough : callable, optional
+        Called with the log ratios of all draws after each round: True ends the sampler.
 
     References
     ----------
@@ -144,7 +149,7 @@ def sample_adaptively(
         finite = np.nan_to_num(joint, nan=-np.inf, posinf=-np.inf)
         log_joint, parts = np.concatenate([log_joint, finite]), [*parts, draws]
         log_q = logsumexp(densities, axis=0) - np.log(len(proposals))
-        if len(proposals) == rounds:
+        if len(proposals) == rounds or is_enough(log_joint - log_q):
             whole = {name: np.concatenate([part[name] for part in parts]) for name in draws}
             return WeightedDraws(vectors, whole, log_q, log_joint - log_q)
         proposal = StudentProposal.from_draws(vectors, flatten(log_joint - log_q, space.size))

@@ -116,7 +116,7 @@ class AbstractEstimator(AbstractPublicModel):
         seed: int | None = None,
         tol: float = 1e-3,
         max_iter: int = 2000,
-        covariance: str = "linear-response",
+        covariance: str = "auto",
         n_jobs: int | None = None,
         progress: bool | ProgressCallback | None = None,
         checkpoint: str | Path | None = None,
@@ -150,12 +150,13 @@ class AbstractEstimator(AbstractPublicModel):
             and those of a weight below 0.2 at thirty times as much.
         max_iter : int
             Passes over the rows of one ascent.
-        covariance : {"linear-response", "mean-field", "exact", "auto"}
-            What draws and intervals are made with. Mean-field saves some tens to hundreds of
-            passes; its intervals are too narrow. Exact draws are for few rows. ``"auto"`` makes
-            them where importance sampling does so within a fraction of a second. With sampling
-            weights the covariance is robust in place of linear response, where the model has it;
-            see ``Fit.with_covariance``.
+        covariance : {"auto", "linear-response", "mean-field", "exact"}
+            Origin of the draws that intervals are made of. ``"auto"``: the exact posterior below
+            200 rows, or below 100 per component, where importance sampling reaches it, and linear
+            response otherwise. The sampler runs when draws are first needed, in a fraction of the
+            time of the fit. ``"mean-field"`` saves some tens to hundreds of iterations; its
+            intervals are too narrow. With sampling weights linear response is replaced by the
+            robust covariance, where the model has one; see ``Fit.with_covariance``.
         n_jobs : int, optional
             Processes for restarts, and over which rows in memory are shared (on Linux; else
             threads, as for rows that are read anew); all processors if left out. It changes

@@ -21,6 +21,7 @@ from bayesvb.formula.new_rows import NEW_GROUPS, NEW_GROUPS_ALIASES, NEW_LEVELS,
 from bayesvb.results.all_rows import fitted_rows
 from bayesvb.results.base import AbstractFit, with_fields
 from bayesvb.results.other_names import meant
+from bayesvb.results.posterior_draws import PosteriorDraws
 from bayesvb.results.simulation_calibration import SimulationCalibration
 
 if TYPE_CHECKING:
@@ -36,9 +37,9 @@ if TYPE_CHECKING:
 class Fit(AbstractFit):
     """A fitted model, in the units of the data; components are numbered by share, largest first.
 
-    Intervals have the linear-response covariance where there is one: a mean-field posterior is
-    narrower than the exact one. The fields are those of ``AbstractFit``; ``new_groups`` and
-    ``new_levels`` are everywhere those of ``predict``.
+    Intervals are exact where rows are few and importance sampling reaches the posterior, and have
+    the linear-response covariance otherwise; see ``with_covariance``. The fields are those of
+    ``AbstractFit``; ``new_groups`` and ``new_levels`` are everywhere those of ``predict``.
     """
 
     @classmethod
@@ -56,19 +57,17 @@ class Fit(AbstractFit):
         Parameters
         ----------
         core, stats, q_draws, engine_log_q, **fields
-            Fields of ``AbstractFit``, all but ``draws``, ``log_q`` and ``covariance``.
+            Fields of ``AbstractFit``, all but ``given_draws``.
         """
-        log_q, covariance = engine_log_q, "engine"
-        if log_q is None:
+        if engine_log_q is None:
             q = core.update(stats)
-            log_q, covariance = core.log_posterior(q, q_draws), "mean-field"
-            core = core.knowing(q)
+            given, core = PosteriorDraws.from_posterior(core, q, q_draws), core.knowing(q)
+        else:
+            given = PosteriorDraws(q_draws, engine_log_q, "engine")
         return cls(
             core=core,
             stats=stats,
-            draws=q_draws,
-            log_q=log_q,
-            covariance=covariance,
+            given_draws=given,
             q_draws=q_draws,
             engine_log_q=engine_log_q,
             **fields,
@@ -584,14 +583,15 @@ class Fit(AbstractFit):
 
         Parameters
         ----------
-        covariance : {"linear-response", "mean-field", "importance", "exact", "robust"}
-            ``"importance"``: drawn by smoothed importance weights, which makes up for what
-            the approximation lacks; a DataError where their Pareto k is above 0.7 or too few draws
-            have weight. ``"exact"``: importance sampling, else chains by parallel tempering or
-            Hamiltonian Monte Carlo, for few rows; see ``docs/intervals.md``. ``"robust"``:
-            by how the fit changes without each row or cluster (infinitesimal jackknife), right
-            also where the model is wrong or rows of a cluster are alike; intervals are those of a
-            Student t with one degree of freedom less than there are clusters.
+        covariance : {"auto", "linear-response", "mean-field", "importance", "exact", "robust"}
+            ``"auto"``: the default of ``model.fit``. ``"importance"``: drawn by smoothed importance
+            weights, which makes up for what the approximation lacks; a DataError where their Pareto
+            k is above 0.7 or too few draws have weight. ``"exact"``: importance sampling, else
+            chains by parallel tempering or Hamiltonian Monte Carlo, for few rows; see
+            ``docs/intervals.md``. ``"robust"``: by how the fit changes without each row or cluster
+            (infinitesimal jackknife), right also where the model is wrong or rows of a cluster are
+            alike; intervals are those of a Student t with one degree of freedom less than there are
+            clusters.
         cluster : str or array of shape (rows,), optional
             With ``"robust"``, rows that are alike, a subject's or a site's: a column that the
             formula reads, or one label per row. Every row is its own cluster if left out.

@@ -20,7 +20,7 @@ from bayesvb.estimators.weighing import weighed
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.all_rows import fitted_rows
 from bayesvb.results.base import Member
-from bayesvb.results.exact_draws import with_automatic_draws
+from bayesvb.results.exact_draws import automatic_draws
 from bayesvb.results.importance import of_one_restart, with_default_covariance
 from bayesvb.results.named_draws import log_joint
 from bayesvb.results.stacking import stacked
@@ -239,4 +239,4 @@ def _finished(fit: AbstractFit, table: pd.DataFrame, covariance: str) -> Abstrac
     if covariance == "exact":
         return of_one_restart(fit, covariance)
     made = with_default_covariance(fit)
-    return with_automatic_draws(made) if covariance == "auto" else made
+    return replace(made, make_draws=automatic_draws) if covariance == "auto" else made

@@ -33,10 +33,11 @@ from bayesvb.estimators.saved_schema import (
 )
 from bayesvb.results.base import Member
 from bayesvb.results.capabilities import TakesGivenScales
+from bayesvb.results.exact_draws import automatic_draws
 from bayesvb.results.importance import of_one_restart
 from bayesvb.results.leave_one_out import RowsLeftOut
 from bayesvb.results.named_draws import count
-from bayesvb.results.reduced_draws import with_draws
+from bayesvb.results.reduced_draws import sampled_draws
 from bayesvb.results.saving import FRAME, STATE
 from bayesvb.results.simulation_calibration import SimulationCalibration
 from bayesvb.results.stacking import stacked
@@ -254,6 +255,7 @@ def _one(
         robust=_robust(part, state, prefix),
     )
     fit = _moved(fit, told["covariance"], part.get("sampler"), _named(state, f"{prefix}sampled."))
+    fit = replace(fit, make_draws=automatic_draws if told.get("automatic") else None)
     return _with_findings(fit, _named(state, f"{prefix}left_out."))
 
 
@@ -280,11 +282,11 @@ def _moved(
     own = cast(Fit, of_one_restart(fit, fit.own_covariance))
     record = SamplerRecord.from_description(sampler)
     if covariance == own.covariance:
-        return replace(own, sampler=record)
+        return own.with_draws(replace(own.given_draws, sampler=record))
     _check_draws(own.core, own.q, draws)
     if len(next(iter(draws.values()))) % record.n_chains:
         raise DataError(f"draws do not divide into {record.n_chains} chains")
-    return cast(Fit, with_draws(own, dict(draws), record, covariance))
+    return own.with_draws(sampled_draws(own, dict(draws), record, covariance))
 
 
 def _in_order(core: Any, order: Sequence[int], model: AbstractEstimator) -> Any:

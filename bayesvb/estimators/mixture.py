@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -31,7 +30,7 @@ from bayesvb.models.network.model import Network
 from bayesvb.results.all_rows import check_all_rows, is_sample
 from bayesvb.results.base import AbstractFit, with_fields
 from bayesvb.results.integrated_draws import is_integrated
-from bayesvb.results.named_draws import HasDraws
+from bayesvb.results.named_draws import HasDraws, ModelDraws
 from bayesvb.variational.local import Draws
 
 if TYPE_CHECKING:
@@ -160,7 +159,7 @@ class AbstractGatedMixture(AbstractMixture):
 
     def _averaged_over_draws(self, fit: AbstractFit, rows: Rows, response: int) -> PooledDraws:
         """Average over the engine's draws of the distribution of one response."""
-        some = replace(fit, draws=fit.predictive_draws)
+        some = ModelDraws(fit.core, fit.predictive_draws)
         pieces = [
             PooledDraws.of(self.drawn_mixture(some, block, response))
             for block in self.block(rows).split(BLOCK_ROWS)

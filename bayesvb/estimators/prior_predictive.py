@@ -14,7 +14,7 @@ from bayesvb.data.sources import InMemorySource
 from bayesvb.formula.design import Rows
 from bayesvb.results.arviz_groups import check_names, library
 from bayesvb.results.groups import grouping_of
-from bayesvb.results.named_draws import PriorDraws, chunks, count
+from bayesvb.results.named_draws import ModelDraws, chunks, count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,7 +34,7 @@ def prior_predictive(model: AbstractPublicModel, draws: int, seed: int | None) -
     seed = fresh_seed(seed)
     rng = np.random.default_rng(seed)
     core = model.core
-    drawn = PriorDraws(core, core.prior_draws(draws, rng))
+    drawn = ModelDraws(core, core.prior_draws(draws, rng))
     named = model.named_draws(drawn)
     rows, block = _thinned(model)
     groups: dict[str, Any] = {
@@ -65,7 +65,7 @@ def _evenly(n_all: int, most: int) -> Int[np.ndarray, " chosen"]:
 
 def _data(
     model: AbstractPublicModel,
-    drawn: PriorDraws,
+    drawn: ModelDraws,
     block: Block,
     index: pd.Index,
     rng: np.random.Generator,

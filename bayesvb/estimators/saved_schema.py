@@ -79,6 +79,7 @@ DESCRIPTION = Record(
         "audit": OneOf((None, AUDIT)),
         "read_from": str,
         "units": MapOf(str),
+        "automatic": bool,
     },
 )
 """Of files of all versions; what later ones have added is optional."""

@@ -22,8 +22,9 @@ from bayesvb.results.all_rows import fitted_rows
 from bayesvb.results.base import AbstractFit
 from bayesvb.results.groups import grouping_of
 from bayesvb.results.importance import of_one_restart
-from bayesvb.results.integrated_draws import with_integrated_scales
+from bayesvb.results.integrated_draws import is_integrated, with_integrated_scales
 from bayesvb.results.named_draws import count
+from bayesvb.results.posterior_draws import PosteriorDraws
 from bayesvb.sensitivity.covariance import LinearResponse, withheld
 
 
@@ -147,19 +148,16 @@ def _refreshed(
         model=model,
         core=fit.core.knowing(posterior),
         stats=ascent.stats,
-        draws=draws,
+        given_draws=PosteriorDraws.from_posterior(fit.core, posterior, draws),
         q_draws=draws,
-        log_q=fit.core.log_posterior(posterior, draws),
-        covariance="mean-field",
         response=response,
         traces={**fit.traces, "final": trace},
         converged=ascent.converged,
         n_iter=ascent.n_iter,
         seconds=seconds,
         robust=None,
-        sampler=None,
         held_out=None,
         audit=None,
     )
-    integrated = with_integrated_scales(plain) if fit.covariance == "exact" else None
+    integrated = with_integrated_scales(plain) if is_integrated(fit) else None
     return of_one_restart(plain, response.label) if integrated is None else integrated

@@ -25,6 +25,7 @@ from bayesvb.numerics.streams import EngineStreams, Streams
 from bayesvb.results.all_rows import fitted_rows
 from bayesvb.results.importance import with_default_covariance
 from bayesvb.results.named_draws import count
+from bayesvb.results.posterior_draws import PosteriorDraws
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -187,9 +188,7 @@ def _fitted(fit: Fit, state: _State, source: AbstractSource, began: float) -> Fi
         core=state.core,
         stats=state.stats,
         order=state.order,
-        draws=draws,
-        log_q=state.core.log_posterior(q, draws),
-        covariance="mean-field",
+        given_draws=PosteriorDraws.from_posterior(state.core, q, draws),
         q_draws=draws,
         response=response,
         restarts=restarts,
@@ -200,7 +199,8 @@ def _fitted(fit: Fit, state: _State, source: AbstractSource, began: float) -> Fi
         seconds=fit.seconds + seconds,
         robust=None,
     )
-    return cast("Fit", with_default_covariance(pruned))
+    made = with_default_covariance(pruned)
+    return cast("Fit", replace(made, make_draws=fit.make_draws))
 
 
 def _with_row(fit: Fit, state: _State, seconds: float) -> pd.DataFrame:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -27,6 +27,7 @@ from bayesvb.formula.parser import Formula
 from bayesvb.models.ensemble import thinned
 from bayesvb.results.fit_cache import FitCache
 from bayesvb.results.named_draws import HasDraws, NamedDraws, count
+from bayesvb.results.posterior_draws import PosteriorDraws
 from bayesvb.results.simulation_calibration import SimulationCalibration
 from bayesvb.sensitivity.covariance import LinearResponse
 from bayesvb.sensitivity.robust import RobustCovariance
@@ -259,12 +260,8 @@ class AbstractFit(abc.ABC):
         Expected sufficient statistics at the end: the state of the fit.
     order : tuple of int
         Number that each component had during the ascent.
-    draws : Mapping of str to ndarray
-        Draws that intervals go by, on the standardised scale.
-    log_q : ndarray, shape (draws,)
-        Log density of the draws under the approximation that they are from.
-    covariance : {"linear-response", "mean-field", "importance", "robust", "engine"}
-        What the draws were made with; ``"engine"`` if the engine returned them.
+    given_draws : PosteriorDraws
+        Draws that the fit was made with.
     q_draws : Mapping of str to ndarray
         Draws from the variational posterior itself, or those that the engine returned.
     response : LinearResponse
@@ -281,7 +278,7 @@ class AbstractFit(abc.ABC):
     n_iter : int
         Passes over the rows of the run that was kept.
     seconds : float
-        Time of all restarts and draws.
+        Time of all restarts and draws, without exact draws, which are made when first needed.
     seed : int
         Makes the same fit again.
     members : tuple of Member
@@ -300,8 +297,9 @@ class AbstractFit(abc.ABC):
     robust : RobustCovariance or None
         What the draws have if ``covariance`` is ``"robust"``; of combined restarts that of the
         heaviest.
-    sampler : SamplerRecord or None
-        How ``draws`` of the exact posterior were made.
+    make_draws : callable, optional
+        Returns the draws that intervals are made of, when they are first needed, from the fit with
+        ``given_draws``: exact ones where rows are few. ``given_draws`` if left out.
     held_out : ndarray, shape (rows,), or None
         Log predictive density of every row without its fold, standardised, of a restart that was
         weighed by it; None if no folds were left out of all rows.
@@ -315,9 +313,7 @@ class AbstractFit(abc.ABC):
     core: Any
     stats: Any
     order: tuple[int, ...]
-    draws: Draws
-    log_q: Float[np.ndarray, " draws"]
-    covariance: str
+    given_draws: PosteriorDraws
     q_draws: Draws
     response: LinearResponse
     restarts: pd.DataFrame
@@ -333,7 +329,7 @@ class AbstractFit(abc.ABC):
     n_chains: int = 1
     findings: Mapping[str, float] = field(default_factory=dict)
     robust: RobustCovariance | None = None
-    sampler: SamplerRecord | None = None
+    make_draws: Callable[[AbstractFit], PosteriorDraws] | None = None
     held_out: Float[np.ndarray, " rows"] | None = None
     audit: SimulationCalibration | None = None
     cache: FitCache = field(default_factory=FitCache, init=False, repr=False)
@@ -352,6 +348,48 @@ class AbstractFit(abc.ABC):
     def sampled(self) -> bool:
         """Whether the engine returned draws: predictions are then averages over these."""
         return self.engine_log_q is not None
+
+    @property
+    def posterior_draws(self) -> PosteriorDraws:
+        """Draws that intervals are made of, with their origin."""
+        make = self.make_draws
+        if make is None:
+            return self.given_draws
+        return self.cache.once("exact draws", lambda: make(self.plain))
+
+    @property
+    def automatic(self) -> bool:
+        """Whether intervals are made of exact draws where rows are few."""
+        return self.make_draws is not None
+
+    @property
+    def plain(self: FitT) -> FitT:
+        """The same fit with the draws that it was made with."""
+        return self if self.make_draws is None else replace(self, make_draws=None)
+
+    @property
+    def draws(self) -> Draws:
+        """Draws that intervals are made of, on the standardised scale."""
+        return self.posterior_draws.values
+
+    @property
+    def log_q(self) -> Float[np.ndarray, " draws"]:
+        """Log density of the draws under the distribution that they are from."""
+        return self.posterior_draws.log_density
+
+    @property
+    def covariance(self) -> str:
+        """Origin of the draws: a key of ``with_covariance``, or ``"engine"``."""
+        return self.posterior_draws.covariance
+
+    @property
+    def sampler(self) -> SamplerRecord | None:
+        """Sampler of the exact posterior: of the draws, or one that did not reach it."""
+        return self.posterior_draws.sampler
+
+    def with_draws(self: FitT, draws: PosteriorDraws) -> FitT:
+        """The same fit with these draws, whatever its number of rows."""
+        return replace(self, given_draws=draws, make_draws=None)
 
     @property
     def chains(self) -> int:

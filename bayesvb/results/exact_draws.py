@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,16 +20,17 @@ from bayesvb.evaluation.psis import psis
 from bayesvb.results.all_rows import has_all_rows
 from bayesvb.results.integrated_draws import IntegratesScales
 from bayesvb.results.named_draws import count, log_joint
+from bayesvb.results.posterior_draws import PosteriorDraws
 from bayesvb.results.reduced_draws import (
     LEAST_EFFECTIVE,
     MOST_NUMBERS,
     TRUSTED_K,
     importance_sample,
+    resample_posterior,
+    sampled_draws,
     space_of,
     streams_of,
     truncate,
-    with_draws,
-    with_sample,
 )
 from bayesvb.variational.local import Draws
 from bayesvb.variational.reduced_space import AbstractReducedSpace
@@ -48,8 +50,8 @@ STEPS = 300
 FEW_ROWS, FEW_PER_COMPONENT = 200, 100
 """Rows, in all and per component, below which linear response is not always enough."""
 
-CONSTANT = 1e-6
-"""Range of log ratios below which they differ by rounding only."""
+CONSTANT, FEW_DRAWS = 1e-6, 25
+"""Range of log ratios below which they differ by rounding only, and draws that show it."""
 
 LARGEST_R_HAT = 1.05
 """R-hat up to which chains count as exact."""
@@ -125,14 +127,13 @@ def with_exact_draws(fit: AbstractFit) -> AbstractFit:
     check_exact(fit.model, fit.engine)
     space = space_of(fit)
     assert space is not None
-    joint = log_joint(fit.core, fit.model.source, fit.draws, fit.model.log_jacobian)
-    log_ratio = joint - fit.log_q
+    log_ratio = partial(log_importance_ratio, fit)
     try:
         if space.size <= MOST_NUMBERS:
             found = importance_sample(fit, space, log_ratio)
             if found.is_exact:
-                return with_sample(fit, found, "exact")
-        return _with_chains(fit, space, log_ratio)
+                return fit.with_draws(resample_posterior(fit, found, "exact"))
+        return fit.with_draws(_sample_chains(fit, space, log_ratio()))
     except KeyboardInterrupt:
         warn(
             "the sampler of the exact posterior was interrupted: intervals are those of "
@@ -141,35 +142,50 @@ def with_exact_draws(fit: AbstractFit) -> AbstractFit:
         return fit
 
 
-def with_automatic_draws(fit: AbstractFit) -> AbstractFit:
-    """The fit with exact draws where rows are few and importance sampling reaches the posterior.
+def automatic_draws(fit: AbstractFit) -> PosteriorDraws:
+    """Draws of the exact posterior where rows are few and importance sampling reaches it.
 
-    Otherwise the fit itself, with the record of the sampler where it was tried.
+    Otherwise the draws that the fit has, and the record of the sampler if it was tried.
     """
-    if fit.covariance != "linear-response" or not has_few_rows(fit):
-        return fit
-    if _reason_against(fit.model, fit.engine) is not None:
-        return fit
-    space = space_of(fit)
-    if space is None or space.size > MOST_NUMBERS:
-        return fit
-    joint = log_joint(fit.core, fit.model.source, fit.draws, fit.model.log_jacobian)
-    log_ratio = joint - fit.log_q
-    if np.ptp(log_ratio) < CONSTANT:  # the approximation is the exact posterior
-        return fit
+    given = fit.posterior_draws
+    space = _affordable_space(fit) if given.sampler is None else None
+    if space is None or np.ptp(log_importance_ratio(fit, FEW_DRAWS)) < CONSTANT:
+        return given  # among others if the approximation is the exact posterior
     try:
-        found = importance_sample(fit, space, log_ratio)
+        found = importance_sample(fit, space, partial(log_importance_ratio, fit))
     except KeyboardInterrupt:
-        warn("the sampler of the exact posterior was interrupted: intervals are by linear response")
-        return fit
-    return (
-        with_sample(fit, found, "exact") if found.is_exact else replace(fit, sampler=found.record)
-    )
+        warn(
+            "the sampler of the exact posterior was interrupted: intervals are those of "
+            f"covariance={given.covariance!r}"
+        )
+        return given
+    if found.is_exact:
+        return resample_posterior(fit, found, "exact")
+    return replace(given, sampler=found.record)
 
 
-def _with_chains(
+def _affordable_space(fit: AbstractFit) -> AbstractReducedSpace | None:
+    """Reduced space of a fit to few rows in which importance weights can be expected to work."""
+    if fit.covariance != fit.own_covariance or not has_few_rows(fit):
+        return None
+    if fit.response.failure is not None or _reason_against(fit.model, fit.engine) is not None:
+        return None
+    space = space_of(fit)
+    return None if space is None or space.size > MOST_NUMBERS else space
+
+
+def log_importance_ratio(
+    fit: AbstractFit, n_draws: int | None = None
+) -> Float[np.ndarray, " draws"]:
+    """Log of the exact over the approximate posterior at the (first) draws, up to a constant."""
+    draws = {name: values[:n_draws] for name, values in fit.draws.items()}
+    joint = log_joint(fit.core, fit.model.source, draws, fit.model.log_jacobian)
+    return np.asarray(joint - fit.log_q[:n_draws])
+
+
+def _sample_chains(
     fit: AbstractFit, space: AbstractReducedSpace, log_ratio: Float[np.ndarray, " draws"]
-) -> AbstractFit:
+) -> PosteriorDraws:
     """Draws by parallel tempering, or by HMC where there are many numbers."""
     tempered, streams = space.size <= MOST_NUMBERS, streams_of(fit)
     rng, vectors = streams.rng("chains"), space.vectors(fit.draws)
@@ -191,7 +207,7 @@ def _with_chains(
     some = {name: values[chosen] for name, values in draws.items()}
     block = fit.model.source.thinned(LABEL_ROWS)
     labelled, _ = fit.core.relabelled_draws(some, fit.q, block)
-    return with_draws(fit, labelled, record, "exact")
+    return sampled_draws(fit, labelled, record, "exact")
 
 
 def has_few_rows(fit: AbstractFit) -> bool:
@@ -206,17 +222,10 @@ def regimes(fit: AbstractFit) -> SamplerRecord | None:
     """
     if fit.sampler is not None:
         return fit.sampler
-    if fit.members or fit.sampled or not has_few_rows(fit):
+    space = None if fit.members or fit.sampled else _affordable_space(fit)
+    if space is None:
         return None
-    if _reason_against(fit.model, fit.engine) is not None or fit.response.failure is not None:
-        return None
-    if fit.covariance != fit.own_covariance:
-        return None
-    space = space_of(fit)
-    if space is None or space.size > MOST_NUMBERS:
-        return None
-    joint = log_joint(fit.core, fit.model.source, fit.draws, fit.model.log_jacobian)
-    return importance_sample(fit, space, joint - fit.log_q).record
+    return importance_sample(fit, space, partial(log_importance_ratio, fit)).record
 
 
 def is_exact(record: SamplerRecord) -> bool:

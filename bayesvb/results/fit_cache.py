@@ -9,6 +9,7 @@ ValueT = TypeVar("ValueT")
 
 Cached = Literal[
     "posterior",
+    "exact draws",
     "named draws",
     "leave-one-out state",
     "leave-one-out predictions",

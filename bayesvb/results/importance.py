@@ -14,15 +14,16 @@ from bayesvb.evaluation.psis import psis
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.all_rows import check_all_rows
 from bayesvb.results.base import AbstractFit
-from bayesvb.results.exact_draws import with_exact_draws
+from bayesvb.results.exact_draws import log_importance_ratio, with_exact_draws
 from bayesvb.results.integrated_draws import is_integrated, with_integrated_scales
-from bayesvb.results.named_draws import count, log_joint
+from bayesvb.results.named_draws import count
+from bayesvb.results.posterior_draws import PosteriorDraws
 from bayesvb.results.reduced_draws import (
     LEAST_EFFECTIVE,
     importance_sample,
     reduced_khat,
+    resample_posterior,
     space_of,
-    with_sample,
 )
 from bayesvb.results.robust import default_covariance, moved, robust_covariance
 from bayesvb.sensitivity.covariance import NOT_ASKED
@@ -54,9 +55,7 @@ def log_ratio(fit: AbstractFit, n_draws: int | None = None) -> Float[np.ndarray,
             "Pareto k is not to be had",
             hint="group by something coarser: effects of few groups are columns, and are drawn",
         )
-    draws = {name: values[:n_draws] for name, values in fit.draws.items()}
-    joint = log_joint(fit.core, fit.model.source, draws, fit.model.log_jacobian)
-    return np.asarray(joint - fit.log_q[:n_draws])
+    return log_importance_ratio(fit, n_draws)
 
 
 def pareto_k(fit: AbstractFit, n_draws: int | None = None) -> float:
@@ -81,6 +80,8 @@ def pareto_k(fit: AbstractFit, n_draws: int | None = None) -> float:
 
 def of_one_restart(fit: AbstractFit, covariance: str) -> AbstractFit:
     """The fit of one restart with draws that have this covariance; see ``with_covariance``."""
+    if covariance != "exact":
+        fit = fit.plain
     if covariance == fit.covariance:
         return fit
     if covariance == "robust":
@@ -97,7 +98,7 @@ def of_one_restart(fit: AbstractFit, covariance: str) -> AbstractFit:
         if log_q is None:
             log_q = fit.core.log_posterior(fit.q, fit.q_draws)
         core = fit.core.knowing(fit.q) if covariance == "mean-field" else fit.core
-        return replace(fit, core=core, draws=fit.q_draws, log_q=log_q, covariance=covariance)
+        return replace(fit, core=core).with_draws(PosteriorDraws(fit.q_draws, log_q, covariance))
     if fit.response.failure is not None:
         raise DataError(
             f"covariance={covariance!r} is not to be had: {fit.response.failure}",
@@ -106,7 +107,7 @@ def of_one_restart(fit: AbstractFit, covariance: str) -> AbstractFit:
     draws, log_q = fit.response.move(fit.core, fit.q, fit.q_draws)
     source = fit.model.source
     core = fit.core.responding(fit.stats, source) if holds_all_rows(source) else fit.core
-    return replace(fit, core=core, draws=draws, log_q=log_q, covariance=covariance)
+    return replace(fit, core=core).with_draws(PosteriorDraws(draws, log_q, covariance))
 
 
 def with_default_covariance(fit: AbstractFit) -> AbstractFit:
@@ -130,9 +131,9 @@ def _resampled(fit: AbstractFit) -> AbstractFit:
     ratio = log_ratio(fit)
     space = None if fit.sampled else space_of(fit)
     if space is not None:
-        found = importance_sample(fit, space, ratio)
+        found = importance_sample(fit, space, lambda: ratio)
         check_weights(found.record.khat, found.record.effective, LEAST_EFFECTIVE)
-        return with_sample(fit, found, "importance")
+        return fit.with_draws(resample_posterior(fit, found, "importance"))
     log_weights, k = psis(ratio[:, None])
     weights = np.exp(log_weights[:, 0])
     check_weights(float(k[0]), float(1.0 / (weights**2).sum()), ENOUGH)
@@ -140,7 +141,7 @@ def _resampled(fit: AbstractFit) -> AbstractFit:
     rng = Streams(fit.seed).rng("importance")
     chosen = rng.choice(n_draws, n_draws, p=weights)
     draws = {name: values[chosen] for name, values in fit.draws.items()}
-    return replace(fit, draws=draws, log_q=fit.log_q[chosen], covariance="importance")
+    return fit.with_draws(PosteriorDraws(draws, fit.log_q[chosen], "importance"))
 
 
 def check_weights(k: float, effective: float, enough: float) -> None:

@@ -11,6 +11,7 @@ from bayesvb.data.blocks import Block
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.base import AbstractFit
 from bayesvb.results.named_draws import count
+from bayesvb.results.posterior_draws import PosteriorDraws
 
 __all__ = ["IntegratesScales", "is_integrated", "log_evidence", "with_integrated_scales"]
 
@@ -57,4 +58,4 @@ def with_integrated_scales(fit: AbstractFit) -> AbstractFit | None:
         return None
     rng = Streams(fit.seed).branch("integrated scales").rng("draws")
     draws, log_q = core.exact_draws(count(fit.q_draws), rng)
-    return replace(fit, core=core, draws=draws, log_q=log_q, covariance="exact", sampler=None)
+    return replace(fit, core=core).with_draws(PosteriorDraws(draws, log_q, "exact"))

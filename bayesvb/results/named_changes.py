@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from bayesvb.results.capabilities import HasDrawnDistributions
-from bayesvb.results.named_draws import NamedDraws, PriorDraws
+from bayesvb.results.named_draws import ModelDraws, NamedDraws
 from bayesvb.results.summary import in_reading_order, labels
 from bayesvb.sensitivity.jackknife import CURVED, Jackknife
 from bayesvb.variational.local import Draws
@@ -126,7 +126,7 @@ class NamedChanges:
         return np.asarray((along**2).mean(axis=1))
 
     def _at(self, points: Points) -> NamedDraws:
-        return self.fit.model.named_draws(PriorDraws(self.fit.core, self._draws(points)))
+        return self.fit.model.named_draws(ModelDraws(self.fit.core, self._draws(points)))
 
     def _draws(self, points: Points) -> Draws:
         return self.jackknife.draws(points)
@@ -145,7 +145,7 @@ class NamedChanges:
         if not isinstance(model, HasDrawnDistributions):
             return np.empty((len(points), 0))
         block = model.source.thinned(PREDICTED).ungrouped()
-        given = PriorDraws(self.fit.core, self._draws(points))
+        given = ModelDraws(self.fit.core, self._draws(points))
         each = [model.drawn_mixture(given, block, i).mean() for i in range(len(block.response))]
         return np.concatenate(each, axis=1)
 

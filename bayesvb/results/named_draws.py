@@ -84,8 +84,8 @@ class HasDraws(Protocol):
 
 
 @dataclass(frozen=True)
-class PriorDraws:
-    """Draws of all parameters before any data are seen."""
+class ModelDraws:
+    """Draws of all parameters of a model, from the prior or another distribution."""
 
     core: AbstractVariationalModel[Any, Any]
     draws: Draws

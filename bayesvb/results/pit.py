@@ -22,7 +22,7 @@ from bayesvb.results.criteria import answers, leaves_folds_out
 from bayesvb.results.folds import leave_folds_out
 from bayesvb.results.groups import grouping_of, units_of
 from bayesvb.results.leave_one_out import without_rows
-from bayesvb.results.named_draws import CHUNK_ENTRIES, count
+from bayesvb.results.named_draws import CHUNK_ENTRIES, ModelDraws, count
 from bayesvb.sensitivity.deletion import ROWS_AT_ONCE, SHARES, Deletion
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def _by_draws(
 ) -> Float[np.ndarray, "responses chosen"]:
     """Distribution functions of draws, weighed as if the row had not been seen (PSIS)."""
     source, design = fit.model.source, fit.model.design
-    some = replace(fit, draws=fit.q_draws)
+    some = ModelDraws(fit.core, fit.q_draws)
     observed = np.asarray(design.response, dtype=float).reshape(design.n_rows, -1)
     found = np.empty((observed.shape[1], len(at)))
     step = max(CHUNK_ENTRIES // (count(some.draws) * fit.core.n_components), 1)
@@ -232,7 +232,7 @@ def _of_draws(fit: AbstractFit, block: Block) -> Float[np.ndarray, "transforms r
     members, model = block.members, fit.model
     assert members is not None and isinstance(model, HasDrawnDistributions)
     draws = thinned(fit.q_draws, min(count(fit.q_draws), DRAWS))
-    rows, some = block.ungrouped(), replace(fit, draws=draws)
+    rows, some = block.ungrouped(), ModelDraws(fit.core, draws)
     laws = [model.drawn_mixture(some, rows, i) for i in range(len(rows.response))]
     with np.errstate(divide="ignore"):
         prior = np.moveaxis(np.log(laws[0].weights), 0, 1)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +21,7 @@ from bayesvb.evaluation.psis import psis
 from bayesvb.numerics.streams import EngineStreams, Streams
 from bayesvb.results.all_rows import fitted_rows, has_all_rows
 from bayesvb.results.named_draws import count, log_joint
+from bayesvb.results.posterior_draws import PosteriorDraws
 from bayesvb.variational.local import Draws
 from bayesvb.variational.reduced_space import AbstractReducedSpace
 
@@ -31,6 +33,10 @@ MOST_NUMBERS = 40
 
 TRUSTED_K, LEAST_EFFECTIVE = 0.5, 400.0
 """Pareto k below which, and effective draws from which, importance sampling counts as exact."""
+
+
+ENOUGH = 2000.0
+"""Effective draws, of which a fit keeps 1,000, at which the sampler stops before its last round."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +70,12 @@ class ImportanceSample:
         return self.record.khat < TRUSTED_K and self.record.effective >= LEAST_EFFECTIVE
 
 
+def is_enough(log_ratio: Float[np.ndarray, " draws"]) -> bool:
+    """Whether further rounds of importance sampling are not needed."""
+    log_weights, k = psis(log_ratio[:, None])
+    return bool(k[0] < TRUSTED_K and 1.0 / np.exp(2.0 * log_weights).sum() >= ENOUGH)
+
+
 def space_of(fit: AbstractFit) -> AbstractReducedSpace | None:
     """Reduced space of a fit of one restart; None if the model has none, or not all rows count."""
     model = fit.model
@@ -90,23 +102,28 @@ def reduced_khat(fit: AbstractFit, space: AbstractReducedSpace, n_draws: int | N
 
 
 def importance_sample(
-    fit: AbstractFit, space: AbstractReducedSpace, log_ratio: Float[np.ndarray, " draws"]
+    fit: AbstractFit,
+    space: AbstractReducedSpace,
+    log_ratio: Callable[[], Float[np.ndarray, " draws"]],
 ) -> ImportanceSample:
     """Sample from the moments of the draws of a fit, and once more where that is not exact.
 
     The second time the draws are resampled first, by the ratio of the exact to the approximate
-    posterior of all parameters. That helps where the draws have heavy tails, below 200 rows.
+    posterior of all parameters, which is computed only then. That helps where the draws have heavy
+    tails, below 200 rows.
     """
     vectors, streams = space.vectors(fit.draws), streams_of(fit)
     proposal = StudentProposal.from_draws(vectors, np.ones(len(vectors)))
     first = ImportanceSample.from_sample(
-        sample_adaptively(space, proposal, streams.rng("importance"))
+        sample_adaptively(space, proposal, streams.rng("importance"), is_enough=is_enough)
     )
     if first.is_exact:
         return first
-    again = StudentProposal.from_draws(vectors, truncate(log_ratio, space.size))
+    again = StudentProposal.from_draws(vectors, truncate(log_ratio(), space.size))
     second = ImportanceSample.from_sample(
-        sample_adaptively(space, again, streams.branch("resampled").rng("importance"))
+        sample_adaptively(
+            space, again, streams.branch("resampled").rng("importance"), is_enough=is_enough
+        )
     )
     return second if second.record.khat < first.record.khat else first
 
@@ -122,15 +139,17 @@ def truncate(log_ratio: Float[np.ndarray, " draws"], n_numbers: int) -> Float[np
     return np.asarray(np.minimum(weights, weights.mean() * np.sqrt(len(weights))))
 
 
-def with_sample(fit: AbstractFit, found: ImportanceSample, label: str) -> AbstractFit:
-    """The fit with draws resampled by their weights, as many as it has."""
+def resample_posterior(fit: AbstractFit, found: ImportanceSample, label: str) -> PosteriorDraws:
+    """Resample as many draws as the fit has, by their weights."""
     rng = streams_of(fit).rng("resampling")
     chosen = resample(found.weights, count(fit.draws), rng)
     draws = {name: values[chosen] for name, values in found.sample.draws.items()}
-    return with_draws(fit, draws, found.record, label)
+    return sampled_draws(fit, draws, found.record, label)
 
 
-def with_draws(fit: AbstractFit, draws: Draws, record: SamplerRecord, label: str) -> AbstractFit:
-    """The fit with these draws of the exact posterior; ``log_q`` is their log joint density."""
+def sampled_draws(
+    fit: AbstractFit, draws: Draws, record: SamplerRecord, label: str
+) -> PosteriorDraws:
+    """Draws of the exact posterior with their log joint density."""
     joint = log_joint(fit.core, fit.model.source, draws, fit.model.log_jacobian)
-    return replace(fit, draws=draws, log_q=joint, covariance=label, sampler=record)
+    return PosteriorDraws(draws, joint, label, record)

@@ -13,6 +13,7 @@ from bayesvb.numerics.streams import Streams
 from bayesvb.results.all_rows import check_all_rows, is_sample
 from bayesvb.results.groups import group_numbers, units_of
 from bayesvb.results.leave_one_out import group_sums, has_log_predictive
+from bayesvb.results.posterior_draws import PosteriorDraws
 from bayesvb.sensitivity.deletion import check_answers
 from bayesvb.sensitivity.jackknife import Jackknife
 from bayesvb.sensitivity.robust import RobustCovariance
@@ -132,4 +133,5 @@ def moved(fit: AbstractFit, robust: RobustCovariance) -> AbstractFit:
     """The fit of one restart with draws that have this covariance; the same ones each time."""
     rng = Streams(fit.seed).branch("robust").rng("scales")
     draws, log_q = robust.move(fit.core, fit.q, fit.q_draws, rng)
-    return replace(fit, draws=draws, log_q=log_q, covariance="robust", robust=robust)
+    found = PosteriorDraws(draws, log_q, "robust")
+    return replace(fit, robust=robust).with_draws(found)

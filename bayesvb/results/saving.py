@@ -47,6 +47,7 @@ def _description(fit: AbstractFit) -> dict[str, object]:
         "parts": [_part(member) for member in fit.parts],
         "combined": bool(fit.members),
         "covariance": fit.covariance,
+        "automatic": fit.automatic,
         "traces": [str(key) for key in fit.traces],
         "restarts": fit.restarts.to_dict(orient="list"),
         "seconds": fit.seconds,
@@ -107,7 +108,7 @@ def _state(fit: AbstractFit) -> xr.Dataset:
         arrays |= {f"{prefix}sums.{name}": leaf for name, leaf in one.stats.leaves()}
         arrays |= {f"{prefix}draws.{name}": values for name, values in one.q_draws.items()}
         arrays[f"{prefix}response"] = one.response.covariance
-        if one.sampler is not None and one.covariance != "linear-response":
+        if one.sampler is not None and one.covariance != one.own_covariance:
             arrays |= {f"{prefix}sampled.{name}": values for name, values in one.draws.items()}
         if one.robust is not None:
             arrays[f"{prefix}robust"] = one.robust.covariance

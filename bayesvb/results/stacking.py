@@ -18,14 +18,15 @@ from bayesvb.evaluation.psis import psis
 from bayesvb.models.ensemble import Ensemble, joined
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.base import AbstractFit, Member
-from bayesvb.results.exact_draws import check_exact
-from bayesvb.results.importance import of_one_restart
+from bayesvb.results.exact_draws import automatic_draws, check_exact
+from bayesvb.results.importance import of_one_restart, with_default_covariance
 from bayesvb.results.named_draws import count, log_lik_blocks
+from bayesvb.results.posterior_draws import PosteriorDraws
 from bayesvb.results.robust import cluster_numbers, moved, robust_covariance
 from bayesvb.sensitivity.covariance import LinearResponse, withheld
 from bayesvb.variational.local import Draws
 
-COVARIANCES = ("linear-response", "mean-field", "importance", "exact", "robust")
+COVARIANCES = ("auto", "linear-response", "mean-field", "importance", "exact", "robust")
 """What the draws of a fit may be made with."""
 
 ENGINE_COVARIANCES = ("engine", "importance")
@@ -46,6 +47,10 @@ def with_covariance(fit: AbstractFit, covariance: str, *, cluster: object = None
         raise DataError(
             f"covariance={covariance!r} has no clusters", hint="covariance='robust' goes by them"
         )
+    if covariance == "auto":
+        return _with_automatic(fit)
+    if covariance != "exact":  # no need to sample what is replaced
+        fit = fit.plain
     if covariance == fit.covariance != "robust":
         return fit
     if covariance == "exact":
@@ -54,12 +59,23 @@ def with_covariance(fit: AbstractFit, covariance: str, *, cluster: object = None
 
     def one(member: AbstractFit) -> AbstractFit:
         if covariance == "robust":
-            return moved(replace(member, sampler=None), robust_covariance(member, clusters))
-        return of_one_restart(replace(member, robust=None, sampler=None), covariance)
+            return moved(member, robust_covariance(member, clusters))
+        return of_one_restart(replace(member, robust=None), covariance)
 
     if not fit.members:
         return one(fit)
     return stacked([replace(member, fit=one(member.fit)) for member in fit.members])
+
+
+def _with_automatic(fit: AbstractFit) -> AbstractFit:
+    """The fit with the draws that it has by default."""
+    if fit.members:
+        members = [replace(one, fit=with_default_covariance(one.fit)) for one in fit.members]
+        return stacked(members)
+    if fit.automatic:
+        return fit
+    made = with_default_covariance(replace(fit, robust=None))
+    return replace(made, make_draws=automatic_draws)
 
 
 def stacked(members: Sequence[Member]) -> AbstractFit:
@@ -86,9 +102,9 @@ def stacked(members: Sequence[Member]) -> AbstractFit:
         first,
         core=Ensemble(tuple(one.core for one in fits), weights),
         stats=tuple(one.stats for one in fits),
-        draws=draws,
+        given_draws=PosteriorDraws(draws, log_q[order], label),
+        make_draws=None,
         q_draws=q_draws,
-        log_q=log_q[order],
         response=_responses(fits),
         converged=all(one.converged for one in fits),
         members=tuple(members),

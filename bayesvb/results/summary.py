@@ -17,7 +17,7 @@ from bayesvb.distributions.intervals import PROB
 from bayesvb.evaluation.mixing import mixing
 from bayesvb.results.base import AbstractFit
 from bayesvb.results.groups import units_of
-from bayesvb.results.named_draws import NamedDraws, PriorDraws
+from bayesvb.results.named_draws import ModelDraws, NamedDraws
 from bayesvb.storage.arviz_objects import in_chains
 from bayesvb.variational.descriptions import PriorRow
 
@@ -71,7 +71,7 @@ def _at_the_point(fit: AbstractFit) -> NamedDraws | None:
     """Parameters at the estimates of an engine that finds points."""
     if not fit.engine.finds_points or fit.members:
         return None
-    return fit.model.named_draws(PriorDraws(fit.core, fit.core.point(fit.q)))
+    return fit.model.named_draws(ModelDraws(fit.core, fit.core.point(fit.q)))
 
 
 def in_reading_order(index: Any) -> pd.MultiIndex:

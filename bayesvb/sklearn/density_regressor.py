@@ -57,7 +57,7 @@ class DensityRegressor(AbstractDensityRegressor):
         restarts: int = 8,
         tol: float = 1e-3,
         max_iter: int = 2000,
-        covariance: str = "linear-response",
+        covariance: str = "auto",
         random_state: object = None,
         n_jobs: int | None = None,
     ) -> None:

@@ -65,7 +65,7 @@ class GaussianMixtureDensity(AbstractRowEstimator, DensityMixin, AbstractModelEs
         restarts: int = 8,
         tol: float = 1e-3,
         max_iter: int = 2000,
-        covariance: str = "linear-response",
+        covariance: str = "auto",
         random_state: object = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -147,7 +147,7 @@ class PcaTransformer(
         restarts: int = 8,
         tol: float = 1e-3,
         max_iter: int = 2000,
-        covariance: str = "linear-response",
+        covariance: str = "auto",
         random_state: object = None,
         n_jobs: int | None = None,
     ) -> None:

@@ -32,7 +32,7 @@ class AbstractNetworkEstimator(AbstractModelEstimator):
         restarts: int = 8,
         tol: float = 1e-3,
         max_iter: int = 2000,
-        covariance: str = "linear-response",
+        covariance: str = "auto",
         random_state: object = None,
         n_jobs: int | None = None,
     ) -> None:

@@ -125,7 +125,9 @@ def _settled(
     """Engine and options: those of a fit unless told otherwise."""
     if not isinstance(model, AbstractFit):
         return method or DEFAULT_METHOD, dict(options)
-    own: dict[str, Any] = {"covariance": model.covariance} if model.covariance in INTERVALS else {}
+    own: dict[str, Any] = {}
+    if not model.automatic and model.covariance in INTERVALS:
+        own = {"covariance": model.covariance}
     if method in (None, model.method):
         own |= model.method_options
     return method or model.method, {**own, **options}

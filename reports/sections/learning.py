@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.capabilities import HasPriorDraws
-from bayesvb.results.named_draws import PriorDraws
+from bayesvb.results.named_draws import ModelDraws
 from bayesvb.results.summary import OCCUPIED
 
 from ..cells.numerals import percent
@@ -87,7 +87,7 @@ def pairs_of(fit: AbstractFit) -> list[Pair]:
     """Every parameter that the tables show and that is identified, of components not empty."""
     core = fit.model.relabelled(fit.model.core, fit.order)
     rng = Streams(fit.seed).rng("prior")
-    given = fit.model.named_draws(PriorDraws(core, core.prior_draws(PRIOR_DRAWS, rng)))
+    given = fit.model.named_draws(ModelDraws(core, core.prior_draws(PRIOR_DRAWS, rng)))
     named = fit.named
     shares = named.values["share"].mean(axis=0)
     pairs = []

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from bayesvb.engines import DEFAULT_METHOD
+from bayesvb.engines.linear_response import NOT_ASKED
 from bayesvb.engines.traces import number_before
+from bayesvb.results.exact_draws import has_few_rows
 from bayesvb.results.named_draws import count
 
 from ..cells.plain import Summary
@@ -99,7 +101,7 @@ def code(fit: AbstractFit) -> str:
         f"model = bvb.{type(model).__name__}(\n"
         + "".join(f"    {line},\n" for line in lines)
         + f")\nfit = model.fit(restarts={restarts}, draws={count(fit.draws)}, "
-        f"{_method(fit)}{_combine(fit)}seed={fit.seed})\n"
+        f"{_method(fit)}{_combine(fit)}{_covariance(fit)}seed={fit.seed})\n"
         + ("fit = bvb.prune(fit)\n" if before else "")
         + _robust(fit)
         + _sampled(fit)
@@ -108,7 +110,7 @@ def code(fit: AbstractFit) -> str:
 
 def _sampled(fit: AbstractFit) -> str:
     """Call that samples the exact posterior, where the draws are from there."""
-    if fit.sampler is None or fit.covariance == "linear-response":
+    if fit.automatic or fit.sampler is None:
         return ""
     return f'fit = fit.with_covariance("{fit.covariance}")\n'
 
@@ -126,6 +128,14 @@ def _robust(fit: AbstractFit) -> str:
 def _method(fit: AbstractFit) -> str:
     """Argument for the engine, unless it is the usual one."""
     return "" if fit.method == DEFAULT_METHOD else f"method={fit.method!r}, "
+
+
+def _covariance(fit: AbstractFit) -> str:
+    """Argument for what intervals are made of, unless it is the default."""
+    if fit.response.failure == NOT_ASKED:
+        return 'covariance="mean-field", '
+    plain = not (fit.automatic or fit.members) and fit.covariance == "linear-response"
+    return 'covariance="linear-response", ' if plain and has_few_rows(fit) else ""
 
 
 def _combine(fit: AbstractFit) -> str:

@@ -25,7 +25,9 @@ def test_both_paragraphs_say_what_was_done_and_found(data):
     methods, results = fit.report_text().split("\n\n")
     assert "the formula y ~ x was fitted to 88 rows (2 omitted for missing values) by" in methods
     assert "(seed 7)" in methods and "1/s² ~ Gamma(0.5, 0.01)" in methods
-    assert "linear-response covariance" in methods and "central 89% intervals" in methods
+    assert f"Intervals: exact ({fit.sampler.words})." in methods
+    assert "central 89% intervals" in methods
+    assert "linear-response covariance" in fit.with_covariance("linear-response").report_text()
     assert "the mean of y rises by" in results
     loo = fit.loo()
     total = loo.elpd_loo if hasattr(loo, "elpd_loo") else loo.elpd

@@ -73,7 +73,7 @@ def test_what_components_share_is_shown_without_empty_columns(regimes, dof, titl
 @pytest.mark.quick(gate=("softmax", "dirichlet"))
 def test_a_fit_shows_what_the_tables_hold(regimes, gate):
     model = bvb.DensityRegression("y ~ x | gating(x)", regimes, n_components=2, gate=gate)
-    fit = model.fit(seed=5, restarts=2, draws=60)
+    fit = model.fit(seed=5, restarts=2, draws=60, covariance="linear-response")
     text = str(fit)
     assert type(fit).__repr__ is type(fit).__str__
     lines = text.splitlines()

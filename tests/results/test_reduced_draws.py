@@ -24,17 +24,16 @@ def two_lines(n=150, seed=2):
 @pytest.fixture(scope="module")
 def fit():
     priors = bvb.Priors(scales="learned")
-    return bvb.DensityRegression("y ~ x", two_lines(), n_components=2, priors=priors).fit(
-        seed=1, restarts=2
-    )
+    model = bvb.DensityRegression("y ~ x", two_lines(), n_components=2, priors=priors)
+    return model.fit(seed=1, restarts=2, covariance="linear-response")
 
 
 def test_k_hat_is_small_and_importance_sampling_exact(fit):
     space = space_of(fit)
     assert fit.khat == reduced_khat(fit, space, None) < 0.5
-    found = importance_sample(fit, space, log_ratio(fit))
+    found = importance_sample(fit, space, lambda: log_ratio(fit))
     assert found.is_exact
-    assert found.record.n_drawn == 10_000 and found.record.effective > 4000.0
+    assert found.record.n_drawn <= 10_000 and found.record.effective > 2000.0
     assert_allclose(found.weights.sum(), 1.0)
 
 
@@ -43,7 +42,8 @@ def test_a_sample_does_not_depend_on_where_it_starts(fit):
     space, ratio, means, variances = space_of(fit), log_ratio(fit), [], []
     for factor in (1.0, 2.0):
         moved = {**fit.draws, "coefficients": factor * fit.draws["coefficients"]}
-        found = importance_sample(replace(fit, draws=moved), space, ratio)
+        given = replace(fit.given_draws, values=moved)
+        found = importance_sample(fit.with_draws(given), space, lambda: ratio)
         slopes = found.sample.draws["coefficients"][:, :, 0, 1]
         means.append(found.weights @ slopes)
         variances.append(fit.draws["coefficients"][:, :, 0, 1].var(axis=0) / found.record.effective)

@@ -148,7 +148,9 @@ def test_everything_that_is_made_of_draws_goes_by_it(fit, tmp_path):
     back = bvb.load(robust.save(tmp_path / "fit.nc"))
     assert back.posterior.equals(robust.posterior)
     assert back.robust.words == "10 clusters"
-    assert back.with_covariance("linear-response").posterior.equals(fit.posterior)
+    plain = [one.with_covariance("linear-response").posterior for one in (back, fit)]
+    assert plain[0].equals(plain[1])
+    assert back.with_covariance("auto").posterior.equals(fit.posterior)
 
 
 def test_reports_and_the_command_line_know_of_it(fit):

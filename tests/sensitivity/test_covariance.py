@@ -146,7 +146,9 @@ def test_importance_draws_are_new_draws_in_the_reduced_space(fit):
     assert again.summary().attrs["covariance"] == "importance"
     assert again.khat == fit.khat
     assert again.sampler.khat < 0.5 and again.sampler.effective > 1000.0
-    wide = replace(fit, draws={**fit.draws, "gate": 8.0 * fit.draws["gate"]})
+    given = fit.with_covariance("linear-response").given_draws
+    values = {**given.values, "gate": 8.0 * given.values["gate"]}
+    wide = fit.with_draws(replace(given, values=values))
     sigma = [one.with_covariance("importance").summary().loc["sigma"] for one in (fit, wide)]
     assert_allclose(sigma[0]["mean"], sigma[1]["mean"], rtol=0.02)
 
@@ -158,7 +160,8 @@ def test_importance_draws_are_refused_when_weights_are_bad(data):
     plain = {tuple(row) for row in fit.posterior["sigma"].to_numpy()[0]}
     resampled = fit.with_covariance("importance").posterior["sigma"].to_numpy()[0]
     assert {tuple(row) for row in resampled} < plain
-    bad = replace(fit, draws={**fit.draws, "coefficients": 8.0 * fit.draws["coefficients"]})
+    values = {**fit.draws, "coefficients": 8.0 * fit.draws["coefficients"]}
+    bad = fit.with_draws(replace(fit.given_draws, values=values))
     with pytest.raises(DataError, match="cannot be trusted: the Pareto k"):
         bad.with_covariance("importance")
     with pytest.raises(DataError, match="worth 43 draws, and 100 are needed"):

@@ -17,6 +17,7 @@ from bayesvb.engines import ENGINES
 from bayesvb.engines.base import AbstractEngine
 from bayesvb.errors import ConvergenceWarning, DataError
 from bayesvb.numerics.streams import EngineStreams
+from bayesvb.results.named_draws import ModelDraws
 from bayesvb.studies.quantities import ROWS, Quantities, representative_rows
 from bayesvb.studies.replication import ranks_among
 from bayesvb.studies.simulated_rows import explaining
@@ -162,7 +163,7 @@ def test_quantities_do_not_depend_on_labels(models):
     here = Quantities.of(model)(fit, model.source)
     core, _ = fit.core.permuted((1, 0), fit.stats)
     swapped = {name: values[:, ::-1] for name, values in fit.draws.items() if name != "gate"}
-    other = replace(fit, core=core, draws={**swapped, "gate": fit.draws["gate"]})
+    other = ModelDraws(core, {**swapped, "gate": fit.draws["gate"]})
     there = Quantities.of(model)(other, model.source)
     np.testing.assert_allclose(here, there, rtol=1e-10)
 
