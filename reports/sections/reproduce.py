@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from bayesvb.engines import DEFAULT_METHOD
-from bayesvb.engines.linear_response import NOT_ASKED
 from bayesvb.engines.traces import number_before
 from bayesvb.results.exact_draws import has_few_rows
 from bayesvb.results.named_draws import count
+from bayesvb.sensitivity.covariance import NOT_ASKED
 
 from ..cells.plain import Summary
 from ..cells.tables import table
