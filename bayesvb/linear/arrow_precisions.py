@@ -27,7 +27,7 @@ from bayesvb.numerics.linalg import (
 from bayesvb.numerics.numbered_normals import numbered_normals
 from bayesvb.numerics.small_blocks import inverse_of_blocks, roots_of_blocks
 
-Effects = Float[np.ndarray, "*batch vectors effects groups"]
+Effects = Float[np.ndarray, "... effects groups"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import Any, Self
+from typing import Any, TypeVar
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -27,6 +27,8 @@ from bayesvb.numerics.linalg import (
     quadratic_weights,
     second_moments,
 )
+
+DesignT = TypeVar("DesignT", bound="AbstractDesign")
 
 RowSums = tuple[
     Float[np.ndarray, " experts"],
@@ -104,7 +106,7 @@ class AbstractDesign(abc.ABC):
         """Return these rows."""
 
     @abc.abstractmethod
-    def joined(self, others: Sequence[Self]) -> Self:
+    def joined(self: DesignT, others: Sequence[DesignT]) -> DesignT:
         """Return these rows, then the rows of other designs with the same coefficients."""
 
     def residuals(

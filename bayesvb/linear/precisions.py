@@ -10,7 +10,7 @@ from __future__ import annotations
 import abc
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import ClassVar, TypeVar
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -25,7 +25,9 @@ from bayesvb.numerics.linalg import (
     unpack,
 )
 
-Vectors = Float[np.ndarray, "*batch vectors coefficients"]
+PrecisionT = TypeVar("PrecisionT", bound="AbstractPrecision")
+
+Vectors = Float[np.ndarray, "... _"]
 """Some vectors for each matrix of a batch; leading axes broadcast."""
 
 
@@ -118,11 +120,11 @@ class AbstractPrecision(abc.ABC):
         """Diagonal of the inverse."""
 
     @abc.abstractmethod
-    def plus(self, gram: Float[np.ndarray, "*batch packed"]) -> Self:
+    def plus(self: PrecisionT, gram: Float[np.ndarray, "*batch packed"]) -> PrecisionT:
         """Return the matrix plus packed sums of ``x x'``."""
 
     @abc.abstractmethod
-    def like(self, gram: Float[np.ndarray, "*batch packed"]) -> Self:
+    def like(self: PrecisionT, gram: Float[np.ndarray, "*batch packed"]) -> PrecisionT:
         """Return packed sums of ``x x'`` as a matrix of this structure, which may be singular."""
 
     @abc.abstractmethod
@@ -130,15 +132,15 @@ class AbstractPrecision(abc.ABC):
         """Return the matrix in the order of packed sums."""
 
     @abc.abstractmethod
-    def take(self, chosen: Int[np.ndarray, " chosen"]) -> Self:
+    def take(self: PrecisionT, chosen: Int[np.ndarray, " chosen"]) -> PrecisionT:
         """Return some matrices of a batch."""
 
     @abc.abstractmethod
-    def scaled(self, factor: float) -> Self:
+    def scaled(self: PrecisionT, factor: float) -> PrecisionT:
         """Return the matrix times a positive number."""
 
     @abc.abstractmethod
-    def diagonal(self, entries: Float[np.ndarray, "*many terms"]) -> Self:
+    def diagonal(self: PrecisionT, entries: Float[np.ndarray, "*many terms"]) -> PrecisionT:
         """Return a diagonal matrix of this structure with one entry for each term.
 
         Entries of several rows have an axis of length one behind those of the rows: the matrices
@@ -157,7 +159,7 @@ class AbstractPrecision(abc.ABC):
         """Sum values of the coefficients over those of each term."""
 
     @abc.abstractmethod
-    def trace_with(self, other: Self) -> Float[np.ndarray, "*batch"]:
+    def trace_with(self: PrecisionT, other: PrecisionT) -> Float[np.ndarray, "*batch"]:
         """Return the trace of this matrix times the inverse of another of the same structure."""
 
     @abc.abstractmethod

@@ -42,7 +42,7 @@ def inverse_of_blocks(
         found -= column[..., :, None, :] * scaled[..., None, :, :]
         found[..., :, j, :] = found[..., j, :, :] = scaled
         found[..., j, j, :] = -1.0 / pivot
-    return -found, log_det
+    return -found, np.asarray(log_det)
 
 
 def roots_of_blocks(

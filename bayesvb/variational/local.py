@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any, TypeVar
 
 import numpy as np
 from jaxtyping import Float
 
 from bayesvb.data.statistics import SufficientStats
+
+LocalT = TypeVar("LocalT", bound="AbstractLocalPosterior")
 
 Draws = Mapping[str, Float[np.ndarray, "draws ..."]]
 """Draws of global parameters by name; the first axis counts the draws."""
@@ -30,7 +32,7 @@ class AbstractLocalPosterior(abc.ABC):
     ) -> SufficientStats:
         """Sums over the rows, given (weighted) responsibilities."""
 
-    def joined(self, others: Sequence[Self]) -> Self:
+    def joined(self: LocalT, others: Sequence[LocalT]) -> LocalT:
         """Return these rows and the rows of others as one, of a part whose fields all have rows."""
         each = [vars(one) for one in (self, *others)]
         whole = {name: _joined([fields[name] for fields in each]) for name in each[0]}
