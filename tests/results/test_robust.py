@@ -190,7 +190,9 @@ def test_what_is_not_to_be_had_is_said(fit):
         bvb.DensityRegression("y ~ x", rows(), weights_are="sampling")
     with pytest.raises(DataError, match="weights_are='survey'"):
         bvb.DensityRegression("y ~ x", rows(), weights="g", weights_are="survey")
-    weighted = fit_of(rows(), weights=(rows()["g"] < 1).astype(float) + 1e-300, draws=50)
+    weights = (rows()["g"] < 1).astype(float) + 1e-300
+    model = bvb.DensityRegression("y ~ x", rows(), n_components=2, weights=weights)
+    weighted = model.fit(seed=1, restarts=1, draws=50)
     weighted.with_covariance("robust", cluster=rows()["g"])
     alone = fit_of(rows(), 1, weights=(rows()["g"] < 1).astype(float), draws=50)
     with pytest.raises(DataError, match="one cluster whose rows have any weight"):
