@@ -28,16 +28,16 @@ if TYPE_CHECKING:
     from bayesvb.estimators.priors import NormalPriors as NormalPriors
     from bayesvb.estimators.priors import PcaPriors as PcaPriors
     from bayesvb.estimators.priors import Priors as Priors
-    from bayesvb.estimators.sites.rounds import fit_of_sites as fit_of_sites
-    from bayesvb.estimators.sites.rounds import merge as merge
+    from bayesvb.estimators.sites.rounds import fit_from_sites as fit_from_sites
+    from bayesvb.estimators.sites.rounds import merge_site_statistics as merge_site_statistics
     from bayesvb.estimators.sites.rounds import site_statistics as site_statistics
     from bayesvb.model_selection.pruning import prune as prune
     from bayesvb.model_selection.selection import select as select
     from bayesvb.reports import report as report
     from bayesvb.results.comparison import compare as compare
     from bayesvb.studies.benchmark import benchmark as benchmark
-    from bayesvb.studies.calibrate import calibrate as calibrate
     from bayesvb.studies.cross_validation import cross_validate as cross_validate
+    from bayesvb.studies.sbc import sbc as sbc
 
 # Public name -> the module that holds it. Each is imported when first asked for, so that
 # `import bayesvb` does not pay for the formula package, ArviZ or matplotlib.
@@ -54,23 +54,30 @@ _HOMES = {
     "PcaPriors": "bayesvb.estimators.priors",
     "Priors": "bayesvb.estimators.priors",
     "benchmark": "bayesvb.studies.benchmark",
-    "calibrate": "bayesvb.studies.calibrate",
     "compare": "bayesvb.results.comparison",
     "cross_validate": "bayesvb.studies.cross_validation",
     "datasets": "bayesvb.datasets",
     "effects": "bayesvb.effects",
-    "fit_of_sites": "bayesvb.estimators.sites.rounds",
+    "fit_from_sites": "bayesvb.estimators.sites.rounds",
     "load": "bayesvb.estimators.loading",
-    "merge": "bayesvb.estimators.sites.rounds",
+    "merge_site_statistics": "bayesvb.estimators.sites.rounds",
     "plots": "bayesvb.plots",
     "prune": "bayesvb.model_selection.pruning",
     "report": "bayesvb.reports",
+    "sbc": "bayesvb.studies.sbc",
     "select": "bayesvb.model_selection.selection",
     "site_statistics": "bayesvb.estimators.sites.rounds",
 }
 
 # Not among them: it needs scikit-learn, and is imported only when it is asked for by name.
 _OPTIONAL = {"sklearn": "bayesvb.sklearn"}
+
+# Former name -> present name; goes with version 0.5.
+_RENAMED = {
+    "calibrate": "sbc",
+    "fit_of_sites": "fit_from_sites",
+    "merge": "merge_site_statistics",
+}
 
 __all__ = [*_HOMES, "__version__"]
 
@@ -80,6 +87,11 @@ def __getattr__(name: str) -> object:
         from importlib.metadata import version
 
         return version("bayesvb")
+    if name in _RENAMED:
+        from bayesvb.errors import warn_renamed
+
+        warn_renamed(f"bayesvb.{name}", f"bayesvb.{_RENAMED[name]}")
+        name = _RENAMED[name]
     homes = _HOMES | _OPTIONAL
     if name not in homes:
         raise AttributeError(f"module 'bayesvb' has no attribute {name!r}")

@@ -14,7 +14,7 @@ from typing import ParamSpec, TypeVar
 
 import numpy as np
 
-from bayesvb.errors import DataError
+from bayesvb.errors import DataError, warn_renamed
 
 P = ParamSpec("P")
 
@@ -186,9 +186,9 @@ def check_listed(name: str, value: object) -> None:
 
 
 def check_audit(name: str, value: object) -> None:
-    """Raise unless ``value`` is what ``bvb.calibrate()`` returns."""
+    """Raise unless ``value`` is what ``bvb.sbc()`` returns."""
     if not (hasattr(value, "ranks") and hasattr(value, "replications")):
-        raise DataError(f"{name}={shown(value)} must be what bvb.calibrate() returns")
+        raise DataError(f"{name}={shown(value)} must be what bvb.sbc() returns")
 
 
 def check_selection(name: str, value: object) -> None:
@@ -210,7 +210,6 @@ def _whole(least: int, most: int) -> Check:
 CHECKS: Mapping[str, Check] = {
     "along": check_text,
     "average_by": check_columns,
-    "calibrated": check_flag_or_text,
     "calibration": check_audit,
     "checkpoint_every": check_seconds,
     "combine": check_text,
@@ -235,6 +234,7 @@ CHECKS: Mapping[str, Check] = {
     "name": check_text,
     "prob": check_probability,
     "progress": check_callable,
+    "recalibrate": check_flag_or_text,
     "repeats": _whole(1, MOST),
     "replications": _whole(1, MOST_DRAWS),
     "response": check_text,
@@ -285,6 +285,20 @@ SPELLINGS: Mapping[str, tuple[str, ...]] = {
     "weights": ("sample_weight", "w", "case_weights"),
 }
 """What an argument is called elsewhere."""
+
+
+RENAMED: Mapping[str, str] = {"calibrated": "recalibrate"}
+"""Arguments by their former names, which work with a DeprecationWarning."""
+
+
+def with_new_names(function: str, given: Mapping[str, R], names: Collection[str]) -> dict[str, R]:
+    """Return the arguments, those with a former name under the present one."""
+    found = dict(given)
+    for old, new in RENAMED.items():
+        if old in found and old not in names and new in names and new not in found:
+            warn_renamed(f"{_called(function)}({old}=)", f"{new}=")
+            found[new] = found.pop(old)
+    return found
 
 
 def check_spelling(
@@ -352,6 +366,7 @@ def checked(function: Callable[P, R], /, **others: Check) -> Callable[P, R]:
     @functools.wraps(function)
     def holding(*args: P.args, **kwargs: P.kwargs) -> R:
         if not kwargs.keys() <= defaults.keys():
+            kwargs = with_new_names(function.__qualname__, kwargs, names)  # type: ignore[assignment]
             check_spelling(function.__qualname__, kwargs, names, open_ended=open_ended)
         try:
             given = signature.bind(*args, **kwargs).arguments

@@ -150,6 +150,11 @@ def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
     warnings.warn(message, category, stacklevel=outermost + 2)
 
 
+def warn_renamed(old: str, new: str) -> None:
+    """Warn of a former name, at the line of the user."""
+    warn(f"{old} is called {new} now; the former name goes with version 0.5", DeprecationWarning)
+
+
 def _is_ours(module: object) -> bool:
     return str(module).partition(".")[0] == PACKAGE
 

@@ -64,8 +64,8 @@ def report(
     date : str, optional
         Printed under the title; there is none otherwise.
     calibration : SimulationCalibration, optional
-        What ``bayesvb.calibrate`` found of the model of a single fit, for a section of its own;
-        several fits bring theirs with them, see ``Fit.audited``.
+        What ``bayesvb.sbc`` found of the model of a single fit, for a section of its own;
+        several fits bring theirs with them, see ``Fit.with_sbc``.
     selection : Selection, optional
         What ``bayesvb.select`` returned, for the table of the numbers of components among which
         these fits were chosen; see ``Selection.report``.
@@ -90,9 +90,9 @@ def report(
         if len(fits) > 1:
             raise DataError(
                 f"calibration: of which of {len(fits)} fits?",
-                hint="write {name: fit.audited(calibration), ...}",
+                hint="write {name: fit.with_sbc(calibration), ...}",
             )
-        fits = {name: one.audited(calibration) for name, one in fits.items()}
+        fits = {name: one.with_sbc(calibration) for name, one in fits.items()}
     named = {str(name): one for name, one in fits.items()}
     written = FORMATS[form](page_summary(named, date, selection))
     return write_whole(written.encode(), target)

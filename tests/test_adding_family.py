@@ -151,7 +151,7 @@ def test_values_that_are_not_zero_or_one_are_refused(data, tmp_path):
 @pytest.mark.parametrize("calibrated", [True, "jackknife+"])
 def test_quantiles_of_zeros_and_ones_are_not_recalibrated(fit, data, calibrated):
     with pytest.raises(DataError, match="continuous responses"):
-        fit.predict(data[:3], "interval", calibrated=calibrated)
+        fit.predict(data[:3], "interval", recalibrate=calibrated)
 
 
 def test_densities_and_probabilities_are_not_compared(fit, data):

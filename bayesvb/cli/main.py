@@ -224,7 +224,7 @@ def _fitted(
 @click.option("--response", help="Which variable, if there are several.")
 @click.option("--n", type=int, help="Number of draws.")
 @click.option("--seed", type=int, help="Seed of the draws.")
-@click.option("--calibrated", is_flag=True,
+@click.option("--recalibrate", "--calibrated", "recalibrate", is_flag=True,
               help="Recalibrate by rows left out (quantile, interval, cdf, density).")  # fmt: skip
 @TRANSFORM
 @click.option("--new-groups", type=click.Choice([*NEW_GROUPS, *NEW_GROUPS_ALIASES]),
@@ -245,7 +245,7 @@ def predict(
     response: str | None,
     n: int | None,
     seed: int | None,
-    calibrated: bool,
+    recalibrate: bool,
     transform: str | None,
     new_groups: str | None,
     new_levels: str,
@@ -271,7 +271,7 @@ def predict(
         "new_groups": new_groups,
         "new_levels": new_levels,
     }
-    write_csv(fitted.predict(rows, kind, calibrated=calibrated, missing="keep", **own), output)
+    write_csv(fitted.predict(rows, kind, recalibrate=recalibrate, missing="keep", **own), output)
     design = fitted.model.design.with_unseen(Unseen(levels=new_levels))
     _tell_unusable(design.missing_in(rows), int((~design.new(rows).complete).sum()))
 

@@ -80,7 +80,7 @@ class Recalibration:
         weight = np.ones(len(pit)) if weights is None else weights
         counts = (pit >= 0.0) & (pit <= 1.0) & (weight > 0.0)
         if not counts.any():
-            raise DataError("no row has a PIT value", hint="leave out calibrated=True")
+            raise DataError("no row has a PIT value", hint="leave out recalibrate=True")
         pit, weight = pit[counts], weight[counts]
         total = float(weight.sum())
         degree = min(int(np.ceil(DEGREE * total ** (2.0 / 3.0))), HIGHEST_DEGREE)

@@ -71,7 +71,7 @@ def component_table(model: AbstractEstimator, fit: AbstractFit, prob: float) -> 
         columns[name] = values.mean(axis=0)
         bounds = np.quantile(values, [low, high], axis=0)
         columns[f"{name}_lower"], columns[f"{name}_upper"] = (
-            np.full_like(bounds, np.nan) if fit.only_points else bounds
+            np.full_like(bounds, np.nan) if fit.is_point_estimate else bounds
         )
         if name == "share" and holds_all_rows(model.source):
             columns |= _memberships(model, fit)
@@ -97,7 +97,7 @@ def responsibilities_of(
 
     Averaged over the engine's draws where it returned some, and the model knows it for each.
     """
-    if not (fit.sampled and hasattr(fit.parts[0].fit.core, "drawn_responsibilities")):
+    if not (fit.is_sampled and hasattr(fit.parts[0].fit.core, "drawn_responsibilities")):
         return partial(fit.core.responsibilities, fit.q)
     every = fit.predictive_draws
     draws = thinned(every, min(count(every), MEMBERSHIP_DRAWS))

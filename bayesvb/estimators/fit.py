@@ -15,7 +15,7 @@ from bayesvb.argument_checks import check_choice, checked
 from bayesvb.data.column_units import check_known, check_units
 from bayesvb.distributions.intervals import PROB
 from bayesvb.distributions.prediction import PredictionOptions
-from bayesvb.errors import without_controls
+from bayesvb.errors import warn_renamed, without_controls
 from bayesvb.formula.missing import OF_NEW_ROWS
 from bayesvb.formula.new_rows import NEW_GROUPS, NEW_GROUPS_ALIASES, NEW_LEVELS, Unseen
 from bayesvb.results.all_rows import fitted_rows
@@ -31,6 +31,15 @@ if TYPE_CHECKING:
     from bayesvb.distributions.recalibration import Recalibration
     from bayesvb.formula.design import Design
     from bayesvb.variational.local import Draws
+
+
+RENAMED: Mapping[str, str] = {
+    "audit": "sbc",
+    "audited": "with_sbc",
+    "only_points": "is_point_estimate",
+    "sampled": "is_sampled",
+}
+"""Attributes by their former names, which work with a DeprecationWarning."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -77,6 +86,9 @@ class Fit(AbstractFit):
 
         def __getattr__(self, name: str) -> Any:
             """Raise an error that says what the name of another package is called here."""
+            if name in RENAMED:
+                warn_renamed(f"fit.{name}", f"fit.{RENAMED[name]}")
+                return getattr(self, RENAMED[name])
             if hasattr(type(self), name):  # a property failed: say why, not that it is missing
                 return object.__getattribute__(self, name)
             there = None if name.startswith("_") else meant(name, dir(type(self)))
@@ -290,7 +302,7 @@ class Fit(AbstractFit):
         n: int | None = None,
         seed: int | None = None,
         response: str | None = None,
-        calibrated: bool | str = False,
+        recalibrate: bool | str = False,
         observed: object = None,
         new_groups: str | None = None,
         new_levels: str = "error",
@@ -319,7 +331,7 @@ class Fit(AbstractFit):
             Number of draws and their seed.
         response : str, optional
             Which response, if there are several.
-        calibrated : bool or {"jackknife+"}
+        recalibrate : bool or {"jackknife+"}
             True: quantiles, intervals, cdf and density put right on average over rows by the
             leave-one-out PIT values (``Recalibration``). ``"jackknife+"``: intervals from the fit
             without each row, which cover with at least ``2 prob - 1`` whatever the truth. Of a
@@ -375,9 +387,9 @@ class Fit(AbstractFit):
         told = self._with_unseen(new_groups, new_levels)
         options = asked_for(self, PredictionOptions(prob, q, at, n, seed, response), transform)
         if observed is not None:
-            found = predict_with(told, data, kind, options, observed, calibrated=calibrated)
+            found = predict_with(told, data, kind, options, observed, recalibrate=recalibrate)
         else:
-            found = self._predicted_by(told, data, kind, options, calibrated=calibrated)
+            found = self._predicted_by(told, data, kind, options, recalibrate=recalibrate)
         return with_support(told, data, found) if supported else found
 
     def _predicted_by(
@@ -387,21 +399,23 @@ class Fit(AbstractFit):
         kind: str,
         options: PredictionOptions,
         *,
-        calibrated: bool | str,
+        recalibrate: bool | str,
     ) -> pd.Series | pd.DataFrame:
         """Prediction by the fit that knows what to make of unseen levels."""
-        from bayesvb.results.back_transformation import MOMENTS, moment
-        from bayesvb.results.calibration import JACKKNIFE, check_recalibrated, jackknife_plus
+        if recalibrate is not False:
+            from bayesvb.results.calibration import JACKKNIFE, check_recalibrated, jackknife_plus
 
-        if calibrated == JACKKNIFE:
-            return jackknife_plus(told, data, kind, options)
-        if calibrated is not False:
-            check_recalibrated(self, calibrated, kind)
+            if recalibrate == JACKKNIFE:
+                return jackknife_plus(told, data, kind, options)
+            check_recalibrated(self, recalibrate, kind)
             names = self.model.design.response_names
             number = names.index(options.response) if options.response in names else 0
             options = replace(options, recalibration=self.recalibrations[number])
-        elif options.transformation is not None and kind in MOMENTS:
-            return moment(told, data, kind, options)
+        elif options.transformation is not None:
+            from bayesvb.results.back_transformation import MOMENTS, moment
+
+            if kind in MOMENTS:
+                return moment(told, data, kind, options)
         return told.model.predictions(told, data, kind, options)
 
     @checked
@@ -811,8 +825,8 @@ class Fit(AbstractFit):
         """Write a self-contained HTML page about this fit, or what it says in another format.
 
         ``format`` is ``"html"``, ``"markdown"`` or ``"json"``, by the ending of the path if left
-        out (``.md``, ``.json``). With ``calibration``, what ``bayesvb.calibrate`` found, a section
-        on it; see ``audited``.
+        out (``.md``, ``.json``). With ``calibration``, what ``bayesvb.sbc`` found, a section
+        on it; see ``with_sbc``.
         """
         from bayesvb.reports import report
 

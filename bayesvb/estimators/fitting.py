@@ -234,7 +234,7 @@ def _responding(
 def _finished(fit: AbstractFit, table: pd.DataFrame, covariance: str) -> AbstractFit:
     """The fit with the table of all restarts, and draws as they were asked for."""
     fit = replace(fit, restarts=table.assign(best=fit.restarts["best"]))
-    if fit.sampled:
+    if fit.is_sampled:
         return fit
     if covariance == "exact":
         return of_one_restart(fit, covariance)

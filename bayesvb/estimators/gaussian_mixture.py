@@ -268,7 +268,7 @@ class GaussianMixture(AbstractMixture):
 
         Components of the engine's draws, those of the first one first, where it returned some.
         """
-        if fit.sampled:
+        if fit.is_sampled:
             joint = _joint_of_draws(fit)
         else:
             joint = fit.core.experts.joint_predictive(fit.q.experts, fit.q.gate.mean)

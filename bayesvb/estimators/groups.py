@@ -156,7 +156,7 @@ def with_memberships(
     DesignWarning
         If no group that is predicted was observed.
     """
-    if fit.sampled:
+    if fit.is_sampled:
         raise DataError(
             "observed= needs a posterior; this fit is of draws",
             hint="model.fit() by 'cavi', 'em' or 'svi'",
@@ -195,7 +195,7 @@ def _conditional_weights(
 def log_density_of_groups(fit: AbstractFit, data: object) -> pd.Series:
     """Log predictive density of all responses of each group; see ``Fit.log_density``."""
     index, _, block = observed_units(fit.model, data)
-    if not fit.sampled:
+    if not fit.is_sampled:
         values = _closed(fit, block)
     else:
         each = fit.core.log_lik(fit.predictive_draws, block)

@@ -251,7 +251,7 @@ def _one(
         n_chains=part.get("n_chains", 1),
         findings=part.get("findings", {}),
         held_out=state.get(f"{prefix}held_out"),
-        audit=_audit(told),
+        sbc=_sbc(told),
         robust=_robust(part, state, prefix),
     )
     fit = _moved(fit, told["covariance"], part.get("sampler"), _named(state, f"{prefix}sampled."))
@@ -259,7 +259,7 @@ def _one(
     return _with_findings(fit, _named(state, f"{prefix}left_out."))
 
 
-def _audit(told: Mapping[str, Any]) -> SimulationCalibration | None:
+def _sbc(told: Mapping[str, Any]) -> SimulationCalibration | None:
     """Simulation-based calibration of the model, where it was made."""
     known = told.get("audit")
     return None if known is None else SimulationCalibration.of_description(known)

@@ -141,7 +141,7 @@ class AbstractGatedMixture(AbstractMixture):
         if response is not None and str(response) not in names:
             raise DataError(f"response={response!r} is not one of {', '.join(names)}")
         number = 0 if response is None else names.index(response)
-        if fit.sampled:
+        if fit.is_sampled:
             return self._averaged_over_draws(fit, rows, number)
         pieces: list[AbstractComponentMixture] = [
             fit.core.exact_predictive(block)

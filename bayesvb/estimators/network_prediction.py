@@ -121,7 +121,7 @@ def gate_weights(
     model: AbstractNetwork, fit: AbstractFit, rows: Rows
 ) -> Float[np.ndarray, "experts complete"]:
     """Posterior mean of the gate's weights, averaged over combined restarts."""
-    draws = fit.predictive_draws if fit.sampled else None
+    draws = fit.predictive_draws if fit.is_sampled else None
     found = [
         fit.core.mean_weights(fit.q, block)
         if draws is None
@@ -137,7 +137,7 @@ def class_probabilities(
     """Predictive probabilities, averaged over combined restarts by their weights."""
     none = np.empty((len(model.design.class_labels), 0))
     given = [block for block in blocks(model, rows) if block.n_rows]
-    draws = fit.predictive_draws if fit.sampled else None
+    draws = fit.predictive_draws if fit.is_sampled else None
     found = [
         fit.core.probabilities(fit.q, block)
         if draws is None

@@ -66,7 +66,7 @@ def _check_updatable(fit: AbstractFit) -> None:
     why = None
     if fit.members:
         why = f"a fit that combines {len(fit.members)} restarts is no one posterior"
-    elif fit.sampled or not fit.engine.bounds_evidence:
+    elif fit.is_sampled or not fit.engine.bounds_evidence:
         why = f"fits by {fit.engine.title} are not made of sums over rows"
     elif grouping_of(fit.model) is not None:
         why = "rows of one subject belong together, and its earlier rows are not kept"
@@ -157,7 +157,7 @@ def _refreshed(
         seconds=seconds,
         robust=None,
         held_out=None,
-        audit=None,
+        sbc=None,
     )
     integrated = with_integrated_scales(plain) if is_integrated(fit) else None
     return of_one_restart(plain, response.label) if integrated is None else integrated

@@ -303,8 +303,8 @@ class AbstractFit(abc.ABC):
     held_out : ndarray, shape (rows,), or None
         Log predictive density of every row without its fold, standardised, of a restart that was
         weighed by it; None if no folds were left out of all rows.
-    audit : SimulationCalibration or None
-        Simulation-based calibration of the model, if it was made; see ``audited``.
+    sbc : SimulationCalibration or None
+        Simulation-based calibration of the model, if it was made; see ``with_sbc``.
     cache : FitCache
         Results that were computed once; no argument, and empty in a copy with other fields.
     """
@@ -331,7 +331,7 @@ class AbstractFit(abc.ABC):
     robust: RobustCovariance | None = None
     make_draws: Callable[[AbstractFit], PosteriorDraws] | None = None
     held_out: Float[np.ndarray, " rows"] | None = None
-    audit: SimulationCalibration | None = None
+    sbc: SimulationCalibration | None = None
     cache: FitCache = field(default_factory=FitCache, init=False, repr=False)
 
     @property
@@ -345,7 +345,7 @@ class AbstractFit(abc.ABC):
         return ENGINES[self.method].with_options(**self.method_options)
 
     @property
-    def sampled(self) -> bool:
+    def is_sampled(self) -> bool:
         """Whether the engine returned draws: predictions are then averages over these."""
         return self.engine_log_q is not None
 
@@ -403,7 +403,7 @@ class AbstractFit(abc.ABC):
         return thinned(self.q_draws, min(count(self.q_draws), PREDICTIVE_DRAWS))
 
     @property
-    def only_points(self) -> bool:
+    def is_point_estimate(self) -> bool:
         """Whether there are estimates and nothing is known of their spread."""
         each = [part.fit for part in self.parts] if self.engine.finds_points else []
         return any(one.core.coordinates(one.q) is None for one in each)
@@ -411,7 +411,7 @@ class AbstractFit(abc.ABC):
     @property
     def own_covariance(self) -> str:
         """What the draws have that the fit was made with."""
-        return "engine" if self.sampled else self.response.label
+        return "engine" if self.is_sampled else self.response.label
 
     @property
     def q(self) -> Any:
@@ -463,8 +463,8 @@ class AbstractFit(abc.ABC):
         return self.cache.once("leave-one-out predictions", compute)
 
     @checked
-    def audited(self: FitT, calibration: SimulationCalibration) -> FitT:
-        """The same fit with what ``bayesvb.calibrate`` found, for its reports and its file.
+    def with_sbc(self: FitT, calibration: SimulationCalibration) -> FitT:
+        """Return the fit with the result of ``bayesvb.sbc``, for its reports and its file.
 
         Raises
         ------
@@ -476,9 +476,9 @@ class AbstractFit(abc.ABC):
         if own != other:
             raise DataError(
                 f"calibration is of another model, {other[1]}: {other[0]}",
-                hint="give this model or this fit to bayesvb.calibrate",
+                hint="give this model or this fit to bayesvb.sbc",
             )
-        return replace(self, audit=calibration)
+        return replace(self, sbc=calibration)
 
     @abc.abstractmethod
     def components(self, prob: float = PROB) -> pd.DataFrame:

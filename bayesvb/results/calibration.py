@@ -123,19 +123,19 @@ def recalibrations(fit: AbstractFit) -> tuple[Recalibration, ...]:
     return tuple(Recalibration.of(each, chosen) for each in pit_values(fit, at))
 
 
-def check_recalibrated(fit: AbstractFit, calibrated: object, kind: str) -> None:
+def check_recalibrated(fit: AbstractFit, recalibrate: object, kind: str) -> None:
     """Raise unless this kind of prediction can be recalibrated.
 
     Raises
     ------
     DataError
-        If ``calibrated`` is not known, no response is numeric, the kind is another one, or
+        If ``recalibrate`` is not known, no response is numeric, the kind is another one, or
         rows come in groups and there is no posterior without each.
     """
-    if calibrated is not True:
+    if recalibrate is not True:
         raise DataError(
-            f"calibrated={calibrated!r} is not known",
-            hint="calibrated=True, or calibrated='jackknife+' with kind='interval'",
+            f"recalibrate={recalibrate!r} is not known",
+            hint="recalibrate=True, or recalibrate='jackknife+' with kind='interval'",
         )
     check_continuous(fit)
     if kind not in RECALIBRATED_KINDS:
@@ -145,7 +145,7 @@ def check_recalibrated(fit: AbstractFit, calibrated: object, kind: str) -> None:
 
 
 JACKKNIFE = "jackknife+"
-"""What ``calibrated`` is for these intervals."""
+"""What ``recalibrate`` is for these intervals."""
 
 MOST_ROWS = 500
 """With more rows than this a random choice is left out; the coverage holds for a choice too."""
@@ -201,16 +201,16 @@ def _check(fit: AbstractFit, kind: str, options: PredictionOptions) -> None:
     """Raise unless an interval is asked for and there is a posterior without each row."""
     if kind != "interval":
         raise DataError(
-            f"calibrated={JACKKNIFE!r} is of intervals, not of kind={kind!r}",
-            hint="kind='interval', or calibrated=True",
+            f"recalibrate={JACKKNIFE!r} is of intervals, not of kind={kind!r}",
+            hint="kind='interval', or recalibrate=True",
         )
     for name in replace(options, prob=None, response=None, transformation=None).given():
         raise DataError(f"kind='interval' does not read {name}", hint=f"leave {name} out")
     if len(fit.parts) > 1 or not answers(fit) or not fit.core.posterior_by_row:
         raise DataError(
-            f"calibrated={JACKKNIFE!r} needs the posterior without each row, which a density "
+            f"recalibrate={JACKKNIFE!r} needs the posterior without each row, which a density "
             "regression with Gaussian or Student experts has, if one restart is kept",
-            hint="calibrated=True is to be had",
+            hint="recalibrate=True is to be had",
         )
 
 

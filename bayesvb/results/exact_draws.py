@@ -222,7 +222,7 @@ def regimes(fit: AbstractFit) -> SamplerRecord | None:
     """
     if fit.sampler is not None:
         return fit.sampler
-    space = None if fit.members or fit.sampled else _affordable_space(fit)
+    space = None if fit.members or fit.is_sampled else _affordable_space(fit)
     if space is None:
         return None
     return importance_sample(fit, space, partial(log_importance_ratio, fit)).record

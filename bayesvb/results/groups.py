@@ -219,7 +219,7 @@ def predict_with(
     options: PredictionOptions,
     observed: object,
     *,
-    calibrated: bool | str,
+    recalibrate: bool | str,
 ) -> pd.Series | pd.DataFrame:
     """Prediction given rows with responses; see ``Fit.predict``.
 
@@ -234,9 +234,9 @@ def predict_with(
             "observed= tells of the components of groups, and rows of this model come in none",
             hint="give the model their column: group='id'",
         )
-    if calibrated is not False:
+    if recalibrate is not False:
         raise DataError(
-            f"calibrated={calibrated!r} is of rows without others of their group",
-            hint="leave observed or calibrated out",
+            f"recalibrate={recalibrate!r} is of rows without others of their group",
+            hint="leave observed or recalibrate out",
         )
     return model.predict_with(fit, data, kind, options, observed)

@@ -74,7 +74,7 @@ def pareto_k(fit: AbstractFit, n_draws: int | None = None) -> float:
     other = fit.covariance in ("importance", "robust", "exact")
     given = of_one_restart(fit, fit.own_covariance) if other else fit
     k = khat(log_ratio(given, n_draws))
-    space = None if fit.sampled or np.isnan(k) else space_of(given)
+    space = None if fit.is_sampled or np.isnan(k) else space_of(given)
     return k if space is None else reduced_khat(given, space, n_draws)
 
 
@@ -129,7 +129,7 @@ def _resampled(fit: AbstractFit) -> AbstractFit:
     New draws in the reduced space of the model where it has one, else those of the fit again.
     """
     ratio = log_ratio(fit)
-    space = None if fit.sampled else space_of(fit)
+    space = None if fit.is_sampled else space_of(fit)
     if space is not None:
         found = importance_sample(fit, space, lambda: ratio)
         check_weights(found.record.khat, found.record.effective, LEAST_EFFECTIVE)

@@ -51,7 +51,11 @@ def log_evidence(fit: AbstractFit) -> float | None:
 
 def with_integrated_scales(fit: AbstractFit) -> AbstractFit | None:
     """The fit of one restart with exact draws, the same ones each time; None where it has none."""
-    if fit.sampled or not isinstance(fit.core, IntegratesScales) or not fit.engine.maximises_bound:
+    if (
+        fit.is_sampled
+        or not isinstance(fit.core, IntegratesScales)
+        or not fit.engine.maximises_bound
+    ):
         return None
     core = fit.core.integrating(fit.stats)
     if core is None:

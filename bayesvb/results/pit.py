@@ -58,19 +58,19 @@ def check_continuous(fit: AbstractFit) -> None:
     check_numeric(fit)
     if fit.model.response.is_discrete:
         raise DataError(
-            "calibrated= is for continuous responses, and the response is discrete",
-            hint="leave calibrated out; fit.calibration() compares predictions with the data",
+            "recalibrate= is for continuous responses, and the response is discrete",
+            hint="leave recalibrate out; fit.calibration() compares predictions with the data",
         )
 
 
-def check_rows_alone(fit: AbstractFit, calibrated: object) -> None:
+def check_rows_alone(fit: AbstractFit, recalibrate: object) -> None:
     """Raise if rows come in groups: those of one group are not exchangeable with other rows."""
     grouping = grouping_of(fit.model)
     if grouping is not None:
         raise DataError(
-            f"calibrated={calibrated!r} is of rows that are independent, and the model has "
+            f"recalibrate={recalibrate!r} is of rows that are independent, and the model has "
             f"group={grouping.name!r}",
-            hint="calibrated=True leaves out whole groups",
+            hint="recalibrate=True leaves out whole groups",
         )
 
 
@@ -103,7 +103,7 @@ def _of_one(
     if fit.core.follows_rows:
         return _by_folds(fit, at)
     model: object = fit.model
-    if fit.sampled and isinstance(model, HasDrawnDistributions):
+    if fit.is_sampled and isinstance(model, HasDrawnDistributions):
         return _by_draws(fit, model, at)
     return _seen(fit, at)
 
@@ -203,7 +203,7 @@ def within_groups(fit: AbstractFit) -> Transforms:
     23(3).
     """
     pieces = [
-        _of_draws(fit, part) if fit.sampled else _of_posterior(fit, part)
+        _of_draws(fit, part) if fit.is_sampled else _of_posterior(fit, part)
         for block in fit.model.source.iterate()
         for part in block.split(max(BLOCK_ROWS // 8, 1))
     ]
@@ -301,9 +301,9 @@ def check_answers(fit: AbstractFit) -> None:
     """
     if not all(answers(part.fit) for part in fit.parts):
         raise DataError(
-            "calibrated=True needs the posterior without each group, and "
+            "recalibrate=True needs the posterior without each group, and "
             f"{type(fit.model).__name__} fitted by {fit.engine.title} has none by linear response",
-            hint="fit by 'cavi' or 'em', or leave calibrated out",
+            hint="fit by 'cavi' or 'em', or leave recalibrate out",
         )
 
 

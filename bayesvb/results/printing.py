@@ -153,7 +153,7 @@ def fit_text(fit: AbstractFit) -> str:
         lines += ["", f"{empty_words(fit)} They are in fit.summary()."]
     lines += ["", accuracy_line(fit), interval_line(fit), *_robust_line(fit, table, empty)]
     lines += fit.model.notes(fit)
-    if fit.model.order_rule and not fit.sampled and len(fit.components()) > 1:
+    if fit.model.order_rule and not fit.is_sampled and len(fit.components()) > 1:
         lines.append(fit.model.order_rule)
     return "\n".join(lines)
 
@@ -243,7 +243,7 @@ def interval_line(fit: AbstractFit) -> str:
 def _made_with(fit: AbstractFit) -> str:
     """The covariance, in a sentence."""
     own = fit.engine.interval_words(fit.covariance)
-    if fit.only_points:
+    if fit.is_point_estimate:
         return f"There are no standard errors: {fit.response.failure}."
     if own is not None:
         failure = "" if own.endswith(".") else f": {fit.response.failure}."

@@ -39,7 +39,7 @@ def answers_to_rows(fit: AbstractFit) -> bool:
 
 def default_covariance(fit: AbstractFit) -> str:
     """What draws of one restart are made with unless told: robust under sampling weights."""
-    corrected = not fit.sampled and fit.response.failure is None
+    corrected = not fit.is_sampled and fit.response.failure is None
     sampling = fit.model.weights_are == "sampling" and corrected
     return "robust" if sampling and has_jackknife(fit) else fit.own_covariance
 

@@ -57,7 +57,7 @@ def _description(fit: AbstractFit) -> dict[str, object]:
             name: value.item() if isinstance(value, np.generic) else value
             for name, value in fit.method_options.items()
         },
-        "audit": None if fit.audit is None else fit.audit.described(),
+        "audit": None if fit.sbc is None else fit.sbc.described(),
         **({"units": dict(model.design.units)} if model.design.units else {}),
         **_sampled(fit),
     }

@@ -41,7 +41,7 @@ SAME_BOUND, SAME_DENSITY = 0.1, 0.02
 
 def with_covariance(fit: AbstractFit, covariance: str, *, cluster: object = None) -> AbstractFit:
     """The same fit with other draws; see ``Fit.with_covariance``."""
-    allowed = ENGINE_COVARIANCES if fit.sampled else COVARIANCES
+    allowed = ENGINE_COVARIANCES if fit.is_sampled else COVARIANCES
     check_choice("covariance", covariance, allowed)
     if cluster is not None and covariance != "robust":
         raise DataError(

@@ -265,7 +265,9 @@ def khat_within(fit: AbstractFit, budget: float) -> tuple[float | None, int]:
     """
     n_all = count(fit.draws)
     complete = all(part.fit.core.draws_complete for part in fit.parts)
-    if fit.only_points or not (fit.engine.prior_counts and complete and has_all_rows(fit.model)):
+    if fit.is_point_estimate or not (
+        fit.engine.prior_counts and complete and has_all_rows(fit.model)
+    ):
         return None, 0
     if not fit.named.identified:
         return None, 0

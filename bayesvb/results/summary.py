@@ -56,7 +56,7 @@ def coefficient_table(
             columns |= mixing(in_chains(flat, fit.chains))
         if points is not None:
             columns["mean"] = points.values[name].ravel()
-        if name in named.single or fit.only_points:
+        if name in named.single or fit.is_point_estimate:
             columns |= dict.fromkeys(("sd", "lower", "upper", "p_positive"), np.nan)
         tables.append(pd.DataFrame(columns, index=labels(named, name, part)))
         if name not in named.single:
@@ -133,7 +133,9 @@ def vcov(fit: AbstractFit) -> pd.DataFrame:
     import pandas as pd
 
     draws = _draws(fit)
-    values = np.full((draws.shape[1],) * 2, np.nan) if fit.only_points else np.cov(draws.T, ddof=1)
+    values = (
+        np.full((draws.shape[1],) * 2, np.nan) if fit.is_point_estimate else np.cov(draws.T, ddof=1)
+    )
     return pd.DataFrame(np.atleast_2d(values), draws.columns, draws.columns)
 
 
@@ -152,7 +154,7 @@ def _draws(fit: AbstractFit) -> pd.DataFrame:
         flat = named.values[name].reshape(len(named.values[name]), -1)
         own = pd.DataFrame(flat, columns=labels(named, name, named.parts[name]))
         varies = np.ptp(flat, axis=0) > 0.0
-        tables.append(own if fit.only_points else own.loc[:, varies])
+        tables.append(own if fit.is_point_estimate else own.loc[:, varies])
     whole: pd.DataFrame = pd.concat(tables, axis=1)
     whole.columns = in_reading_order(whole.columns)
     return whole
@@ -207,7 +209,7 @@ def smooth_dof(fit: AbstractFit) -> Mapping[str, Float[np.ndarray, " components"
     """
     one, design = fit.parts[0].fit, fit.model.design
     known = design.curves(MEAN) if MEAN in design.terms else ()
-    if not known or one.sampled or one.engine.finds_points:
+    if not known or one.is_sampled or one.engine.finds_points:
         return None
     each = one.core.effective_dof(one.q)
     if each is None:

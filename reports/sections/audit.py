@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 def summary(fit: AbstractFit) -> Summary | None:
     """Coverage by kind of quantity, ECDFs of the ranks, and what failed."""
-    audit = fit.audit
+    audit = fit.sbc
     if audit is None:
         return None
     made = audit.replications

@@ -72,7 +72,7 @@ def summary(fit: AbstractFit) -> Summary | None:
         "compared": len(compared(design)),
         "prob": PROB,
         "covariance": fit.covariance,
-        **({"only_points": True} if fit.only_points else {}),
+        **({"only_points": True} if fit.is_point_estimate else {}),
         "along": along,
         "regions": regions(fit),
     }

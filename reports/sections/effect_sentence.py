@@ -200,12 +200,14 @@ def _change(
     if not change.level:
         what = target_words(change.target, fit.model.response).format(y=name)
     unit = measured("", name, {} if change.level else fit.model.design.known_units)
-    sign = 0 if doubted or fit.only_points else int(clear_signs(change.draws, comparison.error))
+    sign = (
+        0 if doubted or fit.is_point_estimate else int(clear_signs(change.draws, comparison.error))
+    )
     numbers = (change.estimate, change.lower, change.upper)
     if sign < 0:
         numbers = (-change.estimate, -change.upper, -change.lower)
     size, low, high = (numeral(number, decimals) for number in numbers)
-    if fit.only_points:
+    if fit.is_point_estimate:
         return f"the fitted {what} changes by {size}{unit}{average}"
     kind = "mean-field interval" if fit.covariance == "mean-field" else "interval"
     interval = f"{percent(PROB)} {kind} {low} to {high}"
@@ -255,7 +257,7 @@ def _extrapolation(comparison: Comparison) -> str:
 def _turn(comparison: Comparison, change: Change) -> str:
     """Where the mean is clearly below, or above, its values at both ends."""
     fit, name = comparison.fit, comparison.name
-    if comparison.discrete or change.target != "mean" or fit.only_points:
+    if comparison.discrete or change.target != "mean" or fit.is_point_estimate:
         return ""
     low, high = (float(str(end)) for end in comparison.ends)
     places = [float(place) for place in np.linspace(low, high, BETWEEN + 2)[1:-1]]

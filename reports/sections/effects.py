@@ -53,7 +53,7 @@ def summary(fit: AbstractFit) -> Summary | None:
     more = len(design.covariates) - MOST_COVARIATES
     return {
         "prob": PROB,
-        "only_points": fit.only_points,
+        "only_points": fit.is_point_estimate,
         "response": ", ".join(map(design.label, design.response_names)),
         "left_out": max(more, 0),
         "classes": bool(levels),

@@ -156,7 +156,9 @@ def _of_groups(fit: AbstractFit, section: Summary) -> Sentences:
     first = frame.iloc[0]
     low, high = float(first["share_lower"]), float(first["share_upper"])
     interval = (
-        "" if fit.only_points else f" ({percent(PROB)} interval {percent(low)} to {percent(high)})"
+        ""
+        if fit.is_point_estimate
+        else f" ({percent(PROB)} interval {percent(low)} to {percent(high)})"
     )
     verb = "holds" if held == 1 else "hold"
     share = percent(float(first["share"]))

@@ -62,7 +62,7 @@ class Pair:
 
 def summary(fit: AbstractFit) -> Summary | None:
     """Densities of the parameters that the data say least about; None without a prior."""
-    if not fit.engine.prior_counts or fit.only_points:
+    if not fit.engine.prior_counts or fit.is_point_estimate:
         return None
     if not isinstance(fit.model, HasPriorDraws) or "share" not in fit.named.parts:
         return None

@@ -52,7 +52,7 @@ def summary(fit: AbstractFit) -> Summary:
         curves = _mostly_curves(rows, basis)
         alone = _single_terms(rows, basis) if curves else rows
         forest = _forest(alone, text.heading, occupied) if text.forest and len(alone) else None
-        single = "a point estimate" if fit.only_points else named.single.get(name)
+        single = "a point estimate" if fit.is_point_estimate else named.single.get(name)
         without = rows.index.get_level_values("component").isin(empty)
         kept = rows if without.all() else rows[~without]
         told = {(k, term) for own, k, term in whole.attrs["robust"] if own == part}
@@ -107,7 +107,10 @@ def engine_words(fit: AbstractFit) -> Summary:
     own = fit.engine.interval_words(fit.covariance)
     if own is None:
         return {}
-    return {"intervals": interval_line(fit), **({"only_points": True} if fit.only_points else {})}
+    return {
+        "intervals": interval_line(fit),
+        **({"only_points": True} if fit.is_point_estimate else {}),
+    }
 
 
 def _table(

@@ -56,7 +56,7 @@ def audited(
     model = two_lines(gate)
     given = model if where == "prior" else model.fit(seed=1)
     began = time.perf_counter()
-    found = bvb.calibrate(given, n, method, seed=20, restarts=RESTARTS, n_jobs=1, **options)
+    found = bvb.sbc(given, n, method, seed=20, restarts=RESTARTS, n_jobs=1, **options)
     return found, time.perf_counter() - began
 
 
@@ -75,7 +75,7 @@ def by_share() -> pd.DataFrame:
     rows, seed, n = [], 21, 2 * REPLICATIONS
     for gate in GATES:
         model = two_lines(gate)
-        found = bvb.calibrate(model, n, seed=seed, restarts=RESTARTS, n_jobs=1)
+        found = bvb.sbc(model, n, seed=seed, restarts=RESTARTS, n_jobs=1)
         shares = np.array([smaller_share(model, seed, i - 1) for i in found.ranks.index])
         for low, high in ((0.0, 0.05), (0.05, 0.2), (0.2, 0.5), (0.0, 0.5)):
             chosen = (shares >= low) & (shares <= high)
@@ -93,7 +93,7 @@ def by_processes() -> pd.DataFrame:
     for kind, jobs, copied in (("here", 1, True), ("copies", 2, True), ("fresh", 2, False)) * 2:
         with mock.patch("bayesvb.studies.processes.can_fork", lambda copied=copied: copied):
             before, began = processor_seconds(), time.perf_counter()
-            bvb.calibrate(model, REPLICATIONS // 4, seed=20, n_jobs=jobs)
+            bvb.sbc(model, REPLICATIONS // 4, seed=20, n_jobs=jobs)
             wall = time.perf_counter() - began
         time.sleep(1.0)  # until the processes have ended
         here, there = processor_seconds() - before

@@ -27,9 +27,9 @@ from tables import RESULTS, keep
 import bayesvb as bvb
 from bayesvb.evaluation.mixing import mixing
 from bayesvb.results.simulation_calibration import SimulationCalibration
-from bayesvb.studies.calibrate import DRAWS
 from bayesvb.studies.quantities import Quantities
 from bayesvb.studies.replication import Replicator
+from bayesvb.studies.sbc import DRAWS
 from bayesvb.studies.simulated_rows import Simulation
 
 SEED, AGREE, THIRDS = 20, 1.05, 3

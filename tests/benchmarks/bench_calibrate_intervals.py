@@ -24,9 +24,9 @@ from bayesvb.evaluation.psis import psis
 from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.numerics.streams import EngineStreams
 from bayesvb.results.importance import log_ratio
-from bayesvb.studies.calibrate import DRAWS
 from bayesvb.studies.quantities import Quantities
 from bayesvb.studies.quiet_fits import quiet_fit
+from bayesvb.studies.sbc import DRAWS
 from bayesvb.studies.simulated_rows import Simulation
 
 LEVELS = (0.5, 0.8, 0.9)

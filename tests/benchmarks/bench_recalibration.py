@@ -55,14 +55,14 @@ def covered(y: np.ndarray, ends: pd.DataFrame) -> np.ndarray:
 def scores(fit: object, new: pd.DataFrame, calibrated: bool) -> dict[str, float]:
     """Coverage of every interval, pinball loss and log density on new rows."""
     y = new["y"].to_numpy()
-    table = fit.predict(new, "quantile", q=QUANTILES, calibrated=calibrated)
+    table = fit.predict(new, "quantile", q=QUANTILES, recalibrate=calibrated)
     found = {}
     for prob in PROBS:
         low, high = round(0.5 - prob / 2, 3), round(0.5 + prob / 2, 3)
         found[f"{100 * prob:.0f} %"] = float(covered(y, table[[low, high]]).mean())
     errors = y[:, None] - table[SCORED].to_numpy()
     found["pinball"] = float(np.maximum(SCORED * errors, (np.array(SCORED) - 1) * errors).mean())
-    density = fit.predict(new, "density", at=new["y"], calibrated=calibrated)
+    density = fit.predict(new, "density", at=new["y"], recalibrate=calibrated)
     found["log density"] = float(np.log(density).mean())
     return found
 
@@ -73,7 +73,7 @@ def replication(name: str, n_rows: int, seed: int) -> pd.DataFrame:
     data, new = sample(name, n_rows, rng), sample(name, NEW_ROWS, rng)
     fit = fitted(data, 1, seed)
     few = new[:JACKKNIFE_ROWS]
-    ends = fit.predict(few, "interval", prob=0.9, calibrated="jackknife+")
+    ends = fit.predict(few, "interval", prob=0.9, recalibrate="jackknife+")
     each = {
         "plain": scores(fit, new, False),
         "recalibrated": scores(fit, new, True),
@@ -90,7 +90,7 @@ def terciles(components: int, n_rows: int, seed: int) -> pd.DataFrame:
     fit, third = fitted(data, components, seed), pd.qcut(new["x"], 3, labels=False)
     rows = []
     for how, calibrated in {"plain": False, "recalibrated": True}.items():
-        ends = fit.predict(new, "interval", prob=0.9, calibrated=calibrated)
+        ends = fit.predict(new, "interval", prob=0.9, recalibrate=calibrated)
         inside = pd.Series(covered(new["y"].to_numpy(), ends)).groupby(third.to_numpy()).mean()
         named = {"components": components, "rows": n_rows, "predictions": how}
         rows.append(named | dict(zip(("lower", "middle", "upper"), inside, strict=True)))

@@ -61,9 +61,9 @@ def replication(name: str, n_subjects: int, seed: int) -> pd.DataFrame:
     for how, (one, calibrated) in ways.items():
         found: dict[str, object] = {"design": name, "subjects": n_subjects, "predictions": how}
         for prob in PROBS:
-            ends = one.predict(new, "interval", prob=prob, calibrated=calibrated)
+            ends = one.predict(new, "interval", prob=prob, recalibrate=calibrated)
             found[f"{100 * prob:.0f} %"] = new["y"].between(ends["lower"], ends["upper"]).mean()
-        density = one.predict(new, "density", at=new["y"], calibrated=calibrated)
+        density = one.predict(new, "density", at=new["y"], recalibrate=calibrated)
         found["log density"] = float(np.log(np.maximum(density, 1e-300)).to_numpy().mean())
         rows.append(found)
     return pd.DataFrame(rows)

@@ -248,9 +248,9 @@ def test_new_groups_and_levels_are_what_one_says(run):
 
 def test_predictions_are_recalibrated_on_request(run, saved):
     words = ["predict", saved, "mcycle", "--kind", "quantile", "--q", "0.1,0.9"]
-    plain, own = (succeeded(run(*words, *more)).stdout for more in ([], ["--calibrated"]))
+    plain, own = (succeeded(run(*words, *more)).stdout for more in ([], ["--recalibrate"]))
     assert plain.splitlines()[0] == own.splitlines()[0] == "0.1,0.9" and plain != own
-    refused(run("predict", saved, "mcycle", "--calibrated"), "kind='mean' is not recalibrated")
+    refused(run("predict", saved, "mcycle", "--recalibrate"), "kind='mean' is not recalibrated")
 
 
 def test_data_are_not_overwritten_by_their_predictions(run, saved, mcycle):

@@ -409,7 +409,7 @@ def test_what_is_done_once_is_done_for_the_run_that_is_kept_and_its_labels(monke
     fit = gated("softmax")(frame()).fit("late-sampler", **OPTIONS)
     assert len(engine.calls) == 1 and len(fit.restarts) == 2
     share = fit.components()["share"].to_numpy()
-    assert (np.diff(share) <= 0.0).all() and fit.sampled
+    assert (np.diff(share) <= 0.0).all() and fit.is_sampled
 
 
 # Draws of an engine

@@ -216,7 +216,7 @@ def sums_at_sites(model, sites, weights):
     agreed = None
     for _ in range(2):
         parts = [bvb.site_statistics(model, rows, agreed, weights=weights) for rows in sites]
-        agreed = bvb.merge(parts)
+        agreed = bvb.merge_site_statistics(parts)
     models = [model_at_site(model, rows, weights, agreed) for rows in sites]
     return sum(map(first_sums, models)), models[0]
 

@@ -61,8 +61,8 @@ def from_sites(kind, formula, options, path):
     model, agreed = kind(formula, sites[1], **options), None
     while agreed is None or not agreed.finished:
         parts = [bvb.site_statistics(model, one, agreed, **given, **settings) for one in sites]
-        agreed = bvb.merge(parts)
-    return bvb.fit_of_sites(model, sites[0], agreed, **given, draws=50)
+        agreed = bvb.merge_site_statistics(parts)
+    return bvb.fit_from_sites(model, sites[0], agreed, **given, draws=50)
 
 
 def from_file_of_sample(kind, formula, options, path):
@@ -114,7 +114,7 @@ VERBS = {
     "prune": lambda fit, path: bvb.prune(fit),
     "select": lambda fit, path: bvb.select(fit.model, [1, 2], seed=1, restarts=1),
     "cross_validate": lambda fit, path: bvb.cross_validate(fit.model, folds=2),
-    "calibrate": lambda fit, path: bvb.calibrate(fit, replications=2),
+    "calibrate": lambda fit, path: bvb.sbc(fit, replications=2),
     "report": lambda fit, path: fit.report(path / "page.html"),
     "slopes": lambda fit, path: bvb.effects.slopes(fit, wrt="x"),
     "fit again": checkpointed,

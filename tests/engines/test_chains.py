@@ -111,10 +111,10 @@ def test_an_interrupted_fit_has_the_draws_so_far(model):
         fit = model.fit("nuts", progress=stopping, **few)
     n_each = stopping.told[-1] - 60
     assert len(fit.draws["gate"]) == 2 * n_each and fit.n_chains == 2
-    assert not fit.converged and fit.sampled
+    assert not fit.converged and fit.is_sampled
     with pytest.warns(ConvergenceWarning, match="interrupted"):
         early = model.fit("nuts", progress=Stopping(10), **few)
-    assert not early.sampled  # the variational optimum from which chains set out
+    assert not early.is_sampled  # the variational optimum from which chains set out
 
 
 @pytest.mark.mcmc
@@ -124,4 +124,4 @@ def test_interrupted_steps_of_a_gaussian_keep_it_if_it_is_better(model):
     with pytest.warns(ConvergenceWarning, match="interrupted"):
         fit = model.fit("bbvi", progress=stopping, **few)
     assert fit.n_iter in (1000, 1) and not fit.converged
-    assert fit.sampled == (fit.n_iter == 1000)
+    assert fit.is_sampled == (fit.n_iter == 1000)

@@ -287,7 +287,7 @@ def test_folds_and_clusters_are_of_whole_subjects(fit):
     with pytest.raises(DataError, match="several labels within a group of `id`"):
         fit.summary(covariance="robust", cluster=np.arange(len(DATA)) % 5)
     with pytest.raises(DataError, match="group='id'"):
-        fit.predict(kind="interval", calibrated="jackknife+")
+        fit.predict(kind="interval", recalibrate="jackknife+")
 
 
 def test_folds_of_subjects_agree_with_leaving_one_out(fit):

@@ -98,7 +98,7 @@ def test_least_squares_beside_the_fit_has_it_too(pair):
 
 def test_jackknife_intervals_are_moved_by_it(pair, data):
     new = data.iloc[:4]
-    moved, still = (fit.predict(new, kind="interval", calibrated="jackknife+") for fit in pair)
+    moved, still = (fit.predict(new, kind="interval", recalibrate="jackknife+") for fit in pair)
     np.testing.assert_allclose(moved, still.to_numpy() + new.z.to_numpy()[:, None], rtol=1e-7)
 
 

@@ -207,7 +207,7 @@ REFUSED = {
     "khat": lambda fit: fit.khat,
     "exact": lambda fit: fit.loo(method="exact"),
     "groups": lambda fit: fit.loo(groups="g"),
-    "calibrate": lambda fit: bvb.calibrate(fit, replications=2),
+    "calibrate": lambda fit: bvb.sbc(fit, replications=2),
     "cross_validate": lambda fit: bvb.cross_validate(fit.model),
 }
 

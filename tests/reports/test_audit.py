@@ -19,7 +19,7 @@ def model():
 
 @pytest.fixture(scope="module")
 def calibration(model):
-    return bvb.calibrate(model, 12, seed=1, restarts=1, n_jobs=1, draws=99)
+    return bvb.sbc(model, 12, seed=1, restarts=1, n_jobs=1, draws=99)
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def test_a_fit_without_audit_has_no_section(fit):
 
 
 def test_the_section_says_what_the_calibration_says(fit, calibration):
-    found = plain(SECTIONS["audit"].summary(fit.audited(calibration)))
+    found = plain(SECTIONS["audit"].summary(fit.with_sbc(calibration)))
     assert (found["replications"], found["failed"]) == (12, 0)
     rows = {row["heads"][0]: row["cells"] for row in found["coverage"]["rows"]}
     expected = calibration.coverage.loc[("mean", 0.9)]
@@ -56,11 +56,11 @@ def test_a_calibration_of_another_model_is_refused(calibration):
     data = bvb.datasets.load("faithful").iloc[:30]
     other = bvb.DensityRegression("waiting ~ 1", data, n_components=1).fit(seed=1, restarts=1)
     with pytest.raises(DataError, match="calibration is of another model"):
-        other.audited(calibration)
+        other.with_sbc(calibration)
 
 
 def test_a_saved_fit_keeps_its_audit(fit, calibration, tmp_path):
-    back = bvb.load(fit.audited(calibration).save(tmp_path / "fit.nc")).audit
+    back = bvb.load(fit.with_sbc(calibration).save(tmp_path / "fit.nc")).sbc
     pd.testing.assert_frame_equal(back.ranks, calibration.ranks)
     pd.testing.assert_frame_equal(back.replications, calibration.replications)
     assert str(back) == str(calibration)

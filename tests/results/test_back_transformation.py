@@ -40,8 +40,8 @@ def test_densities_have_the_jacobian_and_read_values_of_the_data(fit, data):
 
 def test_recalibrated_and_jackknife_intervals_are_transformed(fit, data):
     for calibrated in (True, "jackknife+"):
-        plain = fit.predict(data[:3], "interval", calibrated=calibrated)
-        found = fit.predict(data[:3], "interval", calibrated=calibrated, transform="inverse")
+        plain = fit.predict(data[:3], "interval", recalibrate=calibrated)
+        found = fit.predict(data[:3], "interval", recalibrate=calibrated, transform="inverse")
         assert_allclose(found, np.exp(plain))
 
 

@@ -28,7 +28,7 @@ def fit_of(data, formula="y ~ x", **options):
 
 
 def interval(fit, new, prob=0.8, **options):
-    return fit.predict(new, "interval", prob=prob, calibrated="jackknife+", **options).to_numpy()
+    return fit.predict(new, "interval", prob=prob, recalibrate="jackknife+", **options).to_numpy()
 
 
 @pytest.fixture(scope="module")
@@ -97,13 +97,13 @@ def test_a_missing_value_stays_missing_and_no_rows_are_none(fit):
 
 def test_what_is_not_to_be_had_is_said(fit, class_fit):
     with pytest.raises(DataError, match=r"is of intervals, not of kind='quantile'"):
-        fit.predict(kind="quantile", calibrated="jackknife+")
+        fit.predict(kind="quantile", recalibrate="jackknife+")
     with pytest.raises(DataError, match="does not read q"):
-        fit.predict(kind="interval", q=0.5, calibrated="jackknife+")
+        fit.predict(kind="interval", q=0.5, recalibrate="jackknife+")
     with pytest.raises(DataError, match="has classes"):
-        class_fit.predict(kind="interval", calibrated="jackknife+")
+        class_fit.predict(kind="interval", recalibrate="jackknife+")
     with pytest.raises(DataError, match=r"response='z' is not"):
-        fit.predict(kind="interval", response="z", calibrated="jackknife+")
+        fit.predict(kind="interval", response="z", recalibrate="jackknife+")
     normal = bvb.Normal("y ~ 1", lines(20)).fit(seed=1)
-    with pytest.raises(DataError, match=r"needs the posterior without each row.*\nhint: calib"):
-        normal.predict(kind="interval", calibrated="jackknife+")
+    with pytest.raises(DataError, match=r"needs the posterior without each row.*\nhint: recalib"):
+        normal.predict(kind="interval", recalibrate="jackknife+")

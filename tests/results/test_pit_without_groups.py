@@ -61,13 +61,13 @@ def test_right_predictions_of_new_subjects_stay(right):
     even = np.linspace(0.02, 0.98, 49)
     assert_allclose(right.recalibrations[0].cdf(even), even, atol=0.07)
     assert coverage(right) == pytest.approx(0.8, abs=0.03)
-    assert coverage(right, calibrated=True) == pytest.approx(0.8, abs=0.03)
+    assert coverage(right, recalibrate=True) == pytest.approx(0.8, abs=0.03)
 
 
 def test_intervals_that_are_too_narrow_cover_new_subjects_afterwards():
     narrow = fit_of(DATA, priors=SURE)
     assert coverage(narrow) < 0.65
-    assert coverage(narrow, calibrated=True) == pytest.approx(0.8, abs=0.04)
+    assert coverage(narrow, recalibrate=True) == pytest.approx(0.8, abs=0.04)
 
 
 @pytest.mark.heavy
@@ -96,9 +96,9 @@ def test_of_very_many_groups_a_choice_is_left_out(right, monkeypatch):
 def test_what_has_no_posterior_without_a_group_is_refused(right):
     model = bvb.DensityRegression("y ~ t | gating(1)", DATA, n_components=2, group="id")
     other = model.fit("svi", seed=1, restarts=1, max_iter=20)
-    with pytest.raises(DataError, match="calibrated=True needs the posterior without each group"):
-        other.predict(kind="interval", calibrated=True)
+    with pytest.raises(DataError, match="recalibrate=True needs the posterior without each group"):
+        other.predict(kind="interval", recalibrate=True)
     with pytest.raises(DataError, match="kind='mean' is not recalibrated"):
-        right.predict(calibrated=True)
+        right.predict(recalibrate=True)
     with pytest.raises(DataError, match="group='id'"):
-        right.predict(kind="interval", calibrated="jackknife+")
+        right.predict(kind="interval", recalibrate="jackknife+")

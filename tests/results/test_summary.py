@@ -136,6 +136,6 @@ def test_what_is_known_has_no_spread():
                        {"share": "share"})  # fmt: skip
     fit = Mock(spec=AbstractFit, covariance="mean-field", response=SimpleNamespace(failure=None))
     fit.model, fit.named = Mock(spec=AbstractPublicModel), known
-    fit.only_points, fit.engine, fit.chains = False, Cavi(), 1
+    fit.is_point_estimate, fit.engine, fit.chains = False, Cavi(), 1
     assert (values.std(axis=0, ddof=1) > 0.0).all()
     assert coefficient_table(fit)["sd"].tolist() == [0.0, 0.0]

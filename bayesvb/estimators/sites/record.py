@@ -117,7 +117,8 @@ def read(source: object, name: str) -> SiteStatistics:
         return _checked(source, name)
     if not isinstance(source, str | os.PathLike):
         raise DataError(
-            f"{name}={shown(source)} must be what site_statistics() or merge() returned",
+            f"{name}={shown(source)} must be what site_statistics() or "
+            "merge_site_statistics() returned",
             hint="or the path of a file that its save() wrote",
         )
     file = read_plain(source)

@@ -115,7 +115,7 @@ def site_statistics(
     >>> data = bvb.datasets.load("faithful")
     >>> model = bvb.DensityRegression("waiting ~ eruptions", data[:50], n_components=1)
     >>> parts = [bvb.site_statistics(model, rows) for rows in (data[:100], data[100:])]
-    >>> bvb.merge(parts).n_rows
+    >>> bvb.merge_site_statistics(parts).n_rows
     272
     """
     check_choice("covariance", covariance, INTERVALS)
@@ -129,7 +129,7 @@ def site_statistics(
             hint=f"its formula is {told.model['formula']}",
         )
     if told.finished:
-        raise DataError("agreed is finished", hint="fit_of_sites(model, data, agreed) is the fit")
+        raise DataError("agreed is finished", hint="fit_from_sites(model, data, agreed) is the fit")
     own = model_at_site(model, data, weights, told)
     part = partial(replace, told, n_sites=1, n_rows=own.design.n_rows)
     if told.round == "columns":
@@ -142,7 +142,7 @@ def site_statistics(
 
 
 @checked
-def merge(parts: object) -> SiteStatistics:
+def merge_site_statistics(parts: object) -> SiteStatistics:
     """Statistics of several sites together, to be given to each of them for the next round.
 
     Whoever merges needs neither rows nor a model.
@@ -167,19 +167,19 @@ def merge(parts: object) -> SiteStatistics:
     >>> import bayesvb as bvb
     >>> data = bvb.datasets.load("faithful")
     >>> model = bvb.DensityRegression("waiting ~ eruptions", data[:50], n_components=1)
-    >>> bvb.merge([bvb.site_statistics(model, data)]).round
+    >>> bvb.merge_site_statistics([bvb.site_statistics(model, data)]).round
     'columns'
     """
     if isinstance(parts, str | bytes) or not isinstance(parts, Sequence) or not len(parts):
         raise DataError(
             "parts must be a list of what site_statistics() returned, or of files of it",
-            hint="merge([part_of_one_site, part_of_another])",
+            hint="merge_site_statistics([part_of_one_site, part_of_another])",
         )
     return merged([read(part, f"parts[{number}]") for number, part in enumerate(parts)])
 
 
 @checked
-def fit_of_sites(
+def fit_from_sites(
     model: AbstractEstimator,
     data: object,
     agreed: object,
@@ -213,7 +213,8 @@ def fit_of_sites(
     if not told.finished:
         raise DataError(
             f"agreed is of the round {told.round!r}, and not finished",
-            hint="agreed = merge([site_statistics(model, rows, agreed) for rows of every site])",
+            hint="agreed = merge_site_statistics([site_statistics(model, rows, agreed) "
+            "for rows of every site])",
         )
     own = model_at_site(model, data, weights, told)
     found = _found(own, told, runs_of(told.known))

@@ -114,7 +114,7 @@ def _maximum(fit: AbstractFit) -> list[Check]:
 def _linear_response(fit: AbstractFit) -> list[Check]:
     """Whether intervals have the covariance that makes up for independent factors."""
     parts = [member.fit for member in fit.parts]
-    if all(one.core.coordinates(one.q) is None for one in parts) or fit.sampled:
+    if all(one.core.coordinates(one.q) is None for one in parts) or fit.is_sampled:
         return []
     failures = [one.response.failure for one in parts if one.response.failure is not None]
     asked = not any("not asked for" in failure for failure in failures)

@@ -33,7 +33,7 @@ def history():
     agreed, found = None, []
     while agreed is None or agreed.n_passes < 5:
         parts = [bvb.site_statistics(model(), rows, agreed, **FEW) for rows in SITES]
-        agreed = bvb.merge(parts)
+        agreed = bvb.merge_site_statistics(parts)
         found.append((*parts, agreed))
     assert [one[0].round for one in found[:4]] == ["columns", "scales", "starts", "sums"]
     return found
@@ -44,7 +44,7 @@ def used(part, other, agreed):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if part is not None:
-            agreed = bvb.merge([part, other])
+            agreed = bvb.merge_site_statistics([part, other])
         bvb.site_statistics(model(), SITES[0], agreed, **FEW)
 
 
@@ -136,9 +136,9 @@ def forged(path, tell=None, array=None):
 def test_files_are_refused_by_name(history, tmp_path):
     part, other, agreed = history[3]
     path = part.save(tmp_path / "part.nc")
-    assert bvb.merge([path, other]).n_passes == agreed.n_passes
+    assert bvb.merge_site_statistics([path, other]).n_passes == agreed.n_passes
     with pytest.raises(DataError, match=r"part\.nc.*no array 'owners'"):
-        bvb.merge([forged(path, array="own.owners"), other])
+        bvb.merge_site_statistics([forged(path, array="own.owners"), other])
     path = agreed.save(tmp_path / "agreed.nc")
     bvb.site_statistics(model(), SITES[0], path)
     with pytest.raises(DataError, match=r"agreed\.nc.*no array 'starts'"):

@@ -33,7 +33,9 @@ SITES = [DATA[:80], DATA[80:150], DATA[150:]]
 def rounds(model, sites, agreed=None, until=None, **options):
     """Merged statistics after all rounds, or after those up to one."""
     while agreed is None or not (agreed.finished or agreed.round == until):
-        agreed = bvb.merge([bvb.site_statistics(model, rows, agreed, **options) for rows in sites])
+        agreed = bvb.merge_site_statistics(
+            [bvb.site_statistics(model, rows, agreed, **options) for rows in sites]
+        )
     return agreed
 
 
@@ -58,7 +60,9 @@ def test_a_round_costs_as_much_however_many_there_have_been(monkeypatch):
     agreed = rounds(model, SITES, until="starts", **few)
     while not agreed.finished:
         replayed.clear()
-        agreed = bvb.merge([bvb.site_statistics(model, rows, agreed, **few) for rows in SITES])
+        agreed = bvb.merge_site_statistics(
+            [bvb.site_statistics(model, rows, agreed, **few) for rows in SITES]
+        )
         passes.append(len(replayed) / len(SITES) ** 2)  # an ascent from the fit of each site
         kept.append(len(agreed.known["sums"]) / len(SITES))
     assert agreed.n_passes > 25
@@ -71,8 +75,8 @@ def test_a_round_costs_as_much_however_many_there_have_been(monkeypatch):
 def test_sites_find_the_fit_of_all_rows(gate):
     model = model_of(gate=gate)
     begun = rounds(model, SITES, until="starts", **QUICK[gate])
-    fit = bvb.fit_of_sites(model, SITES[0], rounds(model, SITES, begun))
-    whole = bvb.fit_of_sites(model, DATA, rounds(model, [DATA], replace(begun, n_sites=1)))
+    fit = bvb.fit_from_sites(model, SITES[0], rounds(model, SITES, begun))
+    whole = bvb.fit_from_sites(model, DATA, rounds(model, [DATA], replace(begun, n_sites=1)))
     mine, theirs = fit.stats.to_vector(), whole.stats.to_vector()
     np.testing.assert_allclose(mine, theirs, rtol=1e-10, atol=1e-10 * np.abs(theirs).max())
     assert fit.elbo == pytest.approx(whole.elbo, rel=1e-12)
@@ -91,7 +95,7 @@ def test_sites_find_the_fit_of_all_rows(gate):
 def test_with_one_component_no_sum_is_lost(formula):
     model = bvb.DensityRegression(formula, SITES[1], n_components=1)
     settings = {"tol": 1e-9, "covariance": "mean-field", "restarts": 1}
-    fit = bvb.fit_of_sites(model, SITES[2], rounds(model, SITES, **settings))
+    fit = bvb.fit_from_sites(model, SITES[2], rounds(model, SITES, **settings))
     whole = bvb.DensityRegression(formula, DATA, n_components=1)
     usual = whole.fit(restarts=1, seed=0, tol=1e-9)
     np.testing.assert_allclose(fit.stats.to_vector(), usual.stats.to_vector(), rtol=1e-8, atol=1e-8)
@@ -102,7 +106,7 @@ def test_with_one_component_no_sum_is_lost(formula):
 def test_weights_count_at_sites_too():
     options = {"tol": 1e-9, "covariance": "mean-field", "weights": "w"}
     model = bvb.DensityRegression("y ~ x", SITES[0], n_components=1)
-    fit = bvb.fit_of_sites(model, SITES[0], rounds(model, SITES, **options), weights="w")
+    fit = bvb.fit_from_sites(model, SITES[0], rounds(model, SITES, **options), weights="w")
     usual = bvb.DensityRegression("y ~ x", DATA, n_components=1, weights="w")
     assert fit.elbo == pytest.approx(usual.fit(restarts=1, seed=0, tol=1e-9).elbo, rel=1e-10)
 
@@ -115,11 +119,11 @@ def test_files_carry_the_same_statistics(tmp_path):
         parts = [bvb.site_statistics(model, rows, agreed, **few) for rows in SITES]
         if agreed is None or len(agreed.known.get("sums", ())) < 3:
             parts = [part.save(tmp_path / f"{number}.nc") for number, part in enumerate(parts)]
-        agreed = bvb.merge(parts)
+        agreed = bvb.merge_site_statistics(parts)
         finished = agreed.finished
     agreed = agreed.save(tmp_path / "agreed.nc")
-    fit = bvb.fit_of_sites(model, SITES[0], agreed)
-    assert fit.elbo == bvb.fit_of_sites(model, SITES[0], rounds(model, SITES, **few)).elbo
+    fit = bvb.fit_from_sites(model, SITES[0], agreed)
+    assert fit.elbo == bvb.fit_from_sites(model, SITES[0], rounds(model, SITES, **few)).elbo
     back = bvb.load(fit.save(tmp_path / "fit.nc"))
     assert np.array_equal(back.predict(DATA[:5]), fit.predict(DATA[:5]))
     assert back.model.source.n_rows == 300
@@ -127,33 +131,39 @@ def test_files_carry_the_same_statistics(tmp_path):
 
 def test_a_damaged_file_is_refused(tmp_path):
     path = bvb.site_statistics(model_of(), SITES[0]).save(tmp_path / "part.nc")
-    assert bvb.merge([path]).n_rows == 80
+    assert bvb.merge_site_statistics([path]).n_rows == 80
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes(content)
     with pytest.raises(DataError, match="damaged"):
-        bvb.merge([path])
+        bvb.merge_site_statistics([path])
     fit = model_of().fit(seed=1, restarts=1, draws=30).save(tmp_path / "fit.nc")
     with pytest.raises(DataError, match="does not hold statistics"):
-        bvb.merge([fit])
+        bvb.merge_site_statistics([fit])
 
 
 def test_sites_must_answer_to_the_same_question():
     model = model_of()
     first = [bvb.site_statistics(model, rows) for rows in SITES]
-    agreed = bvb.merge(first)
+    agreed = bvb.merge_site_statistics(first)
     second = [bvb.site_statistics(model, rows, agreed) for rows in SITES]
     with pytest.raises(DataError, match="round"):
-        bvb.merge([first[0], second[1]])
+        bvb.merge_site_statistics([first[0], second[1]])
     with pytest.raises(DataError, match="another options"):
-        bvb.merge([first[0], bvb.site_statistics(model_of(n_components=1), SITES[1])])
-    other = bvb.merge([bvb.site_statistics(model, rows.assign(g="a")) for rows in SITES])
+        bvb.merge_site_statistics(
+            [first[0], bvb.site_statistics(model_of(n_components=1), SITES[1])]
+        )
+    other = bvb.merge_site_statistics(
+        [bvb.site_statistics(model, rows.assign(g="a")) for rows in SITES]
+    )
     with pytest.raises(DataError, match="other merged statistics"):
-        bvb.merge([second[0], bvb.site_statistics(model, SITES[1].assign(g="a"), other)])
+        bvb.merge_site_statistics(
+            [second[0], bvb.site_statistics(model, SITES[1].assign(g="a"), other)]
+        )
     with pytest.raises(DataError, match="merged already"):
-        bvb.merge([bvb.merge(second)])
+        bvb.merge_site_statistics([bvb.merge_site_statistics(second)])
     with pytest.raises(DataError, match="not finished"):
-        bvb.fit_of_sites(model, SITES[0], agreed)
+        bvb.fit_from_sites(model, SITES[0], agreed)
     with pytest.raises(DataError, match="not told in the first round"):
         bvb.site_statistics(model, SITES[0].assign(g="z"), agreed)
 
@@ -162,7 +172,7 @@ def test_sites_must_answer_to_the_same_question():
 def test_components_of_sites_have_the_covariance_of_all_rows():
     model = bvb.BayesianPCA("~ x + y + w", SITES[1], n_components=1)
     agreed = rounds(model, SITES, restarts=1, tol=1e-6)
-    fit = bvb.fit_of_sites(model, SITES[0], agreed)
+    fit = bvb.fit_from_sites(model, SITES[0], agreed)
     usual = bvb.BayesianPCA("~ x + y + w", DATA, n_components=1).fit(seed=1, tol=1e-6)
     assert fit.covariance == usual.covariance
     np.testing.assert_allclose(fit.summary()["sd"], usual.summary()["sd"], rtol=0.1)
@@ -199,8 +209,8 @@ def test_every_model_of_sites_is_that_of_all_rows(kind, tmp_path):
     model, sites = make(SITES[1]), [data[:80], data[80:150], data[150:]]
     begun = rounds(model, sites, until="starts", **few)
     agreed = rounds(model, [data], replace(begun, n_sites=1))
-    whole = bvb.fit_of_sites(model, data, agreed)
-    fit = bvb.fit_of_sites(model, sites[0], rounds(model, sites, begun))
+    whole = bvb.fit_from_sites(model, data, agreed)
+    fit = bvb.fit_from_sites(model, sites[0], rounds(model, sites, begun))
     mine, theirs = fit.stats.to_vector(), whole.stats.to_vector()
     np.testing.assert_allclose(mine, theirs, rtol=1e-10, atol=1e-10 * np.abs(theirs).max())
     assert fit.elbo == pytest.approx(whole.elbo, rel=1e-10)
@@ -252,7 +262,7 @@ def test_sites_may_have_their_columns_in_any_order():
     model = bvb.GaussianMixture("~ .", DATA[["x", "y", "w"]], n_components=1)
     few = {"restarts": 1, "max_iter": 3}
     turned = [SITES[0][["x", "y", "w"]], SITES[1][["w", "y", "x"]], SITES[2][["y", "x", "w"]]]
-    fit = bvb.fit_of_sites(model, turned[1], rounds(model, turned, **few))
+    fit = bvb.fit_from_sites(model, turned[1], rounds(model, turned, **few))
     assert fit.model.variables == ("x", "y", "w")
     np.testing.assert_allclose(fit.elbo, model.fit(seed=1, restarts=1).elbo, rtol=1e-9)
 
@@ -304,4 +314,4 @@ def test_levels_of_sites_come_in_one_order():
 @pytest.mark.parametrize("wrong", [None, [], "a", 3, [3], ["absent.nc"], {}])
 def test_wrong_parts_are_named(wrong):
     with pytest.raises(DataError):
-        bvb.merge(wrong)
+        bvb.merge_site_statistics(wrong)

@@ -29,7 +29,7 @@ ReplicationProgress = Callable[[int, int], None]
 
 
 @checked
-def calibrate(
+def sbc(
     model: AbstractEstimator | AbstractFit,
     replications: int = 200,
     method: str | None = None,
@@ -103,7 +103,7 @@ def calibrate(
     --------
     >>> import bayesvb as bvb
     >>> model = bvb.Normal("waiting ~ 1", bvb.datasets.load("faithful"))
-    >>> audit = bvb.calibrate(model, 20, seed=1, n_jobs=1)
+    >>> audit = bvb.sbc(model, 20, seed=1, n_jobs=1)
     >>> audit.ranks.shape
     (20, 2)
     """
@@ -156,7 +156,7 @@ def _replicator(
             f"{type(model).__name__} cannot be calibrated: nothing can be simulated from it",
             hint="its core needs responses(draws, block, rng)",
         )
-    check_all_rows(model, "bvb.calibrate()", "responses are drawn anew at each of them")
+    check_all_rows(model, "bvb.sbc()", "responses are drawn anew at each of them")
     if model.weights is not None:
         raise DataError(
             "weights: rows that count more than once cannot be simulated as one",

@@ -60,7 +60,7 @@ class Narrow(AbstractEngine):
 
 
 def test_ranks_of_an_exact_posterior_are_uniform(exact_model):
-    audit = bvb.calibrate(exact_model, 60, seed=1, **QUICK)
+    audit = bvb.sbc(exact_model, 60, seed=1, **QUICK)
     assert audit.uneven == []
     assert audit.coverage["deviation"].abs().lt(4.0 * audit.coverage["se"]).all()
     assert set(audit.kinds) == {"mean", "sd", "probability", "log likelihood"}
@@ -68,7 +68,7 @@ def test_ranks_of_an_exact_posterior_are_uniform(exact_model):
 
 def test_draws_of_half_the_spread_are_found_out(exact_model, monkeypatch):
     monkeypatch.setitem(ENGINES, "narrow", Narrow())
-    audit = bvb.calibrate(exact_model, 40, "narrow", seed=1, restarts=1, n_jobs=1)
+    audit = bvb.sbc(exact_model, 40, "narrow", seed=1, restarts=1, n_jobs=1)
     assert {"mean", "sd"} <= {kind for kind, _ in audit.uneven}
     ninety = audit.coverage.xs(0.9, level="prob")
     assert (ninety["coverage"][["mean", "sd"]] < 0.9 - 2.0 * ninety["se"][["mean", "sd"]]).all()
@@ -77,22 +77,20 @@ def test_draws_of_half_the_spread_are_found_out(exact_model, monkeypatch):
 
 def test_posterior_calibration_of_an_exact_posterior_is_uniform(exact_model):
     fit = exact_model.fit(seed=2, restarts=1, covariance="mean-field", n_jobs=1)
-    audit = bvb.calibrate(fit, 150, seed=3, restarts=1, n_jobs=1)
+    audit = bvb.sbc(fit, 150, seed=3, restarts=1, n_jobs=1)
     assert audit.parameters_from == "posterior" and audit.uneven == []
     assert audit.options["covariance"] == "mean-field"
 
 
 def test_false_alarms_are_as_rare_as_is_said(exact_model):
-    found = [bool(bvb.calibrate(exact_model, 40, seed=seed, **QUICK).uneven) for seed in range(40)]
+    found = [bool(bvb.sbc(exact_model, 40, seed=seed, **QUICK).uneven) for seed in range(40)]
     assert np.mean(found) <= 0.05 + 3.0 * np.sqrt(0.05 * 0.95 / 40)
 
 
 def test_the_seed_decides_and_not_the_number_of_processes(exact_model):
-    one, two = (
-        bvb.calibrate(exact_model, 6, seed=5, **{**QUICK, "n_jobs": jobs}) for jobs in (1, 2)
-    )
+    one, two = (bvb.sbc(exact_model, 6, seed=5, **{**QUICK, "n_jobs": jobs}) for jobs in (1, 2))
     pd.testing.assert_frame_equal(one.ranks, two.ranks)
-    other = bvb.calibrate(exact_model, 6, seed=6, **QUICK)
+    other = bvb.sbc(exact_model, 6, seed=6, **QUICK)
     assert not one.ranks.equals(other.ranks)
 
 
@@ -118,7 +116,7 @@ def models():
 
 def test_every_model_is_calibrated(models):
     for name, model in models.items():
-        audit = bvb.calibrate(model, 1, seed=1, max_iter=3, draws=25, **QUICK)
+        audit = bvb.sbc(model, 1, seed=1, max_iter=3, draws=25, **QUICK)
         assert audit.failed.empty, (name, audit.failed["problem"].tolist())
         assert len(audit.ranks) == 1, name
 
@@ -139,7 +137,7 @@ def test_a_network_of_several_restarts_has_posterior_calibration(models):
         fit = models["classes"].fit(
             seed=1, restarts=2, combine="average", max_iter=2, n_jobs=1, draws=30
         )
-    audit = bvb.calibrate(fit, 1, seed=1, restarts=1, max_iter=2, draws=25, n_jobs=1)
+    audit = bvb.sbc(fit, 1, seed=1, restarts=1, max_iter=2, draws=25, n_jobs=1)
     assert audit.failed.empty and not audit.replications["converged"].any()
     assert "1 fits did not converge; their ranks count." in str(audit)
 
@@ -200,7 +198,7 @@ def test_replications_that_fail_are_counted_and_kept(exact_model, monkeypatch):
 
     monkeypatch.setattr(Narrow, "completed", failing)
     monkeypatch.setitem(ENGINES, "narrow", Narrow())
-    audit = bvb.calibrate(exact_model, 12, "narrow", seed=1, restarts=1, n_jobs=1)
+    audit = bvb.sbc(exact_model, 12, "narrow", seed=1, restarts=1, n_jobs=1)
     assert 0 < len(audit.failed) < 12 and len(audit.ranks) + len(audit.failed) == 12
     assert len(audit.replications) == 12
     said = f"{len(audit.failed)} replications have no fit"
@@ -209,21 +207,21 @@ def test_replications_that_fail_are_counted_and_kept(exact_model, monkeypatch):
 
 def test_wrong_arguments_are_told(exact_model, unchecked):
     with pytest.raises(DataError, match="not a model or a fit"):
-        bvb.calibrate(line(), 2)
+        bvb.sbc(line(), 2)
     with pytest.raises(DataError, match="replications=0"):
-        bvb.calibrate(exact_model, 0)
+        bvb.sbc(exact_model, 0)
     with pytest.raises(DataError, match="method='gibbs'"):
-        bvb.calibrate(exact_model, 2, "gibbs")
+        bvb.sbc(exact_model, 2, "gibbs")
     with pytest.raises(DataError, match=r"none of 2 replications .*step=0.1"):
-        bvb.calibrate(exact_model, 2, n_jobs=1, step=0.1)
+        bvb.sbc(exact_model, 2, n_jobs=1, step=0.1)
     weighted = bvb.DensityRegression("y ~ x", line(), n_components=1, weights=[2.0] * 25)
     with pytest.raises(DataError, match="weights"):
-        bvb.calibrate(weighted, 2)
+        bvb.sbc(weighted, 2)
 
 
 def test_progress_is_told(exact_model):
     told = []
-    bvb.calibrate(exact_model, 3, seed=1, progress=lambda *of: told.append(of), **QUICK)
+    bvb.sbc(exact_model, 3, seed=1, progress=lambda *of: told.append(of), **QUICK)
     assert told == [(1, 3), (2, 3), (3, 3)]
 
 
@@ -233,7 +231,7 @@ def test_ctrl_c_keeps_what_is_done(exact_model):
             raise KeyboardInterrupt
 
     with pytest.warns(ConvergenceWarning, match="2 of 50 replications"):
-        audit = bvb.calibrate(exact_model, 50, seed=1, progress=interrupt, **QUICK)
+        audit = bvb.sbc(exact_model, 50, seed=1, progress=interrupt, **QUICK)
     assert len(audit.ranks) == 2 and audit.planned == 50
     assert "Interrupted: 48 replications were not made." in str(audit)
 
@@ -246,7 +244,7 @@ def test_ctrl_c_ends_all_processes_and_keeps_what_is_done(exact_model):
 
     before, options = children(), {**QUICK, "n_jobs": 2}
     with pytest.warns(ConvergenceWarning, match="3 of 400 replications"):
-        audit = bvb.calibrate(exact_model, 400, seed=1, progress=interrupt, **options)
+        audit = bvb.sbc(exact_model, 400, seed=1, progress=interrupt, **options)
     assert len(audit.ranks) == 3
     ended = time.monotonic() + 20.0
     while not children() <= before and time.monotonic() < ended:
@@ -268,4 +266,4 @@ def test_ctrl_c_within_a_fit_goes_through(exact_model, monkeypatch):
     monkeypatch.setattr(Narrow, "completed", interrupted)
     monkeypatch.setitem(ENGINES, "narrow", Narrow())
     with pytest.raises(KeyboardInterrupt):
-        bvb.calibrate(exact_model, 5, "narrow", seed=1, n_jobs=1)
+        bvb.sbc(exact_model, 5, "narrow", seed=1, n_jobs=1)

@@ -1,0 +1,36 @@
+"""Former names of public functions, arguments and attributes work, with a warning."""
+
+import pytest
+from pandas.testing import assert_frame_equal
+
+import bayesvb as bvb
+from bayesvb.estimators.fit import RENAMED
+
+FUNCTIONS = {
+    "calibrate": "sbc",
+    "fit_of_sites": "fit_from_sites",
+    "merge": "merge_site_statistics",
+}
+
+
+@pytest.mark.parametrize(("former", "name"), FUNCTIONS.items())
+def test_functions(former, name):
+    with pytest.warns(DeprecationWarning, match=f"bayesvb.{former} is called bayesvb.{name} now"):
+        function = getattr(bvb, former)
+    assert function is getattr(bvb, name)
+    assert former not in dir(bvb) and name in dir(bvb)
+
+
+@pytest.mark.parametrize(("former", "name"), RENAMED.items())
+def test_attributes_of_fits(regimes_fit, former, name):
+    with pytest.warns(DeprecationWarning, match=f"fit.{former} is called fit.{name} now"):
+        value = getattr(regimes_fit, former)
+    assert value == getattr(regimes_fit, name)
+    assert former not in dir(regimes_fit)
+
+
+def test_arguments(regimes, regimes_fit):
+    expected = regimes_fit.predict(regimes[:3], "interval", recalibrate=True)
+    with pytest.warns(DeprecationWarning, match=r"predict\(calibrated=\) is called recalibrate="):
+        found = regimes_fit.predict(regimes[:3], "interval", calibrated=True)
+    assert_frame_equal(found, expected)
