@@ -90,7 +90,7 @@ class HalfTMixture(ScaledMixture):
         """Of the exact posterior where draws are from it; by derivatives of sweeps otherwise."""
         if self.integrated is None:
             return super().row_predictions_without(posterior, block, copies)
-        design, response = block.designs["mean"], block.response[0]
+        design, response = block.designs[MEAN], block.response[0]
         return self.integrated.predictions_without(design, response, copies)
 
     def effect_variance(
