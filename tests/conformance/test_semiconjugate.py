@@ -15,8 +15,6 @@ from bayesvb.experts.linear_semiconjugate import NormalAndGamma, SemiConjugateEx
 from bayesvb.factors import Gamma, Normal
 from bayesvb.models.mixture import Mixture
 
-pytestmark = pytest.mark.heavy
-
 ONE = np.ones((1, 1))
 
 
@@ -40,6 +38,7 @@ def bound_of(problem, stats):
     return problem.model.e_step(posterior, problem.block).bound - problem.model.kl(posterior)
 
 
+@pytest.mark.heavy
 def test_the_bound_never_falls(gate_name, make_semi):
     for seed in range(8):
         rng = np.random.default_rng(seed)
@@ -60,6 +59,7 @@ def test_the_bound_never_falls(gate_name, make_semi):
             assert ascent.bound == pytest.approx(bound_of(problem, ascent.stats), rel=1e-12)
 
 
+@pytest.mark.heavy
 def test_a_plain_sweep_needs_no_safeguard(make_semi):
     for seed in range(20):
         problem = make_semi("stick-breaking", seed=seed, experts=4, rows=60, responses=2)
@@ -109,6 +109,7 @@ def test_the_bound_is_the_formula_written_out(make_semi, responses):
     assert found == pytest.approx(total, rel=1e-9)
 
 
+@pytest.mark.heavy
 def test_no_change_of_one_factor_gains_at_the_end(make_semi):
     """A shift of the coefficients' mean or spread, of the noise's shape or rate."""
     problem = make_semi("dirichlet", seed=2, rows=60, responses=2)
@@ -167,6 +168,7 @@ def test_densities_are_those_of_scipy(make_semi, rng):
         assert_allclose(experts.log_density(posterior, draws), expected, rtol=1e-9)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("shape", "ratio", "most"), [(3.0, 0.5, 0.006), (1.0, 10.0, 0.035)])
 def test_the_predictive_distribution_is_as_close_as_it_says(shape, ratio, most):
     """To the integral over the noise; ``ratio`` is the variance of the mean over ``b / a``."""
@@ -184,6 +186,7 @@ def test_the_predictive_distribution_is_as_close_as_it_says(shape, ratio, most):
     assert 0.5 * most < np.abs(found - exact).max() < most
 
 
+@pytest.mark.heavy
 def test_the_predictive_distribution_is_the_mean_over_draws(make_semi, rng):
     problem = make_semi("dirichlet", seed=5, experts=1, rows=100)
     model, q, block = problem.model, problem.posterior(30), problem.block.part(0, 10)

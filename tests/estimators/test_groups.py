@@ -15,8 +15,6 @@ from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.reports.sections import SECTIONS
 from bayesvb.results.summary import relative_entropy
 
-pytestmark = pytest.mark.heavy
-
 CLASSES = np.array([[1.0, 0.3], [2.5, -0.6]])
 """Intercept and slope of both classes."""
 
@@ -72,6 +70,7 @@ def plain_em(data, start):
     return value, beta, sd, share, r
 
 
+@pytest.mark.heavy
 def test_maximum_likelihood_is_that_of_a_plain_em():
     found = model(formula="y ~ t | gating(1)", gate="dirichlet").fit("em", prior=False, seed=1)
     labels = DATA.groupby("id", sort=False)["k"].first().to_numpy()
@@ -85,6 +84,7 @@ def test_maximum_likelihood_is_that_of_a_plain_em():
     assert_allclose(found.responsibilities().to_numpy(), r[:, order], atol=2e-3)
 
 
+@pytest.mark.heavy
 def test_classes_are_recovered(fit):
     truth = DATA.groupby("id", sort=False)["k"].first()
     probabilities = fit.responsibilities()
@@ -101,6 +101,7 @@ def test_classes_are_recovered(fit):
     assert relative_entropy(np.full((3, 4), 0.25)) == pytest.approx(0.0, abs=1e-12)
 
 
+@pytest.mark.heavy
 def test_groups_of_one_row_are_the_fit_of_rows():
     alone = DATA[:90].assign(id=np.arange(90))
     options = {"seed": 1, "restarts": 2, "tol": 1e-6}
@@ -117,6 +118,7 @@ def test_one_component_is_the_fit_of_rows():
     assert_allclose(each[0].summary(), each[1].summary(), rtol=1e-6)
 
 
+@pytest.mark.heavy
 def test_subjects_of_weight_two_are_two_subjects():
     data = DATA.assign(c=1.0 + (DATA["id"] < "s4"))
     twice = pd.concat([data, data[data["c"] == 2.0].assign(id=lambda one: one["id"] + "b")])
@@ -128,11 +130,13 @@ def test_subjects_of_weight_two_are_two_subjects():
         model(data.assign(c=np.arange(1.0, len(data) + 1.0)), weights="c")
 
 
+@pytest.mark.heavy
 def test_leaving_out_to_first_order_is_leaving_out(fit):
     found, exact = read_elpd(fit.loo()), read_elpd(fit.loo("exact"))
     assert found.elpd == pytest.approx(exact.elpd, abs=0.1)
 
 
+@pytest.mark.heavy
 def test_leaving_out_is_by_subject(fit):
     found = read_elpd(fit.loo())
     assert len(found.pointwise) == 80
@@ -144,6 +148,7 @@ def test_leaving_out_is_by_subject(fit):
         fit.loo(groups="id")
 
 
+@pytest.mark.heavy
 def test_densities_of_subjects_are_joint(fit):
     density = fit.log_density()
     assert list(density.index) == list(fit.responsibilities().index)
@@ -152,6 +157,7 @@ def test_densities_of_subjects_are_joint(fit):
     assert fit.log_density(one).iloc[0] == pytest.approx(density["s3"], rel=1e-9)
 
 
+@pytest.mark.heavy
 def test_subjects_with_responses_are_predicted_from_them(fit):
     ahead = pd.DataFrame({"id": ["s1", "new"], "t": 2.0, "w": 0.3})
     known = DATA[DATA["id"] == "s1"]
@@ -170,6 +176,7 @@ def test_subjects_with_responses_are_predicted_from_them(fit):
         model(group=None).fit(seed=1, restarts=1).predict(ahead, observed=known)
 
 
+@pytest.mark.heavy
 def test_combined_restarts_are_conditioned_on_what_was_observed():
     """The ratio of the densities of all rows and of those observed is that of the others."""
     both = model().fit(seed=1, restarts=3, combine="average")
@@ -182,12 +189,14 @@ def test_combined_restarts_are_conditioned_on_what_was_observed():
     assert_allclose(component.sum(axis=1), 1.0)
 
 
+@pytest.mark.heavy
 def test_responsibilities_of_other_rows_are_those_of_the_fit(fit):
     some = DATA[DATA["id"].isin(["s5", "s9"])]
     found, every = fit.responsibilities(some), fit.responsibilities()
     assert_allclose(found, every.loc[found.index], rtol=1e-9)
 
 
+@pytest.mark.heavy
 def test_rows_given_those_before_have_uniform_independent_transforms():
     found = model(panel(300, seed=3)).fit(seed=1, restarts=3)
     assert kstest(found.pit(), "uniform").pvalue > 0.01
@@ -196,6 +205,7 @@ def test_rows_given_those_before_have_uniform_independent_transforms():
     assert table.loc["Beside least squares", "number"] > 50.0
 
 
+@pytest.mark.heavy
 def test_the_arviz_object_has_likelihoods_of_subjects(fit):
     tree = fit.idata
     likelihood = tree["log_likelihood"]["y"]
@@ -205,6 +215,7 @@ def test_the_arviz_object_has_likelihoods_of_subjects(fit):
     assert np.corrcoef(replicated.mean(axis=0), DATA["y"])[0, 1] > 0.3  # in the order of the data
 
 
+@pytest.mark.heavy
 def test_a_saved_fit_comes_back(fit, tmp_path):
     again = bvb.load(fit.save(tmp_path / "fit.nc"))
     assert again.elbo == fit.elbo
@@ -212,6 +223,7 @@ def test_a_saved_fit_comes_back(fit, tmp_path):
     assert "80 groups of `id`" in str(again)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("method", ["em", pytest.param("svi", marks=pytest.mark.heavy)])
 def test_other_engines_agree(fit, method):
     found = model().fit(method, seed=1, restarts=3)
@@ -219,6 +231,7 @@ def test_other_engines_agree(fit, method):
         assert_allclose(found.components()[name], fit.components()[name], atol=0.02)
 
 
+@pytest.mark.heavy
 @pytest.mark.mcmc
 def test_draws_of_the_exact_posterior_agree(fit):
     found = model().fit("nuts", seed=1, restarts=2, draws=300)
@@ -232,12 +245,14 @@ def test_several_responses_have_groups_too():
     assert read_elpd(two.loo()).elpd > -np.inf
 
 
+@pytest.mark.heavy
 def test_heavy_tails_have_groups_too():
     tails = model(family="student").fit(seed=1, restarts=1, covariance="mean-field")
     assert tails.components()["groups"].sum() == 80
     assert read_elpd(tails.loo()).elpd > -np.inf
 
 
+@pytest.mark.heavy
 def test_trajectories_are_drawn(fit):
     found = SECTIONS["trajectories"].summary(fit)
     assert found["along"] == "t" and len(found["figures"]) == 1
@@ -252,6 +267,7 @@ def test_the_dot_leaves_the_groups_out():
     assert "id" not in dotted.covariates and "id" in dotted.frame
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("change", "options", "said"),
     [
@@ -280,6 +296,7 @@ def test_prior_draws_are_of_whole_subjects():
     assert product[same].mean() > product[~same].mean() + 0.1
 
 
+@pytest.mark.heavy
 def test_folds_and_clusters_are_of_whole_subjects(fit):
     site = DATA["id"].str[-1]
     clustered = fit.summary(covariance="robust", cluster=site)
@@ -290,11 +307,13 @@ def test_folds_and_clusters_are_of_whole_subjects(fit):
         fit.predict(kind="interval", recalibrate="jackknife+")
 
 
+@pytest.mark.heavy
 def test_folds_of_subjects_agree_with_leaving_one_out(fit):
     found = read_elpd(fit.loo("folds"))
     assert found.elpd == pytest.approx(read_elpd(fit.loo()).elpd, abs=3.0)
 
 
+@pytest.mark.heavy
 def test_models_of_groups_are_compared_pruned_and_chosen_among(fit):
     three = model(n_components=3).fit(seed=1, restarts=2)
     assert len(bvb.compare({"two": fit, "three": three})) == 2

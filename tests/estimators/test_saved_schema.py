@@ -12,8 +12,6 @@ from bayesvb.errors import BayesVBError, DataError
 from bayesvb.estimators.saved_schema import check_description
 from bayesvb.storage.netcdf import read_tree, write_tree
 
-pytestmark = pytest.mark.heavy
-
 WRONG = [None, True, -1, 0, 10**9, 10**30, float("nan"), "", "x", "../../etc/passwd", [], [0], {}]
 
 
@@ -49,6 +47,7 @@ def test_a_description_passes(described):
     check_description(described)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("other", WRONG, ids=str)
 def test_any_other_description_is_refused_by_name_or_is_one(described, other):
     for place in places(described):
@@ -82,6 +81,7 @@ def changed_file(saved, folder, change):
     return write_tree(tree, folder / "changed.nc")
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("change", REFUSED.values(), ids=list(REFUSED))
 def test_what_no_fit_says_of_itself_is_refused(saved, described, tmp_path, change):
     def describe(tree):
@@ -91,6 +91,7 @@ def test_what_no_fit_says_of_itself_is_refused(saved, described, tmp_path, chang
         bvb.load(changed_file(saved, tmp_path, describe))
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("part", ["draws.precision", "sums.experts.weight", "response"])
 @pytest.mark.parametrize("how", ["absent", "shorter", "not a number", "other axes", "another"])
 def test_arrays_that_no_fit_has_are_refused(saved, tmp_path, part, how):
@@ -117,6 +118,7 @@ def test_arrays_that_no_fit_has_are_refused(saved, tmp_path, part, how):
         bvb.load(changed_file(saved, tmp_path, change))
 
 
+@pytest.mark.heavy
 def test_an_unknown_group_is_refused(saved, tmp_path):
     def change(tree):
         tree["elsewhere"] = xr.DataTree(xr.Dataset({"a": ("x", [1.0])}))
@@ -137,6 +139,7 @@ COLUMNS = {
 }
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("column", COLUMNS.values(), ids=list(COLUMNS))
 def test_columns_that_no_frame_has_are_refused(saved, tmp_path, column):
     def change(tree):
@@ -149,6 +152,7 @@ def test_columns_that_no_frame_has_are_refused(saved, tmp_path, column):
         bvb.load(changed_file(saved, tmp_path, change))
 
 
+@pytest.mark.heavy
 def test_ranges_that_take_no_place_are_refused(saved, tmp_path):
     def change(tree):
         frame = tree["data_frame"].to_dataset()

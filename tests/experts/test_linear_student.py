@@ -17,8 +17,6 @@ from bayesvb.experts.linear_student import REACH
 from bayesvb.experts.regression import RegressionPrior
 from bayesvb.gates import GATES
 
-pytestmark = pytest.mark.heavy
-
 
 def lines(seed, n_rows, n_components=1):
     """One line, or two of which a row follows one more often the larger x is; noise 0.5."""
@@ -87,6 +85,7 @@ def heavy():
     return pd.DataFrame({"x": x, "y": 10.0 + 3.0 * x + 2.0 * rng.standard_t(4.0, 2000)})
 
 
+@pytest.mark.heavy
 def test_many_rows_give_what_maximum_likelihood_gives(heavy):
     """Within a tenth of a standard error; the errors, from linear response, within 5 %.
 
@@ -103,6 +102,7 @@ def test_many_rows_give_what_maximum_likelihood_gives(heavy):
         assert drawn.std() == pytest.approx(error[number], rel=0.05)
 
 
+@pytest.mark.heavy
 def test_draws_are_close_to_the_posterior(heavy):
     """Pareto k of the draws, with what is not known of the degrees of freedom in them."""
     assert fitted(spoilt(heavy[:300], 20.0)).khat < 0.5
@@ -132,6 +132,7 @@ def test_the_degrees_of_freedom_are_where_the_bound_is_stationary(n_components):
     assert abs(slope / curvature) < 1e-5
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("n_components", [1, 2])
 def test_many_degrees_of_freedom_are_gaussian_noise(n_components):
     """The same bound, coefficients and predictions; both on the scale of the data."""
@@ -155,6 +156,7 @@ def test_many_degrees_of_freedom_are_gaussian_noise(n_components):
 # -- gross errors --------------------------------------------------------------------------------
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("n_components", "gate"), [(1, "softmax"), *((2, gate) for gate in GATES)], ids=str
 )
@@ -177,6 +179,7 @@ def test_slopes_stay_within_a_standard_error_of_the_clean_fit(n_components, gate
     assert error["gaussian"] > 2.0
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("size", [5e2, 5e5])
 def test_two_lines_are_found_however_far_out_the_errors_are(size):
     """A fit that sets out from sums with these rows in full never finds the lines."""
@@ -187,6 +190,7 @@ def test_two_lines_are_found_however_far_out_the_errors_are(size):
     assert (np.abs(after - before) < 2.0 * width).all()
 
 
+@pytest.mark.heavy
 def test_a_group_far_from_the_other_is_a_component_and_no_error(rng):
     x, away = rng.normal(size=200), np.arange(200) < 70
     y = np.where(away, 1e5 * (1.0 + 0.3 * x + 0.1 * rng.normal(size=200)), x + rng.normal(size=200))
@@ -195,6 +199,7 @@ def test_a_group_far_from_the_other_is_a_component_and_no_error(rng):
     assert_allclose(np.sort(found), [0.35, 0.65], atol=0.02)
 
 
+@pytest.mark.heavy
 def test_errors_in_one_response_leave_the_other_alone(rng):
     data = lines(12, 200).assign(u=lambda frame: 2.0 - frame["x"] + rng.standard_t(5.0, 200))
     fixed = bvb.Priors(scales="fixed")  # learned ones are those of both responses

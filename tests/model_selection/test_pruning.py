@@ -10,8 +10,6 @@ from bayesvb.gates import GATES
 from bayesvb.models.mixture import Mixture
 from bayesvb.reports.sections.reproduce import code
 
-pytestmark = pytest.mark.heavy
-
 QUICK = {"seed": 1, "restarts": 2, "draws": 50, "covariance": "mean-field"}
 
 
@@ -37,6 +35,7 @@ def score(fit):
     return fit.restarts.get("score", fit.restarts["elbo"])[fit.best_restart]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("n_components", [6, pytest.param(10, marks=pytest.mark.heavy)])
 @pytest.mark.parametrize("gate", GATES)
 def test_two_lines_are_two_components(lines, gate, n_components):
@@ -51,6 +50,7 @@ def test_two_lines_are_two_components(lines, gate, n_components):
     assert bvb.prune(left) is left
 
 
+@pytest.mark.heavy
 def test_three_clouds_are_three_components(clouds):
     fit = bvb.GaussianMixture("~ a + b", clouds, n_components=10).fit(**QUICK)
     left = bvb.prune(fit)
@@ -58,6 +58,7 @@ def test_three_clouds_are_three_components(clouds):
     assert left.components()["share"].tolist() == pytest.approx([1 / 3] * 3, abs=0.06)
 
 
+@pytest.mark.heavy
 def test_what_is_needed_stays(lines, clouds):
     for model in (
         bvb.DensityRegression("y ~ x | gating(x)", lines, n_components=2),
@@ -106,6 +107,7 @@ def test_rows_that_no_other_component_explains_can_lose_theirs(joint, rng):
     assert bvb.prune(fit) is fit
 
 
+@pytest.mark.heavy
 def test_intervals_stay_what_they_were_and_the_fit_can_be_saved_and_made_again(lines, tmp_path):
     model = bvb.DensityRegression("y ~ x | gating(x)", lines, n_components=4)
     fit = bvb.prune(model.fit(seed=3, restarts=2, draws=50))
@@ -124,6 +126,7 @@ def test_a_model_without_components_to_spare_is_refused(lines):
         bvb.prune(bvb.Normal("y ~ 1", lines).fit(**QUICK))
 
 
+@pytest.mark.heavy
 def test_combined_restarts_are_not_pruned(lines):
     model = bvb.DensityRegression("y ~ x | gating(x)", lines, n_components=3)
     fit = model.fit(**QUICK, combine="average")

@@ -26,8 +26,6 @@ from bayesvb.reports.sections.reproduce import code
 from bayesvb.results.checks.accuracy import against_multinomial
 from bayesvb.results.class_evaluation import held_out_classes, judged_classes
 
-pytestmark = pytest.mark.heavy
-
 OWN = ("classes", "classification")
 """Sections that only classes have."""
 
@@ -54,6 +52,7 @@ def cells(table: dict) -> dict[str, list]:
     return {row["heads"][0]: row["cells"] for row in table["rows"]}
 
 
+@pytest.mark.heavy
 def test_the_page_of_classes_has_its_sections_and_is_small(fit):
     text = html(page_summary({"": fit}))
     assert all(f'id="{name}"' in text for name in OWN)
@@ -72,6 +71,7 @@ KINDS = {
 }
 
 
+@pytest.mark.heavy
 @pytest.mark.usefixtures("without_pictures")
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_page_of_every_kind_of_network_builds(kind):
@@ -90,6 +90,7 @@ def test_the_page_of_every_kind_of_network_builds(kind):
         assert "no row was left out" not in text and "Each row counts once" in text
 
 
+@pytest.mark.heavy
 def test_probabilities_of_the_table_are_those_of_the_fit(fit, sections):
     found = sections["classes"]
     along, other = found["along"], ({"sepal_length", "petal_width"} - {found["along"]}).pop()
@@ -108,12 +109,14 @@ def test_probabilities_of_the_table_are_those_of_the_fit(fit, sections):
         assert row.T == pytest.approx(np.quantile(draws, [0.055, 0.945], axis=0))
 
 
+@pytest.mark.heavy
 def test_the_code_of_the_page_says_how_restarts_were_combined(fit):
     assert "restarts=2, draws=60, combine='average', seed=1" in code(fit)
     stacked = fit.model.fit(seed=1, restarts=1, draws=30)
     assert "draws=30, seed=1" in code(stacked)
 
 
+@pytest.mark.heavy
 def test_the_page_says_which_prior_variances_count(fit):
     tried = SECTIONS["model"].summary(fit)["tried"]
     for part in fit.parts:
@@ -122,6 +125,7 @@ def test_the_page_says_which_prior_variances_count(fit):
     assert table["titles"][:4] == ["start", "prior", "weight", "LOO"]
 
 
+@pytest.mark.heavy
 def test_coefficients_that_are_not_identified_are_folded_away(fit):
     folded = {one["heading"]: one["table"]["folded"] for one in
               SECTIONS["posterior"].summary(fit)["parts"]}  # fmt: skip
@@ -129,6 +133,7 @@ def test_coefficients_that_are_not_identified_are_folded_away(fit):
     assert all(not pair.name.startswith(("mean", "output", "sigma")) for pair in pairs_of(fit))
 
 
+@pytest.mark.heavy
 def test_scores_are_those_of_the_rows_left_out(fit, sections, left_out):
     accuracy, log_density, brier = cells(sections["classification"]["scores"])[
         "this fit, left out"
@@ -142,6 +147,7 @@ def test_scores_are_those_of_the_rows_left_out(fit, sections, left_out):
     assert log_density < own[1]
 
 
+@pytest.mark.heavy
 @given(st.lists(st.integers(0, 3), min_size=5, max_size=60))
 def test_every_fold_has_its_part_of_every_class(codes):
     block = Block({"mean": np.ones((1, len(codes)))}, np.array([codes], dtype=float))
@@ -151,6 +157,7 @@ def test_every_fold_has_its_part_of_every_class(codes):
         assert np.ptp(counts) <= 1
 
 
+@pytest.mark.heavy
 def test_an_ascent_that_goes_on_with_all_rows_stays_where_it_is_and_without_some_does_not(fit):
     one = fit.parts[0].fit
     fitted = one.predict(kind="probability").to_numpy()
@@ -165,6 +172,7 @@ def test_an_ascent_that_goes_on_with_all_rows_stays_where_it_is_and_without_some
     assert np.abs(moved - fitted).max() > 0.02
 
 
+@pytest.mark.heavy
 @pytest.mark.usefixtures("without_pictures")
 def test_rows_of_large_data_are_not_left_out_and_the_page_says_so(fit, monkeypatch):
     monkeypatch.setattr("bayesvb.results.subsampling.FOLDS_BUDGET", 1e3)
@@ -175,6 +183,7 @@ def test_rows_of_large_data_are_not_left_out_and_the_page_says_so(fit, monkeypat
     assert "this fit, left out" not in cells(found["scores"])
 
 
+@pytest.mark.heavy
 def test_the_table_of_mistakes_counts_every_row_once(sections, left_out):
     table = sections["classification"]["confusion"]
     likely = left_out.probabilities.argmax(axis=1)
@@ -192,6 +201,7 @@ def test_components_serve_the_rows_that_are_most_likely_theirs(fit, sections):
     assert table["columns"] == list(fit.model.design.levels)
 
 
+@pytest.mark.heavy
 def test_classes_that_terms_separate_have_a_penalised_regression_beside_them(blank):
     frame = pd.DataFrame({"x": np.r_[np.arange(10.0), np.arange(20.0, 30.0)], "c": list("ab" * 10)})
     frame["c"] = np.repeat(["a", "b"], 10)
@@ -208,6 +218,7 @@ def test_classes_that_terms_separate_have_a_penalised_regression_beside_them(bla
     assert np.isfinite(test.number) and "ridge-penalised" in test.name
 
 
+@pytest.mark.heavy
 def test_regions_are_drawn_for_two_numbers_and_name_their_classes(fit):
     found = regions(fit)
     assert all(f">{level}<" in found["svg"] for level in fit.model.design.levels)

@@ -28,8 +28,6 @@ from bayesvb.reports.sections.verdict import verdict
 from bayesvb.results import subsampling as affordable
 from bayesvb.results.checks.base import Check
 
-pytestmark = pytest.mark.heavy
-
 
 def frame(n: int = 80) -> pd.DataFrame:
     rng = np.random.default_rng(4)
@@ -127,6 +125,7 @@ def pieces(value, key):
             yield from pieces(one, key)
 
 
+@pytest.mark.heavy
 def test_only_several_components_have_a_gate(kind, text):
     if "DensityRegression" in text:
         alone = FITS[kind][1].get("n_components") == 1
@@ -134,6 +133,7 @@ def test_only_several_components_have_a_gate(kind, text):
         assert ("A linear regression, " in text) == alone
 
 
+@pytest.mark.quick(kind=("few rows",))
 @pytest.mark.parametrize("name", SECTIONS)
 def test_a_section_is_plain_and_its_template_shows_it(name, summary, text):
     found = summary["fits"][0]["sections"].get(name)
@@ -149,6 +149,7 @@ def test_a_section_is_plain_and_its_template_shows_it(name, summary, text):
             assert {len(row["cells"]) for row in table["rows"]} == {len(table["titles"])}
 
 
+@pytest.mark.heavy
 def test_the_page_closes_its_tags_and_keeps_its_ids_apart(text):
     class Balance(HTMLParser):
         depth = 0
@@ -171,12 +172,14 @@ def test_the_page_closes_its_tags_and_keeps_its_ids_apart(text):
     assert len(text.encode()) < 750 * 1024  # two responses have every picture twice
 
 
+@pytest.mark.heavy
 def test_no_number_of_a_page_is_written_in_the_style_of_code(text):
     body = re.sub(r"<(script|svg|pre|code|style).*?</\1>", "", text, flags=re.DOTALL)
     shown = re.sub(r"<[^>]+>", " ", body)
     assert not re.search(r"\bnan\b|\binf\b|\bNone\b|\bTrue\b(?! \()|\d[eE][+-]\d", shown)
 
 
+@pytest.mark.heavy
 def test_the_verdict_box_holds_every_check_with_its_section(summary):
     fit = summary["fits"][0]
     box = fit["verdict"]
@@ -202,6 +205,7 @@ def one_check(grade, group="fit", *, weighs=True):
                  "calibration", weighs)  # fmt: skip
 
 
+@pytest.mark.heavy
 def test_the_worst_check_decides_and_groups_are_judged_apart():
     both = verdict([one_check("note"), one_check("problem", "accuracy")])
     assert both["worst"] == "problem"
@@ -213,6 +217,7 @@ def test_the_worst_check_decides_and_groups_are_judged_apart():
     assert [one["grade"] for one in both["checks"]] == ["problem", "note"]
 
 
+@pytest.mark.heavy
 def test_the_verdict_says_what_intervals_are_made_of_and_how_far_they_carry():
     def notes(**facts):
         computation = {
@@ -235,6 +240,7 @@ def test_the_verdict_says_what_intervals_are_made_of_and_how_far_they_carry():
     assert "k-hat" not in notes(khat=None, identified=False)
 
 
+@pytest.mark.heavy
 def test_the_caption_of_restarts_says_by_what_they_are_ranked():
     data = pd.DataFrame({"x": np.linspace(-2, 2, 60)})
     data["y"] = np.where(data["x"] > 0, 3.0, -3.0) + np.sin(9 * data["x"])
@@ -247,6 +253,7 @@ def test_the_caption_of_restarts_says_by_what_they_are_ranked():
     )
 
 
+@pytest.mark.heavy
 @pytest.mark.usefixtures("without_pictures")
 def test_large_data_are_thinned_and_the_page_says_so(monkeypatch, plain_fit):
     monkeypatch.setattr(sampling, "ROWS_CHECKED", 40)
@@ -261,6 +268,7 @@ def test_large_data_are_thinned_and_the_page_says_so(monkeypatch, plain_fit):
         assert words in text
 
 
+@pytest.mark.heavy
 @pytest.mark.usefixtures("without_pictures")
 @pytest.mark.parametrize("weighted", [True, False])
 def test_where_rows_count_once_the_page_says_so(weighted):
@@ -276,6 +284,7 @@ def test_where_rows_count_once_the_page_says_so(weighted):
     assert places == ([2, 2] if weighted else [0, 0])
 
 
+@pytest.mark.heavy
 @pytest.mark.usefixtures("without_pictures")
 def test_a_fit_that_was_saved_has_the_same_page(plain_fit, tmp_path):
     path = plain_fit.save(tmp_path / "fit.nc")
@@ -292,6 +301,7 @@ def test_a_sample_is_the_same_each_time_and_without_repetition(plain_fit):
     )
 
 
+@pytest.mark.heavy
 def test_criteria_on_all_rows_are_those_of_the_fit(plain_fit):
     at = affordable.sample(plain_fit, 10_000).at
     loo, waic = affordable.criteria_at(plain_fit, at)
@@ -301,6 +311,7 @@ def test_criteria_on_all_rows_are_those_of_the_fit(plain_fit):
         assert waic.elpd == pytest.approx(read_elpd(plain_fit.waic()).elpd, rel=1e-10)
 
 
+@pytest.mark.heavy
 def test_calibration_is_that_of_rows_left_out_and_crps_that_of_the_predictions(plain_fit):
     found = SECTIONS["calibration"].summary(plain_fit)["responses"][0]
     observed = plain_fit.model.design.response[:, 0]
@@ -311,6 +322,7 @@ def test_calibration_is_that_of_rows_left_out_and_crps_that_of_the_predictions(p
     assert found["crps_without_covariates"] == pytest.approx(gaps)
 
 
+@pytest.mark.heavy
 def test_p_values_count_the_replicated_sets_that_reach_the_observed_value(plain_fit):
     values = plain_fit.model.design.response[:, 0]
     sets = replicated(plain_fit, np.arange(len(values)))[:, 0]
@@ -322,6 +334,7 @@ def test_p_values_count_the_replicated_sets_that_reach_the_observed_value(plain_
     assert STATISTICS["skewness"](sets) == pytest.approx(skew(sets, axis=1))
 
 
+@pytest.mark.heavy
 def test_a_smoothed_density_is_that_of_the_kernel_estimate():
     rng = np.random.default_rng(2)
     values, points = rng.normal(size=(1, 400)), np.linspace(-6.0, 6.0, 400)
@@ -332,6 +345,7 @@ def test_a_smoothed_density_is_that_of_the_kernel_estimate():
     assert found == pytest.approx(exact, abs=2e-3)
 
 
+@pytest.mark.heavy
 def test_the_exact_posterior_is_on_the_page_with_the_numbers_of_the_model():
     fit = fitted(*FITS["one sample"])
     found = SECTIONS["exact"].summary(fit)
@@ -343,6 +357,7 @@ def test_the_exact_posterior_is_on_the_page_with_the_numbers_of_the_model():
     assert found["width_of_mean"] < 1.0
 
 
+@pytest.mark.heavy
 def test_the_contours_hold_the_posteriors_that_they_show():
     fit = fitted(*FITS["one sample"])
     densities = drawn_densities(fit.model, fit)
@@ -351,6 +366,7 @@ def test_the_contours_hold_the_posteriors_that_they_show():
         assert np.exp(log_density).sum() * cell == pytest.approx(1.0, abs=0.02)
 
 
+@pytest.mark.heavy
 def test_a_variable_given_the_others_has_the_predictions_of_the_fit():
     fit = fitted(*FITS["variables"])
     found = SECTIONS["pairs"].summary(fit)
@@ -371,6 +387,7 @@ def test_an_ellipse_is_where_the_distance_is_that_of_its_name(root, deviations):
     assert distance == pytest.approx(deviations)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", ["scores", "scores with holes"])
 def test_components_give_back_what_the_table_of_them_says(name):
     fit = fitted(*FITS[name])
@@ -386,6 +403,7 @@ def test_components_give_back_what_the_table_of_them_says(name):
     assert (found["n_missing"] > 0) == ("holes" in name)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("name", "number"), [("scores", 2), ("one sample", 1), ("variables", 2)])
 def test_components_are_counted_as_the_user_does(name, number):
     fit = fitted(*FITS[name])
@@ -393,6 +411,7 @@ def test_components_are_counted_as_the_user_does(name, number):
     assert SECTIONS["computation"].summary(fit)["labelled"] == (number > 1)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("gate", ["softmax", "stick-breaking", "dirichlet"])
 def test_priors_are_beside_the_posteriors_that_they_have_a_say_in(gate):
     rng = np.random.default_rng(1)
@@ -415,6 +434,7 @@ def test_priors_are_beside_the_posteriors_that_they_have_a_say_in(gate):
     assert widest["n_held"] >= 1
 
 
+@pytest.mark.heavy
 def test_a_model_without_prior_draws_has_no_such_section():
     data = pd.DataFrame({"y": np.arange(20.0) ** 1.5})
     assert learning.summary(bvb.Normal("y ~ 1", data).fit(seed=1, draws=50)) is None

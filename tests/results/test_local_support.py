@@ -12,8 +12,6 @@ from bayesvb.reports.sections import SECTIONS
 from bayesvb.results import local_support as module
 from bayesvb.results.local_support import ALARMS, FLOOR, ROWS_PER_TERM, local_support, support_of
 
-pytestmark = pytest.mark.heavy
-
 
 def lines(n_rows, seed=0, low=-2.0, high=2.0):
     rng = np.random.default_rng(seed)
@@ -58,6 +56,7 @@ def test_rows_far_away_are_marked_and_rows_of_the_fit_are_not(fit):
     assert support_of(fit) is support_of(fit)
 
 
+@pytest.mark.heavy
 def test_a_gap_between_the_rows_is_marked():
     data = lines(400, low=-3.0, high=3.0)
     gap = fitted(data[data["x"].abs() > 1.5], "y ~ bs(x, df=8) | gating(x)")
@@ -65,6 +64,7 @@ def test_a_gap_between_the_rows_is_marked():
     assert found["supported"].tolist() == [True, False, True]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("n_rows", [40, 200])
 def test_new_rows_like_those_of_the_fit_are_seldom_marked(n_rows):
     marked = [
@@ -75,6 +75,7 @@ def test_new_rows_like_those_of_the_fit_are_seldom_marked(n_rows):
     assert np.mean(marked) < 2.0 * ALARMS
 
 
+@pytest.mark.heavy
 def test_of_many_rows_a_choice_is_left_out(monkeypatch):
     fit = fitted(lines(1200, 7))
     monkeypatch.setattr(module, "FLOOR", 0.0)  # the rows decide, however near they are
@@ -91,6 +92,7 @@ def test_of_many_rows_a_choice_is_left_out(monkeypatch):
     assert abs(marked - ALARMS) < 4.0 * np.sqrt(ALARMS * (1.0 - ALARMS) / 300.0)
 
 
+@pytest.mark.heavy
 def test_levels_that_a_component_lacks_are_marked():
     rng = np.random.default_rng(1)
     data = pd.DataFrame({"g": ["a"] * 100 + ["b"] * 100 + ["c"], "y": rng.normal(size=201)})
@@ -99,6 +101,7 @@ def test_levels_that_a_component_lacks_are_marked():
     assert found.predict({"g": ["a", "c"]}, supported=True)["supported"].tolist() == [True, False]
 
 
+@pytest.mark.heavy
 def test_groups_weights_and_combined_restarts_have_support(fit):
     data = lines(90).assign(i=np.arange(90) // 3, w=1.0)
     grouped = fitted(data, "y ~ x | gating(1)", group="i")
@@ -112,6 +115,7 @@ def test_groups_weights_and_combined_restarts_have_support(fit):
         ]
 
 
+@pytest.mark.heavy
 def test_effects_of_groups_need_no_rows_of_their_own():
     data = lines(120).assign(c=[f"c{k % 30}" for k in range(120)])
     found = fitted(data, "y ~ x + (1 | c) | gating(x)")
@@ -124,6 +128,7 @@ def test_other_models_say_that_they_have_none():
         variables.predict(response="x", supported=True)
 
 
+@pytest.mark.heavy
 def test_figures_are_hatched_where_there_is_no_support():
     data = lines(300, low=-3.0, high=3.0)
     gap = fitted(data[data["x"].abs() > 1.5], "y ~ bs(x, df=8) | gating(x)")

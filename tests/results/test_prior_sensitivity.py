@@ -12,8 +12,6 @@ from bayesvb.errors import DataError
 from bayesvb.results import prior_sensitivity
 from bayesvb.results.prior_sensitivity import numbers
 
-pytestmark = pytest.mark.heavy
-
 
 def rows(n=150):
     rng = np.random.default_rng(0)
@@ -43,6 +41,7 @@ CASES = [
 ]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("n_components", "number", "gate"), CASES)
 def test_changes_are_those_of_refits(n_components, number, gate):
     learned = {"scales": "learned" if number.startswith("scale") else "fixed", "scale_rate": 0.5}
@@ -70,6 +69,7 @@ def test_the_derivative_is_that_of_small_changes():
     assert_allclose(found.to_numpy()[-1], change[-1], rtol=0.1)
 
 
+@pytest.mark.heavy
 def test_numbers_without_part_in_the_fit_are_left_out():
     found = fit_of(bvb.Priors(scales="fixed"), 2).prior_sensitivity()
     assert found.index.names == ["number", "part", "component", "term"]
@@ -92,6 +92,7 @@ def test_models_without_linear_response_say_so():
         fit.prior_sensitivity()
 
 
+@pytest.mark.heavy
 def test_a_number_is_answered_as_if_it_were_alone(monkeypatch):
     fit = fit_of(bvb.Priors(scales="fixed"))
     together = fit.prior_sensitivity()

@@ -22,8 +22,6 @@ from bayesvb.studies.quantities import ROWS, Quantities, representative_rows
 from bayesvb.studies.replication import ranks_among
 from bayesvb.studies.simulated_rows import explaining
 
-pytestmark = pytest.mark.heavy
-
 QUICK = {"restarts": 1, "covariance": "mean-field", "n_jobs": 1}
 
 
@@ -59,6 +57,7 @@ class Narrow(AbstractEngine):
         return replace(result, draws=near)
 
 
+@pytest.mark.heavy
 def test_ranks_of_an_exact_posterior_are_uniform(exact_model):
     audit = bvb.sbc(exact_model, 60, seed=1, **QUICK)
     assert audit.uneven == []
@@ -66,6 +65,7 @@ def test_ranks_of_an_exact_posterior_are_uniform(exact_model):
     assert set(audit.kinds) == {"mean", "sd", "probability", "log likelihood"}
 
 
+@pytest.mark.heavy
 def test_draws_of_half_the_spread_are_found_out(exact_model, monkeypatch):
     monkeypatch.setitem(ENGINES, "narrow", Narrow())
     audit = bvb.sbc(exact_model, 40, "narrow", seed=1, restarts=1, n_jobs=1)
@@ -75,6 +75,7 @@ def test_draws_of_half_the_spread_are_found_out(exact_model, monkeypatch):
     assert audit.replications["covariance"].eq("engine").all()
 
 
+@pytest.mark.heavy
 def test_posterior_calibration_of_an_exact_posterior_is_uniform(exact_model):
     fit = exact_model.fit(seed=2, restarts=1, covariance="mean-field", n_jobs=1)
     audit = bvb.sbc(fit, 150, seed=3, restarts=1, n_jobs=1)
@@ -82,11 +83,13 @@ def test_posterior_calibration_of_an_exact_posterior_is_uniform(exact_model):
     assert audit.options["covariance"] == "mean-field"
 
 
+@pytest.mark.heavy
 def test_false_alarms_are_as_rare_as_is_said(exact_model):
     found = [bool(bvb.sbc(exact_model, 40, seed=seed, **QUICK).uneven) for seed in range(40)]
     assert np.mean(found) <= 0.05 + 3.0 * np.sqrt(0.05 * 0.95 / 40)
 
 
+@pytest.mark.heavy
 def test_the_seed_decides_and_not_the_number_of_processes(exact_model):
     one, two = (bvb.sbc(exact_model, 6, seed=5, **{**QUICK, "n_jobs": jobs}) for jobs in (1, 2))
     pd.testing.assert_frame_equal(one.ranks, two.ranks)
@@ -114,6 +117,7 @@ def models():
     }
 
 
+@pytest.mark.heavy
 def test_every_model_is_calibrated(models):
     for name, model in models.items():
         audit = bvb.sbc(model, 1, seed=1, max_iter=3, draws=25, **QUICK)
@@ -132,6 +136,7 @@ def test_quantities_of_models(models):
     assert Quantities.of(models["two responses"]).names[0][1].startswith("y, row ")
 
 
+@pytest.mark.heavy
 def test_a_network_of_several_restarts_has_posterior_calibration(models):
     with pytest.warns(ConvergenceWarning):
         fit = models["classes"].fit(
@@ -145,6 +150,7 @@ def test_a_network_of_several_restarts_has_posterior_calibration(models):
 # -- rows, quantities, ranks ---------------------------------------------------------------------
 
 
+@pytest.mark.heavy
 def test_representative_rows_are_the_middle_and_the_ends():
     x = np.array([0.1, -3.0, 5.0, 1.0, 0.1, -1.0, 2.0, -0.5])
     block = Block({"mean": np.vstack([np.ones(8), x])}, np.zeros((1, 8)))
@@ -155,6 +161,7 @@ def test_representative_rows_are_the_middle_and_the_ends():
     assert len(representative_rows(InMemorySource((same,)))) == 1
 
 
+@pytest.mark.heavy
 def test_quantities_do_not_depend_on_labels(models):
     model = models["sticks"]
     fit = model.fit(seed=1, **QUICK)
@@ -166,6 +173,7 @@ def test_quantities_do_not_depend_on_labels(models):
     np.testing.assert_allclose(here, there, rtol=1e-10)
 
 
+@pytest.mark.heavy
 def test_new_responses_leave_designs_and_gaps_as_they_are():
     block = Block({"mean": np.ones((1, 3))}, np.zeros((1, 3)))
     made = explaining(block, np.array([[1.0, 2.0, 3.0]]))
@@ -188,6 +196,7 @@ def test_ranks_count_draws_below_and_share_ties():
 # -- what goes wrong -----------------------------------------------------------------------------
 
 
+@pytest.mark.heavy
 def test_replications_that_fail_are_counted_and_kept(exact_model, monkeypatch):
     whole = Narrow.completed
 
@@ -205,6 +214,7 @@ def test_replications_that_fail_are_counted_and_kept(exact_model, monkeypatch):
     assert said in str(audit) and "left the parameter space" in str(audit)
 
 
+@pytest.mark.heavy
 def test_wrong_arguments_are_told(exact_model, unchecked):
     with pytest.raises(DataError, match="not a model or a fit"):
         bvb.sbc(line(), 2)
@@ -225,6 +235,7 @@ def test_progress_is_told(exact_model):
     assert told == [(1, 3), (2, 3), (3, 3)]
 
 
+@pytest.mark.heavy
 def test_ctrl_c_keeps_what_is_done(exact_model):
     def interrupt(done, of):
         if done == 2:
@@ -236,6 +247,7 @@ def test_ctrl_c_keeps_what_is_done(exact_model):
     assert "Interrupted: 48 replications were not made." in str(audit)
 
 
+@pytest.mark.heavy
 @pytest.mark.skipif(os.name != "posix", reason="processes are counted by their parent's number")
 def test_ctrl_c_ends_all_processes_and_keeps_what_is_done(exact_model):
     def interrupt(done, of):
@@ -259,6 +271,7 @@ def children():
     return {int(pid) for pid, parent, name in lines if int(parent) == os.getpid() and name != "ps"}
 
 
+@pytest.mark.heavy
 def test_ctrl_c_within_a_fit_goes_through(exact_model, monkeypatch):
     def interrupted(self, model, source, result, budget, streams):
         return replace(result, converged=False, interrupted=True)

@@ -9,8 +9,6 @@ from numpy.testing import assert_allclose
 from bayesvb.models.network.output_classes_shared import SharedClassOutput
 from bayesvb.numerics.linalg import unpack
 
-pytestmark = pytest.mark.heavy
-
 
 def shared(problem):
     output = SharedClassOutput(problem.model.output)
@@ -21,6 +19,7 @@ def as_full(q):
     return replace(q, output=q.output.coefficients)
 
 
+@pytest.mark.heavy
 def test_plain_sweeps_never_lower_the_bound(make_problem):
     for seed in range(40):
         problem = shared(make_problem("classes", seed))
@@ -65,6 +64,7 @@ def test_blocks_and_the_whole_agree_to_rounding(make_problem):
         assert_allclose(parts.stats.to_vector(), whole, rtol=1e-10, atol=1e-11 * abs(whole).max())
 
 
+@pytest.mark.heavy
 def test_one_row_shares_with_nobody(make_problem):
     """With a single row the best shared covariance is the best one."""
     plain = make_problem("classes", 6, rows=1).with_output(passes=100)
@@ -76,6 +76,7 @@ def test_one_row_shares_with_nobody(make_problem):
     assert_allclose(found, plain.model.e_step(as_full(q), plain.block).bound, rtol=1e-8)
 
 
+@pytest.mark.heavy
 def test_a_partition_is_a_start(make_problem, rng):
     problem = shared(make_problem("classes", 9, experts=3))
     partition = rng.dirichlet(np.ones(3), size=problem.block.n_rows).T.copy()
