@@ -357,7 +357,7 @@ def _part(fit: AbstractFit, table: pd.DataFrame, part: str, title: str) -> str:
         count = len(one.columns) * one.size
         told.append(f"  {one.name}: {count} coefficients, effects.{where}(fit{of_part})")
         if one.name in dof:
-            values = ", ".join(f"{value:.1f}" for value in dof[one.name])
+            values = ", ".join(f"{round(float(value), 1) + 0.0:.1f}" for value in dof[one.name])
             told[-1] += f"; effective degrees of freedom with its line {values}"
     return "\n".join(told)
 
