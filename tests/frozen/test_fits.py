@@ -45,7 +45,7 @@ A field whose rounding noise is larger has ten and a thousand times its noise. N
 ROUNDING = 1e-15
 """Relative perturbation of the response with which the noise of a field is measured."""
 
-FIT = {"seed": 1, "restarts": 2, "draws": 100, "n_jobs": 1}
+FIT = {"seed": 1, "restarts": 2, "draws": 100, "n_jobs": 1, "covariance": "linear-response"}
 
 TERMS: dict[str, tuple[str, dict[str, object]]] = {
     "covariate": ("y ~ x", {}),
@@ -229,6 +229,7 @@ CASES: dict[str, Case] = {
         formula="y ~ x + z", options={**PLAIN, **FAMILIES["student"]}, records=ALL[3:]),
     "everything of groups": Case(formula="y ~ x + (1 | g)", options=LONE, records=ALL),
     "mean-field": Case(formula="y ~ x", options=PLAIN, fit={"covariance": "mean-field"}),
+    "exact intervals": Case(formula="y ~ x", options=PLAIN, fit={"covariance": "auto"}),
     "sampling weights": Case(
         formula="y ~ x", options={**PLAIN, "weights": "w", "weights_are": "sampling"}),
     "stacked": Case(formula="y ~ x", options=PLAIN, fit={"combine": "stack"}),
