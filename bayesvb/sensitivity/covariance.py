@@ -14,8 +14,8 @@ from jaxtyping import Float
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.numerics.runtime import single_threaded_blas
+from bayesvb.sensitivity.curvature import curved_along
 from bayesvb.sensitivity.operator import expectations_along
-from bayesvb.sensitivity.solvers import curved
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.local import Draws
 from bayesvb.variational.model import AbstractVariationalModel
@@ -33,9 +33,6 @@ SETTLED = 1e-3
 
 TOGETHER = 1 << 17
 """Numbers in the statistics of directions that are gone along together."""
-
-TOGETHER_BY_ROW = 1 << 20
-"""The same where rows answer by their second derivatives, which are made once for all of these."""
 
 NOT_ASKED = "linear response was not asked for"
 """Why there is none where the variational posterior itself is wanted."""
@@ -303,16 +300,8 @@ class _SecondDerivatives(_Differences):
     def answers(self, directions: Rows, metric: Rows) -> Rows:
         """``F' u`` for every direction ``u``: ``f''`` times what is its metric."""
         posterior = self.model.update(self.stats)
-        together = max(TOGETHER_BY_ROW // max(metric.shape[1], 1), 1)
-        parts = [metric[start : start + together] for start in range(0, len(metric), together)]
-        tasks = [partial(curved, self.model, posterior, part) for part in parts]
-        self.passes += len(tasks)
-        found = np.concatenate([one.value for one in self.source.map_reduce_all(tasks)])
-        first: Any = self.model.row_derivatives(posterior, self.source.take(np.arange(1)))
-        of_prior = np.arange(metric.shape[1]) >= metric.shape[1] - first.n_more
-        bend = self.model.prior_curvature(posterior, of_prior)
-        if bend is not None:
-            found[:, of_prior] += metric[:, of_prior] @ bend
+        found, passes = curved_along(self.model, self.source, posterior, metric)
+        self.passes += passes
         return found
 
 

@@ -16,6 +16,7 @@ from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.sensitivity.covariance import STEP as TILT
 from bayesvb.sensitivity.covariance import coordinates_of
 from bayesvb.sensitivity.deletion import SHARES, Deletion
+from bayesvb.sensitivity.krylov import KrylovSensitivity
 from bayesvb.sensitivity.operator import STEP
 from bayesvb.sensitivity.solvers import expectation_changes
 from bayesvb.variational.coordinates import AbstractCoordinates
@@ -99,6 +100,10 @@ class Jackknife:
         with effects of many groups most do not, products of the indicators of two groups. It is
         the slopes that are answered, of which there are fewer.
         """
+        if isinstance(self.deletion.derivative, KrylovSensitivity):
+            with single_threaded_blas(), np.errstate(all="ignore"):
+                solved = (self.deletion.solve(part) for part in parts)
+                return np.concatenate([self._linear(change) for change in solved])
         kept, used = [], self.deletion.derivative.answering.copy()
         for part in parts:
             entries = np.flatnonzero(part.any(axis=0))
@@ -122,6 +127,11 @@ class Jackknife:
         self, change: Float[np.ndarray, "groups entries"]
     ) -> Float[np.ndarray, "groups coordinates"]:
         """Linear changes of the centre with changes of the statistics."""
+        if isinstance(self.deletion.derivative, KrylovSensitivity):
+            # The matrix of all slopes is as large as the one that the solver does not make.
+            moved = self.coordinates.centre_slopes(self.deletion.derivative.metric_of(change))
+            if moved is not None:
+                return moved
         return np.asarray(change @ self._slopes(np.asarray(change.any(axis=0))).T)
 
     def _differences(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -15,6 +15,13 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.errors import DataError
+from bayesvb.sensitivity.curvature import (
+    ROWS_AT_ONCE,
+    curvature_of_rows,
+    curved_along,
+    derivatives_of_rows,
+)
+from bayesvb.sensitivity.krylov import Deflation, KrylovSensitivity
 from bayesvb.sensitivity.low_rank import (
     SHARE,
     few_directions,
@@ -26,19 +33,20 @@ from bayesvb.sensitivity.operator import (
     Model,
     changes_along,
     difference,
+    expectations_along,
     units,
 )
 from bayesvb.sensitivity.row_directions import Directions
 from bayesvb.variational.row_derivatives import RowDerivatives
-
-ROWS_AT_ONCE = 1024
-"""Rows whose second derivatives are in memory together: (scalars, scalars, rows)."""
 
 MOST_NUMBERS = 1 << 28
 """Numbers of a derivative at most: 2 GiB, and as much again on the way."""
 
 COPIES = 4
 """Arrays of the features of all rows that are in memory at once where directions are found."""
+
+MOST_DENSE = 5_000
+"""Statistics that answer up to which ``I - F'`` is factorised, which takes the cube of them."""
 
 FEW_ENTRIES = 500
 """Entries of the statistics of which all are taken to be added to by some row."""
@@ -49,13 +57,6 @@ class Presence(SufficientStats):
     """How many parts of the rows add to each entry of the statistics."""
 
     parts: Float[np.ndarray, " entries"]
-
-
-@dataclass(frozen=True)
-class Curvature(SufficientStats):
-    """Second derivative of the rows' part of the bound in the expectations, or times changes."""
-
-    value: Float[np.ndarray, "some entries"]
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,8 @@ def choose_solver(
     posterior. An entry to which no row of data adds does not answer: with many groups these are
     most of them, products of the indicators of two groups. For other models ``F'`` is made of
     differences of two passes per entry. Where rows are few beside the entries, ``F'`` is kept as a
-    product of the directions in which they bend ``f``.
+    product of the directions in which they bend ``f``; where statistics are very many, it is
+    applied and never made.
 
     Parameters
     ----------
@@ -150,13 +152,43 @@ def choose_solver(
     if few is not None:
         _check_size(sum(one.size for one in few[1]), first.n_entries)
         return low_rank_sensitivity(model, stats, kept, *few)
+    if int(kept.sum()) > MOST_DENSE:
+        krylov = krylov_sensitivity(model, source, stats)
+        if krylov is not None:
+            return krylov
     _check_size(int(kept.sum()), first.n_entries)
-    curvature = source.map_reduce(partial(_curvature, model, posterior, kept)).value
+    curvature = source.map_reduce(partial(curvature_of_rows, model, posterior, kept)).value
     of_prior = model.prior_curvature(posterior, kept)
     if of_prior is not None:
         curvature = curvature + of_prior
     covariance = expectation_changes(model, stats, first.factors, first.shared, kept)
     return DenseSensitivity(kept, _by_factor(curvature, covariance, first, kept))
+
+
+def krylov_sensitivity(
+    model: Model, source: AbstractSource, stats: SufficientStats
+) -> KrylovSensitivity | None:
+    """The iterative solver; None where changes of expectations have no closed form.
+
+    None also where tilts of all coordinates would not fit into memory.
+    """
+    posterior = model.update(stats)
+    coordinates, n_entries = model.coordinates(posterior), stats.to_vector().size
+    along: Any = partial(expectations_along, model, stats, posterior)
+    if coordinates is None or along(np.zeros((1, n_entries))) is None:
+        return None
+    if coordinates.size * n_entries > MOST_NUMBERS:
+        return None
+    curved = partial(_curved, model, source, posterior)
+    deflation = Deflation.from_tilts(coordinates.perturbations(), along, curved)
+    return KrylovSensitivity(np.ones(n_entries, dtype=bool), along, curved, deflation)
+
+
+def _curved(
+    model: Model, source: AbstractSource, posterior: Any, change: Float[np.ndarray, "some entries"]
+) -> Float[np.ndarray, "some entries"]:
+    """Product of ``f''`` with changes of the expectations."""
+    return curved_along(model, source, posterior, change)[0]
 
 
 def _check_size(n_answering: int, n_entries: int) -> None:
@@ -200,7 +232,7 @@ def _few(
     if COPIES * source.n_rows * n_features > MOST_NUMBERS:
         return None
     block = source.take(np.arange(source.n_rows))
-    known = _known(model, posterior, block)
+    known = derivatives_of_rows(model, posterior, block)
     each = few_directions(known, n_entries)
     return None if each is None else (block, each, known)
 
@@ -252,40 +284,10 @@ def _by_factor(
 
 def _presence(model: Model, posterior: Any, block: Block) -> Presence:
     """Entries to which rows of a block add, a part at a time."""
-    parts = (_known(model, posterior, part).present() for part in block.split(ROWS_AT_ONCE))
-    return Presence(sum((part.astype(float) for part in parts), start=np.zeros(())))
-
-
-def _curvature(
-    model: Model, posterior: Any, kept: Bool[np.ndarray, " entries"], block: Block
-) -> Curvature:
-    """Sum over the rows of a block, a part at a time, in these entries."""
-    if kept.all():
-        return _over_parts(model, posterior, block, RowDerivatives.curvature)
-    return _over_parts(
-        model, posterior, block, lambda known, weight: known.restricted(kept).curvature(weight)
+    parts = (
+        derivatives_of_rows(model, posterior, part).present() for part in block.split(ROWS_AT_ONCE)
     )
-
-
-def curved(
-    model: Model, posterior: Any, change: Float[np.ndarray, "some entries"], block: Block
-) -> Curvature:
-    """What the second derivatives of a block's rows make of changes of the expectations."""
-    return _over_parts(model, posterior, block, lambda known, weight: known.curved(change, weight))
-
-
-def _over_parts(
-    model: Model, posterior: Any, block: Block, of: Callable[..., Float[np.ndarray, "_ _"]]
-) -> Curvature:
-    """Sum of what is made of derivatives of rows and case weights, a part of a block at a time."""
-    parts = block.split(ROWS_AT_ONCE)
-    each = (of(_known(model, posterior, part), part.weight) for part in parts)
-    return Curvature(np.asarray(sum(each, start=np.zeros(()))))
-
-
-def _known(model: Model, posterior: Any, block: Block) -> Any:
-    """Derivatives of the rows of a model that has them."""
-    return model.row_derivatives(posterior, block)
+    return Presence(sum((part.astype(float) for part in parts), start=np.zeros(())))
 
 
 def expectation_changes(

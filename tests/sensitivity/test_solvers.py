@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
 import bayesvb as bvb
-from bayesvb.results.leave_one_out import Fitted, leave_one_out
+from bayesvb.errors import DataError
+from bayesvb.results.leave_one_out import Fitted, group_sums, leave_one_out
 from bayesvb.sensitivity import low_rank, solvers
+from bayesvb.sensitivity.krylov import KrylovSensitivity
 from bayesvb.sensitivity.low_rank import LowRankSensitivity
 from bayesvb.sensitivity.solvers import DenseSensitivity, n_answering
 
@@ -107,3 +111,60 @@ def test_what_it_costs_is_the_number_of_directions():
     size = n_experts * n_rows + 2 * n_logits * different
     assert n_answering(fit.core, fit.model.source, fit.stats) == size
     assert size <= low.directions.size < 0.2 * low.n_entries
+
+
+SOLVERS = ("low_rank", "krylov")
+
+
+def solver_of(name, fit, monkeypatch):
+    """Solver of this name, whatever the size of the problem."""
+    if name == "krylov":
+        found = solvers.krylov_sensitivity(fit.core, fit.model.source, fit.stats)
+        return replace(found, tolerance=1e-11)
+    monkeypatch.setattr(low_rank, "SHARE", 100.0 if name == "low_rank" else 0.0)
+    monkeypatch.setattr(solvers, "SHARE", 100.0 if name == "low_rank" else 0.0)
+    return solvers.choose_solver(fit.core, fit.model.source, fit.stats)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("name", ["softmax", "fixed scales", "sticks"])
+def test_every_solver_agrees_with_the_dense_one(name, solver, monkeypatch):
+    fit = fit_of(name)
+    dense = solver_of("dense", fit, monkeypatch)
+    other = solver_of(solver, fit, monkeypatch)
+    assert isinstance(dense, DenseSensitivity) and not isinstance(other, DenseSensitivity)
+    block = fit.model.source.take(np.arange(30))
+    added = fit.core.row_derivatives(fit.q, block).statistics()
+    expected = dense.solve(added)
+    # Solving multiplies what differences leave, by up to 1e4 where scales are hardly known.
+    tolerance = 1e-7 * np.abs(expected).max()
+    assert_allclose(other.solve(added), expected, rtol=0, atol=tolerance)
+    assert_allclose(other.whole(), dense.whole(), atol=1e-8 * np.abs(dense.whole()).max())
+    there, back = added @ expected.T, other.solve_transposed(added) @ added.T
+    assert_allclose(back, there, rtol=0, atol=1e-7 * np.abs(there).max())
+
+
+def test_conjugate_gradients_refuse_a_saddle_point(monkeypatch):
+    fit = fit_of("fixed scales")
+    found = solvers.krylov_sensitivity(fit.core, fit.model.source, fit.stats)
+    bent = replace(found, curved=lambda change: 50.0 * found.curved(change))
+    with pytest.raises(DataError, match="not at a maximum"):
+        bent.solve(np.eye(bent.n_entries)[:3])
+
+
+def test_very_many_statistics_are_solved_by_conjugate_gradients(monkeypatch):
+    fit = fit_of("softmax")
+    expected = leave_one_out(Fitted.of(fit), np.arange(30), row_passes=0.0)
+    for module in (low_rank, solvers):
+        monkeypatch.setattr(module, "SHARE", 0.0)
+    monkeypatch.setattr(solvers, "MOST_DENSE", 10)
+    one = Fitted.of(fit)
+    found = leave_one_out(one, np.arange(30), row_passes=0.0)
+    assert isinstance(one.deletion.derivative, KrylovSensitivity)
+    assert_allclose(found.log_density, expected.log_density, atol=1e-4)
+    changes = one.jackknife.changes(-group_sums(one.deletion, np.arange(30)))
+    plain = Fitted.of(fit)
+    monkeypatch.setattr(solvers, "MOST_DENSE", 10_000)
+    assert_allclose(
+        changes, plain.jackknife.changes(-group_sums(plain.deletion, np.arange(30))), atol=1e-3
+    )
