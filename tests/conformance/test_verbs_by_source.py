@@ -35,7 +35,7 @@ def table(seed=0):
 
 
 MODELS = {
-    "density": (bvb.DensityRegression, "y ~ x + (1 | s) | g", {"n_components": 2, "weights": "w"}),
+    "density": (bvb.DensityRegression, "y ~ x + (1 | s) | g", {"n_components": 2}),
     "mixture": (bvb.GaussianMixture, "~ x + y", {"n_components": 2}),
     "normal": (bvb.Normal, "y ~ 1", {}),
     "components": (bvb.BayesianPCA, "~ x + y + z", {}),
