@@ -117,7 +117,6 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
         "conformance/test_models.py",
     ),
     "bayesvb/estimators/mixture.py": ("estimators/test_fit.py",),
-    "bayesvb/estimators/new_rows.py": ("estimators/test_updating.py",),
     "bayesvb/estimators/prior_rows.py": (
         "estimators/test_prior_predictive.py",
         "estimators/test_priors.py",
@@ -128,10 +127,8 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     ),
     "bayesvb/estimators/model_rows.py": ("conformance/test_sources.py",),
     "bayesvb/estimators/row_scales.py": ("conformance/test_sources.py",),
-    "bayesvb/estimators/pca_rows.py": ("estimators/test_pca.py",),
     "bayesvb/estimators/network.py": ("estimators/test_network_public.py",),
     "bayesvb/estimators/network_assembly.py": ("estimators/test_network_public.py",),
-    "bayesvb/estimators/network_checks.py": ("estimators/test_network_public.py",),
     "bayesvb/estimators/network_prediction.py": (
         "estimators/test_network_public.py",
         "estimators/test_probability_intervals.py",

@@ -26,8 +26,7 @@ from bayesvb.distributions.base import (
 from bayesvb.distributions.prediction import PredictionOptions, predict
 from bayesvb.distributions.response import Response
 from bayesvb.estimators.base import empty_stats
-from bayesvb.estimators.component_shares import gate_parameters, share_parameter
-from bayesvb.estimators.gating import gate_class, gate_prior
+from bayesvb.estimators.gating import gate_class, gate_parameters, gate_prior, share_parameter
 from bayesvb.estimators.group_effects import (
     experts_of,
     further_terms,
@@ -44,10 +43,9 @@ from bayesvb.estimators.groups import (
 )
 from bayesvb.estimators.half_t import GROUP_SD_HEADING, group_sds, with_half_t
 from bayesvb.estimators.learned_scales import HEADINGS, LearnedScales
-from bayesvb.estimators.marginal_priors import name_margins
 from bayesvb.estimators.mixture import AbstractGatedMixture
 from bayesvb.estimators.model_rows import RowKind, RowOptions, model_rows
-from bayesvb.estimators.prior_rows import prior_rows
+from bayesvb.estimators.prior_rows import name_margins, prior_rows
 from bayesvb.estimators.priors import Priors, check_priors
 from bayesvb.estimators.row_scales import regression_block, regression_scales
 from bayesvb.experts import EXPERTS

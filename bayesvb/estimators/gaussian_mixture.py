@@ -24,7 +24,7 @@ from bayesvb.distributions.prediction import KINDS, PredictionOptions, predict
 from bayesvb.distributions.student_mixture import StudentMixture
 from bayesvb.errors import DataError
 from bayesvb.estimators.base import empty_stats
-from bayesvb.estimators.component_shares import SHARE
+from bayesvb.estimators.gating import SHARE
 from bayesvb.estimators.mixture import AbstractMixture
 from bayesvb.estimators.model_rows import RowKind, RowOptions, model_rows
 from bayesvb.estimators.priors import GaussianPriors, check_priors

@@ -16,13 +16,13 @@ from bayesvb.data.standardised_blocks import Scales
 from bayesvb.distributions.base import AbstractComponentMixture, AbstractDrawnMixture
 from bayesvb.distributions.pooled_draws import PooledDraws
 from bayesvb.errors import DataError
-from bayesvb.estimators.component_shares import expected_shares, weights_at
 from bayesvb.estimators.component_tables import (
     component_table,
     responsibilities_of,
     responsibility_table,
 )
 from bayesvb.estimators.fit_request import COMBINATIONS
+from bayesvb.estimators.gating import expected_shares, weights_at
 from bayesvb.estimators.generative import AbstractGenerative
 from bayesvb.models.ensemble import matching
 from bayesvb.models.mixture import Mixture

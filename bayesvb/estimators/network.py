@@ -21,17 +21,19 @@ from bayesvb.distributions.normal_mixture import NormalMixture
 from bayesvb.distributions.prediction import PredictionOptions, predict
 from bayesvb.estimators import network_prediction
 from bayesvb.estimators.base import empty_stats
-from bayesvb.estimators.component_shares import gate_parameters, share_parameter
-from bayesvb.estimators.marginal_priors import name_margins
+from bayesvb.estimators.gating import gate_parameters, share_parameter
 from bayesvb.estimators.model_rows import RowKind, RowOptions, model_rows
 from bayesvb.estimators.network_assembly import (
     Output,
+    check_family,
+    check_response,
     class_output,
     gaussian_output,
+    latents_of,
     network_of,
     with_products,
 )
-from bayesvb.estimators.network_checks import check_family, check_response, latents_of
+from bayesvb.estimators.prior_rows import name_margins
 from bayesvb.estimators.priors import NetworkPriors, check_priors
 from bayesvb.estimators.row_scales import network_block, network_scales
 from bayesvb.experts.regression import in_units

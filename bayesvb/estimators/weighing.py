@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float
@@ -15,12 +15,17 @@ from bayesvb.engines.folds import FEW_PASSES, FOLDS, PASSES, extrapolated_densit
 from bayesvb.engines.restarts import RestartSearch
 from bayesvb.engines.side_by_side import processes, side_by_side
 from bayesvb.estimators.fit_request import FitRequest
-from bayesvb.estimators.near_restarts import apart
 from bayesvb.evaluation.stacking_weights import stacking_weights
+from bayesvb.evaluation.unseen_optima import SAME
 from bayesvb.numerics.streams import Streams
+from bayesvb.results.base import NEAR_BEST, PREDICTS_APART
 from bayesvb.results.leave_one_out import Fitted, has_log_predictive, leave_one_out
 from bayesvb.results.stacking import distinct, held_out, kept
 from bayesvb.variational.model import AbstractVariationalModel
+
+if TYPE_CHECKING:
+    from bayesvb.engines.restarts import Restart, RestartSearch
+
 
 WEIGHING_DRAWS = 250
 """Draws behind the held-out densities by which restarts are weighed."""
@@ -213,3 +218,40 @@ def _held_out(
     posterior = run.model.update(stats)
     draws = run.model.draws(posterior, n_draws, streams.draws())
     return held_out(run.model, source, draws)
+
+
+MOST_ROWS = 2000
+"""Rows at which predictions are compared."""
+
+
+def apart(found: RestartSearch) -> dict[str, Float[np.ndarray, " runs"]]:
+    """Column of the table of restarts: how far their predictions are from those of the best.
+
+    Mean absolute difference of the log predictive density at observed rows, in nats; zero for runs
+    to the same optimum, NaN for runs whose bound is far below. No column where there is one
+    optimum only, one run, or no closed predictive density.
+    """
+    best = found.runs[found.best]
+    if len(found.runs) == 1 or best.model.n_components == 1:
+        return {}
+    if np.isneginf(best.score):
+        return {}
+    below = best.score - np.array([run.score for run in found.runs])
+    rival = np.flatnonzero((below > SAME) & (below <= NEAR_BEST))
+    distance = np.where(below <= SAME, 0.0, np.nan)
+    if len(rival):
+        kept = _log_density(found, best)
+        if kept is None:
+            return {}
+        for number in rival:
+            other = _log_density(found, found.runs[number])
+            distance[number] = np.nan if other is None else np.abs(other - kept).mean()
+    return {PREDICTS_APART: distance}
+
+
+def _log_density(found: RestartSearch, run: Restart) -> Float[np.ndarray, " rows"] | None:
+    """Log predictive density of one run at rows that it has seen, evenly chosen."""
+    n_rows = found.screened.n_rows
+    at = np.unique(np.linspace(0, n_rows - 1, min(n_rows, MOST_ROWS)).astype(np.intp))
+    posterior = run.model.update(run.ascent.stats)
+    return run.model.log_predictive(posterior, found.screened.take(at))

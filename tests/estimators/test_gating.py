@@ -6,7 +6,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import bayesvb as bvb
-from bayesvb.estimators.gating import gate_class
+from bayesvb.data.blocks import Block
+from bayesvb.estimators.gating import averaged, gate_class
 from bayesvb.gates.dirichlet import DirichletGate
 from bayesvb.gates.stick_breaking import StickBreakingGate
 
@@ -61,3 +62,15 @@ def test_members_of_a_group_may_differ_in_what_no_weight_depends_on(data):
 def test_several_components_have_the_gate_that_is_named():
     assert gate_class("stick-breaking", 2) is StickBreakingGate
     assert gate_class("stick-breaking", 1) is DirichletGate
+
+
+@pytest.mark.parametrize("shape", [(2,), (5, 3)])
+def test_rows_count_by_their_case_weight(shape, rng):
+    weights, repeats = rng.uniform(size=(*shape, 6)), np.array([0, 1, 2, 3, 1, 5])
+    rows = Block({}, np.zeros((1, 6)))
+    weighted = Block({}, np.zeros((1, 6)), repeats.astype(float))
+    assert_allclose(averaged(weights, rows), weights.mean(axis=-1))
+    expected = np.repeat(weights, repeats, axis=-1).mean(axis=-1)
+    assert_allclose(averaged(weights, weighted), expected)
+    constant = weights[..., :1]  # of a gate whose weights are the same in every row
+    assert_allclose(averaged(constant, weighted), constant[..., 0])
