@@ -161,7 +161,7 @@ def estimates(design: Design, sample: Sample, family: str) -> Iterator[tuple[str
     options = {"n_components": n_components, "family": family}
     fit = bvb.DensityRegression(formula, sample.rows, **options).fit(seed=1)
     yield "default", read(fit)
-    for covariance in ("linear-response", "mean-field"):
+    for covariance in ("exact", "linear-response", "mean-field"):
         yield covariance, read(fit.with_covariance(covariance))
     learned = bvb.Priors(scales="learned", gating_scale_rate=0.005)
     model = bvb.DensityRegression(formula, sample.rows, **options, priors=learned)
