@@ -235,7 +235,7 @@ class ScaledMixture(Mixture):
             mean, variance, own = grid.moments(squares[..., at], float(self.counts[at]))
             shape[..., at], rate[..., at] = mean**2 / variance, mean / variance
             divergence = divergence + own
-        return Gamma(shape, rate), divergence
+        return Gamma(shape, rate), np.asarray(divergence)
 
     def global_step(self, posterior: MixturePosterior, stats: MixtureStats) -> ScaledStats:
         """Precisions given the coefficients, then steps of experts and gate given these."""
