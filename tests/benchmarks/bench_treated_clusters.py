@@ -7,7 +7,13 @@ slope in each component, and of its average by share; the same data sets for eve
 
     python tests/benchmarks/bench_treated_clusters.py [sets] [first seed]
 
-writes docs/benchmarks/treated_clusters.csv.
+writes docs/benchmarks/treated_clusters.csv, and
+
+    python tests/benchmarks/bench_treated_clusters.py --held-out
+
+docs/benchmarks/group_scales_loo.csv: leave-one-out log density per row of `"between"` less
+`"learned"`, with its standard error, where components share the effects of groups, where each has
+effects of its own, where there are none, and on wages (cps1985).
 """
 
 import sys
@@ -17,12 +23,13 @@ import numpy as np
 import pandas as pd
 
 import bayesvb as bvb
+from bayesvb.evaluation.elpd import read_elpd
 
-DESIGNS = ((8, 16), (12, 16), (20, 10), (20, 20))
+DESIGNS = ((8, 16), (20, 10))
 """Groups, and rows of each."""
 
 SIZES, PROB, GROUP_SD = (0, 1, 2, 3, 5), 0.9, 0.5
-OUT = Path(__file__).resolve().parents[2] / "docs" / "benchmarks" / "treated_clusters.csv"
+FOLDER = Path(__file__).resolve().parents[2] / "docs" / "benchmarks"
 
 
 def simulate(seed, n_groups, n_rows, size):
@@ -51,7 +58,7 @@ def estimates(frame, scales):
     yield "average slope", slopes @ share
 
 
-def main(sets=20, first=9000):
+def main(sets=12, first=9000):
     """Fit all data sets and write the table."""
     records = []
     for scales in ("learned", "between"):
@@ -70,9 +77,45 @@ def main(sets=20, first=9000):
     summary = table.groupby(keys, sort=False).mean()
     summary["rmse"] **= 0.5
     summary["sets"] = sets
-    summary.round(3).to_csv(OUT)
+    summary.round(3).to_csv(FOLDER / "treated_clusters.csv")
     print(summary.round(3).to_string())
 
 
+def held_out_sets():
+    """Name, formula and rows of each data set."""
+    text = "y ~ x + treated + (1 | g)"
+    yield "common effects of groups", text, simulate(77, 12, 20, 2)[0]
+    rng = np.random.default_rng(5)
+    g, second, x = np.repeat(np.arange(12), 20), rng.random(240) < 0.4, rng.normal(size=240)
+    frame = pd.DataFrame({"x": x, "treated": g % 2, "g": g.astype(str)})
+    y = 3.0 * second + 0.5 * x + np.where(second, 0.8, 0.5) * rng.normal(size=240)
+    own = GROUP_SD * rng.normal(size=(2, 12))[second.astype(int), g]
+    yield "effects of each component", text, frame.assign(y=y + own)
+    yield "no effects of groups", text, frame.assign(y=y)
+    wages = bvb.datasets.load("cps1985")
+    for group in ("occupation", "sector"):
+        yield f"cps1985, {group}", f"wage ~ education + experience + (1 | {group})", wages
+
+
+def held_out():
+    """Compare leave-one-out log densities and write the table."""
+    records = []
+    for name, text, frame in held_out_sets():
+        pointwise = []
+        for scales in ("between", "learned"):
+            priors = bvb.Priors(scales=scales)
+            model = bvb.DensityRegression(text, frame, n_components=2, priors=priors)
+            fit = model.fit(seed=1, restarts=4, covariance="mean-field")
+            pointwise.append(read_elpd(fit.loo()).pointwise)
+        change = pointwise[0] - pointwise[1]
+        records.append((name, len(change), change.mean(), change.std() / len(change) ** 0.5))
+    table = pd.DataFrame(records, columns=["data", "rows", "difference", "se"])
+    table.round(4).to_csv(FOLDER / "group_scales_loo.csv", index=False)
+    print(table.round(4).to_string())
+
+
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    if sys.argv[1:] == ["--held-out"]:
+        held_out()
+    else:
+        main(*map(int, sys.argv[1:]))
