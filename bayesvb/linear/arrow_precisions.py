@@ -45,7 +45,7 @@ class ArrowPrecision(AbstractPrecision):
         ``B``.
     cross : ndarray, shape (..., effects, shared, groups)
         ``C_g``.
-    blocks : ndarray, shape (..., effects, effects, groups)
+    group_blocks : ndarray, shape (..., effects, effects, groups)
         ``D_g``.
 
     References
@@ -58,7 +58,7 @@ class ArrowPrecision(AbstractPrecision):
 
     border: Float[np.ndarray, "*batch shared shared"]
     cross: Float[np.ndarray, "*batch effects shared groups"]
-    blocks: Float[np.ndarray, "*batch effects effects groups"]
+    group_blocks: Float[np.ndarray, "*batch effects effects groups"]
 
     @classmethod
     def from_entries(
@@ -94,12 +94,12 @@ class ArrowPrecision(AbstractPrecision):
     @property
     def n_effects(self) -> int:
         """Number of effects of each group."""
-        return int(self.blocks.shape[-2])
+        return int(self.group_blocks.shape[-2])
 
     @property
     def n_groups(self) -> int:
         """Number of groups."""
-        return int(self.blocks.shape[-1])
+        return int(self.group_blocks.shape[-1])
 
     @property
     def n_coefficients(self) -> int:
@@ -111,7 +111,7 @@ class ArrowPrecision(AbstractPrecision):
         self,
     ) -> tuple[Float[np.ndarray, "*batch effects effects groups"], Float[np.ndarray, "*batch"]]:
         """Inverses of the blocks, and the sum of the blocks' log-determinants."""
-        return inverse_of_blocks(self.blocks)
+        return inverse_of_blocks(self.group_blocks)
 
     @property
     def within(self) -> Float[np.ndarray, "*batch effects effects groups"]:
@@ -165,7 +165,7 @@ class ArrowPrecision(AbstractPrecision):
         shared, effects = self.split(vectors)
         top = shared @ self.border + np.einsum("...apg,...nag->...np", self.cross, effects)
         low = np.einsum("...apg,...np->...nag", self.cross, shared)
-        low = low + np.einsum("...abg,...nbg->...nag", self.blocks, effects)
+        low = low + np.einsum("...abg,...nbg->...nag", self.group_blocks, effects)
         return self._joined(top, low)
 
     def solve(self, vectors: Vectors) -> Vectors:
@@ -227,7 +227,7 @@ class ArrowPrecision(AbstractPrecision):
 
     @property
     def _parts(self) -> tuple[Float[np.ndarray, "..."], ...]:
-        return self.border, self.cross, self.blocks
+        return self.border, self.cross, self.group_blocks
 
     def like(self, gram: Float[np.ndarray, "*batch packed"]) -> ArrowPrecision:
         """Return packed sums of ``x x'``, ``z z'`` by group and ``z x'`` by group as a matrix."""
@@ -245,7 +245,7 @@ class ArrowPrecision(AbstractPrecision):
     def packed(self) -> Float[np.ndarray, "*batch packed"]:
         """Return the border's lower triangle, those of the blocks, and what is between them."""
         first, second = lower_pairs(self.n_effects)
-        return self._flat(pack(self.border), self.blocks[..., first, second, :], self.cross)
+        return self._flat(pack(self.border), self.group_blocks[..., first, second, :], self.cross)
 
     def _flat(
         self,
@@ -281,7 +281,7 @@ class ArrowPrecision(AbstractPrecision):
     @property
     def entries(self) -> Float[np.ndarray, "*batch terms"]:
         """Diagonal entries of a prior: of shared coefficients, then of each effect."""
-        own = np.diagonal(self.blocks[..., 0], axis1=-2, axis2=-1)
+        own = np.diagonal(self.group_blocks[..., 0], axis1=-2, axis2=-1)
         return np.concatenate([np.diagonal(self.border, axis1=-2, axis2=-1), own], axis=-1)
 
     def by_term(
@@ -293,7 +293,7 @@ class ArrowPrecision(AbstractPrecision):
 
     def trace_with(self, other: ArrowPrecision) -> Float[np.ndarray, "*batch"]:
         """Return the trace of this matrix times the inverse of another."""
-        own = np.einsum("...abg,...abg->...", self.blocks, other.effect_covariances)
+        own = np.einsum("...abg,...abg->...", self.group_blocks, other.effect_covariances)
         across = np.einsum("...apg,...apg->...", self.cross, other.through)
         return np.asarray(trace_of_product(self.border, other.shared.inverse) + own - 2.0 * across)
 
