@@ -38,15 +38,26 @@ def test_curves_of_the_gate_are_of_its_coefficients(fit):
 
 
 def test_degrees_of_freedom_are_the_trace_of_what_the_rows_decide(fit):
+    """The referee inverts the joint precision of the coefficients and the common ones."""
     table = bvb.effects.smoothness(fit)
-    weights = fit.responsibilities().to_numpy()
-    block = fit.model.source.take(np.arange(180))
-    x, prior = block.designs["mean"].T, fit.core.given(fit.q.scales.mean).experts.prior.precision
-    for component in (0, 1):
-        own = x.T @ (weights[:, [component]] * x)
-        hat = np.linalg.solve(own + prior, own)
-        expected = np.diag(hat)[list(fit.model.design.curves("mean")[0].places)].sum()
-        assert_allclose(table["edf"][component], expected, rtol=1e-3)
+    weights, experts = fit.responsibilities().to_numpy(), fit.q.experts
+    prior, x = experts.prior, fit.model.source.take(np.arange(180)).designs["mean"].T
+    n, noise = x.shape[1], experts.shape / experts.rate[..., 0]
+    spread, pick = np.diag(prior.terms), np.eye(n)[:, prior.columns.places]
+    joint = np.zeros((2 * n + len(prior.common),) * 2)
+    joint[2 * n :, 2 * n :] = np.diag(prior.common) + noise.sum() * pick.T @ spread @ pick
+    grams = [noise[k] * x.T @ (weights[:, [k]] * x) for k in (0, 1)]
+    for k in (0, 1):
+        own = slice(k * n, (k + 1) * n)
+        joint[own, own] = grams[k] + noise[k] * spread
+        joint[own, 2 * n :] = -noise[k] * spread @ pick
+        joint[2 * n :, own] = joint[own, 2 * n :].T
+    covariance = np.linalg.inv(joint)
+    places = list(fit.model.design.curves("mean")[0].places)
+    for k in (0, 1):
+        own = slice(k * n, (k + 1) * n)
+        expected = np.diag(covariance[own, own] @ grams[k])[places].sum()
+        assert_allclose(table["edf"][k], expected, rtol=1e-4)
     assert table["coefficients"].tolist() == [9, 9]
     assert ((table["edf"] > 1.0) & (table["edf"] < 9.0)).all()
 

@@ -10,11 +10,13 @@ from numpy.testing import assert_allclose
 import bayesvb as bvb
 from bayesvb.factors.matrix_normal_gamma import RegressionAtRows
 
+LEARNED = {"priors": bvb.Priors(scales="learned")}
 DESIGNS = {
-    "groups": ("y ~ x + (1 | g) | x", {}),
+    "common effects": ("y ~ x + (1 | g) | x", {}),
+    "groups": ("y ~ x + (1 | g) | x", LEARNED),
     "one component": ("y ~ x + (1 | g)", {"n_components": 1}),
-    "softmax": ("y ~ x + (1 | g) | x", {"gate": "softmax"}),
-    "groups in the weights": ("y ~ x + (1 | g) | x + (1 | g)", {}),
+    "softmax": ("y ~ x + (1 | g) | x", {"gate": "softmax", **LEARNED}),
+    "groups in the weights": ("y ~ x + (1 | g) | x + (1 | g)", LEARNED),
     "slopes": ("y ~ x + (x | g) | x", {}),
     "two responses": ("y + z ~ x + (1 | g) | x", {}),
     "student noise": ("y ~ x + z | x", {"family": "student"}),

@@ -92,9 +92,9 @@ def test_what_is_of_the_sample_is_of_the_sample_in_the_file(tmp_path):
 
 def test_rows_that_are_gone_cannot_be_fitted_again(tmp_path):
     back = bvb.load(fitted("mixture").save(tmp_path / "fit.nc"))
-    with pytest.raises(DataError, match="only 150 of 500 are kept"):
+    with pytest.raises(DataError, match="all 500 rows of the fit, of which only 150 are kept"):
         back.model.fit(**QUICK)
-    with pytest.raises(DataError, match="only 150 of 500 are kept"):
+    with pytest.raises(DataError, match="all 500 rows of the fit, of which only 150 are kept"):
         bvb.prune(back)
 
 
