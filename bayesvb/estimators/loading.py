@@ -31,7 +31,7 @@ from bayesvb.estimators.saved_schema import (
     check_same_shapes,
     check_state,
 )
-from bayesvb.results.base import Member
+from bayesvb.results.base import Member, replace_draws
 from bayesvb.results.capabilities import TakesGivenScales
 from bayesvb.results.exact_draws import automatic_draws
 from bayesvb.results.importance import of_one_restart
@@ -282,11 +282,11 @@ def _moved(
     own = cast(Fit, of_one_restart(fit, fit.own_covariance))
     record = SamplerRecord.from_description(sampler)
     if covariance == own.covariance:
-        return own.with_draws(replace(own.given_draws, sampler=record))
+        return replace_draws(own, replace(own.given_draws, sampler=record))
     _check_draws(own.core, own.q, draws)
     if len(next(iter(draws.values()))) % record.n_chains:
         raise DataError(f"draws do not divide into {record.n_chains} chains")
-    return own.with_draws(sampled_draws(own, dict(draws), record, covariance))
+    return replace_draws(own, sampled_draws(own, dict(draws), record, covariance))
 
 
 def _in_order(core: Any, order: Sequence[int], model: AbstractEstimator) -> Any:

@@ -387,10 +387,6 @@ class AbstractFit(abc.ABC):
         """Sampler of the exact posterior: of the draws, or one that did not reach it."""
         return self.posterior_draws.sampler
 
-    def with_draws(self: FitT, draws: PosteriorDraws) -> FitT:
-        """The same fit with these draws, whatever its number of rows."""
-        return replace(self, given_draws=draws, make_draws=None)
-
     @property
     def chains(self) -> int:
         """Chains that ``draws`` are from, one after the other."""
@@ -548,3 +544,8 @@ def with_fields(model: ModelT, **fields: object) -> ModelT:
     for name, value in fields.items():
         object.__setattr__(changed, name, value)
     return changed
+
+
+def replace_draws(fit: FitT, draws: PosteriorDraws) -> FitT:
+    """Fit with other draws, which replace those that it makes when they are first needed."""
+    return replace(fit, given_draws=draws, make_draws=None)

@@ -18,6 +18,7 @@ from bayesvb.errors import DataError, warn
 from bayesvb.evaluation.mixing import mixing
 from bayesvb.evaluation.psis import psis
 from bayesvb.results.all_rows import has_all_rows
+from bayesvb.results.base import replace_draws
 from bayesvb.results.integrated_draws import IntegratesScales
 from bayesvb.results.named_draws import count, log_joint
 from bayesvb.results.posterior_draws import PosteriorDraws
@@ -132,8 +133,8 @@ def with_exact_draws(fit: AbstractFit) -> AbstractFit:
         if space.size <= MOST_NUMBERS:
             found = importance_sample(fit, space, log_ratio)
             if found.is_exact:
-                return fit.with_draws(resample_posterior(fit, found, "exact"))
-        return fit.with_draws(_sample_chains(fit, space, log_ratio()))
+                return replace_draws(fit, resample_posterior(fit, found, "exact"))
+        return replace_draws(fit, _sample_chains(fit, space, log_ratio()))
     except KeyboardInterrupt:
         warn(
             "the sampler of the exact posterior was interrupted: intervals are those of "

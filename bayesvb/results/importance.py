@@ -13,7 +13,7 @@ from bayesvb.evaluation.information_criteria import khat
 from bayesvb.evaluation.psis import psis
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.all_rows import check_all_rows
-from bayesvb.results.base import AbstractFit
+from bayesvb.results.base import AbstractFit, replace_draws
 from bayesvb.results.exact_draws import log_importance_ratio, with_exact_draws
 from bayesvb.results.integrated_draws import is_integrated, with_integrated_scales
 from bayesvb.results.named_draws import count
@@ -98,7 +98,9 @@ def of_one_restart(fit: AbstractFit, covariance: str) -> AbstractFit:
         if log_q is None:
             log_q = fit.core.log_posterior(fit.q, fit.q_draws)
         core = fit.core.knowing(fit.q) if covariance == "mean-field" else fit.core
-        return replace(fit, core=core).with_draws(PosteriorDraws(fit.q_draws, log_q, covariance))
+        return replace_draws(
+            replace(fit, core=core), PosteriorDraws(fit.q_draws, log_q, covariance)
+        )
     if fit.response.failure is not None:
         raise DataError(
             f"covariance={covariance!r} is not to be had: {fit.response.failure}",
@@ -107,7 +109,7 @@ def of_one_restart(fit: AbstractFit, covariance: str) -> AbstractFit:
     draws, log_q = fit.response.move(fit.core, fit.q, fit.q_draws)
     source = fit.model.source
     core = fit.core.responding(fit.stats, source) if holds_all_rows(source) else fit.core
-    return replace(fit, core=core).with_draws(PosteriorDraws(draws, log_q, covariance))
+    return replace_draws(replace(fit, core=core), PosteriorDraws(draws, log_q, covariance))
 
 
 def with_default_covariance(fit: AbstractFit) -> AbstractFit:
@@ -133,7 +135,7 @@ def _resampled(fit: AbstractFit) -> AbstractFit:
     if space is not None:
         found = importance_sample(fit, space, lambda: ratio)
         check_weights(found.record.khat, found.record.effective, LEAST_EFFECTIVE)
-        return fit.with_draws(resample_posterior(fit, found, "importance"))
+        return replace_draws(fit, resample_posterior(fit, found, "importance"))
     log_weights, k = psis(ratio[:, None])
     weights = np.exp(log_weights[:, 0])
     check_weights(float(k[0]), float(1.0 / (weights**2).sum()), ENOUGH)
@@ -141,7 +143,7 @@ def _resampled(fit: AbstractFit) -> AbstractFit:
     rng = Streams(fit.seed).rng("importance")
     chosen = rng.choice(n_draws, n_draws, p=weights)
     draws = {name: values[chosen] for name, values in fit.draws.items()}
-    return fit.with_draws(PosteriorDraws(draws, fit.log_q[chosen], "importance"))
+    return replace_draws(fit, PosteriorDraws(draws, fit.log_q[chosen], "importance"))
 
 
 def check_weights(k: float, effective: float, enough: float) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from bayesvb.data.blocks import Block
 from bayesvb.numerics.streams import Streams
-from bayesvb.results.base import AbstractFit
+from bayesvb.results.base import AbstractFit, replace_draws
 from bayesvb.results.named_draws import count
 from bayesvb.results.posterior_draws import PosteriorDraws
 
@@ -62,4 +62,4 @@ def with_integrated_scales(fit: AbstractFit) -> AbstractFit | None:
         return None
     rng = Streams(fit.seed).branch("integrated scales").rng("draws")
     draws, log_q = core.exact_draws(count(fit.q_draws), rng)
-    return replace(fit, core=core).with_draws(PosteriorDraws(draws, log_q, "exact"))
+    return replace_draws(replace(fit, core=core), PosteriorDraws(draws, log_q, "exact"))

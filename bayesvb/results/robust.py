@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 from bayesvb.errors import DataError
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.all_rows import check_all_rows, is_sample
+from bayesvb.results.base import replace_draws
 from bayesvb.results.groups import group_numbers, units_of
 from bayesvb.results.leave_one_out import group_sums, has_log_predictive
 from bayesvb.results.posterior_draws import PosteriorDraws
@@ -134,4 +135,4 @@ def moved(fit: AbstractFit, robust: RobustCovariance) -> AbstractFit:
     rng = Streams(fit.seed).branch("robust").rng("scales")
     draws, log_q = robust.move(fit.core, fit.q, fit.q_draws, rng)
     found = PosteriorDraws(draws, log_q, "robust")
-    return replace(fit, robust=robust).with_draws(found)
+    return replace_draws(replace(fit, robust=robust), found)

@@ -129,7 +129,7 @@ def test_a_fit_that_ended_at_a_saddle_is_the_one_further_up(saddle, regimes, mon
 
     monkeypatch.setitem(bvb.engines.ENGINES, "cavi", Stays())
     model = bvb.DensityRegression(FORMULA, regimes, n_components=2)
-    fit = model.fit(seed=1, restarts=1, draws=50)
+    fit = model.fit(seed=1, restarts=1, draws=50, covariance="linear-response")
     monkeypatch.undo()
     assert fit.covariance == "linear-response" and fit.converged
     units = model.log_jacobian * model.source.total_weight

@@ -10,6 +10,7 @@ import pytest
 import bayesvb as bvb
 from bayesvb.reports.sections import reproduce
 from bayesvb.results import exact_draws
+from bayesvb.results.base import replace_draws
 
 
 def two_lines(n, seed=2):
@@ -137,5 +138,5 @@ def test_the_code_of_a_report_names_what_is_not_the_default(fit):
 
 def test_given_draws_replace_automatic_ones(fit):
     values = {name: 2.0 * array for name, array in fit.draws.items()}
-    other = fit.with_draws(replace(fit.given_draws, values=values))
+    other = replace_draws(fit, replace(fit.given_draws, values=values))
     assert other.draws is values and not other.automatic

@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose
 
 import bayesvb as bvb
 from bayesvb.engines.adaptive_importance import StudentProposal
+from bayesvb.results.base import replace_draws
 from bayesvb.results.importance import log_ratio
 from bayesvb.results.reduced_draws import importance_sample, reduced_khat, space_of, truncate
 
@@ -43,7 +44,7 @@ def test_a_sample_does_not_depend_on_where_it_starts(fit):
     for factor in (1.0, 2.0):
         moved = {**fit.draws, "coefficients": factor * fit.draws["coefficients"]}
         given = replace(fit.given_draws, values=moved)
-        found = importance_sample(fit.with_draws(given), space, lambda: ratio)
+        found = importance_sample(replace_draws(fit, given), space, lambda: ratio)
         slopes = found.sample.draws["coefficients"][:, :, 0, 1]
         means.append(found.weights @ slopes)
         variances.append(fit.draws["coefficients"][:, :, 0, 1].var(axis=0) / found.record.effective)

@@ -16,6 +16,7 @@ from bayesvb.errors import DataError
 from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.evaluation.information_criteria import loo
 from bayesvb.numerics.streams import Streams
+from bayesvb.results.base import replace_draws
 from bayesvb.results.importance import check_weights
 from bayesvb.sensitivity.covariance import withheld
 
@@ -148,7 +149,7 @@ def test_importance_draws_are_new_draws_in_the_reduced_space(fit):
     assert again.sampler.khat < 0.5 and again.sampler.effective > 1000.0
     given = fit.with_covariance("linear-response").given_draws
     values = {**given.values, "gate": 8.0 * given.values["gate"]}
-    wide = fit.with_draws(replace(given, values=values))
+    wide = replace_draws(fit, replace(given, values=values))
     sigma = [one.with_covariance("importance").summary().loc["sigma"] for one in (fit, wide)]
     assert_allclose(sigma[0]["mean"], sigma[1]["mean"], rtol=0.02)
 
@@ -161,7 +162,7 @@ def test_importance_draws_are_refused_when_weights_are_bad(data):
     resampled = fit.with_covariance("importance").posterior["sigma"].to_numpy()[0]
     assert {tuple(row) for row in resampled} < plain
     values = {**fit.draws, "coefficients": 8.0 * fit.draws["coefficients"]}
-    bad = fit.with_draws(replace(fit.given_draws, values=values))
+    bad = replace_draws(fit, replace(fit.given_draws, values=values))
     with pytest.raises(DataError, match="cannot be trusted: the Pareto k"):
         bad.with_covariance("importance")
     with pytest.raises(DataError, match="worth 43 draws, and 100 are needed"):
