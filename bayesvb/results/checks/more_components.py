@@ -99,10 +99,12 @@ def more_component_checks(fit: AbstractFit, gain: Gain | None) -> list[Check]:
         f"A split of component {gain.component} predicts held-out rows better by {gain.nats:.3g} "
         f"nats: fit {size}, or compare numbers of components with `bvb.select`."
     )
+    # a single component has no section
+    section = "components" if fit.core.n_components > 1 else "model"
     return [
         decided(MORE, "fit", grade, gain.nats, f"nats gained, se {gain.error:.2g}",
                 threshold=f"note: above {MINOR:g} and {ERRORS:g} se; problem: above "
-                f"{2.0 * MINOR:g} and {SURE:g} se", remedy=remedy, section="components")
+                f"{2.0 * MINOR:g} and {SURE:g} se", remedy=remedy, section=section)
     ]  # fmt: skip
 
 
