@@ -217,7 +217,6 @@ def test_the_worst_check_decides_and_groups_are_judged_apart():
     assert [one["grade"] for one in both["checks"]] == ["problem", "note"]
 
 
-@pytest.mark.heavy
 def test_the_verdict_says_what_intervals_are_made_of_and_how_far_they_carry():
     def notes(**facts):
         computation = {
@@ -230,8 +229,9 @@ def test_the_verdict_says_what_intervals_are_made_of_and_how_far_they_carry():
     assert "5 of 8 restarts are combined by weight" in notes(combined=5)
     assert "linear-response covariance" in good
     assert "k-hat 0.30 (Monte Carlo error 0.13)" in good
-    assert "are to be had" in good and "3 of 8 restarts end within a nat of the best bound" in good
-    assert "are not to be had" in notes(khat=0.9)
+    assert "draws are available" in good
+    assert "3 of 8 restarts end within a nat of the best bound" in good
+    assert "draws are not available" in notes(khat=0.9)
     failed = notes(covariance="mean-field", failure="it was not asked for", n_near=1)
     assert "too narrow (linear response: it was not asked for)." in failed
     assert "1 of 8 restarts ends within a nat" in failed
