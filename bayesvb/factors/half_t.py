@@ -53,7 +53,7 @@ class HalfTScale:
     >>> scale = HalfTScale(1.0)
     >>> mean, _, _ = scale.grid.moments(np.array(10.0), 40.0)  # 40 coefficients, sd 0.5
     >>> round(float(mean), 1)
-    3.8
+    3.9
     """
 
     unit: float
