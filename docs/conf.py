@@ -17,6 +17,7 @@ from docutils.utils.math import latex2mathml
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # of the kernels; a processor each is enough
 os.environ.setdefault("MATPLOTLIBRC", str(Path(__file__).with_name("matplotlibrc")))
+os.environ.pop("MPLBACKEND", None)  # with another backend than theirs pages have no pictures
 os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"  # a warning of theirs about debuggers
 
 KERNEL = Path(__file__).resolve().parents[1] / "build" / "kernel"  # no settings of who builds it
