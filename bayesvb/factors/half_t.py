@@ -65,12 +65,14 @@ class HalfTScale:
         sd = self.unit * np.geomspace(lowest, highest, n_points)
         return BoundedScale.on_grid(sd, log_half_t(sd, self.unit))
 
-    def log_density(self, precision: Float[np.ndarray, "*many"]) -> Float[np.ndarray, "*many"]:
+    def log_density(
+        self, precision: Float[np.ndarray, "*many blocks"]
+    ) -> Float[np.ndarray, "*many blocks"]:
         """Log density of ``1 / s^2``; arrays are of NumPy or JAX."""
         xp = namespace(precision)
         sd = 1.0 / xp.sqrt(precision)
         # of the precision, whose root is 1 / s: |d s / d precision| = s / (2 precision)
-        density: Float[np.ndarray, "*many"]
+        density: Float[np.ndarray, "*many blocks"]
         density = log_half_t(sd, self.unit) + xp.log(sd) - xp.log(2.0 * precision)
         return density
 

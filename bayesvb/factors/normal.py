@@ -100,8 +100,8 @@ class Normal:
         """
         return Normal.from_natural(self.pull(self.mean) + linear, self.operator.plus(curvature))
 
-    def pull(self, vector: Float[np.ndarray, "*batch terms"]) -> Float[np.ndarray, "*batch terms"]:
-        """Precision times vector."""
+    def pull(self, vector: Float[np.ndarray, "*batch terms"]) -> Float[np.ndarray, "*both terms"]:
+        """Precision times vector; leading axes of both broadcast."""
         return np.asarray(self.operator.times(vector[..., None, :])[..., 0, :])
 
     def to_the_power(self, power: float) -> Normal:

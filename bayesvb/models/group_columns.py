@@ -23,7 +23,8 @@ from bayesvb.gates.logit_stats import LogitStats
 from bayesvb.linear.arrow_precisions import ArrowPrecision
 from bayesvb.numerics.linalg import lower_pairs
 
-Sums = Float[np.ndarray, "*many sums"]
+Packed = Float[np.ndarray, "*batch _"]
+Linear = Float[np.ndarray, "*vectors terms"]
 
 NOWHERE = -1
 """Group of a row in which all columns of a term are zero."""
@@ -80,11 +81,11 @@ class OwnColumns:
             entries[self.border], entries[self.own[:, 0]], self.own.shape[1]
         )
 
-    def split(self, products: Sums, linear: Sums) -> tuple[Sums, Sums]:
+    def split(self, products: Packed, linear: Linear) -> tuple[Packed, Linear]:
         """Return packed sums and linear sums by group of those of columns."""
         return products[..., self.packed_order], linear[..., self.order]
 
-    def joined(self, products: Sums, linear: Sums) -> tuple[Sums, Sums]:
+    def joined(self, products: Packed, linear: Linear) -> tuple[Packed, Linear]:
         """Return packed sums and linear sums of columns of those by group."""
         n_pairs = self.n_terms * (self.n_terms + 1) // 2
         whole = np.zeros((*products.shape[:-1], n_pairs)), np.zeros(linear.shape)

@@ -282,7 +282,8 @@ def places(found):
     n_experts, n_own = found.places.shape
     shared = np.arange(n_experts * size).reshape(n_experts, size)
     own = shared.size + np.arange(n_experts * n_own * GROUPS).reshape(n_experts, n_own, GROUPS)
-    order = np.argsort(np.concatenate([np.ravel(part) for part in found.statistics(shared, own)]))
+    parts = found.statistics(shared.astype(float), own.astype(float))
+    order = np.argsort(np.concatenate([np.ravel(part) for part in parts]))
     return order[shared], order[own]
 
 

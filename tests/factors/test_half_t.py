@@ -14,7 +14,7 @@ SCALE = HalfTScale(2.0)
 def density(log_precision):
     """Of the log of the precision."""
     precision = np.exp(log_precision)
-    return float(np.exp(SCALE.log_density(np.array(precision)))) * precision
+    return float(np.exp(SCALE.log_density(np.array([precision]))[0])) * precision
 
 
 def test_the_density_of_the_precision_is_that_of_a_half_t_standard_deviation():
