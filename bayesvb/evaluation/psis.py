@@ -71,9 +71,10 @@ def _smooth(log_ratios: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """ArviZ's smoothing, draws first."""
     from bayesvb.storage.arviz_objects import arviz_line, import_arviz
 
-    if arviz_line() == 0:
-        log_weights, pareto_k = import_arviz().psislw(log_ratios.T)
-    else:  # takes the log-likelihood, whose negative is the ratio; gives the draws last
-        stats = importlib.import_module("arviz_stats.base").array_stats
-        log_weights, pareto_k = stats.psislw(-log_ratios, axis=0)
+    with np.errstate(over="ignore"):  # a Pareto shape far from the best has weight 1 / inf = 0
+        if arviz_line() == 0:
+            log_weights, pareto_k = import_arviz().psislw(log_ratios.T)
+        else:  # takes the log-likelihood, whose negative is the ratio; gives the draws last
+            stats = importlib.import_module("arviz_stats.base").array_stats
+            log_weights, pareto_k = stats.psislw(-log_ratios, axis=0)
     return np.asarray(log_weights).T, np.asarray(pareto_k)

@@ -422,3 +422,9 @@ def test_totals_without_rows_are_refused(rng):
     )
     with pytest.raises(DataError, match="no pointwise values"):
         compare({"a": import_arviz().loo(obj, pointwise=False)})
+
+
+def test_one_draw_far_above_all_others_is_smoothed_without_a_warning():
+    ratios = 1e-6 * np.random.default_rng(0).standard_normal((40_000, 1))
+    ratios[-1] = 1.0  # the likelihoods of Pareto shapes differ by more than exp can hold
+    assert np.isfinite(psis(ratios)[0]).all()
