@@ -124,7 +124,7 @@ VERBS = {
 
 POSSIBLE = (
     "needs all|cannot be updated|has no|does not fit|of one variable given the others|"
-    "is not available"
+    "is not available|so that no row has a PIT value"
 )
 """Reasons of an error: rows that are not here, or something that no fit of the model has."""
 
