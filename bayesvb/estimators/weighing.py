@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from bayesvb.engines.base import Budget
 from bayesvb.engines.folds import FEW_PASSES, FOLDS, PASSES, extrapolated_density, held_out_density
-from bayesvb.engines.restarts import RestartSearch
+from bayesvb.engines.restarts import Restart, RestartSearch
 from bayesvb.engines.side_by_side import processes, side_by_side
 from bayesvb.estimators.fit_request import FitRequest
 from bayesvb.evaluation.stacking_weights import stacking_weights
@@ -22,10 +22,6 @@ from bayesvb.results.base import NEAR_BEST, PREDICTS_APART
 from bayesvb.results.leave_one_out import Fitted, has_log_predictive, leave_one_out
 from bayesvb.results.stacking import distinct, held_out, kept
 from bayesvb.variational.model import AbstractVariationalModel
-
-if TYPE_CHECKING:
-    from bayesvb.engines.restarts import Restart, RestartSearch
-
 
 WEIGHING_DRAWS = 250
 """Draws behind the held-out densities by which restarts are weighed."""

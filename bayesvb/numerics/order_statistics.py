@@ -151,9 +151,8 @@ def _counted(values: Vector, weight: Vector | None, edges: Vector) -> Float[np.n
     inside = (values >= edges[0]) & (values < edges[-1])
     place = np.searchsorted(edges, values[inside], side="right") - 1
     size = np.bincount(place, minlength=len(edges) - 1)
-    if weight is None:
-        return np.stack([size, size]).astype(float)
-    return np.stack([size, np.bincount(place, weight[inside], len(edges) - 1)])
+    mass = size if weight is None else np.bincount(place, weight[inside], len(edges) - 1)
+    return np.stack([size, mass]).astype(float)
 
 
 def _joined(blocks: Sequence[Weighted]) -> Weighted:

@@ -1,4 +1,4 @@
-"""Weighted draws have the moments of the exact posterior, and the same seed gives the same bits."""
+"""Weighted draws have the moments of the exact posterior; the same seed gives the same draws."""
 
 import numpy as np
 from numpy.testing import assert_allclose
@@ -36,11 +36,12 @@ def test_the_slope_of_one_line_is_that_of_the_closed_form(one_line):
     assert abs(spread / sd - 1.0) < 4.0 / np.sqrt(effective)
 
 
-def test_the_same_seed_gives_the_same_bits(one_line):
+def test_the_same_seed_gives_the_same_draws(one_line):
+    """Up to the last bits: NumPy 1 rounds sums by where arrays lie in memory."""
     model = one_line[0]
-    one, again, other = (sample_of(model, seed, 2)[1] for seed in (2, 2, 3))
-    assert np.array_equal(one.log_ratio, again.log_ratio)
-    assert not np.array_equal(one.log_ratio, other.log_ratio)
+    one, again, other = (sample_of(model, seed, 2)[1].log_ratio for seed in (2, 2, 3))
+    assert_allclose(one, again, rtol=1e-13)
+    assert not np.allclose(one, other)
 
 
 def test_a_proposal_is_a_multivariate_t_with_weighted_moments():

@@ -214,13 +214,13 @@ def search(scores, states, law=None):
     return type("Search", (), {"runs": runs, "best": best, "screened": Rows()})
 
 
-def test_only_rivals_are_compared():
+def test_only_rivals_are_compared(unchecked):
     below = [0.0, 0.5 * SAME, 1.0, NEAR_BEST + 0.1]
     (distance,) = apart(search(-np.array(below), [0.0, 0.0, 0.3, 0.7])).values()
     assert distance[:3] == pytest.approx([0.0, 0.0, 0.3]) and np.isnan(distance[3])
 
 
-def test_nothing_is_compared_where_there_is_one_optimum_or_no_density():
+def test_nothing_is_compared_where_there_is_one_optimum_or_no_density(unchecked):
     assert apart(search([0.0], [0.0])) == {}
     one = Law()
     one.n_components = 1
