@@ -393,6 +393,7 @@ def simulated(posterior, x, n, rng):
 
 @both
 @pytest.mark.quick(gapped=(True,))
+@pytest.mark.heavy
 def test_predictive_mean_and_covariance_match_a_million_simulations(gapped, rng):
     p = problem(23, gapped=gapped, dims=4, rows=30)
     q = p.model.update(p.following(p.posterior))

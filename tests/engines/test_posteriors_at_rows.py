@@ -73,6 +73,7 @@ def each_by_itself(deletion, direct, change, block):
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("name", DESIGNS)
+@pytest.mark.quick(weighted=(True,))
 def test_predictions_of_rows_are_those_of_their_whole_posteriors(name, weighted):
     fit = fitted(name, **({"weights": "w"} if weighted else {}))
     deletion, block, direct, change = without(fit, np.append(np.arange(20), N_ROWS - 1))

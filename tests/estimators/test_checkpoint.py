@@ -68,6 +68,7 @@ def expected():
 @pytest.mark.parametrize(
     "number", [20, *(pytest.param(n, marks=pytest.mark.heavy) for n in (1, 2, 3, 4, 9, 33))]
 )
+@pytest.mark.heavy
 def test_a_killed_fit_goes_on_and_loses_one_sweep_at_most(number, expected, passes, tmp_path):
     path = tmp_path / "state"
     whole = model().fit(**FIT, checkpoint=tmp_path / "other")
@@ -123,6 +124,7 @@ def test_killed_stochastic_steps_go_on_with_the_same_minibatches(number, monkeyp
     assert len(made) == 2 * 18 + 1  # the step that was killed is the only one made twice
 
 
+@pytest.mark.heavy
 def test_a_fit_that_has_ended_is_read(expected, passes, tmp_path):
     path = tmp_path / "state"
     model().fit(**FIT, checkpoint=path)

@@ -68,6 +68,7 @@ def fitted(name):
 
 
 @pytest.mark.parametrize("name", EVERY)
+@pytest.mark.heavy
 def test_a_file_brings_the_fit_back(name, tmp_path):
     fit = fitted(name)
     back = bvb.load(fit.save(tmp_path / "fit.nc"))

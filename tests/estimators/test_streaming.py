@@ -125,6 +125,7 @@ LEARNING = [
 @pytest.mark.parametrize(
     "formula", [LEARNING[0], *(pytest.param(one, marks=pytest.mark.heavy) for one in LEARNING[1:])]
 )
+@pytest.mark.heavy
 def test_what_a_formula_learns_is_learned_in_passes(formula, folder, monkeypatch):
     monkeypatch.setattr(representatives, "SAMPLE_ROWS", 150)
     model = bvb.DensityRegression(formula, folder, n_components=2)
@@ -175,6 +176,7 @@ def test_predictions_are_those_of_all_rows(sampled):
     assert_allclose(found.log_density(new), expected.log_density(new), rtol=1e-8)
 
 
+@pytest.mark.heavy
 def test_rows_left_out_of_the_sample_are_left_out_of_the_fit_to_all_rows(sampled):
     found, expected = sampled
     rows = found.model.design.index

@@ -60,6 +60,7 @@ def test_bounds_never_fall_where_passes_become_finer(usual):
         assert (np.diff(trace) >= -1e-9 * np.abs(trace[:-1])).all()
 
 
+@pytest.mark.heavy
 def test_passes_of_a_coarse_tolerance_lack_little(model, usual):
     """The bound of the model with one inner step is lower, by less than it may be."""
     block, own = model.source.whole(), usual.parts[0].fit.core
@@ -90,6 +91,7 @@ def test_stacking_weights_of_networks_have_a_prior_of_three_tenths_of_a_row(usua
     assert_allclose(gradient, gradient[0], rtol=1e-3)
 
 
+@pytest.mark.heavy
 def test_a_density_is_extrapolated_on_the_scale_of_log_passes(model, usual):
     fit = usual.parts[0].fit
     core, source, place = fit.core, model.source, Streams(2).branch("restart", 1)
@@ -131,6 +133,7 @@ def test_restarts_that_are_nearly_certain_go_on_to_a_smaller_tolerance(nearly_ce
     assert usual.restarts["elbo"][number] > any_loss.restarts["elbo"][number]
 
 
+@pytest.mark.heavy
 def test_tolerances_go_by_the_loss_of_classes_alone(monkeypatch):
     """A density of numbers has a unit: in another one the same fit would seem more certain."""
     rng = np.random.default_rng(6)
@@ -157,6 +160,7 @@ def test_point_estimates_predict_classes_as_their_model_does(model, regimes):
 
 
 @pytest.mark.parametrize("share", [0.0, 0.2, 0.4, 0.6, 0.8, 0.97])
+@pytest.mark.quick(share=(0.4,))
 def test_after_an_interrupt_no_restart_goes_on_over_all_rows(share, regimes, monkeypatch):
     """Whenever Ctrl-C comes: each that counts has its bound on all rows, which is one pass."""
     passes, pressed, plain = [], [], ascent.one_pass

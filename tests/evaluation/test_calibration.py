@@ -207,6 +207,7 @@ def test_crps_is_the_integral_of_its_definition():
 
 
 @pytest.mark.parametrize("n_components", [20, 45, 90])
+@pytest.mark.quick(n_components=(20,))
 def test_crps_of_many_components_is_that_of_a_fine_rule(n_components, monkeypatch):
     rng, rows = np.random.default_rng(n_components), 20
     shape = (n_components, rows)

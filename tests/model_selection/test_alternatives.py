@@ -36,6 +36,7 @@ def test_skewed_noise_is_said_to_be_unimodal(x):
     assert "density is unimodal at nearly every row, skewed" in found.notes[-1]
 
 
+@pytest.mark.heavy
 def test_two_humps_are_two_and_nothing_is_said(x):
     rng = np.random.default_rng(6)
     y = np.where(rng.random(300) < 0.4, 4.0 + x, -x - 2.0) + 0.6 * rng.normal(size=300)

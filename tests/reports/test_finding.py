@@ -113,6 +113,7 @@ def test_signs_that_are_the_same_or_unclear_have_no_shares():
 
 @pytest.mark.parametrize("options", [{}, {"family": "student"}])
 @pytest.mark.parametrize("growth", [0.0, 0.2])
+@pytest.mark.quick(options=({},), growth=(0.2,))
 def test_one_component_has_no_sentence_about_the_spread(options, growth):
     fit = fitted("y ~ x", lines(growth=growth), restarts=1, draws=100, **options)
     for checks in (None, []):

@@ -208,6 +208,7 @@ def test_names_and_levels_from_the_data_are_escaped_wherever_they_occur():
     assert HOSTILE in "".join(page.inside["svg"])
 
 
+@pytest.mark.heavy
 def test_two_fits_are_compared_first_and_told_apart(pair):
     page = Page(pair)
     sections = [attrs["id"] for attrs in page.all("section")]
@@ -293,6 +294,7 @@ def test_each_part_of_a_page_is_made_once():
 @pytest.mark.parametrize(
     "pictures", [pytest.param(True, marks=pytest.mark.heavy), False], ids=PICTURES
 )
+@pytest.mark.heavy
 def test_sections_made_side_by_side_are_those_made_in_turn(monkeypatch, request, pictures):
     if not pictures:
         request.getfixturevalue("without_pictures")
@@ -306,6 +308,7 @@ def test_sections_made_side_by_side_are_those_made_in_turn(monkeypatch, request,
 
 
 @pytest.mark.usefixtures("without_pictures")
+@pytest.mark.heavy
 def test_a_page_leaves_the_rows_that_it_left_out_with_the_fit():
     fit = bvb.DensityRegression("y ~ x", rows(), n_components=2).fit(seed=1, restarts=1, draws=50)
     page_summary({"": fit})

@@ -129,6 +129,7 @@ def test_numbers_with_few_values_truth_values_and_text_are_levels():
     assert covariate(design, "k").values == (0.0, 1.0) and len(covariate(design, "t").values) == 12
 
 
+@pytest.mark.heavy
 def test_a_profile_varies_one_covariate_and_holds_the_others_at_typical_values():
     frame = mixed()
     model = bvb.DensityRegression("y ~ x + k + b + g + t", frame, n_components=2)

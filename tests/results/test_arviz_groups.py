@@ -182,6 +182,7 @@ def test_columns_may_be_named_like_parameters(regimes, n_components, tmp_path):
 
 
 @pytest.mark.parametrize("name", module.RESERVED)
+@pytest.mark.quick(name=("chain", "obs_id"))
 def test_columns_named_like_dims(regimes, name):
     as_covariate = small(regimes.rename(columns={"x": name}), f"y ~ {name}")
     assert_array_equal(group(as_covariate.idata, "observed_data")["y"], regimes["y"])

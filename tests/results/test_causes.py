@@ -40,6 +40,7 @@ WRONG = {
 
 @pytest.mark.filterwarnings("ignore:`:bayesvb.errors.DesignWarning")
 @pytest.mark.parametrize("name", WRONG)
+@pytest.mark.quick(name=("bend", "spread"))
 def test_the_cause_comes_first_and_its_symptoms_have_no_remedy_of_their_own(name, rows):
     law, formula, check, words = WRONG[name]
     table = table_of(rows, pd.Series(law(rows)), formula)
@@ -56,6 +57,7 @@ def test_a_response_that_is_cut_off_comes_before_all_misfits(rows):
     assert table.index[0] == "Shared value" and "exactly -1" in table["remedy"].iloc[0]
 
 
+@pytest.mark.heavy
 def test_two_causes_have_two_remedies(rows):
     table = table_of(rows, rows["x"] ** 2 + 0.9 * rows["x"] * rows["z"] + rows["noise"])
     own = table[(table["grade"] == "problem") & ~table["remedy"].str.endswith(FOLLOWS)]

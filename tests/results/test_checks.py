@@ -97,6 +97,7 @@ WRONG = {
 
 @pytest.mark.filterwarnings("ignore:`:bayesvb.errors.DesignWarning")  # of the response
 @pytest.mark.parametrize("name", WRONG)
+@pytest.mark.quick(name=("bend", "product", "skewed noise", "counts", "cut off"))
 def test_what_is_wrong_is_named_with_its_remedy(name, rows):
     law, check, words = WRONG[name]
     table = table_of(rows, np.asarray(law(rows), dtype=float))

@@ -85,6 +85,7 @@ def test_an_order_is_one_value_per_row_that_can_be_sorted(rows):
         fit.check(order=np.array([1, "b"] * 150, dtype=object))
 
 
+@pytest.mark.heavy
 def test_rows_of_a_group_that_are_alike_beyond_their_component_want_effects_of_the_group(rows):
     rng = np.random.default_rng(3)
     who = np.arange(300) // 6

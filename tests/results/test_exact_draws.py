@@ -58,6 +58,7 @@ def test_importance_sampling_makes_the_draws_and_says_so(exact):
     assert exact.idata.attrs["sampler_khat"] == record.khat
 
 
+@pytest.mark.heavy
 def test_tempered_chains_agree_with_importance_sampling(exact, chains):
     """Means within four Monte Carlo standard errors, of 992 and 1,000 draws of the fits."""
     record = chains.sampler

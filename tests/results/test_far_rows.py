@@ -18,6 +18,7 @@ def data(size: float, n: int = 150) -> pd.DataFrame:
 
 @pytest.mark.parametrize("size", [9.0, -30.0, 1000.0])
 @pytest.mark.parametrize("n_components", [1, 2])
+@pytest.mark.quick(size=(-30.0,))
 def test_an_outlier_is_named_and_is_the_one_remedy(size, n_components):
     """Of two components one holds that row alone, and predicts it as one of many."""
     model = bvb.DensityRegression("y ~ x", data(size), n_components=n_components)

@@ -73,6 +73,7 @@ def test_a_weight_of_two_is_a_row_twice():
 
 
 @pytest.mark.parametrize("components", [1, 2])
+@pytest.mark.quick(components=(1,))
 def test_it_covers_new_rows_whatever_the_noise(components):
     new = lines(250, seed=2)
     ends = interval(fit_of(lines(100), n_components=components), new)

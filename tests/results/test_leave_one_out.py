@@ -243,6 +243,7 @@ def test_of_very_many_rows_none_is_refitted(fit, monkeypatch):
     assert (found.log_density < found.seen).all()
 
 
+@pytest.mark.heavy
 def test_rows_whose_answer_memory_does_not_hold_are_left_out_by_draws(regimes, monkeypatch):
     monkeypatch.setattr(solvers, "MOST_NUMBERS", 10)
     fit = bvb.DensityRegression("y ~ x", regimes, n_components=2).fit(seed=1, restarts=1)

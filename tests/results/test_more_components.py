@@ -31,6 +31,7 @@ def fitted(data: pd.DataFrame, n_components: int, formula: str = "y ~ x"):
 
 
 @pytest.mark.parametrize("n_components", [1, 2])
+@pytest.mark.quick(n_components=(1,))
 def test_fewer_components_than_true_are_a_problem_with_the_gain_of_a_fit(n_components):
     data = three_lines(250, seed=3)
     fit, larger = (fitted(data, k) for k in (n_components, n_components + 1))
@@ -44,11 +45,13 @@ def test_fewer_components_than_true_are_a_problem_with_the_gain_of_a_fit(n_compo
     )
 
 
+@pytest.mark.heavy
 def test_as_many_components_as_true_gain_nothing():
     (found,) = checks_of(fitted(three_lines(250, seed=3), 3))
     assert found.grade == "ok" and found.remedy == "" and found.number < 4.0
 
 
+@pytest.mark.heavy
 def test_a_gain_is_the_same_in_other_units_and_for_every_other_order_of_rows():
     data = three_lines(250, seed=5)
     (plain,) = checks_of(fitted(data, 2))

@@ -180,6 +180,7 @@ def test_with_too_many_rows_khat_is_not_printed(regimes_fit, few_seconds, monkey
     assert "k-hat" not in str(regimes_fit)
 
 
+@pytest.mark.heavy
 def test_a_network_that_left_no_rows_out_refers_to_its_loo(class_fit):
     fresh = replace(class_fit, members=tuple(
         replace(member, fit=replace(member.fit, held_out=None)) for member in class_fit.members

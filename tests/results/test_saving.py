@@ -87,6 +87,7 @@ FORMULAS = {
 QUICK = ("all",)
 
 
+@pytest.mark.heavy
 def test_orthogonal_columns_come_back(data, tmp_path):
     fit = fit_of(data, "y ~ x * group + I(z**2) + z | gating(x * z)")
     back = bvb.load(fit.save(tmp_path / "fit.nc"))
@@ -162,11 +163,13 @@ def test_several_responses_come_back(regimes, tmp_path):
     ],
     ids=["not unique", "levels"],
 )
+@pytest.mark.heavy
 def test_any_index_comes_back(regimes, index, tmp_path):
     fit = fit_of(regimes.set_index(index))
     assert_same(bvb.load(fit.save(tmp_path / "fit.nc")), fit, regimes)
 
 
+@pytest.mark.heavy
 def test_a_fit_of_many_rows_keeps_its_final_trace(regimes, tmp_path, monkeypatch):
     monkeypatch.setattr(engine, "SCREEN_ROWS", 80)
     fit = fit_of(regimes)
@@ -182,6 +185,7 @@ def test_a_loaded_fit_is_saved_again_as_the_same(data, tmp_path):
     assert_same(bvb.load(once.save(tmp_path / "twice.nc")), fit, data)
 
 
+@pytest.mark.heavy
 def test_functions_of_your_own_must_be_given_again(regimes, tmp_path):
     context = {"double": lambda x: 2.0 * x}
     fit = fit_of(regimes, "y ~ double(x)", context=context)

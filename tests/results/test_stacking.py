@@ -233,6 +233,7 @@ def test_the_criterion_of_a_mixture_is_as_doubtful_as_its_most_doubtful_member(r
     assert combined(weights, [replace(one, pareto_k=None) for one in each]).pareto_k is None
 
 
+@pytest.mark.heavy
 def test_a_stack_comes_back_from_its_file(fits, tmp_path):
     for way, fit in fits.items():
         again = load(fit.save(tmp_path / f"{way}.nc"))

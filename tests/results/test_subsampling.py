@@ -57,6 +57,7 @@ def test_rows_are_left_out_where_that_is_affordable_or_has_been_done(two_restart
     assert_allclose(pits_at(fresh, at)[0], fresh.pit().to_numpy()[at])
 
 
+@pytest.mark.heavy
 def test_folds_of_all_restarts_are_left_out_together(two_restarts, monkeypatch):
     """As each restart alone would leave them out, and once."""
     fresh = stacked([replace(m, fit=replace(m.fit, held_out=None)) for m in two_restarts.members])

@@ -46,6 +46,7 @@ def test_the_change_is_that_of_a_fit_with_so_many_passes_more(regimes_fit):
     assert unfinished.still_changing(fit) == pytest.approx(expected, rel=0.1)
 
 
+@pytest.mark.heavy
 def test_combined_restarts_count_by_their_weights():
     """One of little weight may run out of passes: predictions stay."""
     rng = np.random.default_rng(1)

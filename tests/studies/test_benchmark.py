@@ -81,6 +81,7 @@ def test_folds_are_the_same_for_all_models_and_methods_and_the_seed_divides(data
     assert own["a"][:3] != own["a"][3:]
 
 
+@pytest.mark.heavy
 def test_classes_are_scored_and_spread_evenly(data):
     model = bvb.ConditionalMixtureNetwork("label ~ x", data, n_experts=2)
     found = bvb.benchmark({"net": model}, data, folds=3, max_iter=20, **QUICK)

@@ -102,6 +102,7 @@ def test_restarts_take_turns_in_starts_and_priors(regimes):
     assert len({round(v, 9) for v in variances}) == 3
 
 
+@pytest.mark.heavy
 def test_a_straight_boundary_in_many_columns_is_found():
     """Ascents from divided rows end where each expert has learned its own rows by heart."""
     rng = np.random.default_rng(1)
