@@ -223,7 +223,7 @@ class GaussianMixture(AbstractMixture):
         sd = np.sqrt(np.diagonal(covariance, axis1=-2, axis2=-1))
         first, second = np.tril_indices(len(names), -1)
         given = draws["mean"] * scale + scaling.centre
-        whole = ("component", "variable", "variable_other")
+        whole = ("component", "feature", "feature_other")
         parameters = [
             NamedParameter("mean", given, whole[:2], MEAN, part="mean"),
             NamedParameter("covariance", covariance, whole),
@@ -246,8 +246,8 @@ class GaussianMixture(AbstractMixture):
         share = NamedParameter("share", draws["gate"], ("component",), SHARE, part="share")
         coords = {
             "component": range(1, self.n_components + 1),
-            "variable": names,
-            "variable_other": names,
+            "feature": names,
+            "feature_other": names,
         }
         return NamedDraws.of([*parameters, share], coords)
 

@@ -250,15 +250,15 @@ class BayesianPCA(AbstractGenerative):
         loadings = np.swapaxes(draws["loadings"], 1, 2) * scaling.scale
         centre = draws["centre"] * scaling.scale + scaling.centre
         noise = sd[:, None] * scaling.scale if self.scale else sd * scaling.scale[0]
-        of_each = ("variable",) if self.scale else ()
-        both = ("component", "variable")
+        of_each = ("feature",) if self.scale else ()
+        both = ("component", "feature")
         parameters = [
             NamedParameter("loadings", loadings, both, LOADINGS, part="loadings", signed=True),
-            NamedParameter("centre", centre, ("variable",), CENTRE, part="centre"),
+            NamedParameter("centre", centre, ("feature",), CENTRE, part="centre"),
             NamedParameter("sigma", noise, of_each, NOISE, part="sigma"),
             NamedParameter("relevance", draws["relevance"], ("component",)),
         ]
-        coords = {"component": range(1, self.n_components + 1), "variable": self.variables}
+        coords = {"component": range(1, self.n_components + 1), "feature": self.variables}
         return NamedDraws.of(parameters, coords)
 
     def observed(self) -> dict[str, Float[np.ndarray, " rows"]]:

@@ -57,7 +57,7 @@ def along(values: xr.DataArray, axis: str, units: Units) -> list[xr.DataArray]:
 def in_other_units(name: str, values: xr.DataArray, case, units: Units) -> xr.DataArray:
     """Draws of a parameter as they are of the same fit to columns in other units."""
     factor, shift = units["y"]
-    for axis in ("variable", "response"):
+    for axis in ("feature", "response"):
         if axis in values.dims:
             factor, shift = along(values, axis, units)
     if case.is_network and name in ("beta", "sigma"):  # of the latent vector
@@ -73,7 +73,7 @@ def in_other_units(name: str, values: xr.DataArray, case, units: Units) -> xr.Da
     if name in ("mu", "mean", "centre"):
         return factor * values + shift
     if name == "covariance":
-        return factor * values * along(values, "variable_other", units)[0]
+        return factor * values * along(values, "feature_other", units)[0]
     return values * (factor if name in ("sigma", "sd", "loadings", "output_sd") else 1.0)
 
 

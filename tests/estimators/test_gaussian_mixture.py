@@ -91,7 +91,7 @@ def test_rows_that_lack_a_value(fit, faithful):
 
 def test_the_arviz_object(fit):
     idata = fit.idata
-    assert idata.posterior["mean"].dims == ("chain", "draw", "component", "variable")
+    assert idata.posterior["mean"].dims == ("chain", "draw", "component", "feature")
     assert set(idata.posterior_predictive.data_vars) == {"eruptions", "waiting"}
     assert read_elpd(fit.loo()).elpd == pytest.approx(fit.log_density().sum(), rel=0.05)
 

@@ -75,7 +75,7 @@ def test_components_are_sorted_and_turned(fit):
 
 def test_draws_are_in_the_units_of_the_data(fit, iris):
     posterior = fit.posterior
-    assert posterior["loadings"].dims == ("chain", "draw", "component", "variable")
+    assert posterior["loadings"].dims == ("chain", "draw", "component", "feature")
     assert posterior["component"].values.tolist() == [1, 2, 3]
     assert_allclose(posterior["centre"].mean(("chain", "draw")), iris.mean(), atol=0.01)
     w = posterior["loadings"].values[0]
@@ -89,7 +89,7 @@ def test_a_scale_of_its_own_for_every_variable(iris):
     one = bvb.BayesianPCA("~ .", iris, scale=True).fit(seed=1, draws=50)
     two = bvb.BayesianPCA("~ .", stretched, scale=True).fit(seed=1, draws=50)
     assert_allclose(two.predict(kind="scores"), one.predict(kind="scores"), rtol=1e-6, atol=1e-8)
-    assert two.posterior["sigma"].dims == ("chain", "draw", "variable")
+    assert two.posterior["sigma"].dims == ("chain", "draw", "feature")
     assert_allclose(
         two.posterior["sigma"] / one.posterior["sigma"], np.tile([1, 10, 100, 0.1], (1, 50, 1))
     )
