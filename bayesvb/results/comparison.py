@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import partial
+from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float, Int
 
 from bayesvb.argument_checks import checked
 from bayesvb.data.case_weights import sum_and_error
-from bayesvb.errors import DataError
+from bayesvb.errors import DataError, without_controls
 from bayesvb.results.back_transformation import log_jacobian, original, untransformed
 from bayesvb.results.groups import units_of
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from bayesvb.evaluation.elpd import Elpd
     from bayesvb.results.base import AbstractFit
 
@@ -35,6 +35,46 @@ SAME_SCALE = "jacobian=True compares densities of the response as it is in the d
 
 ERRORS = 2.0
 """Standard errors of a difference within which the fewer components are chosen."""
+
+
+WIDTH = 100
+"""Characters of a printed line, after which further columns stand below."""
+
+ONE_DECIMAL = ("elpd", "se", "p", "elpd_diff", "dse")
+"""Columns in nats, of which less than a tenth matters to no comparison."""
+
+
+class ComparisonTable(pd.DataFrame):
+    """Table of ``compare`` that prints all columns; tables made from it are plain ones.
+
+    Examples
+    --------
+    >>> rows = {"elpd": [-10.26, -14.0], "weight": [1.0, 0.0]}
+    >>> table = ComparisonTable(rows, index=pd.Index(["a", "b"], name="name"))
+    >>> table.attrs["left out"] = "one at a time"
+    >>> table
+          elpd  weight
+    name
+    a    -10.3    1.00
+    b    -14.0    0.00
+    Rows are left out one at a time.
+    """
+
+    @property
+    def _constructor(self) -> type[pd.DataFrame]:
+        return pd.DataFrame
+
+    def __str__(self) -> str:
+        decimals = {**dict.fromkeys(ONE_DECIMAL, 1), "weight": 2}
+        formats = {name: f"{{:.{n}f}}".format for name, n in decimals.items() if name in self}
+        text = self.to_string(formatters=formats, line_width=WIDTH)
+        lines = [line.rstrip() for line in text.splitlines()]
+        return without_controls("\n".join([*lines, f"Rows are left out {self.attrs['left out']}."]))
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self), quote=False)}</pre>"
 
 
 @checked
@@ -86,7 +126,7 @@ def compare(fits: Mapping[str, AbstractFit], *, jacobian: bool = False) -> pd.Da
         found = {name: _on_original_scale(one, fits[name]) for name, one in found.items()}
     reference = next(iter(fits.values()))
     found = {name: _in_order_of(reference, fits[name], one) for name, one in found.items()}
-    table = compare_elpd(found)
+    table = ComparisonTable(compare_elpd(found))
     table.attrs["left out"] = "a fifth at a time" if folds else "one at a time"
     return table
 
@@ -226,8 +266,6 @@ def ranked(results: Mapping[int, Elpd], hopeful: Collection[int] = ()) -> pd.Dat
 
     Neither is one of the ``hopeful`` numbers, whose elpd is of draws narrower than the others'.
     """
-    import pandas as pd
-
     numbers = sorted(results)
     eligible = ~np.isin(numbers, list(hopeful))
     pointwise = np.stack([results[k].pointwise for k in numbers])

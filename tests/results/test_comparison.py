@@ -1,6 +1,7 @@
 """Fits side by side."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import bayesvb as bvb
@@ -32,6 +33,18 @@ def test_the_better_fit_comes_first(regimes_fit, one_line):
         assert table.loc[name, "elpd"] == pytest.approx(loo.elpd, rel=1e-12)
         assert table.loc[name, "p"] == pytest.approx(loo.p, rel=1e-9)
         assert table.loc[name, "se"] == pytest.approx(loo.se, rel=1e-9)
+
+
+@pytest.mark.parametrize("length", [3, 80])
+@pytest.mark.filterwarnings("ignore:Pareto k")
+def test_all_columns_are_printed_within_a_hundred_characters(regimes_fit, one_line, length):
+    table = bvb.compare({"a" * length: one_line, "b" * length: regimes_fit})
+    lines = str(table).splitlines()
+    assert max(map(len, lines)) <= 100 and "..." not in str(table)
+    assert set(table.columns) <= set(str(table).split())
+    assert lines[-1] == "Rows are left out one at a time."
+    assert repr(table) == str(table) and str(table) in table._repr_html_()
+    assert type(table.round(1)) is pd.DataFrame
 
 
 @pytest.mark.filterwarnings("ignore:Pareto k")
