@@ -1,5 +1,5 @@
 """The number of components: chosen among candidates, or by pruning one fit.
 
-May import: errors, argument_checks, numerics, data, distributions, evaluation, sensitivity,
-engines, models, results, reports, estimators.
+May import: errors, argument_checks, numerics, drawing, data, distributions, evaluation,
+sensitivity, engines, models, results, reports, estimators.
 """

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from bayesvb.argument_checks import check_choice, check_count, checked, fresh_seed
+from bayesvb.drawing.marks import new_axes
 from bayesvb.errors import ConvergenceWarning, DataError, warn
 from bayesvb.estimators.base import AbstractEstimator
 from bayesvb.estimators.fitting import INTERRUPTED
@@ -28,7 +29,6 @@ from bayesvb.results.printing import text_html
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
     from bayesvb.estimators.fit import Fit
     from bayesvb.evaluation.elpd import Elpd
@@ -91,12 +91,20 @@ class Selection:
         """The fit that is chosen."""
         return self.fits[self.chosen]
 
-    def plot(self) -> Figure:
-        """Expected log predictive density by number of components, with one standard error."""
-        from matplotlib.figure import Figure
+    @checked
+    def plot(self, *, ax: Any = None) -> Any:
+        """Expected log predictive density by number of components, with one standard error.
 
-        figure = Figure(figsize=(6.0, 3.6), layout="constrained")
-        axes = figure.add_subplot()
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure, which notebooks show, if left out.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        axes = new_axes((6.0, 3.6)) if ax is None else ax
         numbers, table = self.table.index.to_numpy(), self.table
         axes.errorbar(numbers, table["elpd"], yerr=table["se"], fmt="o-", capsize=3, color="C0")
         at = (self.chosen, float(table["elpd"][self.chosen]))
@@ -105,7 +113,7 @@ class Selection:
         axes.set_xticks(numbers)
         axes.set_xlabel("number of components")
         axes.set_ylabel(f"elpd ({self.criterion.upper()}), one standard error")
-        return figure
+        return axes
 
     @checked
     def report(self, path: str | Path, *, format: str | None = None) -> Path:

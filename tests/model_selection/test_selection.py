@@ -4,6 +4,7 @@ import time
 import warnings
 from dataclasses import replace
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -166,12 +167,14 @@ def test_it_can_be_read_and_seen(humps):
     text = str(humps)
     assert text.startswith("Number of components by LOO: 2\n")
     assert "n_components" in text and "within two standard errors" in text
-    figure = humps.plot()
-    (axes,) = figure.axes
+    axes = humps.plot()
+    assert axes.figure.number in plt.get_fignums()  # of a figure that notebooks show
+    plt.close(axes.figure)
     assert axes.get_xlabel() == "number of components"
     assert [label.get_text() for label in axes.texts] == ["chosen"]
     marked = axes.lines[-1]
     assert list(marked.get_xdata()) == [2]
+    assert humps.plot(ax=axes) is axes
 
 
 def test_weights_context_and_missing_rows_come_along():
