@@ -42,7 +42,7 @@ from bayesvb.estimators.groups import (
     with_memberships,
 )
 from bayesvb.estimators.half_t import GROUP_SD_HEADING, group_sds, with_half_t
-from bayesvb.estimators.learned_scales import HEADINGS, LearnedScales
+from bayesvb.estimators.learned_scales import LearnedScales
 from bayesvb.estimators.mixture import AbstractGatedMixture
 from bayesvb.estimators.model_rows import RowKind, RowOptions, model_rows
 from bayesvb.estimators.prior_rows import name_margins, prior_rows
@@ -442,7 +442,8 @@ class DensityRegression(AbstractGatedMixture):
             p.part: f"{p.part} ({p.text.meaning})" for p in named if p.part in PARTS and p.text
         }
         lines |= {MEAN: MEAN, GATING: f"{GATING} ({fit.core.coefficient_meaning()})"}
-        return {**lines, **shared, **GROUP_SD_HEADING, **HEADINGS}
+        scales = {} if self._scales is None else self._scales.headings()
+        return {**lines, **shared, **GROUP_SD_HEADING, **scales}
 
     def notes(self, fit: AbstractFit) -> list[str]:
         """What the weights are, where no heading of coefficients says it."""

@@ -53,13 +53,15 @@ PENALISED = ("smooth", "group")
 """Blocks of columns that the formula asks to be penalised: their scale is always learned."""
 
 HEADINGS = {
-    **{part.scale: part.scale_heading for part in PARTS.values() if part.scale},
     BETWEEN: "between components (sd of a term's coefficients around the common ones, in units of "
     "each component's noise per sd of its columns)",
     COMMON_SCALE: "common scale (sd of a penalised term's common coefficients, in sd of the "
     "response per sd of its columns)",
 }
-"""Titles of the tables of scales."""
+"""Titles of the tables of scales of coefficients with a common part."""
+
+VARYING = {"group": "between groups", "smooth": "over basis functions"}
+"""What the coefficients of one component differ over, by the kind of their term."""
 
 OF_DIFFERENCES = ParameterText(
     symbol="s_d",
@@ -117,6 +119,19 @@ class LearnedScales:
             # One coefficient would have to estimate its own scale, and would be shrunk by it.
             found[MEAN] = tuple(b for b in found.get(MEAN, ()) if b.kind in PENALISED)
         return {part: blocks for part, blocks in found.items() if blocks}
+
+    def varying(self, part: str) -> str:
+        """What the coefficients differ over whose standard deviation is the scale of a term."""
+        blocks = self.term_blocks.get(part, ())
+        kinds = dict.fromkeys(VARYING[one.kind] for one in blocks if one.kind in VARYING)
+        names = [*(["over components"] if self.n_components > 1 else []), *kinds]
+        return " and ".join(names) or "around zero"  # of a lone coefficient, if all are learned
+
+    def headings(self) -> dict[str, str]:
+        """Titles of the tables of scales."""
+        own = {PARTS[name].scale: PARTS[name].scale_heading(self.varying(name))
+               for name in self.parts if PARTS[name].scale}  # fmt: skip
+        return {**own, **HEADINGS}
 
     def _rate(self, part: str) -> float:
         """Prior rate of the precisions of a part."""
@@ -340,14 +355,14 @@ class LearnedScales:
     @property
     def _of_experts(self) -> ParameterText:
         """What the scales of the experts are."""
-        units = UNITS[self.priors.coefficients_in]
+        units, varying = UNITS[self.priors.coefficients_in], self.varying(MEAN)
         return ParameterText(
             symbol="s_β",
-            meaning="standard deviation of the coefficients of a term of the lines, over "
-            f"components, in {units} per standard deviation of its columns",
+            meaning="standard deviation of the coefficients of a term of the lines "
+            f"{varying}, in {units} per standard deviation of its columns",
             heading="Scales of the lines' terms",
-            caption="Scale of each term of the lines: standard deviation of its coefficients over "
-            f"components, in {units} per standard deviation of its columns",
+            caption="Scale of each term of the lines: standard deviation of its coefficients "
+            f"{varying}, in {units} per standard deviation of its columns",
         )
 
     def _terms(self, part: str) -> set[str]:

@@ -26,7 +26,8 @@ class Part:
     scale : str
         Title in tables of the learned prior scales of its terms; empty if scales are fixed.
     scale_meaning : str
-        Definition of such a scale, for the heading of their table.
+        Definition of such a scale, for the heading of their table, with ``{varying}`` for
+        what the coefficients of a term differ over, as "over components".
     scale_rate : str
         Field of the priors with the rate of the inverse squares of these scales.
     """
@@ -40,7 +41,6 @@ class Part:
     scale_meaning: str = ""
     scale_rate: str = ""
 
-    @property
-    def scale_heading(self) -> str:
+    def scale_heading(self, varying: str) -> str:
         """Heading of the table of learned prior scales."""
-        return f"{self.scale} ({self.scale_meaning})"
+        return f"{self.scale} ({self.scale_meaning.format(varying=varying)})"
