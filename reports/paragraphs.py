@@ -33,7 +33,8 @@ def _methods(fit: AbstractFit) -> list[str]:
     model, design = fit.model, fit.model.design
     rows = counted(design.n_fitted, "row")
     if design.n_missing:
-        rows += f" ({numeral(design.n_missing)} omitted for missing values)"
+        columns = f" of {design.left_out.columns}" if design.left_out.columns else ""
+        rows += f" ({numeral(design.n_missing)} omitted for missing values{columns})"
     restarts = len(fit.restarts)
     runs = f" with {numeral(restarts)} random initialisations" if restarts > 1 else ""
     return [

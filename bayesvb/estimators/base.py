@@ -93,9 +93,14 @@ class AbstractEstimator(AbstractPublicModel):
         usual = self.weights_are == "frequency"
         return {} if usual else {"weights_are": self.weights_are}
 
-    def recalling(self, complete: Bool[np.ndarray, " given"]) -> AbstractEstimator:
-        """The same model, told which rows of the data it was first given it had to leave out."""
-        return with_fields(self, design=replace(self.design, complete=complete))
+    def recalling(
+        self, complete: Bool[np.ndarray, " given"], missing: Mapping[str, int]
+    ) -> AbstractEstimator:
+        """The same model, told which rows of the data it was first given it had to leave out.
+
+        ``missing`` counts these rows by the column without a value.
+        """
+        return with_fields(self, design=replace(self.design, complete=complete, missing=missing))
 
     def over(self, source: AbstractSource) -> AbstractEstimator:
         """The same model with other rows in its units: what is fitted changes, the scales do not.

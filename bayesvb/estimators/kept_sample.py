@@ -45,9 +45,8 @@ def restored(model: Any, scales: Arrays, state: Arrays, words: str) -> Any:
         If the arrays do not go with the rows.
     """
     n_rows, n_missing, total, n_sample, times = _counts(state, model.design.n_rows)
-    known = AllRows(
-        n_rows, n_missing, words, ReadCount(times), total, model.design.given.iloc[n_sample:]
-    )
+    shown, missing = model.design.given.iloc[n_sample:], model.design.missing
+    known = AllRows(n_rows, n_missing, words, ReadCount(times), total, shown, missing)
     design = of_kept_rows(model.design, state["learned"], known, n_sample)
     weights = None if model.weights is None else model.weights[:n_sample]
     design = replace(design, weights=weights)

@@ -176,6 +176,7 @@ def _model(
             frame,
             options=options,
             complete=state["complete"] > 0,
+            missing=told.get("missing"),
             weights=_padded(state.get("weights"), len(frame)),
         )
     except FormulaError as error:

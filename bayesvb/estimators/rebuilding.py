@@ -28,6 +28,7 @@ def built(
     *,
     options: Mapping[str, Any],
     complete: Bool[np.ndarray, " given"] | None,
+    missing: Mapping[str, int] | None = None,
     weights: Float[np.ndarray, " rows"] | None = None,
 ) -> AbstractEstimator:
     """A model of this class from its formula, the rows it used and what ``options()`` said.
@@ -45,6 +46,8 @@ def built(
         ``model.options()``, and ``context`` if the formula needs one.
     complete : ndarray of bool, shape (given,), or None
         Rows of the data first given that are in the frame; None if the frame is what is given.
+    missing : mapping of str to int, optional
+        Rows first given that are not in the frame, by the column without a value.
     weights : ndarray, shape (rows,), optional
         Case weights.
     """
@@ -56,7 +59,7 @@ def built(
     with every_column(), warnings.catch_warnings():
         warnings.simplefilter("ignore", DesignWarning)
         model = cast(AbstractEstimator, kind(formula, frame, **arguments))
-    return model if complete is None else model.recalling(complete)
+    return model if complete is None else model.recalling(complete, missing or {})
 
 
 def _resized(model: AbstractEstimator, n_components: object) -> AbstractEstimator:
@@ -83,5 +86,6 @@ def rebuilt(model: AbstractEstimator, **changes: object) -> AbstractEstimator:
         model.design.given,
         options={**model.options(), "context": model.design.context, **changes},
         complete=model.design.complete,
+        missing=model.design.missing,
         weights=model.weights,
     )

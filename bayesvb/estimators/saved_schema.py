@@ -79,6 +79,7 @@ DESCRIPTION = Record(
         "audit": OneOf((None, AUDIT)),
         "read_from": str,
         "units": MapOf(str),
+        "missing": MapOf(int),
         "automatic": bool,
     },
 )

@@ -44,11 +44,14 @@ class UsableRows:
         Rows with every value that the formula reads; where missing values stay, with any.
     columns : mapping of str to pandas.Series
         The columns that the formula reads, in the usable rows.
+    missing : mapping of str to int
+        Unusable rows without a value, by column.
     """
 
     given: pd.Index
     usable: Bool[np.ndarray, " given"]
     columns: Mapping[str, pd.Series]
+    missing: Mapping[str, int] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return int(self.usable.sum())
@@ -57,7 +60,7 @@ class UsableRows:
         """The same rows of the table, fewer of which can be used."""
         usable = self.usable.copy()
         usable[usable] = keep
-        return UsableRows(self.given, usable, _kept(self.columns, keep))
+        return replace(self, usable=usable, columns=_kept(self.columns, keep))
 
     def at(self, places: Int[np.ndarray, " some"]) -> UsableRows:
         """Some of the rows that can be used, as a table of their own."""
@@ -192,8 +195,7 @@ class BoundFormula:
         columns = self._columns(frame, response=False)
         absent = {name: missing_rows(column) for name, column in columns.items()}
         usable = usable_rows(absent, len(frame), keep=self.keeps_missing)
-        counts = {name: int((where & ~usable).sum()) for name, where in absent.items()}
-        return MissingValues(int((~usable).sum()), len(frame), counts)
+        return MissingValues(int((~usable).sum()), len(frame), _counts(absent, usable))
 
     def _columns(self, frame: pd.DataFrame, *, response: bool) -> Mapping[str, pd.Series]:
         """Columns of new data that the formula reads, as they are."""
@@ -249,7 +251,7 @@ def bind(
     if formula.response is None:
         _require_numbers(bound, columns)
     check_rows(absent, usable, policy=missing)
-    rows = UsableRows(frame.index, usable, _kept(columns, usable))
+    rows = UsableRows(frame.index, usable, _kept(columns, usable), _counts(absent, usable))
     if len(rows) == 1:
         raise DataError("the data have one complete row only; a fit needs two or more")
     if RESPONSE not in bound.parts:
@@ -387,3 +389,10 @@ def _require_numbers(bound: BoundFormula, columns: Mapping[str, pd.Series]) -> N
                 "model are numbers",
                 hint="leave it out",
             )
+
+
+def _counts(
+    absent: Mapping[str, Bool[np.ndarray, " rows"]], usable: Bool[np.ndarray, " rows"]
+) -> dict[str, int]:
+    """Rows that cannot be used, by the column without a value."""
+    return {name: int((where & ~usable).sum()) for name, where in absent.items()}

@@ -83,6 +83,8 @@ class AllRows:
         Sum of the case weights of complete rows.
     shown : pandas.DataFrame
         Rows that are not of the sample, and show levels and ends that it lacks; as they were given.
+    missing : mapping of str to int
+        Rows left out without a value, by column, where that is known.
     """
 
     n_rows: int
@@ -91,6 +93,7 @@ class AllRows:
     count: ReadCount
     total_weight: float
     shown: pd.DataFrame
+    missing: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +133,8 @@ class Design:
         Units of columns, as ``attrs["units"]`` of the data had them.
     weights : array, shape (rows,), or None
         Case weights of the rows used, for means, quantiles and frequencies of their columns.
+    missing : mapping of str to int
+        Rows left out without a value, by column, of a table in memory.
     """
 
     formula: Formula
@@ -148,6 +153,7 @@ class Design:
     all_rows: AllRows | None = None
     units: Mapping[str, str] = field(default_factory=dict)
     weights: Float[np.ndarray, " rows"] | None = None
+    missing: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def class_labels(self) -> tuple[str, ...]:
@@ -363,6 +369,12 @@ class Design:
             return self.all_rows.n_missing
         return int((~self.complete).sum())
 
+    @property
+    def left_out(self) -> MissingValues:
+        """Rows left out because a value was missing, and the columns that lack it."""
+        counts = self.missing if self.all_rows is None else self.all_rows.missing
+        return MissingValues(self.n_missing, self.n_fitted + self.n_missing, counts)
+
     def missing_in(self, data: object) -> MissingValues:
         """What rows of other data lack of all that the formula reads but the response."""
         return self._encoder.bound.missing(as_frame(data))
@@ -471,6 +483,7 @@ def build_design(
         classes=classes,
         offset=_summed(made),
         units=declared_units(given, rows.frame.columns),
+        missing=rows.missing,
     )
 
 

@@ -15,6 +15,9 @@ __all__ = ["OF_NEW_ROWS", "MissingValues", "check_rows", "refuse_missing", "usab
 HALF = 0.5
 """Share of the rows below which so few are used that a warning says why."""
 
+MOST_NAMED = 5
+"""Columns with missing values that a line names."""
+
 OF_NEW_ROWS = ("warn", "keep", "raise")
 """What may be done where rows that are to be predicted lack a value: NaN for them, told or not."""
 
@@ -38,6 +41,20 @@ class MissingValues:
     def __str__(self) -> str:
         """How many of the rows lack a value, and of which columns."""
         return f"{self.lacking} of {self.rows} rows lack a value: {_listed(self.counts)}"
+
+    @property
+    def columns(self) -> str:
+        """Columns that lack values and in how many rows, most first; of many columns the first.
+
+        Examples
+        --------
+        >>> MissingValues(6, 200, {"x": 2, "z": 0, "y": 5}).columns
+        '`y` in 5, `x` in 2'
+        """
+        counts = sorted(self.counts.items(), key=lambda item: -item[1])
+        more = sum(count > 0 for _, count in counts[MOST_NAMED:])
+        others = f" and {more} more column{'s' * (more > 1)}" if more else ""
+        return _listed(dict(counts[:MOST_NAMED])) + others
 
     def tell(self, policy: str) -> None:
         """Warn that rows lack a value, refuse them, or keep them without a word.

@@ -15,6 +15,7 @@ from bayesvb.data.parts import GATING, MEAN
 from bayesvb.distributions.intervals import PROB
 from bayesvb.errors import ignoring_user_warnings
 from bayesvb.evaluation.elpd import Elpd, read_elpd
+from bayesvb.formula.missing import MissingValues
 from bayesvb.results.all_rows import rows_text
 from bayesvb.results.criteria import answers, folds_known, leaves_folds_out
 from bayesvb.results.criteria import loo as loo_of
@@ -100,9 +101,8 @@ def formula_lines(model: AbstractPublicModel) -> list[str]:
         rows = f"{model.source.n_rows:,} rows ({model.design.n_rows:,} of them kept)"
         rows = rows.replace(",", " ")
     rows += "" if grouping is None else f" in {grouping.text}"
-    left = model.design.n_missing
-    if left:
-        rows += f" ({left:,} left out: missing values)".replace(",", " ")
+    if model.design.n_missing:
+        rows += f" ({_omitted(model.design.left_out)})"
     if model.weights is not None:
         sampling = model.weights_are == "sampling"
         total = model.weights.sum() if model.all_rows is None else model.all_rows.total_weight
@@ -113,6 +113,12 @@ def formula_lines(model: AbstractPublicModel) -> list[str]:
     noticed = [f"Response:  {note}" for note in notes]
     described = [f"Formula:   {formula_text(model)}{filled}", f"Data:      {rows}"]
     return [*described, *noticed, *dates, *_level_lines(model)]
+
+
+def _omitted(missing: MissingValues) -> str:
+    """How many rows lack a value, and in which columns."""
+    columns = f" of {missing.columns}" if missing.columns else ""
+    return f"{missing.lacking:,} left out: missing values".replace(",", " ") + columns
 
 
 def _level_lines(model: AbstractPublicModel) -> list[str]:
@@ -225,7 +231,9 @@ def _size(fit: AbstractFit) -> str:
 
 
 def _khat(fit: AbstractFit) -> str:
-    """K-hat, where enough draws for it take no time."""
+    """K-hat, where enough draws for it take no time and the draws are of the approximation."""
+    if fit.covariance == "exact":
+        return ""  # the sampler's diagnostics stand with the intervals
     k, n_draws = khat_within(fit, KHAT_BUDGET)
     if k is None:
         return ""

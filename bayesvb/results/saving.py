@@ -39,7 +39,7 @@ def save(fit: AbstractFit, path: str | os.PathLike[str]) -> Path:
 
 def _description(fit: AbstractFit) -> dict[str, object]:
     """What is not an array."""
-    model = fit.model
+    model, missing = fit.model, fit.model.design.left_out.counts
     return {
         "model": type(model).__name__,
         "formula": model.formula.text,
@@ -59,6 +59,7 @@ def _description(fit: AbstractFit) -> dict[str, object]:
         },
         "audit": None if fit.sbc is None else fit.sbc.described(),
         **({"units": dict(model.design.units)} if model.design.units else {}),
+        **({"missing": dict(missing)} if any(missing.values()) else {}),
         **_sampled(fit),
     }
 

@@ -46,6 +46,7 @@ def summary(fit: AbstractFit) -> Summary:
         "n_rows": model.design.n_fitted,
         **_sample(fit),
         "n_left_out": model.design.n_missing,
+        "missing_in": model.design.left_out.columns,
         "n_gaps": sum(int(np.isnan(values).sum()) for values in model.observed().values()),
         "weights": weights,
         "columns": _columns(fit),

@@ -23,7 +23,10 @@ def test_both_paragraphs_say_what_was_done_and_found(data):
     model = bvb.DensityRegression("y ~ x", holes, n_components=1, priors=priors)
     fit = model.fit(seed=7, restarts=1, draws=300)
     methods, results = fit.report_text().split("\n\n")
-    assert "the formula y ~ x was fitted to 88 rows (2 omitted for missing values) by" in methods
+    assert (
+        "the formula y ~ x was fitted to 88 rows (2 omitted for missing values of `x` in 2) by"
+        in methods
+    )
     assert "(seed 7)" in methods and "1/s² ~ Gamma(0.5, 0.01)" in methods
     assert f"Intervals: exact ({fit.sampler.words})." in methods
     assert "central 89% intervals" in methods

@@ -9,6 +9,7 @@ import pytest
 
 import bayesvb as bvb
 from bayesvb.evaluation.elpd import read_elpd
+from bayesvb.formula.passes import representatives
 from bayesvb.gates import GATES
 from bayesvb.results import leave_one_out, printing
 from bayesvb.results import subsampling as affordable
@@ -24,7 +25,7 @@ def test_a_model_shows_formula_data_and_priors(regimes):
     assert lines[:3] == [
         "Density regression, 3 components, softmax gate",
         "Formula:   y ~ x + z | gating(x)",
-        "Data:      149 rows (1 left out: missing values)",
+        "Data:      149 rows (1 left out: missing values of `x` in 1)",
     ]
     text = "\n".join(lines)
     assert "Priors in the units of the data" in text
@@ -32,6 +33,21 @@ def test_a_model_shows_formula_data_and_priors(regimes):
         assert re.search(rf"{part} +{re.escape(term)} +{re.escape(row['prior'])}", text)
     assert repr(model) == str(model)
     assert "nan" not in text.lower()
+
+
+@pytest.mark.parametrize("from_blocks", [False, True])
+def test_columns_with_missing_values_are_named_before_and_after_saving(
+    regimes, tmp_path, monkeypatch, from_blocks
+):
+    monkeypatch.setattr(representatives, "SAMPLE_ROWS", 60)
+    holes = regimes.assign(
+        x=regimes["x"].mask(regimes.index < 2), y=regimes["y"].mask(regimes.index.isin([1, 5, 7]))
+    )
+    data = (lambda: [holes[:50], holes[50:]]) if from_blocks else holes
+    fit = bvb.DensityRegression("y ~ x + z", data, n_components=1).fit(seed=1, restarts=1, draws=50)
+    told = "(4 left out: missing values of `y` in 3, `x` in 2)"
+    assert told in str(fit.model) and told in str(fit)
+    assert told in str(bvb.load(fit.save(tmp_path / "fit.nc")))
 
 
 def test_a_gate_that_was_filled_in_is_said(regimes):
@@ -123,6 +139,29 @@ def test_one_component_has_no_empty_tables(regimes):
     assert "Weights of the components" not in text
 
 
+def test_the_k_of_the_approximation_is_not_that_of_exact_intervals(regimes):
+    model = bvb.DensityRegression("y ~ x | gating(x)", regimes, n_components=2)
+    fit = model.fit(seed=1, restarts=1, draws=200)
+    assert fit.covariance == "exact" and "k-hat" not in str(fit)
+    assert len(re.findall(r"\bk\b", str(fit))) == 1  # of the importance weights of the draws
+    assert f"k-hat {khat_text(fit.khat)}, " in str(fit.with_covariance("linear-response"))
+
+
+@pytest.mark.parametrize(
+    ("formula", "n_components", "varying"),
+    [("y ~ x + (1 | g)", 1, "between groups"), ("y ~ s(x)", 1, "over basis functions"),
+     ("y ~ C(g)", 1, "around zero"), ("y ~ x + (1 | g)", 2, "over components and between groups")],
+)  # fmt: skip
+def test_headings_of_scales_say_what_coefficients_differ_over(
+    regimes, formula, n_components, varying
+):
+    data = regimes.assign(g=[f"g{i % 6}" for i in range(len(regimes))])
+    priors = bvb.Priors(scales="learned")
+    model = bvb.DensityRegression(formula, data, n_components=n_components, priors=priors)
+    text = str(model.fit(seed=1, restarts=1, draws=50, covariance="mean-field"))
+    assert f"scale (sd of a term's coefficients {varying}, per sd of its columns)" in text
+
+
 def test_long_tables_are_cut_and_say_so(rng):
     columns = {f"x{i}": rng.normal(size=120) for i in range(MANY_TERMS + 5)}
     data = pd.DataFrame({"y": rng.normal(size=120), **columns})
@@ -156,7 +195,7 @@ def few_seconds(monkeypatch):
 def test_with_many_rows_loo_and_khat_are_of_some_of_them(regimes, few_seconds):
     fixed = bvb.Priors(scales="fixed")  # without rows that are refitted
     model = bvb.DensityRegression("y ~ x + z | gating(x)", regimes, n_components=2, priors=fixed)
-    fit = model.fit(seed=1, restarts=2, draws=200)
+    fit = model.fit(seed=1, restarts=2, draws=200, covariance="linear-response")
     text = str(fit)
     chosen = affordable.sample(fit, 100)
     with affordable.ignoring_user_warnings():

@@ -340,7 +340,9 @@ def _of_sample(encoder: Encoder, rows: Representatives, frames: AbstractFrames) 
 def known_rows(rows: Representatives, frames: AbstractFrames, shown: pd.DataFrame) -> AllRows:
     """The rows of which a sample is in memory."""
     counts = rows.n_rows[1], rows.n_missing
-    return AllRows(*counts, frames.words, frames.count, rows.total_weight, shown)
+    # Where rows with some of their values are used, most of the values missing are in these.
+    missing = {} if rows.choice.keeps_missing else rows.missing
+    return AllRows(*counts, frames.words, frames.count, rows.total_weight, shown, missing)
 
 
 def of_kept_rows(
