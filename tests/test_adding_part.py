@@ -77,9 +77,6 @@ class ShiftedExperts(LinearExperts):
     def row_scalars(self, block, n_experts):
         return super().row_scalars(joined(block), n_experts)
 
-    def update_at(self, stats, block, precision):
-        return super().update_at(stats, joined(block), precision)
-
     def log_lik(self, draws, block):
         return super().log_lik(draws, joined(block))
 

@@ -75,18 +75,6 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, StatsT]):
             The statistics are of no data.
         """
 
-    def update_at(
-        self, stats: StatsT, block: Block, precision: Float[np.ndarray, "*many terms"] | None
-    ) -> Any:
-        """Posterior of statistics of many rows, of which each is asked of its own row only.
-
-        With ``precision``, coefficients have these prior precisions, learned ones.
-        """
-        experts: Any = self
-        if precision is not None:
-            experts = experts.with_coefficient_precision(precision)
-        return experts.update(stats)
-
     def coordinates(self, posterior: PosteriorT) -> AbstractCoordinates | None:
         """Standard coordinates of the parameters; None if intervals are to stay mean-field."""
         return None

@@ -156,12 +156,6 @@ class GroupedExperts(AbstractExperts[Any, Any]):
         """Posterior given sums over the rows."""
         return self.experts.update(stats)
 
-    def update_at(
-        self, stats: Any, block: Block, precision: Float[np.ndarray, "*many terms"] | None
-    ) -> Any:
-        """Whole posteriors: the rows of a group are asked together."""
-        return super().update_at(stats, block, precision)
-
     def coordinates(self, posterior: Any) -> AbstractCoordinates | None:
         """Those of the experts."""
         return self.experts.coordinates(posterior)

@@ -41,7 +41,7 @@ from bayesvb.factors.coupled_normal_gamma import (
     CommonEffectPrior,
     Regressions,
 )
-from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma, RegressionAtRows
+from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.factors.normal import Normal
 from bayesvb.linear.designs import AbstractDesign
 from bayesvb.numerics.array_library import namespace
@@ -236,18 +236,6 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
         found = self._law.posterior(stats.weight, stats.xx, stats.xy, stats.yy)
         return found
 
-    def update_at(
-        self, stats: LinearStats, block: Block, precision: Float[np.ndarray, "*many terms"] | None
-    ) -> Regressions | RegressionAtRows:
-        """Without inverses where the sums of most terms have no products, as those of groups."""
-        found = None
-        if precision is not None:
-            x = block.designs[MEAN].T
-            found = self.prior.posterior_at(
-                x, stats.weight, stats.xx, stats.xy, stats.yy, precision
-            )
-        return super().update_at(stats, block, precision) if found is None else found
-
     def kl(self, posterior: Regressions) -> float:
         """``KL(posterior || prior)``, summed over experts."""
         return posterior.kl(self._law)
@@ -355,7 +343,7 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
 
     def predictive(
         self,
-        posterior: Regressions | RegressionAtRows,
+        posterior: Regressions,
         weights: Float[np.ndarray, "experts rows"],
         block: Block,
         response: int,

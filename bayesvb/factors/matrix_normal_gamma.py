@@ -19,7 +19,6 @@ from bayesvb.factors.regression_factor import AbstractRegressionFactor
 from bayesvb.linear.designs import AbstractDesign
 from bayesvb.linear.precisions import AbstractPrecision, as_precision
 from bayesvb.numerics.array_library import namespace
-from bayesvb.numerics.bordered_stacks import border_of_packed, inverse_products
 from bayesvb.numerics.linalg import (
     effective_dof,
     lower_pairs,
@@ -39,38 +38,6 @@ Moments = tuple[
 
 PRODUCTS_AT_ONCE = 1 << 18
 """Products of two coefficients whose covariances are made together: arrays stay in the cache."""
-
-
-@dataclass(frozen=True)
-class RegressionAtRows:
-    """What posteriors of a regression, one for each row, tell of the row itself.
-
-    Attributes
-    ----------
-    location : ndarray, shape (rows, experts, responses)
-        ``x' M_i``.
-    spread : ndarray, shape (rows, experts)
-        ``x' V^-1 x``.
-    shape : ndarray, shape (rows, experts)
-        ``a``.
-    rate : ndarray, shape (rows, experts, responses)
-        ``b_i``.
-    """
-
-    location: Float[np.ndarray, "rows experts responses"]
-    spread: Float[np.ndarray, "rows experts"]
-    shape: Float[np.ndarray, "rows experts"]
-    rate: Float[np.ndarray, "rows experts responses"]
-
-    def location_at(
-        self, response: int, design: AbstractDesign
-    ) -> Float[np.ndarray, "experts rows"]:
-        """Posterior mean of a response of each row of the design."""
-        return np.asarray(self.location[..., response].T)
-
-    def spread_at(self, design: AbstractDesign) -> Float[np.ndarray, "experts _"]:
-        """Variance of the linear predictor of each row, in units of the noise's."""
-        return np.asarray(self.spread.T)
 
 
 @dataclass(frozen=True)
@@ -176,40 +143,6 @@ class MatrixNormalGamma(AbstractRegressionFactor):
         rate = self.rate + 0.5 * (residual + pull)
         check_gamma(shape, rate)
         return MatrixNormalGamma(mean, operator, shape, rate)
-
-    def posterior_at(
-        self,
-        x: Float[np.ndarray, "rows terms"],
-        weight: Float[np.ndarray, "rows experts"],
-        packed: Float[np.ndarray, "rows experts pairs"],
-        xy: Float[np.ndarray, "rows experts responses terms"],
-        yy: Float[np.ndarray, "rows experts responses"],
-        precision: Float[np.ndarray, "*many terms"],
-    ) -> RegressionAtRows | None:
-        """What ``posterior`` would tell of each row, from sums of its own, without inverses.
-
-        None unless the sums of ``x x'``, packed, are diagonal but for a border. The prior's
-        coefficients are independent, with ``precision`` in place of the precisions they have.
-
-        Raises
-        ------
-        numpy.linalg.LinAlgError
-            As ``posterior``.
-        """
-        border = border_of_packed(packed)
-        if border is None:
-            return None
-        each = np.broadcast_to(precision, x.shape)
-        pull = each[:, None] * self.mean
-        own = np.broadcast_to(x[:, None, None], (*xy.shape[:2], 1, x.shape[1]))
-        vectors = np.concatenate([own, xy + pull[:, None]], axis=2)
-        found = inverse_products(packed, each[:, None], vectors, border)
-        of_prior = np.vecdot(pull, self.mean)[:, None]
-        explained = np.diagonal(found, axis1=-2, axis2=-1)[..., 1:]
-        shape = self.shape + 0.5 * weight
-        rate = self.rate + 0.5 * (yy + of_prior - explained)
-        check_gamma(shape, rate)
-        return RegressionAtRows(found[..., 0, 1:], found[..., 0, 0], shape, rate)
 
     def statistics_covariance(
         self, some: Int[np.ndarray, " some"]

@@ -211,17 +211,6 @@ class ScaledMixture(Mixture):
         mixture = self.given(stats.scales.precision).update(stats)
         return ScaledPosterior(mixture.experts, mixture.gate, *self._scales(stats.scales.squares))
 
-    def update_at(self, stats: MixtureStats, block: Block) -> ScaledPosterior:
-        """The same, of the experts what is asked of their own rows."""
-        assert isinstance(stats, ScaledStats)
-        precision = stats.scales.precision
-        if self.common is not None:
-            experts = self.given(precision).experts.update(stats.experts)
-        else:
-            experts = self.experts.update_at(stats.experts, block, self._by_term(precision))
-        gate = self._gate_given(precision).update(stats.gate)
-        return ScaledPosterior(experts, gate, *self._scales(stats.scales.squares))
-
     def _scales(
         self, squares: Float[np.ndarray, "*many blocks"]
     ) -> tuple[Gamma, Float[np.ndarray, "*many"]]:

@@ -17,8 +17,6 @@ from jaxtyping import Bool, Float, Int
 from scipy.linalg.lapack import dtrtri
 
 from bayesvb.numerics.array_library import namespace
-from bayesvb.numerics.arrow_inverse import arrow_inverse, independent_terms
-from bayesvb.numerics.bordered_stacks import border_of, bordered_inverse
 from bayesvb.numerics.packed_matrices import log_det as log_product
 from bayesvb.numerics.packed_matrices import solve_and_invert
 from bayesvb.numerics.sparse_terms import SparseTerms
@@ -195,26 +193,11 @@ def inverse_and_log_det(
     n_terms = matrix.shape[-1]
     if matrix.size >= (n_terms**3 + FEW_MATRICES) * n_terms**2:
         return _of_many(matrix)
-    border = border_of(matrix)
-    if border is not None:
-        return bordered_inverse(matrix, border, inverse_and_log_det)
-    alone = independent_terms(matrix)
-    if alone is not None:
-        return _of_arrows(matrix, alone)
     half = np.ascontiguousarray(np.linalg.cholesky(matrix))
     log_det = 2.0 * np.log(np.diagonal(half, axis1=-2, axis2=-1)).sum(axis=-1)
     for factor in half.reshape(-1, *half.shape[-2:]):
         dtrtri(factor.T, lower=0, overwrite_c=1)  # in place: LAPACK stores matrices by columns
     return np.swapaxes(half, -1, -2) @ half, np.asarray(log_det)
-
-
-def _of_arrows(
-    matrix: Float[np.ndarray, "*batch terms terms"], alone: Int[np.ndarray, " chosen"]
-) -> tuple[Float[np.ndarray, "*batch terms terms"], Float[np.ndarray, "*batch"]]:
-    """The same of matrices that are diagonal in these terms."""
-    each = [arrow_inverse(own, alone) for own in matrix.reshape(-1, *matrix.shape[-2:])]
-    inverses, log_dets = zip(*each, strict=True)
-    return np.reshape(inverses, matrix.shape), np.reshape(log_dets, matrix.shape[:-2])
 
 
 def _of_many(

@@ -140,7 +140,7 @@ def _leverage(own: Jackknife, block: Block, response: int) -> Float[np.ndarray, 
     direct = weight[:, None] * (ends[0] - ends[1]) / (2.0 * STEP)
     answer = ANSWER * deletion.solve(direct)
     evaluate = partial(_mean, deletion.model, response)
-    ahead = deletion.under(answer, answer, block, evaluate, own=True)
+    ahead = deletion.under(answer, answer, block, evaluate)
     return np.asarray((ahead - evaluate(deletion.posterior, block)) / ANSWER)
 
 

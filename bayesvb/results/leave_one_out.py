@@ -395,8 +395,8 @@ def _predicted(
     else:
         direct, change = whole[0][groups[rows]], whole[1][groups[rows]]
     return (
-        deletion.under(direct, change, block, model.row_predictions, own=True),
-        deletion.under(direct, direct, block, log_predictive, own=True),
+        deletion.under(direct, change, block, model.row_predictions),
+        deletion.under(direct, direct, block, log_predictive),
         log_predictive(deletion.posterior, block),
     )
 

@@ -173,12 +173,8 @@ class Deletion:
         change: Float[np.ndarray, "rows entries"],
         block: Block,
         evaluate: Evaluate,
-        *,
-        own: bool = False,
     ) -> Float[np.ndarray, "*axes rows"]:
         """Values of rows under the posteriors of changed statistics, one change for each row.
-
-        With ``own`` they are predictions of these rows, each under the posterior of its change.
 
         Where the first-order change leads to statistics of no data, the part of it that is the
         answer of the other rows, ``change - direct``, is shortened.
@@ -189,10 +185,9 @@ class Deletion:
         if n_rows > 1 and self.model.posterior_by_row:
             try:
                 moved = self.stats.with_vector(self.stats.to_vector() + change)
-                update = partial(self.model.update_at, block=block) if own else self.model.update
-                return evaluate(update(moved), block)
+                return evaluate(self.model.update(moved), block)
             except np.linalg.LinAlgError:  # of one row or more: which they are, halves show
-                values, ends = partial(self.under, own=own), (0, n_rows // 2, n_rows)
+                values, ends = self.under, (0, n_rows // 2, n_rows)
         found = [
             values(direct[start:end], change[start:end], block.part(start, end), evaluate)
             for start, end in pairwise(ends)

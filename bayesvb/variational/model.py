@@ -75,14 +75,6 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
             The statistics are outside the domain (an extrapolation went too far).
         """
 
-    def update_at(self, stats: StatsT, block: Block) -> Any:
-        """Posterior of statistics of many rows, of which each is asked of its own row only.
-
-        For predictions of the rows of this block, if ``posterior_by_row``; a model may know what
-        they need without the whole posteriors. Raises as ``update`` does.
-        """
-        return self.update(stats)
-
     def within(self, nats: float) -> AbstractVariationalModel[PosteriorT, StatsT]:
         """The model for ascents that may end so many nats per row below the top: itself as a rule.
 

@@ -1,4 +1,4 @@
-"""Predictions of rows from what their own posteriors need, beside those of whole posteriors."""
+"""Predictions of many rows at once, each under a posterior of its own, as of one at a time."""
 
 import warnings
 from functools import cache
@@ -8,7 +8,6 @@ import pytest
 from numpy.testing import assert_allclose
 
 import bayesvb as bvb
-from bayesvb.factors.matrix_normal_gamma import RegressionAtRows
 
 LEARNED = {"priors": bvb.Priors(scales="learned")}
 DESIGNS = {
@@ -23,9 +22,6 @@ DESIGNS = {
     "no groups": ("y ~ x + z | x", {}),
     "fixed scales": ("y ~ 0 + C(g) | x", {}),
 }
-EXACT = {"groups", "one component", "softmax", "groups in the weights", "two responses"}
-"""Designs whose posteriors of rows are made without inverses."""
-
 N_ROWS = 29 * 5 + 1
 
 
@@ -78,28 +74,19 @@ def test_predictions_of_rows_are_those_of_their_whole_posteriors(name, weighted)
     fit = fitted(name, **({"weights": "w"} if weighted else {}))
     deletion, block, direct, change = without(fit, np.append(np.arange(20), N_ROWS - 1))
     for moved in (direct, change):
-        found = deletion.under(direct, moved, block, deletion.model.row_predictions, own=True)
+        found = deletion.under(direct, moved, block, deletion.model.row_predictions)
         expected = each_by_itself(deletion, direct, moved, block)
         assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
-
-
-@pytest.mark.parametrize("name", DESIGNS)
-def test_where_terms_have_no_products_no_inverse_is_made(name):
-    deletion, block, direct, _ = without(fitted(name), np.arange(20, 40))
-    moved = deletion.stats.with_vector(deletion.stats.to_vector() + direct)
-    experts = deletion.model.update_at(moved, block).experts
-    assert isinstance(experts, RegressionAtRows) == (name in EXACT)
 
 
 def test_statistics_of_no_data_of_one_row_leave_the_other_rows_alone():
     deletion, block, direct, change = without(fitted("groups"), np.arange(20))
     change = change.copy()
     change[3] -= 1e9 * np.abs(change[3])
-    found = deletion.under(direct, change, block, deletion.model.row_predictions, own=True)
+    found = deletion.under(direct, change, block, deletion.model.row_predictions)
     assert_allclose(found, each_by_itself(deletion, direct, change, block), rtol=1e-9, atol=1e-9)
-    alone = deletion.under(direct, direct, block, deletion.model.row_predictions, own=True)
+    alone = deletion.under(direct, direct, block, deletion.model.row_predictions)
     assert_allclose(found[:, 3], alone[:, 3], rtol=1e-9)
-    assert np.isnan(
-        deletion.under(change[3:5], change[3:5], block.part(3, 5), deletion.model.row_predictions,
-                       own=True)[:, 0]
-    ).all()  # fmt: skip
+    evaluate, both = deletion.model.row_predictions, slice(3, 5)
+    none = deletion.under(change[both], change[both], block.part(3, 5), evaluate)
+    assert np.isnan(none[:, 0]).all()
