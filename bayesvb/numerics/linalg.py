@@ -5,7 +5,7 @@ A row ``x`` enters every statistic through its ``D (D + 1) / 2`` distinct produc
 and ``x_n' S_k x_n`` for all ``k`` and ``n`` is another (``quadratic_weights``). With many terms the
 products no longer fit into cache, and a product of ``x`` with itself for each ``k`` is faster
 (``second_moments``, ``quadratic_at``); where most terms of a row are zero, as indicators of groups,
-only those that are not are multiplied (``sparse_terms``).
+only those that are not are multiplied.
 """
 
 from __future__ import annotations
@@ -15,17 +15,21 @@ from functools import lru_cache
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.linalg.lapack import dtrtri
+from scipy.sparse import csr_array
 
 from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.packed_matrices import log_det as log_product
 from bayesvb.numerics.packed_matrices import solve_and_invert
-from bayesvb.numerics.sparse_terms import SparseTerms
 
 MANY_TERMS = 16
 """Terms, and two more for each matrix, from which one product for each matrix is faster."""
 
 MOST_PRESENT = 0.5
 """Share of products of terms up to which those that are zero in all rows are looked for."""
+
+SPARSE_TERMS, SPARSE_SHARE = 100, 0.125
+"""Terms from which, and share of numbers other than zero up to which, a matrix is sparse: products
+of 400 indicators of groups in 2,000 rows then take 13 ms instead of 72; of 100, the same time."""
 
 MANY_OF_ROW = 10
 """Terms from which products of a row with its own matrices are faster than of packed ones."""
@@ -137,13 +141,19 @@ def second_moments(
     """
     if not one_by_one(len(weights), len(x)):
         return np.asarray(weights @ products(x).T)
-    sparse = SparseTerms.of(x)
-    if sparse is not None:
-        return pack(sparse.second_moments(weights))
     found = np.empty((len(weights), len(x) * (len(x) + 1) // 2))
+    sparse = csr_array(x) if _is_sparse(x) else None
     for own, result in zip(weights, found, strict=True):
-        result[:] = pack((x * own) @ x.T)
+        if sparse is None:
+            result[:] = pack((x * own) @ x.T)
+        else:
+            result[:] = pack((sparse.multiply(own) @ sparse.T).toarray())
     return found
+
+
+def _is_sparse(x: Float[np.ndarray, "terms rows"]) -> bool:
+    """Whether terms are many and nearly all numbers zero, as indicators of groups are."""
+    return len(x) >= SPARSE_TERMS and int(np.count_nonzero(x)) <= SPARSE_SHARE * x.size
 
 
 def pack(matrix: Float[np.ndarray, "*batch terms terms"]) -> Float[np.ndarray, "*batch pairs"]:
@@ -343,12 +353,13 @@ def quadratic_at(
         return np.asarray(np.vecdot(np.matmul(matrix, own[..., None])[..., 0], own).T)
     if matrix.ndim > 3 or not one_by_one(len(matrix), len(x)):
         return linear_at(quadratic_weights(matrix), products(x))
-    sparse = SparseTerms.of(x)
-    if sparse is not None:
-        return sparse.quadratic(matrix)
     found = np.empty((len(matrix), x.shape[1]))
+    sparse = csr_array(x.T) if _is_sparse(x) else None
     for own, result in zip(matrix, found, strict=True):
-        np.einsum("in,in->n", own @ x, x, out=result)
+        if sparse is None:
+            np.einsum("in,in->n", own @ x, x, out=result)
+        else:
+            result[:] = sparse.multiply(sparse @ own).sum(axis=1)
     return found
 
 

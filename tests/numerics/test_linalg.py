@@ -55,6 +55,16 @@ def test_moments_and_quadratic_forms_are_the_same_whichever_way_is_faster(n_term
     assert_allclose(quadratic_at(by_row, x), expected, atol=1e-10)
 
 
+def test_so_they_are_where_nearly_all_terms_of_a_row_are_zero(rng):
+    groups = (rng.integers(0, 98, 90) == np.arange(98)[:, None]).astype(float)
+    x = np.vstack([np.ones(90), groups, rng.normal(size=90)])
+    weight, matrix = rng.normal(size=(2, 90)), symmetric(rng, 2, len(x))
+    found = unpack(second_moments(weight, x))
+    assert_allclose(found, np.einsum("kn,in,jn->kij", weight, x, x), atol=1e-11)
+    expected = np.einsum("kij,in,jn->kn", matrix, x, x)
+    assert_allclose(quadratic_at(matrix, x), expected, atol=1e-10)
+
+
 @given(n_terms=SIZES, seed=st.integers(0, 99))
 def test_quadratic_weights_times_products_are_quadratic_forms(n_terms, seed):
     rng = np.random.default_rng(seed)
