@@ -14,9 +14,9 @@ from bayesvb.data.blocks import Block
 from bayesvb.effects.estimands import Estimand, Values
 from bayesvb.effects.grid import Groups
 from bayesvb.errors import DataError
-from bayesvb.results.arviz_groups import MEMORY_BUDGET
 from bayesvb.results.capabilities import HasDrawnDistributions
-from bayesvb.results.named_draws import CHUNK_ENTRIES, count
+from bayesvb.results.limits import LIMITS
+from bayesvb.results.named_draws import count
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
@@ -105,7 +105,7 @@ def _pieces(
     estimands, response = request
     n_levels = max(len(estimand.levels) for estimand in estimands)
     entries = count(fit.draws) * fit.core.n_components * max(n_levels, 1)
-    size = max(CHUNK_ENTRIES // entries, 1)
+    size = max(LIMITS.entries_in_memory // entries, 1)
     for start in range(0, blocks[0].n_rows, size):
         rows = slice(start, min(start + size, blocks[0].n_rows))
         parts = [block.part(rows.start, rows.stop) for block in blocks]
@@ -151,9 +151,9 @@ def _gathered(pieces: Iterator[list[Combined]], groups: Groups | None) -> list[C
 def _check_memory(fit: AbstractFit, estimand: Estimand, n_rows: int) -> None:
     entries = len(estimand.entries(fit.core.n_components)[1])
     needed = 8 * count(fit.draws) * entries * n_rows
-    if needed > MEMORY_BUDGET:
+    if needed > LIMITS.bytes_stored:
         raise DataError(
             f"{n_rows * entries} effects for each of {count(fit.draws)} draws take "
-            f"{needed / 2**30:.1f} GiB, more than {MEMORY_BUDGET / 2**30:.0f}",
+            f"{needed / 2**30:.1f} GiB, more than {LIMITS.bytes_stored / 2**30:.0f}",
             hint="average them, average_by=True, or choose fewer rows: data=frame.sample(1000)",
         )

@@ -18,7 +18,8 @@ from bayesvb.distributions.prediction import KINDS, PredictionOptions, interval_
 from bayesvb.errors import DataError
 from bayesvb.estimators.mixture import AbstractGatedMixture
 from bayesvb.models.ensemble import thinned
-from bayesvb.results.named_draws import CHUNK_ENTRIES, count, log_lik_blocks
+from bayesvb.results.limits import LIMITS
+from bayesvb.results.named_draws import count, log_lik_blocks
 from bayesvb.results.summary import intervals
 
 if TYPE_CHECKING:
@@ -195,7 +196,7 @@ def _quantiles(
     entries = count(draws) * max(model.n_components * model.latent_dim, n_levels)
     pieces = [
         np.quantile(fit.core.drawn_probabilities(draws, block), ends, axis=0)
-        for block in model.block(rows).split(max(CHUNK_ENTRIES // entries, 1))
+        for block in model.block(rows).split(max(LIMITS.entries_in_memory // entries, 1))
     ]
     return np.concatenate(pieces, axis=2)
 

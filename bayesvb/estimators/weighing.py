@@ -18,8 +18,9 @@ from bayesvb.estimators.fit_request import FitRequest
 from bayesvb.evaluation.stacking_weights import stacking_weights
 from bayesvb.evaluation.unseen_optima import SAME
 from bayesvb.numerics.streams import Streams
-from bayesvb.results.base import NEAR_BEST, PREDICTS_APART
+from bayesvb.results.base import PREDICTS_APART
 from bayesvb.results.leave_one_out import Fitted, has_log_predictive, leave_one_out
+from bayesvb.results.limits import LIMITS
 from bayesvb.results.stacking import distinct, held_out, kept
 from bayesvb.variational.model import AbstractVariationalModel
 
@@ -233,7 +234,7 @@ def apart(found: RestartSearch) -> dict[str, Float[np.ndarray, " runs"]]:
     if np.isneginf(best.score):
         return {}
     below = best.score - np.array([run.score for run in found.runs])
-    rival = np.flatnonzero((below > SAME) & (below <= NEAR_BEST))
+    rival = np.flatnonzero((below > SAME) & (below <= LIMITS.rival))
     distance = np.where(below <= SAME, 0.0, np.nan)
     if len(rival):
         kept = _log_density(found, best)

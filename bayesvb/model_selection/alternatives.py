@@ -12,7 +12,7 @@ from bayesvb.data.case_weights import sum_and_error
 from bayesvb.distributions.base import AbstractRowDistribution
 from bayesvb.errors import ignoring_user_warnings
 from bayesvb.evaluation.elpd import Elpd, read_elpd
-from bayesvb.results.comparison import ERRORS, MINOR
+from bayesvb.results.limits import LIMITS
 
 if TYPE_CHECKING:
     from bayesvb.estimators.fit import Fit
@@ -61,7 +61,7 @@ def student_alternative(
         with ignoring_user_warnings():
             own = read_elpd(getattr(fit, results[chosen].kind)(), str(number))
         gap, error = sum_and_error(own.pointwise - results[chosen].pointwise, own.weights, ddof=0)
-        margin = max(MINOR, ERRORS * error)
+        margin = max(LIMITS.equal_elpd, LIMITS.standard_errors * error)
         if gap < -margin:
             break
         if number < chosen or gap > margin:

@@ -23,8 +23,9 @@ from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.model_selection.alternatives import student_alternative, unimodal_noise
 from bayesvb.numerics.runtime import processors, single_threaded_blas
 from bayesvb.results.all_rows import is_sample
-from bayesvb.results.comparison import MINOR, doubtful_nats, ranked
+from bayesvb.results.comparison import doubtful_nats, ranked
 from bayesvb.results.criteria import own_method
+from bayesvb.results.limits import LIMITS
 from bayesvb.results.printing import text_html
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ class Selection:
             .to_string(index=False, float_format=lambda x: f"{x:.1f}")
             .splitlines(),
             "Chosen: the fewest components within two standard errors (dse) of the largest elpd, "
-            f"or within {MINOR:g}.",
+            f"or within {LIMITS.equal_elpd:g}.",
         ]
         doubtful = [str(k) for k in self.table.index[self.table["warning"]] if k not in self.doubts]
         if doubtful:
@@ -352,7 +353,7 @@ def _doubts(fits: Mapping[int, Fit], results: Mapping[int, Elpd]) -> dict[int, s
     found = {}
     for number, result in results.items():
         rows, nats = doubtful_nats(fits[number]) if _by_response(result) else (0, 0.0)
-        if nats > MINOR:
+        if nats > LIMITS.equal_elpd:
             found[number] = (
                 f"{rows} rows change the fit by more than first order and would take long to be "
                 f"refitted; their part of its elpd, {nats:.1f} nats, is rough"

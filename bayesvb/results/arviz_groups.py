@@ -15,6 +15,7 @@ from bayesvb.errors import DataError, warn
 from bayesvb.models.ensemble import MEMBER, thinned
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.groups import units_of
+from bayesvb.results.limits import LIMITS
 from bayesvb.results.named_draws import NamedDraws, chunks, count, log_joint, log_lik_blocks
 from bayesvb.variational.local import Draws
 
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from bayesvb.results.base import AbstractFit
-
-MEMORY_BUDGET = 1 << 30
-"""Bytes that the groups with one number per draw and row may take together."""
 
 RESERVED = ("chain", "draw", "obs_id", "group_id", "iteration", "elbo")
 """Names in the ArviZ object that no column can have as well."""
@@ -38,7 +36,7 @@ def arviz_object(fit: AbstractFit) -> object:
     groups, named = fixed_groups(fit)
     n_values = count(fit.draws) * fit.model.source.n_rows * len(groups["observed_data"])
     every = holds_all_rows(fit.model.source)
-    if every and 2 * 8 * n_values <= MEMORY_BUDGET:
+    if every and 2 * 8 * n_values <= LIMITS.bytes_stored:
         log_lik = {fit.model.joint_name: log_likelihood(fit)}
         groups["log_likelihood"] = by_row(fit, log_lik, sampled=True, units=True)
         groups["posterior_predictive"] = by_row(fit, replicated(fit), sampled=True)

@@ -25,7 +25,8 @@ from bayesvb.errors import DataError
 from bayesvb.results.capabilities import HasDrawnDistributions
 from bayesvb.results.groups import units_of
 from bayesvb.results.integrated_draws import IntegratesScales
-from bayesvb.results.named_draws import CHUNK_ENTRIES, count
+from bayesvb.results.limits import LIMITS
+from bayesvb.results.named_draws import count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -162,7 +163,7 @@ def _medians(
     The rows come twice: as they are, and with new groups at the typical one.
     """
     marginal, block = (fit.model.block(one) for one in rows)
-    size = max(CHUNK_ENTRIES // (count(fit.draws) * fit.core.n_components), 1)
+    size = max(LIMITS.entries_in_memory // (count(fit.draws) * fit.core.n_components), 1)
     model: Any = fit.model
     found: list[Moments] = [(np.empty(0), np.empty(0))]
     for start in range(0, block.n_rows, size):

@@ -26,6 +26,7 @@ from bayesvb.formula.design import Design, Rows
 from bayesvb.formula.parser import Formula
 from bayesvb.models.ensemble import thinned
 from bayesvb.results.fit_cache import FitCache
+from bayesvb.results.limits import LIMITS
 from bayesvb.results.named_draws import HasDraws, NamedDraws, count
 from bayesvb.results.posterior_draws import PosteriorDraws
 from bayesvb.results.simulation_calibration import SimulationCalibration
@@ -39,12 +40,6 @@ if TYPE_CHECKING:
 
     from bayesvb.distributions.prediction import Values
     from bayesvb.results.leave_one_out import Fitted, RowsLeftOut
-
-PREDICTIVE_DRAWS = 400
-"""Draws over which predictions are averaged: their error is a twentieth of a posterior sd."""
-
-NEAR_BEST = 2.0
-"""Nats below the best bound up to which a restart is a rival: its optimum might be right."""
 
 PREDICTS_APART = "apart"
 """Column of the table of restarts with the distance of their predictions from those of the best."""
@@ -396,7 +391,7 @@ class AbstractFit(abc.ABC):
     @property
     def predictive_draws(self) -> Draws:
         """Draws over which predictions are averaged where they go by draws: evenly, some of all."""
-        return thinned(self.q_draws, min(count(self.q_draws), PREDICTIVE_DRAWS))
+        return thinned(self.q_draws, min(count(self.q_draws), LIMITS.predictive_draws))
 
     @property
     def is_point_estimate(self) -> bool:

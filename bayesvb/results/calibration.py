@@ -26,6 +26,7 @@ from bayesvb.results.class_evaluation import HeldOutClasses, held_out_classes, h
 from bayesvb.results.criteria import answers
 from bayesvb.results.groups import grouping_of
 from bayesvb.results.leave_one_out import Fitted, copies, every_row
+from bayesvb.results.limits import LIMITS
 from bayesvb.results.pit import (
     check_answers,
     check_continuous,
@@ -45,9 +46,6 @@ if TYPE_CHECKING:
 
 PROBS = (0.5, 0.8, 0.9, 0.95)
 
-ROWS = 5000
-"""Rows that are left out; of more a choice, the same one each time."""
-
 
 def calibration(fit: AbstractFit) -> pd.DataFrame:
     """Expected and observed shares; see ``Fit.calibration``."""
@@ -55,7 +53,7 @@ def calibration(fit: AbstractFit) -> pd.DataFrame:
     if labels:
         return _of_classes(fit, held_out_classes(fit), labels)
     if fit.model.response.is_binary:
-        return _of_classes(fit, held_out_events(fit, sample(fit, ROWS).at), ("0", "1"))
+        return _of_classes(fit, held_out_events(fit, sample(fit, LIMITS.subsample).at), ("0", "1"))
     return _of_numbers(fit)
 
 
@@ -64,7 +62,7 @@ def _of_numbers(fit: AbstractFit) -> pd.DataFrame:
     import pandas as pd
 
     check_numeric(fit)
-    at = sample(fit, ROWS).at
+    at = sample(fit, LIMITS.subsample).at
     tables, p_values = {}, {}
     for name, pit in zip(fit.model.design.response_names, pit_values(fit, at), strict=True):
         found = coverage(np.clip(pit, 0.0, 1.0), PROBS)
@@ -147,9 +145,6 @@ def check_recalibrated(fit: AbstractFit, recalibrate: object, kind: str) -> None
 JACKKNIFE = "jackknife+"
 """What ``recalibrate`` is for these intervals."""
 
-MOST_ROWS = 500
-"""With more rows than this a random choice is left out; the coverage holds for a choice too."""
-
 
 def jackknife_plus(
     fit: AbstractFit, data: object, kind: str, options: PredictionOptions
@@ -231,8 +226,8 @@ def _counterparts(
     rng = one.streams.rng("jackknife")
     n_rows = one.source.n_rows
     chosen = np.arange(n_rows)
-    if n_rows > MOST_ROWS:
-        chosen = np.sort(rng.choice(n_rows, size=MOST_ROWS, replace=False))
+    if n_rows > LIMITS.refitted_rows:
+        chosen = np.sort(rng.choice(n_rows, size=LIMITS.refitted_rows, replace=False))
     deletion = Deletion.of(one.core, one.source, one.stats, rng)
     block = one.source.take(chosen)
     with np.errstate(all="ignore"):

@@ -16,6 +16,7 @@ from bayesvb.numerics.streams import Streams
 from bayesvb.results.baselines import multinomial_baseline
 from bayesvb.results.folds import leave_folds_out
 from bayesvb.results.groups import grouping_of
+from bayesvb.results.limits import LIMITS
 from bayesvb.results.subsampling import folds_affordable, left_out_at
 
 if TYPE_CHECKING:
@@ -107,9 +108,6 @@ def held_out_classes(fit: AbstractFit) -> HeldOutClasses:
     return HeldOutClasses(codes, found, fitted, assigned(model.source))
 
 
-MOST_ROWS = 5000
-"""Rows behind the reliability curves; more make them no clearer."""
-
 Probabilities = Float[np.ndarray, "rows classes"]
 
 
@@ -138,8 +136,8 @@ class JudgedClasses:
         """Reliability curves of all classes, from a choice of many rows."""
         found, n_rows = self.found, len(self.found.codes)
         rng, at = Streams(self.fit.seed).reliability(n_rows), np.arange(n_rows)
-        if n_rows > MOST_ROWS:
-            at = np.sort(rng.choice(at, MOST_ROWS, replace=False))
+        if n_rows > LIMITS.subsample:
+            at = np.sort(rng.choice(at, LIMITS.subsample, replace=False))
         return reliability(found.probabilities[at], found.codes[at], rng)
 
 

@@ -17,24 +17,14 @@ from bayesvb.data.case_weights import sum_and_error
 from bayesvb.errors import DataError, without_controls
 from bayesvb.results.back_transformation import log_jacobian, original, untransformed
 from bayesvb.results.groups import units_of
+from bayesvb.results.limits import LIMITS
 
 if TYPE_CHECKING:
     from bayesvb.evaluation.elpd import Elpd
     from bayesvb.results.base import AbstractFit
 
-MINOR = 4.0
-"""Difference of elpd in nats below which fits count as equal and its standard error as unreliable.
-
-Sivula, Magnusson, Matamoros, Vehtari (2020), arXiv:2008.10296: between fits that predict alike the
-error of the difference is skewed however many rows there are. The number is that of the R package
-loo (``loo_compare``, column ``diag_diff``), which refers to them.
-"""
-
 SAME_SCALE = "jacobian=True compares densities of the response as it is in the data"
 """What to do where models explain one response on different scales."""
-
-ERRORS = 2.0
-"""Standard errors of a difference within which the fewer components are chosen."""
 
 
 WIDTH = 100
@@ -289,13 +279,14 @@ def ranked(results: Mapping[int, Elpd], hopeful: Collection[int] = ()) -> pd.Dat
 
 
 def simplest(table: pd.DataFrame) -> int:
-    """Smallest number whose elpd is within two standard errors of the best, or within ``MINOR``.
+    """Smallest number whose elpd is within two standard errors, or ``equal_elpd``, of the best.
 
     The standard error is that of the difference. The best of several is the one that chance has
     helped most, and one standard error was too little: of 20 data sets of two components it took
     three or four in two.
     """
-    near = -table["elpd_diff"] <= (ERRORS * table["dse"]).clip(lower=MINOR)
+    errors = LIMITS.standard_errors * table["dse"]
+    near = -table["elpd_diff"] <= errors.clip(lower=LIMITS.equal_elpd)
     return int(table.index[near].min())
 
 

@@ -20,12 +20,10 @@ from bayesvb.evaluation.psis import psis
 from bayesvb.results.all_rows import has_all_rows
 from bayesvb.results.base import replace_draws
 from bayesvb.results.integrated_draws import IntegratesScales
+from bayesvb.results.limits import LIMITS
 from bayesvb.results.named_draws import count, log_joint
 from bayesvb.results.posterior_draws import PosteriorDraws
 from bayesvb.results.reduced_draws import (
-    LEAST_EFFECTIVE,
-    MOST_NUMBERS,
-    TRUSTED_K,
     importance_sample,
     resample_posterior,
     sampled_draws,
@@ -39,12 +37,6 @@ from bayesvb.variational.reduced_space import AbstractReducedSpace
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit, AbstractPublicModel
 
-MOST_ROWS = 20_000
-"""Rows above which linear response has the exact width, and a sampler takes minutes."""
-
-MOST_LEVELS = 40
-"""Group-level coefficients, each of which is a number to be sampled."""
-
 STEPS = 300
 """Draws of each chain."""
 
@@ -53,15 +45,6 @@ FEW_ROWS, FEW_PER_COMPONENT = 200, 100
 
 CONSTANT, FEW_DRAWS = 1e-6, 25
 """Range of log ratios below which they differ by rounding only, and draws that show it."""
-
-LARGEST_R_HAT = 1.05
-"""R-hat up to which chains count as exact."""
-
-QUANTITY_ROWS = 5
-"""Rows at which chains are compared by their densities."""
-
-LABEL_ROWS = 500
-"""Rows, about, on which draws are labelled as the variational optimum is."""
 
 
 def check_exact(
@@ -94,15 +77,15 @@ def _reason_against(model: AbstractPublicModel, engine: AbstractEngine) -> str |
         return "sampling weights are no counts, and covariance='robust' heeds them"
     if not has_all_rows(model):
         return "it needs all rows in memory"
-    if model.source.n_rows > MOST_ROWS:
+    if model.source.n_rows > LIMITS.all_rows:
         return (
-            f"{model.source.n_rows:,} rows are more than {MOST_ROWS:,}, and from 200 rows on "
+            f"{model.source.n_rows:,} rows are more than {LIMITS.all_rows:,}, and from 200 rows on "
             "linear response is about as wide"
         )
     blocks = [block for part in model.design.term_blocks.values() for block in part]
     levels = sum(len(block.columns) * block.size for block in blocks if block.kind == "group")
-    if levels > MOST_LEVELS:
-        return f"{levels:,} group-level coefficients are more than {MOST_LEVELS}"
+    if levels > LIMITS.sampled_parameters:
+        return f"{levels:,} group-level coefficients are more than {LIMITS.sampled_parameters}"
     core = model.core
     if not core.draws_complete or core.reduced_space(model.source.take(np.arange(1))) is None:
         return (
@@ -130,7 +113,7 @@ def with_exact_draws(fit: AbstractFit) -> AbstractFit:
     assert space is not None
     log_ratio = partial(log_importance_ratio, fit)
     try:
-        if space.size <= MOST_NUMBERS:
+        if space.size <= LIMITS.sampled_parameters:
             found = importance_sample(fit, space, log_ratio)
             if found.is_exact:
                 return replace_draws(fit, resample_posterior(fit, found, "exact"))
@@ -172,7 +155,7 @@ def _affordable_space(fit: AbstractFit) -> AbstractReducedSpace | None:
     if fit.response.failure is not None or _reason_against(fit.model, fit.engine) is not None:
         return None
     space = space_of(fit)
-    return None if space is None or space.size > MOST_NUMBERS else space
+    return None if space is None or space.size > LIMITS.sampled_parameters else space
 
 
 def log_importance_ratio(
@@ -188,7 +171,7 @@ def _sample_chains(
     fit: AbstractFit, space: AbstractReducedSpace, log_ratio: Float[np.ndarray, " draws"]
 ) -> PosteriorDraws:
     """Draws by parallel tempering, or by HMC where there are many numbers."""
-    tempered, streams = space.size <= MOST_NUMBERS, streams_of(fit)
+    tempered, streams = space.size <= LIMITS.sampled_parameters, streams_of(fit)
     rng, vectors = streams.rng("chains"), space.vectors(fit.draws)
     starts = vectors[resample(truncate(log_ratio, space.size), len(vectors), rng)]
     chains = Ladders(space, POWERS if tempered else (1.0,)).sample(starts, STEPS, rng)
@@ -206,7 +189,7 @@ def _sample_chains(
         warn(f"draws of the exact posterior are rough ({record.words}): several regimes fit")
     chosen = _choose(weights, count(fit.draws), streams.rng("resampling"))
     some = {name: values[chosen] for name, values in draws.items()}
-    block = fit.model.source.thinned(LABEL_ROWS)
+    block = fit.model.source.thinned(LIMITS.quick_subsample)
     labelled, _ = fit.core.relabelled_draws(some, fit.q, block)
     return sampled_draws(fit, labelled, record, "exact")
 
@@ -232,13 +215,13 @@ def regimes(fit: AbstractFit) -> SamplerRecord | None:
 def is_exact(record: SamplerRecord) -> bool:
     """Whether draws of a sampler can be called exact."""
     if math.isnan(record.r_hat):
-        return record.khat < TRUSTED_K and record.effective >= LEAST_EFFECTIVE
+        return record.khat < LIMITS.exact_khat and record.effective >= LIMITS.exact_draws
     return is_converged(record)
 
 
 def is_converged(record: SamplerRecord) -> bool:
     """Whether chains agree well enough for intervals to be called exact."""
-    return record.r_hat <= LARGEST_R_HAT and record.effective >= LEAST_EFFECTIVE
+    return record.r_hat <= LIMITS.exact_r_hat and record.effective >= LIMITS.exact_draws
 
 
 def _complete(
@@ -260,7 +243,7 @@ def _quantities(
 ) -> Float[np.ndarray, "chains of_each quantities"]:
     """Log posterior density, and log densities of a few rows: they do not depend on labels."""
     source = fit.model.source
-    at = np.unique(np.linspace(0, source.n_rows - 1, QUANTITY_ROWS).astype(np.intp))
+    at = np.unique(np.linspace(0, source.n_rows - 1, LIMITS.example_rows).astype(np.intp))
     of_rows = fit.core.log_lik(draws, source.take(at))
     shape = chains.log_density.shape
     return np.concatenate(

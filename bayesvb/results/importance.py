@@ -16,10 +16,10 @@ from bayesvb.results.all_rows import check_all_rows
 from bayesvb.results.base import AbstractFit, replace_draws
 from bayesvb.results.exact_draws import log_importance_ratio, with_exact_draws
 from bayesvb.results.integrated_draws import is_integrated, with_integrated_scales
+from bayesvb.results.limits import LIMITS
 from bayesvb.results.named_draws import count
 from bayesvb.results.posterior_draws import PosteriorDraws
 from bayesvb.results.reduced_draws import (
-    LEAST_EFFECTIVE,
     importance_sample,
     reduced_khat,
     resample_posterior,
@@ -27,13 +27,6 @@ from bayesvb.results.reduced_draws import (
 )
 from bayesvb.results.robust import default_covariance, moved, robust_covariance
 from bayesvb.sensitivity.covariance import NOT_ASKED
-
-LARGEST_K = 0.7
-"""Pareto k up to which importance weights can be trusted (Vehtari et al. 2024, section 3)."""
-
-
-ENOUGH = 100.0
-"""Effective draws that ends of intervals need (Vehtari et al. 2021, section 4)."""
 
 
 def log_ratio(fit: AbstractFit, n_draws: int | None = None) -> Float[np.ndarray, " draws"]:
@@ -134,11 +127,11 @@ def _resampled(fit: AbstractFit) -> AbstractFit:
     space = None if fit.is_sampled else space_of(fit)
     if space is not None:
         found = importance_sample(fit, space, lambda: ratio)
-        check_weights(found.record.khat, found.record.effective, LEAST_EFFECTIVE)
+        check_weights(found.record.khat, found.record.effective, LIMITS.exact_draws)
         return replace_draws(fit, resample_posterior(fit, found, "importance"))
     log_weights, k = psis(ratio[:, None])
     weights = np.exp(log_weights[:, 0])
-    check_weights(float(k[0]), float(1.0 / (weights**2).sum()), ENOUGH)
+    check_weights(float(k[0]), float(1.0 / (weights**2).sum()), LIMITS.draws)
     n_draws = count(fit.draws)
     rng = Streams(fit.seed).rng("importance")
     chosen = rng.choice(n_draws, n_draws, p=weights)
@@ -149,10 +142,10 @@ def _resampled(fit: AbstractFit) -> AbstractFit:
 def check_weights(k: float, effective: float, enough: float) -> None:
     """Refuse weights of which a few decide everything."""
     hint = "take the draws as they are, or use fewer components"
-    if k > LARGEST_K:
+    if k > LIMITS.usable_khat:
         raise DataError(
             f"covariance='importance' cannot be trusted: the Pareto k of the weights is "
-            f"{k:.2f}, above {LARGEST_K}",
+            f"{k:.2f}, above {LIMITS.usable_khat}",
             hint=hint,
         )
     if effective < enough:

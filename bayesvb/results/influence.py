@@ -13,6 +13,7 @@ from bayesvb.data.blocks import Block
 from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.results.groups import units_of
 from bayesvb.results.leave_one_out import group_sums
+from bayesvb.results.limits import LIMITS
 from bayesvb.results.named_changes import NamedChanges
 from bayesvb.results.robust import jackknife
 from bayesvb.sensitivity.deletion import Deletion
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
 
 STEP = 1e-4
 """Step of a response, in its standard deviations, of which the statistics are differences."""
-
-FARTHEST = 100
-"""Changes that are made in full of more than ``CURVED``: of so many rows few move a fit."""
 
 ANSWER = 1e-5
 """Part of the answer to a unit change of a response by which predictions are moved."""
@@ -65,7 +63,7 @@ def changes_without_rows(own: Jackknife) -> Float[np.ndarray, "rows coordinates"
     if n_rows <= CURVED:
         return own.changes(-group_sums(deletion, np.arange(n_rows)))
     found = own.linear(-_sums(deletion, rows) for rows in deletion.parts(np.arange(n_rows)))
-    far = np.argsort(-(found**2).sum(axis=1), kind="stable")[:FARTHEST]
+    far = np.argsort(-(found**2).sum(axis=1), kind="stable")[: LIMITS.draws]
     found[far] = own.changes(-_sums(deletion, far))
     return found
 

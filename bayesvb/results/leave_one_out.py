@@ -19,40 +19,37 @@ from bayesvb.engines.side_by_side import side_by_side
 from bayesvb.numerics.runtime import processors, single_threaded_blas
 from bayesvb.numerics.streams import EngineStreams, Streams
 from bayesvb.results.all_rows import is_sample
+from bayesvb.results.limits import LIMITS
 from bayesvb.sensitivity.deletion import ROWS_AT_ONCE, Deletion
 from bayesvb.sensitivity.jackknife import Jackknife
 from bayesvb.sensitivity.solvers import is_affordable, n_answering
 from bayesvb.variational.shared_response import StateApart
 
-MOST_ROWS = 20_000
-"""With more rows than this a choice of them stands for all."""
 
-CHOSEN_ROWS = 5_000
-"""Rows of that choice."""
+@dataclass(frozen=True, kw_only=True)
+class RefitLimits:
+    """When rows are refitted without, and how long that may take."""
 
-FEW = 1e6
-"""Rows times passes that take less than a second."""
+    indirect: float = 0.03
+    """Nats by which the change of the other rows may move a row's density to be of first order."""
 
-LEAST_ROWS = 500
-"""Rows that take as long as what a pass costs however few there are."""
+    share: float = 0.25
+    """Part of the iterations of the fit that refits may take; one takes a few from its optimum."""
 
-MOST_ENTRIES = 3_000
-"""Statistics that answer to others of which the derivative takes some two seconds."""
+    least_rows: int = 500
+    """Rows that take as long as the overhead of an iteration."""
 
-MOST_NUMBERS = 5e7
-"""Such statistics times all of them, up to which a refit takes a few milliseconds a pass."""
+    overhead: int = 5_000
+    """Rows x components that do so where iterations are differenced."""
 
-PASS = 5_000
-"""Rows times components that take as long as what a pass costs however few there are."""
+    most_entries: int = 3_000
+    """Coupled statistics of which the Jacobian takes some two seconds."""
 
-MOST_WORK = 3e7
-"""Rows times components times passes, these among them, of differences that take some seconds."""
+    most_products: float = 5e7
+    """Coupled statistics x all of them, up to which an iteration of a refit takes milliseconds."""
 
-SHARE = 0.25
-"""Part of the passes of the fit that refits may take; one takes a few of a fit at its maximum."""
 
-ANSWER = 0.03
-"""Nats by which the answer of the other rows may change a row's density to be of first order."""
+REFITS = RefitLimits()
 
 FEWER = 8.0
 """Times as many statistics as without columns for groups from which on these are taken apart: some
@@ -61,9 +58,6 @@ FEWER = 8.0
 ROWS_A_STATISTIC = 1.0 / 3.0
 """Rows for each statistic of columns up to which groups are taken apart: rows are then predicted
 one at a time, and the derivative in statistics of columns is the cost of fewer rows only."""
-
-LITTLE_WORK = 300_000
-"""Rows times statistics that are gone through in less time than processes would save."""
 
 GroupChanges = tuple[Float[np.ndarray, "groups entries"], Float[np.ndarray, "groups entries"]]
 """Minus what each group adds, and the answered change of the statistics without it."""
@@ -151,8 +145,8 @@ class Fitted:
     streams : EngineStreams
         Its randomness.
     row_passes : float
-        Rows times passes that refits may take: ``SHARE`` of those of the fit, or ``FEW`` if that is
-        more; none of a sample of the rows that were fitted.
+        Rows x iterations that refits may take: ``REFITS.share`` of those of the fit, or
+        ``LIMITS.little_work`` if that is more; none of a sample of the rows that were fitted.
     whole : bool
         Whether a row of weight w is one row, as of a survey, and not w rows.
     groups_apart : bool
@@ -174,7 +168,7 @@ class Fitted:
         streams = Streams(fit.seed).branch("restart", fit.best_restart, "left out")
         passes = float((fit.restarts["n_iter"] * fit.restarts["rows"]).sum())
         whole = fit.model.weights_are == "sampling"
-        limit = 0.0 if is_sample(fit.model) else max(SHARE * passes, FEW)
+        limit = 0.0 if is_sample(fit.model) else max(REFITS.share * passes, LIMITS.little_work)
         return cls(fit.core, fit.model.source, fit.stats, fit.engine, streams, limit, whole)
 
     @cached_property
@@ -186,7 +180,7 @@ class Fitted:
     @cached_property
     def without_columns(self) -> Fitted:
         """The same, without columns for groups where there are many: statistics are fewer."""
-        if self.source.n_rows > MOST_ROWS or not self.engine.maximises_bound:
+        if self.source.n_rows > LIMITS.all_rows or not self.engine.maximises_bound:
             return self
         apart = self.core.groups_apart(self.stats, self.source)
         if apart is None or not _is_gain(apart, self):
@@ -202,9 +196,10 @@ class Fitted:
             return True
         size, every = n_answering(one.core, one.source, one.stats), one.stats.to_vector().size
         if size is None:  # two passes for each statistic
-            a_pass = min(one.source.n_rows, MOST_ROWS) * one.core.n_components + PASS
-            return bool(2 * every * a_pass <= MOST_WORK)
-        return size <= MOST_ENTRIES and size * every <= MOST_NUMBERS
+            rows = min(one.source.n_rows, LIMITS.all_rows)
+            a_pass = rows * one.core.n_components + REFITS.overhead
+            return bool(2 * every * a_pass <= LIMITS.work)
+        return size <= REFITS.most_entries and size * every <= REFITS.most_products
 
     @cached_property
     def affordable(self) -> bool:
@@ -230,9 +225,9 @@ def leave_one_out(
     """Predictions of rows of one restart without them, by linear response.
 
     The indirect effect, of the change of the other rows, is a first-order approximation. Rows of
-    whose log density it makes more than ``ANSWER`` nats are refitted, those with the largest effect
-    first, as many as take no more than ``SHARE`` of the iterations of the fit. The result does not
-    depend on random numbers.
+    whose log density it makes more than ``REFITS.indirect`` nats are refitted, those with the
+    largest effect first, as many as take no more than ``REFITS.share`` of the iterations of the
+    fit. The result does not depend on random numbers.
 
     Parameters
     ----------
@@ -257,14 +252,14 @@ def leave_one_out(
         known = _memberships_held(fitted, at)
         if known is not None:
             return known
-    if groups is None and fitted.whole and fitted.source.n_rows <= MOST_ROWS:
+    if groups is None and fitted.whole and fitted.source.n_rows <= LIMITS.all_rows:
         groups = np.arange(fitted.source.n_rows)
     fitted = fitted.without_columns
     deletion = fitted.deletion
     with single_threaded_blas(), np.errstate(all="ignore"):
         values, alone, seen = _first_order(deletion, at, groups)
         doubt = np.where(np.isfinite(values[0]), np.abs(values[0] - alone[0]), np.inf)
-        doubtful = np.ones(len(at), dtype=bool) if exact else doubt > ANSWER
+        doubtful = np.ones(len(at), dtype=bool) if exact else doubt > REFITS.indirect
         order = np.argsort(-doubt, kind="stable")[: int(doubtful.sum())]
         limit = fitted.row_passes if row_passes is None else row_passes
         limit = np.inf if exact else limit
@@ -323,7 +318,7 @@ def without_rows(fit: Any, at: Int[np.ndarray, " chosen"]) -> RowsLeftOut:
 
     Of very many rows none is refitted: none of so many moves the fit.
     """
-    if fit.model.source.n_rows > MOST_ROWS:
+    if fit.model.source.n_rows > LIMITS.all_rows:
         found = leave_one_out(fit.one_restart, at, row_passes=0.0)
         return replace(found, doubtful=np.zeros_like(found.doubtful))
     every: RowsLeftOut = fit.rows_left_out
@@ -344,10 +339,10 @@ def has_log_predictive(core: Any, source: AbstractSource, stats: Any) -> bool:
 
 def every_row(n_rows: int, seed: int) -> Int[np.ndarray, " chosen"]:
     """Positions of all rows, or of a random choice where there are very many."""
-    if n_rows <= MOST_ROWS:
+    if n_rows <= LIMITS.all_rows:
         return np.arange(n_rows)
-    rng = Streams(seed).rows(CHOSEN_ROWS, n_rows)
-    return np.sort(rng.choice(n_rows, size=CHOSEN_ROWS, replace=False))
+    rng = Streams(seed).rows(LIMITS.subsample, n_rows)
+    return np.sort(rng.choice(n_rows, size=LIMITS.subsample, replace=False))
 
 
 def _first_order(
@@ -360,7 +355,7 @@ def _first_order(
     whole = None if groups is None else _by_group(deletion, groups)
     first, *rest = list(deletion.parts(at)) or [at]
     parts = [_predicted(deletion, groups, whole, first)]
-    places = processors() if len(at) * deletion.derivative.n_entries >= LITTLE_WORK else 1
+    places = processors() if len(at) * deletion.derivative.n_entries >= LIMITS.little_work else 1
     shares = [rest[place::places] for place in range(places)]
     tasks = [partial(_each_predicted, deletion, groups, whole, share) for share in shares]
     found = list(side_by_side(tasks, places))
@@ -460,9 +455,9 @@ def _refits(
         change = -deletion.solve(_together(deletion, source.take(left), groups)[None])[0]
         found, passes = refitted(
             deletion, change, rest, block, evaluate, fitted.engine, own,
-            most=(limit - spent) / max(rest.n_rows, LEAST_ROWS),
+            most=(limit - spent) / max(rest.n_rows, REFITS.least_rows),
         )  # fmt: skip
-        spent += passes * max(rest.n_rows, LEAST_ROWS)
+        spent += passes * max(rest.n_rows, REFITS.least_rows)
         if found is not None:
             values[:, together], done[together] = found, True
     return done

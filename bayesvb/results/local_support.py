@@ -16,6 +16,7 @@ from bayesvb.errors import DataError
 from bayesvb.numerics.linalg import quadratic_at, second_moments, unpack
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.capabilities import HasRegressors
+from bayesvb.results.limits import LIMITS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,10 +33,6 @@ from many rows, if it is one, but there are none nearby."""
 
 ALARMS = 0.05
 """Share of new rows like those of the fit that are marked, at most, in expectation."""
-
-LEFT_OUT = 20_000
-"""Rows that are left out, a choice of them where there are more: with so many the share of new rows
-that are marked is ``ALARMS`` give or take 0.0015."""
 
 NO_ROWS = 0.1
 """Rows, spread like all rows, that every component is taken to have: nothing is known of its line
@@ -67,8 +64,8 @@ class LocalSupport:
 
     zero where all components that count have rows, one where they have none. A prediction is
     supported where ``s`` is at most ``FLOOR``, or what all but a share ``ALARMS`` of the rows of
-    the fit, or of ``LEFT_OUT`` of them by chance, have when they are left out: new rows of the same
-    population are marked no more often.
+    the fit, or of ``LIMITS.all_rows`` of them by chance, have when they are left out: new rows of
+    the same population are marked no more often.
 
     Attributes
     ----------
@@ -179,9 +176,9 @@ def _regressors(fit: AbstractFit) -> HasRegressors:
 
 def _chosen(source: AbstractSource, seed: int) -> AbstractSource:
     """All rows, or so many of them by chance."""
-    if source.n_rows <= LEFT_OUT:
+    if source.n_rows <= LIMITS.all_rows:
         return source
-    rows = source.sample(LEFT_OUT, Streams(seed).rows(LEFT_OUT, source.n_rows))
+    rows = source.sample(LIMITS.all_rows, Streams(seed).rows(LIMITS.all_rows, source.n_rows))
     return InMemorySource.of(rows, workers=source.workers)
 
 

@@ -11,12 +11,10 @@ from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.sources import AbstractSource
+from bayesvb.results.limits import LIMITS
 from bayesvb.variational.descriptions import NamedParameter, ParameterText
 from bayesvb.variational.local import Draws
 from bayesvb.variational.model import AbstractVariationalModel
-
-CHUNK_ENTRIES = 1 << 22
-"""Entries of an array (draws, components, rows) that is in memory at one time: 32 MiB."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +91,7 @@ class ModelDraws:
 
 def chunks(core: Any, source: AbstractSource, n_draws: int) -> Iterator[Block]:
     """Rows in order, in blocks small enough for arrays with draws and components."""
-    n_rows = max(CHUNK_ENTRIES // (n_draws * core.n_components), 1)
+    n_rows = max(LIMITS.entries_in_memory // (n_draws * core.n_components), 1)
     for block in source.iterate():
         yield from block.split(n_rows)
 

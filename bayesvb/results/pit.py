@@ -22,7 +22,8 @@ from bayesvb.results.criteria import answers, leaves_folds_out
 from bayesvb.results.folds import leave_folds_out
 from bayesvb.results.groups import grouping_of, units_of
 from bayesvb.results.leave_one_out import without_rows
-from bayesvb.results.named_draws import CHUNK_ENTRIES, ModelDraws, count
+from bayesvb.results.limits import LIMITS
+from bayesvb.results.named_draws import ModelDraws, count
 from bayesvb.sensitivity.deletion import ROWS_AT_ONCE, SHARES, Deletion
 
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ def _by_draws(
     some = ModelDraws(fit.core, fit.q_draws)
     observed = np.asarray(design.response, dtype=float).reshape(design.n_rows, -1)
     found = np.empty((observed.shape[1], len(at)))
-    step = max(CHUNK_ENTRIES // (count(some.draws) * fit.core.n_components), 1)
+    step = max(LIMITS.entries_in_memory // (count(some.draws) * fit.core.n_components), 1)
     for start in range(0, len(at), step):
         rows = at[start : start + step]
         block = source.take(rows)
@@ -178,10 +179,6 @@ def _seen(fit: AbstractFit, at: Int[np.ndarray, " chosen"]) -> Float[np.ndarray,
     if fit.model.response.is_discrete:
         mass = np.exp(laws[0].log_density(response[at, 0]))
     return randomised(fit, at, cdf, mass)
-
-
-DRAWS = 100
-"""Draws over which transforms are averaged where the engine returned some."""
 
 
 Transforms = tuple[Float[np.ndarray, "responses rows"], Float[np.ndarray, " rows"]]
@@ -231,7 +228,7 @@ def _of_draws(fit: AbstractFit, block: Block) -> Float[np.ndarray, "transforms r
     """Averages over draws of the parameters."""
     members, model = block.members, fit.model
     assert members is not None and isinstance(model, HasDrawnDistributions)
-    draws = thinned(fit.q_draws, min(count(fit.q_draws), DRAWS))
+    draws = thinned(fit.q_draws, min(count(fit.q_draws), LIMITS.draws))
     rows, some = block.ungrouped(), ModelDraws(fit.core, draws)
     laws = [model.drawn_mixture(some, rows, i) for i in range(len(rows.response))]
     with np.errstate(divide="ignore"):
@@ -278,17 +275,13 @@ def earlier_rows(
     return found
 
 
-MOST_GROUPS = 2_000
-"""With more groups than this a random choice of so many is left out."""
-
-
 def chosen_groups(fit: AbstractFit) -> Int[np.ndarray, " chosen"]:
     """Numbers of the groups that are left out: all, unless there are very many."""
     n_groups = fit.model.source.n_rows
-    if n_groups <= MOST_GROUPS:
+    if n_groups <= LIMITS.quick_subsample:
         return np.arange(n_groups)
-    rng = Streams(fit.seed).rows(MOST_GROUPS, n_groups)
-    return np.sort(rng.choice(n_groups, size=MOST_GROUPS, replace=False))
+    rng = Streams(fit.seed).rows(LIMITS.quick_subsample, n_groups)
+    return np.sort(rng.choice(n_groups, size=LIMITS.quick_subsample, replace=False))
 
 
 def check_answers(fit: AbstractFit) -> None:

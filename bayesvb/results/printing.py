@@ -21,7 +21,7 @@ from bayesvb.results.criteria import answers, folds_known, leaves_folds_out
 from bayesvb.results.criteria import loo as loo_of
 from bayesvb.results.groups import grouping_of, units_of
 from bayesvb.results.integrated_draws import log_evidence
-from bayesvb.results.leave_one_out import CHOSEN_ROWS, MOST_ROWS
+from bayesvb.results.limits import LIMITS
 from bayesvb.results.named_draws import count
 from bayesvb.results.response_notes import response_notes
 from bayesvb.results.subsampling import khat_within, left_out_quickly, loo_of_some, unit_sample
@@ -32,22 +32,10 @@ if TYPE_CHECKING:
 
     from bayesvb.results.base import AbstractFit, AbstractPublicModel
 
-MANY_TERMS = 40
-"""Rows of one coefficient table that are printed in full."""
-
-KHAT_BUDGET = 1e6
-"""Likelihoods (rows x components x draws) that k-hat may cost: about a tenth of a second."""
-
-ROWS_LEFT_OUT = 2000
-"""Rows that are left out, a tenth of a millisecond each; of more a choice."""
-
 SHARES_DISAGREE = (
     "\nA share outside its interval is the mean over restarts that disagree, of which some have "
     "little weight."
 )
-
-ROBUST_NAMED = 3
-"""Parameters with median and MAD that are named."""
 
 LEVELS_LEARNED = (
     "whose coefficients share one learned scale, as effects of groups do; "
@@ -133,7 +121,7 @@ def _level_lines(model: AbstractPublicModel) -> list[str]:
 
 def _prior_lines(model: AbstractPublicModel) -> str:
     table = folded(model.prior_table())
-    shown = table.iloc[:MANY_TERMS].reset_index()
+    shown = table.iloc[: LIMITS.printed_rows].reset_index()
     text = shown.to_string(index=False, na_rep="", float_format=lambda x: f"{x:.4g}")
     rest = len(table) - len(shown)
     note = f"\n  ... {rest} more: model.prior_table()" if rest else ""
@@ -171,7 +159,7 @@ def _robust_line(fit: AbstractFit, table: pd.DataFrame, empty: frozenset[object]
             if part in shown and k not in empty]  # fmt: skip
     if not rows:
         return []
-    names = [" ".join(str(label) for label in row if label != "") for row in rows[:ROBUST_NAMED]]
+    names = [" ".join(str(label) for label in row if label != "") for row in rows[: LIMITS.named]]
     more = f" and {len(rows) - len(names)} more" if len(rows) > len(names) else ""
     return [
         f"Estimate and Est.Error are median and 1.48 MAD of {', '.join(names)}{more}: the mean of "
@@ -234,7 +222,7 @@ def _khat(fit: AbstractFit) -> str:
     """K-hat, where enough draws for it take no time and the draws are of the approximation."""
     if fit.covariance == "exact":
         return ""  # the sampler's diagnostics stand with the intervals
-    k, n_draws = khat_within(fit, KHAT_BUDGET)
+    k, n_draws = khat_within(fit, LIMITS.little_work)
     if k is None:
         return ""
     some = "" if n_draws == count(fit.draws) or math.isnan(k) else f" from {n_draws} draws"
@@ -300,7 +288,7 @@ def accuracy_line(fit: AbstractFit) -> str:
         return f"{_total(read_elpd(loo_of(fit)))}, rows left out a fifth at a time."
     if not left_out_quickly(fit):
         return "LOO: fit.loo() leaves rows out, which takes a while with so many terms."
-    chosen = unit_sample(fit, ROWS_LEFT_OUT)
+    chosen = unit_sample(fit, LIMITS.quick_subsample)
     with ignoring_user_warnings():  # said here in words
         loo = read_elpd(loo_of(fit)) if chosen.whole else loo_of_some(fit, chosen.at)
     worst, one = _doubt(fit, loo), chosen.plural.removesuffix("s")
@@ -315,8 +303,8 @@ def accuracy_line(fit: AbstractFit) -> str:
 
 def _taken(fit: AbstractFit) -> str:
     """How many rows the criterion itself leaves out."""
-    some = answers(fit.parts[0].fit) and fit.model.source.n_rows > MOST_ROWS
-    return f"{CHOSEN_ROWS}" if some else "all"
+    some = answers(fit.parts[0].fit) and fit.model.source.n_rows > LIMITS.all_rows
+    return f"{LIMITS.subsample}" if some else "all"
 
 
 def _doubt(fit: AbstractFit, loo: Elpd) -> str:
@@ -374,7 +362,7 @@ def _coefficients(table: pd.DataFrame, part: str, title: str) -> str:
     rows = table.loc[[part]].reset_index().drop(columns="part")
     # No component or term of what all share, no sign, no interval of what is fixed.
     rows = rows.loc[:, (rows.notna() & (rows != "")).any()]
-    shown = rows.iloc[:MANY_TERMS].rename(
+    shown = rows.iloc[: LIMITS.printed_rows].rename(
         columns={
             "mean": "Estimate",
             "sd": "Est.Error",

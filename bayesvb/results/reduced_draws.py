@@ -20,6 +20,7 @@ from bayesvb.engines.sampler_record import SamplerRecord
 from bayesvb.evaluation.psis import psis
 from bayesvb.numerics.streams import EngineStreams, Streams
 from bayesvb.results.all_rows import fitted_rows, has_all_rows
+from bayesvb.results.limits import LIMITS
 from bayesvb.results.named_draws import count, log_joint
 from bayesvb.results.posterior_draws import PosteriorDraws
 from bayesvb.variational.local import Draws
@@ -27,13 +28,6 @@ from bayesvb.variational.reduced_space import AbstractReducedSpace
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
-
-MOST_NUMBERS = 40
-"""Numbers of a vector up to which importance weights can be expected to work."""
-
-TRUSTED_K, LEAST_EFFECTIVE = 0.5, 400.0
-"""Pareto k below which, and effective draws from which, importance sampling counts as exact."""
-
 
 ENOUGH = 2000.0
 """Effective draws, of which a fit keeps 1,000, at which the sampler stops before its last round."""
@@ -67,13 +61,13 @@ class ImportanceSample:
     @property
     def is_exact(self) -> bool:
         """Whether the weights can be trusted."""
-        return self.record.khat < TRUSTED_K and self.record.effective >= LEAST_EFFECTIVE
+        return self.record.khat < LIMITS.exact_khat and self.record.effective >= LIMITS.exact_draws
 
 
 def is_enough(log_ratio: Float[np.ndarray, " draws"]) -> bool:
     """Whether further rounds of importance sampling are not needed."""
     log_weights, k = psis(log_ratio[:, None])
-    return bool(k[0] < TRUSTED_K and 1.0 / np.exp(2.0 * log_weights).sum() >= ENOUGH)
+    return bool(k[0] < LIMITS.exact_khat and 1.0 / np.exp(2.0 * log_weights).sum() >= ENOUGH)
 
 
 def space_of(fit: AbstractFit) -> AbstractReducedSpace | None:

@@ -14,6 +14,7 @@ from bayesvb.drawing import marks
 from bayesvb.drawing.palette import dash, palette_of
 from bayesvb.evaluation.calibration import PitEcdf, coverage, pit_ecdf, uniformity_p_value
 from bayesvb.evaluation.family_wise import holm
+from bayesvb.results.limits import LIMITS
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -221,10 +222,6 @@ def as_text(value: object) -> object:
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
 
-NAMED = 3
-"""Quantities, and reasons of failure, that are named at most."""
-
-
 @runtime_checkable
 class Audit(Protocol):
     """What is said of the ranks; see ``SimulationCalibration``."""
@@ -313,8 +310,8 @@ def verdict(found: Audit) -> str:
             f"Ranks of all {n} quantities are uniform as far as {len(found.ranks)} replications "
             "tell (5% level)."
         )
-    named = [f"{kind} at {place}" for kind, place in uneven[:NAMED]]
-    more = f" and {len(uneven) - NAMED} more" if len(uneven) > NAMED else ""
+    named = [f"{kind} at {place}" for kind, place in uneven[: LIMITS.named]]
+    more = f" and {len(uneven) - LIMITS.named} more" if len(uneven) > LIMITS.named else ""
     return (
         f"Ranks of {len(uneven)} of {n} quantities are not uniform (5% level for all together): "
         f"{'; '.join(named)}{more}."
@@ -329,7 +326,7 @@ def troubles(found: Audit) -> list[str]:
     failed = found.replications[found.replications["problem"] != ""]
     if len(failed):
         reasons = failed["problem"].value_counts()
-        shown = "; ".join(f"{reason} ({n})" for reason, n in reasons.head(NAMED).items())
+        shown = "; ".join(f"{reason} ({n})" for reason, n in reasons.head(LIMITS.named).items())
         lines.append(f"{len(failed)} replications have no fit and are in no number above: {shown}.")
     unsettled = found.replications["problem"].eq("") & ~found.replications["converged"]
     if unsettled.any():

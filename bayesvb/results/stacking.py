@@ -20,6 +20,7 @@ from bayesvb.numerics.streams import Streams
 from bayesvb.results.base import AbstractFit, Member
 from bayesvb.results.exact_draws import automatic_draws, check_exact
 from bayesvb.results.importance import of_one_restart, with_default_covariance
+from bayesvb.results.limits import LIMITS
 from bayesvb.results.named_draws import count, log_lik_blocks
 from bayesvb.results.posterior_draws import PosteriorDraws
 from bayesvb.results.robust import cluster_numbers, moved, robust_covariance
@@ -31,9 +32,6 @@ COVARIANCES = ("auto", "linear-response", "mean-field", "importance", "exact", "
 
 ENGINE_COVARIANCES = ("engine", "importance")
 """The same where the engine returned draws."""
-
-SMALLEST_WEIGHT = 0.01
-"""Weight below which a restart is left out."""
 
 SAME_BOUND, SAME_DENSITY = 0.1, 0.02
 """Nats in total and, on average, per row by which two restarts may differ and be one optimum."""
@@ -166,7 +164,7 @@ def distinct(bounds: Sequence[float], log_density: Float[np.ndarray, "members ro
 
 def kept(weights: Float[np.ndarray, " members"]) -> Float[np.ndarray, " members"]:
     """Weights without those too small to matter."""
-    large = np.where(weights < min(SMALLEST_WEIGHT, weights.max()), 0.0, weights)
+    large = np.where(weights < min(LIMITS.negligible_weight, weights.max()), 0.0, weights)
     return np.asarray(large / large.sum())
 
 

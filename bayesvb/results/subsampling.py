@@ -21,25 +21,14 @@ from bayesvb.results.criteria import answers, folds_known, leaves_folds_out, lef
 from bayesvb.results.folds import leave_folds_out
 from bayesvb.results.groups import places_of_rows, units_at, units_of
 from bayesvb.results.importance import pareto_k
-from bayesvb.results.leave_one_out import MOST_ROWS, RowsLeftOut, leave_one_out, without_rows
+from bayesvb.results.leave_one_out import RowsLeftOut, leave_one_out, without_rows
+from bayesvb.results.limits import LIMITS
 from bayesvb.results.named_draws import chunks, count, log_lik_blocks
 from bayesvb.results.pit import pit_values, seen_pits
 from bayesvb.results.stacking import combined
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
-
-FOLDS_BUDGET = 2e8
-"""Rows x experts x passes that rows left out by folds may cost: ten seconds of a processor."""
-
-DRAWN_ROWS = 2000
-"""Rows whose ratios of likelihoods are smoothed: a third of a millisecond for each restart."""
-
-FEWEST_OF_RESTART = 200
-"""Draws of each of several restarts by which a choice of rows is judged."""
-
-FEWEST_DRAWS = 100
-"""Draws below which k-hat says little."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +100,7 @@ def _log_likelihoods(
     """
     n_draws, parts = None, [member.fit for member in fit.parts]
     if len(at) < len(units_of(fit.model).index):
-        n_draws = max(count(parts[0].q_draws) // len(parts), FEWEST_OF_RESTART)
+        n_draws = max(count(parts[0].q_draws) // len(parts), LIMITS.restart_draws)
     return [log_likelihood(part, at, n_draws) for part in parts]
 
 
@@ -168,7 +157,7 @@ def leave_rows_out(fit: AbstractFit) -> None:
     parts = [member.fit for member in fit.parts]
     for part in filter(answers, parts):
         one = part.one_restart.without_columns
-        _ = part.rows_left_out if one.source.n_rows <= MOST_ROWS else one.deletion
+        _ = part.rows_left_out if one.source.n_rows <= LIMITS.all_rows else one.deletion
     if leaves_folds_out(fit) and not folds_known(fit) and folds_affordable(fit):
         leave_folds_out(fit)
 
@@ -252,7 +241,7 @@ def folds_affordable(fit: AbstractFit) -> bool:
         return True
     model = fit.model
     one = model.source.n_rows * model.size * FOLDS * len(fit.parts)
-    return bool(one * PASSES <= FOLDS_BUDGET)
+    return bool(one * PASSES <= LIMITS.fold_work)
 
 
 def khat_within(fit: AbstractFit, budget: float) -> tuple[float | None, int]:
@@ -273,7 +262,7 @@ def khat_within(fit: AbstractFit, budget: float) -> tuple[float | None, int]:
         return None, 0
     likelihoods = len(fit.parts) * fit.model.source.n_rows * fit.core.n_components
     n_draws = min(n_all, int(budget / likelihoods))
-    if n_draws < min(FEWEST_DRAWS, n_all):
+    if n_draws < min(LIMITS.draws, n_all):
         return None, 0
     with ignoring_user_warnings():
         return pareto_k(fit, n_draws), n_draws

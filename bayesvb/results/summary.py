@@ -17,6 +17,7 @@ from bayesvb.distributions.intervals import PROB
 from bayesvb.evaluation.mixing import mixing
 from bayesvb.results.base import AbstractFit
 from bayesvb.results.groups import units_of
+from bayesvb.results.limits import LIMITS
 from bayesvb.results.named_draws import ModelDraws, NamedDraws
 from bayesvb.storage.arviz_objects import in_chains
 from bayesvb.variational.descriptions import PriorRow
@@ -170,18 +171,14 @@ def prior_frame(rows: Sequence[PriorRow]) -> pd.DataFrame:
     return table.set_index(["part", "term"])
 
 
-OCCUPIED = 0.01
-"""Share from which a component is told of: the coefficients of an empty one are its prior's."""
-
-
 def empty_components(fit: AbstractFit) -> frozenset[object]:
-    """Labels of the components with a smaller share than ``OCCUPIED``; none without shares."""
+    """Labels of the components with a negligible share of the rows; none without shares."""
     if not fit.model.order_rule:
         return frozenset()
     table = fit.components()
     if "share" not in table:
         return frozenset()
-    return frozenset(table.index[table["share"] < OCCUPIED])
+    return frozenset(table.index[table["share"] < LIMITS.negligible_weight])
 
 
 def empty_words(fit: AbstractFit) -> str:
@@ -191,14 +188,14 @@ def empty_words(fit: AbstractFit) -> str:
     if not found:
         return ""
     listed = ", ".join(map(str, found))
+    share = f"{LIMITS.negligible_weight:.0%}"
     if len(found) == 1:
         return (
-            f"Component {listed} has less than {OCCUPIED:.0%} of the rows: its parameters are the "
-            "prior's."
+            f"Component {listed} has less than {share} of the rows: its parameters are the prior's."
         )
     return (
-        f"Components {listed} have less than {OCCUPIED:.0%} of the rows each: their parameters are "
-        "the prior's."
+        f"Components {listed} have less than {share} of the rows each: their parameters are the "
+        "prior's."
     )
 
 

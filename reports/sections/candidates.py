@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 import pandas as pd
 from matplotlib.figure import Figure
 
-from bayesvb.results.comparison import MINOR
+from bayesvb.results.limits import LIMITS
 
 from ..cells.numerals import counted, numeral
 from ..cells.plain import Summary
@@ -81,8 +81,8 @@ def reading(frame: pd.DataFrame, chosen: int, largest: int) -> str:
         )
     gap, error = -float(frame["elpd_diff"][chosen]), float(frame["dse"][chosen])
     return (
-        f"{whole}the fewest within two standard errors, or {MINOR:g} nats, of the largest "
-        f"expected log predictive density, that of {counted(largest, 'component')} "
+        f"{whole}the fewest within two standard errors, or {LIMITS.equal_elpd:g} nats, of the "
+        f"largest expected log predictive density, that of {counted(largest, 'component')} "
         f"({numeral(gap, 1)} nats more, se {numeral(error, 1)})."
     )
 

@@ -9,7 +9,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from bayesvb.engines.traces import number_before
-from bayesvb.results.checks.computation import KHAT_BUDGET, bounds_of
+from bayesvb.results.checks.computation import bounds_of
+from bayesvb.results.limits import LIMITS
 from bayesvb.results.named_draws import count
 from bayesvb.results.printing import interval_line
 from bayesvb.results.subsampling import khat_within
@@ -34,7 +35,7 @@ def summary(fit: AbstractFit) -> Summary:
     """Engine, restarts, trace and k-hat."""
     bounds = bounds_of(fit)
     near = int((bounds >= bounds.max() - NEAR).sum())
-    k, n_draws = khat_within(fit, KHAT_BUDGET)
+    k, n_draws = khat_within(fit, LIMITS.little_work)
     fixed = bool(fit.core.starting_models(2))
     return {
         "factors": fit.model.factor_words,

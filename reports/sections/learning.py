@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.capabilities import HasPriorDraws
+from bayesvb.results.limits import LIMITS
 from bayesvb.results.named_draws import ModelDraws
-from bayesvb.results.summary import OCCUPIED
 
 from ..cells.numerals import percent
 from ..cells.plain import Summary
@@ -76,7 +76,7 @@ def summary(fit: AbstractFit) -> Summary | None:
         "n_all": len(pairs),
         "n_held": sum(pair.ratio > HIGH for pair in pairs),
         "high": HIGH,
-        "smallest_share_drawn": OCCUPIED,
+        "smallest_share_drawn": LIMITS.negligible_weight,
         "latent": not all(text.identified for text in fit.named.texts.values()),
         "widest": {"name": shown[0].name, "ratio": shown[0].ratio},
         "figure": _figure(shown, len(pairs)),
@@ -99,7 +99,7 @@ def pairs_of(fit: AbstractFit) -> list[Pair]:
         for place in np.ndindex(posterior.shape[1:]):
             part_of, labels = part, [named.coords[d][k] for d, k in zip(dims, place, strict=True)]
             if dims and dims[0].startswith("component"):
-                if shares[int(str(labels[0])) - 1] < OCCUPIED:
+                if shares[int(str(labels[0])) - 1] < LIMITS.negligible_weight:
                     continue
                 part_of, labels = f"{part}[{labels[0]}]", labels[1:]
             title = ": ".join(

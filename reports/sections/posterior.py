@@ -11,8 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bayesvb.distributions.intervals import PROB
+from bayesvb.results.limits import LIMITS
 from bayesvb.results.printing import interval_line
-from bayesvb.results.summary import OCCUPIED, coefficient_table, empty_components, empty_words
+from bayesvb.results.summary import coefficient_table, empty_components, empty_words
 
 from ..cells.numerals import PROBABILITY, percent, significant
 from ..cells.plain import Summary
@@ -42,7 +43,7 @@ def summary(fit: AbstractFit) -> Summary:
     """Tables of the parts and their forests."""
     whole, named = coefficient_table(fit, robust=None), fit.named
     shares = named.values["share"].mean(axis=0) if "share" in named.values else np.ones(1)
-    occupied = [k for k, share in enumerate(shares, start=1) if share >= OCCUPIED]
+    occupied = [k for k, share in enumerate(shares, start=1) if share >= LIMITS.negligible_weight]
     parts, basis, empty = [], _basis_functions(fit), empty_components(fit)
     for name, text in named.texts.items():
         if name == "share" and len(shares) == 1:
@@ -74,7 +75,7 @@ def summary(fit: AbstractFit) -> Summary:
         "parts": parts,
         "n_not_drawn": len(shares) - len(occupied),
         "empty": empty_words(fit),
-        "smallest_share_drawn": OCCUPIED,
+        "smallest_share_drawn": LIMITS.negligible_weight,
     }
 
 

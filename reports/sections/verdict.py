@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from bayesvb.results.checks.base import Check
 from bayesvb.results.checks.computation import khat_error
 from bayesvb.results.checks.table import first_of_all, worst
-from bayesvb.results.importance import LARGEST_K
+from bayesvb.results.limits import LIMITS
 
 from ..cells.checks import checks_table, shown
 from ..cells.numerals import counted, numeral
@@ -105,7 +105,7 @@ def _notes(computation: Summary) -> list[str]:
         error = khat_error(k, computation["khat_draws"])
         notes.append(f"k-hat {numeral(k, 2)} (Monte Carlo error {numeral(error, 2)}).")
         if covariance not in ("importance", "exact"):
-            notes.append(RESAMPLED if k <= LARGEST_K else NOT_RESAMPLED)
+            notes.append(RESAMPLED if k <= LIMITS.usable_khat else NOT_RESAMPLED)
     near, n_restarts = computation["n_near"], computation["n_restarts"]
     if computation["combined"] == 1 < n_restarts:
         notes.append(f"Of {n_restarts} restarts the one that predicts rows left out best is kept.")

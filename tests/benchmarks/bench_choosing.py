@@ -18,7 +18,7 @@ from tables import RESULTS, keep
 
 import bayesvb as bvb
 from bayesvb.datasets import SIMULATIONS
-from bayesvb.results.comparison import MINOR
+from bayesvb.results.limits import LIMITS
 
 FIRST_SEED, DATA_SETS = 2000, 20
 BEYOND = 2
@@ -72,8 +72,10 @@ def replication(name: str, n_rows: int, seed: int) -> dict[str, object]:
         "seed": seed,
         "true": design.components,
         "chosen": selection.chosen,
-        "one se or 4 nats": int(table.index[behind <= table["dse"].clip(lower=MINOR)].min()),
-        "4 nats": int(table.index[behind <= MINOR].min()),
+        "one se or 4 nats": int(
+            table.index[behind <= table["dse"].clip(lower=LIMITS.equal_elpd)].min()
+        ),
+        "4 nats": int(table.index[behind <= LIMITS.equal_elpd].min()),
         "largest elpd": int(table["elpd"].idxmax()),
         "differences": " ".join(f"{one:.2f}" for one in table["elpd_diff"]),
         "their errors": " ".join(f"{one:.2f}" for one in table["dse"]),

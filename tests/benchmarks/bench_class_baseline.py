@@ -30,9 +30,9 @@ from tables import RESULTS, keep
 import bayesvb as bvb
 from bayesvb.evaluation.mean_tests import mean_below
 from bayesvb.results.checks.accuracy import gain_over_multinomial
-from bayesvb.results.checks.base import ALARM
+from bayesvb.results.checks.grading import GRADES
 from bayesvb.results.class_evaluation import judged_classes
-from bayesvb.results.comparison import MINOR
+from bayesvb.results.limits import LIMITS
 
 FIRST_SEED, DATA_SETS = 2000, 40
 KEPT = RESULTS.parents[1] / "build" / "class_baseline"
@@ -120,11 +120,11 @@ def gains(name: str, seed: int) -> np.ndarray:
 def p_values(gain: np.ndarray) -> dict[str, float]:
     """Of every rule, before it is adjusted for other tests."""
     total, error = gain.sum(), gain.std(ddof=1) * np.sqrt(len(gain))
-    behind = total < -MINOR
+    behind = total < -LIMITS.equal_elpd
     each = {
         "any": norm.cdf(total / error),
-        "limit": norm.cdf((total + MINOR) / error),
-        "skewed": mean_below(gain, -MINOR / len(gain)),
+        "limit": norm.cdf((total + LIMITS.equal_elpd) / error),
+        "skewed": mean_below(gain, -LIMITS.equal_elpd / len(gain)),
     }
     return {rule: float(p) if behind else 1.0 for rule, p in each.items()}
 
@@ -133,7 +133,7 @@ def record(name: str, seeds: range, n_tests: int) -> dict[str, object]:
     """Shares of data sets with an alarm."""
     every = [gains(name, seed) for seed in seeds]
     total = np.array([one.sum() for one in every])
-    alarms = pd.DataFrame([p_values(one) for one in every]) < ALARM / n_tests
+    alarms = pd.DataFrame([p_values(one) for one in every]) < GRADES["p-value"].problem / n_tests
     return {
         "kind": "right" if DESIGNS[name].right else "wrong",
         "design": name,

@@ -8,6 +8,7 @@ standard deviations of the mean-field posterior.
 import argparse
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 from unittest.mock import patch
@@ -18,6 +19,7 @@ from tables import keep
 
 import bayesvb as bvb
 from bayesvb.results.checks import computation as unfinished
+from bayesvb.results.limits import LIMITS
 
 END = 4000
 """Passes that are as good as all."""
@@ -81,7 +83,11 @@ def cut_short(make: Callable[[int], Any], seed: int, covariance: str) -> Iterato
         )  # fmt: skip
         if not fit.converged:
             soon = unfinished.still_changing(fit)
-            with patch.multiple(unfinished, PASSES=END, MOST_WORK=np.inf):
+            end_of_run = replace(unfinished.PROBE, max_iter=END)
+            with (
+                patch.object(unfinished, "PROBE", end_of_run),
+                patch.dict(vars(LIMITS), work=np.inf),
+            ):
                 end = unfinished.still_changing(fit)
             yield {"max_iter": max_iter, "change_100": soon, "change_to_end": end}
 

@@ -19,7 +19,8 @@ from tables import RESULTS, keep
 import bayesvb as bvb
 from bayesvb.datasets import SIMULATIONS
 from bayesvb.evaluation.elpd import read_elpd
-from bayesvb.results.comparison import MINOR, ranked
+from bayesvb.results.comparison import ranked
+from bayesvb.results.limits import LIMITS
 
 DESIGN, COMPONENTS, N_ROWS = "bimodal", 2, 1000
 NUMBERS = range(1, 9)
@@ -44,7 +45,7 @@ def replication(seed: int) -> dict[str, float]:
         "seed": seed,
         "chosen": selection.chosen,
         "one se only": int(table.index[behind <= table["dse"]].min()),
-        "4 nats only": int(table.index[behind <= MINOR].min()),
+        "4 nats only": int(table.index[behind <= LIMITS.equal_elpd].min()),
         "largest elpd": int(table["elpd"].idxmax()),
         "mean-field draws": int(narrow.index[narrow["chosen"]][0]),
         "elpd_diff of 2": float(table["elpd_diff"][COMPONENTS]),

@@ -6,8 +6,8 @@ import pytest
 
 import bayesvb as bvb
 from bayesvb import effects, plots
-from bayesvb.effects import effect_draws as evaluation
 from bayesvb.errors import ConvergenceWarning, DataError, DesignWarning
+from bayesvb.results.limits import LIMITS
 
 N = 120
 
@@ -223,7 +223,7 @@ def test_blocks_of_rows_do_not_change_the_answer(fit, target, monkeypatch):
     ask = {"target": target, **OPTIONS[target]}
     whole = effects.predictions(fit, average_by="g", **ask).draws.values
     rows = effects.predictions(fit, **ask).draws.values
-    monkeypatch.setattr(evaluation, "CHUNK_ENTRIES", 100 * 2 * 7)
+    monkeypatch.setitem(vars(LIMITS), "entries_in_memory", 100 * 2 * 7)
     np.testing.assert_allclose(effects.predictions(fit, average_by="g", **ask).draws.values, whole)
     np.testing.assert_allclose(effects.predictions(fit, **ask).draws.values, rows)
 
@@ -235,7 +235,7 @@ def test_blocks_of_rows_do_not_change_slopes(fit, slope, monkeypatch):
     rows = fit.model.design.frame.iloc[order]
     whole = effects.slopes(fit, "z", data=rows, slope=slope).draws.values
     mean = effects.slopes(fit, "z", data=rows, slope=slope, average_by=True).draws.values
-    monkeypatch.setattr(evaluation, "CHUNK_ENTRIES", 100 * 2 * 7)
+    monkeypatch.setitem(vars(LIMITS), "entries_in_memory", 100 * 2 * 7)
     found = effects.slopes(fit, "z", data=rows, slope=slope).draws.values
     np.testing.assert_allclose(found, whole, rtol=1e-9, atol=1e-9 * np.abs(whole).max())
     found = effects.slopes(fit, "z", data=rows, slope=slope, average_by=True).draws.values
@@ -353,7 +353,7 @@ def test_every_gate_has_weights_that_sum_to_one(data, gate):
 
 
 def test_what_does_not_fit_in_memory_is_refused(fit, monkeypatch):
-    monkeypatch.setattr(evaluation, "MEMORY_BUDGET", 8 * 100 * N - 1)
+    monkeypatch.setitem(vars(LIMITS), "bytes_stored", 8 * 100 * N - 1)
     with pytest.raises(DataError, match="average_by=True"):
         effects.predictions(fit)
     assert len(effects.predictions(fit, average_by=True).summary) == 1

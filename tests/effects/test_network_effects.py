@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from bayesvb import ConditionalMixtureNetwork, effects
-from bayesvb.effects import effect_draws as evaluation
 from bayesvb.errors import DataError
+from bayesvb.results.limits import LIMITS
 
 pytestmark = pytest.mark.heavy
 
@@ -101,7 +101,7 @@ def test_weights_are_those_of_the_fit(kind, request):
 
 def test_blocks_of_rows_do_not_change_probabilities(classes, monkeypatch):
     whole = effects.predictions(classes, average_by="g").draws.values
-    monkeypatch.setattr(evaluation, "CHUNK_ENTRIES", 40 * 3 * 3 * 7)
+    monkeypatch.setitem(vars(LIMITS), "entries_in_memory", 40 * 3 * 3 * 7)
     found = effects.predictions(classes, average_by="g").draws.values
     np.testing.assert_allclose(found, whole, rtol=1e-12)
 

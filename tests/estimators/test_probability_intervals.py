@@ -10,8 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import bayesvb as bvb
 from bayesvb.errors import DataError
 from bayesvb.models.ensemble import MEMBER, thinned
-
-BLOCK = "bayesvb.estimators.network_prediction.CHUNK_ENTRIES"
+from bayesvb.results.limits import LIMITS
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +61,7 @@ def test_fewer_rows_make_wider_intervals(class_fit, flowers):
 
 
 def test_blocks_of_rows_change_nothing(found, class_fit, flowers, monkeypatch):
-    monkeypatch.setattr(BLOCK, 60 * 3 * 7)
+    monkeypatch.setitem(vars(LIMITS), "entries_in_memory", 60 * 3 * 7)
     again = class_fit.predict(flowers, "probability", prob=0.9)
     pd.testing.assert_frame_equal(again, found, rtol=1e-12)
 

@@ -18,8 +18,9 @@ from bayesvb.estimators import weighing
 from bayesvb.estimators.weighing import apart
 from bayesvb.evaluation.unseen_optima import SAME
 from bayesvb.numerics.streams import Streams
-from bayesvb.results.base import NEAR_BEST, PREDICTS_APART
+from bayesvb.results.base import PREDICTS_APART
 from bayesvb.results.checks.computation import computation_checks
+from bayesvb.results.limits import LIMITS
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*unreliable", "ignore:the bound was still rising")
 
@@ -219,7 +220,7 @@ def search(scores, states, law=None):
 
 
 def test_only_rivals_are_compared(unchecked):
-    below = [0.0, 0.5 * SAME, 1.0, NEAR_BEST + 0.1]
+    below = [0.0, 0.5 * SAME, 1.0, LIMITS.rival + 0.1]
     (distance,) = apart(search(-np.array(below), [0.0, 0.0, 0.3, 0.7])).values()
     assert distance[:3] == pytest.approx([0.0, 0.0, 0.3]) and np.isnan(distance[3])
 

@@ -14,8 +14,9 @@ from bayesvb.engines.settled_response import SettledResponse, settled_response
 from bayesvb.errors import ConvergenceWarning, DataError
 from bayesvb.estimators.rebuilding import rebuilt
 from bayesvb.evaluation.elpd import read_elpd
-from bayesvb.results.comparison import MINOR, ranked, simplest
+from bayesvb.results.comparison import ranked, simplest
 from bayesvb.results.leave_one_out import Fitted, leave_one_out
+from bayesvb.results.limits import LIMITS
 from bayesvb.sensitivity.covariance import withheld
 
 QUICK = {"restarts": 2, "draws": 100, "covariance": "mean-field"}
@@ -150,9 +151,9 @@ def test_a_number_in_doubt_is_named_with_how_much(humps, monkeypatch, n_doubtful
         found = bvb.select(humps.best.model, [1, 2], seed=1, n_jobs=1, **QUICK)
     lost = found.best.rows_left_out
     nats = np.abs(lost.seen - lost.log_density)[:n_doubtful].sum()
-    assert (nats > MINOR) == (n_doubtful == 150)
-    assert found.table["warning"].tolist() == [False, nats > MINOR]
-    if nats > MINOR:
+    assert (nats > LIMITS.equal_elpd) == (n_doubtful == 150)
+    assert found.table["warning"].tolist() == [False, nats > LIMITS.equal_elpd]
+    if nats > LIMITS.equal_elpd:
         (one,) = said
         assert str(one.message).startswith(
             f"n_components = 2 is in doubt: {n_doubtful} rows change"

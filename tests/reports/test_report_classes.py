@@ -25,6 +25,7 @@ from bayesvb.reports.sections.learning import pairs_of
 from bayesvb.reports.sections.reproduce import code
 from bayesvb.results.checks.accuracy import against_multinomial
 from bayesvb.results.class_evaluation import held_out_classes, judged_classes
+from bayesvb.results.limits import LIMITS
 
 OWN = ("classes", "classification")
 """Sections that only classes have."""
@@ -175,7 +176,7 @@ def test_an_ascent_that_goes_on_with_all_rows_stays_where_it_is_and_without_some
 @pytest.mark.heavy
 @pytest.mark.usefixtures("without_pictures")
 def test_rows_of_large_data_are_not_left_out_and_the_page_says_so(fit, monkeypatch):
-    monkeypatch.setattr("bayesvb.results.subsampling.FOLDS_BUDGET", 1e3)
+    monkeypatch.setitem(vars(LIMITS), "fold_work", 1e3)
     members = tuple(replace(member, fit=replace(member.fit)) for member in fit.members)
     fresh = replace(fit, members=members)  # without what was judged before
     found = SECTIONS["classification"].summary(fresh)

@@ -27,6 +27,7 @@ from bayesvb.reports.sections.replicates import STATISTICS, density, replicated
 from bayesvb.reports.sections.verdict import verdict
 from bayesvb.results import subsampling as affordable
 from bayesvb.results.checks.base import Check
+from bayesvb.results.limits import LIMITS
 
 
 def frame(n: int = 80) -> pd.DataFrame:
@@ -262,7 +263,7 @@ def test_large_data_are_thinned_and_the_page_says_so(monkeypatch, plain_fit):
     monkeypatch.setattr("bayesvb.reports.sections.accuracy.ROWS_LEFT_OUT", 35)
     monkeypatch.setattr("bayesvb.reports.sections.conditional.POINTS_SHOWN", 25)
     monkeypatch.setattr("bayesvb.reports.sections.data.POINTS_SHOWN", 25)
-    monkeypatch.setattr(computation, "KHAT_BUDGET", 80.0 * 2 * 20)
+    monkeypatch.setitem(vars(LIMITS), "little_work", 80.0 * 2 * 20)
     text = html(page_summary({"": plain_fit}))
     for words in ("40 of 80 rows", "35 of 80 rows", "25 of 80 rows", "k-hat was not computed"):
         assert words in text

@@ -17,6 +17,7 @@ from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.gates import GATES
 from bayesvb.results import arviz_groups as module
 from bayesvb.results.importance import log_ratio
+from bayesvb.results.limits import LIMITS
 from bayesvb.storage.arviz_objects import arviz_line, group, group_names, import_arviz
 
 GROUPS = [
@@ -206,14 +207,14 @@ def test_any_index_labels_the_rows(regimes, index):
 
 def test_beyond_the_budget_groups_are_left_out_with_a_warning(regimes_fit, monkeypatch):
     whole = read_elpd(_quiet(regimes_fit.loo))
-    monkeypatch.setattr(module, "MEMORY_BUDGET", 2 * 8 * 200 * 150 - 1)
+    monkeypatch.setitem(vars(LIMITS), "bytes_stored", 2 * 8 * 200 * 150 - 1)
     with pytest.warns(UserWarning, match=r"left out: 3.0e\+04 numbers each.*fit.loo\(\)"):
         obj = regimes_fit.idata
     assert group_names(obj) == [
         "posterior", "sample_stats", "observed_data", "constant_data"
     ]  # fmt: skip
     assert read_elpd(_quiet(regimes_fit.loo)).elpd == whole.elpd
-    monkeypatch.setattr(module, "MEMORY_BUDGET", 2 * 8 * 200 * 150)
+    monkeypatch.setitem(vars(LIMITS), "bytes_stored", 2 * 8 * 200 * 150)
     assert group_names(regimes_fit.idata) == GROUPS
 
 

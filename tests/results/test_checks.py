@@ -11,7 +11,8 @@ from bayesvb.errors import DataError
 from bayesvb.reports.sections.finding import sentences
 from bayesvb.results import class_evaluation as judged_classes
 from bayesvb.results.checks import accuracy, classes, computation
-from bayesvb.results.checks.base import ALARM, NOTED, Misfit, decided, judged
+from bayesvb.results.checks.base import Misfit, decided, judged
+from bayesvb.results.checks.grading import GRADES
 from bayesvb.results.checks.remedies import Remedies
 from bayesvb.results.checks.table import worst
 from bayesvb.results.class_evaluation import HeldOutClasses, JudgedClasses
@@ -43,9 +44,9 @@ def problems(table: pd.DataFrame) -> set[str]:
 @pytest.mark.parametrize(
     ("one", "grade"),
     [
-        (test(ALARM - 1e-9), "problem"),
-        (test(ALARM), "note"),
-        (test(NOTED), "ok"),
+        (test(GRADES["p-value"].problem - 1e-9), "problem"),
+        (test(GRADES["p-value"].problem), "note"),
+        (test(GRADES["p-value"].note), "ok"),
         (test(1e-9, matters=False), "note"),
         (test(1.0, noted=True), "note"),
     ],
@@ -438,3 +439,20 @@ def test_a_mean_with_as_many_terms_as_rows_is_a_problem_that_the_finding_names()
     assert "not reliable" in sentences(fit)[0] and "Enough rows" in sentences(fit)[0]
     groups = bvb.DensityRegression("y ~ x + (1 | id)", data, n_components=1)
     assert "Enough rows" not in groups.fit(seed=1, draws=50).check().index
+
+
+@pytest.mark.parametrize(
+    ("name", "number", "grade"),
+    [
+        ("Discreteness", 0.07, "ok"),
+        ("Discreteness", 0.071, "note"),
+        ("Discreteness", 0.1, "note"),
+        ("Discreteness", 0.101, "problem"),
+        ("Close to the posterior", 0.95, "ok"),
+        ("Close to the posterior", 0.94, "note"),
+        ("Close to the posterior", 0.79, "problem"),
+        ("Restarts agree", 0.99, "note"),
+    ],
+)
+def test_a_grade_begins_beyond_its_limit(name, number, grade):
+    assert GRADES[name].grade(number) == grade

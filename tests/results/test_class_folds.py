@@ -11,6 +11,7 @@ import bayesvb as bvb
 from bayesvb.engines.folds import FOLDS
 from bayesvb.errors import DataError
 from bayesvb.results.class_evaluation import held_out_classes
+from bayesvb.results.limits import LIMITS
 from bayesvb.results.stacking import stacked
 
 
@@ -54,7 +55,7 @@ def test_rows_of_large_data_and_of_very_small_ones_are_not_left_out(
             seed=1, restarts=1, draws=30
         )
         assert (held_out_classes(fit).folds is not None) == folds
-    monkeypatch.setattr("bayesvb.results.subsampling.FOLDS_BUDGET", 1e3)
+    monkeypatch.setitem(vars(LIMITS), "fold_work", 1e3)
     assert held_out_classes(class_fit).folds is not None  # those that have been made
     members = [replace(member, fit=replace(member.fit)) for member in class_fit.members]
     found = held_out_classes(stacked(members))

@@ -12,6 +12,7 @@ import bayesvb.results.exact_draws as exact_draws
 from bayesvb.engines.sampler_record import SamplerRecord
 from bayesvb.errors import DataError
 from bayesvb.reports.sections import reproduce
+from bayesvb.results.limits import LIMITS
 from bayesvb.results.reduced_draws import space_of
 
 
@@ -45,7 +46,7 @@ def exact(fit):
 def chains(fit):
     """As where importance weights are not to be trusted; rough chains would warn."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("bayesvb.results.reduced_draws.TRUSTED_K", -9.0)
+        patch.setitem(vars(LIMITS), "exact_khat", -9.0)
         return fit.with_covariance("exact")
 
 
@@ -75,7 +76,7 @@ def test_tempered_chains_agree_with_importance_sampling(exact, chains):
 
 
 def test_hmc_samples_more_than_forty_numbers(fit, monkeypatch):
-    monkeypatch.setattr(exact_draws, "MOST_NUMBERS", 5)
+    monkeypatch.setitem(vars(LIMITS), "sampled_parameters", 5)
     found = fit.with_covariance("exact")
     assert found.sampler.method == "HMC" and found.sampler.n_drawn == 16 * 300
     assert found.sampler.r_hat < 1.05
@@ -143,7 +144,7 @@ def test_combined_restarts_many_rows_and_other_engines_are_refused(fit, monkeypa
     mixture = bvb.GaussianMixture("~ x + y", two_lines(60), n_components=2)
     with pytest.raises(DataError, match="Gaussian linear components"):
         mixture.fit(seed=1, restarts=1).with_covariance("exact")
-    monkeypatch.setattr(exact_draws, "MOST_ROWS", 100)
+    monkeypatch.setitem(vars(LIMITS), "all_rows", 100)
     with pytest.raises(DataError, match="150 rows are more than 100"):
         fit.with_covariance("exact")
 
@@ -167,7 +168,7 @@ def test_an_interrupt_falls_back_to_the_draws_of_the_fit(fit, monkeypatch):
 
 def test_rough_chains_are_kept_with_a_warning(fit, monkeypatch):
     monkeypatch.setattr(exact_draws, "importance_sample", lambda *args: _bad())
-    monkeypatch.setattr(exact_draws, "LARGEST_R_HAT", 0.5)
+    monkeypatch.setitem(vars(LIMITS), "exact_r_hat", 0.5)
     monkeypatch.setattr(exact_draws, "STEPS", 60)
     with pytest.warns(UserWarning, match="draws of the exact posterior are rough"):
         found = fit.with_covariance("exact")
@@ -203,7 +204,7 @@ def test_the_check_of_regimes_is_a_note_where_samplers_fail(fit, chains, monkeyp
     table = fit.check()
     assert table.loc["Several regimes", "grade"] == "ok"
     assert "Several regimes" in chains.check().index
-    monkeypatch.setattr("bayesvb.results.exact_draws.TRUSTED_K", -9.0)
+    monkeypatch.setitem(vars(LIMITS), "exact_khat", -9.0)
     noted = fit.check().loc["Several regimes"]
     assert noted["grade"] == "note" and "fit.with_covariance" in noted["remedy"]
     many = model_of(data=two_lines(250)).fit(seed=1, restarts=2, draws=100)
@@ -215,7 +216,7 @@ def test_automatic_intervals_are_exact_where_importance_sampling_is(exact, monke
     pd.testing.assert_frame_equal(auto.summary(), exact.summary(), check_exact=True)
     many = model_of(data=two_lines(250)).fit(seed=1, restarts=2, covariance="auto", draws=100)
     assert many.covariance == "linear-response" and many.sampler is None
-    monkeypatch.setattr("bayesvb.results.reduced_draws.TRUSTED_K", -9.0)
+    monkeypatch.setitem(vars(LIMITS), "exact_khat", -9.0)
     rough = model_of().fit(seed=1, restarts=2, covariance="auto")
     assert rough.covariance == "linear-response"
     assert "exact ones were not reached (importance sampling of 10,000 draws" in str(rough)

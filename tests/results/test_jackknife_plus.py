@@ -8,8 +8,8 @@ from scipy.optimize import brentq
 
 import bayesvb as bvb
 from bayesvb.errors import DataError
-from bayesvb.results import calibration as jackknife_plus
 from bayesvb.results.leave_one_out import Fitted
+from bayesvb.results.limits import LIMITS
 from bayesvb.sensitivity.deletion import Deletion
 
 FIXED = bvb.Priors(scales="fixed")
@@ -83,7 +83,7 @@ def test_it_covers_new_rows_whatever_the_noise(components):
 
 def test_a_choice_of_many_rows_will_do(fit, monkeypatch):
     whole = interval(fit, lines(4, seed=5), prob=0.7)
-    monkeypatch.setattr(jackknife_plus, "MOST_ROWS", 20)
+    monkeypatch.setitem(vars(LIMITS), "refitted_rows", 20)
     some = interval(fit, lines(4, seed=5), prob=0.7)
     assert np.isfinite(some).all() and not np.allclose(some, whole)
     assert_array_equal(some, interval(fit, lines(4, seed=5), prob=0.7))

@@ -14,6 +14,7 @@ from bayesvb.errors import DataError
 from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.results import leave_one_out as module
 from bayesvb.results.leave_one_out import Fitted, every_row, leave_one_out
+from bayesvb.results.limits import LIMITS
 from bayesvb.results.pit import pit_values
 from bayesvb.sensitivity import deletion, solvers
 
@@ -72,7 +73,7 @@ def test_the_density_with_the_row_is_that_of_the_fit(fit):
 @pytest.mark.heavy
 def test_doubtful_rows_are_refitted_and_others_are_not(fit, monkeypatch):
     every = np.arange(fit.model.source.n_rows)
-    monkeypatch.setattr(module, "ANSWER", 0.0)
+    monkeypatch.setitem(vars(module.REFITS), "indirect", 0.0)
     all_again = leave_one_out(Fitted.of(fit), every)
     assert all_again.refitted.all() and not all_again.doubtful.any()
     exact = leave_one_out(Fitted.of(fit), every, exact=True)
@@ -89,7 +90,7 @@ def test_rows_that_are_not_doubtful_are_near_their_refits(fit):
 
 
 def test_refits_stop_when_they_have_taken_longer_than_the_fit(fit, monkeypatch):
-    monkeypatch.setattr(module, "ANSWER", 0.0)
+    monkeypatch.setitem(vars(module.REFITS), "indirect", 0.0)
     every = np.arange(fit.model.source.n_rows)
     some = leave_one_out(replace(Fitted.of(fit), row_passes=1.0), every)
     assert some.refitted.sum() == 1
@@ -97,7 +98,7 @@ def test_refits_stop_when_they_have_taken_longer_than_the_fit(fit, monkeypatch):
 
 
 def test_a_row_whose_ascent_would_take_too_long_stays_doubtful(fit, monkeypatch):
-    monkeypatch.setattr(module, "ANSWER", 0.0)
+    monkeypatch.setitem(vars(module.REFITS), "indirect", 0.0)
     monkeypatch.setattr(refits, "settled_by_newton", lambda *_: (None, 2))
     few = np.arange(4)
     short = leave_one_out(replace(Fitted.of(fit), row_passes=3.0 * fit.model.source.n_rows), few)
@@ -157,8 +158,8 @@ def test_labels_of_rows_that_were_dropped_are_dropped(regimes):
 
 def test_many_rows_are_judged_by_some(regimes, fit, monkeypatch):
     whole = read_elpd(fit.loo())
-    monkeypatch.setattr(module, "MOST_ROWS", 100)
-    monkeypatch.setattr(module, "CHOSEN_ROWS", 60)
+    monkeypatch.setitem(vars(LIMITS), "all_rows", 100)
+    monkeypatch.setitem(vars(LIMITS), "subsample", 60)
     again = bvb.DensityRegression("y ~ x + z", regimes, n_components=2).fit(
         seed=1, restarts=3, tol=1e-9
     )
@@ -234,8 +235,8 @@ def test_the_derivative_of_a_pass_is_made_once_for_all_that_leaves_rows_out(line
 
 
 def test_of_very_many_rows_none_is_refitted(fit, monkeypatch):
-    monkeypatch.setattr(module, "MOST_ROWS", 100)
-    monkeypatch.setattr(module, "ANSWER", 1e-6)  # every row would be doubtful
+    monkeypatch.setitem(vars(LIMITS), "all_rows", 100)
+    monkeypatch.setitem(vars(module.REFITS), "indirect", 1e-6)  # every row would be doubtful
     monkeypatch.setattr(module, "refitted", lambda *_: pytest.fail("a row was refitted"))
     found = module.without_rows(replace(fit), np.arange(0, 150, 10))
     assert not found.doubtful.any()
@@ -276,7 +277,7 @@ def test_rows_are_left_out_side_by_side_to_the_same_bits(monkeypatch):
     data = {"x": x, "y": x + rng.normal(size=1500)}
     fit = bvb.DensityRegression("y ~ x | x", data, n_components=2).fit(seed=1, restarts=1, draws=50)
     here, found = os.getpid(), []
-    monkeypatch.setattr(module, "LITTLE_WORK", 0.0)
+    monkeypatch.setitem(vars(LIMITS), "little_work", 0.0)
     monkeypatch.setattr(module, "processors", lambda: 3)
     for forks in (True, False):
         monkeypatch.setattr(side_by_side, "can_fork", lambda f=forks: f and os.getpid() == here)

@@ -10,6 +10,7 @@ from bayesvb.errors import DataError
 from bayesvb.plots import quantiles
 from bayesvb.reports.sections import SECTIONS
 from bayesvb.results import local_support as module
+from bayesvb.results.limits import LIMITS
 from bayesvb.results.local_support import ALARMS, FLOOR, ROWS_PER_TERM, local_support, support_of
 
 
@@ -80,7 +81,7 @@ def test_of_many_rows_a_choice_is_left_out(monkeypatch):
     fit = fitted(lines(1200, 7))
     monkeypatch.setattr(module, "FLOOR", 0.0)  # the rows decide, however near they are
     whole, rows, left_out = local_support(fit), fit.model.source.whole(), []
-    monkeypatch.setattr(module, "LEFT_OUT", 300)
+    monkeypatch.setitem(vars(LIMITS), "all_rows", 300)
     quantile = module._quantile
     monkeypatch.setattr(module, "_quantile", lambda v: left_out.append(len(v)) or quantile(v))
     some = local_support(fit)

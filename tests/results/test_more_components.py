@@ -9,6 +9,7 @@ import pytest
 import bayesvb as bvb
 from bayesvb.results.checks import more_components
 from bayesvb.results.checks.more_components import best_split, more_component_checks, split_gain
+from bayesvb.results.limits import LIMITS
 
 NAME = "One more component"
 
@@ -90,8 +91,8 @@ def test_rows_that_the_first_order_may_flatter_gain_nothing():
 
 def test_what_would_take_long_is_left_out(monkeypatch):
     fit = fitted(three_lines(100, seed=3), 1)
-    for name in ("MOST_ROWS", "MOST_WORK", "MOST_NUMBERS"):
+    for name in ("subsample", "work", "split_statistics"):
         with monkeypatch.context() as patched:
-            patched.setattr(more_components, name, 1)
+            patched.setitem(vars(LIMITS), name, 1)
             assert checks_of(fit) == []
     assert NAME in fit.check().index

@@ -14,6 +14,7 @@ from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.reports.page import page_summary
 from bayesvb.reports.sections.comparison import comparison
 from bayesvb.results.criteria import left_out, loo
+from bayesvb.results.limits import LIMITS
 from bayesvb.results.subsampling import criteria_at
 
 
@@ -111,7 +112,7 @@ def test_a_report_compares_networks_as_compare_does(table, class_fit, one_expert
 
 
 def test_too_many_rows_to_leave_out_are_said(class_fit, one_expert, monkeypatch):
-    monkeypatch.setattr("bayesvb.results.subsampling.FOLDS_BUDGET", 10.0)
+    monkeypatch.setitem(vars(LIMITS), "fold_work", 10.0)
     found = comparison({"one": one_expert, "two": class_fit})
     assert "flatters networks" in found["left_out"]
 

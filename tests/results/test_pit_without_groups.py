@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 
 import bayesvb as bvb
 from bayesvb.errors import DataError
-from bayesvb.results import pit as pit_without_groups
+from bayesvb.results.limits import LIMITS
 from bayesvb.results.pit import chosen_groups, without_groups
 
 SURE = bvb.Priors(noise_shape=2000.0, noise_rate=60.0)
@@ -86,7 +86,7 @@ def test_rows_have_the_weight_of_their_group():
 
 
 def test_of_very_many_groups_a_choice_is_left_out(right, monkeypatch):
-    monkeypatch.setattr(pit_without_groups, "MOST_GROUPS", 10)
+    monkeypatch.setitem(vars(LIMITS), "quick_subsample", 10)
     chosen = chosen_groups(right)
     assert len(np.unique(chosen)) == 10 and (np.diff(chosen) > 0).all()
     assert (chosen == chosen_groups(right)).all()

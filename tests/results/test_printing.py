@@ -11,9 +11,10 @@ import bayesvb as bvb
 from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.formula.passes import representatives
 from bayesvb.gates import GATES
-from bayesvb.results import leave_one_out, printing
+from bayesvb.results import leave_one_out
 from bayesvb.results import subsampling as affordable
-from bayesvb.results.printing import MANY_TERMS, khat_text
+from bayesvb.results.limits import LIMITS
+from bayesvb.results.printing import khat_text
 
 SIZES = {"DensityRegression": "n_components", "ConditionalMixtureNetwork": "n_experts"}
 
@@ -163,14 +164,15 @@ def test_headings_of_scales_say_what_coefficients_differ_over(
 
 
 def test_long_tables_are_cut_and_say_so(rng):
-    columns = {f"x{i}": rng.normal(size=120) for i in range(MANY_TERMS + 5)}
+    columns = {f"x{i}": rng.normal(size=120) for i in range(LIMITS.printed_rows + 5)}
     data = pd.DataFrame({"y": rng.normal(size=120), **columns})
     fixed = bvb.Priors(scales="fixed")  # without rows that are refitted
     model = bvb.DensityRegression("y ~ . | gating(1)", data, n_components=1, priors=fixed)
-    assert f"... {len(model.prior_table()) - MANY_TERMS} more: model.prior_table()" in str(model)
+    n_more = len(model.prior_table()) - LIMITS.printed_rows
+    assert f"... {n_more} more: model.prior_table()" in str(model)
     text = str(model.fit(seed=1, restarts=1, draws=30))
     assert "... 6 more: fit.summary()" in text
-    assert f"x{MANY_TERMS + 4}" not in text.split("mean\n")[1]
+    assert f"x{LIMITS.printed_rows + 4}" not in text.split("mean\n")[1]
 
 
 @pytest.mark.parametrize(
@@ -188,8 +190,8 @@ def test_k_hat_in_words(khat, words):
 @pytest.fixture
 def few_seconds(monkeypatch):
     """Limits that 150 rows, two components and 200 draws exceed."""
-    monkeypatch.setattr(printing, "ROWS_LEFT_OUT", 100)
-    monkeypatch.setattr(printing, "KHAT_BUDGET", 150.0 * 2 * 120)
+    monkeypatch.setitem(vars(LIMITS), "quick_subsample", 100)
+    monkeypatch.setitem(vars(LIMITS), "little_work", 150.0 * 2 * 120)
 
 
 def test_with_many_rows_loo_and_khat_are_of_some_of_them(regimes, few_seconds):
@@ -202,20 +204,20 @@ def test_with_many_rows_loo_and_khat_are_of_some_of_them(regimes, few_seconds):
         some = read_elpd(fit.loo()).pointwise[chosen.at]
     assert f"LOO elpd per row {some.mean():.3f} (se {some.std(ddof=1) / 10.0:.3f})" in text
     assert "from 100 rows chosen at random; fit.loo() takes all." in text
-    k, n_draws = affordable.khat_within(fit, printing.KHAT_BUDGET)
+    k, n_draws = affordable.khat_within(fit, LIMITS.little_work)
     assert n_draws == 120 and f"k-hat {khat_text(k)} from 120 draws, " in text
 
 
 def test_with_very_many_rows_it_says_how_many_the_criterion_takes(
     regimes_fit, few_seconds, monkeypatch
 ):
-    monkeypatch.setattr(printing, "MOST_ROWS", 149)
-    monkeypatch.setattr(printing, "CHOSEN_ROWS", 120)
+    monkeypatch.setitem(vars(LIMITS), "all_rows", 149)
+    monkeypatch.setitem(vars(LIMITS), "subsample", 120)
     assert "rows chosen at random; fit.loo() takes 120." in str(regimes_fit)
 
 
 def test_with_too_many_rows_khat_is_not_printed(regimes_fit, few_seconds, monkeypatch):
-    monkeypatch.setattr(printing, "KHAT_BUDGET", 150.0 * 2 * 99)
+    monkeypatch.setitem(vars(LIMITS), "little_work", 150.0 * 2 * 99)
     assert "k-hat" not in str(regimes_fit)
 
 
@@ -231,12 +233,12 @@ def test_a_network_that_left_no_rows_out_refers_to_its_loo(class_fit):
 
 @pytest.mark.parametrize(
     ("limit", "family"),
-    [("MOST_ENTRIES", "gaussian"), ("MOST_NUMBERS", "gaussian"), ("MOST_WORK", "student")],
+    [("most_entries", "gaussian"), ("most_products", "gaussian"), ("work", "student")],
 )
 def test_a_fit_with_very_many_statistics_refers_to_its_loo(limit, family, regimes, monkeypatch):
     model = bvb.DensityRegression("y ~ x + z | gating(x)", regimes, n_components=2, family=family)
     fit = model.fit(seed=1, restarts=1, draws=60)
-    monkeypatch.setattr(leave_one_out, limit, 10)
+    monkeypatch.setitem(vars(LIMITS if limit == "work" else leave_one_out.REFITS), limit, 10)
     assert "LOO: fit.loo() leaves rows out, which takes a while" in str(fit)
     fit.loo()
     assert "LOO elpd " in str(fit)

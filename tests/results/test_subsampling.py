@@ -14,6 +14,7 @@ from bayesvb.reports.sections import calibration
 from bayesvb.results import folds as folds_left_out
 from bayesvb.results import subsampling
 from bayesvb.results.checks.table import checks
+from bayesvb.results.limits import LIMITS
 from bayesvb.results.stacking import stacked
 from bayesvb.results.subsampling import criteria_at, left_out_by_draws, pits_at
 
@@ -29,7 +30,7 @@ def two_restarts(regimes):
 @pytest.fixture
 def beyond_budget(two_restarts, monkeypatch):
     """A fit whose folds would take too long, and that must not make them."""
-    monkeypatch.setattr(subsampling, "FOLDS_BUDGET", 10.0)
+    monkeypatch.setitem(vars(LIMITS), "fold_work", 10.0)
     monkeypatch.setattr("bayesvb.results.folds.without_folds", None)
     fresh = [replace(m, fit=replace(m.fit, held_out=None)) for m in two_restarts.members]
     return stacked(fresh)
@@ -52,7 +53,7 @@ def test_rows_are_left_out_where_that_is_affordable_or_has_been_done(two_restart
     at = np.arange(0, 150, 7)
     assert not left_out_by_draws(fresh)
     assert_allclose(pits_at(fresh, at)[0], fresh.pit().to_numpy()[at])
-    monkeypatch.setattr(subsampling, "FOLDS_BUDGET", 10.0)
+    monkeypatch.setitem(vars(LIMITS), "fold_work", 10.0)
     assert not left_out_by_draws(fresh)
     assert_allclose(pits_at(fresh, at)[0], fresh.pit().to_numpy()[at])
 

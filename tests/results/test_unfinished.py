@@ -9,6 +9,7 @@ import bayesvb as bvb
 from bayesvb.errors import ConvergenceWarning
 from bayesvb.results.checks import computation
 from bayesvb.results.checks import computation as unfinished
+from bayesvb.results.limits import LIMITS
 
 
 def first_check(fit):
@@ -65,7 +66,7 @@ def test_combined_restarts_count_by_their_weights():
 
 
 def test_what_would_take_long_is_a_problem_unseen(regimes_fit, monkeypatch):
-    monkeypatch.setattr(unfinished, "MOST_WORK", 1.0)
+    monkeypatch.setitem(vars(LIMITS), "work", 1.0)
     found = first_check(replace(regimes_fit, converged=False))
     assert (found.grade, found.measure) == ("problem", "passes")
 
@@ -73,8 +74,7 @@ def test_what_would_take_long_is_a_problem_unseen(regimes_fit, monkeypatch):
 def test_of_many_rows_a_choice_tells_about_the_same_and_the_check_says_so(regimes_fit, monkeypatch):
     fit = cut_short(regimes_fit.model, 3, restarts=1)
     whole, most = first_check(fit), regimes_fit.model.source.n_rows // 2
-    monkeypatch.setattr(unfinished, "MOST_ROWS", most)
-    monkeypatch.setattr(computation, "MOST_ROWS", most)
+    monkeypatch.setitem(vars(LIMITS), "quick_subsample", most)
     some = first_check(fit)
     assert some.number != whole.number
     assert some.number == pytest.approx(whole.number, rel=0.2)

@@ -21,15 +21,11 @@ from bayesvb.results.checks.more_components import MORE, Gain
 from bayesvb.results.checks.pits import Observed
 from bayesvb.results.checks.remedies import Remedies
 from bayesvb.results.class_evaluation import JudgedClasses
-from bayesvb.results.comparison import MINOR
-from bayesvb.results.leave_one_out import CHOSEN_ROWS, MOST_ROWS
-from bayesvb.results.subsampling import DRAWN_ROWS, left_out_at, left_out_by_draws, unit_sample
+from bayesvb.results.limits import LIMITS
+from bayesvb.results.subsampling import left_out_at, left_out_by_draws, unit_sample
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
-
-WORST = -1e3
-"""Log probability of a class that was thought impossible, in the comparison."""
 
 PENALISED = "ridge-penalised multinomial regression"
 """Exists whatever the data, also if the terms separate the classes."""
@@ -40,9 +36,9 @@ def against_least_squares(fit: AbstractFit) -> list[Misfit]:
     baseline = linear_baseline(fit)
     if baseline is None:
         return []
-    every = fit.model.source.n_rows <= MOST_ROWS
-    most = MOST_ROWS if every else CHOSEN_ROWS
-    chosen = unit_sample(fit, DRAWN_ROWS if left_out_by_draws(fit) else most)
+    every = fit.model.source.n_rows <= LIMITS.all_rows
+    most = LIMITS.all_rows if every else LIMITS.subsample
+    chosen = unit_sample(fit, LIMITS.quick_subsample if left_out_by_draws(fit) else most)
     at = chosen.at
     loo = left_out_at(fit, at)
     gain = loo.pointwise - baseline[at]
@@ -68,10 +64,10 @@ def gain_over_multinomial(classes: JudgedClasses) -> Float[np.ndarray, " rows"]:
         raise ValueError("rows were not left out in folds")
     found, (linear, _) = classes.found, classes.baseline
     rows = np.arange(len(found.codes))
-    with np.errstate(divide="ignore"):
-        ours = np.log(found.probabilities[rows, found.codes])
-        theirs = np.log(linear[rows, found.codes])
-    return np.asarray(np.maximum(ours, WORST) - np.maximum(theirs, WORST))
+    # a class that was called impossible counts as the least probable one in double precision
+    least = np.finfo(float).tiny
+    ours, theirs = found.probabilities[rows, found.codes], linear[rows, found.codes]
+    return np.asarray(np.log(np.maximum(ours, least)) - np.log(np.maximum(theirs, least)))
 
 
 def _compared(
@@ -90,17 +86,17 @@ def _compared(
     total, error = sum_and_error(gain, weights)
     n_rows = scale * (len(gain) if weights is None else float(weights.sum()))
     total, error = scale * total, scale * error
-    p = mean_below(gain, -MINOR / n_rows, weights)
+    p = mean_below(gain, -LIMITS.equal_elpd / n_rows, weights)
     larger = fit.core.n_components > 1
-    better = total < -MINOR
+    better = total < -LIMITS.equal_elpd
     remedy = (
         f"{other.capitalize()} predicts rows left out better: use it, or fewer components."
         if better
         else f"{other.capitalize()} predicts rows left out about as well: a smaller model may do."
     )
     return Misfit(f"Beside {other}", total, f"nats gained, se {error:.2g}", remedy, section, p,
-                  better, f"more than {MINOR:g} nats behind", "accuracy",
-                  noted=larger and total < MINOR)  # fmt: skip
+                  better, f"more than {LIMITS.equal_elpd:g} nats behind", "accuracy",
+                  noted=larger and total < LIMITS.equal_elpd)  # fmt: skip
 
 
 OF_LEVEL = ("Skewness", "Spread by prediction", "Mean by prediction")

@@ -11,19 +11,9 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.evaluation.family_wise import holm
-
-Grade = Literal["ok", "note", "problem"]
+from bayesvb.results.checks.grading import GRADES, Grade
 
 Group = Literal["fit", "computation", "accuracy"]
-
-ALARM = 0.03
-"""Adjusted p-value below which a misfit that matters is a problem.
-
-The rest of five false alarms in a hundred right fits is left to the checks that are no tests.
-"""
-
-NOTED = 0.1
-"""Adjusted p-value below which it is worth a note."""
 
 
 @dataclass(frozen=True)
@@ -113,11 +103,12 @@ def judged(tests: Sequence[Misfit]) -> list[Check]:
 
 
 def _judged(one: Misfit, p: float) -> Check:
-    grade: Grade = "note" if p < NOTED or one.noted else "ok"
-    if p < ALARM and one.matters:
+    limits = GRADES["p-value"]
+    grade: Grade = "note" if p < limits.note or one.noted else "ok"
+    if p < limits.problem and one.matters:
         grade = "problem"
     limit = f" and {one.limit}" if one.limit else ""
-    threshold = f"note: adjusted p < {NOTED:g}; problem: < {ALARM:g}{limit}"
+    threshold = f"note: adjusted p < {limits.note:g}; problem: < {limits.problem:g}{limit}"
     remedy = "" if grade == "ok" else one.remedy
     return Check(
         one.name, one.group, grade, one.number, one.measure, p, threshold, remedy, one.section

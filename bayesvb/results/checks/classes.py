@@ -7,17 +7,9 @@ from jaxtyping import Int
 
 from bayesvb.evaluation.row_order import positive_autocorrelation
 from bayesvb.results.checks.base import Misfit
-from bayesvb.results.checks.dependence import (
-    ALIKE,
-    IF_ORDERED,
-    LEAST_CORRELATION,
-    NEVER,
-    SIMILAR,
-)
+from bayesvb.results.checks.dependence import ALIKE, IF_ORDERED, NEVER, SIMILAR
+from bayesvb.results.checks.grading import MATTERS
 from bayesvb.results.class_evaluation import HeldOutClasses, JudgedClasses
-
-LEAST_OFF = 0.002
-"""Miscalibration, in squared probability, below which it is no problem."""
 
 FEWEST_CHANGES = 4
 """Changes of the class along the rows, for each class, below which the table counts as sorted."""
@@ -39,7 +31,8 @@ def class_tests(
     off = float(sum(one.miscalibration for one in curves.curves))
     tests = [
         Misfit("Class probabilities", off, "miscalibration", RECALIBRATE, "classification",
-               curves.p_value, off > LEAST_OFF, f"miscalibration above {LEAST_OFF:g}")
+               curves.p_value, off > MATTERS.miscalibration,
+               f"miscalibration above {MATTERS.miscalibration:g}")
     ]  # fmt: skip
     return tests + _order(classes.found, order)
 
@@ -57,6 +50,6 @@ def _order(found: HeldOutClasses, order: Int[np.ndarray, " rows"] | None) -> lis
     return [
         Misfit("Row order", lag, "autocorrelation at lag 1",
                ALIKE if ordered else IF_ORDERED.format(found=SIMILAR), "classification",
-               min(1.0, n_classes * p), ordered and lag > LEAST_CORRELATION,
-               f"autocorrelation above {LEAST_CORRELATION:g}" if ordered else NEVER)
+               min(1.0, n_classes * p), ordered and lag > MATTERS.autocorrelation,
+               f"autocorrelation above {MATTERS.autocorrelation:g}" if ordered else NEVER)
     ]  # fmt: skip

@@ -18,43 +18,21 @@ from bayesvb.errors import ignoring_user_warnings
 from bayesvb.evaluation.unseen_optima import SAME, unseen_share
 from bayesvb.models.ensemble import thinned
 from bayesvb.numerics.streams import Streams
-from bayesvb.results.base import NEAR_BEST, PREDICTS_APART
+from bayesvb.results.base import PREDICTS_APART
 from bayesvb.results.capabilities import HasExactPosterior
-from bayesvb.results.checks.base import Check, Grade, decided
-from bayesvb.results.exact_draws import LARGEST_R_HAT, is_exact, regimes
-from bayesvb.results.importance import LARGEST_K
+from bayesvb.results.checks.base import Check, decided
+from bayesvb.results.checks.grading import GRADES, Grade
+from bayesvb.results.exact_draws import is_exact, regimes
+from bayesvb.results.limits import LIMITS
 from bayesvb.results.named_draws import log_lik_blocks
-from bayesvb.results.reduced_draws import LEAST_EFFECTIVE, TRUSTED_K
 from bayesvb.results.subsampling import khat_within, source_at, unit_sample
 from bayesvb.results.summary import coefficient_table
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit, Member
 
-KHAT_BUDGET = 2e6
-"""Likelihoods (rows x components x draws) that k-hat may cost: less than a second."""
-
-MANY_UNSEEN = 0.5
-"""Share of unseen optima from which more restarts are worth their time."""
-
-LITTLE, MUCH = 0.01, 0.1
-"""Change of the predictions of an ascent that was cut short, in posterior standard deviations and a
-hundred passes: where it begins to count, and to be a problem. Ten times the first and up to
-twice the second are what was missing from the end."""
-
-SOMEWHAT, OTHERS = 0.05, 0.25
-"""Nats per row between the predictions of rival restarts: from which a note, and a problem."""
-
-NARROW, TOO_NARROW = 0.95, 0.8
-"""Width of an interval as a share of the exact one: below it a note, and a problem."""
-
-
-NEARLY, APART = 1.02, 1.05
-"""R-hat from which there is a note, and a problem. Of independent draws in 4 chains of 250 the
-largest of 30 parameters is below 1.011 in 99 of 100 cases."""
-
-ESS_PER_CHAIN = 100
-"""Effective draws per chain that ends of intervals need (Vehtari et al. 2021, section 4)."""
+PROBE = Budget(tol=1e-8, max_iter=100)
+"""Iterations that continue a run, to see what changes: a twentieth of those of the default."""
 
 
 def computation_checks(fit: AbstractFit) -> list[Check]:
@@ -81,22 +59,24 @@ def _ascent(fit: AbstractFit) -> Check:
         remedy = "The bound fell: fit again with a smaller learning_rate or guide='mean-field'."
         return ascent("ok" if fit.converged else "problem", float(fit.n_iter), "passes",
                       threshold="problem: below its start", remedy=remedy)  # fmt: skip
-    change = None if fit.converged else still_changing(fit)
+    limits, change = GRADES["Ascent ended"], None if fit.converged else still_changing(fit)
     remedy = "Fit again with a larger max_iter before using the numbers."
     if change is None:
         return ascent("ok" if fit.converged else "problem", float(fit.n_iter), "passes",
                       threshold="problem: cut short while the bound was rising",
                       remedy=remedy)  # fmt: skip
-    chosen = unit_sample(fit, MOST_ROWS)
-    rows = "" if chosen.whole else f", of {MOST_ROWS} {chosen.plural}"
-    if change <= MUCH:
+    chosen = unit_sample(fit, LIMITS.quick_subsample)
+    rows = "" if chosen.whole else f", of {LIMITS.quick_subsample} {chosen.plural}"
+    if change <= limits.problem:
         remedy = "Predictions still change a little: a larger max_iter would settle them."
-    if change <= LITTLE:
+    if change <= limits.note:
         remedy = "The bound was still rising, predictions hardly change: max_iter may stay."
-    return ascent("problem" if change > MUCH else "note", change,
-                  f"posterior sd by which predictions change in {PASSES} further passes{rows}",
-                  threshold=f"note: cut short, counts above {LITTLE:g}; problem: above {MUCH:g}",
-                  remedy=remedy, weighs=change > LITTLE)  # fmt: skip
+    n_further = PROBE.max_iter
+    return ascent("problem" if change > limits.problem else "note", change,
+                  f"posterior sd by which predictions change in {n_further} further passes{rows}",
+                  threshold=f"note: cut short, counts above {limits.note:g}; "
+                  f"problem: above {limits.problem:g}",
+                  remedy=remedy, weighs=change > limits.note)  # fmt: skip
 
 
 def _maximum(fit: AbstractFit) -> list[Check]:
@@ -141,11 +121,11 @@ def _chains(fit: AbstractFit) -> list[Check]:
         return []
     table = coefficient_table(fit)
     r_hat, least = float(table["r_hat"].max()), float(table["ess_bulk"].min())
-    enough = ESS_PER_CHAIN * fit.chains
-    mixed: Grade = "problem" if r_hat > APART else "note" if r_hat > NEARLY else "ok"
+    enough = LIMITS.draws * fit.chains
+    limits = GRADES["Chains agree"]
     return [
-        decided("Chains agree", "computation", mixed, r_hat, "largest R-hat of a parameter",
-                threshold=f"note: above {NEARLY:g}; problem: above {APART:g}",
+        decided("Chains agree", "computation", limits.grade(r_hat), r_hat,
+                "largest R-hat of a parameter", threshold=limits.description,
                 remedy="Chains are in different places, or under other labels: draw more, and "
                 "compare predictions, which do not depend on labels.", section="computation"),
         decided("Effective draws", "computation", "ok" if least >= enough else "note", least,
@@ -172,8 +152,8 @@ def _regimes(fit: AbstractFit) -> list[Check]:
     return [
         decided("Several regimes", "computation", "ok" if is_exact(record) else "note", number,
                 "R-hat of chains" if chains else "Pareto k of adapted importance weights",
-                threshold=f"note: above {LARGEST_R_HAT if chains else TRUSTED_K:g}, or fewer than "
-                f"{LEAST_EFFECTIVE:g} effective draws",
+                threshold=f"note: above {LIMITS.exact_r_hat if chains else LIMITS.exact_khat:g}, "
+                f"or fewer than {LIMITS.exact_draws:g} effective draws",
                 remedy=sampled if chains else remedy, section="computation", weighs=False)
     ]  # fmt: skip
 
@@ -196,13 +176,14 @@ def _restarts(fit: AbstractFit) -> list[Check]:
     share = unseen_share(bounds)
     best = int((bounds >= bounds.max() - SAME).sum())
     grade: Grade = "ok" if best >= 2 or share <= 1.0 / len(bounds) else "note"
-    if share > MANY_UNSEEN or len(bounds) == 1:
+    limits = GRADES["Restarts agree"]
+    if limits.grade(share) == "note" or len(bounds) == 1:
         grade = "note"
     remedy = (
         f"Another optimum may well be found: fit with restarts={max(20, 3 * len(bounds))}, and "
         "compare predictions."
     )
-    threshold = f"note: above {MANY_UNSEEN:g}, or the best was found once"
+    threshold = f"note: above {limits.note:g}, or the best was found once"
     return [
         decided("Restarts agree", "computation", grade, share, "share of unseen optima",
                 threshold=threshold, remedy=remedy, section="computation")
@@ -215,15 +196,15 @@ def _rivals(fit: AbstractFit) -> list[Check]:
         return []
     distance = fit.restarts[PREDICTS_APART].to_numpy(dtype=float)
     largest = float(np.nanmax(distance, initial=0.0))
-    grade: Grade = "problem" if largest > OTHERS else "note" if largest > SOMEWHAT else "ok"
+    limits = GRADES["Restarts predict alike"]
     remedy = (
         "Restarts with nearly the same bound predict otherwise: combine them, "
         '`combine="stack"`, or use fewer components.'
     )
     return [
-        decided("Restarts predict alike", "computation", grade, largest,
-                f"nats per row between restarts within {NEAR_BEST:g} nats",
-                threshold=f"note: above {SOMEWHAT:g}; problem: above {OTHERS:g}", remedy=remedy,
+        decided("Restarts predict alike", "computation", limits.grade(largest), largest,
+                f"nats per row between restarts within {LIMITS.rival:g} nats",
+                threshold=limits.description, remedy=remedy,
                 section="computation")
     ]  # fmt: skip
 
@@ -232,20 +213,19 @@ def _exact(fit: AbstractFit, model: HasExactPosterior) -> Check:
     frame = model.exact(fit)
     width = (frame["upper"] - frame["lower"]).unstack("posterior")
     narrowest = float((width["factorised"] / width["exact"]).min())
-    grade: Grade = "ok" if narrowest >= NARROW else "note" if narrowest >= TOO_NARROW else "problem"
-    return decided("Close to the posterior", "computation", grade, narrowest,
-                   "share of the exact width",
-                   threshold=f"note: below {NARROW:g}; problem: below {TOO_NARROW:g}",
+    limits = GRADES["Close to the posterior"]
+    return decided("Close to the posterior", "computation", limits.grade(narrowest), narrowest,
+                   "share of the exact width", threshold=limits.description,
                    remedy="Use the exact posterior, which is known here: its intervals are wider.",
                    section="exact")  # fmt: skip
 
 
 def _importance(fit: AbstractFit) -> list[Check]:
     """k-hat with its Monte Carlo error, for information: it says nothing of coverage."""
-    k, n_draws = khat_within(fit, KHAT_BUDGET)
+    k, n_draws = khat_within(fit, LIMITS.little_work)
     if k is None or math.isnan(k):
         return []
-    grade: Grade = "note" if k > LARGEST_K else "ok"
+    grade: Grade = "note" if k > LIMITS.usable_khat else "ok"
     measure = f"Pareto k, Monte Carlo error {khat_error(k, n_draws):.2g}"
     remedy = (
         "The draws cannot be weighed into those of the exact posterior; this says nothing against "
@@ -253,7 +233,7 @@ def _importance(fit: AbstractFit) -> list[Check]:
     )
     return [
         decided("Importance ratios", "computation", grade, k, measure,
-                threshold=f"note: above {LARGEST_K:g}; never a problem", remedy=remedy,
+                threshold=f"note: above {LIMITS.usable_khat:g}; never a problem", remedy=remedy,
                 section="computation", weighs=False)
     ]  # fmt: skip
 
@@ -272,22 +252,6 @@ def khat_error(k: float, n_draws: int) -> float:
     return (1.0 + max(k, 0.0)) / math.sqrt(tail)
 
 
-PASSES = 100
-"""Passes that an ascent goes on for, to see what changes: a twentieth of those of the default."""
-
-TOLERANCE = 1e-8
-"""Nats below which it has nothing to gain any more."""
-
-MOST_WORK = 2e7
-"""Rows x components x passes that this may cost: some seconds."""
-
-DRAWS = 100
-"""Draws that tell how well a prediction is known."""
-
-MOST_ROWS = 2000
-"""Rows, or groups of rows, whose predictions are compared."""
-
-
 def still_changing(fit: AbstractFit) -> float | None:
     """Change of the predictions in further passes, in posterior standard deviations.
 
@@ -297,17 +261,17 @@ def still_changing(fit: AbstractFit) -> float | None:
     hand.
     """
     unfinished = [part for part in fit.parts if not part.fit.converged]
-    work = fit.model.source.n_rows * fit.core.n_components * PASSES * len(unfinished)
+    work = fit.model.source.n_rows * fit.core.n_components * PROBE.max_iter * len(unfinished)
     known = fit.engine.maximises_bound and fit.model.all_rows is None
-    if not known or not unfinished or work > MOST_WORK:
+    if not known or not unfinished or work > LIMITS.work:
         return None
-    chosen = unit_sample(fit, MOST_ROWS)
+    chosen = unit_sample(fit, LIMITS.quick_subsample)
     source = fit.model.source if chosen.whole else source_at(fit, chosen.at)
     before = _log_density(fit.parts, source, [part.fit.stats for part in fit.parts])
     after = _log_density(fit.parts, source, [_after(part.fit) for part in fit.parts])
     if before is None or after is None:
         return None
-    draws = thinned(fit.draws, min(DRAWS, len(fit.log_q)))
+    draws = thinned(fit.draws, min(LIMITS.draws, len(fit.log_q)))
     found = list(log_lik_blocks(fit.core, source, draws, 0.0))
     variance = float(np.concatenate(found, axis=-1).var(axis=0).mean())
     change = float(np.mean((after - before) ** 2))
@@ -318,8 +282,8 @@ def _after(fit: AbstractFit) -> Any:
     """Statistics of one restart after further passes, if it ran out of them."""
     if fit.converged:
         return fit.stats
-    budget, streams = Budget(TOLERANCE, PASSES), Streams(fit.seed).branch("restart", 0)
-    found = fit.engine.run(fit.core, fit.model.source, fit.stats, budget, streams)
+    streams = Streams(fit.seed).branch("restart", 0)
+    found = fit.engine.run(fit.core, fit.model.source, fit.stats, PROBE, streams)
     return found.whole().stats
 
 

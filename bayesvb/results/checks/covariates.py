@@ -40,14 +40,12 @@ from bayesvb.results.checks.causes import (
     without_spread,
     without_width,
 )
+from bayesvb.results.checks.grading import MATTERS
 from bayesvb.results.checks.pits import Observed
 from bayesvb.results.checks.remedies import Remedies, code, written
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
-
-SHARE = 0.005
-"""Share of the variance of the scores below which a misfit is no problem, however sure it is."""
 
 MOST_COVARIATES = 60
 """Covariates that are looked at: the first of the formula."""
@@ -61,7 +59,7 @@ MOST_LEVELS = 30
 FARTHEST_SQUARE = 9.0
 """Squared scores are moved to at most this."""
 
-LIMIT = f"share of variance above {SHARE:g}"
+LIMIT = f"share of variance above {MATTERS.variance:g}"
 
 
 def covariate_tests(fit: AbstractFit, seen: Observed, whose: str) -> list[Misfit]:
@@ -171,7 +169,7 @@ def _test(
     share, p = min(known, key=lambda one: one[1])
     p = min(1.0, len(known) * p)
     measure = "share of variance"
-    return [Misfit(name, share, measure, remedy, "calibration", p, share > SHARE, LIMIT)]
+    return [Misfit(name, share, measure, remedy, "calibration", p, share > MATTERS.variance, LIMIT)]
 
 
 def _products(
@@ -205,7 +203,7 @@ def _products(
     without = partial(without_mean, columns=_product(left, right), fitted=both)
     return [
         Misfit(f"Interactions{whose}", share, measure, remedy, "calibration",
-               min(1.0, len(found) * p), share > SHARE, LIMIT, without=without)
+               min(1.0, len(found) * p), share > MATTERS.variance, LIMIT, without=without)
     ]  # fmt: skip
 
 
@@ -213,9 +211,6 @@ def _product(left: Columns, right: Columns) -> Columns:
     """Products of every column with every other."""
     return np.asarray((left[:, :, None] * right[:, None, :]).reshape(len(left), -1))
 
-
-LEAST_CORRELATION = 0.05
-"""Autocorrelation along the covariate below which the basis is large enough."""
 
 WAVES_A_KNOT = 3
 """Degrees of the polynomial by which the waves are taken out of the scores, for each knot."""
@@ -257,24 +252,11 @@ def basis_tests(
         waves = legendre.legvander(ranks, degree)[:, 1:]
         tests.append(
             Misfit(f"Basis of s({name}){whose}", lag, "autocorrelation along it", remedy,
-                   "calibration", p, lag > LEAST_CORRELATION,
-                   f"autocorrelation above {LEAST_CORRELATION:g}",
+                   "calibration", p, lag > MATTERS.autocorrelation,
+                   f"autocorrelation above {MATTERS.autocorrelation:g}",
                    without=partial(without_mean, columns=waves, fitted=fitted))
         )  # fmt: skip
     return tests
-
-
-LEAST_SKEW = 0.2
-"""Skewness of the scores below which it is no problem."""
-
-LEAST_KURTOSIS = 0.3
-"""Excess kurtosis of the scores below which it is no problem."""
-
-LEAST_DISTANCE = 0.02
-"""Difference of the distribution functions below which it is no problem."""
-
-LEAST_WIDTH = 0.05
-"""Relative error of the width below which it is no problem."""
 
 
 def shape_checks(fit: AbstractFit, seen: Observed, whose: str) -> list[Misfit]:
@@ -294,11 +276,11 @@ def shape_checks(fit: AbstractFit, seen: Observed, whose: str) -> list[Misfit]:
 
     if found:
         skew, tails, shape = found["skew"], found["tails"], found["shape"]
-        add("Skewness", skew, LEAST_SKEW, "skewness", remedies.skewed(), abs(skew[0]))
-        add("Tails", tails, LEAST_KURTOSIS, "excess kurtosis", remedies.tails(tails[0]),
+        add("Skewness", skew, MATTERS.skewness, "skewness", remedies.skewed(), abs(skew[0]))
+        add("Tails", tails, MATTERS.kurtosis, "excess kurtosis", remedies.tails(tails[0]),
             abs(tails[0]))  # fmt: skip
-        add("Shape", shape, LEAST_DISTANCE, "distance of the cdf", remedies.shape(), shape[0])
+        add("Shape", shape, MATTERS.distance, "distance of the cdf", remedies.shape(), shape[0])
     width = width_test(seen.scores)
-    add("Width", width, LEAST_WIDTH, "sd of normal scores", remedies.width(width[0]),
+    add("Width", width, MATTERS.width, "sd of normal scores", remedies.width(width[0]),
         abs(width[0] - 1.0))  # fmt: skip
     return tests

@@ -13,11 +13,8 @@ from bayesvb.evaluation.row_order import autocorrelation, positive_autocorrelati
 from bayesvb.evaluation.score_regression import added_columns
 from bayesvb.results.checks.base import Misfit
 from bayesvb.results.checks.causes import Scores, without_autocorrelation
-from bayesvb.results.checks.covariates import SHARE
+from bayesvb.results.checks.grading import MATTERS
 from bayesvb.results.checks.pits import Observed
-
-LEAST_CORRELATION = 0.05
-"""Autocorrelation below which dependence is no problem."""
 
 SORTED = 0.9
 """Rank correlation of the response with the row number from which the table counts as sorted."""
@@ -80,10 +77,10 @@ def order_tests(
     (lag, p), (size, p_size) = test(seen.scores), positive_autocorrelation(np.abs(seen.scores))
     similar, runs = _order_remedies(lag, grouping, ordered=ordered)
     matters = ordered or grouping is not None
-    limit = f"autocorrelation beyond {LEAST_CORRELATION:g}" if matters else NEVER
+    limit = f"autocorrelation beyond {MATTERS.autocorrelation:g}" if matters else NEVER
     return [
         Misfit(f"{name}{whose}", number, "autocorrelation at lag 1", remedy, "calibration", value,
-               matters and abs(number) > LEAST_CORRELATION, limit, without=without)
+               matters and abs(number) > MATTERS.autocorrelation, limit, without=without)
         for name, number, value, remedy, without in (
             ("Row order", lag, p, similar, without_autocorrelation),
             ("Spread by row order", size, p_size, runs, None),
@@ -116,10 +113,10 @@ def group_tests(
         f"Rows of one {name} are alike: add what tells its groups apart to the formula; for "
         f'intervals, `fit.with_covariance("robust", cluster={name})`.'
     )
-    limit = f"share of variance above {SHARE:g}"
+    limit = f"share of variance above {MATTERS.variance:g}"
     return [
         Misfit(f"Rows by {name}{whose}", found[0], "share of variance", remedy, "calibration",
-               found[1], found[0] > SHARE, limit,
+               found[1], found[0] > MATTERS.variance, limit,
                without=partial(_without_groups, groups=groups))
     ]  # fmt: skip
 

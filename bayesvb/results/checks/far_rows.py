@@ -14,6 +14,7 @@ from bayesvb.distributions.student_mixture import StudentMixture
 from bayesvb.evaluation.normal_scores import FEWEST_ROWS
 from bayesvb.results.checks.base import Check, decided
 from bayesvb.results.checks.pits import Observed
+from bayesvb.results.limits import LIMITS
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
@@ -38,9 +39,6 @@ A mean that is wrong, as of a bend, makes rows far off that are next to others.
 
 FEW = 3.5
 """Rows of a component below which it exists for these rows alone."""
-
-NAMED = 3
-"""Rows that the remedy names."""
 
 
 def far_row_checks(fit: AbstractFit, seen: Observed, whose: str) -> list[Check]:
@@ -127,9 +125,11 @@ def _remedy(fit: AbstractFit, seen: Observed, far: np.ndarray) -> str:
     index = fit.model.design.index[seen.at[far]]
     named = ", ".join(
         f"{label} ({seen.name} = {value:.4g})"
-        for label, value in zip(index[:NAMED], seen.values[far[:NAMED]], strict=True)
+        for label, value in zip(
+            index[: LIMITS.named], seen.values[far[: LIMITS.named]], strict=True
+        )
     )
-    more = f" and {len(far) - NAMED} more" if len(far) > NAMED else ""
+    more = f" and {len(far) - LIMITS.named} more" if len(far) > LIMITS.named else ""
     one = len(far) == 1
     subject = f"Row {named} is an outlier" if one else f"Rows {named}{more} are outliers"
     kept = f"If {'it is' if one else 'they are'} correct, "

@@ -21,10 +21,11 @@ from bayesvb.engines.base import Budget, EngineResult
 from bayesvb.engines.partitions import distinct_columns, features, kmeans_start
 from bayesvb.numerics.streams import EngineStreams, Streams
 from bayesvb.results.capabilities import HasComponents
-from bayesvb.results.checks.base import Check, Grade, decided
-from bayesvb.results.comparison import MINOR
+from bayesvb.results.checks.base import Check, decided
+from bayesvb.results.checks.grading import GRADES, Grade
 from bayesvb.results.groups import grouping_of
 from bayesvb.results.leave_one_out import Fitted, RowsLeftOut, leave_one_out
+from bayesvb.results.limits import LIMITS
 from bayesvb.results.pit import randomised
 from bayesvb.results.subsampling import left_out_quickly
 
@@ -37,21 +38,8 @@ MORE = "One more component"
 FIRST, LAST = Budget(tol=0.05, max_iter=8), Budget(tol=0.05, max_iter=100)
 """Iterations that choose among splits, and that the best split runs on for."""
 
-RUN_ON = 1
-"""Splits that run on: the best after few iterations is not always the best in the end."""
-
-MOST_ROWS = 5_000
-"""Rows up to which the check is made."""
-
-MOST_WORK, MOST_NUMBERS = 2e7, 1_500
-"""Rows x components x iterations, and statistics of the larger model, up to which the check takes
-some seconds: of effects of many groups there are more."""
-
 FEWEST_ROWS = 8.0
 """Effective rows of a component below which it is not split."""
-
-ERRORS, SURE = 2.0, 3.0
-"""Standard errors of the gain from which it is worth a note, and a problem."""
 
 OWN = 0.95
 """Part of a row that goes to its side of the split; the rest goes to the other side."""
@@ -90,9 +78,10 @@ def more_component_checks(fit: AbstractFit, gain: Gain | None) -> list[Check]:
     """One check: the gain in log predictive density of held-out rows by splitting a component."""
     if gain is None:
         return []
+    least, errors = LIMITS.equal_elpd, GRADES[MORE]
     grade: Grade = "ok"
-    if gain.nats > max(MINOR, ERRORS * gain.error):
-        sure = gain.nats > max(2.0 * MINOR, SURE * gain.error)
+    if gain.nats > max(least, errors.note * gain.error):
+        sure = gain.nats > max(2.0 * least, errors.problem * gain.error)
         grade = "problem" if sure else "note"
     size = f"`{fit.model.size_name}={fit.model.size + 1}`"
     remedy = (
@@ -103,8 +92,8 @@ def more_component_checks(fit: AbstractFit, gain: Gain | None) -> list[Check]:
     section = "components" if fit.core.n_components > 1 else "model"
     return [
         decided(MORE, "fit", grade, gain.nats, f"nats gained, se {gain.error:.2g}",
-                threshold=f"note: above {MINOR:g} and {ERRORS:g} se; problem: above "
-                f"{2.0 * MINOR:g} and {SURE:g} se", remedy=remedy, section=section)
+                threshold=f"note: above {least:g} and {errors.note:g} se; problem: above "
+                f"{2.0 * least:g} and {errors.problem:g} se", remedy=remedy, section=section)
     ]  # fmt: skip
 
 
@@ -115,14 +104,14 @@ def _is_affordable(fit: AbstractFit) -> bool:
         return False
     if fit.members or not fit.engine.maximises_bound:
         return False
-    if model.all_rows is not None or model.source.n_rows > MOST_ROWS:
+    if model.all_rows is not None or model.source.n_rows > LIMITS.subsample:
         return False
     if grouping_of(model) is not None or model.weights_are == "sampling":
         return False
-    splits = len(SPLITS) * model.size * FIRST.max_iter + RUN_ON * LAST.max_iter
+    splits = len(SPLITS) * model.size * FIRST.max_iter + LAST.max_iter
     work = model.source.n_rows * (model.size + 1) * splits
     numbers = fit.stats.to_vector().size * (model.size + 1) / model.size
-    if work > MOST_WORK or numbers > MOST_NUMBERS:
+    if work > LIMITS.work or numbers > LIMITS.split_statistics:
         return False
     return bool(fit.core.draws_complete and left_out_quickly(fit))
 
@@ -131,7 +120,7 @@ def split_gain(fit: AbstractFit) -> Gain | None:
     """The gain by the best split; None where it would take long, or nothing can be split."""
     split = best_split(fit) if _is_affordable(fit) else None
     # a prior that couples components, and a gate, may have many more statistics than the fit
-    if split is None or split.run.stats.to_vector().size > MOST_NUMBERS:
+    if split is None or split.run.stats.to_vector().size > LIMITS.split_statistics:
         return None
     source, streams = split.model.source, Streams(fit.seed).branch("split")
     fitted = Fitted(split.model.core, source, split.run.stats, fit.engine, streams, 0.0)
@@ -169,12 +158,9 @@ def best_split(fit: AbstractFit) -> Split | None:
         tried.append(Split(larger, component, _run(fit, larger, start, FIRST, place)))
     if not tried:
         return None
-    tried.sort(key=lambda one: -one.run.bound)
-    ends = [
-        replace(one, run=_run(fit, larger, one.run.stats, LAST, streams.branch("on", number)))
-        for number, one in enumerate(tried[:RUN_ON])
-    ]
-    return max(ends, key=lambda one: one.run.bound)
+    best = max(tried, key=lambda split: split.run.bound)
+    run = _run(fit, larger, best.run.stats, LAST, streams.branch("on", 0))
+    return replace(best, run=run)
 
 
 def _run(

@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from bayesvb.distributions.base import AbstractRowDistribution
 from bayesvb.evaluation.normal_scores import Scores, normal_scores
 from bayesvb.numerics.streams import Streams
-from bayesvb.results.leave_one_out import CHOSEN_ROWS, MOST_ROWS
+from bayesvb.results.limits import LIMITS
 from bayesvb.results.subsampling import pits_at
 
 if TYPE_CHECKING:
@@ -100,9 +100,9 @@ def _rows(fit: AbstractFit, order: Int[np.ndarray, " rows"]) -> Int[np.ndarray, 
     """Rows of positive weight in this order: all, or runs of neighbours chosen at random."""
     n, weights = fit.model.design.n_rows, fit.model.weights
     at = order if weights is None else order[weights[order] > 0.0]
-    if len(at) <= MOST_ROWS:
+    if len(at) <= LIMITS.all_rows:
         return at
     runs = np.array_split(at, len(at) // RUN)
-    rng = Streams(fit.seed).rows(CHOSEN_ROWS, n)
-    chosen = np.sort(rng.choice(len(runs), CHOSEN_ROWS // RUN, replace=False))
+    rng = Streams(fit.seed).rows(LIMITS.subsample, n)
+    chosen = np.sort(rng.choice(len(runs), LIMITS.subsample // RUN, replace=False))
     return np.concatenate([runs[i] for i in chosen])

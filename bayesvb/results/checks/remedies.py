@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from bayesvb.data.parts import GATING, MEAN
 from bayesvb.formula.smooth_terms import USUAL_KNOTS
 from bayesvb.results.groups import grouping_of
+from bayesvb.results.limits import LIMITS
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
@@ -22,10 +23,6 @@ LOGGED = re.compile(r"\b(?:log\w*|arcsinh)\(")
 
 FEWEST_FOR_A_CURVE = 5
 """Distinct values below which a number is told of as a factor."""
-
-
-CURVES_NAMED = 3
-"""Numbers without a curve that one remedy names."""
 
 
 def written(name: str) -> str:
@@ -98,9 +95,9 @@ class Remedies:
         ]
         terms = "interactions"
         if straight:
-            listed = ", ".join(code(f"s({written(name)})") for name in straight[:CURVES_NAMED])
+            listed = ", ".join(code(f"s({written(name)})") for name in straight[: LIMITS.named])
             terms = f"{'a curve' if len(straight) == 1 else 'curves'}, {listed}"
-            terms += ", ..." if len(straight) > CURVES_NAMED else ""
+            terms += ", ..." if len(straight) > LIMITS.named else ""
         log = self.log()
         return f"The mean is nonlinear in the prediction: add {terms}{log and f', or fit {log}'}."
 

@@ -9,23 +9,14 @@ from jaxtyping import Float, Int
 
 from bayesvb.evaluation.discreteness import Discreteness, discreteness, rows_beyond
 from bayesvb.numerics.segments import segment_sums
-from bayesvb.results.checks.base import Check, Grade, Misfit, decided
+from bayesvb.results.checks.base import Check, Misfit, decided
+from bayesvb.results.checks.grading import GRADES, MATTERS
 from bayesvb.results.checks.pits import Observed
 from bayesvb.results.checks.remedies import Remedies
-from bayesvb.results.summary import OCCUPIED
+from bayesvb.results.limits import LIMITS
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
-
-COARSE, ROUGH = 0.1, 0.07
-"""Mean probability of one step of the response: a problem, and worth a note.
-
-Of Poisson counts they are reached at means of 8 and 16; of rounding at a third and a quarter of
-the noise.
-"""
-
-EXCESS = 0.05
-"""Share of rows in excess at one value from which it is a problem."""
 
 
 def response_checks(
@@ -43,16 +34,17 @@ def response_checks(
 
 
 def _steps(seen: Observed, found: Discreteness, whose: str) -> Check:
-    grade: Grade = "problem" if found.step > COARSE else "note" if found.step > ROUGH else "ok"
-    threshold, remedy = f"note: above {ROUGH:g}; problem: above {COARSE:g}", _remedy(seen, found)
-    return decided(f"Discreteness{whose}", "fit", grade, found.step, "probability of one step",
-                   threshold=threshold, remedy=remedy, section="replicates")  # fmt: skip
+    limits = GRADES["Discreteness"]
+    return decided(f"Discreteness{whose}", "fit", limits.grade(found.step), found.step,
+                   "probability of one step", threshold=limits.description,
+                   remedy=_remedy(seen, found), section="replicates")  # fmt: skip
 
 
 def _remedy(seen: Observed, found: Discreteness) -> str:
     """What to do about values that rows share: one value, counts, or a coarse grid."""
     value, share = found.largest
-    if (1.0 - share) * found.step <= ROUGH:  # without it all would be in order
+    # without that value the check would be in order
+    if (1.0 - share) * found.step <= GRADES["Discreteness"].note:
         return (
             f"It comes from the rows that are exactly {value:g}: model whether the response is "
             "that value apart from the others."
@@ -74,8 +66,8 @@ def _shared(found: Discreteness, whose: str) -> Misfit:
         "is that value apart from the others."
     )
     return Misfit(f"Shared value{whose}", found.excess, f"excess share at {found.value:g}", remedy,
-                  "replicates", found.p_value, found.excess > EXCESS,
-                  f"excess above {EXCESS:g}")  # fmt: skip
+                  "replicates", found.p_value, found.excess > MATTERS.excess,
+                  f"excess above {MATTERS.excess:g}")  # fmt: skip
 
 
 def _end(fit: AbstractFit, seen: Observed, name: str, end: float, *, largest: bool) -> Misfit:
@@ -91,9 +83,6 @@ def _end(fit: AbstractFit, seen: Observed, name: str, end: float, *, largest: bo
     return Misfit(name, expected, f"rows expected {side} it", remedy, "replicates", p, True,
                   "")  # fmt: skip
 
-
-SHARE, NOTED_SHARE = 0.9, 0.5
-"""Part of a component's rows with one value: a problem, and worth a note."""
 
 FEWEST = 5
 """Rows that share a value, from which it is a tie: fewer are chance, or copies of a row."""
@@ -119,20 +108,19 @@ def tied_checks(fit: AbstractFit, seen: Observed, whose: str) -> list[Check]:
         given = given * fit.model.weights[seen.at, None]
     shares = shares_of_values(given, codes)
     shares[counts < FEWEST] = 0.0
-    shares[:, given.sum(axis=0) < OCCUPIED * given.sum()] = 0.0
+    shares[:, given.sum(axis=0) < LIMITS.negligible_weight * given.sum()] = 0.0
     place, component = divmod(int(shares.argmax()), shares.shape[1])
     share, value = float(shares[place, component]), float(values[place])
-    grade: Grade = "problem" if share > SHARE else "note" if share > NOTED_SHARE else "ok"
-    return [decided(f"Component of one value{whose}", "fit", grade, share,
-                    "share of one value in a component",
-                    threshold=f"note: above {NOTED_SHARE:g}; problem: above {SHARE:g}",
+    limits = GRADES["Component of one value"]
+    return [decided(f"Component of one value{whose}", "fit", limits.grade(share), share,
+                    "share of one value in a component", threshold=limits.description,
                     remedy=_tied_advice(share, component + 1, value),
                     section="replicates")]  # fmt: skip
 
 
 def _tied_advice(share: float, component: int, value: float) -> str:
     """What it means for this component, and what to do."""
-    if share > SHARE:
+    if share > GRADES["Component of one value"].problem:
         return (
             f"Component {component} holds the rows that are exactly {value:g}: its noise is what "
             "its prior leaves, and densities near that value mean nothing. Model whether the "

@@ -35,6 +35,7 @@ from bayesvb.results.checks.pits import Observed, observed
 from bayesvb.results.checks.responses import response_checks, tied_checks
 from bayesvb.results.class_evaluation import judged_classes
 from bayesvb.results.groups import group_numbers, grouping_of, row_order
+from bayesvb.results.limits import LIMITS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,9 +45,6 @@ if TYPE_CHECKING:
 ORDER = {"fit": 0, "computation": 1, "accuracy": 2}
 """Place of the groups in the table."""
 
-
-MOST_RETESTED = 1e6
-"""Rows x squared covariates up to which tests are made again to find their cause: a second."""
 
 COLUMNS = ("group", "grade", "number", "measure", "p_value", "threshold", "remedy")
 
@@ -178,7 +176,7 @@ def _by_cause(fit: AbstractFit, checks: list[Check], looked: _Looked, asked: _As
     grades = {one.name: one.grade for one in checks}
     for number, one in reversed(list(enumerate(looked.seen))):
         whose = _whose(one, looked.seen)
-        if len(one.values) * (len(fit.model.design.covariates) + 1) ** 2 > MOST_RETESTED:
+        if len(one.values) * (len(fit.model.design.covariates) + 1) ** 2 > LIMITS.little_work:
             continue
 
         def retest(scores: Scores, one: Observed = one, whose: str = whose) -> list[Misfit]:
