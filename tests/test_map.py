@@ -108,7 +108,7 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
         "results/test_stacking.py",
         "conformance/test_models.py",
     ),
-    "bayesvb/estimators/generative.py": ("estimators/test_prior_predictive.py",),
+    "bayesvb/estimators/generative.py": ("results/test_prior_predictive.py",),
     "bayesvb/estimators/group_effects.py": ("estimators/test_many_groups.py",),
     "bayesvb/estimators/half_t.py": ("results/test_integrated_draws.py",),
     "bayesvb/estimators/learned_scales.py": ("estimators/test_priors.py",),
@@ -118,7 +118,7 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     ),
     "bayesvb/estimators/mixture.py": ("estimators/test_fit.py",),
     "bayesvb/estimators/prior_rows.py": (
-        "estimators/test_prior_predictive.py",
+        "results/test_prior_predictive.py",
         "estimators/test_priors.py",
     ),
     "bayesvb/data/responses.py": (

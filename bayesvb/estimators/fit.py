@@ -104,9 +104,16 @@ class Fit(AbstractFit):
 
     @property
     def idata(self) -> Any:
-        """ArviZ object: InferenceData on ArviZ 0.x, DataTree on ArviZ 1.x.
+        """ArviZ object: InferenceData on ArviZ 0.x, DataTree on ArviZ 1.x; built on each access.
 
-        Made anew on each access. Groups with one number per draw and row are left out beyond 1 GiB.
+        Draw ``s`` of ``posterior``, ``log_likelihood``, ``log_prior``, ``posterior_predictive`` and
+        ``sample_stats`` is the same draw of all parameters. ``log_prior`` is the density of the
+        parameters on the standardised scale. ``prior`` and ``prior_predictive`` are those of
+        ``model.prior_predictive``, at most 500 rows. ``log_likelihood`` and
+        ``posterior_predictive`` are left out beyond 1 GiB.
+
+        ``az.loo`` and ``az.waic`` weight these draws; ``fit.loo`` and ``fit.waic`` describe the
+        predictive distribution of ``predict``, so that they differ where Pareto k is large.
         """
         from bayesvb.results.arviz_groups import arviz_object
 
@@ -524,8 +531,8 @@ class Fit(AbstractFit):
         method : {"linear-response", "exact", "psis", "folds"}, optional
             ``"linear-response"``: the posterior without each row, to first order in what the other
             rows answer, without draws; the few rows that change more are refitted. ``"exact"``
-            refits without every row. ``"psis"``: ratios of likelihoods over draws, as ArviZ makes
-            of ``idata``, which are nats off where components are superfluous. ``"folds"``: an
+            refits without every row. ``"psis"``: ratios of likelihoods over mean-field draws,
+            which are nats off where components are superfluous. ``"folds"``: an
             ascent goes on without a fifth of the rows at a time, the default of networks, in which
             a row decides where others belong.
         groups : str or array of shape (rows,), optional

@@ -14,9 +14,9 @@ from bayesvb.data.blocks import Block
 from bayesvb.errors import DataError
 from bayesvb.estimators.base import AbstractEstimator
 from bayesvb.estimators.parameter_values import checked_draws
-from bayesvb.estimators.prior_predictive import prior_predictive
 from bayesvb.results.all_rows import fitted_rows
 from bayesvb.results.named_draws import HasDraws, NamedDraws, log_joint
+from bayesvb.results.prior_predictive import prior_predictive
 from bayesvb.variational.local import Draws
 
 

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from importlib.metadata import version
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float
 
 from bayesvb.data.partly_kept import holds_all_rows
-from bayesvb.errors import DataError, warn
-from bayesvb.models.ensemble import MEMBER, thinned
+from bayesvb.errors import warn
+from bayesvb.models.ensemble import MEMBER
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.groups import units_of
 from bayesvb.results.limits import LIMITS
 from bayesvb.results.named_draws import NamedDraws, chunks, count, log_joint, log_lik_blocks
-from bayesvb.variational.local import Draws
+from bayesvb.results.prior_predictive import prior_predictive
+from bayesvb.storage.arviz_objects import (
+    RESERVED,
+    check_names,
+    coordinate,
+    group,
+    in_chains,
+    to_arviz,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,15 +32,17 @@ if TYPE_CHECKING:
 
     from bayesvb.results.base import AbstractFit
 
-RESERVED = ("chain", "draw", "obs_id", "group_id", "iteration", "elbo")
-"""Names in the ArviZ object that no column can have as well."""
-
 
 def arviz_object(fit: AbstractFit) -> object:
-    """InferenceData (ArviZ 0.x) or DataTree (ArviZ 1.x) of a fit; see ``Fit.idata``."""
-    from bayesvb.storage.arviz_objects import to_arviz
+    """InferenceData (ArviZ 0.x) or DataTree (ArviZ 1.x) of a fit; see ``Fit.idata``.
 
+    Draw ``s`` of ``posterior``, ``log_likelihood``, ``log_prior``, ``posterior_predictive`` and
+    ``sample_stats`` is the same draw of all parameters: tools of ArviZ pair the groups by it.
+    """
     groups, named = fixed_groups(fit)
+    prior = prior_predictive(fit.model, count(fit.draws), fit.seed)
+    groups["prior"] = group(prior, "prior")[list(named.values)]  # EM has no scales of terms
+    groups["prior_predictive"] = group(prior, "prior_predictive")
     n_values = count(fit.draws) * fit.model.source.n_rows * len(groups["observed_data"])
     every = holds_all_rows(fit.model.source)
     if every and 2 * 8 * n_values <= LIMITS.bytes_stored:
@@ -52,8 +61,6 @@ def arviz_object(fit: AbstractFit) -> object:
 
 def posterior_of(fit: AbstractFit) -> xr.Dataset:
     """Draws in the data's units; see ``Fit.posterior``."""
-    from bayesvb.storage.arviz_objects import group, to_arviz
-
     named = fit.named
     tree = to_arviz(
         {"posterior": named.values}, dims=named.dims, coords=named.coords, n_chains=fit.chains
@@ -64,17 +71,19 @@ def posterior_of(fit: AbstractFit) -> xr.Dataset:
 def fixed_groups(fit: AbstractFit) -> tuple[dict[str, Any], NamedDraws]:
     """Groups whose size does not grow with rows times draws."""
     named = fit.named
+    groups: dict[str, Any] = {"posterior": named.values}
     statistics = {"log_q": fit.log_q}
-    if holds_all_rows(fit.model.source) and all(part.fit.core.draws_complete for part in fit.parts):
-        joint = log_joint(fit.core, fit.model.source, fit.draws, fit.model.log_jacobian)
-        statistics = {"lp": joint, **statistics}
+    if all(part.fit.core.draws_complete for part in fit.parts):
+        groups["log_prior"] = {"parameters": fit.core.log_prior(fit.draws)}
+        if holds_all_rows(fit.model.source):
+            joint = log_joint(fit.core, fit.model.source, fit.draws, fit.model.log_jacobian)
+            statistics = {"lp": joint, **statistics}
     if fit.members:
         numbers = np.array([member.number for member in fit.members])
         statistics["restart"] = numbers[fit.draws[MEMBER].astype(int)]
     elbo = fit.elbo_trace.to_numpy()
     constant = by_row(fit, covariates(fit)).assign_coords(iteration=np.arange(len(elbo)))
-    groups = {
-        "posterior": named.values,
+    groups |= {
         "sample_stats": statistics,
         "observed_data": by_row(fit, fit.model.observed()),
         "constant_data": constant.assign(elbo=("iteration", elbo)),
@@ -100,8 +109,6 @@ def by_row(
     """
     import xarray as xr
 
-    from bayesvb.storage.arviz_objects import coordinate, in_chains
-
     check_names(values)
     own = units_of(fit.model)
     of_groups = units and own.grouping is not None
@@ -115,22 +122,6 @@ def by_row(
     dims = ("chain", "draw", along)
     chains = {name: (dims, in_chains(array, n_chains)) for name, array in values.items()}
     return xr.Dataset(chains, coords)
-
-
-def check_names(values: Mapping[str, np.ndarray]) -> None:
-    """Refuse a response with a name that ArviZ needs for itself."""
-    taken = [name for name in values if name in RESERVED]
-    if taken:
-        raise DataError(
-            f"the response `{taken[0]}` has a name that ArviZ needs for itself",
-            hint="rename the column",
-        )
-    parted = [name for name in values if "/" in name or name == "."]
-    if parted:
-        raise DataError(
-            f"the response `{parted[0]}` has a name that cannot stand in an ArviZ object or a file",
-            hint="rename the column: no / and not the dot alone",
-        )
 
 
 def covariates(fit: AbstractFit) -> dict[str, np.ndarray]:
@@ -150,26 +141,16 @@ def _variable(name: str) -> str:
 
 
 def log_likelihood(fit: AbstractFit) -> Float[np.ndarray, "draws rows"]:
-    """Log likelihood of every row for every draw."""
-    return np.concatenate(list(log_lik_blocks_of(fit)), axis=1)
-
-
-def log_lik_blocks_of(fit: AbstractFit) -> Iterator[Float[np.ndarray, "draws rows"]]:
-    """Log likelihood in the data's units, block by block, under the draws of the predictive."""
-    draws = predictive_draws(fit)
-    return log_lik_blocks(fit.core, fit.model.source, draws, fit.model.log_jacobian)
-
-
-def predictive_draws(fit: AbstractFit) -> Draws:
-    """Draws of the predictive distribution, as many as ``draws`` of the posterior has."""
-    return thinned(fit.q_draws, min(count(fit.q_draws), count(fit.draws)))
+    """Log likelihood of every row for every draw of the posterior, in the data's units."""
+    source, unit = fit.model.source, fit.model.log_jacobian
+    return np.concatenate(list(log_lik_blocks(fit.core, source, fit.draws, unit)), axis=1)
 
 
 def replicated(fit: AbstractFit) -> dict[str, np.ndarray]:
-    """Replicated data by name; the same ones each time."""
+    """Replicated data by name, one data set per draw of the posterior; the same ones each time."""
     rng = Streams(fit.seed).rng("replicates")
     pieces = [
-        fit.model.replicates(fit, predictive_draws(fit), block, rng)
+        fit.model.replicates(fit, fit.draws, block, rng)
         for block in chunks(fit.core, fit.model.source, count(fit.draws))
     ]
     whole = {name: np.concatenate([one[name] for one in pieces], axis=1) for name in pieces[0]}
@@ -180,7 +161,6 @@ def replicated(fit: AbstractFit) -> dict[str, np.ndarray]:
 def attributes(fit: AbstractFit) -> dict[str, object]:
     """Root attributes: how the fit was made, in Bambi's names where it has them."""
     return {
-        **library(),
         "formula": fit.model.formula.canonical(),
         "family": fit.model.likelihood_name,
         "n_components": fit.model.size,
@@ -205,14 +185,3 @@ def _sampler(fit: AbstractFit) -> dict[str, object]:
     told = fit.sampler.description()
     return {f"sampler_{name}": value for name, value in told.items()
             if value is not None and name != "interrupted"}  # fmt: skip
-
-
-def library() -> dict[str, object]:
-    """Root attributes that name this package."""
-    found = version("bayesvb")
-    return {
-        "inference_library": "bayesvb",
-        "inference_library_version": found,
-        "modeling_interface": "bayesvb",
-        "modeling_interface_version": found,
-    }

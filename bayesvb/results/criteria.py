@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -18,15 +18,16 @@ from bayesvb.errors import DataError, warn
 from bayesvb.evaluation.elpd import Elpd, elpd_data, read_elpd
 from bayesvb.evaluation.information_criteria import loo as loo_of
 from bayesvb.evaluation.information_criteria import waic as waic_of
+from bayesvb.models.ensemble import thinned
 from bayesvb.results.all_rows import check_all_rows
-from bayesvb.results.arviz_groups import log_lik_blocks_of
 from bayesvb.results.folds import leave_folds_out
 from bayesvb.results.groups import group_numbers, grouping_of, units_of
 from bayesvb.results.importance import log_ratio
 from bayesvb.results.integrated_draws import is_integrated
 from bayesvb.results.leave_one_out import RowsLeftOut, has_log_predictive, leave_one_out
-from bayesvb.results.named_draws import log_lik_blocks
+from bayesvb.results.named_draws import count, log_lik_blocks
 from bayesvb.results.stacking import combined
+from bayesvb.variational.local import Draws
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
@@ -88,12 +89,22 @@ def answers(fit: AbstractFit) -> bool:
 def _by_draws(fit: AbstractFit, *, corrected: bool) -> Elpd:
     """From ratios of the likelihoods of draws; corrected ones are those that intervals go by."""
     units = units_of(fit.model)
-    ratio, blocks = None, log_lik_blocks_of(fit)
-    if corrected:
-        source, unit = fit.model.source, fit.model.log_jacobian
-        blocks = log_lik_blocks(fit.core, source, fit.draws, unit)
-        ratio = log_ratio(fit) if fit.covariance != "importance" else None
+    ratio = log_ratio(fit) if corrected and fit.covariance != "importance" else None
+    blocks = _log_lik(fit, fit.draws) if corrected else predictive_log_lik(fit)
     return read_elpd(loo_of(blocks, labels=units.index, log_ratio=ratio, weights=units.weights))
+
+
+def predictive_log_lik(fit: AbstractFit) -> Iterator[Float[np.ndarray, "draws rows"]]:
+    """Log likelihood of the rows, block by block, under draws of the predictive distribution.
+
+    Draws are as many as there are of the posterior.
+    """
+    return _log_lik(fit, thinned(fit.q_draws, min(count(fit.q_draws), count(fit.draws))))
+
+
+def _log_lik(fit: AbstractFit, draws: Draws) -> Iterator[Float[np.ndarray, "draws rows"]]:
+    """Log likelihood of the rows in the data's units, block by block."""
+    return log_lik_blocks(fit.core, fit.model.source, draws, fit.model.log_jacobian)
 
 
 def _by_response(fit: AbstractFit, *, groups: object, exact: bool) -> Elpd:
@@ -208,7 +219,8 @@ def waic(fit: AbstractFit) -> object:
 
     def one(member: AbstractFit) -> object:
         units = units_of(member.model)
-        return waic_of(log_lik_blocks_of(member), labels=units.index, weights=units.weights)
+        blocks = predictive_log_lik(member)
+        return waic_of(blocks, labels=units.index, weights=units.weights)
 
     return _criterion(fit, one)
 

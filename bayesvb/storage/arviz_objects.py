@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "GROUPS",
+    "RESERVED",
     "arviz_line",
     "as_tree",
+    "check_names",
     "coordinate",
     "encode_attributes",
     "from_tree",
@@ -53,6 +55,10 @@ GROUPS: tuple[str, ...] = (  # the ArviZ schema, in its own order
 )
 
 UNSAMPLED = frozenset({"observed_data", "constant_data", "predictions_constant_data"})
+
+
+RESERVED = ("chain", "draw", "obs_id", "group_id", "iteration", "elbo")
+"""Names in the ArviZ object that no column can have as well."""
 
 
 @functools.cache  # it reads a file of the installation
@@ -132,7 +138,9 @@ def to_arviz(
             data = _dataset(data, dims or {}, labels, chains)
         sample_dims = {} if name in UNSAMPLED else {"sample_dims": ["chain", "draw"]}
         datasets[name] = data.assign_attrs(stamp | sample_dims)
-    return _wrap(datasets, stamp | encode_attributes(attrs or {}), kind)
+    interface = {name.replace("inference_library", "modeling_interface"): value
+                 for name, value in stamp.items()}  # fmt: skip
+    return _wrap(datasets, stamp | interface | encode_attributes(attrs or {}), kind)
 
 
 def group(obj: object, name: str) -> xr.Dataset:
@@ -174,6 +182,22 @@ def from_tree(tree: xr.DataTree, kind: str = "auto") -> object:
     """The ArviZ object in a tree: its ArviZ groups in the order of the schema, nothing else."""
     datasets = {name: tree[name].to_dataset() for name in GROUPS if name in tree.children}
     return _wrap(datasets, tree.attrs, kind)
+
+
+def check_names(values: Mapping[str, np.ndarray]) -> None:
+    """Refuse a response with a name that ArviZ needs for itself."""
+    taken = [name for name in values if name in RESERVED]
+    if taken:
+        raise DataError(
+            f"the response `{taken[0]}` has a name that ArviZ needs for itself",
+            hint="rename the column",
+        )
+    parted = [name for name in values if "/" in name or name == "."]
+    if parted:
+        raise DataError(
+            f"the response `{parted[0]}` has a name that cannot stand in an ArviZ object or a file",
+            hint="rename the column: no / and not the dot alone",
+        )
 
 
 def encode_attributes(attrs: Mapping[str, Any]) -> dict[str, str | int | float]:

@@ -24,7 +24,7 @@ from bayesvb.engines import folds as held_out
 from bayesvb.engines.folds import FOLDS, assigned
 from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.evaluation.information_criteria import loo
-from bayesvb.results.arviz_groups import log_lik_blocks_of
+from bayesvb.results.criteria import predictive_log_lik
 from bayesvb.results.stacking import combined
 
 DATA = ("iris", "breast_cancer")
@@ -40,7 +40,7 @@ def network(frame: pd.DataFrame) -> bvb.Fit:
 
 def psis(fit: bvb.Fit) -> float:
     """Sum of the mixture of the members' densities by likelihood ratios."""
-    each = [read_elpd(loo(log_lik_blocks_of(member.fit))) for member in fit.parts]
+    each = [read_elpd(loo(predictive_log_lik(member.fit))) for member in fit.parts]
     return combined(np.array([member.weight for member in fit.parts]), each).elpd
 
 

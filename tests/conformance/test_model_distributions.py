@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from bayesvb.results.arviz_groups import log_lik_blocks_of
+from bayesvb.results.criteria import predictive_log_lik
 
 DRAWS = 4000
 
@@ -100,7 +100,7 @@ def test_draws_of_responses_have_the_predicted_distribution(fit, case, table):
 
 def test_the_density_is_the_mean_over_draws_of_the_parameters(case, table):
     fit = case.brief_fit(case.model(table), draws=DRAWS, max_iter=30)
-    likelihood = np.exp(np.concatenate(list(log_lik_blocks_of(fit)), axis=1))
+    likelihood = np.exp(np.concatenate(list(predictive_log_lik(fit)), axis=1))
     error = 4.5 * likelihood.std(axis=0) / DRAWS**0.5
     density = np.exp(fit.log_density())
     apart = np.abs(likelihood.mean(axis=0) - density)

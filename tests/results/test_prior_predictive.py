@@ -62,7 +62,7 @@ def test_the_prior_of_a_gaussian_mixture_is_that_of_its_table(data, covariance):
     prior = group(model.prior_predictive(DRAWS, seed=2), "prior")
     for component, name in itertools.product([1, 2], ["x", "y"]):
         centre, scale = table.loc[("mean", name), ["centre", "scale"]]
-        drawn = prior.sel(component=component, variable=name)
+        drawn = prior.sel(component=component, feature=name)
         agree(drawn["mean"], stats.t(4.0, centre, scale))
         typical = table.loc[("sd", name), "centre"]
         agree(typical**2 / drawn["sd"] ** 2, stats.gamma(2.0, scale=1.0))
@@ -164,13 +164,13 @@ def test_the_prior_of_principal_components_is_that_of_its_table(data, scale):
     prior = group(groups, "prior")
     for name in "xyz":
         centre, spread = table.loc[("centre", name), ["centre", "scale"]]
-        agree(prior["centre"].sel(variable=name), stats.t(4.0, centre, spread))
+        agree(prior["centre"].sel(feature=name), stats.t(4.0, centre, spread))
     typical = table.loc[("sigma", "x" if scale else ""), "centre"]
-    sigma = prior["sigma"].sel(variable="x") if scale else prior["sigma"]
+    sigma = prior["sigma"].sel(feature="x") if scale else prior["sigma"]
     agree(typical**2 / sigma**2, stats.gamma(2.0, scale=0.5))
     relevance = prior["relevance"].sel(component=2)
     agree(relevance, stats.gamma(3.0, scale=1.0 / 1.5))
-    standard = prior["loadings"].sel(component=2, variable="x") / sigma * relevance**0.5
+    standard = prior["loadings"].sel(component=2, feature="x") / sigma * relevance**0.5
     agree(standard, stats.norm())
     missing = np.isnan(group(groups, "prior_predictive")["x"].values[0])
     assert (missing == gaps["x"].isna().to_numpy()[gaps.notna().any(axis=1)]).all()

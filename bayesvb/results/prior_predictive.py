@@ -12,9 +12,9 @@ from bayesvb.argument_checks import check_count, fresh_seed
 from bayesvb.data.blocks import Block
 from bayesvb.data.sources import InMemorySource
 from bayesvb.formula.design import Rows
-from bayesvb.results.arviz_groups import check_names, library
 from bayesvb.results.groups import grouping_of
 from bayesvb.results.named_draws import ModelDraws, chunks, count
+from bayesvb.storage.arviz_objects import check_names, coordinate, to_arviz
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,8 +28,6 @@ MOST_ROWS = 500
 
 def prior_predictive(model: AbstractPublicModel, draws: int, seed: int | None) -> object:
     """Groups ``prior`` and ``prior_predictive``; see ``DensityRegression.prior_predictive``."""
-    from bayesvb.storage.arviz_objects import to_arviz
-
     check_count("draws", draws)
     seed = fresh_seed(seed)
     rng = np.random.default_rng(seed)
@@ -73,8 +71,6 @@ def _data(
     """One data set per draw, by name."""
     import xarray as xr
 
-    from bayesvb.storage.arviz_objects import coordinate
-
     n_draws = count(drawn.draws)
     blocks = chunks(drawn.core, InMemorySource((block,)), n_draws)
     pieces = [model.replicates(drawn, drawn.draws, one, rng) for one in blocks]
@@ -94,7 +90,6 @@ def _attributes(model: AbstractPublicModel, seed: int, rows: Rows) -> dict[str, 
     used, shown = model.design.n_rows, len(rows.index)
     thinned = f"{shown} of {used} rows, evenly thinned" if shown < used else f"all {used} rows"
     return {
-        **library(),
         "formula": model.formula.canonical(),
         "family": model.likelihood_name,
         "n_components": getattr(model, "n_components", 1),
