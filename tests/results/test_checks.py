@@ -18,7 +18,7 @@ from bayesvb.results.checks.table import worst
 from bayesvb.results.class_evaluation import HeldOutClasses, JudgedClasses
 
 
-def test(p: float, *, matters: bool = True, noted: bool = False) -> Misfit:
+def test(p: float, *, matters: bool = True, noted: str = "") -> Misfit:
     return Misfit("Mean by x", 0.1, "share", "do so", "calibration", p, matters, "any", noted=noted)
 
 
@@ -48,7 +48,7 @@ def problems(table: pd.DataFrame) -> set[str]:
         (test(GRADES["p-value"].problem), "note"),
         (test(GRADES["p-value"].note), "ok"),
         (test(1e-9, matters=False), "note"),
-        (test(1.0, noted=True), "note"),
+        (test(1.0, noted="do not know"), "note"),
     ],
 )
 def test_a_test_is_graded_by_its_p_value_and_size(one, grade):
@@ -350,6 +350,19 @@ def test_an_observed_class_of_no_probability_is_far_worse(class_fit, monkeypatch
         found = HeldOutClasses(codes, ours, ours, codes)
         (one,) = judged(accuracy.against_multinomial(JudgedClasses(class_fit, found)))
         assert one.grade == grade
+
+
+@pytest.mark.parametrize(("sd", "advice"), [(0.05, "use it"), (20.0, "do not tell whether")])
+def test_a_simpler_model_is_recommended_on_evidence_only(sd, advice, class_fit, monkeypatch):
+    gain = sd * np.random.default_rng(1).normal(size=150)
+    gain += -0.2 - gain.mean()  # 30 nats behind
+    monkeypatch.setattr(accuracy, "gain_over_multinomial", lambda classes: gain)
+    codes, even = np.zeros(150, dtype=int), np.full((150, 2), 0.5)
+    monkeypatch.setattr(judged_classes, "multinomial_baseline", lambda *_: (even, ""))
+    found = HeldOutClasses(codes, even, even, codes)
+    (one,) = judged(accuracy.against_multinomial(JudgedClasses(class_fit, found)))
+    assert one.grade != "ok" and advice in one.remedy
+    assert (one.p_value < 0.03) == (advice == "use it")
 
 
 @pytest.mark.parametrize(("nats", "grade"), [(4.6, "note"), (12.0, "problem")])

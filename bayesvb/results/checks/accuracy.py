@@ -89,14 +89,13 @@ def _compared(
     p = mean_below(gain, -LIMITS.equal_elpd / n_rows, weights)
     larger = fit.core.n_components > 1
     better = total < -LIMITS.equal_elpd
-    remedy = (
-        f"{other.capitalize()} predicts rows left out better: use it, or fewer components."
-        if better
-        else f"{other.capitalize()} predicts rows left out about as well: a smaller model may do."
-    )
-    return Misfit(f"Beside {other}", total, f"nats gained, se {error:.2g}", remedy, section, p,
-                  better, f"more than {LIMITS.equal_elpd:g} nats behind", "accuracy",
-                  noted=larger and total < LIMITS.equal_elpd)  # fmt: skip
+    alike = f"{other.capitalize()} predicts rows left out about as well: a smaller model may do."
+    ahead = f"{other.capitalize()} predicts rows left out better: use it, or fewer components."
+    unsure = f"The rows do not tell whether {other} predicts rows left out better than the fit."
+    noted = "" if not larger or total >= LIMITS.equal_elpd else unsure if better else alike
+    return Misfit(f"Beside {other}", total, f"nats gained, se {error:.2g}",
+                  ahead if better else alike, section, p,
+                  better, f"more than {LIMITS.equal_elpd:g} nats behind", "accuracy", noted=noted)  # fmt: skip
 
 
 OF_LEVEL = ("Skewness", "Spread by prediction", "Mean by prediction")

@@ -70,8 +70,8 @@ class Misfit:
     limit : str
         Where it begins to matter, in words; empty if it always does.
     group : {"fit", "accuracy"}
-    noted : bool
-        Whether it is worth a note where the test finds nothing.
+    noted : str
+        What a note says where the test finds nothing; without a note if empty.
     without : callable, optional
         Scores of the rows without this misfit, given them with it.
     """
@@ -85,7 +85,7 @@ class Misfit:
     matters: bool
     limit: str
     group: Group = "fit"
-    noted: bool = False
+    noted: str = ""
     without: Callable[[Float[np.ndarray, " rows"]], Float[np.ndarray, " rows"]] | None = None
 
 
@@ -109,7 +109,7 @@ def _judged(one: Misfit, p: float) -> Check:
         grade = "problem"
     limit = f" and {one.limit}" if one.limit else ""
     threshold = f"note: adjusted p < {limits.note:g}; problem: < {limits.problem:g}{limit}"
-    remedy = "" if grade == "ok" else one.remedy
+    remedy = "" if grade == "ok" else one.remedy if p < limits.note else one.noted
     return Check(
         one.name, one.group, grade, one.number, one.measure, p, threshold, remedy, one.section
     )
