@@ -364,14 +364,14 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
     ) -> list[StudentMixture] | None:
         """Student t distributions after a downdate by each row: exact given the memberships.
 
-        Only where effects of groups have no columns. Other rows are left out by derivatives of
-        passes, in which memberships follow.
+        Only of one component, or where effects of groups have no columns. Other rows are left out
+        by derivatives of passes, in which memberships follow.
 
         References
         ----------
         Cook, Weisberg (1982), Residuals and Influence in Regression, section 2.2 and appendix A.2.
         """
-        if self.draws_complete:
+        if self.draws_complete and len(left_out) > 1:
             return None
         downdate = RowDowndate.of(posterior.regressions, self.design(block), left_out)
         found = []

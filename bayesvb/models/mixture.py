@@ -188,6 +188,21 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
         """That of experts, which come first."""
         return None if kind else self.experts.factor_covariance(posterior.experts, some)
 
+    def known_response(
+        self, posterior: MixturePosterior, source: AbstractSource
+    ) -> Float[np.ndarray, "coordinates coordinates"] | None:
+        """That of the posterior itself, for one component with a conjugate prior.
+
+        The rows' part of the bound is then linear in the expectations, ``f'' = 0``: no statistic
+        depends on the posterior, which is exact.
+        """
+        if self.n_components > 1 or not (self.draws_complete and source.rows_at_hand):
+            return None
+        if self.experts.row_scalars(source.take(np.arange(1)), 1) is None:
+            return None
+        coordinates = self.coordinates(posterior)
+        return None if coordinates is None else np.eye(coordinates.size)
+
     def expectations_along(
         self, posterior: MixturePosterior, change: MixtureStats
     ) -> MixtureStats | None:

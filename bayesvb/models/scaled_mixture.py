@@ -117,6 +117,20 @@ class ScaledMixture(Mixture):
             return ()
         return ("two components", "one component")[self.n_components == 2 :]
 
+    def known_response(
+        self, posterior: MixturePosterior, source: AbstractSource
+    ) -> Float[np.ndarray, "coordinates coordinates"] | None:
+        """None: scales follow the coefficients."""
+        return None
+
+    def row_predictions_without(
+        self, posterior: MixturePosterior, block: Block, copies: Float[np.ndarray, " rows"]
+    ) -> Float[np.ndarray, "values rows"] | None:
+        """With the scales held, where effects of groups have no columns; None otherwise."""
+        if self.draws_complete:
+            return None
+        return super().row_predictions_without(posterior, block, copies)
+
     @property
     def fixed(self) -> Mixture:
         """The mixture whose scales are those with which ascents set out."""

@@ -189,8 +189,18 @@ class Fitted:
         return replace(self, **own, groups_apart=True)
 
     @cached_property
+    def needs_no_derivative(self) -> bool:
+        """Whether the model says what a row predicts without its own part."""
+        one = self.source.take(np.arange(1))
+        posterior = self.core.update(self.stats)
+        found = self.core.row_predictions_without(posterior, one, np.zeros(one.n_rows))
+        return found is not None
+
+    @cached_property
     def quick(self) -> bool:
         """Whether leaving rows out takes no more than a few seconds, or has been prepared."""
+        if self.needs_no_derivative:
+            return True
         one = self.without_columns
         if "deletion" in vars(one) or not one.core.draws_complete:  # of groups it needs none
             return True
@@ -204,7 +214,7 @@ class Fitted:
     @cached_property
     def affordable(self) -> bool:
         """Whether what others answer to a row fits into memory; not asked of very many groups."""
-        if not (self.core.draws_complete or self.groups_apart):
+        if self.needs_no_derivative or not (self.core.draws_complete or self.groups_apart):
             return True
         return is_affordable(self.core, self.source, self.stats)
 

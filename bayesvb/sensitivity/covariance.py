@@ -102,6 +102,8 @@ class LinearResponse:
         log_density = model.log_posterior(posterior, draws)
         if self.failure is not None:
             return draws, log_density
+        if np.array_equal(self.covariance, np.eye(len(self.covariance))):
+            return draws, log_density
         values, axes = np.linalg.eigh(self.covariance)
         response_coordinates = model.response_coordinates(posterior)
         if response_coordinates is None:
