@@ -93,9 +93,12 @@ def _compared(
     ahead = f"{other.capitalize()} predicts rows left out better: use it, or fewer components."
     unsure = f"The rows do not tell whether {other} predicts rows left out better than the fit."
     noted = "" if not larger or total >= LIMITS.equal_elpd else unsure if better else alike
-    return Misfit(f"Beside {other}", total, f"nats gained, se {error:.2g}",
-                  ahead if better else alike, section, p,
-                  better, f"more than {LIMITS.equal_elpd:g} nats behind", "accuracy", noted=noted)  # fmt: skip
+    limit = f"more than {LIMITS.equal_elpd:g} nats behind"
+    measure = f"nats gained, se {error:.2g}"
+    remedy = ahead if better else alike
+    return Misfit(
+        f"Beside {other}", total, measure, remedy, section, p, better, limit, "accuracy", noted
+    )
 
 
 OF_LEVEL = ("Skewness", "Spread by prediction", "Mean by prediction")
