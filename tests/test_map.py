@@ -232,10 +232,6 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/gates/stick_breaking.py": ("conformance/test_gates.py",),
     "bayesvb/gates/tilted_bound.py": ("conformance/test_tilted.py",),
     "bayesvb/models/ensemble.py": ("results/test_stacking.py",),
-    "bayesvb/models/mixture.py": (
-        "conformance/test_mixture_bound.py",
-        "conformance/test_mixture_density.py",
-    ),
     "bayesvb/models/network/experts.py": ("models/network/test_network_bound.py",),
     "bayesvb/models/network/latents.py": ("models/network/test_network_bound.py",),
     "bayesvb/models/network/model.py": ("models/network/test_network_bound.py",),
