@@ -10,12 +10,10 @@ from typing import Any
 
 import click
 
+from bayesvb.cli.entry import INTERRUPTED
 from bayesvb.engines.progress import ERASE
 
 BAD_INPUT = 2
-
-INTERRUPTED = 130
-"""128 and the number of SIGINT, as shells count."""
 
 NOT_FOR_USERS = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning)
 

@@ -10,6 +10,7 @@ from jaxtyping import Float
 
 from bayesvb.argument_checks import check_positive
 from bayesvb.effects.covariates import average, covariate, is_number, quantiles
+from bayesvb.effects.curve_settings import CURVES
 from bayesvb.effects.estimands import Values
 from bayesvb.effects.grid import EvaluationGrid, check_covariates
 from bayesvb.errors import DataError
@@ -22,10 +23,6 @@ COMPARISONS = {"difference": "{b} - {a}", "ratio": "{b} / {a}", "lift": "({b} - 
 """How two predictions are compared, with the words for it."""
 
 SLOPES = ("dydx", "eyex", "eydx", "dyex")
-
-STEP = 1e-4
-"""Half the width of a central difference, in ranges of the covariate: the third derivative then
-enters with 1e-8, rounding with 1e-12, and the tolerance of a quantile with 1e-5."""
 
 
 def compared(a: Values, b: Values, comparison: str) -> Values:
@@ -84,10 +81,10 @@ def steps(
     first, last = quantiles(design, name, [0.0, 1.0]).tolist()
     if eps is not None:
         check_positive("eps", eps)
-    width = float(eps) if eps is not None else STEP * ((last - first) or 1.0)
+    width = float(eps) if eps is not None else CURVES.step * ((last - first) or 1.0)
     x = rows.frame[name].to_numpy(dtype=float)
     outside = (x < first) | (x > last)  # far away the step would be lost in the rounding of x
-    own = np.where(outside, np.maximum(width, STEP * np.abs(x)), width)
+    own = np.where(outside, np.maximum(width, CURVES.step * np.abs(x)), width)
     low = np.where(x >= first, np.maximum(x - own, first), x - own)
     high = np.where(x <= last, np.minimum(x + own, last), x + own)
     return x, low, high

@@ -12,20 +12,13 @@ import pandas as pd
 from jaxtyping import Float
 
 from bayesvb.data.frames import kind_of
+from bayesvb.effects.curve_settings import CURVES
 from bayesvb.errors import DataError
 from bayesvb.formula.group_columns import UNSEEN
+from bayesvb.formula.limits import LIMITS
 
 if TYPE_CHECKING:
     from bayesvb.formula.design import Design
-
-FEW_VALUES = 5
-"""A number with at most so many different values is treated as levels."""
-
-FIRST_ROWS = 1_000
-"""Rows that are looked at first: most numbers have more different values among so few."""
-
-LARGE, MOST_DIGITS = 1e4, 1e15
-"""Numbers from the first on are written without a fraction, from the second on as powers of ten."""
 
 
 @dataclass(frozen=True)
@@ -123,9 +116,7 @@ def _most_frequent(design: Design, name: str) -> object:
 
 def _has_many_values(numbers: pd.Series) -> bool:
     """Whether there are more different values than may be levels."""
-    return any(
-        len(some.drop_duplicates()) > FEW_VALUES for some in (numbers.iloc[:FIRST_ROWS], numbers)
-    )
+    return bool(numbers.nunique(dropna=False) > LIMITS.few_levels)
 
 
 def is_numeric(column: pd.Series, name: str) -> bool:
@@ -198,4 +189,5 @@ def value_text(value: object) -> str:
     if not isinstance(value, float | np.floating):
         return str(value)
     number = float(value)
-    return f"{number:.0f}" if LARGE <= abs(number) < MOST_DIGITS else f"{number:.4g}"
+    least, beyond = CURVES.whole_numbers
+    return f"{number:.0f}" if least <= abs(number) < beyond else f"{number:.4g}"

@@ -11,6 +11,7 @@ from jaxtyping import Float
 from bayesvb.argument_checks import check_choice, check_count, checked
 from bayesvb.data.parts import MEAN, PARTS
 from bayesvb.distributions.intervals import PROB, tails
+from bayesvb.effects.curve_settings import CURVES
 from bayesvb.effects.many_groups import many_groups
 from bayesvb.errors import DataError
 from bayesvb.results.summary import smooth_dof
@@ -20,15 +21,10 @@ if TYPE_CHECKING:
 
 __all__ = ["curves", "groups", "smoothness"]
 
-POINTS = 101
-
-MOST_POINTS = 10**6
-"""Points of a curve; more take memory and show nothing."""
-
 
 @checked
 def curves(
-    fit: AbstractFit, part: str = MEAN, *, points: int = POINTS, prob: float = PROB
+    fit: AbstractFit, part: str = MEAN, *, points: int = CURVES.points, prob: float = PROB
 ) -> pd.DataFrame:
     """What each smooth adds to the linear predictor of each component, along its covariate.
 
@@ -69,7 +65,9 @@ def curves(
     >>> bool(15 < curve.loc[curve["estimate"].idxmin(), "x"] < 25)
     True
     """
-    check_count("points", points, least=2, most=MOST_POINTS, what="points that a curve may have")
+    check_count(
+        "points", points, least=2, most=CURVES.most_points, what="points that a curve may have"
+    )
     design = fit.model.design
     known = design.curves(part) if _checked(fit, part) else ()
     if not known:

@@ -13,17 +13,12 @@ from jaxtyping import Float, Int
 from bayesvb.argument_checks import shown
 from bayesvb.data.frames import as_frame, columns_of, missing_rows, nearest
 from bayesvb.effects.covariates import column_like, covariate, crossed, held_value, quantiles
+from bayesvb.effects.curve_settings import CURVES
 from bayesvb.errors import DataError
 
 if TYPE_CHECKING:
     from bayesvb.formula.design import Design
     from bayesvb.results.base import AbstractFit
-
-CURVE = 50
-"""Evenly spaced values of the first covariate of a grid, from its smallest to its largest."""
-
-LEVELS_OF_NUMBERS = (0.1, 0.5, 0.9)
-"""Quantiles that stand for a number which is not the first covariate of a grid."""
 
 Conditional = str | Sequence[str] | Mapping[str, object] | None
 
@@ -146,8 +141,8 @@ def _values(design: Design, name: str, *, first: bool) -> list[object]:
     """All levels; of a number a curve if it comes first, else three of its quantiles."""
     one = covariate(design, name)
     if first or one.discrete:
-        return one.grid(CURVE)
-    found = quantiles(design, name, LEVELS_OF_NUMBERS)
+        return one.grid(CURVES.grid_points)
+    found = quantiles(design, name, CURVES.grid_quantiles)
     return [float(value) for value in dict.fromkeys(found)]
 
 

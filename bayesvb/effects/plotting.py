@@ -13,18 +13,13 @@ from bayesvb.argument_checks import check_effects, checked
 from bayesvb.drawing import marks
 from bayesvb.drawing.palette import Palette, palette_of
 from bayesvb.effects.covariates import value_text
+from bayesvb.effects.curve_settings import CURVES
 from bayesvb.errors import DataError
+from bayesvb.formula.limits import LIMITS as FORMULA
+from bayesvb.results.limits import LIMITS
 
 if TYPE_CHECKING:
     from bayesvb.effects.table import EffectsTable
-
-MOST_SERIES = 12
-
-MOST_ROWS = 40
-
-FEW_VALUES = 5
-
-SECONDS_A_DAY = 86_400.0
 
 ENDS = ["estimate", "lower", "upper"]
 
@@ -57,9 +52,9 @@ def effects(result: EffectsTable, *, ax: Any = None) -> Any:
     across = result.by[0] if result.by else None
     series = [name for name in labels if name != across and table[name].nunique() > 1]
     keys = table[series].drop_duplicates() if series else pd.DataFrame(index=[0])
-    if across is None or (len(keys) > MOST_SERIES and len(table) <= MOST_ROWS):
+    if across is None or (len(keys) > CURVES.series and len(table) <= LIMITS.printed_rows):
         return _listed(result, series if across is None else [across, *series], ax)
-    if len(keys) > MOST_SERIES:
+    if len(keys) > CURVES.series:
         raise DataError(
             f"there are {len(keys)} curves to draw",
             hint="ask for a grid of one or two covariates, conditional=[...], or for averages, "
@@ -84,7 +79,7 @@ def _series(
 ) -> None:
     """One curve, or one row of points, for each series."""
     places = list(dict.fromkeys(table[across]))
-    discrete = len(places) <= FEW_VALUES or table[across].dtype.kind not in "iufmM"
+    discrete = len(places) <= FORMULA.few_levels or table[across].dtype.kind not in "iufmM"
     ends, words, inks = [], [], []
     for number, key in enumerate(keys):
         same = np.all([table[name] == value for name, value in zip(series, key, strict=True)],
@@ -115,7 +110,9 @@ def _series(
 def _along(axes: Any, values: pd.Series) -> Float[np.ndarray, " rows"]:
     """Numbers along the axis, which has dates where the values are dates; durations in days."""
     if values.dtype.kind == "m":
-        return np.asarray(values.dt.total_seconds(), dtype=float) / SECONDS_A_DAY
+        return np.asarray(
+            values.dt.total_seconds() / pd.Timedelta(days=1).total_seconds(), dtype=float
+        )
     if values.dtype.kind != "M":
         return values.to_numpy(dtype=float)
     import matplotlib.dates
@@ -130,7 +127,7 @@ def _along(axes: Any, values: pd.Series) -> Float[np.ndarray, " rows"]:
 def _listed(result: EffectsTable, columns: list[str], ax: Any) -> Any:
     """EffectsTable as a list, the first at the top."""
     table = result.summary
-    if len(table) > MOST_ROWS:
+    if len(table) > LIMITS.printed_rows:
         raise DataError(
             f"there are {len(table)} effects to list",
             hint="ask for a grid of one or two covariates, conditional=[...], or for averages, "

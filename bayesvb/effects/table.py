@@ -12,15 +12,13 @@ import pandas as pd
 from bayesvb.effects.covariates import value_text
 from bayesvb.errors import without_controls
 from bayesvb.formula.group_columns import UNSEEN
+from bayesvb.results.limits import LIMITS
 from bayesvb.results.printing import text_html
 
 if TYPE_CHECKING:
     import xarray as xr
 
 NUMBERS = ("estimate", "sd", "lower", "upper")
-
-SHOWN = 30
-"""Rows of a table that are printed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +85,7 @@ class EffectsTable:
 
     @property
     def _shown(self) -> pd.DataFrame:
-        table = self.summary.iloc[:SHOWN]
+        table = self.summary.iloc[: LIMITS.printed_rows]
         labels = [str(name) for name in table if name not in NUMBERS]
         told = [name for name in labels if table[name].dtype.kind in "fM"]
         table = table.assign(**{name: table[name].map(value_text) for name in told})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -13,26 +14,43 @@ from bayesvb.distributions.student_mixture import StudentMixture
 from bayesvb.errors import DataError
 from bayesvb.numerics.student_cdf import student_cdf
 
-ROWS_PER_BLOCK = 512
-"""Rows whose CRPS is integrated together: arrays (nodes, experts, rows) of a few megabytes."""
 
-STEP, FARTHEST_NODE = 0.2, 3.0
-"""Spacing and end of the nodes in the double-exponential variable."""
+@dataclass(frozen=True, kw_only=True)
+class Quadrature:
+    """Nodes of the integration rules; `crps` has the errors that were measured with them."""
 
-MANY = 20
-"""Components between whose locations the rule of Gauss and Legendre will do."""
+    rows: int = 512
+    """Rows whose CRPS is integrated together: arrays (nodes, experts, rows) of a few megabytes."""
 
-NODES_IN_ALL, FEWEST_NODES = 400, 4
-"""Nodes between all locations, and between two of them."""
+    step: float = 0.2
+    """Spacing of the nodes in the double-exponential variable."""
 
-EXPANDED = 4.0
-"""Degrees of freedom from which distribution functions are right to 1e-6 by their expansion."""
+    farthest: float = 3.0
+    """Last node in that variable."""
 
-DRAWS = 1000
-"""Draws behind the score of a distribution of another form: it is known to a few percent."""
+    many: int = 20
+    """Components between whose locations the rule of Gauss and Legendre will do."""
 
-DIGITS, MOST_LOG = 25.0, 300.0
-"""What is left out of a tail, e⁻²⁵ of it, but never look beyond e³⁰⁰ scales."""
+    nodes: int = 400
+    """Nodes between all locations together."""
+
+    least_nodes: int = 4
+    """Nodes between two locations, at least."""
+
+    expanded: float = 4.0
+    """Degrees of freedom from which distribution functions are right to 1e-6 by their expansion."""
+
+    digits: float = 25.0
+    """Negative logarithm of the part of a tail that is neglected."""
+
+    most_log: float = 300.0
+    """Logarithm of the farthest distance, in scales, at which a tail is followed."""
+
+    draws: int = 1000
+    """Draws behind the score of a distribution of another form: it is known to a few percent."""
+
+
+RULE = Quadrature()
 
 
 def crps(
@@ -69,10 +87,10 @@ def crps(
             hint="give the complete rows only",
         )
     if not isinstance(distribution, StudentMixture):
-        return _by_draws(distribution.draws(DRAWS, np.random.default_rng(0)), observed)
+        return _by_draws(distribution.draws(RULE.draws, np.random.default_rng(0)), observed)
     score = np.empty(observed.size)
-    for start in range(0, observed.size, ROWS_PER_BLOCK):
-        rows = slice(start, start + ROWS_PER_BLOCK)
+    for start in range(0, observed.size, RULE.rows):
+        rows = slice(start, start + RULE.rows)
         block = StudentMixture(
             distribution.weights[:, rows],
             distribution.location[:, rows],
@@ -103,7 +121,7 @@ def _crps_of_block(
     nodes, weights = _tail_rule(float(mixture.dof.min()))
     score = unit * _squared_tails(mixture, breaks[0] - nodes * unit, 1.0, weights)
     score += unit * _squared_tails(mixture, breaks[-1] + nodes * unit, -1.0, weights)
-    few = len(mixture.dof) < MANY
+    few = len(mixture.dof) < RULE.many
     nodes, weights = _interval_rule() if few else _gauss_legendre(len(mixture.dof))
     for left, right in pairwise(breaks):
         side = np.where(left >= observed, -1.0, 1.0)
@@ -120,29 +138,31 @@ def _squared_tails(
 ) -> Float[np.ndarray, " rows"]:
     """Weighted sum over the nodes of F² (side 1) or of (1 - F)² (side -1)."""
     z = side * (points[:, None] - mixture.location) / mixture.scale
-    tail = (mixture.weights * student_cdf(mixture.dof, z, many=EXPANDED)).sum(axis=1)
+    tail = (mixture.weights * student_cdf(mixture.dof, z, many=RULE.expanded)).sum(axis=1)
     return np.asarray(weights @ tail**2)
 
 
 def _interval_rule() -> tuple[Float[np.ndarray, "nodes 1"], Float[np.ndarray, " nodes"]]:
     """Nodes and weights of the tanh-sinh rule on the interval from 0 to 1."""
-    v = np.arange(-FARTHEST_NODE, FARTHEST_NODE + STEP / 2, STEP)
+    v = np.arange(-RULE.farthest, RULE.farthest + RULE.step / 2, RULE.step)
     u = 0.5 * np.pi * np.sinh(v)
-    return expit(2.0 * u)[:, None], STEP * 0.25 * np.pi * np.cosh(v) / np.cosh(u) ** 2
+    return expit(2.0 * u)[:, None], RULE.step * 0.25 * np.pi * np.cosh(v) / np.cosh(u) ** 2
 
 
 def _gauss_legendre(
     n_components: int,
 ) -> tuple[Float[np.ndarray, "nodes 1"], Float[np.ndarray, " nodes"]]:
     """Nodes and weights of the rule on the interval from 0 to 1, fewer where intervals are many."""
-    n_nodes = max(-(-NODES_IN_ALL // n_components), FEWEST_NODES)
+    n_nodes = max(-(-RULE.nodes // n_components), RULE.least_nodes)
     nodes, weights = np.polynomial.legendre.leggauss(n_nodes)
     return 0.5 * (1.0 + nodes)[:, None], 0.5 * weights
 
 
 def _tail_rule(dof: float) -> tuple[Float[np.ndarray, "nodes 1"], Float[np.ndarray, " nodes"]]:
     """Nodes and weights of the exp-sinh rule from 0 to infinity, for squares of tails x⁻ᵈᵒᶠ."""
-    log_farthest = 2.5 + DIGITS / max(2.0 * dof - 1.0, DIGITS / MOST_LOG)
-    v = np.arange(-FARTHEST_NODE - 0.5, np.arcsinh(log_farthest / (0.5 * np.pi)) + STEP, STEP)
+    log_farthest = 2.5 + RULE.digits / max(2.0 * dof - 1.0, RULE.digits / RULE.most_log)
+    v = np.arange(
+        -RULE.farthest - 0.5, np.arcsinh(log_farthest / (0.5 * np.pi)) + RULE.step, RULE.step
+    )
     x = np.exp(0.5 * np.pi * np.sinh(v))
-    return x[:, None], STEP * 0.5 * np.pi * np.cosh(v) * x
+    return x[:, None], RULE.step * 0.5 * np.pi * np.cosh(v) * x

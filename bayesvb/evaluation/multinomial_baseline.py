@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -15,14 +16,31 @@ from bayesvb.numerics.special import log_sum_exp
 if TYPE_CHECKING:
     pass
 
-SPREADS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
-"""Prior standard deviations that are tried, of coefficients of standardised terms."""
 
-UNTRIED = 1.0
-"""Prior standard deviation where none can be chosen: weakly informative."""
+@dataclass(frozen=True, kw_only=True)
+class RidgeSettings:
+    """Penalties that are tried, and how far the optimisation goes."""
 
-MOST_CHOICES = 2000
-"""Coefficients beyond which, and rows of which, trying all would take longer than it is worth."""
+    spreads: tuple[float, ...] = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
+    """Prior standard deviations that are tried, of coefficients of standardised terms."""
+
+    default_sd: float = 1.0
+    """Prior standard deviation where none can be chosen: weakly informative."""
+
+    most_choices: int = 2000
+    """Coefficients beyond which no penalty is chosen, and rows on which each is tried."""
+
+    intercept_sd: float = 10.0
+    """Prior standard deviation of intercepts: a class without rows stays possible, and rare."""
+
+    tol: float = 1e-7
+    """Largest gradient, per row, at which the optimisation stops."""
+
+    max_iter: int = 200
+    """Iterations of the optimisation, of which separable classes need the most."""
+
+
+RIDGE = RidgeSettings()
 
 
 def probabilities_left_out(
@@ -32,7 +50,7 @@ def probabilities_left_out(
     n_classes: int | None = None,
     *,
     weights: Float[np.ndarray, " rows"] | None = None,
-    spreads: tuple[float, ...] = SPREADS,
+    spreads: tuple[float, ...] = RIDGE.spreads,
 ) -> tuple[Float[np.ndarray, "rows classes"], str]:
     """Class probabilities of each row from multinomial regression on the other folds.
 
@@ -76,7 +94,7 @@ def probabilities_left_out(
     n_classes = int(codes.max()) + 1 if n_classes is None else n_classes
     found = np.zeros((len(codes), n_classes))
     for fold in np.unique(folds):
-        out, sd = folds == fold, chosen.get(int(fold), UNTRIED)
+        out, sd = folds == fold, chosen.get(int(fold), RIDGE.default_sd)
         kept = used[~out], label[~out]
         b = ridge_coefficients(*kept, precisions(used, sd), blank, w[~out])
         found[np.ix_(out, present)] = softmax(used[out] @ b, axis=1)
@@ -95,11 +113,11 @@ def _chosen(
     Of many rows some choose, evenly spaced: the prior of many rows matters little.
     """
     numbers, n_classes = np.unique(folds), int(label.max()) + 1
-    if len(numbers) < 3 or terms.shape[1] * n_classes > MOST_CHOICES:
+    if len(numbers) < 3 or terms.shape[1] * n_classes > RIDGE.most_choices:
         return {}
     total = {int(fold): np.zeros(len(spreads)) for fold in numbers}
     some = np.zeros(len(label), dtype=bool)
-    some[np.unique(np.linspace(0, len(label) - 1, MOST_CHOICES).astype(int))] = True
+    some[np.unique(np.linspace(0, len(label) - 1, RIDGE.most_choices).astype(int))] = True
     for one, other in combinations(total, 2):
         kept = some & (folds != one) & (folds != other)
         judges = [(one, some & (folds == other)), (other, some & (folds == one))]
@@ -125,21 +143,11 @@ def _log_density(
 
 def _said(spreads: list[float]) -> str:
     if not spreads:
-        return f"{UNTRIED:g}, fixed"
+        return f"{RIDGE.default_sd:g}, fixed"
     ends = f"{spreads[0]:g}"
     if len(spreads) > 1:
         ends += f" to {spreads[-1]:g}"
     return f"{ends}, chosen by rows left out of the other parts"
-
-
-INTERCEPT_SD = 10.0
-"""Prior standard deviation of intercepts: a class without rows stays possible, and rare."""
-
-TOLERANCE = 1e-7
-"""Largest slope, per row, at which an ascent ends."""
-
-ASCENTS = 200
-"""Steps of an ascent, of which separable classes need the most."""
 
 
 def standardised(terms: Float[np.ndarray, "rows terms"]) -> Float[np.ndarray, "rows used"]:
@@ -171,7 +179,7 @@ def precisions(terms: Float[np.ndarray, "rows terms"], sd: float) -> Float[np.nd
     """
     found = np.full(terms.shape[1], sd**-2.0)
     if len(found) and (terms[:, 0] == 1.0).all():
-        found[0] = INTERCEPT_SD**-2.0
+        found[0] = RIDGE.intercept_sd**-2.0
     return found
 
 
@@ -230,5 +238,5 @@ def ridge_coefficients(
         return np.asarray(found.ravel() / total)
 
     found = minimize(value, start.ravel(), jac=True, hessp=curvature, method="trust-ncg",
-                     options={"gtol": TOLERANCE, "maxiter": ASCENTS})  # fmt: skip
+                     options={"gtol": RIDGE.tol, "maxiter": RIDGE.max_iter})  # fmt: skip
     return np.asarray(found.x, dtype=float).reshape(shape)

@@ -6,28 +6,46 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
+
+from bayesvb.evaluation.normal_scores import FEWEST_ROWS
 
 Values = Float[np.ndarray, " rows"]
 
-FEWEST = 20
-"""Rows from which anything is said but that there are two values."""
 
-COARSE = 1.0 / 3.0
-"""Step between values, in standard deviations, from which they are no continuum."""
+@dataclass(frozen=True, kw_only=True)
+class ResponseLimits:
+    """When values of a response are no continuum; `response_support` says how that was chosen."""
 
-SHARE, ROWS, RATIO = 0.05, 10, 4.0
-"""A heap: so large a part of the rows, so many of them, and so many times more than its neighbours
-on the scale."""
+    coarse: float = 1.0 / 3.0
+    """Step between values, in standard deviations, from which they are no continuum."""
 
-BEYOND, EXPECTED = 0.01, 4.0
-"""A bound is crowded where a normal tail would have so large a part of the rows beyond it, and so
-many rows."""
+    heap_share: float = 0.05
+    """Part of the rows that share one value, from which it is a heap."""
 
-QUARTILE, TAIL = 0.25, 0.05
+    heap_rows: int = 10
+    """Rows that a heap has at least."""
 
-TOLERANCE = 1e-6
-"""Part of a step by which values may miss the grid that they are on."""
+    heap_ratio: float = 4.0
+    """Times as many rows as the neighbouring values that a heap has."""
+
+    beyond: float = 0.01
+    """Part of the rows that a normal tail would have beyond a bound, from which it is crowded."""
+
+    expected: float = 4.0
+    """Number of these rows, at least."""
+
+    quartile: float = 0.25
+    """Upper of the two quantiles by which a normal tail is fitted."""
+
+    tail: float = 0.05
+    """Lower of the two quantiles."""
+
+    tolerance: float = 1e-6
+    """Part of a step by which values may miss the grid that they are on."""
+
+
+LIMITS = ResponseLimits()
 
 
 @dataclass(frozen=True)
@@ -67,7 +85,7 @@ def response_support(values: Values) -> Support | None:
     found, counts = np.unique(values, return_counts=True)
     if len(found) == 2:
         return Support("two values", f"has two values only, {found[0]:g} and {found[1]:g}")
-    if len(found) < 2 or len(values) < FEWEST:
+    if len(found) < 2 or len(values) < FEWEST_ROWS:
         return None
     return _stepped(values, found) or _heaped(found, counts) or _bounded(values)
 
@@ -76,7 +94,10 @@ def _stepped(values: Values, found: Float[np.ndarray, " found"]) -> Support | No
     """Values on a grid that is coarse beside their spread."""
     step = float(np.diff(found).min())
     on_grid = (found - found[0]) / step
-    if step < COARSE * values.std() or np.abs(on_grid - on_grid.round()).max() > TOLERANCE:
+    if (
+        step < LIMITS.coarse * values.std()
+        or np.abs(on_grid - on_grid.round()).max() > LIMITS.tolerance
+    ):
         return None
     if found[0] >= 0.0 and bool((found == found.round()).all()):
         words = f"has whole numbers only, {len(found)} of them from {found[0]:g} to {found[-1]:g}"
@@ -91,10 +112,10 @@ def _heaped(
     """A value that many rows share and few have near it."""
     n = int(counts.sum())
     for at in np.argsort(-counts, kind="stable")[:3]:
-        if counts[at] < max(ROWS, SHARE * n):
+        if counts[at] < max(LIMITS.heap_rows, LIMITS.heap_share * n):
             return None
         beside = [i for i in (at - 2, at - 1, at + 1, at + 2) if 0 <= i < len(found)]
-        if counts[at] < RATIO * counts[beside].mean():
+        if counts[at] < LIMITS.heap_ratio * counts[beside].mean():
             continue
         words = f"is exactly {found[at]:g} in {counts[at]} of {n} rows"
         if at in (0, len(found) - 1):
@@ -113,10 +134,10 @@ def _bounded(values: Values) -> Support | None:
     below = _beyond(values)
     if high <= 1.0:
         most = max(below, _beyond(1.0 - values))
-        if most >= BEYOND and most * n >= EXPECTED:
+        if most >= LIMITS.beyond and most * n >= LIMITS.expected:
             return Support("proportion", f"lies between 0 and 1 in all of {n} rows and near an end")
         return None
-    if below >= BEYOND and below * n >= EXPECTED:
+    if below >= LIMITS.beyond and below * n >= LIMITS.expected:
         kind, seen = ("positive", "positive") if low > 0.0 else ("nonnegative", "never negative")
         words = f"is {seen} in all of {n} rows, of which about {below * n:.0f} would be negative"
         return Support(kind, f"{words} if it had no bound")
@@ -125,13 +146,9 @@ def _bounded(values: Values) -> Support | None:
 
 def _beyond(values: Values) -> float:
     """Part of the rows below 0 if the lower tail were normal, through its quartile and its 5 %."""
-    quartile, tail = np.quantile(values, [QUARTILE, TAIL])
+    quartile, tail = np.quantile(values, [LIMITS.quartile, LIMITS.tail])
     if quartile <= tail:
         return 0.0
-    places = -NORMAL_QUARTILE, -NORMAL_TAIL
+    places = -ndtri(LIMITS.quartile), -ndtri(LIMITS.tail)
     slope = (places[1] - places[0]) / (quartile - tail)
     return float(ndtr(-(places[0] + slope * quartile)))
-
-
-NORMAL_QUARTILE, NORMAL_TAIL = -0.6744897501960817, -1.6448536269514722
-"""Quantiles of the standard normal."""

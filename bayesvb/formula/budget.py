@@ -8,6 +8,7 @@ that need no expansion.
 from __future__ import annotations
 
 import ast
+import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
@@ -15,53 +16,21 @@ from math import inf, prod
 from typing import TYPE_CHECKING, Any
 
 from bayesvb.errors import FormulaError
+from bayesvb.formula.limits import LIMITS
 
 if TYPE_CHECKING:
     from bayesvb.formula.tokens import Section
 
 __all__ = ["check_columns", "check_text", "check_tree", "too_costly"]
 
-LONGEST = 10_000
-"""Characters of a formula: a thousand columns by name."""
-
-DEEPEST = 40
-"""Brackets inside one another."""
-
-MOST_TERMS = 10_000
-"""Products that the terms of a part may expand to, before equal ones are joined."""
-
-HIGHEST_ORDER = 9
-"""Variables in one interaction: each combination of its contrasts is looked at."""
-
-LARGEST_BASIS = 200
-"""Columns that one transform may make."""
-
 LARGEST_BASES = {"hashed": 1000}
 """Those of transforms that may make more."""
-
-HIGHEST_DEGREE = 20
-"""Degree of a spline, which is made by a recursion over degrees."""
-
-BEYOND = 10**9
-"""More than any bound here, and less than the largest double."""
-
-MOST_NODES = 5000
-"""Terms and operators of a part."""
-
-MOST_COLUMNS = 20_000
-"""Columns of the matrix of a part: a covariance matrix of them takes three gigabytes."""
-
-LARGEST_EXPONENT = 64
-"""Exponent written as a number: 9**9**9 would never end."""
 
 BASES = {"bs", "cc", "cr", "cs", "poly", "hashed", "s"}
 """Transforms that make several columns."""
 
 SIZES = {"df", "degree", "k", "knots", "levels"}
 """Their arguments that say how many."""
-
-LONGEST_CHAIN = 200
-"""Levels of the syntax tree of an expression: sums nest to the left."""
 
 
 def check_text(text: str) -> None:
@@ -72,10 +41,10 @@ def check_text(text: str) -> None:
     FormulaError
         With the place.
     """
-    if len(text) > LONGEST:
+    if len(text) > LIMITS.characters:
         raise FormulaError(
             f"{text[:60]} ...",
-            f"cannot read a formula of {len(text)} characters; {LONGEST} are the most",
+            f"cannot read a formula of {len(text)} characters; {LIMITS.characters} are the most",
             hint="`.` stands for all columns that are not named elsewhere",
         )
     for at, sign in enumerate(text):
@@ -86,8 +55,8 @@ def check_text(text: str) -> None:
     depth = 0
     for at, sign in enumerate(text):
         depth += (sign in "([{") - (sign in ")]}")
-        if depth > DEEPEST:
-            why = f"cannot read brackets more than {DEEPEST} deep"
+        if depth > LIMITS.brackets:
+            why = f"cannot read brackets more than {LIMITS.brackets} deep"
             raise FormulaError(text, why, (at, at))
     _check_quoted_names(text)
 
@@ -117,19 +86,19 @@ def too_costly(tree: ast.AST) -> tuple[ast.AST, str] | None:
     True
     """
     for node, depth in _with_depth(tree):
-        if depth > LONGEST_CHAIN:
-            return node, f"an expression is nested more than {LONGEST_CHAIN} deep"
+        if depth > LIMITS.chain:
+            return node, f"an expression is nested more than {LIMITS.chain} deep"
         match node:
             case ast.BinOp(op=ast.Pow(), right=exponent) if _is_tower(exponent):
                 return node, "the power of a power cannot stand in a formula"
             case ast.BinOp(op=ast.Pow(), right=exponent) if _too_large(exponent):
-                return node, f"an exponent is at most {LARGEST_EXPONENT}"
+                return node, f"an exponent is at most {LIMITS.exponent}"
             case ast.Call(func=ast.Name(id=name)) if name in BASES:
-                most = LARGEST_BASES.get(name, LARGEST_BASIS)
+                most = LARGEST_BASES.get(name, LIMITS.basis)
                 if basis_size(node) > most:
                     return node, f"{name}() makes at most {most} columns"
-                if name == "bs" and _degree(node) > HIGHEST_DEGREE:
-                    return node, f"splines have a degree of at most {HIGHEST_DEGREE}"
+                if name == "bs" and _degree(node) > LIMITS.degree:
+                    return node, f"splines have a degree of at most {LIMITS.degree}"
     return None
 
 
@@ -172,14 +141,14 @@ def _is_tower(exponent: ast.AST) -> bool:
 
 
 def _too_large(exponent: ast.AST) -> bool:
-    return any(_number(part) > LARGEST_EXPONENT for part in ast.walk(exponent))
+    return any(_number(part) > LIMITS.exponent for part in ast.walk(exponent))
 
 
 def _number(node: ast.AST) -> float:
     """Size of a number as it is written; zero for anything else."""
     match node:
         case ast.Constant(value=int() | float() as value):
-            return float(min(abs(value), BEYOND))
+            return float(min(abs(value), sys.maxsize))
     return 0.0
 
 
@@ -202,23 +171,23 @@ def check_tree(tree: object, section: Section, *, available: int) -> None:
     """
     order: dict[int, tuple[int, int]] = {}
     nodes = _children_first(tree)
-    if len(nodes) > MOST_NODES:
-        why = f"a part has {len(nodes)} terms and operators; {MOST_NODES} are the most"
+    if len(nodes) > LIMITS.nodes:
+        why = f"a part has {len(nodes)} terms and operators; {LIMITS.nodes} are the most"
         raise FormulaError(section.formula, why, section.span)
     for node in nodes:
         symbol = getattr(getattr(node, "operator", None), "symbol", None)
         sizes = [order[id(child)] for child in getattr(node, "args", ())]
         if symbol in ("**", "^"):
             exponent = _exponent(node, section)
-            size = min(sizes[0][0] ** exponent, 2 * MOST_TERMS), sizes[0][1] * exponent
+            size = min(sizes[0][0] ** exponent, 2 * LIMITS.products), sizes[0][1] * exponent
         else:
             size = _expanded(symbol, sizes, available)
         order[id(node)] = size
-        if size[0] > MOST_TERMS:
-            why = f"the terms multiply out to more than {MOST_TERMS}"
+        if size[0] > LIMITS.products:
+            why = f"the terms multiply out to more than {LIMITS.products}"
             raise FormulaError(section.formula, why, section.span)
-        if size[1] > HIGHEST_ORDER:
-            why = f"interactions go up to {HIGHEST_ORDER}"
+        if size[1] > LIMITS.order:
+            why = f"interactions go up to {LIMITS.order}"
             raise FormulaError(section.formula, why, section.span)
 
 
@@ -246,11 +215,11 @@ def _expanded(symbol: str | None, sizes: list[tuple[int, int]], available: int) 
 def _exponent(node: Any, section: Section) -> int:
     """The whole number to which terms are raised."""
     text = str(getattr(node.args[1], "token", ""))
-    if not (text.isascii() and text.isdigit() and 1 <= int(text[:4]) <= HIGHEST_ORDER):
+    if not (text.isascii() and text.isdigit() and 1 <= int(text[:4]) <= LIMITS.order):
         raise FormulaError(
             section.formula,
-            f"interactions go up to {HIGHEST_ORDER}: terms are raised to a whole number from 1 "
-            f"to {HIGHEST_ORDER}",
+            f"interactions go up to {LIMITS.order}: terms are raised to a whole number from 1 "
+            f"to {LIMITS.order}",
             section.span,
         )
     return int(text)
@@ -287,10 +256,10 @@ def check_columns(
     columns = 0.0
     for term in terms:
         columns += prod(max(levels(f.expr), _made_by(f.expr)) for f in term.factors)
-        if columns > MOST_COLUMNS:
+        if columns > LIMITS.columns:
             raise FormulaError(
                 formula,
-                f"the {part} part would have more than {MOST_COLUMNS} columns",
+                f"the {part} part would have more than {LIMITS.columns} columns",
                 hint="join levels of its factors, or leave out an interaction",
             )
 

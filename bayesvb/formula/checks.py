@@ -16,6 +16,7 @@ from bayesvb.data.labels import first_labels
 from bayesvb.errors import DataError, DesignWarning, FormulaError, warn
 from bayesvb.formula.binding import BoundFormula
 from bayesvb.formula.dot import hardly_repeat
+from bayesvb.formula.limits import LIMITS
 from bayesvb.formula.parser import RESPONSE
 from bayesvb.formula.special_terms import OFFSET
 from bayesvb.numerics.rank import dependent_columns
@@ -35,16 +36,10 @@ __all__ = [
 LARGEST = 1e152
 """Largest number, and reciprocal of the least difference: their squares are doubles."""
 
-LISTED = 6
-
 SIDE_BY_SIDE = 64
 
 DATE = re.compile(r"\s*\d{1,4}[/.-]\d{1,2}[/.-]\d{1,4}(\s.*)?")
 """Dates as people write them, day or month first."""
-
-MANY_LEVELS = 5
-
-HALF = 0.5
 
 
 @dataclass(frozen=True)
@@ -259,10 +254,10 @@ def _warn_of_part(
         for j, others in stats.items()
     ]
     if told:
-        more = f" and {len(told) - LISTED} more" if len(told) > LISTED else ""
+        more = f" and {len(told) - LIMITS.named} more" if len(told) > LIMITS.named else ""
         _warn(
             f"the {part} has columns that are sums of others: "
-            f"{'; '.join(told[:LISTED])}{more}. Only the prior tells them apart (a cr or cc "
+            f"{'; '.join(told[: LIMITS.named])}{more}. Only the prior tells them apart (a cr or cc "
             "spline next to an intercept needs constraints='center')"
         )
 
@@ -314,11 +309,15 @@ def warn_levels(column: str, found: pd.Index, *, marked: bool) -> None:
     """
     if len(found) == 1:
         _warn(f"`{column}` has one level only, {str(found[0])!r}")
-    if marked or len(found) <= MANY_LEVELS or not all(isinstance(value, str) for value in found):
+    if (
+        marked
+        or len(found) <= LIMITS.few_levels
+        or not all(isinstance(value, str) for value in found)
+    ):
         return
     texts = pd.Series(found)
     dates = writes_dates(texts)
-    if dates or pd.to_numeric(texts, errors="coerce").notna().mean() > HALF:
+    if dates or pd.to_numeric(texts, errors="coerce").notna().mean() > LIMITS.majority:
         _warn(
             f"`{column}` holds {'dates' if dates else 'numbers'} as text and becomes {len(found)} "
             f"levels; {made_first(column, texts)}"
@@ -350,8 +349,8 @@ def warn_of_unweighted(
 
 
 def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(f"`{name}`" for name in names[:LISTED])
-    return f"{shown} and {len(names) - LISTED} more" if len(names) > LISTED else shown
+    shown = ", ".join(f"`{name}`" for name in names[: LIMITS.named])
+    return f"{shown} and {len(names) - LIMITS.named} more" if len(names) > LIMITS.named else shown
 
 
 def _warn(message: str) -> None:

@@ -22,6 +22,7 @@ from bayesvb.formula.checks import check_matrices, warn_of_ids
 from bayesvb.formula.columns import roles_in
 from bayesvb.formula.encoder import Encoder, fit_encoder
 from bayesvb.formula.group_places import GroupPlaces
+from bayesvb.formula.limits import LIMITS
 from bayesvb.formula.missing import MissingValues
 from bayesvb.formula.new_rows import Unseen, encode_new
 from bayesvb.formula.parser import RESPONSE, Formula
@@ -33,9 +34,6 @@ from bayesvb.formula.term_blocks import TermBlock
 __all__ = ["AllRows", "Design", "Rows", "build_design"]
 
 Response = Float[np.ndarray, "rows responses"] | Int[np.ndarray, " rows"]
-
-MANY_LEVELS, FEW_LEVELS = 15, 5
-"""Levels of a column above which they are many, and up to which they never are."""
 
 POLICIES = ("drop", "raise", "keep")
 
@@ -185,12 +183,12 @@ class Design:
     def many_levels(self) -> Mapping[str, int]:
         """Columns whose levels are many for the rows, and how many, where each has its own column.
 
-        More than ``MANY_LEVELS``, or more than a tenth of the rows (of few levels none are many).
+        More than ``LIMITS.many_levels``, or than a tenth of the rows; few levels never are many.
         """
         bound, found = self._encoder.bound, self._encoder.levels
         read = {role for part in bound.parts.values() for code in part.factors
                 for role in roles_in(code)}  # fmt: skip
-        most = min(MANY_LEVELS, max(self.n_rows // 10, FEW_LEVELS))
+        most = min(LIMITS.many_levels, max(self.n_rows // 10, LIMITS.few_levels))
         sizes = {role.column: len(found[role]) for role in found if role in read}
         return {name: size for name, size in sizes.items() if size > most}
 

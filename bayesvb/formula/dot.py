@@ -12,6 +12,7 @@ import pandas as pd
 from bayesvb.data.frames import kind_of
 from bayesvb.errors import DataError, DesignWarning, warn
 from bayesvb.formula.dates import is_temporal
+from bayesvb.formula.limits import LIMITS
 from bayesvb.formula.parser import Formula
 
 __all__ = ["every_column", "hardly_repeat", "without_ids"]
@@ -23,15 +24,6 @@ CASED = re.compile(r".*[a-z]ID")
 
 DOT = re.compile(r"(?<![\w.])\.(?![\w.])")
 """The dot alone, and not that of a number or a name."""
-
-FEWEST_ROWS = 20
-"""Rows from which on labels that hardly repeat are no levels."""
-
-REPEATED = 0.5
-"""Different values per row above which labels hardly repeat."""
-
-WORDS = 3.0
-"""Words per value from which on text is free text."""
 
 _EVERY: ContextVar[bool] = ContextVar("every_column", default=False)
 
@@ -90,7 +82,7 @@ def _reason(column: pd.Series | pd.DataFrame, name: str) -> str:
 
 def hardly_repeat(n_labels: int, n_rows: int) -> bool:
     """Return whether so many different labels in so many rows are ids rather than levels."""
-    return n_rows >= FEWEST_ROWS and n_labels > REPEATED * n_rows
+    return n_rows >= LIMITS.repeating_rows and n_labels > LIMITS.majority * n_rows
 
 
 def _named_id(name: str) -> bool:
@@ -110,5 +102,5 @@ def _of_labels(column: pd.Series) -> str:
     if not hardly_repeat(different, n_rows):
         return ""
     words = (column.astype(str).str.count(r"\s+") + 1).mean()
-    kind = "free text" if words >= WORDS else "labels that hardly repeat"
+    kind = "free text" if words >= LIMITS.words else "labels that hardly repeat"
     return f"{kind}, {different} different in {n_rows} rows"

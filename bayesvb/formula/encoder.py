@@ -23,6 +23,7 @@ from bayesvb.formula.checks import ranges, require_finite, require_squares, warn
 from bayesvb.formula.columns import ColumnRole, roles_in
 from bayesvb.formula.group_columns import UNSEEN
 from bayesvb.formula.group_places import GroupPlaces
+from bayesvb.formula.limits import LIMITS
 from bayesvb.formula.marginality import orthogonal_terms
 from bayesvb.formula.matrices import evaluate, with_missing
 from bayesvb.formula.own_columns import OwnColumns, fit_own_columns
@@ -33,8 +34,6 @@ from bayesvb.formula.term_blocks import TermBlock, term_blocks
 __all__ = ["Encoder", "Matrices", "fit_encoder", "role_table"]
 
 Matrices = dict[str, Float[np.ndarray, "rows _"]]
-
-SHOWN = 5
 
 PLACES = {MEAN: GROUP_ROWS, GATING: GATE_GROUPS}
 """Parts in which effects of groups may stay apart from the columns, and the matrices of these."""
@@ -346,7 +345,7 @@ def _check_levels(name: str, column: pd.Series, known: pd.Index) -> None:
     strange = ~column.isin(known)
     if strange.any():
         unseen = column[strange].unique().tolist()
-        listed = ", ".join(repr(level) for level in unseen[:SHOWN])
+        listed = ", ".join(repr(level) for level in unseen[: LIMITS.named])
         folded = {str(level).strip().casefold(): level for level in known}
         meant = folded.get(str(unseen[0]).strip().casefold())
         hint = "leave these rows out, or fit again with data that have them"

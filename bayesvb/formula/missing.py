@@ -9,11 +9,9 @@ import numpy as np
 from jaxtyping import Bool
 
 from bayesvb.errors import DataError, DesignWarning, warn
+from bayesvb.formula.limits import LIMITS
 
 __all__ = ["OF_NEW_ROWS", "MissingValues", "check_rows", "refuse_missing", "usable_rows"]
-
-HALF = 0.5
-"""Share of the rows below which so few are used that a warning says why."""
 
 MOST_NAMED = 5
 """Columns with missing values that a line names."""
@@ -134,7 +132,7 @@ def refuse_missing(missing: Mapping[str, int], left: int, rows: int, *, policy: 
             f"{rows - left} of {rows} rows lack a value: {listed}",
             hint="missing='drop' leaves these rows out and counts them",
         )
-    if policy == "drop" and 1 < left < HALF * rows:  # one row is refused
+    if policy == "drop" and 1 < left < LIMITS.majority * rows:  # one row is refused
         warn(
             f"{rows - left} of {rows} rows lack a value and are left out: {listed}; leave columns "
             "that are mostly missing out of the formula, or fill them in",

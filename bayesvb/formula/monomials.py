@@ -13,6 +13,7 @@ from functools import reduce
 from itertools import product
 
 from bayesvb.formula.columns import roles_in
+from bayesvb.formula.limits import LIMITS
 
 __all__ = ["Monomials", "degree", "is_marginal", "is_polynomial", "monomials"]
 
@@ -25,12 +26,6 @@ ONE: Monomials = frozenset([frozenset()])
 
 LINEAR = ("C", "I", "center", "scale", "standardize")
 """Functions that change the zero, unit or reference level of their first argument at most."""
-
-HIGHEST = 9
-"""Powers beyond are functions like any other."""
-
-MOST = 1000
-"""Products of two sums beyond which these are one variable."""
 
 
 def monomials(factors: Iterable[str]) -> Monomials:
@@ -82,7 +77,7 @@ def _divides(one: Monomial, two: Monomial) -> bool:
 
 def _multiplied(first: Monomials, second: Monomials) -> Monomials:
     """Products of two sums."""
-    if len(first) * len(second) > MOST:
+    if len(first) * len(second) > LIMITS.products:
         return _variable(" ".join(sorted({name for one in first | second for name, _ in one})))
     sums = (Counter(dict(one)) + Counter(dict(two)) for one, two in product(first, second))
     return frozenset(frozenset(powers.items()) for powers in sums)
@@ -108,7 +103,7 @@ def _of_node(node: ast.expr) -> Monomials:
         case ast.BinOp(left=left, op=ast.Div(), right=right) if _is_constant(right):
             return _of_node(left)
         case ast.BinOp(left=left, op=ast.Pow(), right=ast.Constant(value=int(power))) if (
-            0 < power <= HIGHEST
+            0 < power <= LIMITS.order
         ):
             return reduce(_multiplied, [_of_node(left)] * power)
         case ast.Call(args=[first, *more]):
@@ -125,10 +120,10 @@ def _of_call(node: ast.Call, first: ast.expr, more: list[ast.expr]) -> Monomials
         return _multiplied(_of_node(first), _of_node(first))
     numbers = [*more, *(one.value for one in node.keywords if one.arg == "degree")]
     power = numbers[0].value if numbers and isinstance(numbers[0], ast.Constant) else 1
-    if name == "poly" and isinstance(power, int) and 0 < power <= HIGHEST:
+    if name == "poly" and isinstance(power, int) and 0 < power <= LIMITS.order:
         powers = (reduce(_multiplied, [_of_node(first)] * one) for one in range(1, power + 1))
         return frozenset().union(*powers)
-    if name == "np.power" and isinstance(power, int) and 0 < power <= HIGHEST and more:
+    if name == "np.power" and isinstance(power, int) and 0 < power <= LIMITS.order and more:
         return reduce(_multiplied, [_of_node(first)] * power)
     return _variable(ast.unparse(node))
 

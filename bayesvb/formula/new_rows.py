@@ -14,6 +14,7 @@ from bayesvb.errors import BayesVBError, DesignWarning, warn
 from bayesvb.formula.binding import UsableRows
 from bayesvb.formula.checks import LARGEST
 from bayesvb.formula.encoder import Encoder, Matrices
+from bayesvb.formula.limits import LIMITS
 
 __all__ = ["NEW_GROUPS", "NEW_GROUPS_ALIASES", "NEW_LEVELS", "Unseen", "encode_new"]
 
@@ -23,9 +24,6 @@ NEW_GROUPS_ALIASES = {"sample": "marginal", "population": "typical"}
 """Names that the policies had until version 0.2, still understood."""
 
 NEW_LEVELS = ("error", "missing", "population")
-
-AT_ONCE = 1 << 15
-"""Rows that are encoded together where each stands for several."""
 
 
 @dataclass(frozen=True)
@@ -160,7 +158,7 @@ class _NewRows:
         levels = self.seen.groupby(list(names), observed=True, sort=True).size().rename("count")
         table = levels[levels > 0].reset_index()
         share = (table.pop("count") / len(self.seen)).to_numpy()
-        step = max(AT_ONCE // len(table), 1)
+        step = max(LIMITS.rows_at_once // len(table), 1)
         for start in range(0, len(places), step):
             some = places[start : start + step]
             repeated = rows.at(np.repeat(some, len(table)))

@@ -14,6 +14,7 @@ from difflib import get_close_matches
 from bayesvb.data.parts import GATING, MEAN, PARTS
 from bayesvb.errors import FormulaError
 from bayesvb.formula.budget import check_text
+from bayesvb.formula.limits import LIMITS
 from bayesvb.formula.special_terms import OFFSET, SpecialTerm, taken_out
 from bayesvb.formula.terms import Part, read_offset, read_part, read_response
 from bayesvb.formula.tokens import Section, Token, read_section
@@ -22,9 +23,6 @@ __all__ = ["RESPONSE", "Formula", "parse_formula"]
 
 RESPONSE = "response"
 """What stands left of `~`, among the names of the parts."""
-
-UNNAMED = 2
-"""Parts of a formula that go without a name: later ones could be any of several."""
 
 RESERVED = {"precision", "sigma", "tau", "phi"}
 
@@ -243,7 +241,7 @@ def _named(section: Section, position: int, names: tuple[str, ...]) -> tuple[str
                 f"write '... ~ 1 | {section.text}'",
             )
         return head, read_section(text, token.start + token.text.index("(") + 1, token.stop - 1)
-    if position >= min(len(names), UNNAMED):
+    if position >= min(len(names), LIMITS.unnamed_parts):
         what = "needs a name" if position < len(names) else "is one too many"
         what = f"part {position + 1} {what}"
         raise FormulaError(text, what, section.span, _parts_are(names))

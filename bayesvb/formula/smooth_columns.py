@@ -21,15 +21,13 @@ from jaxtyping import Float
 from bayesvb.data.column_moments import ROUNDING
 from bayesvb.errors import DataError
 from bayesvb.formula.columns import with_own_names
-from bayesvb.formula.smooth_terms import FEWEST_KNOTS, SmoothTerm
+from bayesvb.formula.limits import LIMITS
+from bayesvb.formula.smooth_terms import SmoothTerm
 from bayesvb.formula.term_blocks import TermBlock
 from bayesvb.formula.term_columns import AbstractTermColumns, TermData
 from bayesvb.numerics.natural_splines import NaturalSpline, natural_spline, spread_knots
 
 __all__ = ["SmoothColumns", "SmoothCurve", "fit_smooth"]
-
-CLOSEST = 1e-9
-"""Distance of knots, relative to their range, below which second derivatives are rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,11 +185,11 @@ def fit_smooth(term: SmoothTerm, codes: tuple[str, ...], data: TermData) -> Smoo
             f"`{term.place.text}` has {term.n_knots} knots, and `{variable}` has {few} distinct "
             "values",
             hint=f"write s({variable}, k={few})"
-            if few >= FEWEST_KNOTS
+            if few >= LIMITS.least_knots
             else f"write {variable} for a line, or C({variable}) for levels",
         )
     knots = spread_knots(distinct, term.n_knots)
-    if np.diff(knots).min() < CLOSEST * (knots[-1] - knots[0]):
+    if np.diff(knots).min() < LIMITS.rounding * (knots[-1] - knots[0]):
         raise DataError(
             f"values of `{variable}` nearly coincide, and s() has no second derivative there",
             hint=f"round them, take fewer knots, s({variable}, k=...), or a transform: s(log(x))",

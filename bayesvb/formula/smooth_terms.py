@@ -7,13 +7,10 @@ from dataclasses import dataclass
 
 from bayesvb.formula.budget import too_costly
 from bayesvb.formula.expressions import Code, Role, masked, read_expression
+from bayesvb.formula.limits import LIMITS
 from bayesvb.formula.special_terms import SpecialTerm
 
 __all__ = ["SmoothTerm", "read_smooth"]
-
-USUAL_KNOTS = 10
-
-FEWEST_KNOTS = 3
 
 
 @dataclass(frozen=True)
@@ -116,10 +113,10 @@ def _by(place: SpecialTerm, code: str, node: ast.expr | None) -> tuple[str | Non
 
 def _knots(place: SpecialTerm, node: ast.expr | None) -> int:
     """The number after ``k=``."""
-    value = USUAL_KNOTS if node is None else getattr(node, "value", None)
-    if not isinstance(value, int) or isinstance(value, bool) or value < FEWEST_KNOTS:
+    value = LIMITS.knots if node is None else getattr(node, "value", None)
+    if not isinstance(value, int) or isinstance(value, bool) or value < LIMITS.least_knots:
         raise place.refused(
-            f"k in `{place.text}` is a whole number of at least {FEWEST_KNOTS}",
+            f"k in `{place.text}` is a whole number of at least {LIMITS.least_knots}",
             "k is the number of knots: how wiggly the curve may be at most",
         )
     return value

@@ -17,6 +17,7 @@ from bayesvb.errors import FormulaError
 from bayesvb.formula.budget import check_tree
 from bayesvb.formula.expressions import Code, NameUse, read_expression
 from bayesvb.formula.group_terms import GroupTerm, read_group
+from bayesvb.formula.limits import LIMITS
 from bayesvb.formula.smooth_terms import SmoothTerm, read_smooth
 from bayesvb.formula.special_terms import GROUP, SMOOTH, SpecialTerm, taken_out
 from bayesvb.formula.tokens import Section, Token, first_line, marked_span
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from formulaic import SimpleFormula
 
 __all__ = ["Part", "read_offset", "read_part", "read_response", "read_terms", "summed"]
-
-LARGEST_INTERACTION = 9  # (a + b)**99 would never end
 
 # What the formula package raises where brackets and operators do not go together.
 UNREADABLE = (
@@ -219,10 +218,8 @@ def _check_power(formula: str, inside: Sequence[Token], sign: Token) -> None:
             (base.start, sign.span[1]),
             f"write I({base.text}**{exponent or 2})",
         )
-    if exponent.isdecimal() and int(exponent) > LARGEST_INTERACTION:
-        raise FormulaError(
-            formula, f"interactions go up to {LARGEST_INTERACTION}", inside[at + 1].span
-        )
+    if exponent.isdecimal() and int(exponent) > LIMITS.order:
+        raise FormulaError(formula, f"interactions go up to {LIMITS.order}", inside[at + 1].span)
 
 
 def read_terms(

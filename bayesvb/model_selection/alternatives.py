@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,18 +21,34 @@ if TYPE_CHECKING:
 FamilyFit = Callable[[int], "Fit | None"]
 """A fit with Student experts and a number of components; None if it was interrupted."""
 
-ROWS, POINTS = 50, 400
-"""Rows whose predictive densities are looked at, and points of each."""
 
-MOST_BIMODAL = 0.1
-"""Part of the rows that may have two modes where the density counts as unimodal."""
+@dataclass(frozen=True, kw_only=True)
+class ShapeLimits:
+    """When a predictive distribution counts as unimodal, skewed or heavy-tailed."""
 
-FALL, LEAST_HEIGHT = 0.7, 0.05
-"""Part of the lower of two maxima below which the density falls between two modes, and part of the
-largest below which there is none."""
+    rows: int = 50
+    """Rows whose predictive densities are evaluated."""
 
-SKEWED, HEAVY = 0.3, 0.5
-"""Skewness, and excess kurtosis, of predictive distributions from which they are named."""
+    points: int = 400
+    """Points of each density."""
+
+    bimodal: float = 0.1
+    """Part of the rows that may have two modes where the density counts as unimodal."""
+
+    fall: float = 0.7
+    """Part of the lower of two maxima below which the density falls between two modes."""
+
+    least_height: float = 0.05
+    """Part of the largest maximum below which a maximum is no mode."""
+
+    skewness: float = 0.3
+    """Skewness from which a distribution is called skewed."""
+
+    kurtosis: float = 0.5
+    """Excess kurtosis from which it is called heavy-tailed."""
+
+
+SHAPES = ShapeLimits()
 
 
 def student_alternative(
@@ -86,7 +103,7 @@ def _sentence(chosen: int, number: int, gap: float, error: float) -> str:
 def unimodal_noise(fit: Fit) -> str:
     """A sentence if the predictive density is unimodal at nearly every row; else empty."""
     frame = fit.model.design.frame
-    at = np.unique(np.linspace(0, len(frame) - 1, ROWS).astype(int))
+    at = np.unique(np.linspace(0, len(frame) - 1, SHAPES.rows).astype(int))
     with ignoring_user_warnings():
         laws = [
             fit.predictive(frame.iloc[at], response=name)
@@ -95,11 +112,11 @@ def unimodal_noise(fit: Fit) -> str:
     if len(laws) != 1 or fit.model.size == 1:
         return ""
     densities, points = _densities(laws[0])
-    if np.mean([_n_modes(one) > 1 for one in densities.T]) > MOST_BIMODAL:
+    if np.mean([_n_modes(one) > 1 for one in densities.T]) > SHAPES.bimodal:
         return ""
     skewness, kurtosis = _shape(densities, points)
-    names = ["skewed"] if abs(skewness) > SKEWED else []
-    names += ["heavy-tailed"] if kurtosis > HEAVY else []
+    names = ["skewed"] if abs(skewness) > SHAPES.skewness else []
+    names += ["heavy-tailed"] if kurtosis > SHAPES.kurtosis else []
     if not names:
         return ""
     return (
@@ -114,7 +131,7 @@ def _densities(
 ) -> tuple[Float[np.ndarray, "points rows"], Float[np.ndarray, "points rows"]]:
     """Densities of the rows between their outer quantiles, at points of their own."""
     low, high = law.quantile(np.array([0.001, 0.999]))
-    points = np.linspace(low, high, POINTS)
+    points = np.linspace(low, high, SHAPES.points)
     return np.exp(np.stack([law.log_density(each) for each in points])), points
 
 
@@ -128,9 +145,9 @@ def _n_modes(density: Float[np.ndarray, " points"]) -> int:
     """
     peaks: list[float] = []
     valley = 0.0
-    for height in density[density > LEAST_HEIGHT * density.max()].tolist():
+    for height in density[density > SHAPES.least_height * density.max()].tolist():
         valley = min(valley, height)
-        if not peaks or valley < FALL * min(peaks[-1], height):
+        if not peaks or valley < SHAPES.fall * min(peaks[-1], height):
             peaks.append(height)
             valley = height
         elif height > peaks[-1]:

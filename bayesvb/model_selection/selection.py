@@ -36,9 +36,6 @@ if TYPE_CHECKING:
 
 CRITERIA = ("loo", "waic")
 
-OCCUPIED = 0.01
-"""Share above which a component counts as occupied."""
-
 SHARES = ("share", "variance")
 """Columns of ``fit.components()`` that may hold shares; the first that is there counts."""
 
@@ -384,4 +381,4 @@ def _hopeful(fits: Mapping[int, Fit], criterion: str) -> list[int]:
 def _occupied(fit: Fit) -> int:
     table = fit.components()
     (column, *_) = (name for name in SHARES if name in table)
-    return int((table[column] > OCCUPIED).sum())
+    return int((table[column] > LIMITS.negligible_weight).sum())

@@ -17,39 +17,16 @@ from bayesvb.drawing import marks
 from bayesvb.drawing.palette import palette_of
 from bayesvb.effects.covariates import Covariate, covariate, value_text
 from bayesvb.effects.covariates import quantiles as covariate_quantiles
+from bayesvb.effects.curve_settings import CURVES
 from bayesvb.errors import DataError
 from bayesvb.plots.curve_rows import CurveRows, curve_rows
 from bayesvb.results.back_transformation import transformed
+from bayesvb.results.limits import LIMITS
 from bayesvb.results.local_support import has_support, supported
 
 if TYPE_CHECKING:
     from bayesvb.distributions.base import AbstractRowDistribution
     from bayesvb.results.base import AbstractFit
-
-CURVE = 101
-"""Points of a curve."""
-
-PLACES = (0.05, 0.25, 0.5, 0.75, 0.95)
-"""Quantiles of a number at which whole densities are drawn unless told otherwise."""
-
-PROBS = np.array([0.05, 0.25, 0.5, 0.75, 0.95])
-
-DENSITY_POINTS = 241
-
-MARGIN = 0.08
-"""Part of the data's range by which axes go beyond it."""
-
-MOST_POINTS = 5000
-"""Rows that are drawn: more are thinned evenly."""
-
-OCCUPIED = 0.01
-"""Weight which a component must have somewhere to be drawn."""
-
-HALF = 0.5
-"""Part of the rows of an average that is supported where it is not hatched."""
-
-SPREAD = 0.28
-"""Half the width over which the rows of one level are spread."""
 
 
 @partial(checked, at=check_names, values=check_listed)
@@ -99,7 +76,7 @@ def ridges(
     values = _places(fit, one) if values is None else days(along, list(values))
     rows = curve_rows(fit, along, values, at, others)
     distribution, name, observed = _conditional(fit, rows, response, transform)
-    points = np.linspace(*_limits(observed), DENSITY_POINTS)
+    points = np.linspace(*_limits(observed), CURVES.density_points)
     axes = marks.new_axes((6.4, 1.2 + 0.6 * max(len(values), 2))) if ax is None else ax
     palette = palette_of(axes)
     words = [f"{along} = {value_text(value)}" for value in values]
@@ -136,10 +113,10 @@ def quantiles(
     matplotlib.axes.Axes
     """
     one = _along(fit, along)
-    values = one.grid(CURVE)
+    values = one.grid(CURVES.points)
     rows = curve_rows(fit, along, values, at, others)
     distribution, name, observed = _conditional(fit, rows, response, transform)
-    found = distribution.quantile(PROBS)
+    found = distribution.quantile(np.array(CURVES.quantiles))
     axes = marks.new_axes((6.8, 4.2)) if ax is None else ax
     palette = palette_of(axes)
     label = fit.model.design.label
@@ -153,10 +130,10 @@ def quantiles(
     else:
         marks.ribbons(axes, np.array(values, dtype=float), found, palette.accent)
         if has_support(fit):
-            seen = rows.averaged(supported(fit, rows.frame).astype(float)) > HALF
+            seen = rows.averaged(supported(fit, rows.frame).astype(float)) > CURVES.supported
             marks.hatched(axes, np.array(values, dtype=float), ~seen, palette.line)
         axes.margins(x=0.01)
-        words = [f"{100 * prob:g}%" if prob != 0.5 else "median" for prob in PROBS]
+        words = [f"{100 * prob:g}%" if prob != 0.5 else "median" for prob in CURVES.quantiles]
         marks.end_labels(axes, found[:, -1].tolist(), words, [palette.accent] * len(words))
     marks.note(axes, rows.words, palette)
     return axes
@@ -188,11 +165,11 @@ def weights(
     matplotlib.axes.Axes
     """
     one = _along(fit, along)
-    values = one.grid(CURVE)
+    values = one.grid(CURVES.points)
     rows = curve_rows(fit, along, values, at, others)
     draws = rows.averaged(fit.weights_at(rows.frame), axis=1)
     lines = np.stack([draws.mean(axis=0), *np.quantile(draws, tails(prob), axis=0)])
-    shown = [k for k in range(lines.shape[2]) if lines[0, :, k].max() >= OCCUPIED]
+    shown = [k for k in range(lines.shape[2]) if lines[0, :, k].max() >= LIMITS.negligible_weight]
     axes = marks.new_axes((6.4, 3.8)) if ax is None else ax
     palette = palette_of(axes)
     marks.dress(axes, palette, x=fit.model.design.label(along), y="weight of the component")
@@ -226,7 +203,7 @@ def _along(fit: AbstractFit, name: str) -> Covariate:
 def _places(fit: AbstractFit, one: Covariate) -> list[object]:
     if one.discrete:
         return list(one.values)
-    found = covariate_quantiles(fit.model.design, one.name, PLACES)
+    found = covariate_quantiles(fit.model.design, one.name, CURVES.quantiles)
     return [float(value) for value in dict.fromkeys(found)]
 
 
@@ -241,18 +218,18 @@ def _conditional(
 
 def _limits(values: Float[np.ndarray, " some"]) -> tuple[float, float]:
     low, high = float(values.min()), float(values.max())
-    return low - MARGIN * (high - low), high + MARGIN * (high - low)
+    return low - CURVES.margin * (high - low), high + CURVES.margin * (high - low)
 
 
 def _cloud(
     axes: Any, column: pd.Series, one: Covariate, y: Float[np.ndarray, " rows"], colour: str
 ) -> None:
     """Rows as points, those of a level spread beside one another."""
-    step = max(len(y) // MOST_POINTS, 1)
+    step = max(len(y) // LIMITS.subsample, 1)
     if one.discrete:
         place = {value: number for number, value in enumerate(one.values)}
         x = np.array([place.get(value, np.nan) for value in column], dtype=float)
-        x += SPREAD * (2.0 * ((np.arange(len(x)) * 0.6180339887498949) % 1.0) - 1.0)
+        x += CURVES.level_width * (2.0 * ((np.arange(len(x)) * 0.6180339887498949) % 1.0) - 1.0)
     else:
         x = column.to_numpy(dtype=float)
     size, alpha = (14.0, 0.75) if len(y) <= 400 else (8.0, 0.5)

@@ -17,13 +17,11 @@ from bayesvb.effects.covariates import column_like, crossed, held_value, value_t
 from bayesvb.effects.observed_rows import observed_rows
 from bayesvb.errors import DataError
 from bayesvb.results.groups import predictive_of_any_group
+from bayesvb.results.limits import LIMITS
 
 if TYPE_CHECKING:
     from bayesvb.distributions.base import AbstractRowDistribution
     from bayesvb.results.base import AbstractFit
-
-AVERAGED = 40
-"""Rows over which a curve is averaged."""
 
 OTHERS = ("average", "hold")
 """What is done with the other covariates."""
@@ -110,7 +108,7 @@ def _averages(
     fit: AbstractFit, along: str, values: Sequence[object], given: Mapping[str, object]
 ) -> CurveRows:
     """Every value in each row of a sample, whose rows count by their case weights."""
-    found = observed_rows(fit, AVERAGED)
+    found = observed_rows(fit, LIMITS.printed_rows)
     frame = found.frame_of(along, values)
     for name, value in given.items():
         frame[name] = column_like(frame[name], [value] * len(frame))

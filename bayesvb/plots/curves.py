@@ -12,6 +12,7 @@ from bayesvb.argument_checks import check_count, check_text, checked
 from bayesvb.data.parts import MEAN
 from bayesvb.drawing import marks
 from bayesvb.drawing.palette import palette_of
+from bayesvb.effects.curve_settings import CURVES
 from bayesvb.effects.curves import curves as curves_of
 from bayesvb.effects.curves import groups as groups_of
 from bayesvb.errors import DataError
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
 
 ENDS = ("estimate", "lower", "upper")
-
-NAMED = 60
-"""Groups that are named on the axis; of more there is only their order."""
 
 
 @checked
@@ -99,7 +97,7 @@ def groups(
     if table.empty:
         raise DataError(f"component={component!r} has no effects of groups in the {part}")
     table = table.sort_values("estimate", ignore_index=True)
-    height = 1.1 + 0.2 * min(max(len(table), 6), NAMED)
+    height = 1.1 + 0.2 * min(max(len(table), 6), CURVES.named_groups)
     axes = marks.new_axes((6.4, height)) if ax is None else ax
     palette = palette_of(axes)
     marks.dress(axes, palette, x=f"{table['term'].iloc[0]}, component {component}", y="", grid="x")
@@ -107,7 +105,10 @@ def groups(
     y = np.arange(len(table))
     axes.hlines(y, table["lower"], table["upper"], color=palette.accent, linewidth=1.6)
     axes.plot(table["estimate"], y, "o", color=palette.accent, markersize=4.0)
-    axes.set_yticks(y if len(y) <= NAMED else [], table["group"] if len(y) <= NAMED else [])
+    axes.set_yticks(
+        y if len(y) <= CURVES.named_groups else [],
+        table["group"] if len(y) <= CURVES.named_groups else [],
+    )
     axes.set_ylim(-0.7, len(y) - 0.3)
     return axes
 

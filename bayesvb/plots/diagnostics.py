@@ -11,9 +11,11 @@ from jaxtyping import Float
 from bayesvb.argument_checks import check_choice, check_count, checked
 from bayesvb.drawing import marks
 from bayesvb.drawing.palette import marker, palette_of
+from bayesvb.effects.curve_settings import CURVES
 from bayesvb.errors import DataError
 from bayesvb.evaluation.calibration import pit_ecdf
 from bayesvb.results.calibration import calibration as calibration_of
+from bayesvb.results.limits import LIMITS
 from bayesvb.results.named_draws import count
 from bayesvb.results.pit import check_numeric
 from bayesvb.results.residuals import fitted, residuals
@@ -21,12 +23,6 @@ from bayesvb.results.subsampling import pits_at, pits_seen, replicated, sample
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
-
-ROWS = 2000
-"""Rows that are looked at; of more a choice, the same one each time."""
-
-OUTER = 0.001
-"""Replicated values beyond these quantiles of all do not widen the axis."""
 
 
 @checked
@@ -70,7 +66,7 @@ def replicates(
         )
     observed = fit.model.observed()
     name = _chosen(response, tuple(observed))
-    at = sample(fit, ROWS).at
+    at = sample(fit, LIMITS.quick_subsample).at
     values = observed[name][at]
     seen = np.isfinite(values)
     sets = replicated(fit, at, n)[:, list(observed).index(name)][:, seen]
@@ -80,7 +76,7 @@ def replicates(
     for one in sets:
         _step(axes, one, color=palette.accent, linewidth=0.7, alpha=0.35)
     _step(axes, values[seen], color=palette.ink, linewidth=1.8)
-    low, high = np.quantile(sets, [OUTER, 1.0 - OUTER])
+    low, high = np.quantile(sets, [CURVES.outer, 1.0 - CURVES.outer])
     axes.set_xlim(min(low, values[seen].min()), max(high, values[seen].max()))
     marks.note(axes, f"data (dark), {n} replicated data sets", palette)
     return axes
@@ -118,7 +114,7 @@ def calibration(fit: AbstractFit, *, response: str | None = None, ax: Any = None
     check_numeric(fit)
     names = fit.model.design.response_names
     name = _chosen(response, names)
-    found = pit_ecdf(pits_at(fit, sample(fit, ROWS).at)[names.index(name)])
+    found = pit_ecdf(pits_at(fit, sample(fit, LIMITS.quick_subsample).at)[names.index(name)])
     marks.dress(axes, palette, x="PIT value", y="ECDF minus uniform")
     axes.fill_between(found.points, found.lower, found.upper, step="mid", color=palette.accent,
                       alpha=0.16, linewidth=0)  # fmt: skip
@@ -153,7 +149,7 @@ def residual(fit: AbstractFit, *, response: str | None = None, ax: Any = None) -
     name = _chosen(response, names)
     if isinstance(found, pd.DataFrame):
         found, means = found[name], means[name]
-    at = sample(fit, ROWS).at
+    at = sample(fit, LIMITS.quick_subsample).at
     axes = marks.new_axes((6.4, 3.8)) if ax is None else ax
     palette = palette_of(axes)
     marks.dress(axes, palette, x=f"fitted {fit.model.design.label(name)}", y="quantile residual")

@@ -23,20 +23,35 @@ if TYPE_CHECKING:
 
     from bayesvb.results.base import AbstractFit
 
-FLOOR = 0.25
-"""Remoteness up to which every prediction is supported: that of a component which knows its line
-there as well as from three rows at the same place."""
 
-ROWS_PER_TERM = 10
-"""Rows for each term that a component counts as having, if it has more: it knows its line far away
-from many rows, if it is one, but there are none nearby."""
+@dataclass(frozen=True, kw_only=True)
+class RemotenessLimits:
+    """When a prediction is called unsupported."""
 
-ALARMS = 0.05
-"""Share of new rows like those of the fit that are marked, at most, in expectation."""
+    floor: float = 0.25
+    """Remoteness up to which every prediction is supported.
 
-NO_ROWS = 0.1
-"""Rows, spread like all rows, that every component is taken to have: nothing is known of its line
-where it has none, and distances are then in standard deviations of the covariates."""
+    The regression line of its component is then known as well as from three rows at that place.
+    """
+
+    rows_per_term: int = 10
+    """Rows per term that a component counts as having, at most.
+
+    Many rows determine a line far away from them, if it is one; but none of them is nearby.
+    """
+
+    alarms: float = 0.05
+    """Share of new rows like those of the fit that are marked, at most, in expectation."""
+
+    prior_rows: float = 0.1
+    """Rows, spread like all rows, that are added to every component.
+
+    The distance from a component without rows is then in standard deviations of the covariates.
+    """
+
+
+SUPPORT = RemotenessLimits()
+
 
 COLUMN = "supported"
 """Column of a prediction that says so."""
@@ -57,15 +72,15 @@ class LocalSupport:
     With ``M_k`` the moments of the covariates weighted by responsibility, the leverage of ``x``
     for component ``k`` is ``h_k = x' M_k^{-1} x``: the variance of the line there, in units of the
     noise variance, of a fit without prior, so that shrinkage cannot pass for knowledge. Moments of
-    more than ``ROWS_PER_TERM`` rows for each term are scaled to so many; the leverage is then a
-    distance from the rows (Mahalanobis). The remoteness of a prediction is
+    more than ``SUPPORT.rows_per_term`` rows for each term are scaled to so many; the leverage is
+    then a distance from the rows (Mahalanobis). The remoteness of a prediction is
 
     .. math:: s(x) = \sum_k \pi_k(x)\, \frac{h_k(x)}{1 + h_k(x)},
 
     zero where all components that count have rows, one where they have none. A prediction is
-    supported where ``s`` is at most ``FLOOR``, or what all but a share ``ALARMS`` of the rows of
-    the fit, or of ``LIMITS.all_rows`` of them by chance, have when they are left out: new rows of
-    the same population are marked no more often.
+    supported where ``s`` is at most ``SUPPORT.floor``, or what all but a share ``SUPPORT.alarms``
+    of the rows of the fit, or of ``LIMITS.all_rows`` of them by chance, have when they are left
+    out: new rows of the same population are marked no more often.
 
     Attributes
     ----------
@@ -117,8 +132,8 @@ def local_support(fit: AbstractFit) -> LocalSupport:
     whole = unpack(sums.value)
     spread = np.diagonal(whole, axis1=1, axis2=2).sum(axis=0) / sums.rows.sum()
     scale = np.where(spread > 0.0, spread, 1.0)
-    counted = np.maximum(1.0, sums.rows / (ROWS_PER_TERM * len(scale)))
-    inverse = np.linalg.inv(whole + NO_ROWS * np.diag(scale))
+    counted = np.maximum(1.0, sums.rows / (SUPPORT.rows_per_term * len(scale)))
+    inverse = np.linalg.inv(whole + SUPPORT.prior_rows * np.diag(scale))
 
     def left_out(block: Block) -> Float[np.ndarray, " rows"]:
         x = model.regressors(block.ungrouped())
@@ -129,7 +144,7 @@ def local_support(fit: AbstractFit) -> LocalSupport:
         return _shared(_members(block, weights), without)
 
     values = _chosen(source, fit.seed).map_rows(left_out)
-    return LocalSupport(counted[:, None, None] * inverse, max(FLOOR, _quantile(values)))
+    return LocalSupport(counted[:, None, None] * inverse, max(SUPPORT.floor, _quantile(values)))
 
 
 def support_of(fit: AbstractFit) -> LocalSupport:
@@ -202,6 +217,6 @@ def _members(
 
 
 def _quantile(values: Float[np.ndarray, " rows"]) -> float:
-    """What one more row of the kind exceeds with probability ``ALARMS`` at most."""
-    rank = int(np.ceil((1.0 - ALARMS) * (len(values) + 1)))
+    """What one more row of the kind exceeds with probability ``SUPPORT.alarms`` at most."""
+    rank = int(np.ceil((1.0 - SUPPORT.alarms) * (len(values) + 1)))
     return float(np.sort(values)[min(rank, len(values)) - 1])

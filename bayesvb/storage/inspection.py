@@ -18,23 +18,32 @@ from bayesvb.errors import DataError
 
 __all__ = ["PlainFile", "opened"]
 
-DEEPEST = 4
-"""Groups inside one another."""
 
-LEAST_OBJECT = 40
-"""Bytes that any object takes in a file at least."""
+@dataclass(frozen=True, kw_only=True)
+class FileLimits:
+    """What a file may hold, checked before any of it is read."""
 
-LONGEST_NAME = 1000
-"""Bytes of a name."""
+    depth: int = 4
+    """Groups inside one another."""
 
-MOST_TEXTS = 64
-"""Texts of one attribute: each of them may be as long as the file."""
+    least_object: int = 40
+    """Bytes that any object takes in a file at least."""
+
+    name: int = 1000
+    """Bytes of a name."""
+
+    texts: int = 64
+    """Texts of one attribute: each of them may be as long as the file."""
+
+    text: int = 16
+    """Bytes of what stands for a text: its length and its place."""
+
+
+LIMITS = FileLimits()
+
 
 SIZES = {"i": (1, 2, 4, 8), "u": (1, 2, 4, 8), "f": (2, 4, 8)}
 """Bytes of the numbers that are read, by their kind."""
-
-TEXT = 16
-"""Bytes of what stands for a text: its length and its place."""
 
 SCALES = ("DIMENSION_LIST", "REFERENCE_LIST")
 """Attributes of netCDF that refer to the names of axes."""
@@ -138,10 +147,10 @@ class _Inspector:
                 if info.addr in seen:
                     raise DataError(f"{path!r} is the same object as another one")
                 seen.add(info.addr)
-                if len(seen) * LEAST_OBJECT > self.size_of_file:
+                if len(seen) * LIMITS.least_object > self.size_of_file:
                     raise DataError("there are more objects than the file has room for")
                 if info.type == self.h5py.h5o.TYPE_GROUP:
-                    if depth + 1 >= DEEPEST:
+                    if depth + 1 >= LIMITS.depth:
                         raise DataError(f"{path!r} lies too deep")
                     below = self.h5py.h5g.open(group, name.encode())
                     self.attributes(path, below)
@@ -156,12 +165,12 @@ class _Inspector:
 
     def names(self, group: Any, path: str) -> list[str]:
         """Names in a group."""
-        if group.get_num_objs() * LEAST_OBJECT > self.size_of_file:
+        if group.get_num_objs() * LIMITS.least_object > self.size_of_file:
             raise DataError(f"{path!r} claims more objects than the file has room for")
         found = []
         for raw in group:
             name = raw.decode("utf-8", "strict")
-            if len(raw) > LONGEST_NAME or name in ("", ".", "..") or "/" in name:
+            if len(raw) > LIMITS.name or name in ("", ".", "..") or "/" in name:
                 raise DataError(f"{name[:60]!r} is no name of an object")
             found.append(name)
         return found
@@ -200,7 +209,7 @@ class _Inspector:
         if kind.get_class() == self.h5py.h5t.STRING:
             if not kind.is_variable_str():
                 raise DataError(f"{path!r} holds text of a fixed length")
-            each = TEXT
+            each = LIMITS.text
         elif not self.is_number(kind):
             raise DataError(f"{path!r} holds neither numbers nor text")
         count = 1
@@ -234,7 +243,7 @@ class _Inspector:
             text = kind.get_class() == h5t.STRING
             if not text and not self.is_number(kind):
                 raise DataError(f"attribute {name!r} of {path!r} is neither number nor text")
-            if text and kind.is_variable_str() and count > MOST_TEXTS:
+            if text and kind.is_variable_str() and count > LIMITS.texts:
                 raise DataError(f"attribute {name!r} of {path!r} holds {count} texts")
 
 

@@ -16,6 +16,7 @@ from bayesvb.drawing import marks
 from bayesvb.drawing.palette import palette_of
 from bayesvb.errors import DataError
 from bayesvb.evaluation.classification import calibration_error
+from bayesvb.results.limits import LIMITS
 from bayesvb.studies.compared_rows import ComparedRows
 from bayesvb.studies.score_means import Scored, mean_and_error, resampled_error
 
@@ -25,9 +26,6 @@ LABELS = ("model", "repeat", "fold", "row", "group")
 ENOUGH = 0.9
 """Share of the rows scored by another model that one needs to be compared with it: rows that lack
 a score are those that are hard for it, and would be left out for all."""
-
-ERRORS = 2.0
-"""Standard errors on each side that bars have."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -199,7 +197,7 @@ class CrossValidation:
         marks.dress(axes, palette, x=f"{score}, less that of {self.best}", y="", grid="x")
         y, x = np.arange(len(own)), own["difference"].fillna(0.0).to_numpy()
         for name, width in (("se_resampled", 1.2), ("se", 4.0)):
-            half = ERRORS * own[name].fillna(0.0).to_numpy()
+            half = LIMITS.standard_errors * own[name].fillna(0.0).to_numpy()
             axes.hlines(y, x - half, x + half, color=palette.accent, linewidth=width)
         axes.plot(x, y, "o", color=palette.ink, markersize=5)
         axes.axvline(0.0, color=palette.mute, linewidth=0.8)

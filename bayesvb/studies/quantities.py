@@ -13,13 +13,8 @@ from bayesvb.data.sources import AbstractSource
 from bayesvb.results.base import AbstractPublicModel
 from bayesvb.results.capabilities import HasDrawnDistributions
 from bayesvb.results.groups import units_of
+from bayesvb.results.limits import LIMITS
 from bayesvb.results.named_draws import HasDraws, count, log_lik_blocks
-
-ROWS = 5
-"""Rows of the design at which quantities are compared."""
-
-MOST_ROWS = 2000
-"""Rows among which these are looked for; more are thinned evenly."""
 
 LOG_LIKELIHOOD = ("log likelihood", "all rows")
 """Kind and place of the one quantity that depends on the simulated data too."""
@@ -28,8 +23,8 @@ LOG_LIKELIHOOD = ("log likelihood", "all rows")
 def representative_rows(source: AbstractSource) -> Int[np.ndarray, " chosen"]:
     """Positions of the row nearest the mean, then of rows as far as can be from those before.
 
-    At most ``ROWS``, fewer where there are not so many that differ. Distances are those of the
-    standardised columns of all parts.
+    At most ``LIMITS.example_rows``, fewer where there are not so many that differ. Distances are
+    those of the standardised columns of all parts.
 
     References
     ----------
@@ -37,13 +32,15 @@ def representative_rows(source: AbstractSource) -> Int[np.ndarray, " chosen"]:
     Science 38, for the rows after the first.
     """
     n_rows = source.n_rows
-    candidates = np.unique(np.linspace(0, n_rows - 1, min(n_rows, MOST_ROWS)).round().astype(int))
+    candidates = np.unique(
+        np.linspace(0, n_rows - 1, min(n_rows, LIMITS.quick_subsample)).round().astype(int)
+    )
     designs = source.take(candidates).designs
     parts = {id(x): x for name, x in designs.items() if not name.endswith(PRODUCTS)}
     places = np.concatenate([np.empty((0, len(candidates))), *parts.values()]).T
     chosen = [int(((places - places.mean(axis=0)) ** 2).sum(axis=1).argmin())]
     distance = np.full(len(places), np.inf)
-    while len(chosen) < ROWS:
+    while len(chosen) < LIMITS.example_rows:
         distance = np.minimum(distance, ((places - places[chosen[-1]]) ** 2).sum(axis=1))
         if distance.max() == 0.0:
             break

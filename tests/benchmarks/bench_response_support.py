@@ -85,7 +85,7 @@ def choose() -> None:
     """Print what candidates of the thresholds do with the laws that they may be chosen on."""
     for rows in (6, 8, 10):
         for expected in (4.0, 6.0, 8.0):
-            support.ROWS, support.EXPECTED = rows, expected
+            vars(support.LIMITS).update(heap_rows=rows, expected=expected)
             print(f"ROWS = {rows}, EXPECTED = {expected:g}")
             print(rates(CHOSEN_ON).to_string(index=False))
 

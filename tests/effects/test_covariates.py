@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 
 import bayesvb as bvb
-from bayesvb.effects import covariates as module
-from bayesvb.effects.covariates import FEW_VALUES, covariate, held_value, quantiles, value_text
+from bayesvb.effects.covariates import covariate, held_value, quantiles, value_text
 from bayesvb.errors import DataError
 from bayesvb.formula.design import build_design
+from bayesvb.formula.limits import LIMITS
 from bayesvb.formula.parser import parse_formula
 
 
@@ -41,7 +41,7 @@ def test_numbers_with_more_than_a_few_values_are_curves(frame):
     design = read(frame, ".")
     assert covariate(design, "few").grid(5) == [0.0, 1.0, 7.0]
     assert covariate(design, "skewed").grid(3) == [0.0, 39.0**2 / 2, 39.0**2]
-    for different, discrete in ((FEW_VALUES, True), (FEW_VALUES + 1, False)):
+    for different, discrete in ((LIMITS.few_levels, True), (LIMITS.few_levels + 1, False)):
         numbers = pd.DataFrame({"x": np.arange(100.0) % different})
         assert covariate(read(numbers, "x"), "x").discrete == discrete
 
@@ -66,9 +66,8 @@ def test_weighted_rows_are_as_repeated_rows(frame, seed):
     assert (np.diff(fractions) >= 0.0).all() and (fractions[[0, -1]] == found[0][[0, -1]]).all()
 
 
-def test_values_that_come_late_count(monkeypatch):
-    monkeypatch.setattr(module, "FIRST_ROWS", 10)
-    numbers = pd.DataFrame({"x": np.r_[np.zeros(50), np.arange(FEW_VALUES + 1.0)]})
+def test_values_that_come_late_count():
+    numbers = pd.DataFrame({"x": np.r_[np.zeros(50), np.arange(LIMITS.few_levels + 1.0)]})
     assert not covariate(read(numbers, "x"), "x").discrete
     assert covariate(read(numbers[:-1], "x"), "x").discrete
 

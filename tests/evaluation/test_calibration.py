@@ -218,9 +218,9 @@ def test_crps_of_many_components_is_that_of_a_fine_rule(n_components, monkeypatc
     )  # fmt: skip
     y = mixture.draws(1, rng)[0]
     found = crps(mixture, y)
-    monkeypatch.setattr(crps_module, "MANY", 1000)
-    monkeypatch.setattr(crps_module, "STEP", 0.05)
-    monkeypatch.setattr(crps_module, "EXPANDED", 30.0)
+    monkeypatch.setitem(vars(crps_module.RULE), "many", 1000)
+    monkeypatch.setitem(vars(crps_module.RULE), "step", 0.05)
+    monkeypatch.setitem(vars(crps_module.RULE), "expanded", 30.0)
     error = np.abs(found / crps(mixture, y) - 1.0)
     assert error.max() < 1e-3 and np.median(error) < 1e-5
 

@@ -9,9 +9,8 @@ from sklearn.model_selection import PredefinedSplit, cross_val_predict
 
 import bayesvb as bvb
 from bayesvb.errors import DataError
-from bayesvb.evaluation import multinomial_baseline as baseline
 from bayesvb.evaluation.multinomial_baseline import (
-    SPREADS,
+    RIDGE,
     probabilities_left_out,
     standardised,
 )
@@ -37,7 +36,7 @@ def theirs(terms, codes, folds, sd):
 @pytest.mark.parametrize("sd", [0.3, 1e5])
 def test_probabilities_left_out_are_those_of_scikit_learn(overlapping, sd, monkeypatch):
     terms, codes = overlapping
-    monkeypatch.setattr("bayesvb.evaluation.multinomial_baseline.INTERCEPT_SD", 1e5)
+    monkeypatch.setitem(vars(RIDGE), "intercept_sd", 1e5)
     folds = np.arange(90) % 4
     found, prior = probabilities_left_out(terms, codes, folds, spreads=(sd,))
     assert prior == f"{sd:g}, chosen by rows left out of the other parts"
@@ -54,12 +53,12 @@ def test_each_fold_has_the_prior_that_predicts_best_the_others_left_out(overlapp
     for fold in (0, 3):
         kept = folds != fold
         scores = []
-        for sd in SPREADS:
+        for sd in RIDGE.spreads:
             # what is left out of the kept rows is all that the choice may see
             used = standardised(terms)[kept]
             p, _ = probabilities_left_out(used, codes[kept], folds[kept], spreads=(sd,))
             scores.append(np.log(p[np.arange(kept.sum()), codes[kept]]).sum())
-        best = SPREADS[int(np.argmax(scores))]
+        best = RIDGE.spreads[int(np.argmax(scores))]
         alone, _ = probabilities_left_out(terms, codes, folds, spreads=(best,))
         assert_allclose(found[~kept], alone[~kept], atol=1e-3)
 
@@ -124,7 +123,7 @@ def test_the_prior_is_fixed_where_choosing_takes_too_long(overlapping, monkeypat
     terms, codes = overlapping
     folds = np.arange(90) % 3
     fixed, _ = probabilities_left_out(terms, codes, folds, spreads=(1.0,))
-    monkeypatch.setattr(baseline, "MOST_CHOICES", 8)
+    monkeypatch.setitem(vars(RIDGE), "most_choices", 8)
     found, prior = probabilities_left_out(terms, codes, folds)
     assert prior == "1, fixed"
     assert_allclose(found, fixed, atol=1e-5)

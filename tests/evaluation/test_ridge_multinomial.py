@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from statsmodels.discrete.discrete_model import MNLogit
 
 from bayesvb.evaluation.multinomial_baseline import (
-    INTERCEPT_SD,
+    RIDGE,
     precisions,
     ridge_coefficients,
     standardised,
@@ -74,7 +74,7 @@ def test_unpenalised_regression_has_no_maximum_there(separated):
         warnings.simplefilter("ignore")
         found = MNLogit(codes, terms).fit(method="bfgs", maxiter=1000, disp=0)
     # the likelihood nears one and coefficients grow as long as the ascent is let go on
-    assert found.llf > -0.01 and np.abs(found.params).max() > 3.0 * INTERCEPT_SD
+    assert found.llf > -0.01 and np.abs(found.params).max() > 3.0 * RIDGE.intercept_sd
 
 
 def test_a_class_without_rows_is_possible_and_rare(overlapping):
@@ -98,6 +98,6 @@ def test_terms_have_one_scale_and_are_centred_if_there_is_an_intercept(rng):
     found = standardised(np.column_stack([x[:, 0], np.full(50, 7.0), 1e6 * x[:, 1], np.zeros(50)]))
     assert_allclose(found[:, 0], 1.0)
     assert_allclose(found[:, 1:], (x - x.mean(axis=0)) / x.std(axis=0), atol=1e-9)
-    assert_allclose(precisions(found, 2.0), [INTERCEPT_SD**-2, 0.25, 0.25])
+    assert_allclose(precisions(found, 2.0), [RIDGE.intercept_sd**-2, 0.25, 0.25])
     assert_allclose(standardised(x), x / np.sqrt((x**2).mean(axis=0)))
     assert_allclose(precisions(standardised(x), 2.0), [0.25, 0.25])

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from bayesvb.errors import BayesVBError, FormulaError
-from bayesvb.formula import budget
 from bayesvb.formula.design import build_design
+from bayesvb.formula.limits import LIMITS
 from bayesvb.formula.parser import parse_formula
 
 LETTERS = "abcdefghijklm"
@@ -88,7 +88,7 @@ def test_the_bound_of_terms_is_never_below_their_number(data):
     for formula in ("(a+b+c)**3", "a*b*c", "(a+b)/(c+d)", "(c+d) %in% (a+b)", "(a+b):(c+d) - a:c"):
         terms = build_design(parse_formula(f"y ~ {formula}"), data, warn=False).terms["mean"]
         tight = pytest.MonkeyPatch()
-        tight.setattr(budget, "MOST_TERMS", len(terms) - 1)
+        tight.setitem(vars(LIMITS), "products", len(terms) - 1)
         with tight.context(), pytest.raises(FormulaError, match="multiply out"):
             parse_formula(f"y ~ {formula}")
         tight.undo()

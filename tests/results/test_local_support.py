@@ -11,7 +11,7 @@ from bayesvb.plots import quantiles
 from bayesvb.reports.sections import SECTIONS
 from bayesvb.results import local_support as module
 from bayesvb.results.limits import LIMITS
-from bayesvb.results.local_support import ALARMS, FLOOR, ROWS_PER_TERM, local_support, support_of
+from bayesvb.results.local_support import SUPPORT, local_support, support_of
 
 
 def lines(n_rows, seed=0, low=-2.0, high=2.0):
@@ -39,7 +39,7 @@ def test_remoteness_is_that_of_leverages_and_weights(fit):
     weights = np.array([[0.3], [0.7]])
     expected = 0.0
     for k in range(2):
-        rows = max(1.0, r[k].sum() / (2 * ROWS_PER_TERM))
+        rows = max(1.0, r[k].sum() / (2 * SUPPORT.rows_per_term))
         moments = sum(r[k, n] * np.outer(x[:, n], x[:, n]) for n in range(300)) + 0.1 * np.eye(2)
         leverage = rows * new[:, 0] @ np.linalg.solve(moments, new[:, 0])
         expected += weights[k, 0] * leverage / (1.0 + leverage)
@@ -73,13 +73,13 @@ def test_new_rows_like_those_of_the_fit_are_seldom_marked(n_rows):
         - fitted(lines(n_rows, seed)).predict(lines(500, 100 + seed), supported=True)["supported"]
         for seed in range(4)
     ]
-    assert np.mean(marked) < 2.0 * ALARMS
+    assert np.mean(marked) < 2.0 * SUPPORT.alarms
 
 
 @pytest.mark.heavy
 def test_of_many_rows_a_choice_is_left_out(monkeypatch):
     fit = fitted(lines(1200, 7))
-    monkeypatch.setattr(module, "FLOOR", 0.0)  # the rows decide, however near they are
+    monkeypatch.setitem(vars(SUPPORT), "floor", 0.0)  # the rows decide, however near they are
     whole, rows, left_out = local_support(fit), fit.model.source.whole(), []
     monkeypatch.setitem(vars(LIMITS), "all_rows", 300)
     quantile = module._quantile
@@ -90,7 +90,9 @@ def test_of_many_rows_a_choice_is_left_out(monkeypatch):
     assert local_support(fit).threshold == some.threshold != whole.threshold
     weights, x = fit.core.mean_weights(fit.q, rows), fit.model.regressors(rows)
     marked = 1.0 - some.supported(weights, x).mean()
-    assert abs(marked - ALARMS) < 4.0 * np.sqrt(ALARMS * (1.0 - ALARMS) / 300.0)
+    assert abs(marked - SUPPORT.alarms) < 4.0 * np.sqrt(
+        SUPPORT.alarms * (1.0 - SUPPORT.alarms) / 300.0
+    )
 
 
 @pytest.mark.heavy
@@ -98,7 +100,7 @@ def test_levels_that_a_component_lacks_are_marked():
     rng = np.random.default_rng(1)
     data = pd.DataFrame({"g": ["a"] * 100 + ["b"] * 100 + ["c"], "y": rng.normal(size=201)})
     found = fitted(data, "y ~ g | gating(1)", n_components=1)
-    assert local_support(found).threshold == FLOOR
+    assert local_support(found).threshold == SUPPORT.floor
     assert found.predict({"g": ["a", "c"]}, supported=True)["supported"].tolist() == [True, False]
 
 

@@ -17,8 +17,9 @@ from bayesvb.engines import ENGINES
 from bayesvb.engines.base import AbstractEngine
 from bayesvb.errors import ConvergenceWarning, DataError
 from bayesvb.numerics.streams import EngineStreams
+from bayesvb.results.limits import LIMITS
 from bayesvb.results.named_draws import ModelDraws
-from bayesvb.studies.quantities import ROWS, Quantities, representative_rows
+from bayesvb.studies.quantities import Quantities, representative_rows
 from bayesvb.studies.replication import ranks_among
 from bayesvb.studies.simulated_rows import explaining
 
@@ -129,10 +130,10 @@ def test_quantities_of_models(models):
     kinds = {
         name: [kind for kind, _ in Quantities.of(model).names] for name, model in models.items()
     }
-    assert kinds["classes"] == ["probability"] * 3 * ROWS + ["log likelihood"]
-    assert kinds["two classes"] == ["probability"] * ROWS + ["log likelihood"]
+    assert kinds["classes"] == ["probability"] * 3 * LIMITS.example_rows + ["log likelihood"]
+    assert kinds["two classes"] == ["probability"] * LIMITS.example_rows + ["log likelihood"]
     assert kinds["normal"] == ["log density", "log likelihood"]
-    assert kinds["two responses"].count("sd") == 2 * ROWS
+    assert kinds["two responses"].count("sd") == 2 * LIMITS.example_rows
     assert Quantities.of(models["two responses"]).names[0][1].startswith("y, row ")
 
 
@@ -156,7 +157,7 @@ def test_representative_rows_are_the_middle_and_the_ends():
     block = Block({"mean": np.vstack([np.ones(8), x])}, np.zeros((1, 8)))
     at = representative_rows(InMemorySource((block,)))
     assert x[at[0]] == 0.1 and set(x[at[1:3]]) == {5.0, -3.0}
-    assert len(set(x[at])) == ROWS
+    assert len(set(x[at])) == LIMITS.example_rows
     same = Block({"mean": np.ones((1, 8))}, np.zeros((1, 8)))
     assert len(representative_rows(InMemorySource((same,)))) == 1
 

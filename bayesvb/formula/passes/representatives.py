@@ -16,15 +16,13 @@ from jaxtyping import Bool, Float
 from bayesvb.data.frames import as_frame, kind_of, missing_rows
 from bayesvb.errors import DataError
 from bayesvb.formula.dates import is_temporal
+from bayesvb.formula.limits import LIMITS
 from bayesvb.formula.missing import refuse_missing, usable_rows
 
 __all__ = ["SAMPLE_ROWS", "Choice", "Representatives"]
 
 SAMPLE_ROWS = 10_000
 """Rows of the sample."""
-
-MOST_LEVELS = 100_000
-"""Levels of a column beyond which no formula can use it."""
 
 SEED = 20_000_003
 """First word of the key by which rows are chosen: the same ones each time that they are read."""
@@ -94,9 +92,9 @@ class Choice:
             of_levels = kind_of(column, name) == "levels" or name in self.levels
             if of_levels:
                 first = ~column.duplicated().to_numpy()
-                if first.sum() > MOST_LEVELS:
+                if first.sum() > LIMITS.stored_levels:
                     raise DataError(
-                        f"`{name}` has more than {MOST_LEVELS} levels",
+                        f"`{name}` has more than {LIMITS.stored_levels} levels",
                         hint="leave it out, or hash it: hashed(name, levels=100)",
                     )
                 shows |= first

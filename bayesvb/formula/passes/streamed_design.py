@@ -24,6 +24,7 @@ from bayesvb.formula.checks import check_matrices
 from bayesvb.formula.design import AllRows, Design
 from bayesvb.formula.encoder import Encoder, fit_encoder, role_table
 from bayesvb.formula.group_terms import GroupTerm
+from bayesvb.formula.limits import LIMITS
 from bayesvb.formula.matrices import evaluate
 from bayesvb.formula.parser import RESPONSE, Formula
 from bayesvb.formula.passes.design_rows import (
@@ -45,9 +46,6 @@ __all__ = [
     "BlockEncoding", "RowsInBlocks", "columns_to_read", "design_of_sample", "learned_of",
     "of_kept_rows", "rows_in_blocks",
 ]  # fmt: skip
-
-SAME = 1e-9
-"""Relative difference of an entry of a matrix that is rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -311,7 +309,9 @@ def _check_rowwise(encoder: Encoder, rows: UsableRows) -> None:
     for places in (np.arange(0, len(rows), 2), np.arange(1, len(rows), 2)):
         some = encoder.encode(rows.at(places), response=response)
         for part, matrix in some.items():
-            same = np.isclose(matrix, whole[part][places], rtol=SAME, atol=0.0, equal_nan=True)
+            same = np.isclose(
+                matrix, whole[part][places], rtol=LIMITS.rounding, atol=0.0, equal_nan=True
+            )
             if not same.all():
                 column = encoder.names[part][int((~same).any(axis=0).argmax())]
                 raise DataError(

@@ -13,6 +13,7 @@ from bayesvb.errors import DataError
 from bayesvb.formula.binding import BoundTerm
 from bayesvb.formula.columns import with_own_names
 from bayesvb.formula.group_columns import GroupColumns
+from bayesvb.formula.limits import LIMITS
 from bayesvb.formula.passes.transform_states import Values
 from bayesvb.formula.smooth_columns import SmoothColumns, fit_smooth
 from bayesvb.formula.smooth_terms import SmoothTerm
@@ -20,9 +21,6 @@ from bayesvb.formula.term_columns import AbstractTermColumns, TermData
 from bayesvb.numerics.order_statistics import distinct_values
 
 __all__ = ["exact_term"]
-
-MOST_DISTINCT = 1 << 23
-"""Distinct values that are kept in memory: 64 MiB."""
 
 
 def exact_term(term: BoundTerm, fitted: AbstractTermColumns, values: Values) -> AbstractTermColumns:
@@ -47,12 +45,12 @@ def exact_term(term: BoundTerm, fitted: AbstractTermColumns, values: Values) -> 
 
 def _distinct(code: str, values: Values) -> Float[np.ndarray, " values"]:
     """All distinct values of an expression, ascending."""
-    found = distinct_values(partial(values, code), MOST_DISTINCT)
+    found = distinct_values(partial(values, code), LIMITS.stored_values)
     if found is None:
         name = with_own_names(code)
         raise DataError(
-            f"`{name}` has more than {MOST_DISTINCT} distinct values, and knots of s() and centres "
-            "of slopes that vary by group are learned from all of them",
+            f"`{name}` has more than {LIMITS.stored_values} distinct values, and knots of s() and "
+            "centres of slopes that vary by group are learned from all of them",
             hint=f"round it: s(np.round({name}, 3)) in the data; or write bs({name}, df=5)",
         )
     return found

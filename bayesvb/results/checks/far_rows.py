@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,23 +22,36 @@ if TYPE_CHECKING:
 FAR_ROWS = "Rows far off"
 """Name of the check: where it is a problem all others describe a fit that these rows distort."""
 
-EXPECTED = 1e-3
-"""Rows that would be as far off by chance, below which they are outliers."""
 
-FEW_FAR, MOST_PARTS = 2, 0.02
-"""Rows, and part of the rows, up to which rows are outliers; more are tails, or a component."""
+@dataclass(frozen=True, kw_only=True)
+class OutlierLimits:
+    """When rows stand apart from the others."""
 
-HEAVY = 0.02
-"""p-value of kurtosis and skewness of the remaining rows below which their tails are heavy."""
+    expected: float = 1e-3
+    """Rows that would be as far off by chance, below which they are outliers."""
 
-GAP, HEAVY_GAP = 2.0, 4.0
-"""Times the distance of the next row from which a row stands apart; where tails are heavy.
+    few: int = 2
+    """Rows up to which rows are outliers, however few there are."""
 
-A mean that is wrong, as of a bend, makes rows far off that are next to others.
-"""
+    share: float = 0.02
+    """Part of the rows up to which they are outliers; more are tails, or a component."""
 
-FEW = 3.5
-"""Rows of a component below which it exists for these rows alone."""
+    p_value: float = 0.02
+    """p-value of kurtosis and skewness of the remaining rows below which their tails are heavy."""
+
+    gap: float = 2.0
+    """Times the distance of the next row from which a row stands apart.
+    
+    A mean that is wrong, as of a bend, makes rows far off that are next to others."""
+
+    heavy_gap: float = 4.0
+    """Times that distance where the tails of the remaining rows are heavy."""
+
+    component: float = 3.5
+    """Rows of a component below which it exists for these rows alone."""
+
+
+OUTLIERS = OutlierLimits()
 
 
 def far_row_checks(fit: AbstractFit, seen: Observed, whose: str) -> list[Check]:
@@ -47,7 +60,8 @@ def far_row_checks(fit: AbstractFit, seen: Observed, whose: str) -> list[Check]:
     far = far[np.argsort(-np.abs(seen.values - np.median(seen.values))[far], kind="stable")]
     return [decided(f"{FAR_ROWS}{whose}", "fit", "problem" if len(far) else "ok", float(len(far)),
                     "rows beyond the tails of the others",
-                    threshold=f"problem: as far off by chance with probability below {EXPECTED:g}",
+                    threshold="problem: as far off by chance with probability below "
+                    f"{OUTLIERS.expected:g}",
                     remedy=_remedy(fit, seen, far) if len(far) else "", section="replicates")
     ]  # fmt: skip
 
@@ -78,11 +92,11 @@ def outliers(distances: Float[np.ndarray, " rows"]) -> Bool[np.ndarray, " rows"]
         return np.zeros(len(distances), dtype=bool)
     off = np.abs(distances - middle) / spread
     order = np.argsort(-off, kind="stable")
-    most = min(max(FEW_FAR, int(MOST_PARTS * len(off))), len(off) - FEWEST_ROWS)
+    most = min(max(OUTLIERS.few, int(OUTLIERS.share * len(off))), len(off) - FEWEST_ROWS)
     found = np.zeros(len(distances), dtype=bool)
     for number in range(most, 0, -1):
         last, following = off[order[number - 1]], off[order[number]]
-        by_chance = 2.0 * len(off) * ndtr(-last) >= EXPECTED
+        by_chance = 2.0 * len(off) * ndtr(-last) >= OUTLIERS.expected
         if not by_chance and last > _gap(distances[order[number:]]) * following:
             found[order[:number]] = True
             break
@@ -91,8 +105,12 @@ def outliers(distances: Float[np.ndarray, " rows"]) -> Bool[np.ndarray, " rows"]
 
 def _gap(rest: Float[np.ndarray, " rows"]) -> float:
     """How much farther than the remaining rows a row has to be."""
-    heavy = stats.kurtosis(rest) > 0.0 and stats.kurtosistest(rest).pvalue < HEAVY
-    return HEAVY_GAP if heavy or stats.skewtest(rest).pvalue < HEAVY else GAP
+    heavy = stats.kurtosis(rest) > 0.0 and stats.kurtosistest(rest).pvalue < OUTLIERS.p_value
+    return (
+        OUTLIERS.heavy_gap
+        if heavy or stats.skewtest(rest).pvalue < OUTLIERS.p_value
+        else OUTLIERS.gap
+    )
 
 
 def _distances(fit: AbstractFit, seen: Observed) -> Float[np.ndarray, " rows"]:
@@ -102,7 +120,7 @@ def _distances(fit: AbstractFit, seen: Observed) -> Float[np.ndarray, " rows"]:
         with np.errstate(divide="ignore"):
             terms = np.log(law.weights) + law.component_log_density(seen.values)
         belongs = softmax(terms, axis=0)
-        small = belongs.sum(axis=1) < FEW
+        small = belongs.sum(axis=1) < OUTLIERS.component
         alone = belongs[small].sum(axis=0) > 0.5
         if alone.any() and not small.all():
             pit[alone] = _cdf_of_others(seen, law, small)[alone]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bayesvb.data.parts import GATING, MEAN
-from bayesvb.formula.smooth_terms import USUAL_KNOTS
+from bayesvb.formula.limits import LIMITS as FORMULA
 from bayesvb.results.groups import grouping_of
 from bayesvb.results.limits import LIMITS
 
@@ -20,9 +20,6 @@ LEVEL = re.compile(r"\[[^\[\]]*\]")
 
 LOGGED = re.compile(r"\b(?:log\w*|arcsinh)\(")
 """A logarithm in a response: ``log``, ``log1p``, ``log10``, ``logit``, or a function like one."""
-
-FEWEST_FOR_A_CURVE = 5
-"""Distinct values below which a number is told of as a factor."""
 
 
 def written(name: str) -> str:
@@ -91,7 +88,7 @@ class Remedies:
         straight = [
             name
             for name, distinct in numbers.items()
-            if distinct >= FEWEST_FOR_A_CURVE and not self._curve(name)
+            if distinct >= FORMULA.few_levels and not self._curve(name)
         ]
         terms = "interactions"
         if straight:
@@ -164,9 +161,9 @@ class Remedies:
         """A curve for a number, or a better one."""
         if found := self._curve(name):
             return f"give {code(f'{found[1]}({written(name)}, ...)')} more degrees of freedom"
-        if distinct < FEWEST_FOR_A_CURVE:
+        if distinct < FORMULA.few_levels:
             return f"give each value of `{name}` its own mean, {code(f'C({written(name)})')}"
-        few = "" if distinct >= USUAL_KNOTS else f", k={distinct}"
+        few = "" if distinct >= FORMULA.knots else f", k={distinct}"
         return f"let the mean bend, {code(f's({written(name)}{few})')} for `{name}`"
 
     def _curve(self, name: str) -> re.Match[str] | None:
