@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import click
 
-INTERRUPTED = 130
-"""128 and the number of SIGINT, as shells count."""
+INTERRUPTED = 128 + signal.SIGINT
+"""Exit code after an interrupt, as shells count."""
 
 SOON = 0.01
 """Seconds after which an interrupt that Python has ignored is sent again."""

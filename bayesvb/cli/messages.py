@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import warnings
 from collections.abc import Iterator
@@ -10,10 +11,12 @@ from typing import Any
 
 import click
 
-from bayesvb.cli.entry import INTERRUPTED
 from bayesvb.engines.progress import ERASE
 
 BAD_INPUT = 2
+
+INTERRUPTED = 128 + signal.SIGINT
+"""Exit code after an interrupt, as shells count."""
 
 NOT_FOR_USERS = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning)
 

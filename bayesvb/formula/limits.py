@@ -1,4 +1,4 @@
-"""Limits of formulas and of the columns they read: one record, by question."""
+"""Stage 1, parse: limits of formulas and of the columns they read, one record by question."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ class FormulaLimits:
 
     products: int = 10_000
     """Products that the terms of a part may expand to, before equal ones are joined."""
+
+    factors: int = 1_000
+    """Products of two sums of powers beyond which these count as one variable."""
 
     order: int = 9
     """Variables in one interaction: each combination of its contrasts is looked at."""

@@ -77,7 +77,7 @@ def _divides(one: Monomial, two: Monomial) -> bool:
 
 def _multiplied(first: Monomials, second: Monomials) -> Monomials:
     """Products of two sums."""
-    if len(first) * len(second) > LIMITS.products:
+    if len(first) * len(second) > LIMITS.factors:
         return _variable(" ".join(sorted({name for one in first | second for name, _ in one})))
     sums = (Counter(dict(one)) + Counter(dict(two)) for one, two in product(first, second))
     return frozenset(frozenset(powers.items()) for powers in sums)
