@@ -347,7 +347,10 @@ class ConditionalMixtureNetwork(network_prediction.AbstractNetwork):
 
     def notes(self, fit: AbstractFit) -> list[str]:
         """What coefficients of a network are, and where they can be found."""
+        meaning = fit.core.coefficient_meaning() if self.n_components > 1 else ""
+        apart = self.n_components > 1 and not fit.core.gate_coefficients(fit.draws)
         return [
+            *([f"Gating: {meaning}."] if apart else []),
             "Coefficients are in fit.summary(). Those of experts and output layer are identified "
             "only up to a",
             "map of the latent vector: read predictions and bvb.effects, not coefficients.",

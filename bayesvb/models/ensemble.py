@@ -17,6 +17,12 @@ from bayesvb.variational.local import Draws
 MEMBER = "member"
 """Name of the draws that tell which member each draw is from, counted from 0."""
 
+NO_COMMON_MEANING = (
+    "log odds of sticks, which the restarts break in different orders, so that there is no table "
+    "of them"
+)
+"""What the coefficients of gates are whose sticks have different orders."""
+
 Evaluate = Callable[[Any, Draws], Float[np.ndarray, "draws ..."]]
 
 
@@ -52,8 +58,14 @@ class Ensemble:
         return dict(self.members[0].starting_models(n))
 
     def coefficient_meaning(self) -> str:
-        """What the coefficients of the gate are."""
-        return str(self.members[0].coefficient_meaning())
+        """What the coefficients of the gate are, or that those of the members differ in it."""
+        meanings = self._coefficient_meanings
+        return meanings[0] if len(meanings) == 1 else NO_COMMON_MEANING
+
+    @property
+    def _coefficient_meanings(self) -> list[str]:
+        """What the coefficients of each gate are, each meaning once."""
+        return list(dict.fromkeys(str(core.coefficient_meaning()) for core in self.members))
 
     def update(self, stats: Sequence[Any]) -> tuple[Any, ...]:
         """Posterior of every member."""
@@ -96,7 +108,13 @@ class Ensemble:
         return np.asarray(self._evaluated(draws, lambda core, own: core.common_given(own)))
 
     def gate_coefficients(self, draws: Draws) -> dict[int, Float[np.ndarray, "draws terms"]]:
-        """Coefficients of the gate by component, where every member has them."""
+        """Coefficients of the gate by component, where every member has them in one meaning.
+
+        A mean of log odds over members that break their sticks in different orders is of no odds,
+        and in another order the logits would not be linear in the terms.
+        """
+        if len(self._coefficient_meanings) > 1:
+            return {}
         found = [(at, core.gate_coefficients(own)) for at, core, own in self._divided(draws)]
         common = set.intersection(*(set(coefficients) for _, coefficients in found))
         whole = {}

@@ -49,10 +49,12 @@ def summary(fit: AbstractFit) -> Summary:
 
 def _gate(fit: AbstractFit) -> Summary:
     """What depends on the gate, if there is one."""
-    named = fit.named
+    if not gated(fit):
+        return {"gate_meaning": None, "gate_coefficients": False}
+    first = fit.parts[0].fit  # restarts that are combined may have no common table of them
     return {
-        "gate_meaning": fit.core.coefficient_meaning() if gated(fit) else None,
-        "gate_coefficients": GATING in named.parts.values(),
+        "gate_meaning": fit.core.coefficient_meaning(),
+        "gate_coefficients": bool(first.core.gate_coefficients(first.draws)),
     }
 
 

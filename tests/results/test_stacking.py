@@ -19,8 +19,9 @@ from bayesvb.evaluation.elpd import Elpd, compare, elpd_data, read_elpd
 from bayesvb.evaluation.stacking_weights import stacking_weights
 from bayesvb.models.ensemble import MEMBER, joined, matching
 from bayesvb.numerics.streams import Streams
+from bayesvb.reports.sections.model import _gate
 from bayesvb.results.named_draws import count
-from bayesvb.results.stacking import combined, distinct, kept, whole_shares
+from bayesvb.results.stacking import combined, distinct, kept, stacked, whole_shares
 from bayesvb.storage.arviz_objects import group
 
 pytestmark = [
@@ -354,3 +355,23 @@ def test_every_run_keeps_the_model_that_it_fitted(wave):
         streams=Streams(1, 2),
     )
     assert [type(run.model) for run in found.runs] == [type(model.core)] * 2
+
+
+# coefficients of the gates
+
+
+def test_sticks_in_different_orders_have_no_common_table(wave):
+    model = DensityRegression(FORMULA, wave, n_components=3, gate="stick-breaking")
+    fit = model.fit(combine="average", seed=4, restarts=2, draws=50, covariance="mean-field")
+    first, second = fit.members
+    same = stacked([first, replace(second, fit=first.fit)])
+    order = (1, 0, 2)
+    core, stats = first.fit.core.permuted(order, first.fit.stats)
+    permuted = replace(first.fit, core=core, stats=stats)
+    apart = stacked([first, replace(second, fit=permuted)])
+    meaning = "log odds of sticks, which the restarts break in different orders"
+    for combination, has_table in ((same, True), (apart, False)):
+        assert bool(combination.core.gate_coefficients(combination.draws)) == has_table
+        assert ("gating" in combination.summary().index.get_level_values("part")) == has_table
+        assert (meaning in str(combination)) == (not has_table)
+    assert _gate(apart)["gate_coefficients"] and meaning in _gate(apart)["gate_meaning"]
