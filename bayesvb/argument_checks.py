@@ -287,7 +287,12 @@ SPELLINGS: Mapping[str, tuple[str, ...]] = {
 """What an argument is called elsewhere."""
 
 
-RENAMED: Mapping[str, str] = {"calibrated": "recalibrate"}
+RENAMED: Mapping[str, str] = {
+    "calibrated": "recalibrate",
+    "coefficients_in": "coefficient_units",
+    "even_sticks": "equal_prior_weights",
+    "weights_are": "weight_type",
+}
 """Arguments by their former names, which work with a DeprecationWarning."""
 
 

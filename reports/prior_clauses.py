@@ -64,7 +64,7 @@ def _of_regression(fit: AbstractFit, priors: Any) -> list[str]:
 def _of_coefficients(fit: AbstractFit, priors: Any) -> list[str]:
     """Prior of the coefficients of the components: fixed, learned or around common ones."""
     noise = "σ" if fit.core.n_components == 1 else "σ_k"
-    unit = noise if priors.coefficients_in == "noise" and _rows(fit, NOISE) else ""
+    unit = noise if priors.coefficient_units == "noise" and _rows(fit, NOISE) else ""
     fixed, learned = f"N(0, ({priors.coefficient_sd:g}{unit})²)", f"N(0, (s{unit})²)"
     if not _rows(fit, NOISE):
         fixed = f"N(0, {priors.coefficient_sd:g}²)"

@@ -34,3 +34,32 @@ def test_arguments(regimes, regimes_fit):
     with pytest.warns(DeprecationWarning, match=r"predict\(calibrated=\) is called recalibrate="):
         found = regimes_fit.predict(regimes[:3], "interval", calibrated=True)
     assert_frame_equal(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("prior", "former", "name", "value"),
+    [
+        (bvb.Priors, "coefficients_in", "coefficient_units", "response"),
+        (bvb.Priors, "even_sticks", "equal_prior_weights", False),
+        (bvb.NetworkPriors, "even_sticks", "equal_prior_weights", False),
+    ],
+)
+def test_priors(prior, former, name, value):
+    with pytest.warns(
+        DeprecationWarning, match=rf"{prior.__name__}\({former}=\) is called {name}="
+    ):
+        made = prior(**{former: value})
+    assert made == prior(**{name: value})
+    with pytest.warns(DeprecationWarning, match=rf"priors.{former} is called priors.{name} now"):
+        assert getattr(made, former) == value
+    with pytest.raises(AttributeError, match="no number 'sticks'"):
+        made.sticks  # noqa: B018
+
+
+def test_the_meaning_of_weights(regimes):
+    with pytest.warns(DeprecationWarning, match="weights_are=.* is called weight_type="):
+        model = bvb.DensityRegression(
+            "y ~ x", regimes, n_components=1, weights=[1.0] * len(regimes), weights_are="sampling"
+        )
+    with pytest.warns(DeprecationWarning, match="model.weights_are is called model.weight_type"):
+        assert model.weights_are == model.weight_type == "sampling"

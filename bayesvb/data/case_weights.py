@@ -92,7 +92,7 @@ def sum_and_error(
     return whole, math.sqrt(total / (total - ddof) * squares)
 
 
-def check_meaning(weights_are: str, weights: object) -> None:
+def check_meaning(weight_type: str, weights: object) -> None:
     """Raise unless weights have a known meaning, and are there if they have one of their own.
 
     Raises
@@ -100,10 +100,10 @@ def check_meaning(weights_are: str, weights: object) -> None:
     DataError
         If they do not.
     """
-    check_choice("weights_are", weights_are, MEANINGS)
-    if weights_are == "sampling" and weights is None:
+    check_choice("weight_type", weight_type, MEANINGS)
+    if weight_type == "sampling" and weights is None:
         raise DataError(
-            "weights_are='sampling', and there are no weights",
+            "weight_type='sampling', and there are no weights",
             hint="name their column: weights='w'",
         )
 

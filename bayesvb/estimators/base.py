@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from bayesvb.argument_checks import (
+    RENAMED,
     check_choice,
     check_count,
     check_positive,
@@ -25,7 +26,7 @@ from bayesvb.engines import DEFAULT_METHOD, ENGINES
 from bayesvb.engines.base import AbstractEngine, Budget, ProgressCallback
 from bayesvb.engines.progress import progress_told
 from bayesvb.engines.restarts import search, share_of_rows
-from bayesvb.errors import DataError, without_controls
+from bayesvb.errors import DataError, warn_renamed, without_controls
 from bayesvb.estimators.checkpoint import checkpoint_read, described, opened, seed_in
 from bayesvb.estimators.fit import Fit
 from bayesvb.estimators.fit_request import FitRequest
@@ -62,6 +63,9 @@ class AbstractEstimator(AbstractPublicModel):
 
         def __getattr__(self, name: str) -> Any:
             """Raise an error that says what is of the fit, or called otherwise here."""
+            if RENAMED.get(name) in self.__dataclass_fields__:
+                warn_renamed(f"model.{name}", f"model.{RENAMED[name]}")
+                return getattr(self, RENAMED[name])
             if hasattr(type(self), name):  # a property failed: say why, not that it is missing
                 return object.__getattribute__(self, name)
             said = f"a {type(self).__name__} has no attribute {name!r}"
@@ -90,8 +94,8 @@ class AbstractEstimator(AbstractPublicModel):
 
     def weight_options(self) -> dict[str, object]:
         """What case weights mean, as an argument, unless they mean what they usually do."""
-        usual = self.weights_are == "frequency"
-        return {} if usual else {"weights_are": self.weights_are}
+        usual = self.weight_type == "frequency"
+        return {} if usual else {"weight_type": self.weight_type}
 
     def recalling(
         self, complete: Bool[np.ndarray, " given"], missing: Mapping[str, int]

@@ -106,7 +106,7 @@ class DensityRegression(AbstractGatedMixture):
         weights depend on what is the same in all of them (growth mixtures, latent classes of
         trajectories). Subjects are then what is left out, counted and classified. Rows that lack a
         value are dropped one by one; those of a subject may be anywhere in the data.
-    weights_are : {"frequency", "sampling"}
+    weight_type : {"frequency", "sampling"}
         ``"frequency"``: a row of weight two counts as two rows. ``"sampling"``: it stands for twice
         as much of the population, as in surveys; weights are scaled to sum to the number of rows,
         and intervals have the robust covariance.
@@ -149,7 +149,7 @@ class DensityRegression(AbstractGatedMixture):
     family: str
     priors: Priors
     weights: Float[np.ndarray, " rows"] | None
-    weights_are: str
+    weight_type: str
     scales: Scales
     source: AbstractSource
     grouping: Grouping | None
@@ -165,7 +165,7 @@ class DensityRegression(AbstractGatedMixture):
         family: str = "gaussian",
         priors: Priors | None = None,
         weights: object = None,
-        weights_are: str = "frequency",
+        weight_type: str = "frequency",
         group: str | None = None,
         missing: str = "drop",
         context: Mapping[str, object] | None = None,
@@ -175,7 +175,7 @@ class DensityRegression(AbstractGatedMixture):
         check_priors(priors, Priors)
         parsed = parse_formula(formula, parts=tuple(PARTS), offset=True)
         priors = priors or Priors()
-        rows = RowOptions(weights, weights_are, missing, context, group)
+        rows = RowOptions(weights, weight_type, missing, context, group)
         check_count("n_components", n_components)
         kind = RowKind(
             partial(regression_scales, partial(experts_of, family, priors), priors.standardize),

@@ -40,7 +40,7 @@ def gate_prior(scaling: Scaling, priors: Priors) -> GatePrior:
         sds[scaling.intercept] = priors.gating_intercept_sd
         intercept[scaling.intercept] = 1.0
     coefficients = Normal.from_precision(np.zeros(len(sds)), np.diag(sds**-2.0))
-    return GatePrior(coefficients, intercept, priors.concentration, even=priors.even_sticks)
+    return GatePrior(coefficients, intercept, priors.concentration, even=priors.equal_prior_weights)
 
 
 SHARE_ENTRIES = 1 << 21

@@ -96,7 +96,7 @@ class GaussianMixture(AbstractMixture):
     priors : GaussianPriors, optional
     weights : str or sequence of float, optional
         Case weights: a column's name, or one number per row.
-    weights_are : {"frequency", "sampling"}
+    weight_type : {"frequency", "sampling"}
         ``"frequency"``: a row of weight two counts as two rows. ``"sampling"``: it stands for twice
         as much of the population, as in surveys; weights are scaled to sum to the number of rows;
         intervals do not heed that they differ.
@@ -140,7 +140,7 @@ class GaussianMixture(AbstractMixture):
     covariance: str
     priors: GaussianPriors
     weights: Float[np.ndarray, " rows"] | None
-    weights_are: str
+    weight_type: str
     scaling: Scaling
     source: AbstractSource
 
@@ -154,7 +154,7 @@ class GaussianMixture(AbstractMixture):
         covariance: str = "full",
         priors: GaussianPriors | None = None,
         weights: object = None,
-        weights_are: str = "frequency",
+        weight_type: str = "frequency",
         missing: str = "drop",
         context: Mapping[str, object] | None = None,
     ) -> None:
@@ -163,7 +163,7 @@ class GaussianMixture(AbstractMixture):
         parsed = parse_formula(formula, parts=("variables",), one_sided=True)
         priors, rows = (
             priors or GaussianPriors(),
-            RowOptions(weights, weights_are, missing, context),
+            RowOptions(weights, weight_type, missing, context),
         )
         scaling = partial(variables_scaling, priors.standardize)
         found = model_rows(parsed, data, rows, RowKind(scaling, complete_block, response="none"))

@@ -27,7 +27,7 @@ def has_many_groups(family: str, priors: Priors, group: object) -> bool:
 
     It can if the experts of the family take the structure of their prior.
     """
-    in_noise = priors.coefficients_in == "noise"
+    in_noise = priors.coefficient_units == "noise"
     probe = RegressionPrior(1, 1, 1.0, in_noise, 1.0, 1.0, n_effects=1, n_groups=2)
     return group is None and not EXPERTS[family](probe).draws_complete
 
@@ -100,7 +100,7 @@ def experts_of(family: str, priors: Priors, design: Design) -> AbstractRegressio
         n_responses=len(design.response_names),
         n_terms=len(design.terms[MEAN]),
         coefficient_sd=float(priors.coefficient_sd),
-        in_noise=priors.coefficients_in == "noise",
+        in_noise=priors.coefficient_units == "noise",
         noise_shape=float(priors.noise_shape),
         noise_rate=float(priors.noise_rate),
         dof=priors.dof,

@@ -37,7 +37,7 @@ BETWEEN, COMMON_SCALE = "between components", "common scale"
 scales of the common coefficients of penalised terms."""
 
 UNITS = {"noise": "units of each component's noise", "response": "sd of the response"}
-"""What scales of experts' coefficients are in, by ``Priors.coefficients_in``."""
+"""What scales of experts' coefficients are in, by ``Priors.coefficient_units``."""
 
 LOWEST_COMMON_SD = 2.0
 """Lower bound of the standard deviation of common coefficients, in standard errors of a column
@@ -182,7 +182,7 @@ class LearnedScales:
             return False
         apart = self.design.groups is not None or self.design.gate_groups is not None
         one_response = len(self.design.response_names) == 1
-        in_noise = self.priors.coefficients_in == "noise"
+        in_noise = self.priors.coefficient_units == "noise"
         few = not apart and self._n_group_effects <= MOST_GROUPED
         return bool(self.term_blocks.get(MEAN)) and one_response and in_noise and few
 
@@ -355,7 +355,7 @@ class LearnedScales:
     @property
     def _of_experts(self) -> ParameterText:
         """What the scales of the experts are."""
-        units, varying = UNITS[self.priors.coefficients_in], self.varying(MEAN)
+        units, varying = UNITS[self.priors.coefficient_units], self.varying(MEAN)
         return ParameterText(
             symbol="s_β",
             meaning="standard deviation of the coefficients of a term of the lines "

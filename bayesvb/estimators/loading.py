@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from bayesvb.argument_checks import checked
+from bayesvb.argument_checks import RENAMED, checked
 from bayesvb.data.column_units import UNITS
 from bayesvb.data.partly_kept import PartlyKept
 from bayesvb.data.statistics import SufficientStats
@@ -194,19 +194,20 @@ def _padded(weights: np.ndarray | None, n_rows: int) -> np.ndarray | None:
 
 
 COEFFICIENT_UNITS = {"conjugate": "noise", "semi-conjugate": "response"}
-"""``Priors.coefficients_in`` by the name that it had in files of version 0.1."""
+"""``Priors.coefficient_units`` by the name that it had in files of version 0.1."""
 
 
 def _renamed(options: Mapping[str, Any]) -> dict[str, Any]:
     """Options of a file under the names that they have today; what it did not know is as it was."""
-    priors = dict(options.get("priors", {}))
+    options = {RENAMED.get(name, name): value for name, value in options.items()}
+    priors = {RENAMED.get(name, name): value for name, value in options.get("priors", {}).items()}
     if "family" in priors:
-        priors["coefficients_in"] = COEFFICIENT_UNITS[priors.pop("family")]
-    if "coefficients_in" in priors:
+        priors["coefficient_units"] = COEFFICIENT_UNITS[priors.pop("family")]
+    if "coefficient_units" in priors:
         priors.setdefault("scales", "fixed")
     if "scale_rate" in priors:
         priors.setdefault("gating_scale_rate", priors["scale_rate"])
-    return {**options, "priors": priors} if priors else dict(options)
+    return {**options, "priors": priors} if priors else options
 
 
 def _rebuilt(

@@ -39,7 +39,7 @@ class RowOptions:
     """Arguments of a model that say which rows there are, and what they count."""
 
     weights: object
-    weights_are: str
+    weight_type: str
     missing: str
     context: Mapping[str, object] | None
     group: str | None = None
@@ -126,7 +126,7 @@ def model_rows(
     DataError
         If the data cannot be used, or an option needs all rows in memory.
     """
-    check_meaning(options.weights_are, options.weights)
+    check_meaning(options.weight_type, options.weights)
     frames, grouping = frames_of(data), None
     rows: AbstractDesignRows
     if frames is not None:
@@ -163,8 +163,8 @@ def _of_table(
     design = kind.prepared(replace(design, weights=kept))
     if kept is not None:
         warn_of_unweighted(design.frame, design.column_levels, kept)
-    sampling = options.weights_are == "sampling"
-    weights = CaseWeights(scaled(kept) if sampling else kept, options.weights_are)
+    sampling = options.weight_type == "sampling"
+    weights = CaseWeights(scaled(kept) if sampling else kept, options.weight_type)
     design, weights, grouping = grouped(labels, design, weights)
     return RowsInMemory(design, weights.values), weights, grouping
 
@@ -201,9 +201,9 @@ def _weight_column(options: RowOptions) -> str | None:
             "block",
             hint="read the table first: data=pandas.read_parquet(path)",
         )
-    if options.weights_are != "frequency":
+    if options.weight_type != "frequency":
         raise DataError(
-            f"weights_are={options.weights_are!r} needs all rows in memory: its covariance is "
+            f"weight_type={options.weight_type!r} needs all rows in memory: its covariance is "
             "made of what the fit loses without each of them",
             hint="read the table first: data=pandas.read_parquet(path)",
         )

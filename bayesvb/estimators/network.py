@@ -86,7 +86,7 @@ class ConditionalMixtureNetwork(network_prediction.AbstractNetwork):
         take turns in its coefficient variance, a tenth of it and ten times it.
     weights : str or sequence of float, optional
         Case weights: a column's name, or one number per row. A row of weight two counts as two.
-    weights_are : {"frequency", "sampling"}
+    weight_type : {"frequency", "sampling"}
         ``"frequency"``: a row of weight two counts as two rows. ``"sampling"``: it stands for twice
         as much of the population, as in surveys; weights are scaled to sum to the number of rows;
         intervals do not heed that they differ.
@@ -142,7 +142,7 @@ class ConditionalMixtureNetwork(network_prediction.AbstractNetwork):
     latent_posterior: str
     priors: NetworkPriors
     weights: Float[np.ndarray, " rows"] | None
-    weights_are: str
+    weight_type: str
     scales: Scales
     source: AbstractSource
 
@@ -158,14 +158,14 @@ class ConditionalMixtureNetwork(network_prediction.AbstractNetwork):
         latent_posterior: str = "conditional",
         priors: NetworkPriors | None = None,
         weights: object = None,
-        weights_are: str = "frequency",
+        weight_type: str = "frequency",
         missing: str = "drop",
         context: Mapping[str, object] | None = None,
     ) -> None:
         check_priors(priors, NetworkPriors)
         check_family(latent_covariance, latent_posterior)
         parsed = parse_formula(formula)
-        priors, rows = priors or NetworkPriors(), RowOptions(weights, weights_are, missing, context)
+        priors, rows = priors or NetworkPriors(), RowOptions(weights, weight_type, missing, context)
         kind_of_rows = RowKind(
             partial(network_scales, priors.standardize),
             network_block,
@@ -443,7 +443,7 @@ def _gate(model: ConditionalMixtureNetwork) -> list[PriorRow]:
 
 
 def _even(model: ConditionalMixtureNetwork) -> bool:
-    return model.priors.even_sticks
+    return model.priors.equal_prior_weights
 
 
 def _stick(part: str, term: str, sd: float, *, centred: bool) -> PriorRow:

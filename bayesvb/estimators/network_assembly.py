@@ -99,7 +99,7 @@ def _sticks(
     if intercept is not None:
         direction[intercept] = 1.0
     normal = Normal.from_precision(np.zeros(n_terms), np.eye(n_terms) / variance)
-    prior = GatePrior(normal, direction, 1.0, even=priors.even_sticks)
+    prior = GatePrior(normal, direction, 1.0, even=priors.equal_prior_weights)
     return StickBreakingGate.from_prior(n_choices, prior)
 
 

@@ -75,7 +75,7 @@ class Normal(AbstractGenerative):
     priors : NormalPriors, optional
     weights : str or sequence of float, optional
         Case weights: a column's name, or one number per row.
-    weights_are : {"frequency", "sampling"}
+    weight_type : {"frequency", "sampling"}
         ``"frequency"``: a row of weight two counts as two rows. ``"sampling"``: it stands for twice
         as much of the population, as in surveys; weights are scaled to sum to the number of rows;
         intervals do not heed that they differ.
@@ -113,7 +113,7 @@ class Normal(AbstractGenerative):
     design: Design
     priors: NormalPriors
     weights: Float[np.ndarray, " rows"] | None
-    weights_are: str
+    weight_type: str
     scaling: Scaling
     source: AbstractSource
 
@@ -125,7 +125,7 @@ class Normal(AbstractGenerative):
         *,
         priors: NormalPriors | None = None,
         weights: object = None,
-        weights_are: str = "frequency",
+        weight_type: str = "frequency",
         missing: str = "drop",
         context: Mapping[str, object] | None = None,
     ) -> None:
@@ -134,7 +134,7 @@ class Normal(AbstractGenerative):
         if parsed.parts[MEAN] != "1":
             hint = "write y ~ 1; DensityRegression takes covariates"
             raise FormulaError(parsed.text, "one sample has no covariates", hint=hint)
-        priors, rows = priors or NormalPriors(), RowOptions(weights, weights_are, missing, context)
+        priors, rows = priors or NormalPriors(), RowOptions(weights, weight_type, missing, context)
         scaling = partial(sample_scaling, priors.standardize)
         found = model_rows(parsed, data, rows, RowKind(scaling, sample_block))
         if len(found.design.response_names) > 1:

@@ -102,7 +102,7 @@ class BayesianPCA(AbstractGenerative):
     priors : PcaPriors, optional
     weights : str or sequence of float, optional
         Case weights: a column's name, or one number per row.
-    weights_are : {"frequency", "sampling"}
+    weight_type : {"frequency", "sampling"}
         ``"frequency"``: a row of weight two counts as two rows. ``"sampling"``: it stands for twice
         as much of the population, as in surveys; weights are scaled to sum to the number of rows;
         intervals do not heed that they differ.
@@ -158,7 +158,7 @@ class BayesianPCA(AbstractGenerative):
     missing: str
     priors: PcaPriors
     weights: Float[np.ndarray, " rows"] | None
-    weights_are: str
+    weight_type: str
     scaling: Scaling
     source: AbstractSource
     axes: PrincipalAxes
@@ -173,7 +173,7 @@ class BayesianPCA(AbstractGenerative):
         scale: bool = False,
         priors: PcaPriors | None = None,
         weights: object = None,
-        weights_are: str = "frequency",
+        weight_type: str = "frequency",
         missing: str = "keep",
         context: Mapping[str, object] | None = None,
     ) -> None:
@@ -182,7 +182,7 @@ class BayesianPCA(AbstractGenerative):
         if not isinstance(scale, bool):
             raise DataError(f"scale={scale!r} must be True or False")
         parsed = parse_formula(formula, parts=("variables",), one_sided=True)
-        priors, rows = priors or PcaPriors(), RowOptions(weights, weights_are, missing, context)
+        priors, rows = priors or PcaPriors(), RowOptions(weights, weight_type, missing, context)
         found = pca_rows(parsed, data, rows, common=not scale, active=priors.standardize)
         design, scaling = found.design, found.scales.scaling
         number = number_of_components(n_components, design.n_rows, len(scaling.scale))

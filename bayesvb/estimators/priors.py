@@ -2,17 +2,41 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, fields
 from numbers import Real
-from typing import Any
+from typing import Any, TypeVar
 
-from bayesvb.errors import PriorError
+from bayesvb.argument_checks import RENAMED, with_new_names
+from bayesvb.errors import PriorError, warn_renamed
 
 COEFFICIENT_UNITS = ("noise", "response")
 
 SCALES = ("between", "learned", "fixed")
 
+P = TypeVar("P", bound=type)
 
+
+def with_former_names(prior: P) -> P:
+    """Let a prior be made, and read, by former names of its fields, with a DeprecationWarning."""
+    changed: Any = prior
+    init, names = changed.__init__, [field.name for field in fields(prior)]
+
+    @functools.wraps(init)
+    def __init__(self: Any, *values: Any, **numbers: Any) -> None:
+        init(self, *values, **with_new_names(prior.__name__, numbers, names))
+
+    def __getattr__(self: Any, name: str) -> Any:
+        if RENAMED.get(name) not in names:
+            raise AttributeError(f"{prior.__name__} has no number {name!r}", name=name, obj=self)
+        warn_renamed(f"priors.{name}", f"priors.{RENAMED[name]}")
+        return getattr(self, RENAMED[name])
+
+    changed.__init__, changed.__getattr__ = __init__, __getattr__
+    return prior
+
+
+@with_former_names
 @dataclass(frozen=True)
 class Priors:
     r"""Prior of a mixture of linear experts with a covariate-dependent gate.
@@ -28,7 +52,7 @@ class Priors:
     ----------
     coefficient_sd : float
         Prior standard deviation of an expert's coefficient, in units of that expert's noise:
-        ``beta | sigma ~ N(0, (coefficient_sd * sigma)^2)``; see ``coefficients_in``.
+        ``beta | sigma ~ N(0, (coefficient_sd * sigma)^2)``; see ``coefficient_units``.
     noise_shape, noise_rate : float
         ``1 / sigma^2 ~ Ga(noise_shape, noise_rate)``, rate in units of the response's variance.
     gating_sd : float
@@ -38,10 +62,10 @@ class Priors:
         superfluous components empty themselves.
     concentration : float
         Dirichlet concentration of each weight, for ``gate="dirichlet"``.
-    coefficients_in : {"noise", "response"}
+    coefficient_units : {"noise", "response"}
         Units of ``coefficient_sd``. ``"response"`` makes an expert's coefficients independent of
         its noise: ``beta ~ N(0, coefficient_sd^2)``, as in the logit stick-breaking literature.
-    even_sticks : bool
+    equal_prior_weights : bool
         For ``gate="stick-breaking"``: prior means ``-log(K - k)`` of the intercepts, so that all
         components weigh the same a priori. Without, the means are zero, as in the literature, and
         each component weighs half of the one before.
@@ -100,8 +124,8 @@ class Priors:
     gating_sd: float = 1.5
     gating_intercept_sd: float = 5.0
     concentration: float = 1.0
-    coefficients_in: str = "noise"
-    even_sticks: bool = True
+    coefficient_units: str = "noise"
+    equal_prior_weights: bool = True
     standardize: bool = True
     dof: float | None = None
     scales: str = "between"
@@ -111,7 +135,7 @@ class Priors:
     gating_scale_rate: float = 0.05
 
     def __post_init__(self) -> None:
-        for name, known in (("coefficients_in", COEFFICIENT_UNITS), ("scales", SCALES)):
+        for name, known in (("coefficient_units", COEFFICIENT_UNITS), ("scales", SCALES)):
             value = getattr(self, name)
             if str(value) not in known:
                 raise PriorError(f"{name}={value!r} must be {' or '.join(map(repr, known))}")
@@ -198,6 +222,7 @@ class PcaPriors:
         check_numbers(self)
 
 
+@with_former_names
 @dataclass(frozen=True)
 class NetworkPriors:
     r"""Prior of a conditional mixture network, for columns with mean zero and unit variance.
@@ -220,7 +245,7 @@ class NetworkPriors:
     noise_shape, noise_rate : float
         For numbers: ``zeta ~ Ga(noise_shape, noise_rate)``, the precision of the response's noise,
         rate in units of the response's variance.
-    even_sticks : bool
+    equal_prior_weights : bool
         Prior means ``-log(K - k)`` of the intercepts of all sticks, so that experts and classes
         weigh the same a priori. Without, the means are zero and each weighs half of the one before.
     standardize : bool
@@ -248,7 +273,7 @@ class NetworkPriors:
     output_variance: float = 25.0
     noise_shape: float = 0.5
     noise_rate: float = 0.01
-    even_sticks: bool = True
+    equal_prior_weights: bool = True
     standardize: bool = True
 
     def __post_init__(self) -> None:

@@ -78,7 +78,7 @@ def _check_updatable(fit: AbstractFit) -> None:
         why = f"fits by {fit.engine.title} are not made of sums over rows"
     elif grouping_of(fit.model) is not None:
         why = "rows of one subject belong together, and its earlier rows are not kept"
-    elif fit.model.weights_are == "sampling":
+    elif fit.model.weight_type == "sampling":
         why = "sampling weights are in proportion to those of all rows"
     else:
         try:

@@ -195,8 +195,8 @@ class SemiConjugateExperts(AbstractLinearExperts[NormalAndGamma, SemiConjugateSt
     def with_prior_power(self, power: float) -> SemiConjugateExperts:
         """None: one of the statistics is no sum over rows."""
         raise NotImplementedError(
-            "there are none with priors.coefficients_in='response'; there are with 'noise', which "
-            "without a prior is the same model"
+            "there are none with priors.coefficient_units='response'; there are with 'noise', "
+            "which without a prior is the same model"
         )
 
     def predictive(

@@ -158,7 +158,7 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
         """
         if not prior.in_noise:
             raise PriorError(
-                "coefficients_in='response' is not to be had with family='student'",
+                "coefficient_units='response' is not to be had with family='student'",
                 hint="leave it out: coefficients are then in units of the noise",
             )
         if prior.dof is not None and prior.dof < DOF_RANGE[0]:

@@ -153,7 +153,7 @@ def check_columns_of(found: GroupColumns, written: str) -> None:
             f"`{written}` has {count} groups, and at most {MOST_GROUPS} are possible here: the "
             f"covariance of their effects takes {8e-9 * count**2:.1f} GB for each component",
             hint="group by something coarser; one term of more groups may stand in each part of a "
-            "DensityRegression with coefficients_in='noise'",
+            "DensityRegression with coefficient_units='noise'",
         )
 
 

@@ -130,9 +130,9 @@ class StickBreakingGate(AbstractLogitGate):
 
     ``sigma(x' g_k)`` is the probability to stop at stick ``k`` once it is reached. The prior mean
     of the intercept of stick ``k`` is ``-log(K - k)``, so that all components weigh the same a
-    priori, unless ``Priors.even_sticks`` is False. Every step is an exact coordinate maximisation.
-    Prefer it to the softmax gate for many components; its coefficients depend on the order of the
-    sticks, the fitted density hardly does.
+    priori, unless ``Priors.equal_prior_weights`` is False. Every step is an exact coordinate
+    maximisation. Prefer it to the softmax gate for many components; its coefficients depend on the
+    order of the sticks, the fitted density hardly does.
 
     The augmentation variable of a stick exists only for rows that reach it, so the weight of a row
     is multiplied by its probability ``R`` of reaching the stick. Published implementations of logit

@@ -107,7 +107,7 @@ class AbstractPublicModel(abc.ABC):
     priors: Any
     source: AbstractSource
     weights: Float[np.ndarray, " rows"] | None
-    weights_are: str
+    weight_type: str
     all_rows: AbstractSource | None = None
     """What is fitted where not all rows are in memory: ``design`` and ``source`` are a sample."""
 

@@ -73,7 +73,7 @@ def _reason_against(model: AbstractPublicModel, engine: AbstractEngine) -> str |
     """Why the exact posterior of a model is not sampled; None if it is."""
     if not engine.maximises_bound or engine.finds_points:
         return f"the fit was made by {engine.title}, which has no linear response to start from"
-    if model.weights_are == "sampling":
+    if model.weight_type == "sampling":
         return "sampling weights are no counts, and covariance='robust' heeds them"
     if not has_all_rows(model):
         return "it needs all rows in memory"

@@ -167,7 +167,7 @@ class Fitted:
         """That of a fit of one restart."""
         streams = Streams(fit.seed).branch("restart", fit.best_restart, "left out")
         passes = float((fit.restarts["n_iter"] * fit.restarts["rows"]).sum())
-        whole = fit.model.weights_are == "sampling"
+        whole = fit.model.weight_type == "sampling"
         limit = 0.0 if is_sample(fit.model) else max(REFITS.share * passes, LIMITS.little_work)
         return cls(fit.core, fit.model.source, fit.stats, fit.engine, streams, limit, whole)
 

@@ -92,7 +92,7 @@ def formula_lines(model: AbstractPublicModel) -> list[str]:
     if model.design.n_missing:
         rows += f" ({_omitted(model.design.left_out)})"
     if model.weights is not None:
-        sampling = model.weights_are == "sampling"
+        sampling = model.weight_type == "sampling"
         total = model.weights.sum() if model.all_rows is None else model.all_rows.total_weight
         rows += ", sampling weights" if sampling else f", total weight {total:g}"
     dated = [f"{name} in {unit}" for name, unit in model.design.dates.items()]
@@ -231,7 +231,7 @@ def _khat(fit: AbstractFit) -> str:
 
 def interval_line(fit: AbstractFit) -> str:
     """What intervals are made with."""
-    unheeded = fit.model.weights_are == "sampling" and fit.robust is None
+    unheeded = fit.model.weight_type == "sampling" and fit.robust is None
     rest = " They do not heed that sampling weights differ." if unheeded else ""
     return _made_with(fit) + rest
 

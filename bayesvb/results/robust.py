@@ -41,7 +41,7 @@ def answers_to_rows(fit: AbstractFit) -> bool:
 def default_covariance(fit: AbstractFit) -> str:
     """What draws of one restart are made with unless told: robust under sampling weights."""
     corrected = not fit.is_sampled and fit.response.failure is None
-    sampling = fit.model.weights_are == "sampling" and corrected
+    sampling = fit.model.weight_type == "sampling" and corrected
     return "robust" if sampling and has_jackknife(fit) else fit.own_covariance
 
 
@@ -86,7 +86,7 @@ def robust_covariance(
     elif weights is not None:
         kept = weights > 0.0
         sums, n_clusters, copies = sums[kept], float(kept.sum()), np.ones(int(kept.sum()))
-        if fit.model.weights_are == "frequency":
+        if fit.model.weight_type == "frequency":
             copies, n_clusters = weights[kept], float(weights.sum())
             sums = sums / copies[:, None]
     change = own.changes(-sums) * np.sqrt(copies)[:, None]

@@ -119,7 +119,7 @@ def _robust(fit: AbstractFit) -> str:
     """Call that makes the covariance robust, unless the fit was made with it."""
     if fit.robust is None:
         return ""
-    if fit.model.weights_are == "sampling" and not fit.robust.clustered:
+    if fit.model.weight_type == "sampling" and not fit.robust.clustered:
         return ""
     clusters = ", cluster=cluster" if fit.robust.clustered else ""
     return f'fit = fit.with_covariance("robust"{clusters})\n'

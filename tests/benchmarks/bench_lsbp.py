@@ -25,8 +25,8 @@ PRIORS = bvb.Priors(
     noise_rate=1.0,
     gating_sd=1.0,
     gating_intercept_sd=1.0,
-    coefficients_in="response",
-    even_sticks=False,
+    coefficient_units="response",
+    equal_prior_weights=False,
     standardize=False,
     scales="fixed",
 )

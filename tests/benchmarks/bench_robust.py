@@ -110,7 +110,7 @@ def fitted(design: Design, data: pd.DataFrame, seed: int, *, sampling: bool) -> 
     options: dict[str, object] = {}
     if design.weighted:
         weights = data["w"] / data["w"].mean()
-        options = {"weights": weights, "weights_are": "sampling" if sampling else "frequency"}
+        options = {"weights": weights, "weight_type": "sampling" if sampling else "frequency"}
     model = bvb.DensityRegression("y ~ x", data, n_components=design.n_components, **options)
     return model.fit(seed=seed, restarts=4 if design.n_components > 1 else 1, draws=2000)
 

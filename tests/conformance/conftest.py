@@ -179,7 +179,7 @@ READS = {
 """Options of the kinds of prediction of a number that read some."""
 
 
-PRIORS = {"gaussian": Priors(coefficients_in="response")}
+PRIORS = {"gaussian": Priors(coefficient_units="response")}
 """Priors of a family other than the default, which the cases of the gates have."""
 
 

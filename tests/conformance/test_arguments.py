@@ -28,7 +28,7 @@ CONSTRUCTOR: dict[str, list[tuple[object, str]]] = {
         ([0.0] * 90, "all weights are zero.*hint: "),
         ([1.0] * 89, r"weights have shape \(89,\).*90 rows"),
     ],
-    "weights_are": [("sample", "weights_are='sample' is not known.*'sampling'")],
+    "weight_type": [("sample", "weight_type='sample' is not known.*'sampling'")],
     "missing": [("skip", "missing='skip' is not known")],
     "group": [("w", "group='w' is not a column of the data\nhint: the columns are `y`, `x`, `z`")],
     "context": [],

@@ -24,7 +24,7 @@ MODELS = {
     ),
     "student": lambda data: bvb.DensityRegression("y ~ x", data, n_components=2, family="student"),
     "independent coefficients": lambda data: bvb.DensityRegression(
-        "y ~ x", data, n_components=2, priors=bvb.Priors(coefficients_in="response")
+        "y ~ x", data, n_components=2, priors=bvb.Priors(coefficient_units="response")
     ),
     "two responses": lambda data: bvb.DensityRegression("y + w ~ x", data, n_components=2),
     "gaussians": lambda data: bvb.GaussianMixture("~ x + y", data, n_components=2),

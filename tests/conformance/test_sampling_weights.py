@@ -28,13 +28,13 @@ def data():
 @pytest.mark.parametrize("name", MODELS)
 def test_weights_are_scaled_to_the_rows_that_have_any(name, data):
     make, formula = MODELS[name], FORMULAS[name]
-    model = make(formula, data, weights="w", weights_are="sampling")
-    other = make(formula, data.assign(w=1e6 * data["w"]), weights="w", weights_are="sampling")
+    model = make(formula, data, weights="w", weight_type="sampling")
+    other = make(formula, data.assign(w=1e6 * data["w"]), weights="w", weight_type="sampling")
     assert model.weights.sum() == pytest.approx(36.0)
     assert_allclose(model.weights, other.weights)
     assert_allclose(model.weights / model.weights.max(), data["w"] / data["w"].max())
     again = rebuilt(model)
-    assert again.weights_are == "sampling"
+    assert again.weight_type == "sampling"
     assert (again.weights == model.weights).all()
     assert "sampling weights" in str(model)
 
@@ -43,6 +43,6 @@ def test_weights_are_scaled_to_the_rows_that_have_any(name, data):
 def test_weights_count_rows_unless_told(name, data):
     model = MODELS[name](FORMULAS[name], data, weights="w")
     assert (model.weights == data["w"]).all()
-    assert "weights_are" not in model.options()
+    assert "weight_type" not in model.options()
     with pytest.raises(DataError, match="there are no weights"):
-        MODELS[name](FORMULAS[name], data.drop(columns="w"), weights_are="sampling")
+        MODELS[name](FORMULAS[name], data.drop(columns="w"), weight_type="sampling")

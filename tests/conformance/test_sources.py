@@ -117,7 +117,7 @@ FAMILIES = {
     "gaussian": {"family": "gaussian"},
     "in units of the response": {
         "family": "gaussian",
-        "priors": bvb.Priors(coefficients_in="response", scales="fixed"),
+        "priors": bvb.Priors(coefficient_units="response", scales="fixed"),
     },
     "student": {"family": "student"},
     "own unit": {"family": "own unit"},

@@ -395,7 +395,7 @@ def test_weights_that_covariates_tell_for_certain_are_warned_of():
         ),
         (
             lambda d: bvb.DensityRegression(
-                "y ~ x", d, priors=bvb.Priors(coefficients_in="response")
+                "y ~ x", d, priors=bvb.Priors(coefficient_units="response")
             ),
             "there are with 'noise'",
         ),

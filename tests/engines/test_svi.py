@@ -42,7 +42,7 @@ def gated(gate, **options):
 MODELS = {
     **{gate: gated(gate) for gate in GATES},
     "student": gated("softmax", family="student"),
-    "semi-conjugate": gated("stick-breaking", priors=bvb.Priors(coefficients_in="response")),
+    "semi-conjugate": gated("stick-breaking", priors=bvb.Priors(coefficient_units="response")),
     "gaussians": lambda d: bvb.GaussianMixture("~ x + y", d, n_components=2),
     "pca": lambda d: bvb.BayesianPCA("~ x + z + y", d),
     "normal": lambda d: bvb.Normal("y ~ 1", d),

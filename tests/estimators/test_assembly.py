@@ -49,7 +49,7 @@ def test_the_units_of_coefficients_decide_whether_coefficients_know_the_noise(rn
     """Of the prior: the spread of the coefficients given a large and a small noise."""
     for units, known in (("noise", True), ("response", False)):
         numbers = {"coefficient_sd": 2.0, "noise_shape": 3.0, "scales": "fixed"}
-        described = model(bvb.Priors(coefficients_in=units, **numbers))
+        described = model(bvb.Priors(coefficient_units=units, **numbers))
         experts = described.core.experts
         blank = described.core.partition_stats(
             described.source.blocks[0].part(0, 0), np.zeros((3, 0))
@@ -71,15 +71,15 @@ def test_the_units_of_coefficients_decide_whether_coefficients_know_the_noise(rn
 def test_sticks_are_even_or_halve_what_is_left():
     even = model(gate="stick-breaking").core.gate.prior.mean[:, 0]
     np.testing.assert_allclose(even, -np.log([2.0, 1.0]))
-    literature = model(bvb.Priors(even_sticks=False), "stick-breaking").core.gate.prior.mean
+    literature = model(bvb.Priors(equal_prior_weights=False), "stick-breaking").core.gate.prior.mean
     np.testing.assert_array_equal(literature, 0.0)
 
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"coefficients_in": "sd"}, "coefficients_in='sd'"),
-        ({"even_sticks": 1}, "even_sticks=1"),
+        ({"coefficient_units": "sd"}, "coefficient_units='sd'"),
+        ({"equal_prior_weights": 1}, "equal_prior_weights=1"),
         ({"scales": "free"}, "scales='free' must be 'between' or 'learned' or 'fixed'"),
     ],
 )

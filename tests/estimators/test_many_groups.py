@@ -133,7 +133,7 @@ REFUSED = {
     "y ~ x + (1|g) | x": (
         DataError,
         "12 groups, and at most 5",
-        {"priors": bvb.Priors(coefficients_in="response")},
+        {"priors": bvb.Priors(coefficient_units="response")},
     ),
     "y ~ (1|g) | 1": (DataError, "12 groups, and at most 5", {"group": "g"}),
 }

@@ -32,7 +32,7 @@ def test_every_response_names_them(frame):
 
 
 def test_the_table_has_the_standard_deviations_of_prior_draws(frame):
-    priors = bvb.Priors(scales="fixed", coefficients_in="response")
+    priors = bvb.Priors(scales="fixed", coefficient_units="response")
     shifted = frame.assign(x=frame["x"] + 3.0)
     model = bvb.DensityRegression("y ~ x * g", shifted, n_components=1, priors=priors)
     found, draws = model.prior_table().loc["mean"], model.prior_draws(40_000, seed=2)

@@ -145,8 +145,8 @@ def test_constant_variables_are_told():
 
 @pytest.mark.parametrize("kind", [bvb.GaussianMixture, bvb.BayesianPCA])
 def test_sampling_weights_need_all_rows(kind):
-    with pytest.raises(DataError, match="weights_are='sampling' needs all"):
-        kind("~ y + x", pieces(rows(300)), weights="w", weights_are="sampling")
+    with pytest.raises(DataError, match="weight_type='sampling' needs all"):
+        kind("~ y + x", pieces(rows(300)), weights="w", weight_type="sampling")
 
 
 def test_a_model_of_few_rows_keeps_them():

@@ -322,7 +322,7 @@ def test_what_cannot_be_learned_in_passes_is_refused(term, folder):
 
 OPTIONS = {
     "group": ({"group": "g"}, "group='g' needs all rows in memory"),
-    "sampling": ({"weights": "w", "weights_are": "sampling"}, "weights_are='sampling' needs all"),
+    "sampling": ({"weights": "w", "weight_type": "sampling"}, "weight_type='sampling' needs all"),
     "numbers": ({"weights": np.ones(600)}, "name their column"),
     "absent": ({"weights": "v"}, "weights='v' is not a column"),
     "negative": ({"weights": "x"}, "weights='x': .* negative"),

@@ -126,8 +126,8 @@ def test_what_needs_every_row_says_that_they_are_gone():
     [
         ({}, {"combine": "average"}, "combines"),
         ({}, {"method": "em"}, "EM"),
-        ({"priors": bvb.Priors(coefficients_in="response")}, {}, "stand for rows"),
-        ({"weights": "w", "weights_are": "sampling"}, {}, "sampling weights"),
+        ({"priors": bvb.Priors(coefficient_units="response")}, {}, "stand for rows"),
+        ({"weights": "w", "weight_type": "sampling"}, {}, "sampling weights"),
         ({"group": "g"}, {"tol": 0.1}, "subject"),
     ],
 )

@@ -63,7 +63,7 @@ TERMS: dict[str, tuple[str, dict[str, object]]] = {
 
 FAMILIES: dict[str, dict[str, object]] = {
     "gaussian": {},
-    "gaussian, response units": {"priors": bvb.Priors(coefficients_in="response")},
+    "gaussian, response units": {"priors": bvb.Priors(coefficient_units="response")},
     "student": {"family": "student"},
 }
 """Families of components and their priors, as options of the model."""
@@ -234,7 +234,7 @@ CASES: dict[str, Case] = {
     "mean-field": Case(formula="y ~ x", options=PLAIN, fit={"covariance": "mean-field"}),
     "exact intervals": Case(formula="y ~ x", options=PLAIN, fit={"covariance": "auto"}),
     "sampling weights": Case(
-        formula="y ~ x", options={**PLAIN, "weights": "w", "weights_are": "sampling"}),
+        formula="y ~ x", options={**PLAIN, "weights": "w", "weight_type": "sampling"}),
     "stacked": Case(formula="y ~ x", options=PLAIN, fit={"combine": "stack"}),
     "subjects": Case(formula="y ~ x | gating(1)", options={**PLAIN, "group": "g"},
         records=("elpd",)),

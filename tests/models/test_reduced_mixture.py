@@ -113,7 +113,7 @@ def test_draws_of_a_fit_have_vectors_in_the_order_of_the_sticks():
     "options",
     [
         {"family": "student"},
-        {"priors": bvb.Priors(coefficients_in="response", scales="fixed")},
+        {"priors": bvb.Priors(coefficient_units="response", scales="fixed")},
         {"group": "g", "formula": "y ~ x | gating(1)"},
     ],
 )

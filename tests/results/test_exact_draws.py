@@ -122,10 +122,10 @@ def test_case_weights_count_rows():
 REFUSED = {
     "students": ({"family": "student"}, "Gaussian linear components"),
     "response units": (
-        {"priors": bvb.Priors(coefficients_in="response", scales="fixed")},
+        {"priors": bvb.Priors(coefficient_units="response", scales="fixed")},
         "in units of the noise",
     ),
-    "survey": ({"weights": "w", "weights_are": "sampling"}, "sampling weights are no counts"),
+    "survey": ({"weights": "w", "weight_type": "sampling"}, "sampling weights are no counts"),
 }
 
 

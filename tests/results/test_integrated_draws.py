@@ -53,7 +53,7 @@ def test_exact_draws_are_the_default_and_others_can_be_had(data, fit):
     assert sds[0] > 1.1 * sds[1]  # six groups: a plug-in scale is too sure of itself
     asked = fit.model.fit(seed=1, covariance="mean-field")
     assert asked.covariance == "mean-field" and not is_integrated(asked)
-    sampled = {"weights": np.ones(48), "weights_are": "sampling"}
+    sampled = {"weights": np.ones(48), "weight_type": "sampling"}
     weighted = bvb.DensityRegression("y ~ w + (1 | g)", data, n_components=1, **sampled)
     assert weighted.fit(seed=1).covariance == "robust"
 

@@ -136,7 +136,7 @@ def test_what_cannot_be_left_out_is_refused(fit, arguments, message):
 
 def test_a_row_of_a_survey_is_left_out_whole(regimes):
     weights = np.where(np.arange(150) < 20, 4.0, 1.0)
-    priors, weighted = bvb.Priors(scales="fixed"), {"weights": weights, "weights_are": "sampling"}
+    priors, weighted = bvb.Priors(scales="fixed"), {"weights": weights, "weight_type": "sampling"}
     model = bvb.DensityRegression("y ~ x", regimes, n_components=1, priors=priors, **weighted)
     fit = model.fit(seed=1)
     found = read_elpd(fit.loo()).pointwise

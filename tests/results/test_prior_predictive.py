@@ -33,7 +33,7 @@ def agree(draws, law):
 @pytest.mark.parametrize("gate", GATES)
 def test_the_prior_of_a_density_regression_is_that_of_its_table(data, gate, units):
     numbers = {"noise_shape": 2.0, "noise_rate": 0.5, "coefficient_sd": 3.0, "scales": "fixed"}
-    priors = bvb.Priors(coefficients_in=units, **numbers)
+    priors = bvb.Priors(coefficient_units=units, **numbers)
     model = bvb.DensityRegression("y ~ x", data, n_components=2, gate=gate, priors=priors)
     table = model.prior_table()
     prior = group(model.prior_predictive(DRAWS, seed=1), "prior")
@@ -110,7 +110,7 @@ def test_data_are_spread_about_the_mean_of_the_components(data):
 
 @pytest.mark.parametrize("units", ["noise", "response"])
 def test_draws_stay_finite_with_a_nearly_flat_prior(data, units):
-    priors = bvb.Priors(noise_shape=1e-3, coefficients_in=units)
+    priors = bvb.Priors(noise_shape=1e-3, coefficient_units=units)
     obj = bvb.DensityRegression("y ~ x", data, priors=priors).prior_predictive(200, seed=1)
     assert np.isfinite(group(obj, "prior_predictive")["y"]).all()
     assert all(np.isfinite(array).all() for array in group(obj, "prior").data_vars.values())

@@ -86,8 +86,8 @@ def test_weights_count_rows_or_stand_for_a_population():
     repeated = fit_of(data.loc[np.repeat(np.arange(60), counts)].reset_index(drop=True))
     assert_allclose(deviations(weighted), deviations(repeated), rtol=1e-4)
     assert robust_covariance(weighted, None).n_clusters == counts.sum()
-    survey = fit_of(data, weights=counts, weights_are="sampling")
-    other = fit_of(data, weights=50.0 * counts, weights_are="sampling")
+    survey = fit_of(data, weights=counts, weight_type="sampling")
+    other = fit_of(data, weights=50.0 * counts, weight_type="sampling")
     assert survey.covariance == other.covariance == default_covariance(survey) == "robust"
     assert survey.model.weights.sum() == pytest.approx(60.0)
     assert_allclose(survey.summary().to_numpy(), other.summary().to_numpy(), rtol=1e-6, atol=1e-9)
@@ -157,12 +157,12 @@ def test_reports_and_the_command_line_know_of_it(fit):
     robust = fit.with_covariance("robust", cluster=rows()["g"])
     assert "of 10 clusters" in posterior.summary(robust)["corrected"]
     assert 'with_covariance("robust", cluster=cluster)' in reproduce.code(robust)
-    options = {"weights_are": "sampling", "n_components": 1}
+    options = {"weight_type": "sampling", "n_components": 1}
     frame = rows().assign(w=1.0 + rows()["g"])
     survey = model_of("density", "y ~ x", frame, weights="w", options=options)
-    assert survey.weights_are == "sampling"
-    assert survey.options()["weights_are"] == "sampling"
-    alone = model_of("normal", "y ~ 1", frame, weights="w", options={"weights_are": "sampling"})
+    assert survey.weight_type == "sampling"
+    assert survey.options()["weight_type"] == "sampling"
+    alone = model_of("normal", "y ~ 1", frame, weights="w", options={"weight_type": "sampling"})
     text = str(alone.fit(seed=1, draws=50))
     assert "do not heed that sampling weights differ" in text
 
@@ -187,9 +187,9 @@ def test_what_is_not_to_be_had_is_said(fit):
     with pytest.raises(DataError, match="has no robust covariance"):
         mixture.with_covariance("robust")
     with pytest.raises(DataError, match="there are no weights"):
-        bvb.DensityRegression("y ~ x", rows(), weights_are="sampling")
-    with pytest.raises(DataError, match="weights_are='survey'"):
-        bvb.DensityRegression("y ~ x", rows(), weights="g", weights_are="survey")
+        bvb.DensityRegression("y ~ x", rows(), weight_type="sampling")
+    with pytest.raises(DataError, match="weight_type='survey'"):
+        bvb.DensityRegression("y ~ x", rows(), weights="g", weight_type="survey")
     weights = (rows()["g"] < 1).astype(float) + 1e-300
     model = bvb.DensityRegression("y ~ x", rows(), n_components=2, weights=weights)
     weighted = model.fit(seed=1, restarts=1, draws=50)

@@ -267,7 +267,7 @@ def _check_sums(model: AbstractEstimator) -> None:
     why = None
     if getattr(model, "grouping", None) is not None:
         why = "group= has rows that belong together, of which a subject may have some at each site"
-    elif model.weights_are != "frequency":
+    elif model.weight_type != "frequency":
         why = "sampling weights are in proportion to those of all rows"
     if why is not None:
         raise DataError(

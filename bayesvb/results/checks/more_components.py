@@ -106,7 +106,7 @@ def _is_affordable(fit: AbstractFit) -> bool:
         return False
     if model.all_rows is not None or model.source.n_rows > LIMITS.subsample:
         return False
-    if grouping_of(model) is not None or model.weights_are == "sampling":
+    if grouping_of(model) is not None or model.weight_type == "sampling":
         return False
     splits = len(SPLITS) * model.size * FIRST.max_iter + LAST.max_iter
     work = model.source.n_rows * (model.size + 1) * splits

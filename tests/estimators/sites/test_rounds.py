@@ -276,7 +276,7 @@ def test_what_is_no_sum_is_refused():
         with pytest.raises(DataError, match=words):
             bvb.site_statistics(model, rows)
 
-    refused("sampling weights", weights="w", weights_are="sampling")
+    refused("sampling weights", weights="w", weight_type="sampling")
     refused("a subject may have some at each site", formula="y ~ x | gating(1)", group="h")
     refused("counted from the first one", "y ~ day")
     refused("groups of several columns", "y ~ x + (1 | g:h)")
