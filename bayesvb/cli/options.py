@@ -51,7 +51,8 @@ OPTIONS = (
     click.option("--group", help="Column of subjects that share one component (density)."),
     click.option("--weights", help="Column of case weights."),
     click.option(
-        "--weights-are",
+        "--weight-type",
+        "--weights-are",  # its former name
         type=click.Choice(MEANINGS),
         help="Rows counted more than once, or a survey's weights.  [default: frequency]",
     ),
