@@ -63,6 +63,8 @@ class Budget:
     least : int
         Passes before which a tolerance ends nothing: a coarse one is met by chance where an ascent
         has only begun.
+    memory : int
+        Earlier sweeps from which an extrapolation is made; with zero, the last two.
     """
 
     tol: float = 1e-3
@@ -73,6 +75,7 @@ class Budget:
     log: AbstractRunLog | None = None
     per_row: float = 0.0
     least: int = 0
+    memory: int = 0
 
     def over(self, total_weight: float) -> Budget:
         """The same with the tolerance for rows with these case weights in all."""

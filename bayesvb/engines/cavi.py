@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.data.sources import AbstractSource
+from bayesvb.engines.anderson import AndersonMemory
 from bayesvb.engines.base import (
     AbstractEngine,
     Budget,
@@ -55,7 +56,11 @@ class _CaviState(Generic[StatsT]):
     """Where a cycle began, between its plain sweep and its extrapolation."""
 
     def __init__(
-        self, model: AbstractVariationalModel[Any, StatsT], source: AbstractSource, max_iter: int
+        self,
+        model: AbstractVariationalModel[Any, StatsT],
+        source: AbstractSource,
+        max_iter: int,
+        memory: int,
     ) -> None:
         self.model = model
         self.source = source
@@ -63,6 +68,7 @@ class _CaviState(Generic[StatsT]):
         self.n_iter = 0
         self.longest = FIRST_LENGTH
         self.remaining = RemainingGain()
+        self.memory = AndersonMemory(memory)
 
     def begin(self, stats: StatsT, known: Arrays) -> list[float]:
         """Go to where a run is known to have been, or else to these statistics; the bounds."""
@@ -73,6 +79,7 @@ class _CaviState(Generic[StatsT]):
             self.n_iter = int(finite(known, "n_iter"))
             self.longest = float(finite(known, "longest"))
             self.remaining = RemainingGain.of_arrays(known)
+            self.memory.restore(known)
             self.point = iterate_of(stats, known, "point")
             if any(name.startswith("before.") for name in known):
                 self.before = iterate_of(stats, known, "before")
@@ -83,7 +90,8 @@ class _CaviState(Generic[StatsT]):
         before = {} if self.before is None else of_iterate(self.before, "before")
         steps = {"n_iter": np.array(self.n_iter), "longest": np.array(self.longest)}
         point = of_iterate(self.point, "point")
-        return {**steps, **self.remaining.arrays(), **point, **before, "trace": np.array(trace)}
+        kept = {**self.remaining.arrays(), **self.memory.arrays()}
+        return {**steps, **kept, **point, **before, "trace": np.array(trace)}
 
     @property
     def has_passes(self) -> bool:
@@ -141,7 +149,14 @@ class _CaviState(Generic[StatsT]):
         self.before = None
 
     def extrapolation(self, stats: StatsT, ways: tuple[Vector, Vector, Vector]) -> Iterator[bool]:
-        """A step ahead of two sweeps, if it is accepted: no run can go on there."""
+        """A step ahead of the last sweeps, if it is accepted: no run can go on there."""
+        self.memory.record(*ways)
+        proposed = self.memory.extrapolation()
+        if proposed is not None and self.moves_to(stats.with_vector(proposed)):
+            yield False
+            return
+        if not self.has_passes:
+            return
         ahead, length = squared_extrapolation(*ways, longest=self.longest)
         if self.moves_to(stats.with_vector(ahead)):
             self.longest *= FIRST_LENGTH if length == self.longest else 1.0
@@ -184,6 +199,7 @@ class Cavi(AbstractEngine):
             max_iter=budget.max_iter,
             accelerate=budget.accelerate,
             least=budget.least,
+            memory=budget.memory,
             progress=budget.progress,
             page=page,
         )
@@ -206,13 +222,16 @@ def cavi(
     max_iter: int = 2000,
     accelerate: bool = True,
     least: int = 0,
+    memory: int = 0,
     progress: RunProgress | None = None,
     page: AbstractRunPage | None = None,
 ) -> EngineResult[StatsT]:
     """Ascent of the lower bound from given statistics.
 
-    The map from the statistics of one sweep to those of the next is extrapolated (SQUAREM). A
-    proposal counts only if the bound does not fall; a plain sweep is taken in any case.
+    The map from the statistics of one sweep to those of the next is extrapolated: from ``memory``
+    earlier sweeps, and where that lowers the bound, or there is no memory, from the last two
+    (SQUAREM). A proposal counts only if the bound does not fall; a plain sweep is taken in any
+    case.
 
     Parameters
     ----------
@@ -229,6 +248,8 @@ def cavi(
         Extrapolate between sweeps.
     least : int
         Passes before which the tolerance is not asked.
+    memory : int
+        Sweeps from which a point ahead is proposed first; see ``AndersonMemory``.
     progress : callable, optional
         Called after every gain with the number of passes and the bound.
     page : AbstractRunPage, optional
@@ -241,7 +262,7 @@ def cavi(
     converged, interrupted = False, False
     keep_freed_memory()
     with single_threaded_blas():
-        climb = _CaviState(model, source, max_iter)
+        climb = _CaviState(model, source, max_iter, memory)
         trace = climb.begin(stats, {} if page is None else page.known)
         try:
             while climb.has_passes and not converged:
