@@ -25,7 +25,7 @@ OFFERED = {"gate": "equal", "family": "gaussian-known-noise", "method": "first-s
 PROMISES = {
     "test_gates": "(boehning or equal)",
     "test_linear_response": "(equal or boehning and moved)",
-    "test_experts": "(known or bernoulli) and dirichlet",
+    "test_experts": "(known or quadratic) and dirichlet",
     "test_experts_distributions": "known and (densities or draws_from or units or weighted)",
     "test_engines": "first-sweep and (equal or normal)",
 }
@@ -151,7 +151,7 @@ def test_the_files_are_as_many_as_the_page_says(page):
         "bayesvb/gates/boehning.py",
         "bayesvb/gates/equal.py",
         "bayesvb/experts/linear_known_noise.py",
-        "bayesvb/experts/linear_bernoulli.py",
+        "bayesvb/experts/quadratic_bernoulli.py",
         "bayesvb/data/parts/shift.py",
         "bayesvb/engines/first_sweep.py",
         "bayesvb/data/generated_rows.py",

@@ -25,11 +25,18 @@ class Scales:
     response : Scaling
     rows : float
         Rows that they were learned from, by case weight; zero where nothing asks for it.
+    offset_in_predictor : bool
+        Whether an offset belongs to the linear predictor, and is not subtracted from the response.
     """
 
     parts: Mapping[str, Scaling]
     response: Scaling
     rows: float = 0.0
+    offset_in_predictor: bool = False
+
+    def shift(self, offset: Float[np.ndarray, " rows"] | None) -> Float[np.ndarray, " rows"] | None:
+        """Offset that is a summand of the response itself, if it has one."""
+        return None if self.offset_in_predictor else offset
 
     @property
     def numbers(self) -> dict[str, Float[np.ndarray, "_ _"]]:
@@ -75,13 +82,13 @@ class Scales:
         weight: Float[np.ndarray, " rows"] | None = None,
         offset: Float[np.ndarray, " rows"] | None = None,
     ) -> Block:
-        """Standardised rows, less an offset; zeros stand for a response that is not known."""
+        """Standardised rows, less an offset of the response; zeros where no response is known."""
         designs = {name: self.parts[name].rows_last(m) for name, m in matrices.items()}
         if response is None:
             n_rows = next(iter(designs.values())).shape[1]
             standard = np.zeros((len(self.response.centre), n_rows))
         else:
-            standard = self.response.rows_last(without_offset(response, offset))
+            standard = self.response.rows_last(without_offset(response, self.shift(offset)))
         return Block(designs, standard, weight, offset)
 
 

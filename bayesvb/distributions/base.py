@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 from jaxtyping import Float
@@ -26,6 +26,9 @@ class AbstractRowDistribution(abc.ABC):
     """
 
     weights: Float[np.ndarray, "experts rows"]
+
+    is_discrete: ClassVar[bool] = False
+    """Whether single values have probabilities, and ``density_at`` returns these."""
 
     @abc.abstractmethod
     def mean(self) -> Float[np.ndarray, " rows"]:

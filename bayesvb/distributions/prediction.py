@@ -123,6 +123,7 @@ def predict(
     ``"quantile"``        DataFrame with columns ``q``; Series for a single number
     ``"cdf"``             DataFrame with columns ``at``; Series for a number or Series
     ``"density"``         the same, densities per unit of the response
+    ``"probability"``     probabilities of the values ``at`` of a discrete response: 1
     ``"component"``       DataFrame 1 … K: weights of the components
     ``"draws"``           DataFrame 0 … n - 1: draws of new responses
     ====================  ==========================================================
@@ -191,6 +192,15 @@ def _density(distribution: AbstractRowDistribution, options: CheckedOptions) -> 
     return Table(distribution.density_at(options.at.values), options.at.columns)
 
 
+def _probability(distribution: AbstractRowDistribution, options: CheckedOptions) -> Table:
+    if not distribution.is_discrete:
+        raise DataError(
+            "kind = 'probability': single values of a continuous response have probability zero",
+            hint="kind='density', or kind='cdf' for the probability of a value up to at",
+        )
+    return _density(distribution, options)
+
+
 def _component(distribution: AbstractRowDistribution, options: CheckedOptions) -> Table:
     return Table(distribution.weights, range(1, len(distribution.weights) + 1))
 
@@ -213,6 +223,7 @@ KINDS = {
     "quantile": Kind(_quantile, {"q": (0.05, 0.5, 0.95)}),
     "cdf": Kind(_cdf, {"at": NEEDED}),
     "density": Kind(_density, {"at": NEEDED}),
+    "probability": Kind(_probability, {"at": 1.0}),
     "component": Kind(_component, {}),
     "draws": Kind(_draws, {"n": 100, "seed": None}),
 }

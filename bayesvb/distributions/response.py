@@ -41,11 +41,14 @@ class Response:
         Smallest and largest possible value; infinite where there is none.
     levels : tuple of str
         Labels of the classes.
+    link : {"identity", "logit", "log"}
+        Function of the mean that is linear in the covariates, in one component.
     """
 
     kind: ResponseKind
     support: tuple[float, float] = (-np.inf, np.inf)
     levels: tuple[str, ...] = ()
+    link: Literal["identity", "logit", "log"] = "identity"
 
     @property
     def is_numeric(self) -> bool:
@@ -84,9 +87,27 @@ class Response:
         """Name of a target of response ``{y}`` where it differs from that of a density."""
         if target == "density" and self.is_discrete:
             return "P({y} = {v})"
+        if target == "link":
+            return "log odds of {y} = 1" if self.link == "logit" else "log mean of {y}"
         if target == "mean" and self.is_binary:
             return "probability of {y} = 1"
         return None
+
+    def to_link(self, mean: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+        """Means on the scale of the link.
+
+        Raises
+        ------
+        DataError
+            If the link is the identity.
+        """
+        if self.link == "identity":
+            raise DataError(
+                "target='link': the link of this family is the identity", hint="target='mean'"
+            )
+        with np.errstate(divide="ignore"):
+            rest = np.log1p(-mean) if self.link == "logit" else 0.0
+            return np.asarray(np.log(mean) - rest)
 
     def check(
         self,

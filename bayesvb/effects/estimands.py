@@ -94,6 +94,8 @@ class Estimand:
         change = self.scales[response][0] if response in self.scales else None
         if change is not None and isinstance(mixture, AbstractLocationScaleMixture):
             mixture = TransformedMixture(mixture, change)
+        if self.target == "link":
+            return self.described.to_link(mixture.mean())[None]
         if self.option is None:
             values = np.asarray(getattr(mixture, self.target)())[None]
             if np.isinf(values).any():
@@ -118,6 +120,7 @@ class Target:
 TARGETS = {
     "mean": Target((), "mean of {y}"),
     "sd": Target((), "standard deviation of {y}"),
+    "link": Target((), "link of the mean of {y}"),
     "quantile": Target(("q",), "quantile of {y} at q = {v}"),
     "probability": Target(("above", "below"), "P({y} {sign} {v})"),
     "density": Target(("at",), "density of {y} at {v}"),

@@ -65,7 +65,7 @@ def predictions(
     average_by : str, list of str or True, optional
         Average over all rows that are alike in these columns; over all rows for True. The rows of
         a fit count by their case weights.
-    target : {"mean", "sd", "quantile", "probability", "density", "weights"}, optional
+    target : {"mean", "sd", "link", "quantile", "probability", "density", "weights"}, optional
         The property; the mean of a number and the probabilities of classes if left out.
         ``"weights"``, those of the components, has one row per component; a ``"probability"`` of
         classes has one row per level. In the units of the formula's response, of ``log(y)`` if

@@ -42,6 +42,7 @@ from bayesvb.estimators.groups import (
     with_memberships,
 )
 from bayesvb.estimators.half_t import GROUP_SD_HEADING, group_sds, with_half_t
+from bayesvb.estimators.identification import check_identified
 from bayesvb.estimators.learned_scales import LearnedScales
 from bayesvb.estimators.mixture import AbstractGatedMixture
 from bayesvb.estimators.model_rows import RowKind, RowOptions, model_rows
@@ -82,7 +83,7 @@ class DensityRegression(AbstractGatedMixture):
     formula : str
         ``"y ~ x1 + x2 | gating(x1)"``: terms of the experts, then terms of the weights. Without a
         second part the weights have the terms of the experts. ``offset(z)`` in the first part is
-        a known summand of the response.
+        a known summand of the response, or of the linear predictor of a discrete response.
     data : table
         pandas, polars or pyarrow, or a mapping of columns. Rows that are not all in memory: a
         Parquet file, folder or pattern (``"data/*.parquet"``), a DuckDB relation, a polars
@@ -94,9 +95,11 @@ class DensityRegression(AbstractGatedMixture):
     gate : {"softmax", "softmax-jensen", "softmax-bouchard", "stick-breaking", "dirichlet"}
         How the weights depend on covariates; ``"dirichlet"`` means not at all. The three softmax
         gates are one model with three bounds, the first of them the tightest.
-    family : {"gaussian", "student"}
+    family : {"gaussian", "student", "bernoulli"}
         Distribution of the response in each component. The degrees of freedom of ``"student"``
         are learned, one number for all components, unless ``priors`` fix them: ``Priors(dof=4)``.
+        ``"bernoulli"``: a response of 0 and 1, whose log odds are linear; see
+        ``docs/responses.md``.
     priors : Priors, optional
         Weakly informative on the standardised scale if left out; see ``prior_table``.
     weights : str or sequence of float, optional
@@ -184,8 +187,10 @@ class DensityRegression(AbstractGatedMixture):
             prepared=partial(with_possible_groups, n_components=n_components, gate=gate),
         )
         found = model_rows(parsed, data, rows, kind)
-        warn_of_response(found.design, experts_of(family, priors, found.design).response)
+        response = experts_of(family, priors, found.design).response
+        warn_of_response(found.design, response)
         check_count("n_components", n_components, **most_components(found.design, found.grouping))
+        check_identified(response, found.design, n_components, gate, found.grouping)
         self._keep(
             parsed, found.design, int(n_components), gate, family, priors, *found.weights,
             found.scales, found.source, found.grouping,
@@ -238,9 +243,10 @@ class DensityRegression(AbstractGatedMixture):
         if self.priors.scales == "fixed":
             return None
         of_gate = GATES[self.gate].learns_scales and self.n_components > 1
-        learns = {MEAN: self.experts.learns_scales, GATING: of_gate}
+        experts, rows = self.experts, self.scales.rows
+        learns = {MEAN: experts.learns_scales, GATING: of_gate}
         parts = tuple(part for part, learned in learns.items() if learned)
-        found = LearnedScales(self.design, self.priors, parts, self.n_components, self.scales.rows)
+        found = LearnedScales(self.design, self.priors, parts, self.n_components, rows, experts)
         return found if found.term_blocks else None
 
     @property

@@ -326,6 +326,7 @@ class Fit(AbstractFit):
         kind : str, optional
             ``"mean"``, ``"sd"``, ``"interval"`` (``prob``), ``"quantile"`` (``q``), ``"cdf"``
             (``at``), ``"density"`` (``at``), ``"component"`` or ``"draws"`` (``n``, ``seed``);
+            of discrete responses ``"probability"`` of the values ``at``, 1 if left out;
             of classes ``"probability"`` (``prob``, ``n``), ``"class"`` or ``"component"``.
             The mean, or of classes the probability, if left out.
         prob : float, optional
@@ -661,7 +662,8 @@ class Fit(AbstractFit):
         pandas.DataFrame
             Index (part, component, term), columns mean, sd (median and mad if ``robust``), lower,
             upper and p_positive, the posterior probability of a coefficient to be positive; of
-            draws in several chains ``r_hat`` and ``ess_bulk`` as well.
+            draws in several chains ``r_hat`` and ``ess_bulk`` as well. Coefficients on a
+            logarithmic scale have their exponential: ``odds_ratio`` of ``family="bernoulli"``.
         """
         from bayesvb.results.summary import coefficient_table
 

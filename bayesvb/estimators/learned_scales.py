@@ -103,6 +103,8 @@ class LearnedScales:
     n_components : int
     n_rows : float
         Rows of the data by case weight: they bound the scale of common coefficients.
+    experts : AbstractRegressionExperts
+        With their prior before scales are learned.
     """
 
     design: Design
@@ -110,6 +112,7 @@ class LearnedScales:
     parts: tuple[str, ...]
     n_components: int
     n_rows: float
+    experts: AbstractRegressionExperts[Any, Any]
 
     @property
     def term_blocks(self) -> dict[str, tuple[TermBlock, ...]]:
@@ -174,11 +177,13 @@ class LearnedScales:
     def has_common_part(self) -> bool:
         """Whether coefficients of the components scatter around common ones.
 
-        Those of several responses, of a prior in units of the response, and of formulas with more
-        than ``MOST_GROUPED`` group effects do not: their terms shrink towards zero as with
-        ``scales="learned"``.
+        Those of several responses, of a prior in units of the response, of discrete responses, and
+        of formulas with more than ``MOST_GROUPED`` group effects do not: their terms shrink towards
+        zero as with ``scales="learned"``.
         """
         if self.priors.scales != "between" or self.n_components == 1:
+            return False
+        if not self.experts.has_common_effects:
             return False
         apart = self.design.groups is not None or self.design.gate_groups is not None
         one_response = len(self.design.response_names) == 1
@@ -355,13 +360,15 @@ class LearnedScales:
     @property
     def _of_experts(self) -> ParameterText:
         """What the scales of the experts are."""
-        units, varying = UNITS[self.priors.coefficient_units], self.varying(MEAN)
+        units = self.experts.coefficient_units or UNITS[self.priors.coefficient_units]
+        what = "linear predictors" if self.experts.coefficient_units else "lines"
+        varying = self.varying(MEAN)
         return ParameterText(
             symbol="s_β",
-            meaning="standard deviation of the coefficients of a term of the lines "
+            meaning=f"standard deviation of the coefficients of a term of the {what} "
             f"{varying}, in {units} per standard deviation of its columns",
-            heading="Scales of the lines' terms",
-            caption="Scale of each term of the lines: standard deviation of its coefficients "
+            heading=f"Scales of the {what}' terms",
+            caption=f"Scale of each term of the {what}: standard deviation of its coefficients "
             f"{varying}, in {units} per standard deviation of its columns",
         )
 

@@ -126,7 +126,7 @@ class AbstractGatedMixture(AbstractMixture):
         response = self.scales.response
         drawn = fit.core.responses(draws, block, rng)
         drawn = drawn * response.scale[:, None] + response.centre[:, None]
-        offset = block.ungrouped().offset
+        offset = self.scales.shift(block.ungrouped().offset)
         if offset is not None:
             drawn += offset
         return {name: drawn[:, i] for i, name in enumerate(self.design.response_names)}
@@ -150,11 +150,8 @@ class AbstractGatedMixture(AbstractMixture):
             for block in self.block(rows).split(BLOCK_ROWS)
         ]
         whole = pieces[0].joined(pieces[1:])
-        centre = (
-            scaling.centre[number]
-            if rows.offset is None
-            else (scaling.centre[number] + rows.offset)
-        )
+        shift = self.scales.shift(rows.offset)
+        centre = scaling.centre[number] if shift is None else scaling.centre[number] + shift
         return whole.affine(centre, float(scaling.scale[number]))
 
     def _averaged_over_draws(self, fit: AbstractFit, rows: Rows, response: int) -> PooledDraws:

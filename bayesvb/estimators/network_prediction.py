@@ -68,7 +68,7 @@ def predict_classes(
     """
     import pandas as pd
 
-    if kind in KINDS and kind != "component":
+    if kind in KINDS and kind not in (*CLASS_KINDS, "component"):
         raise DataError(
             f"kind={kind!r} is of numbers, and the response holds classes",
             hint="kind='probability' or kind='class'",

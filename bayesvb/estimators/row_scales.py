@@ -16,7 +16,6 @@ from bayesvb.data.parts import GATING, MEAN, PARTS
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.standardised_blocks import Scales, gapped_block, variables_block
 from bayesvb.data.streamed_rows import EncodedRows
-from bayesvb.distributions.response import Response
 from bayesvb.errors import DataError
 from bayesvb.experts.regression import AbstractRegressionExperts
 from bayesvb.formula.design import Design
@@ -55,22 +54,25 @@ def regression_scales(
         If the family cannot have these responses.
     """
     family = experts(rows.design)
-    _check_values(rows, family.response)
+    _check_values(rows, family)
     parts = _parts(rows, active=active, together=True)
     for name in {GROUP_ROWS, GATE_GROUPS} & parts.keys():
         parts[name] = parts[name].with_numbers_kept(0)
     centred = parts[MEAN].intercept is not None
     scaling = family.response_scaling(rows.responses, centred=centred, active=active)
-    return Scales(parts, scaling, rows.moments[TARGET].weight)
+    return Scales(parts, scaling, rows.moments[TARGET].weight, family.reads_offset)
 
 
-def _check_values(rows: AbstractDesignRows, described: Response) -> None:
+def _check_values(rows: AbstractDesignRows, family: Experts) -> None:
     """Refuse responses that a family cannot have, in whichever row."""
-    found, names = rows.moments[RESPONSE], rows.design.response_names
+    described, found = family.response, rows.moments[RESPONSE]
+    names = rows.design.response_names
     ends = np.stack([found.lowest, found.highest])
-    described.check(ends, names, has_offset=rows.design.offset is not None)
-    if described.is_discrete:  # and so without an offset
-        for values, _ in rows.read_responses():
+    described.check(
+        ends, names, has_offset=rows.design.offset is not None and not family.reads_offset
+    )
+    if described.is_discrete:
+        for values, _ in rows.read_responses(as_given=True):
             described.check(values, names)
 
 

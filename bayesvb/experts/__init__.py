@@ -1,6 +1,6 @@
 """Experts: what a component says of a row, one likelihood per file.
 
-May import: errors, linear, numerics, data, factors, variational, distributions.
+May import: errors, linear, numerics, data, factors, variational, distributions, gates.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from bayesvb.errors import PriorError
+from bayesvb.experts.bernoulli import BernoulliExperts
 from bayesvb.experts.gaussian_diagonal import DiagonalGaussianExperts
 from bayesvb.experts.gaussian_full import FullGaussianExperts
 from bayesvb.experts.linear import LinearExperts
@@ -43,5 +44,6 @@ def gaussian(prior: RegressionPrior) -> AbstractRegressionExperts[Any, Any]:
 EXPERTS: dict[str, Callable[[RegressionPrior], AbstractRegressionExperts[Any, Any]]] = {
     "gaussian": gaussian,
     "student": StudentExperts.from_prior,
+    "bernoulli": BernoulliExperts.from_prior,
 }
 """Experts of a regression by the name of their family."""

@@ -15,7 +15,7 @@ from bayesvb.distributions.base import AbstractComponentMixture, joint_log_densi
 from bayesvb.numerics.segments import segment_sums
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.local import AbstractLocalPosterior, Draws
-from bayesvb.variational.row_derivatives import RowScalars
+from bayesvb.variational.row_derivatives import PartDerivatives, RowScalars
 from bayesvb.variational.supports import AbstractSupport
 
 PosteriorT = TypeVar("PosteriorT")
@@ -85,6 +85,18 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, StatsT]):
         They are what the statistics are sums of, weighted by responsibility, and their
         coefficients ``expectations``. None where the expected log likelihood is not linear in
         expectations; leaving rows out then takes differences of whole passes.
+        """
+        return None
+
+    def row_derivatives(
+        self,
+        posterior: PosteriorT,
+        block: Block,
+        responsibilities: Float[np.ndarray, "experts rows"],
+    ) -> PartDerivatives | None:
+        """Derivatives of the expected log likelihood of these rows, in scalars of ``expectations``.
+
+        Of experts without ``row_scalars``; None where they are not at hand.
         """
         return None
 

@@ -135,6 +135,12 @@ class AbstractRegressionExperts(AbstractExperts[PosteriorT, StatsT]):
     response: ClassVar[Response] = CONTINUOUS
     """Values that the response can take, and the words for them."""
 
+    reads_offset: ClassVar[bool] = False
+    """Whether an offset is added to the linear predictor, and not subtracted from the response."""
+
+    coefficient_units: ClassVar[str] = ""
+    """Units of learned scales where these are those of neither the noise nor the response."""
+
     has_common_effects: ClassVar[bool] = False
     """Whether coefficients can scatter around ones that all components share."""
 

@@ -18,7 +18,7 @@ from bayesvb.linear.arrow_precisions import ArrowPrecision
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.descriptions import ParameterText, PriorRow
 from bayesvb.variational.local import AbstractLocalPosterior, Draws
-from bayesvb.variational.row_derivatives import GateDerivatives
+from bayesvb.variational.row_derivatives import PartDerivatives
 from bayesvb.variational.supports import AbstractSupport
 
 PosteriorT = TypeVar("PosteriorT")
@@ -173,7 +173,7 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, StatsT]):
         posterior: PosteriorT,
         block: Block,
         responsibilities: Float[np.ndarray, "experts rows"],
-    ) -> GateDerivatives | None:
+    ) -> PartDerivatives | None:
         """Derivatives of the expected log weights of these rows, in scalars of ``expectations``.
 
         None where they are not at hand: leaving rows out then takes differences of whole passes.

@@ -21,7 +21,7 @@ from bayesvb.numerics.linalg import by_row
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.descriptions import PriorRow
 from bayesvb.variational.local import AbstractLocalPosterior
-from bayesvb.variational.row_derivatives import GateDerivatives, RowScalars
+from bayesvb.variational.row_derivatives import PartDerivatives, RowScalars
 from bayesvb.variational.supports import Simplex
 
 
@@ -153,13 +153,13 @@ class DirichletGate(AbstractGate[Dirichlet, WeightStats]):
         posterior: Dirichlet,
         block: Block,
         responsibilities: Float[np.ndarray, "experts rows"],
-    ) -> GateDerivatives:
+    ) -> PartDerivatives:
         """The log weights are the expectations themselves."""
         n_experts, n_rows = responsibilities.shape
         scalars = RowScalars.of(np.ones((1, n_rows)), np.arange(n_experts)[:, None])
         slopes = np.broadcast_to(np.eye(n_experts)[:, :, None], (n_experts, n_experts, n_rows))
         factor = np.arange(n_experts)[None]
-        return GateDerivatives((scalars,), factor, slopes, np.zeros_like(slopes))
+        return PartDerivatives((scalars,), factor, slopes, np.zeros_like(slopes))
 
     def kl(self, posterior: Dirichlet) -> float:
         """``KL(posterior || prior)``."""

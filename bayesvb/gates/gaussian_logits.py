@@ -32,7 +32,7 @@ from bayesvb.numerics.special import softmax_spread
 from bayesvb.variational.coordinates import AbstractCoordinates, entries, perturbation_rows
 from bayesvb.variational.descriptions import PriorRow
 from bayesvb.variational.local import Draws
-from bayesvb.variational.row_derivatives import GateDerivatives, RowScalars, consecutive
+from bayesvb.variational.row_derivatives import PartDerivatives, RowScalars, consecutive
 from bayesvb.variational.supports import Real
 
 LogitLaw = Normal
@@ -41,7 +41,7 @@ LogitLaw = Normal
 LogitGateT = TypeVar("LogitGateT", bound="AbstractLogitGate")
 
 Slopes = tuple[Float[np.ndarray, "experts scalars rows"], Float[np.ndarray, "scalars scalars rows"]]
-"""``slopes`` and ``bends`` of ``GateDerivatives``."""
+"""``slopes`` and ``bends`` of ``PartDerivatives``."""
 
 
 class AbstractLogitGate(AbstractGate[LogitLaw, Any]):
@@ -84,7 +84,7 @@ class AbstractLogitGate(AbstractGate[LogitLaw, Any]):
         posterior: LogitLaw,
         block: Block,
         responsibilities: Float[np.ndarray, "experts rows"],
-    ) -> GateDerivatives | None:
+    ) -> PartDerivatives | None:
         """Derivatives in the scalars of all statistics, in the order of ``LogitStats``."""
         found = self.logit_slopes(posterior, block, responsibilities)
         if found is None:
@@ -93,7 +93,7 @@ class AbstractLogitGate(AbstractGate[LogitLaw, Any]):
         columns, features = design.columns, design.products()
         places = consecutive(len(found[1]) // 2, [len(features), len(columns)])
         scalars = RowScalars.of(features, places[0]), RowScalars.of(columns, places[1])
-        return GateDerivatives(scalars, np.concatenate(places, axis=1), *found)
+        return PartDerivatives(scalars, np.concatenate(places, axis=1), *found)
 
     def statistics_covariance(self, posterior: Normal) -> Float[np.ndarray, "entries entries"]:
         """Of ``-g g' / 2`` of all logits, packed, then of ``g``."""

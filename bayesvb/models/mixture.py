@@ -28,7 +28,7 @@ from bayesvb.numerics.special import log_sum_exp, log_total
 from bayesvb.variational.local import Draws
 from bayesvb.variational.model import AbstractVariationalModel
 from bayesvb.variational.parameter_space import ParameterSpace
-from bayesvb.variational.row_derivatives import RowDerivatives
+from bayesvb.variational.row_derivatives import RowDerivatives, RowScalars
 
 UNDECIDED = 0.1
 """Sum over rows of the variances of their components, given covariates, below which the components
@@ -175,12 +175,18 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
 
     def row_derivatives(self, posterior: MixturePosterior, block: Block) -> RowDerivatives | None:
         """Those of ``log sum_k exp(E_nk + l_nk)``, if both parts know theirs."""
-        experts = self.experts.row_scalars(block, self.n_components)
-        if experts is None:
-            return None
         responsibilities = self.responsibilities(posterior, block)
+        known = posterior.experts, block, responsibilities
+        linear = self.experts.row_scalars(block, self.n_components)
+        experts = self.experts.row_derivatives(*known) if linear is None else None
+        if linear is None and experts is None:
+            return None
         gate = self.gate.row_derivatives(posterior.gate, block, responsibilities)
-        return None if gate is None else RowDerivatives.of_mixture(experts, gate, responsibilities)
+        if gate is None:
+            return None
+        if experts is not None:
+            return RowDerivatives.of_parts(experts, gate, responsibilities)
+        return RowDerivatives.of_mixture(cast(RowScalars, linear), gate, responsibilities)
 
     def factor_covariance(
         self, posterior: MixturePosterior, kind: int, some: Int[np.ndarray, " some"]

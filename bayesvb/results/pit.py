@@ -235,9 +235,10 @@ def _of_draws(fit: AbstractFit, block: Block) -> Float[np.ndarray, "transforms r
         prior = np.moveaxis(np.log(laws[0].weights), 0, 1)
     density = fit.core.experts.log_lik(draws, rows)
     weights = softmax(prior + earlier_rows(density, members), axis=1)
-    scaling = model.scales.response  # type: ignore[attr-defined]
+    scales = model.scales  # type: ignore[attr-defined]
+    scaling, shift = scales.response, scales.shift(rows.offset)
     observed = rows.response * scaling.scale[:, None] + scaling.centre[:, None]
-    observed = observed if rows.offset is None else observed + rows.offset
+    observed = observed if shift is None else observed + shift
     below = [_each_cdf(law, values) for law, values in zip(laws, observed, strict=True)]
     each = [np.moveaxis(one, 0, 1) for one in below]
     if model.response.is_discrete:  # less than, then up to

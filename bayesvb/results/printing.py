@@ -367,6 +367,8 @@ def _coefficients(table: pd.DataFrame, part: str, title: str) -> str:
             "mean": "Estimate",
             "sd": "Est.Error",
             "p_positive": "P(>0)",
+            "odds_ratio": "Odds ratio",
+            "rate_ratio": "Rate ratio",
             "r_hat": "Rhat",
             "ess_bulk": "Bulk_ESS",
         }

@@ -18,8 +18,8 @@ MOST_ROWS = 100_000
 LONGEST_NAME = 60
 
 REMEDIES: Mapping[str, str | None] = {
-    "two values": "if they are classes, ConditionalMixtureNetwork('C({name}) ~ ...') gives their "
-    "probabilities",
+    "two values": "if they are classes, family='bernoulli' with n_components=1 gives the "
+    "probability of 1 against 0, ConditionalMixtureNetwork('C({name}) ~ ...') that of each class",
     "counts": "of few numbers ConditionalMixtureNetwork('C({name}) ~ ...') gives probabilities; "
     "otherwise log1p({name}) or sqrt({name}), and intervals rounded outwards",
     "coarse": "use exact values, or read intervals as rounded outwards, and no densities",

@@ -44,6 +44,8 @@ class ParameterText:
         Whether its intervals are drawn as well.
     identified : bool
         Whether single numbers of it mean something.
+    ratio : str
+        Name of the exponential of a number of it, such as odds ratio; empty if it has none.
     """
 
     symbol: str
@@ -52,6 +54,7 @@ class ParameterText:
     caption: str
     forest: bool = False
     identified: bool = True
+    ratio: str = ""
 
 
 @dataclass(frozen=True)

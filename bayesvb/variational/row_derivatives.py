@@ -55,16 +55,18 @@ class RowScalars:
 
 
 @dataclass(frozen=True)
-class GateDerivatives:
-    """Derivatives of the expected log weights of the rows in the scalars of a gate.
+class PartDerivatives:
+    """Derivatives of what a part adds to the log of each component, in the scalars of the part.
+
+    Expected log weights of a gate, or expected log densities of experts.
 
     Attributes
     ----------
     scalars : tuple of RowScalars
     factors : ndarray, shape (factors, entries)
-        Positions of the statistics of each independent factor of the gate's posterior.
+        Positions of the statistics of each independent factor of the part's posterior.
     slopes : ndarray, shape (experts, scalars, rows)
-        First derivative of the log weight of each expert; what is the same for all experts counts.
+        First derivatives for each expert; those that are the same for all experts count.
     bends : ndarray, shape (scalars, scalars, rows)
         Second derivatives, averaged over experts by responsibility.
     """
@@ -73,6 +75,11 @@ class GateDerivatives:
     factors: Int[np.ndarray, "factors entries"]
     slopes: Float[np.ndarray, "experts scalars rows"]
     bends: Float[np.ndarray, "scalars scalars rows"]
+
+    @property
+    def n_entries(self) -> int:
+        """Length of the part's vectors of expectations and of statistics."""
+        return sum(one.n_entries for one in self.scalars)
 
 
 @dataclass(frozen=True)
@@ -104,7 +111,7 @@ class RowDerivatives:
     def of_mixture(
         cls,
         experts: RowScalars,
-        gate: GateDerivatives,
+        gate: PartDerivatives,
         responsibilities: Float[np.ndarray, "experts rows"],
     ) -> RowDerivatives:
         """Those of ``log sum_k exp(E_k + l_k)``, ``E`` scalars and ``l`` functions of scalars."""
@@ -117,6 +124,24 @@ class RowDerivatives:
             mixture_hessian(responsibilities, gate.slopes, gate.bends),
             (experts.every, gate.factors + first),
         )
+
+    @classmethod
+    def of_parts(
+        cls,
+        experts: PartDerivatives,
+        gate: PartDerivatives,
+        responsibilities: Float[np.ndarray, "experts rows"],
+    ) -> RowDerivatives:
+        """The same where ``E`` too are functions of scalars that are linear in the expectations."""
+        first, n_own = experts.n_entries, experts.slopes.shape[1]
+        slopes = np.concatenate([experts.slopes, gate.slopes], axis=1)
+        gradient = np.einsum("kn,ksn->sn", responsibilities, slopes)
+        mixed = np.einsum("ijn,jsn->isn", softmax_spread(responsibilities), slopes)
+        hessian = np.einsum("isn,itn->stn", slopes, mixed)
+        hessian[:n_own, :n_own] += experts.bends
+        hessian[n_own:, n_own:] += gate.bends
+        scalars = (*experts.scalars, *(one.moved(first) for one in gate.scalars))
+        return cls(scalars, gradient, hessian, (experts.factors, gate.factors + first))
 
     @property
     def n_entries(self) -> int:

@@ -277,7 +277,8 @@ def _turn(comparison: Comparison, change: Change) -> str:
                 _place(fit, name, places[at]),
             )
             turns.append(f"{verb} to {value} (near {place})")
-    return f"Between these values the average mean {' and '.join(turns)}" if turns else ""
+    what = "probability" if fit.model.response.is_binary else "mean"
+    return f"Between these values the average {what} {' and '.join(turns)}" if turns else ""
 
 
 def _response_value(comparison: Comparison, draws: Float[np.ndarray, " draws"]) -> str:

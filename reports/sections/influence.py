@@ -81,6 +81,7 @@ def summary(fit: AbstractFit) -> Summary | None:
         "unit": unit,
         "n_rows": len(found),
         "n_much": int((largest > MUCH).sum()),
+        "discrete": fit.model.response.is_discrete,
         "much": MUCH,
         "spent": spent,
         "first": shown.index[0],

@@ -67,7 +67,7 @@ def _scales(fit: AbstractFit) -> Summary | None:
     return {
         "parts": parts,
         "half_t": isinstance(fit.core, IntegratesScales),
-        "with_noise": priors.coefficient_units == "noise",
+        "with_noise": priors.coefficient_units == "noise" and not fit.model.response.is_discrete,
     }
 
 

@@ -36,7 +36,10 @@ ROBUST = (
     "outside the interval, or their standard deviation wider than it."
 )
 
-TITLES = {"sd": "sd", "p_positive": "P(> 0)"}
+RATIOS = {"odds_ratio": "odds ratio", "rate_ratio": "rate ratio"}
+"""Columns with exponentials of coefficients, of families whose predictor has a logarithmic link."""
+
+TITLES = {"sd": "sd", "p_positive": "P(> 0)", **RATIOS}
 
 
 def summary(fit: AbstractFit) -> Summary:
@@ -129,6 +132,7 @@ def _table(
         return table(frame[["mean"]], caption, titles={"mean": "value"}, rest="fit.summary()")
     each = after_uncertainty(frame["sd"].to_numpy(), frame["mean"].to_numpy())
     decimals: dict[str, Any] = dict.fromkeys(["mean", "sd", "lower", "upper"], each)
+    frame = frame.drop(columns=[one for one in RATIOS if one in frame and frame[one].isna().all()])
     if frame["p_positive"].isna().all():
         frame = frame.drop(columns="p_positive")
     else:

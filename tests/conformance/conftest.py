@@ -179,13 +179,29 @@ READS = {
 """Options of the kinds of prediction of a number that read some."""
 
 
+VARIATIONS = {
+    "in noise": {},
+    "in response": {"in_noise": False},
+    "dof 3": {"dof": 3.0},
+}
+"""What a prior may say besides numbers; a family may refuse it."""
+
+
+def prior_of(variation, **numbers):
+    """Prior on the standardised scale with a few numbers of its own."""
+    given = {"n_responses": 1, "n_terms": 2, "coefficient_sd": 3.0, "in_noise": True}
+    given |= {"noise_shape": 1.5, "noise_rate": 0.3}
+    return RegressionPrior(**(given | VARIATIONS[variation] | numbers))
+
+
 PRIORS = {"gaussian": Priors(coefficient_units="response")}
 """Priors of a family other than the default, which the cases of the gates have."""
 
 
-def numeric(**response: str) -> tuple[dict[str, object], ...]:
-    """Every kind of prediction of a number."""
-    return tuple({"kind": kind, **READS.get(kind, {}), **response} for kind in KINDS)
+def numeric(*, discrete: bool = False, **response: str) -> tuple[dict[str, object], ...]:
+    """Every kind of prediction of a number; single values of a discrete one have probabilities."""
+    kinds = [kind for kind in KINDS if discrete or kind != "probability"]
+    return tuple({"kind": kind, **READS.get(kind, {}), **response} for kind in kinds)
 
 
 @dataclass(frozen=True)
@@ -194,7 +210,8 @@ class Case:
 
     ``explains`` are the columns whose density it has, ``reads`` those without which there is no
     prediction, ``asks`` predictions of every kind, ``number`` the option that makes one of a number
-    (None: there is none), ``common`` says that all its columns have one unit.
+    (None: there is none), ``common`` says that all its columns have one unit, ``is_discrete`` that
+    the response is 0 or 1.
     """
 
     kind: str
@@ -205,6 +222,7 @@ class Case:
     asks: tuple[dict[str, object], ...] = numeric()
     number: Mapping[str, str] | None = field(default_factory=dict)
     common: bool = False
+    is_discrete: bool = False
 
     @property
     def is_network(self) -> bool:
@@ -239,6 +257,20 @@ def density(**options: object) -> Case:
     return Case("DensityRegression", "y ~ x + z | gating(x)", {"n_components": 2, **options})
 
 
+def regression(family: str) -> Case:
+    """A family with a response that it can have."""
+    if not EXPERTS[family](prior_of("in noise")).response.is_discrete:
+        return density(family=family, priors=PRIORS.get(family))
+    return Case(
+        "DensityRegression",
+        "high ~ z | gating(x)",
+        {"n_components": 2, "family": family, "priors": Priors(scales="fixed")},
+        explains=("high",),
+        asks=numeric(discrete=True),
+        is_discrete=True,
+    )
+
+
 def gaussians(covariance: str) -> Case:
     asks = tuple({"kind": kind} for kind in ("density", "component", "class"))
     return Case(
@@ -268,10 +300,7 @@ def components(*columns: str, **options: object) -> Case:
 
 CASES = {
     **{f"density, {gate}": density(gate=gate) for gate in GATES},
-    **{
-        f"density, {family}": density(family=family, priors=PRIORS.get(family))
-        for family in EXPERTS
-    },
+    **{f"density, {family}": regression(family) for family in EXPERTS},
     "density, two responses": Case(
         "DensityRegression",
         "y + u ~ x",
@@ -314,7 +343,8 @@ def table() -> pd.DataFrame:
     columns = {"y": y, "x": x, "z": z, "u": np.cos(x) + 0.2 * rng.normal(size=ROWS)}
     gap = np.where(rng.uniform(size=ROWS) < 0.15, np.nan, z)
     weight = np.argsort(np.argsort(y)) // 4 % 4
-    return pd.DataFrame({**columns, "label": label, "gap": gap, "weight": weight})
+    high = (label == "high").astype(float)
+    return pd.DataFrame({**columns, "label": label, "gap": gap, "weight": weight, "high": high})
 
 
 @pytest.fixture(scope="session")
@@ -358,21 +388,6 @@ def fit(case, table):
     return case.fit(case.model(table), seed=1, restarts=2, draws=200, max_iter=passes)
 
 
-VARIATIONS = {
-    "in noise": {},
-    "in response": {"in_noise": False},
-    "dof 3": {"dof": 3.0},
-}
-"""What a prior may say besides numbers; a family may refuse it."""
-
-
-def prior_of(variation, **numbers):
-    """Prior on the standardised scale with a few numbers of its own."""
-    given = {"n_responses": 1, "n_terms": 2, "coefficient_sd": 3.0, "in_noise": True}
-    given |= {"noise_shape": 1.5, "noise_rate": 0.3}
-    return RegressionPrior(**(given | VARIATIONS[variation] | numbers))
-
-
 def accepted(family, variation):
     """Whether the family has such a prior."""
     try:
@@ -393,6 +408,18 @@ EXPERT_KINDS = {
 @pytest.fixture(params=EXPERT_KINDS)
 def expert_kind(request):
     """Every family with every prior that it takes."""
+    return request.param
+
+
+@pytest.fixture(
+    params=[
+        kind
+        for kind, (family, variation) in EXPERT_KINDS.items()
+        if not EXPERTS[family](prior_of(variation)).response.is_discrete
+    ]
+)
+def density_kind(request):
+    """Every family of a continuous response, with every prior that it takes."""
     return request.param
 
 

@@ -21,12 +21,12 @@ STANDARD = Scaling(np.zeros(2), np.ones(2), None)
 def one_expert(experts_of):
     """Experts with their posterior, or with copies of one draw from it, and the rows."""
 
-    def build(expert_kind, *, responses=1, seed=0, n=None):
+    def build(density_kind, *, responses=1, seed=0, n=None):
         """A posterior of one expert, and so many copies of one draw from it."""
         rng = np.random.default_rng(seed)
         x = np.vstack([np.ones(60), rng.normal(size=60)])
         y = rng.normal(size=(responses, 2)) @ x + 0.5 * rng.standard_t(4.0, size=(responses, 60))
-        experts = experts_of(expert_kind, n_responses=responses)
+        experts = experts_of(density_kind, n_responses=responses)
         block = Block({"mean": x}, y)
         stats = experts.global_step(None, experts.partition_stats(np.ones((1, 60)), block))
         for _ in range(30):
@@ -51,9 +51,9 @@ def drawn_of(experts, draws, block, response, scaling=STANDARD):
 
 
 @pytest.mark.parametrize("responses", [1, 2])
-def test_drawn_densities_are_the_likelihood(expert_kind, responses, one_expert):
+def test_drawn_densities_are_the_likelihood(density_kind, responses, one_expert):
     """In the data's units too, up to the logarithm of the units."""
-    experts, draws, block = one_expert(expert_kind, responses=responses, n=3)
+    experts, draws, block = one_expert(density_kind, responses=responses, n=3)
     scaling = Scaling(np.array([2.0, -1.0]), np.array([10.0, 0.3]), None)
     expected = experts.log_lik(draws, block)[:, 0]
     mixtures = [drawn_of(experts, draws, block, i) for i in range(responses)]
@@ -70,10 +70,10 @@ def test_drawn_densities_are_the_likelihood(expert_kind, responses, one_expert):
 
 
 @pytest.mark.parametrize("responses", [1, 2])
-def test_drawn_responses_follow_the_drawn_distribution(expert_kind, responses, rng, one_expert):
+def test_drawn_responses_follow_the_drawn_distribution(density_kind, responses, rng, one_expert):
     """Kolmogorov and Smirnov's distance, and Pearson's correlation of independent responses."""
     n = 20_000
-    experts, draws, block = one_expert(expert_kind, responses=responses, n=n)
+    experts, draws, block = one_expert(density_kind, responses=responses, n=n)
     row = block.part(4, 5)
     y = experts.responses(draws, np.zeros((n, 1), dtype=int), row, rng)[:, :, 0]
     one = {name: values[:1] for name, values in draws.items()}
@@ -88,8 +88,8 @@ def test_drawn_responses_follow_the_drawn_distribution(expert_kind, responses, r
         assert abs(ranks) < 4.0 / np.sqrt(n)
 
 
-def test_drawn_tails_and_quantiles_invert_each_other(expert_kind, one_expert):
-    experts, posterior, block = one_expert(expert_kind)
+def test_drawn_tails_and_quantiles_invert_each_other(density_kind, one_expert):
+    experts, posterior, block = one_expert(density_kind)
     draws = experts.draws(posterior, 5, np.random.default_rng(1))
     mixture = drawn_of(experts, draws, block.part(0, 1), 0)
     for q in (1e-6, 0.01, 0.3, 0.5, 0.9, 1.0 - 1e-6):
@@ -104,9 +104,9 @@ def test_drawn_tails_and_quantiles_invert_each_other(expert_kind, one_expert):
     assert_allclose(mass, below[1] - below[0], atol=1e-4)
 
 
-def test_drawn_components_are_weighted(expert_kind, rng, one_expert):
+def test_drawn_components_are_weighted(density_kind, rng, one_expert):
     """Two draws of one expert as two components: the mixture is the weighted sum."""
-    experts, posterior, block = one_expert(expert_kind)
+    experts, posterior, block = one_expert(density_kind)
     draws = experts.draws(posterior, 2, rng)
     both = {name: np.swapaxes(values, 0, 1) for name, values in draws.items()}
     weights = np.array([[[0.3], [0.7]]])
@@ -132,11 +132,11 @@ distribution in closed form give away: measured, .002."""
 
 @pytest.mark.parametrize("responses", [1, 2])
 @pytest.mark.quick(responses=(2,))
-@pytest.mark.quick(expert_kind=("gaussian, in noise", "student, in noise"))
+@pytest.mark.quick(density_kind=("gaussian, in noise", "student, in noise"))
 def test_the_predictive_distribution_is_the_mean_over_draws(
-    expert_kind, responses, rng, one_expert
+    density_kind, responses, rng, one_expert
 ):
-    experts, posterior, block = one_expert(expert_kind, responses=responses)
+    experts, posterior, block = one_expert(density_kind, responses=responses)
     some = block.part(0, 3)
     draws = experts.draws(posterior, 40_000, rng)
     for i in range(responses):
@@ -147,8 +147,8 @@ def test_the_predictive_distribution_is_the_mean_over_draws(
             assert_allclose(found.cdf(np.full(3, y)), expected, atol=FARTHEST)
 
 
-def test_the_predictive_distribution_integrates_to_one(expert_kind, one_expert):
-    experts, posterior, block = one_expert(expert_kind)
+def test_the_predictive_distribution_integrates_to_one(density_kind, one_expert):
+    experts, posterior, block = one_expert(density_kind)
     some = block.part(0, 4)
     found = experts.predictive(posterior, np.ones((1, 4)), some, 0)
     points = np.linspace(-200.0, 200.0, 4001)
@@ -188,11 +188,11 @@ class Units:
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("responses", [1, 2])
 def test_parameters_are_in_the_units_of_the_data(
-    expert_kind, responses, intercept, rng, experts_of
+    density_kind, responses, intercept, rng, experts_of
 ):
     """Lines through the rows as given are those of the drawn distribution, and so is the noise."""
     given = Units.random(rng, responses, intercept)
-    experts = experts_of(expert_kind, n_responses=responses, n_terms=given.x.shape[1])
+    experts = experts_of(density_kind, n_responses=responses, n_terms=given.x.shape[1])
     draws = experts.prior_draws(6, 2, rng)
     parameters = {one.name: one for one in experts.parameters(draws, given.units)}
     assert next(iter(parameters)) == "beta"
@@ -210,9 +210,9 @@ def test_parameters_are_in_the_units_of_the_data(
         assert_allclose(sigma[:, :, i].T[:, :, None], drawn.scale[:, :, :1], rtol=1e-12)
 
 
-def test_every_parameter_says_what_it_is(expert_kind, rng, experts_of):
+def test_every_parameter_says_what_it_is(density_kind, rng, experts_of):
     given = Units.random(rng, 2)
-    experts = experts_of(expert_kind, n_responses=2, n_terms=3)
+    experts = experts_of(density_kind, n_responses=2, n_terms=3)
     draws = experts.prior_draws(5, 3, rng)
     labels = {"component": range(3), "response": given.units.responses}
     for one in experts.parameters(draws, given.units):
@@ -224,10 +224,10 @@ def test_every_parameter_says_what_it_is(expert_kind, rng, experts_of):
 
 
 @pytest.mark.parametrize("responses", [1, 2])
-def test_prior_rows_are_those_of_draws_from_the_prior(expert_kind, responses, rng, experts_of):
+def test_prior_rows_are_those_of_draws_from_the_prior(density_kind, responses, rng, experts_of):
     """Centre and scale with the law in words, for every number of one component."""
     given = Units.random(rng, responses)
-    experts = experts_of(expert_kind, n_responses=responses, n_terms=3)
+    experts = experts_of(density_kind, n_responses=responses, n_terms=3)
     rows = experts.prior_rows(given.units)
     drawn = experts.prior_draws(40_000, 1, rng)
     parameters = {one.part: one for one in experts.parameters(drawn, given.units)}
@@ -264,8 +264,8 @@ def check_prior_row(row, numbers):
     assert_allclose(below(np.quantile(numbers, probs)), probs, atol=0.0125)
 
 
-def test_draws_of_the_prior_are_alike_and_independent(expert_kind, rng, experts_of):
-    experts = experts_of(expert_kind, n_responses=2)
+def test_draws_of_the_prior_are_alike_and_independent(density_kind, rng, experts_of):
+    experts = experts_of(density_kind, n_responses=2)
     draws = experts.prior_draws(20_000, 2, rng)
     for values in (draws["coefficients"], np.log(draws["precision"])):
         first, second = values[:, 0].reshape(20_000, -1), values[:, 1].reshape(20_000, -1)
@@ -277,9 +277,9 @@ def test_draws_of_the_prior_are_alike_and_independent(expert_kind, rng, experts_
             assert abs(scipy.stats.spearmanr(one, other).statistic) < 4.5 / np.sqrt(20_000)
 
 
-def test_densities_of_prior_draws_average_to_the_volume(expert_kind, rng, experts_of):
+def test_densities_of_prior_draws_average_to_the_volume(density_kind, rng, experts_of):
     """``E_prior[q / prior] = 1``, with q close to the prior."""
-    experts = experts_of(expert_kind, n_responses=1)
+    experts = experts_of(density_kind, n_responses=1)
     block = Block({"mean": np.array([[1.0], [0.3]])}, np.array([[0.2]]))
     q = experts.update(
         experts.global_step(None, experts.partition_stats(np.full((1, 1), 0.3), block))

@@ -70,6 +70,7 @@ def table(n_rows=ROWS, seed=0):
     y = np.where(upper, 1.0 + x, -1.0 - z) + (s == "p") + 0.4 * rng.normal(size=n_rows)
     frame = pd.DataFrame({"y": y, "x": x, "z": z, "g": g, "s": s, "o": z**2, "k": y > 0.0})
     frame = frame.assign(w=rng.integers(0, 4, n_rows).astype(float), h=np.where(y > 0, "u", "l"))
+    frame = frame.assign(b=(y > 0.0).astype(float))
     frame.loc[5, "x"] = np.nan
     return frame
 
@@ -107,7 +108,7 @@ TERMS = {
     "gating": ("y ~ 1 | x * g", {}),
     "gating with groups": ("y ~ x | s(z, k=4) + (1 | s)", {}),
     "same parts": ("y ~ x + z", {}),
-    "a dot": ("y ~ . - h - k - o - w", {}),
+    "a dot": ("y ~ . - h - k - o - w - b", {}),
     "all at once": ("y ~ s(x, k=5) + g + (1 | s) + offset(o) | x", {"weights": "w"}),
     "unscaled": ("y ~ x | z", {"priors": bvb.Priors(standardize=False)}),
     "fixed scales": ("y ~ x + g | z", {"priors": bvb.Priors(scales="fixed")}),
@@ -122,6 +123,7 @@ FAMILIES = {
     "student": {"family": "student"},
     "own unit": {"family": "own unit"},
     "by medians": {"family": "by medians"},
+    "bernoulli": {"family": "bernoulli"},
 }
 
 
@@ -142,6 +144,10 @@ def every_case():
 def made(data, family, gate, term):
     formula, options = TERMS[term]
     arguments = {**options, **FAMILIES[family], "gate": gate, "n_components": 2}
+    if family == "bernoulli":  # of which several components are identified by other columns only
+        formula = formula.replace("y ~", "b ~").replace("- b", "- y")
+        apart = gate != "dirichlet" and term in ("smooth by factor", "gating", "unscaled")
+        arguments["n_components"] = 2 if apart else 1
     return bvb.DensityRegression(formula, data, **arguments)
 
 

@@ -203,9 +203,9 @@ class RowsOfSite(AbstractSampledRows):
         read = self.read_responses if self.pooled is None else self._pooled_responses
         return AllResponses(self.moments[TARGET], read)
 
-    def read_responses(self) -> Iterator[Responses]:
+    def read_responses(self, *, as_given: bool = False) -> Iterator[Responses]:
         """Responses of this site."""
-        return responses_in(self.in_memory)
+        return responses_in(self.in_memory, as_given=as_given)
 
     def _pooled_responses(self) -> Iterator[Responses]:
         """Values at evenly spaced shares of the responses of all sites.

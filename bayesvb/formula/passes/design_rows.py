@@ -68,8 +68,11 @@ class AbstractDesignRows(abc.ABC):
         """Whether a row lacks some of its values."""
 
     @abc.abstractmethod
-    def read_responses(self) -> Iterator[Responses]:
-        """Responses of all rows that can be read, offsets subtracted, and case weights."""
+    def read_responses(self, *, as_given: bool = False) -> Iterator[Responses]:
+        """Responses of all rows that can be read, and case weights.
+
+        Offsets are subtracted unless responses are wanted ``as_given``.
+        """
 
     @abc.abstractmethod
     def source(self, standardise: Callable[[EncodedRows], Block]) -> AbstractSource | None:
@@ -159,9 +162,9 @@ class RowsInMemory(AbstractDesignRows):
             return False
         return any(bool(np.isnan(matrix).any()) for matrix in self.design.matrices.values())
 
-    def read_responses(self) -> Iterator[Responses]:
+    def read_responses(self, *, as_given: bool = False) -> Iterator[Responses]:
         """Responses of all rows."""
-        return responses_in(self.in_memory)
+        return responses_in(self.in_memory, as_given=as_given)
 
     def source(self, standardise: Callable[[EncodedRows], Block]) -> None:
         """Nothing but the rows in memory."""
@@ -175,10 +178,10 @@ def encoded_design(design: Design, weight: Float[np.ndarray, " rows"] | None) ->
     return EncodedRows(design.matrices, response, weight, design.offset)
 
 
-def responses_in(rows: EncodedRows) -> Iterator[Responses]:
-    """Responses of some rows with offsets subtracted, and case weights."""
+def responses_in(rows: EncodedRows, *, as_given: bool = False) -> Iterator[Responses]:
+    """Responses of some rows with offsets subtracted, unless ``as_given``, and case weights."""
     assert rows.response is not None
-    offset = rows.offset
+    offset = None if as_given else rows.offset
     yield rows.response if offset is None else rows.response - offset[:, None], rows.weight
 
 

@@ -165,10 +165,10 @@ class RowsInBlocks(AbstractSampledRows):
             )
         return self.encoding.moments_of(self._encoded())
 
-    def read_responses(self) -> Iterator[Responses]:
+    def read_responses(self, *, as_given: bool = False) -> Iterator[Responses]:
         """Responses of all rows, read again."""
         for rows in self._encoded():
-            yield from responses_in(rows)
+            yield from responses_in(rows, as_given=as_given)
 
     def _encoded(self) -> Iterator[EncodedRows]:
         """All complete rows, as they are read."""

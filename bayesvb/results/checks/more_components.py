@@ -98,7 +98,10 @@ def more_component_checks(fit: AbstractFit, gain: Gain | None) -> list[Check]:
 
 
 def _is_affordable(fit: AbstractFit) -> bool:
-    """Whether the model is a mixture whose rows are at hand, and few enough."""
+    """Whether the model is a mixture whose rows are at hand, and few enough.
+
+    Components of a binary response are not identified without groups of rows.
+    """
     model = fit.model
     if not (isinstance(model, HasComponents) and model.prunable):
         return False
@@ -107,6 +110,8 @@ def _is_affordable(fit: AbstractFit) -> bool:
     if model.all_rows is not None or model.source.n_rows > LIMITS.subsample:
         return False
     if grouping_of(model) is not None or model.weight_type == "sampling":
+        return False
+    if model.response.is_binary:
         return False
     splits = len(SPLITS) * model.size * FIRST.max_iter + LAST.max_iter
     work = model.source.n_rows * (model.size + 1) * splits

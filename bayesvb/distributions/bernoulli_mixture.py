@@ -1,0 +1,185 @@
+"""Mixtures of zeros and ones: predictive distributions, and distributions given draws."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.distributions.base import (
+    AbstractComponentMixture,
+    AbstractDrawnMixture,
+    check_probabilities,
+)
+from bayesvb.errors import DataError
+
+__all__ = ["BernoulliMixture", "DrawnBernoulliMixture"]
+
+
+@dataclass(frozen=True)
+class BernoulliMixture(AbstractComponentMixture):
+    """Predictive distribution of zeros and ones: ``P(y = 1) = sum_k w_k p_k`` for each row.
+
+    Attributes
+    ----------
+    weights : ndarray, shape (experts, rows)
+    zero, one : ndarray, shape (experts, rows)
+        Probabilities of both values under each component. The smaller one keeps its digits where
+        the other rounds to one.
+    """
+
+    is_discrete = True
+
+    weights: Float[np.ndarray, "experts rows"]
+    zero: Float[np.ndarray, "experts rows"]
+    one: Float[np.ndarray, "experts rows"]
+
+    @property
+    def masses(self) -> tuple[Float[np.ndarray, " rows"], Float[np.ndarray, " rows"]]:
+        """Probabilities of 0 and of 1 in each row."""
+        return _average(self.weights, self.zero), _average(self.weights, self.one)
+
+    def mean(self) -> Float[np.ndarray, " rows"]:
+        """Probability of 1."""
+        return self.masses[1]
+
+    def sd(self) -> Float[np.ndarray, " rows"]:
+        """``sqrt(p (1 - p))``."""
+        return np.asarray(np.sqrt(np.prod(self.masses, axis=0)))
+
+    def component_log_density(
+        self, y: Float[np.ndarray, " rows"]
+    ) -> Float[np.ndarray, "experts rows"]:
+        """Log probability of one value per row under each component."""
+        return _log_mass(y, self.zero, self.one)
+
+    def log_density(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+        """Log probability of one value per row."""
+        return _log_mass(y, *self.masses)
+
+    def density_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
+        """Probability of every point at every row."""
+        return np.asarray(np.exp(_log_mass(points[:, None], *self.masses)))
+
+    def cdf(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+        """Probability of a value up to ``y``, each row at its own point."""
+        return _up_to(y, self.masses[0])
+
+    def cdf_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
+        """Probability of a value up to each of the same points, for every row."""
+        return _up_to(points[:, None], self.masses[0])
+
+    def quantile(self, q: Float[np.ndarray, " probs"]) -> Float[np.ndarray, "probs rows"]:
+        """Smallest value whose distribution function is at least ``q``."""
+        check_probabilities(q)
+        return (q[:, None] > self.masses[0]).astype(float)
+
+    def draws(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "draws rows"]:
+        """Independent draws of every row."""
+        return (rng.random((n, self.weights.shape[1])) < self.mean()).astype(float)
+
+    def affine(self, shift: float | Float[np.ndarray, " rows"], factor: float) -> BernoulliMixture:
+        """Return the distribution itself: zeros and ones have no other unit.
+
+        Raises
+        ------
+        DataError
+            For a shift, or a factor other than 1.
+        """
+        if np.any(shift) or factor != 1.0:
+            raise DataError(
+                f"zeros and ones cannot be shifted by {np.max(np.abs(shift)):g} or multiplied by "
+                f"{factor:g}",
+                hint="an offset belongs to the linear predictor of this family",
+            )
+        return self
+
+    def joined(self, others: Sequence[BernoulliMixture]) -> BernoulliMixture:
+        """Return the components at these rows, then at the rows of the others."""
+        return _concatenate((self, *others), axis=1)
+
+    def stacked(
+        self, others: Sequence[BernoulliMixture], weights: Float[np.ndarray, " members"]
+    ) -> BernoulliMixture:
+        """Mixture of these distributions: components of this one, then of the others."""
+        pairs = zip(weights, (self, *others), strict=True)
+        return _concatenate([replace(one, weights=w * one.weights) for w, one in pairs], axis=0)
+
+    def by_label(self, n_components: int) -> BernoulliMixture:
+        """Return the weights of stacked components by label; probabilities are of the first."""
+        weights = self.weights.reshape(-1, n_components, self.weights.shape[1]).sum(axis=0)
+        return BernoulliMixture(weights, self.zero[:n_components], self.one[:n_components])
+
+
+@dataclass(frozen=True)
+class DrawnBernoulliMixture(AbstractDrawnMixture):
+    """Mixtures of zeros and ones for every draw and row.
+
+    Attributes
+    ----------
+    weights, zero, one : ndarray, shape (experts, draws, rows)
+        As in ``BernoulliMixture``.
+    """
+
+    weights: Float[np.ndarray, "experts ..."]
+    zero: Float[np.ndarray, "experts ..."]
+    one: Float[np.ndarray, "experts ..."]
+
+    @property
+    def masses(self) -> tuple[Float[np.ndarray, "..."], Float[np.ndarray, "..."]]:
+        """Probabilities of 0 and of 1."""
+        return _average(self.weights, self.zero), _average(self.weights, self.one)
+
+    def mean(self) -> Float[np.ndarray, "..."]:
+        """Probabilities of 1."""
+        return self.masses[1]
+
+    def sd(self) -> Float[np.ndarray, "..."]:
+        """``sqrt(p (1 - p))``."""
+        return np.asarray(np.sqrt(np.prod(self.masses, axis=0)))
+
+    def above(self, value: float) -> Float[np.ndarray, "..."]:
+        """Probabilities of more than a value."""
+        return 1.0 - _up_to(np.asarray(value), self.masses[0])
+
+    def below(self, value: float | Float[np.ndarray, " rows"]) -> Float[np.ndarray, "..."]:
+        """Probabilities of less than a value."""
+        return _up_to(np.ceil(value) - 1.0, self.masses[0])
+
+    def density(self, value: float) -> Float[np.ndarray, "..."]:
+        """Probabilities of a value."""
+        return np.asarray(np.exp(_log_mass(np.asarray(value), *self.masses)))
+
+    def quantile(self, q: float) -> Float[np.ndarray, "..."]:
+        """Smallest value whose distribution function is at least ``q``."""
+        check_probabilities(np.array([q]))
+        return (q > self.masses[0]).astype(float)
+
+
+def _average(
+    weights: Float[np.ndarray, "experts ..."], probability: Float[np.ndarray, "experts ..."]
+) -> Float[np.ndarray, "..."]:
+    """Weighted mean over the components."""
+    return np.asarray((weights * probability).sum(axis=0).clip(0.0, 1.0))
+
+
+def _concatenate(parts: Sequence[BernoulliMixture], axis: int) -> BernoulliMixture:
+    """Mixture whose arrays are those of the parts, one after the other."""
+    names = [field.name for field in fields(BernoulliMixture)]
+    arrays = {n: np.concatenate([getattr(one, n) for one in parts], axis=axis) for n in names}
+    return BernoulliMixture(**arrays)
+
+
+def _log_mass(
+    y: Float[np.ndarray, "..."], zero: Float[np.ndarray, "..."], one: Float[np.ndarray, "..."]
+) -> Float[np.ndarray, "..."]:
+    """Log probability of values."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(np.where(y == 1.0, one, np.where(y == 0.0, zero, 0.0))))
+
+
+def _up_to(y: Float[np.ndarray, "..."], zero: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+    """Probability of values up to ``y``."""
+    return np.where(y < 0.0, 0.0, np.where(y < 1.0, zero, 1.0))

@@ -1,0 +1,44 @@
+"""Check that the components of a mixture of binary responses are identified by the data."""
+
+from __future__ import annotations
+
+from bayesvb.data.grouping import Grouping
+from bayesvb.data.parts import GATING, MEAN
+from bayesvb.distributions.response import Response
+from bayesvb.errors import DataError
+from bayesvb.formula.design import Design
+from bayesvb.gates import GATES
+
+__all__ = ["check_identified"]
+
+
+def check_identified(
+    response: Response, design: Design, n_components: int, gate: str, grouping: Grouping | None
+) -> None:
+    """Raise for several components of a binary response that only its average can distinguish.
+
+    With one trial in a row a mixture of Bernoulli distributions is a Bernoulli distribution:
+    components then differ only by the curvature that their average has in the covariates. Several
+    rows of a group identify them, and so do weights that depend on a column which the mean lacks.
+
+    Raises
+    ------
+    DataError
+        With the remedies.
+
+    References
+    ----------
+    Follmann, Lambert (1991), Identifiability of finite mixtures of logistic regression models,
+    Journal of Statistical Planning and Inference 27(3).
+    """
+    if not response.is_binary or n_components == 1 or grouping is not None:
+        return
+    mean, gating = (design.formula.read[part].names for part in (MEAN, GATING))
+    if GATES[gate].learns_scales and (set(gating) - set(mean)) & set(design.covariates):
+        return
+    raise DataError(
+        f"n_components={n_components} of a binary response are not identified: an average of "
+        "probabilities is one probability, and the weights depend on no column that the mean lacks",
+        hint="n_components=1 is a logistic regression, s(x) makes it nonlinear; components need "
+        "group= with several rows for each group, or gating(z) of another column",
+    )

@@ -1,0 +1,340 @@
+"""Likelihoods of one linear predictor: families whose log density is a function of it."""
+
+from __future__ import annotations
+
+import abc
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, TypeVar, cast
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from bayesvb.data.blocks import Block
+from bayesvb.data.group_rows import design_of
+from bayesvb.data.parts import MEAN
+from bayesvb.data.responses import AllResponses
+from bayesvb.data.scaling import Scaling
+from bayesvb.errors import PriorError
+from bayesvb.experts.drawn_lines import drawn_lines
+from bayesvb.experts.predictor_coordinates import PredictorCoordinates
+from bayesvb.experts.regression import (
+    AbstractRegressionExperts,
+    RegressionPrior,
+    RegressionUnits,
+    coefficient_rows,
+    coefficients_parameter,
+)
+from bayesvb.factors.normal import Normal
+from bayesvb.gates.gaussian_logits import LogitCoordinates, logit_moments
+from bayesvb.gates.logit_stats import LogitStats
+from bayesvb.linear.designs import AbstractDesign
+from bayesvb.numerics.linalg import effective_dof, unpack
+from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
+from bayesvb.variational.local import AbstractLocalPosterior, Draws
+from bayesvb.variational.row_derivatives import PartDerivatives, RowScalars, consecutive
+
+ExpertsT = TypeVar("ExpertsT", bound="AbstractPredictorExperts")
+
+Rows = Float[np.ndarray, "experts rows"]
+
+
+@dataclass(frozen=True)
+class Expected:
+    r"""Expected log density ``e(t, s) = E log p(y | u)``, ``u ~ N(t, s)``, with derivatives.
+
+    The derivative in the variance is half of that of second order in the mean.
+
+    Attributes
+    ----------
+    value : ndarray, shape (experts, rows)
+    slope : ndarray, shape (experts, rows)
+        ``de / dt``.
+    curvature : ndarray, shape (experts, rows)
+        ``-d^2 e / dt^2``, not negative: the log density is concave in the predictor.
+    third, fourth : ndarray, shape (experts, rows), optional
+        Derivatives of third and fourth order in the mean, where they were asked for.
+
+    References
+    ----------
+    Opper, Archambeau (2009), The variational Gaussian approximation revisited, Neural Computation
+    21(3), equations 9 and 10, for derivatives in mean and variance.
+    """
+
+    value: Rows
+    slope: Rows
+    curvature: Rows
+    third: Rows | None = None
+    fourth: Rows | None = None
+
+
+@dataclass(frozen=True)
+class PredictorLocalPosterior(AbstractLocalPosterior):
+    """Expected log density of these rows, with the weights of ``x x'`` and of ``x``."""
+
+    expected_log_density: Float[np.ndarray, "experts rows"]
+    curvature: Float[np.ndarray, "experts rows"]
+    linear: Float[np.ndarray, "experts rows"]
+    design: AbstractDesign
+
+    def sufficient_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> LogitStats:
+        """``sum r w x x'`` and ``sum r (e_t + w x' m) x``, ``w`` the curvature."""
+        weights = responsibilities * self.curvature, responsibilities * self.linear
+        return LogitStats.of_rows(self.design, *weights)
+
+    def row_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> LogitStats:
+        """Contribution of each row to the sums."""
+        weights = responsibilities * self.curvature, responsibilities * self.linear
+        return LogitStats.by_row(self.design, *weights)
+
+
+class AbstractPredictorExperts(AbstractRegressionExperts[Normal, LogitStats]):
+    r"""Experts ``p(y | u)`` of one linear predictor ``u = x' b_k`` plus an offset.
+
+    The log density is concave in ``u`` and the coefficients are Gaussian under prior and posterior,
+    ``q(b_k) = N(m_k, P_k^{-1})``. A pass leaves behind
+
+    .. math:: \sum_n r_{nk} w_{nk} x_n x_n', \qquad
+              \sum_n r_{nk} (\partial_t e_{nk} + w_{nk} x_n' m_k) x_n, \qquad
+              w_{nk} = -\partial_t^2 e_{nk},
+
+    which add to the natural parameters ``(P m, P)`` of the prior: the full natural-gradient step.
+    It is Newton's step for the mean. A posterior that lies a share of the way, in natural
+    parameters, is the damped step; engines halve the share until the ELBO does not fall, and a
+    short step always rises. The fixed point is the optimum whatever the share.
+
+    A family is a subclass with ``expected`` and its distributions.
+
+    References
+    ----------
+    Khan, Lin (2017), Conjugate-computation variational inference, AISTATS, section 3, for the step.
+    Challis, Barber (2013), Gaussian Kullback-Leibler approximate inference, JMLR 14, section 3.2,
+    for the concavity of the ELBO.
+    """
+
+    posterior_by_row = True
+    learns_scales = True
+    reads_offset = True
+    coefficient_units = "units of the linear predictor"
+
+    scale_words = "columns with mean 0 and standard deviation 1, and the response as it is"
+
+    link_text: ClassVar[ParameterText]
+    """Name and meaning of the coefficients, on the scale of the predictor."""
+
+    prior: Normal
+
+    @classmethod
+    def from_prior(cls: type[ExpertsT], prior: RegressionPrior) -> ExpertsT:
+        """Experts with independent Gaussian coefficients on the scale of the predictor.
+
+        Raises
+        ------
+        PriorError
+            If degrees of freedom are given, which these families do not have.
+        """
+        if prior.dof is not None:
+            raise PriorError(
+                f"dof={prior.dof:g}, and only family='student' has degrees of freedom",
+                hint="leave dof out",
+            )
+        law: Any = cls
+        precision = np.eye(prior.n_terms) / prior.coefficient_sd**2
+        return cast(ExpertsT, law(Normal.from_precision(np.zeros(prior.n_terms), precision)))
+
+    @staticmethod
+    def response_scaling(response: AllResponses, *, centred: bool, active: bool = True) -> Scaling:
+        """Identity: values of a discrete response have no other unit."""
+        return Scaling(np.zeros(1), np.ones(1), None)
+
+    @abc.abstractmethod
+    def expected(
+        self, y: Float[np.ndarray, " rows"], mean: Rows, variance: Rows, *, all_orders: bool = False
+    ) -> Expected:
+        """Expected log density of the response of each row, the predictor normal."""
+
+    @abc.abstractmethod
+    def first_predictor(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+        """Predictor at which the response of each row is about its mean: where runs start."""
+
+    @abc.abstractmethod
+    def log_mass(
+        self, y: Float[np.ndarray, " rows"], predictor: Float[np.ndarray, "draws experts rows"]
+    ) -> Float[np.ndarray, "draws experts rows"]:
+        """Log probability of responses given their predictor."""
+
+    def design(self, block: Block) -> AbstractDesign:
+        """Return rows in the structure of the prior."""
+        design: AbstractDesign = design_of(self.prior.operator, block, MEAN)
+        return design
+
+    def predictor(self, posterior: Normal, block: Block) -> tuple[Rows, Rows]:
+        """Mean and variance of the predictor of every row."""
+        return _with_offset(*logit_moments(posterior, self.design(block)), block)
+
+    def local(self, posterior: Normal, block: Block) -> PredictorLocalPosterior:
+        """Expected log density, with the weights of the natural-gradient step."""
+        design = self.design(block)
+        mean, variance = _with_offset(*logit_moments(posterior, design), block)
+        return _local(self.expected(block.response[0], mean, variance), mean, block, design)
+
+    def partition_stats(
+        self, responsibilities: Float[np.ndarray, "experts rows"], block: Block
+    ) -> LogitStats:
+        """Statistics of one step of iteratively reweighted least squares from the responses."""
+        start = self.first_predictor(block.response[0])[None]
+        expected = self.expected(block.response[0], start, np.zeros_like(start))
+        local = _local(expected, start, block, self.design(block))
+        return local.sufficient_stats(responsibilities)
+
+    def update(self, stats: LogitStats) -> Normal:
+        """Gaussian of these natural parameters."""
+        return stats.posterior(self.prior)
+
+    def kl(self, posterior: Normal) -> float:
+        """``KL(posterior || prior)``, summed over experts."""
+        return posterior.kl(self.prior)
+
+    def coordinates(self, posterior: Normal) -> PredictorCoordinates:
+        """Standard coordinates of the coefficients."""
+        return PredictorCoordinates(LogitCoordinates(posterior))
+
+    def row_derivatives(
+        self, posterior: Normal, block: Block, responsibilities: Rows
+    ) -> PartDerivatives:
+        r"""Derivatives of ``e(t, s)`` in ``-E v^2 / 2`` and in ``E v``, ``v = x' b`` each expert's.
+
+        The variance is the square less the squared mean, so that it falls with the mean where the
+        square stays.
+        """
+        design = self.design(block)
+        known, variance = logit_moments(posterior, design)
+        mean, _ = _with_offset(known, variance, block)
+        found = self.expected(block.response[0], mean, variance, all_orders=True)
+        slopes, bends = _in_moments(found, known, responsibilities)
+        features = design.products(), design.columns
+        places = consecutive(len(mean), [len(one) for one in features])
+        scalars = tuple(RowScalars.of(*one) for one in zip(features, places, strict=True))
+        return PartDerivatives(scalars, np.concatenate(places, axis=1), slopes, bends)
+
+    def expectations_along(
+        self,
+        posterior: Normal,
+        change: LogitStats,
+        precision: Float[np.ndarray, "many terms"] | None = None,
+    ) -> tuple[LogitStats, Float[np.ndarray, "many entries"]]:
+        """Changes of the expectations, and of ``coefficient_squares``, in closed form."""
+        moved = change if precision is None else change.with_squares(precision)
+        found = LogitStats(*posterior.expectations_along(moved.linear, unpack(moved.curvature)))
+        return found, -2.0 * found.squares
+
+    def with_coefficient_precision(
+        self: ExpertsT, precision: Float[np.ndarray, "*many terms"]
+    ) -> ExpertsT:
+        """The same experts whose coefficients have these precisions a priori."""
+        experts: Any = self
+        return cast(ExpertsT, replace(experts, prior=self.prior.with_precision(precision)))
+
+    def coefficient_squares(self, posterior: Normal) -> Float[np.ndarray, " terms"]:
+        """``sum E[b_kj^2]``."""
+        return np.asarray(posterior.squares().sum(axis=-2))
+
+    def drawn_squares(self, draws: Draws) -> Float[np.ndarray, "draws terms"]:
+        """``sum b_kj^2`` of each draw."""
+        squares: Float[np.ndarray, "draws terms"] = (draws["coefficients"] ** 2).sum(axis=(1, 2))
+        return squares
+
+    def effective_dof(self, posterior: Normal) -> Float[np.ndarray, "experts terms"]:
+        """Effective degrees of freedom of each coefficient."""
+        return effective_dof(posterior.covariance, self.prior.precision)
+
+    def draws(self, posterior: Normal, n: int, rng: np.random.Generator) -> Draws:
+        """``coefficients`` (draws, experts, 1, terms)."""
+        return {"coefficients": posterior.draws(n, rng)[:, :, None]}
+
+    def prior_draws(self, n: int, n_components: int, rng: np.random.Generator) -> Draws:
+        """Coefficients of independent experts."""
+        drawn = self.prior.draws(n * n_components, rng)
+        return {"coefficients": drawn.reshape(n, n_components, 1, -1)}
+
+    def drawn_predictor(
+        self, draws: Draws, block: Block
+    ) -> Float[np.ndarray, "draws experts rows"]:
+        """Predictor of every row under each drawn expert."""
+        found = drawn_lines(self.prior, draws, block, 0)
+        return found if block.offset is None else found + block.offset
+
+    def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
+        """Log probability of each row under each drawn expert."""
+        return self.log_mass(block.response[0], self.drawn_predictor(draws, block))
+
+    def responses(
+        self,
+        draws: Draws,
+        chosen: Int[np.ndarray, "draws rows"],
+        block: Block,
+        rng: np.random.Generator,
+    ) -> Float[np.ndarray, "draws responses rows"]:
+        """One response per draw and row, from the chosen expert."""
+        each = self.drawn_predictor(draws, block)
+        return self.simulate(np.take_along_axis(each, chosen[:, None], axis=1), rng)
+
+    @abc.abstractmethod
+    def simulate(
+        self, predictor: Float[np.ndarray, "draws 1 rows"], rng: np.random.Generator
+    ) -> Float[np.ndarray, "draws 1 rows"]:
+        """Responses given their predictor."""
+
+    def log_density(self, posterior: Normal | None, draws: Draws) -> Float[np.ndarray, " draws"]:
+        """Log density of each draw under the posterior, or under the prior (None)."""
+        density = (posterior or self.prior).log_density(draws["coefficients"][:, :, 0])
+        found: Float[np.ndarray, " draws"] = density.sum(axis=1)
+        return found
+
+    def permuted(self, order: list[int], stats: LogitStats) -> LogitStats:
+        """Statistics after a new labelling."""
+        return stats.permuted(order)
+
+    def prior_rows(self, units: RegressionUnits) -> list[PriorRow]:
+        """Coefficients on the scale of the predictor."""
+        return coefficient_rows(units, "Normal", self.prior.precisions**-0.5)
+
+    def parameters(self, draws: Draws, units: RegressionUnits) -> list[NamedParameter]:
+        """``beta``, coefficients on the scale of the predictor."""
+        return [replace(coefficients_parameter(draws, units), text=self.link_text)]
+
+
+def _with_offset(mean: Rows, variance: Rows, block: Block) -> tuple[Rows, Rows]:
+    """Moments of the predictor from those of its part that is linear in the coefficients."""
+    return (mean if block.offset is None else mean + block.offset), variance
+
+
+def _local(
+    expected: Expected, mean: Rows, block: Block, design: AbstractDesign
+) -> PredictorLocalPosterior:
+    """Weights of the step; the predictor less its offset is linear in the coefficients."""
+    known = mean if block.offset is None else mean - block.offset
+    linear = expected.slope + expected.curvature * known
+    return PredictorLocalPosterior(expected.value, expected.curvature, linear, design)
+
+
+def _in_moments(
+    expected: Expected, known: Rows, responsibilities: Rows
+) -> tuple[Float[np.ndarray, "experts scalars rows"], Float[np.ndarray, "scalars scalars rows"]]:
+    r"""First derivatives in the scalars of all experts, squares first, and averaged second ones.
+
+    With ``q = -E v^2 / 2`` and ``l = E v`` the variance is ``-2 q - l^2``; ``e_3`` and ``e_4`` of
+    ``Expected`` give ``e_qq = e_4``, ``e_ql = l e_4 - e_3`` and ``e_ll = l^2 e_4 - 2 l e_3``.
+    """
+    assert expected.third is not None and expected.fourth is not None
+    n_experts, n_rows = known.shape
+    square, mean = np.arange(2 * n_experts).reshape(2, -1)
+    own = np.arange(n_experts)
+    slopes = np.zeros((n_experts, 2 * n_experts, n_rows))
+    slopes[own, square] = expected.curvature
+    slopes[own, mean] = expected.slope + expected.curvature * known
+    bends = np.zeros((2 * n_experts, 2 * n_experts, n_rows))
+    fourth, third = responsibilities * expected.fourth, responsibilities * expected.third
+    bends[square, square] = fourth
+    bends[square, mean] = bends[mean, square] = known * fourth - third
+    bends[mean, mean] = known * (known * fourth - 2.0 * third)
+    return slopes, bends

@@ -1,0 +1,196 @@
+"""Logistic regressions: against maximum likelihood, exact posteriors, refits and the words."""
+
+import html
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+from scipy.special import expit
+from scipy.stats import kstest
+
+import bayesvb as bvb
+from bayesvb.errors import DataError, DesignWarning, PriorError
+from bayesvb.evaluation.elpd import read_elpd
+
+SLOPES = np.array([-0.5, 1.2, -0.8])
+
+
+def table(n, seed, slopes=SLOPES):
+    rng = np.random.default_rng(seed)
+    x, z = rng.normal(size=(2, n))
+    p = expit(slopes @ np.stack([np.ones(n), x, z]))
+    y = (rng.random(n) < p).astype(float)
+    return pd.DataFrame({"y": y, "x": x, "z": z, "o": 0.5 * x, "w": rng.integers(1, 3, n), "p": p})
+
+
+def model_of(data, formula="y ~ x + z", **options):
+    options = {"n_components": 1, "family": "bernoulli", **options}
+    return bvb.DensityRegression(formula, data, **options)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return table(500, 1)
+
+
+@pytest.fixture(scope="module")
+def fit(data):
+    return model_of(data).fit(seed=1, draws=2000)
+
+
+# -- other software and exact posteriors ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_estimates_are_those_of_maximum_likelihood(data, weighted):
+    """With an offset: within a tenth of a standard error, standard errors within 5%."""
+    sm = pytest.importorskip("statsmodels.api")
+    options = {"weights": "w"} if weighted else {}
+    fit = model_of(data, "y ~ x + z + offset(o)", **options).fit(seed=1, draws=4000)
+    columns = sm.add_constant(data[["x", "z"]])
+    weight = data["w"] if weighted else None
+    glm = sm.GLM(data["y"], columns, sm.families.Binomial(), offset=data["o"], freq_weights=weight)
+    exact = glm.fit()
+    found = fit.summary().loc["mean"]
+    assert (np.abs(found["mean"].to_numpy() - exact.params.to_numpy()) < 0.1 * exact.bse).all()
+    assert_allclose(found["sd"], exact.bse, rtol=0.05)
+
+
+@pytest.mark.parametrize(
+    ("n", "slopes"), [(60, SLOPES), (200, [-3.5, 1.0, 0.0]), (60, [0.0, 3.0, -3.0])],
+    ids=["few rows", "rare events", "steep"],
+)  # fmt: skip
+def test_standard_deviations_are_those_of_importance_sampling(n, slopes, rng):
+    data = table(n, 3, np.array(slopes))
+    model = model_of(data, priors=bvb.Priors(coefficient_sd=2.5))
+    fit = model.fit(seed=1, draws=4000, tol=1e-9)
+    block, experts = model.source.whole(), model.core.experts
+    q = fit.q.experts
+    root = 1.2 * np.linalg.cholesky(q.covariance[0])
+    z, scale = rng.normal(size=(40_000, 3)), np.sqrt(8.0 / rng.chisquare(8.0, 40_000))
+    draws = {"coefficients": (q.mean[0] + scale[:, None] * (z @ root.T))[:, None, None]}
+    log_q = -5.5 * np.log1p((z**2).sum(axis=1) * scale**2 / 8.0)
+    log_p = experts.log_lik(draws, block).sum(axis=(1, 2)) + experts.log_density(None, draws)
+    weight = np.exp(log_p - log_q - (log_p - log_q).max())
+    weight /= weight.sum()
+    values = draws["coefficients"][:, 0, 0]
+    mean = weight @ values
+    sd = np.sqrt(weight @ (values - mean) ** 2)
+    ratio = fit.draws["coefficients"][:, 0, 0].std(axis=0) / sd
+    assert (ratio > 0.94).all() and (ratio < 1.05).all()
+    assert (np.abs(q.mean[0] - mean) < 0.05 * sd).all()
+
+
+def test_rows_left_out_are_those_of_refits():
+    fit = model_of(table(80, 5)).fit(seed=1, draws=50, tol=1e-9)
+    quick, exact = (read_elpd(fit.loo(**how)).pointwise for how in ({}, {"method": "exact"}))
+    assert np.sqrt(np.mean((quick - exact) ** 2)) < 0.008
+    assert np.abs(quick - exact).max() < 0.03
+
+
+# -- predictions, checks and effects -------------------------------------------------------------
+
+
+def test_predictions_are_probabilities(fit):
+    new = table(2000, 2)
+    p = fit.predict(new)
+    assert np.abs(p - new["p"]).max() < 0.12  # four standard errors of the largest
+    assert_allclose(fit.predict(new, "probability"), p)
+    assert_allclose(fit.predict(new, "probability", at=[0, 1]).sum(axis=1), 1.0)
+    assert_allclose(fit.log_density(new), np.log(np.where(new["y"] == 1.0, p, 1.0 - p)))
+    with pytest.warns(DesignWarning, match="family='bernoulli'"):
+        smooth = bvb.DensityRegression("y ~ x", new, n_components=1)
+    with pytest.raises(DataError, match="kind='density'"):
+        smooth.fit(seed=1, draws=50).predict(new[:3], "probability")
+
+
+def test_an_offset_moves_predictions_along_the_log_odds(data):
+    fit = model_of(data, "y ~ x + offset(o)").fit(seed=1, draws=50)
+    new = data[:5]
+    moved = fit.predict(new.assign(o=new["o"] + 30.0))
+    assert (moved > 1.0 - 1e-6).all() and (fit.predict(new) < 1.0).all()
+    assert np.isfinite(fit.log_density(new.assign(o=60.0, y=0.0))).all()
+
+
+def test_a_right_fit_passes_and_its_transforms_are_uniform(fit):
+    check = fit.check()
+    assert check.attrs["verdict"] == "ok"
+    assert {"Mean by x", "Mean by z"} < set(check.index)
+    assert kstest(fit.pit(), "uniform").pvalue > 0.01
+    found = fit.calibration()
+    assert found["observed"].between(found["lower"], found["upper"]).mean() > 0.7
+
+
+def test_effects_are_of_probabilities_or_of_log_odds(fit):
+    of_mean = bvb.effects.comparisons(fit, "x", average_by=True)
+    assert "probability of y = 1" in str(of_mean)
+    of_link = bvb.effects.comparisons(fit, "x", average_by=True, target="link")
+    assert "log odds of y = 1" in str(of_link)
+    found = fit.summary().loc[("mean", 1, "x")]
+    assert float(of_link.summary["estimate"].iloc[0]) == pytest.approx(found["mean"], abs=1e-9)
+    assert found["odds_ratio"] == pytest.approx(np.exp(found["mean"]))
+    assert "Odds ratio" in str(fit)
+
+
+def test_a_saved_fit_is_the_same(fit, data, tmp_path):
+    again = bvb.load(fit.save(tmp_path / "fit.nc"))
+    assert again.elbo == fit.elbo
+    assert_allclose(again.predict(data), fit.predict(data), rtol=0)
+
+
+def test_what_the_family_has_not_is_named(data):
+    with pytest.raises(PriorError, match="leave dof out"):
+        model_of(data, priors=bvb.Priors(dof=4.0))
+    with pytest.raises(DataError, match="`y` holds 2, and must be 0 or 1"):
+        model_of(data.assign(y=data["y"] + 1.0))
+    with pytest.raises(DataError, match="no point estimates"):
+        model_of(data).fit("em")
+
+
+# -- smooth curves, groups of rows, and the report -----------------------------------------------
+
+
+@pytest.mark.heavy
+def test_curves_and_group_effects_are_recovered(rng):
+    n = 1500
+    x, group = rng.uniform(-2.0, 2.0, n), rng.integers(0, 15, n)
+    effect = 0.8 * rng.normal(size=15)
+    y = (rng.random(n) < expit(1.5 * np.sin(2.0 * x) + effect[group])).astype(float)
+    data = pd.DataFrame({"y": y, "x": x, "g": [f"g{i}" for i in group]})
+    fit = model_of(data, "y ~ s(x) + (1 | g)").fit(seed=1, draws=500)
+    p = fit.predict(data)
+    truth = expit(1.5 * np.sin(2.0 * x) + effect[group])
+    assert np.sqrt(np.mean((p - truth) ** 2)) < 0.075  # 24 parameters: 0.057 expected
+    assert fit.check().attrs["verdict"] == "ok"
+
+
+@pytest.mark.heavy
+def test_components_of_subjects_are_told_apart(rng):
+    subject, x = np.repeat(np.arange(100), 12), rng.normal(size=1200)
+    kind = np.arange(100) % 2
+    logit = np.where(kind[subject] == 0, 1.5 * x - 0.5, 0.5 - 1.5 * x)
+    y = (rng.random(1200) < expit(logit)).astype(float)
+    rows = pd.DataFrame({"y": y, "x": x, "subject": subject})
+    fit = model_of(rows, "y ~ x | 1", n_components=2, group="subject").fit(seed=1, draws=200)
+    likely = fit.responsibilities().to_numpy().argmax(axis=1)
+    assert max((likely == kind).mean(), (likely != kind).mean()) > 0.95
+    assert fit.covariance == "linear-response"
+    assert kstest(fit.pit(), "uniform").pvalue > 0.01
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("n_components", [1, 2])
+def test_the_report_says_nothing_of_a_density(data, n_components, tmp_path):
+    formula = {1: "y ~ s(x) + z", 2: "y ~ x | gating(z)"}[n_components]
+    fit = model_of(data, formula, n_components=n_components).fit(seed=1, restarts=2, draws=200)
+    page = fit.report(tmp_path / "fit.html").read_text("utf-8")
+    page = re.sub("<(style|svg|script).*?</(style|svg|script)>", "", page, flags=re.S)
+    said = " ".join(html.unescape(re.sub("<[^>]+>", " ", page)).split())
+    said += str(fit) + fit.report_text()
+    assert "probability of y = 1" in said
+    assert "generalised linear regression" in said and "odds ratio" in said
+    for words in ("noise", "σ", "east squares", "PIT value", "CRPS", "standard deviation of y",
+                  "median of y", "Smoothed", "C(y)", "average mean"):  # fmt: skip
+        assert words not in said, words
