@@ -360,8 +360,8 @@ class LearnedScales:
     @property
     def _of_experts(self) -> ParameterText:
         """What the scales of the experts are."""
-        units = self.experts.coefficient_units or UNITS[self.priors.coefficient_units]
-        what = "linear predictors" if self.experts.coefficient_units else "lines"
+        units = self.experts.scale_units or UNITS[self.priors.coefficient_units]
+        what = "linear predictors" if self.experts.scale_units else "lines"
         varying = self.varying(MEAN)
         return ParameterText(
             symbol="s_β",

@@ -114,7 +114,7 @@ class AbstractPredictorExperts(AbstractRegressionExperts[Normal, LogitStats]):
     posterior_by_row = True
     learns_scales = True
     reads_offset = True
-    coefficient_units = "units of the linear predictor"
+    scale_units = "units of the linear predictor"
 
     scale_words = "columns with mean 0 and standard deviation 1, and the response as it is"
 

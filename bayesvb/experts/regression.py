@@ -138,7 +138,7 @@ class AbstractRegressionExperts(AbstractExperts[PosteriorT, StatsT]):
     reads_offset: ClassVar[bool] = False
     """Whether an offset is added to the linear predictor, and not subtracted from the response."""
 
-    coefficient_units: ClassVar[str] = ""
+    scale_units: ClassVar[str] = ""
     """Units of learned scales where these are those of neither the noise nor the response."""
 
     has_common_effects: ClassVar[bool] = False
