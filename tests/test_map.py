@@ -166,6 +166,7 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/evaluation/elpd.py": ("evaluation/test_information_criteria.py",),
     "bayesvb/evaluation/psis.py": ("evaluation/test_information_criteria.py",),
     "bayesvb/evaluation/stacking_weights.py": ("results/test_stacking.py",),
+    "bayesvb/experts/predictor_coordinates.py": ("conformance/test_experts.py",),
     "bayesvb/experts/base.py": ("conformance/test_ascent.py",),
     "bayesvb/experts/gaussian_base.py": ("conformance/test_gaussian_mixture.py",),
     "bayesvb/experts/gaussian_diagonal.py": ("conformance/test_gaussian_mixture.py",),

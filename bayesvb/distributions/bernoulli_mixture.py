@@ -146,7 +146,7 @@ class DrawnBernoulliMixture(AbstractDrawnMixture):
 
     def below(self, value: float | Float[np.ndarray, " rows"]) -> Float[np.ndarray, "..."]:
         """Probabilities of less than a value."""
-        return _up_to(np.ceil(value) - 1.0, self.masses[0])
+        return _up_to(np.asarray(np.ceil(value) - 1.0), self.masses[0])
 
     def density(self, value: float) -> Float[np.ndarray, "..."]:
         """Probabilities of a value."""
