@@ -95,7 +95,8 @@ class BayesianPCA(AbstractGenerative):
         pandas, polars or pyarrow, or a mapping of columns; or rows that are not all in memory, see
         ``docs/large-data.md``.
     n_components : int, optional
-        Largest number of components; one less than variables, or than rows, if left out.
+        Largest number of components; if left out, one less than variables, or two less than
+        rows where these are fewer.
     scale : bool
         Divide each variable by its own standard deviation rather than all by one number. The
         noise then is the same for all variables in units of their standard deviations.
@@ -503,13 +504,23 @@ def pca_rows(
 
 
 def number_of_components(given: int | None, n_rows: int, n_dims: int) -> int:
-    """The number asked for, or the largest there can be."""
+    """Number of components as given, or the largest that leaves the noise determined.
+
+    Centre and ``n_rows - 1`` components fit every row exactly: the noise precision then grows
+    without bound, as far as its prior lets it.
+    """
     if n_dims < 2:
         raise DataError("there is one variable only", hint="components need two or more")
     if given is None:
-        return int(min(n_dims, n_rows)) - 1
+        return max(min(n_dims - 1, n_rows - 2), 1)
     check_count("n_components", given, most=n_dims - 1, what="that these variables can have")
     check_count("n_components", given, most=n_rows - 1, what="that these rows can have")
+    if given == n_rows - 1:
+        warn(
+            f"n_components={given} fits {n_rows} rows exactly, so that they do not determine the "
+            f"noise: use n_components={max(n_rows - 2, 1)} or fewer",
+            DesignWarning,
+        )
     return int(given)
 
 

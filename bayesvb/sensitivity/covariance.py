@@ -57,6 +57,11 @@ MOST_NUMBERS = 1 << 26
 """Statistics times coordinates up to which directions fit into memory: there are some nine such
 arrays."""
 
+UNRESOLVED = (
+    "variances in different directions of the parameters differ by more than double precision holds"
+)
+"""Why a covariance in closed form cannot be used: its smaller eigenvalues are rounding errors."""
+
 TOO_WIDE = (
     "there are too many columns: directions in all products of two do not fit into memory "
     "(those of one factor of many levels do as `(1 | factor)`)"
@@ -168,7 +173,7 @@ def response_or_direction(
     posterior = model.update(stats)
     known = model.known_response(posterior, source)
     if known is not None:
-        return LinearResponse(known, 1), None
+        return _resolved(known), None
     with single_threaded_blas(), np.errstate(all="ignore"):
         try:
             columns = model.response_of_columns(stats, posterior, source)
@@ -202,6 +207,14 @@ def response_or_direction(
     except np.linalg.LinAlgError as error:
         return withheld(f"{UNTOLD}: {error}", differences.passes), None
     return LinearResponse(covariance, differences.passes), None
+
+
+def _resolved(covariance: Float[np.ndarray, "tilts tilts"]) -> LinearResponse:
+    """Covariance in closed form, withheld where its smaller eigenvalues are rounding errors."""
+    variances = np.linalg.eigvalsh(covariance)
+    if not variances[0] > np.finfo(float).eps * variances[-1]:
+        return withheld(UNRESOLVED, 1)
+    return LinearResponse(covariance, 1)
 
 
 def _by_row(

@@ -194,8 +194,42 @@ def test_what_is_printed_names_the_rule_and_the_gaps(gapped_fit, gapped):
 
 def test_defaults_of_the_number_of_components(iris):
     assert bvb.BayesianPCA("~ .", iris).n_components == 3
-    assert bvb.BayesianPCA("~ .", iris.iloc[::60]).n_components == 2
+    assert bvb.BayesianPCA("~ .", iris.iloc[::60]).n_components == 1  # of three rows
     assert bvb.BayesianPCA("~ sepal_length + petal_width", iris).n_components == 1
+
+
+@pytest.mark.parametrize("n_rows", [3, 5])
+def test_few_rows_of_noise_leave_the_noise_determined(n_rows):
+    """As many components as fit the rows exactly have a density of new rows of -3e11."""
+    rng = np.random.default_rng(1)
+    names = [f"v{i}" for i in range(40)]
+    rows, new = (pd.DataFrame(rng.normal(size=(n, 40)), columns=names) for n in (n_rows, 20))
+    fit = bvb.BayesianPCA("~ .", rows).fit(seed=1, restarts=2, draws=50)
+    truth = -20.0 * (1.0 + np.log(2.0 * np.pi))
+    assert fit.log_density(new).mean() > truth - 40.0
+    assert fit.log_density().mean() < truth + 40.0
+    with pytest.warns(DesignWarning, match=f"n_components={n_rows - 1} fits {n_rows} rows exactly"):
+        bvb.BayesianPCA("~ .", rows, n_components=n_rows - 1)
+
+
+@pytest.mark.heavy
+def test_variances_beyond_double_precision_leave_the_draws_finite():
+    """Sizes of cells and fractions: linear response is withheld with the reason, not NaN draws."""
+    rng = np.random.default_rng(0)
+    radius = 14.0 + 3.5 * rng.normal(size=200)
+    sizes = {"radius": radius, "perimeter": 6.5 * radius, "area": 3.1 * radius**2}
+    noise = {"radius": 0.01, "perimeter": 1.5, "area": 5.0}
+    data = pd.DataFrame({name: own + noise[name] * rng.normal(size=200)
+                         for name, own in sizes.items()})  # fmt: skip
+    for name, sd in {"smooth": 0.014, "compact": 0.05, "fractal": 0.007}.items():
+        data[name] = sd * (rng.normal(size=200) + 0.1 * (radius - 14.0))
+    data = data.mask(rng.random(data.shape) < 0.05)
+    fit = bvb.BayesianPCA("~ .", data).fit(seed=1, restarts=1, draws=50)
+    assert all(np.isfinite(values).all() for values in fit.draws.values())
+    assert fit.covariance == "mean-field"
+    with pytest.raises(DataError, match="differ by more than double precision holds"):
+        fit.with_covariance("linear-response")
+    assert "Bayesian principal component" in str(fit)
 
 
 def test_collinear_variables_are_welcome_and_constant_ones_named(iris):
