@@ -50,7 +50,6 @@ class ShiftedExperts(LinearExperts):
     words = "mixture of shifted lines"
     parts = (MEAN, SHIFT)
     learns_scales = False
-    groups_are_columns = False
     has_common_effects = False
 
     given: RegressionPrior | None = None

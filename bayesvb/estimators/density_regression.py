@@ -30,7 +30,7 @@ from bayesvb.estimators.gating import gate_class, gate_parameters, gate_prior, s
 from bayesvb.estimators.group_effects import (
     experts_of,
     further_terms,
-    has_many_groups,
+    most_effects,
     with_effects,
     with_possible_groups,
 )
@@ -183,7 +183,7 @@ class DensityRegression(AbstractGatedMixture):
         kind = RowKind(
             partial(regression_scales, partial(experts_of, family, priors), priors.standardize),
             partial(regression_block, n_components),
-            many_groups=has_many_groups(family, priors, group),
+            most_effects=most_effects(family, priors, group, n_components),
             prepared=partial(with_possible_groups, n_components=n_components, gate=gate),
         )
         found = model_rows(parsed, data, rows, kind)

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.data.parts import GATING, MEAN, PARTS
-from bayesvb.estimators.group_effects import coefficients_per_term
+from bayesvb.estimators.group_effects import MOST_COLUMNS, coefficients_per_term
 from bayesvb.estimators.half_t import half_t_units
 from bayesvb.estimators.priors import Priors
 from bayesvb.experts.regression import (
@@ -44,10 +44,6 @@ LOWEST_COMMON_SD = 2.0
 that is uncorrelated with the others when the noise is all of the response: with it the coverage of
 one effect of three standard errors among null effects is that of a wide prior, and null effects
 lose a third of their squared error."""
-
-MOST_GROUPED = 100
-"""Group effects of a part beside common coefficients, at most. Their linear-response covariance
-differentiates products of all pairs of columns: 2 s of CPU time with 60 effects, 16 s with 100."""
 
 PENALISED = ("smooth", "group")
 """Blocks of columns that the formula asks to be penalised: their scale is always learned."""
@@ -178,7 +174,7 @@ class LearnedScales:
         """Whether coefficients of the components scatter around common ones.
 
         Those of several responses, of a prior in units of the response, of discrete responses, and
-        of formulas with more than ``MOST_GROUPED`` group effects do not: their terms shrink towards
+        of formulas with more than ``MOST_COLUMNS`` group effects do not: their terms shrink towards
         zero as with ``scales="learned"``.
         """
         if self.priors.scales != "between" or self.n_components == 1:
@@ -188,7 +184,7 @@ class LearnedScales:
         apart = self.design.groups is not None or self.design.gate_groups is not None
         one_response = len(self.design.response_names) == 1
         in_noise = self.priors.coefficient_units == "noise"
-        few = not apart and self._n_group_effects <= MOST_GROUPED
+        few = not apart and self._n_group_effects <= MOST_COLUMNS
         return bool(self.term_blocks.get(MEAN)) and one_response and in_noise and few
 
     @property

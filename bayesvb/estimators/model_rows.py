@@ -92,8 +92,8 @@ class RowKind(Generic[ScalesT]):
         What the model explains.
     warn : bool
         Whether constant and collinear columns are worth a warning to it.
-    many_groups : bool
-        Whether it has effects of very many groups apart from the columns.
+    most_effects : float, optional
+        Group effects of a part that may all be columns; None if it has columns only.
     prepared : callable, optional
         Returns the design without what the model does not read.
     kept : callable, optional
@@ -104,7 +104,7 @@ class RowKind(Generic[ScalesT]):
     block: Callable[[ScalesT, EncodedRows], Block]
     response: ResponseKind = "numeric"
     warn: bool = True
-    many_groups: bool = False
+    most_effects: float | None = None
     prepared: Callable[[Design], Design] = lambda design: design
     kept: Callable[[InMemorySource], InMemorySource] = lambda source: source
 
@@ -157,7 +157,7 @@ def _of_table(
         context=options.context,
         missing=options.missing,
         warn=kind.warn,
-        many_groups=kind.many_groups,
+        most_effects=kind.most_effects,
     )
     kept = None if given is None else given[design.complete]
     design = kind.prepared(replace(design, weights=kept))

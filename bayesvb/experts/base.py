@@ -157,9 +157,6 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, StatsT]):
     response_by_group: ClassVar[bool] = False
     """Whether effects of groups are eliminated where the linear response of all else is sought."""
 
-    groups_are_columns: ClassVar[bool] = False
-    """Whether columns of which a row has one at most can be eliminated as effects of groups."""
-
     @property
     def draws_complete(self) -> bool:
         """Whether draws hold every parameter."""

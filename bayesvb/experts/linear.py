@@ -84,6 +84,13 @@ class LinearStats(SufficientStats):
         return LinearStats(self.weight[order], self.xx[order], self.xy[order], self.yy[order])
 
 
+def no_sums(posterior: Regressions, many: int) -> LinearStats:
+    """Return sums over no rows, for each of many states of the same experts."""
+    n_experts, n_responses, n_terms = posterior.mean.shape
+    shapes = ((), (n_terms * (n_terms + 1) // 2,), (n_responses, n_terms), (n_responses,))
+    return LinearStats(*(np.zeros((many, n_experts, *shape)) for shape in shapes))
+
+
 @dataclass(frozen=True)
 class LinearLocalPosterior(AbstractLocalPosterior):
     """Expected log likelihood of these rows under every expert."""
@@ -187,11 +194,6 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
     @property
     def posterior_by_row(self) -> bool:  # type: ignore[override]
         """Unless effects of groups have no columns: a posterior of each row would have them all."""
-        return self.draws_complete
-
-    @property
-    def groups_are_columns(self) -> bool:  # type: ignore[override]
-        """Unless effects of groups have none."""
         return self.draws_complete
 
     @property

@@ -410,7 +410,7 @@ def build_design(
     context: Mapping[str, object] | None = None,
     missing: str = "drop",
     warn: bool = True,
-    many_groups: bool = False,
+    most_effects: float | None = None,
 ) -> Design:
     """The design of a formula on data.
 
@@ -429,9 +429,9 @@ def build_design(
         without response may stay missing, NaN in the matrix; rows without any are dropped.
     warn : bool
         Whether constant and collinear columns, and ids, are worth a warning to the model.
-    many_groups : bool
-        Whether the model has effects of very many groups apart from the columns of its parts: they
-        are matrices of their own, ``GROUP_ROWS`` and ``GATE_GROUPS``.
+    most_effects : float, optional
+        Group effects of a part that may all be columns. Of more, those of one term are matrices of
+        their own, ``GROUP_ROWS`` and ``GATE_GROUPS``. None where the model has columns only.
 
     Raises
     ------
@@ -459,7 +459,7 @@ def build_design(
     if not len(given):
         raise DataError("the data have no rows")
     bound, rows = bind(formula, given, response=response, context=context or {}, missing=missing)
-    encoder, made = fit_encoder(bound, rows, many_groups=many_groups)
+    encoder, made = fit_encoder(bound, rows, most_effects=most_effects)
     groups = {name: made.pop(name) for name in encoder.places}
     own_names = {part: encoder.blank_names(response=False)[part] for part in groups}
     plain = {part: encoder.plain(part) for part in made}

@@ -208,12 +208,12 @@ class Encoder:
 
 
 def fit_encoder(
-    bound: BoundFormula, rows: UsableRows, *, many_groups: bool = False
+    bound: BoundFormula, rows: UsableRows, *, most_effects: float | None = None
 ) -> tuple[Encoder, Matrices]:
     """The encoder of the first rows, and their matrices.
 
-    With ``many_groups`` effects of very many groups stay apart from the columns of a part, in a
-    matrix of their own.
+    Of more than ``most_effects`` group effects of a part, those of one term stay apart from its
+    columns, in a matrix of their own.
 
     Raises
     ------
@@ -242,8 +242,8 @@ def fit_encoder(
     own, placed = {}, {}
     for part in parts:
         numbers = made.pop(_numbers_of(part), None)
-        apart = many_groups and part in PLACES
-        own[part] = fit_own_columns(bound.parts[part], numbers, table, found, many_groups=apart)
+        most = most_effects if part in PLACES else None
+        own[part] = fit_own_columns(bound.parts[part], numbers, table, found, most_effects=most)
         made[part] = own[part].beside(made[part], numbers, table, found)
         placed[part] = own[part].places(numbers, table, found)
         names[part] = (*names[part], *own[part].names)

@@ -28,9 +28,7 @@ from bayesvb.formula.term_columns import AbstractTermColumns, TermData
 __all__ = ["MOST_GROUPS", "GroupColumns", "check_columns_of", "fit_groups"]
 
 MOST_GROUPS = 500
-"""Groups of which each is a column; a fit takes time by the square of their number.
-
-With more of them, effects stay apart from the columns, where the model has them so."""
+"""Groups of a term of which each may be a column: the covariance of their effects is a matrix."""
 
 UNSEEN = "new group"
 """What stands for a group that was not in the first rows, in names of columns."""

@@ -157,7 +157,7 @@ def fit_own_columns(
     table: pd.DataFrame,
     levels: Levels,
     *,
-    many_groups: bool = False,
+    most_effects: float | None = None,
 ) -> OwnColumns:
     """The terms of a part after the first rows.
 
@@ -171,8 +171,10 @@ def fit_own_columns(
         Columns under their aliases.
     levels : mapping of ColumnRole to pandas.Index
         Levels of the columns that have some.
-    many_groups : bool
-        Whether the effects of one term may stay apart from the columns.
+    most_effects : float, optional
+        Group effects that may all be columns: of more, those of the term with the most groups stay
+        apart. ``inf`` for any number, of at most ``MOST_GROUPS`` groups; None where all have to be
+        columns.
 
     Raises
     ------
@@ -186,35 +188,42 @@ def fit_own_columns(
         for code, values in zip(term.numbers, data.numbers, strict=True):
             require_finite(values, with_own_names(code))
         if isinstance(term.term, GroupTerm):
-            found = fit_groups(term.term, term.numbers, data)
-            each.append(_columns_or_places(found, term, each) if many_groups else found)
-            if not many_groups:
-                check_columns_of(found, term.term.place.text)
+            each.append(fit_groups(term.term, term.numbers, data))
         else:
             each.append(fit_smooth(term.term, term.numbers, data))
-    return OwnColumns(part, tuple(each))
+    apart = None if most_effects is None else _apart(each, most_effects)
+    for term, one in zip(part.own, each, strict=True):
+        if isinstance(one, GroupColumns) and one is not apart:
+            _check_columns(one, term, apart)
+    return OwnColumns(part, tuple(GroupPlaces(apart) if one is apart else one for one in each))
 
 
-def _columns_or_places(
-    found: GroupColumns, term: BoundTerm, before: Sequence[AbstractTermColumns]
-) -> AbstractTermColumns:
-    """Columns of few groups; of many the number of each row's.
+def _apart(each: Sequence[AbstractTermColumns], most_effects: float) -> GroupColumns | None:
+    """The term whose effects stay apart: with the most groups, if effects are too many together."""
+    terms = [one for one in each if isinstance(one, GroupColumns)]
+    if not terms:
+        return None
+    largest = max(terms, key=lambda one: len(one.groups))
+    n_columns = sum(len(one.labels) * len(one.effects) for one in terms)
+    many = len(largest.groups) > MOST_GROUPS or n_columns > most_effects
+    return largest if many else None
+
+
+def _check_columns(found: GroupColumns, term: BoundTerm, apart: GroupColumns | None) -> None:
+    """Refuse more groups than columns can hold, beside a term that has no columns.
 
     Raises
     ------
     DataError
-        If a term before has many groups as well.
     """
-    if len(found.groups) <= MOST_GROUPS:
-        return found
-    if any(isinstance(one, GroupPlaces) for one in before):
-        raise DataError(
-            f"`{term.term.place.text}` has {len(found.groups)} groups, and a term before it has "
-            f"more than {MOST_GROUPS} too: one term may have so many",
-            hint="write (1 + x | g) for several effects of the same groups; keep the term with the "
-            "most groups, and join levels of the other's column",
-        )
-    return GroupPlaces(found)
+    if apart is None or len(found.groups) <= MOST_GROUPS:
+        return check_columns_of(found, term.term.place.text)
+    raise DataError(
+        f"`{term.term.place.text}` has {len(found.groups)} groups, and another term has "
+        f"more than {MOST_GROUPS} too: one term may have so many",
+        hint="write (1 + x | g) for several effects of the same groups; keep the term with the "
+        "most groups, and join levels of the other's column",
+    )
 
 
 def _data(

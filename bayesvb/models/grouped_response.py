@@ -302,37 +302,6 @@ class GroupedResponse(AbstractSharedResponse):
         lean[:, self.logits.entries[logit]] += self.logits.effect_leans(logit, effect)[groups]
         return lean
 
-    def effects_by_group(
-        self,
-    ) -> tuple[Float[np.ndarray, "effects groups entries"], Float[np.ndarray, "groups _ _"]]:
-        """How ``tau u`` of all effects follows what all rows share, and covariances beyond it.
-
-        Effects of each expert and response in turn, then effects on each logit.
-
-        Raises
-        ------
-        BendsUpwards
-            That is so in the effects of a group.
-        """
-        n_experts, n_responses, _, n_effects = self.experts.shape
-        each = list(np.ndindex(n_experts, n_responses, n_effects))
-        at = [self._place_of_effect(*one) for one in each]
-        on_logits: list[tuple[int, ...]] = []
-        if self.logits is not None:
-            on_logits = list(np.ndindex(self.logits.shape[0], self.logits.shape[2]))
-            at += [self.logits.place_of_effect(*one) for one in on_logits]
-        leans, alone = [], []
-        for piece in self._pieces:
-            solved, groups = self._solved(piece), slice(piece.first, piece.stop)
-            own = [self._lean(solved, groups, one) for one in each]
-            for lean, (k, i, a) in zip(own, each, strict=True):
-                noise = self.entries[k, i - n_responses]
-                lean[:, noise] -= 2.0 * self.experts.effects[k, i, a, groups]
-            own += [self._lean_of_logit(solved, groups, *one) for one in on_logits]
-            leans.append(np.stack(own))
-            alone.append(solved.inverse[:, at][:, :, at])
-        return np.concatenate(leans, axis=1), np.concatenate(alone)
-
     def response(self) -> Rows:
         """Linear-response covariance of the expectations of what all rows share.
 

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 from scipy.linalg import block_diag
 
+from bayesvb.experts.linear import LinearStats
 from bayesvb.models.mixture_coordinates import MixtureCoordinates
 from bayesvb.models.term_scales import ScaleCoordinates
 from bayesvb.numerics.array_library import namespace
@@ -61,15 +62,23 @@ class ScaledCoordinates(AbstractCoordinates):
         found[:, self.drawn] = np.diag(self.scales.tilts())
         return found
 
-    def touched(self, *, linear_gate: bool) -> Float[np.ndarray, "coordinates touched"]:
-        """What a unit tilt of each adds to the statistics that tilts touch.
+    def along_scales(
+        self, moved: LinearStats, variance: Float[np.ndarray, " blocks"]
+    ) -> Float[np.ndarray, "coordinates directions"]:
+        """Covariances of the coordinates with sums of squares of all blocks, then with precisions.
 
-        With ``linear_gate`` those of the gate are the linear ones, of all its statistics otherwise.
+        Parameters
+        ----------
+        moved : LinearStats
+            Covariances of the experts' expectations with each sum of squares.
+        variance : ndarray, shape (blocks,)
+            Of ``-lambda / 2``.
         """
         experts: Any = self.mixture.experts
-        gate: Any = self.mixture.gate
-        own = gate.touched() if linear_gate else gate.perturbations()
-        return np.asarray(block_diag(experts.touched(), own, self._tilts()))
+        linear = [part.reshape(len(variance), -1) for part in (moved.xy, moved.yy)]
+        of_squares = experts.touched() @ np.concatenate(linear, axis=1).T
+        between = np.zeros((self.mixture.size - experts.size, 0))
+        return np.asarray(block_diag(of_squares, between, self._tilts() * variance))
 
     def expectations(self) -> Float[np.ndarray, " entries"]:
         """Those of the mixture, ``-sum E[tau b^2] / 2`` and ``-E[lambda] / 2``."""

@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
+from scipy.linalg import block_diag
 from scipy.special import digamma
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.sources import AbstractSource
+from bayesvb.experts.linear import LinearExperts, no_sums
 from bayesvb.factors.bounded_scale import BoundedScale
 from bayesvb.factors.coupled_normal_gamma import CommonColumns, CommonEffectPrior
 from bayesvb.factors.gamma import Gamma, gamma_kl, precision_draws
 from bayesvb.factors.half_t import HalfTScale
 from bayesvb.gates.drawn_logits import EFFECT_SCALE
-from bayesvb.models.column_response import column_response
-from bayesvb.models.grouped_response import MOST_SHARED, GroupedResponse
-from bayesvb.models.groups_apart import GroupsApart
+from bayesvb.models.grouped_response import GroupedResponse
 from bayesvb.models.mixture import (
     Mixture,
     MixturePosterior,
@@ -116,12 +116,6 @@ class ScaledMixture(Mixture):
         if self.common is None:
             return ()
         return ("two components", "one component")[self.n_components == 2 :]
-
-    def known_response(
-        self, posterior: MixturePosterior, source: AbstractSource
-    ) -> Float[np.ndarray, "coordinates coordinates"] | None:
-        """None: scales follow the coefficients."""
-        return None
 
     def row_predictions_without(
         self, posterior: MixturePosterior, block: Block, copies: Float[np.ndarray, " rows"]
@@ -323,6 +317,39 @@ class ScaledMixture(Mixture):
             self.draw_sizes,
         )
 
+    def known_response(
+        self, posterior: MixturePosterior, source: AbstractSource
+    ) -> Float[np.ndarray, "coordinates coordinates"] | None:
+        r"""Closed form for one component: only scales and coefficients depend on each other.
+
+        With ``V`` the covariance under the posterior, ``U`` the sums of squares and the precisions
+        of all blocks, and ``H`` the second derivatives of ``-E[lambda] E[tau b^2] / 2`` in these,
+
+        .. math:: (V^{-1} - U H U')^{-1} = V + V U (H^{-1} - U' V U)^{-1} U' V.
+
+        None also where the bound is not concave.
+        """
+        lone = self.n_components == 1 and not len(self.of_gate.start)
+        if not lone or not isinstance(self.experts, LinearExperts):
+            return None
+        assert isinstance(posterior, ScaledPosterior)
+        blocks = self.of_experts.membership
+        known = self.experts.expectations_along(
+            posterior.experts, no_sums(posterior.experts, len(blocks)), blocks
+        )
+        if known is None:
+            return None
+        (moved, squares), law = known, posterior.scales
+        of_squares, of_scales = self.of_experts.by_block(-0.5 * squares), law.shape / law.rate**2
+        if not (np.linalg.eigvals(of_squares * of_scales).real < 1.0).all():
+            return None
+        coordinates: Any = self.coordinates(posterior)
+        lean = coordinates.along_scales(moved, 0.25 * of_scales)
+        swapped = np.kron([[0.0, -0.5], [-0.5, 0.0]], np.eye(len(blocks)))
+        inner = swapped - block_diag(of_squares, np.diag(0.25 * of_scales))
+        found = np.eye(len(lean)) + lean @ np.linalg.solve(inner, lean.T)
+        return np.asarray(0.5 * (found + found.T))
+
     def response_of_shared(
         self, stats: MixtureStats, posterior: MixturePosterior, source: AbstractSource
     ) -> GroupedResponse | None:
@@ -334,27 +361,6 @@ class ScaledMixture(Mixture):
         parts = (self.of_experts, self.of_gate)
         whole = (self, posterior, source)
         return GroupedResponse.of(whole, (gate, stats.gate), posterior.scales, parts).if_few()
-
-    def groups_apart(self, stats: MixtureStats, source: AbstractSource) -> GroupsApart | None:
-        """The same state without columns for groups, where there are many."""
-        if not self.experts.groups_are_columns or self.common is not None:
-            return None
-        return GroupsApart.of(self, stats, source, most_shared=MOST_SHARED)
-
-    def response_of_columns(
-        self, stats: MixtureStats, posterior: MixturePosterior, source: AbstractSource
-    ) -> Float[np.ndarray, "coordinates coordinates"] | None:
-        """That of the same state without columns, if the gate has derivatives and rows are here."""
-        if not (self.experts.groups_are_columns and source.rows_at_hand):
-            return None
-        if self.common is not None:
-            return None
-        if not self._has_row_derivatives(posterior, source):
-            return None
-        apart = GroupsApart.of(self, stats, source)
-        if apart is None:
-            return None
-        return column_response(apart, self.coordinates(posterior))
 
     def row_derivatives(self, posterior: MixturePosterior, block: Block) -> RowDerivatives | None:
         """Those of the mixture, which rows know of only."""

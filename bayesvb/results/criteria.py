@@ -83,7 +83,7 @@ def answers(fit: AbstractFit) -> bool:
     if not fit.engine.maximises_bound or fit.core.follows_rows:
         return False
     known = has_log_predictive(fit.core, fit.model.source, fit.stats)
-    return known and fit.one_restart.without_columns.affordable
+    return known and fit.one_restart.affordable
 
 
 def _by_draws(fit: AbstractFit, *, corrected: bool) -> Elpd:

@@ -23,7 +23,6 @@ from bayesvb.results.limits import LIMITS
 from bayesvb.sensitivity.deletion import ROWS_AT_ONCE, Deletion
 from bayesvb.sensitivity.jackknife import Jackknife
 from bayesvb.sensitivity.solvers import is_affordable, n_answering
-from bayesvb.variational.shared_response import StateApart
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,14 +49,6 @@ class RefitLimits:
 
 
 REFITS = RefitLimits()
-
-FEWER = 8.0
-"""Times as many statistics as without columns for groups from which on these are taken apart: some
-60 groups."""
-
-ROWS_A_STATISTIC = 1.0 / 3.0
-"""Rows for each statistic of columns up to which groups are taken apart: rows are then predicted
-one at a time, and the derivative in statistics of columns is the cost of fewer rows only."""
 
 GroupChanges = tuple[Float[np.ndarray, "groups entries"], Float[np.ndarray, "groups entries"]]
 """Minus what each group adds, and the answered change of the statistics without it."""
@@ -149,8 +140,6 @@ class Fitted:
         ``LIMITS.little_work`` if that is more; none of a sample of the rows that were fitted.
     whole : bool
         Whether a row of weight w is one row, as of a survey, and not w rows.
-    groups_apart : bool
-        Whether groups that are columns of the fit have been taken apart.
     """
 
     core: Any
@@ -160,7 +149,6 @@ class Fitted:
     streams: EngineStreams
     row_passes: float
     whole: bool = False
-    groups_apart: bool = False
 
     @classmethod
     def of(cls, fit: OneRestart) -> Fitted:
@@ -174,49 +162,41 @@ class Fitted:
     @cached_property
     def deletion(self) -> Deletion:
         """Statistics without some rows, to first order."""
-        made = Deletion.by_derivative if self.groups_apart else Deletion.of
-        return made(self.core, self.source, self.stats, self.streams.rng("rows"))
-
-    @cached_property
-    def without_columns(self) -> Fitted:
-        """The same, without columns for groups where there are many: statistics are fewer."""
-        if self.source.n_rows > LIMITS.all_rows or not self.engine.maximises_bound:
-            return self
-        apart = self.core.groups_apart(self.stats, self.source)
-        if apart is None or not _is_gain(apart, self):
-            return self
-        own = {"core": apart.model, "source": apart.source, "stats": apart.stats}
-        return replace(self, **own, groups_apart=True)
+        return Deletion.of(self.core, self.source, self.stats, self.streams.rng("rows"))
 
     @cached_property
     def needs_no_derivative(self) -> bool:
-        """Whether the model says what a row predicts without its own part."""
-        one = self.source.take(np.arange(1))
-        posterior = self.core.update(self.stats)
+        """Whether the model says what a row predicts without its own part, memberships held.
+
+        Where statistics are by group it is asked only if they are many: memberships of the other
+        rows follow otherwise, as they do with columns.
+        """
+        one, posterior = self.source.take(np.arange(1)), self.core.update(self.stats)
+        if not self.core.draws_complete and self.core.n_components > 1:
+            few = self.stats.to_vector().size <= REFITS.most_entries
+            few = few and self.source.n_rows <= LIMITS.all_rows
+            if few and self.core.row_derivatives(posterior, one) is not None:
+                return False
         found = self.core.row_predictions_without(posterior, one, np.zeros(one.n_rows))
         return found is not None
 
     @cached_property
     def quick(self) -> bool:
         """Whether leaving rows out takes no more than a few seconds, or has been prepared."""
-        if self.needs_no_derivative:
+        if self.needs_no_derivative or "deletion" in vars(self):
             return True
-        one = self.without_columns
-        if "deletion" in vars(one) or not one.core.draws_complete:  # of groups it needs none
-            return True
-        size, every = n_answering(one.core, one.source, one.stats), one.stats.to_vector().size
+        every = self.stats.to_vector().size
+        size = n_answering(self.core, self.source, self.stats)
         if size is None:  # two passes for each statistic
-            rows = min(one.source.n_rows, LIMITS.all_rows)
-            a_pass = rows * one.core.n_components + REFITS.overhead
+            rows = min(self.source.n_rows, LIMITS.all_rows)
+            a_pass = rows * self.core.n_components + REFITS.overhead
             return bool(2 * every * a_pass <= LIMITS.work)
         return size <= REFITS.most_entries and size * every <= REFITS.most_products
 
     @cached_property
     def affordable(self) -> bool:
-        """Whether what others answer to a row fits into memory; not asked of very many groups."""
-        if self.needs_no_derivative or not (self.core.draws_complete or self.groups_apart):
-            return True
-        return is_affordable(self.core, self.source, self.stats)
+        """Whether what others answer to a row fits into memory, if it is asked for."""
+        return self.needs_no_derivative or is_affordable(self.core, self.source, self.stats)
 
     @cached_property
     def jackknife(self) -> Jackknife:
@@ -258,13 +238,10 @@ def leave_one_out(
     ----------
     See ``Deletion``.
     """
-    if groups is None and not exact:
-        known = _memberships_held(fitted, at)
-        if known is not None:
-            return known
+    if groups is None and not exact and fitted.needs_no_derivative:
+        return _memberships_held(fitted, at)
     if groups is None and fitted.whole and fitted.source.n_rows <= LIMITS.all_rows:
         groups = np.arange(fitted.source.n_rows)
-    fitted = fitted.without_columns
     deletion = fitted.deletion
     with single_threaded_blas(), np.errstate(all="ignore"):
         values, alone, seen = _first_order(deletion, at, groups)
@@ -277,21 +254,8 @@ def leave_one_out(
     return RowsLeftOut(at, values[0], seen[0], values[1:], done, doubtful & ~done)
 
 
-def _is_gain(apart: StateApart, fitted: Fitted) -> bool:
-    """Whether far fewer statistics, and in which rows have derivatives, pay for so many rows."""
-    size = fitted.stats.to_vector().size
-    few = FEWER * apart.stats.to_vector().size <= size
-    if not few or fitted.source.n_rows > ROWS_A_STATISTIC * size:
-        return False
-    posterior, one = apart.model.update(apart.stats), apart.source.take(np.arange(1))
-    return apart.model.row_derivatives(posterior, one) is not None
-
-
-def _memberships_held(fitted: Fitted, at: Int[np.ndarray, " chosen"]) -> RowsLeftOut | None:
-    """Predictions of rows without their own part in the posterior, the other rows as they are.
-
-    None unless the model leaves rows out in this way.
-    """
+def _memberships_held(fitted: Fitted, at: Int[np.ndarray, " chosen"]) -> RowsLeftOut:
+    """Predictions of rows without their own part in the posterior, the other rows as they are."""
     posterior, parts = fitted.core.update(fitted.stats), []
     core = _responding(fitted)
     for start in range(0, len(at), ROWS_AT_ONCE):
@@ -300,8 +264,6 @@ def _memberships_held(fitted: Fitted, at: Int[np.ndarray, " chosen"]) -> RowsLef
         if fitted.whole and block.weight is not None:
             share = block.weight
         values = core.row_predictions_without(posterior, block, share)
-        if values is None:
-            return None
         seen = core.row_predictions_without(posterior, block, np.zeros_like(share))
         parts.append((values, seen[0]))
     values, seen = (np.concatenate(each, axis=-1) for each in zip(*parts, strict=True))

@@ -156,7 +156,7 @@ def leave_rows_out(fit: AbstractFit) -> None:
     """
     parts = [member.fit for member in fit.parts]
     for part in filter(answers, parts):
-        one = part.one_restart.without_columns
+        one = part.one_restart
         _ = part.rows_left_out if one.source.n_rows <= LIMITS.all_rows else one.deletion
     if leaves_folds_out(fit) and not folds_known(fit) and folds_affordable(fit):
         leave_folds_out(fit)

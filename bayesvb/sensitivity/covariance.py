@@ -174,13 +174,6 @@ def response_or_direction(
     known = model.known_response(posterior, source)
     if known is not None:
         return _resolved(known), None
-    with single_threaded_blas(), np.errstate(all="ignore"):
-        try:
-            columns = model.response_of_columns(stats, posterior, source)
-        except BendsUpwards as error:
-            return withheld(NO_MAXIMUM, 1), error.direction
-    if columns is not None:
-        return LinearResponse(columns, 1), None
     shared = model.response_of_shared(stats, posterior, source)
     if not model.rows_stand_for_others and not shared and stats.to_vector().size > MOST_ENTRIES:
         return withheld(TOO_MANY), None

@@ -85,20 +85,8 @@ class Deletion:
         Raises
         ------
         DataError
-            If statistics by group are too many for a derivative in all of them.
+            If statistics are too many for a derivative in all of them.
         """
-        check_answers(model, "leaving out rows by what the others answer")
-        return cls.by_derivative(model, source, stats, rng)
-
-    @classmethod
-    def by_derivative(
-        cls,
-        model: Model,
-        source: AbstractSource,
-        stats: SufficientStats,
-        rng: np.random.Generator,
-    ) -> Deletion:
-        """The same of a model whose statistics, if by group, are known not to be too many."""
         seen = source
         if source.n_rows > MANY_ROWS:
             seen = source.standing_for_all(MANY_ROWS // 2, rng)

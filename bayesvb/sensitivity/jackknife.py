@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -21,7 +21,6 @@ from bayesvb.sensitivity.operator import STEP
 from bayesvb.sensitivity.solvers import expectation_changes
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.local import Draws
-from bayesvb.variational.shared_response import BendsUpwards
 
 CURVED = 500
 """Changes that are made in full, the largest; of more than these the others are linear."""
@@ -181,16 +180,11 @@ class Jackknife:
 
     @cached_property
     def covariance(self) -> Float[np.ndarray, "coordinates coordinates"]:
-        """Linear-response covariance: the answer of expectations to a tilt of each coordinate.
-
-        Where groups have columns they are eliminated, which is exact; else by differences.
-        """
+        """Linear-response covariance: the answer of expectations to a tilt of each coordinate."""
         model, stats = self.deletion.model, self.deletion.stats
-        with single_threaded_blas(), np.errstate(all="ignore"), suppress(BendsUpwards):
-            posterior, source = self.deletion.posterior, self.deletion.source
-            known = model.response_of_columns(stats, posterior, source)
-            if known is not None:
-                return known
+        known = model.known_response(self.deletion.posterior, self.deletion.source)
+        if known is not None:
+            return known
         at, tilts = stats.to_vector(), self._perturbations
         metric = np.empty_like(tilts)
         for row, tilt in enumerate(tilts):

@@ -17,7 +17,7 @@ from bayesvb.variational.local import Draws
 from bayesvb.variational.parameter_space import ParameterSpace
 from bayesvb.variational.reduced_space import AbstractReducedSpace
 from bayesvb.variational.row_derivatives import RowDerivatives
-from bayesvb.variational.shared_response import AbstractSharedResponse, StateApart
+from bayesvb.variational.shared_response import AbstractSharedResponse
 
 PosteriorT = TypeVar("PosteriorT")
 
@@ -132,24 +132,6 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
         self, posterior: PosteriorT, source: AbstractSource
     ) -> Float[np.ndarray, "coordinates coordinates"] | None:
         """Covariance of what is moved, if it has a closed form; else sweeps are differentiated."""
-        return None
-
-    def groups_apart(self, stats: StatsT, source: AbstractSource) -> StateApart | None:
-        """The same state without columns for groups; None where there are none, or few."""
-        return None
-
-    def response_of_columns(
-        self, stats: StatsT, posterior: PosteriorT, source: AbstractSource
-    ) -> Float[np.ndarray, "coordinates coordinates"] | None:
-        """Covariance of all coordinates where groups have columns, and are eliminated one by one.
-
-        None where there are none, or few.
-
-        Raises
-        ------
-        BendsUpwards
-            The statistics are at no maximum of the bound.
-        """
         return None
 
     def response_of_shared(

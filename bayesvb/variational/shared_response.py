@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import abc
-from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
-
-from bayesvb.data.sources import AbstractSource
 
 FLATTEST = 1e-10
 """Smallest curvature of the bound, relative to that of the posterior, that is not rounding."""
@@ -26,23 +23,6 @@ class BendsUpwards(np.linalg.LinAlgError):
     def __init__(self, direction: Float[np.ndarray, " whole"]) -> None:
         super().__init__("the bound bends upwards in what is eliminated")
         self.direction = direction
-
-
-@runtime_checkable
-class StateApart(Protocol):
-    """The state of a fit by a model that is the same, and has fewer statistics."""
-
-    @property
-    def model(self) -> Any:
-        """The other model."""
-
-    @property
-    def source(self) -> AbstractSource:
-        """The rows, as it has them."""
-
-    @property
-    def stats(self) -> Any:
-        """Statistics of the same posterior."""
 
 
 class AbstractSharedResponse(abc.ABC):

@@ -233,7 +233,7 @@ def test_what_cannot_have_them_says_so(text, options, message, few_columns):
 @pytest.mark.heavy
 def test_what_needs_draws_of_all_groups_says_so(fit):
     for asked in (
-        lambda: fit.loo("exact"), fit.influence, fit.prior_sensitivity, lambda: fit.khat,
+        fit.influence, fit.prior_sensitivity, lambda: fit.khat,
         lambda: fit.with_covariance("robust"),
     ):  # fmt: skip
         with pytest.raises(DataError, match="group"):

@@ -113,6 +113,16 @@ def test_what_has_no_groups_is_refused(text, data):
         design_of(text, data.assign(one="only"))
 
 
+def test_of_too_many_effects_those_of_the_most_groups_stay_apart(data):
+    formula = parse_formula("y ~ x + (1 | h) + (x | g)")
+    assert (
+        build_design(formula, data, most_effects=11.0).groups is None
+    )  # 3 and 2 x 4 with new ones
+    design = build_design(formula, data, most_effects=10.0)
+    assert design.groups.names == () and design.groups.effects == ("(1 | g)", "(x | g)")
+    assert design.terms["mean"][2:] == ("(1 | h)[3]", "(1 | h)[20]", "(1 | h)[new group]")
+
+
 def test_too_many_groups_are_refused_with_their_number():
     n = MOST_GROUPS + 1
     data = {"y": np.random.default_rng(0).normal(size=2 * n), "g": np.arange(2 * n) // 2}

@@ -9,6 +9,7 @@ from scipy.optimize import minimize
 from scipy.special import digamma
 from scipy.stats import chi2, gamma, kstest, multivariate_t, t
 
+import bayesvb as bvb
 from bayesvb.data.blocks import Block
 from bayesvb.data.sources import InMemorySource
 from bayesvb.engines.cavi import cavi
@@ -251,6 +252,29 @@ def test_the_derivative_of_a_sweep_is_that_of_differences(gate):
     expected = _by_differences(problem.model, problem.source(), stats)
     # Precisions and sums of squares have entries of their own, in the last rows and columns.
     assert_allclose(found, expected, atol=2e-5 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("formula", ["y ~ x + (x | g) + s(z, k=4)", "y + z ~ x + (1 | g)"])
+def test_the_linear_response_of_one_component_is_a_closed_form(formula, rng, monkeypatch):
+    data = {"x": rng.normal(size=60), "z": rng.normal(size=60), "g": np.arange(60) % 6}
+    data["y"] = rng.normal(size=60) + data["x"] + 0.3 * data["g"]
+    fit = bvb.DensityRegression(formula, data, n_components=1).fit(seed=1, draws=25, tol=1e-10)
+    state = fit.core, fit.model.source, fit.stats
+    found = linear_response(*state)
+    assert found.n_iter == 1
+    monkeypatch.setattr(ScaledMixture, "known_response", lambda *_: None)
+    assert_allclose(found.covariance, linear_response(*state).covariance, atol=1e-9)
+    assert np.diag(found.covariance).max() > 1.1
+
+
+def test_one_component_at_no_maximum_has_no_closed_form(rng):
+    data = {"x": rng.normal(size=60), "g": np.arange(60) % 12, "y": rng.normal(size=60)}
+    fit = bvb.DensityRegression("y ~ x + (1 | g)", data, n_components=1).fit(seed=1, draws=25)
+    posterior, source = fit.q, fit.model.source
+    assert fit.core.known_response(posterior, source) is not None
+    vague = replace(posterior.scales, shape=1e-6 * posterior.scales.shape,
+                    rate=1e-6 * posterior.scales.rate)  # fmt: skip
+    assert fit.core.known_response(replace(posterior, scales=vague), source) is None
 
 
 @pytest.mark.parametrize("gate", sorted(GATES))

@@ -86,13 +86,13 @@ def test_the_covariance_is_that_of_linear_response(n_components):
                     fit.response.covariance / np.outer(sds, sds), atol=1e-3)  # fmt: skip
 
 
-def test_groups_that_are_columns_are_eliminated_in_it(monkeypatch):
+def test_of_one_component_it_is_a_closed_form(monkeypatch):
     data = rows(120).assign(g=np.arange(120) % 9)
     data["y"] += 0.6 * np.random.default_rng(2).normal(size=9)[data.g]
     model = bvb.DensityRegression("y ~ x + (1 | g)", data, n_components=1)
     own = jackknife_of(model.fit(seed=1, restarts=2, draws=30, tol=1e-11, max_iter=5000))
     found = own.covariance
-    monkeypatch.setattr(type(model.core), "response_of_columns", lambda *_: None)
+    monkeypatch.setattr(type(model.core), "known_response", lambda *_: None)
     expected = Jackknife(own.deletion).covariance
     sds = np.sqrt(np.diag(expected))
     assert np.abs(found / np.outer(sds, sds) - expected / np.outer(sds, sds)).max() < 1e-5

@@ -129,7 +129,7 @@ def split_gain(fit: AbstractFit) -> Gain | None:
         return None
     source, streams = split.model.source, Streams(fit.seed).branch("split")
     fitted = Fitted(split.model.core, source, split.run.stats, fit.engine, streams, 0.0)
-    if not fitted.without_columns.quick or not fitted.without_columns.affordable:
+    if not fitted.quick or not fitted.affordable:
         return None
     with np.errstate(all="ignore"):
         larger = leave_one_out(fitted, np.arange(source.n_rows))
