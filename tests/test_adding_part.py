@@ -73,6 +73,9 @@ class ShiftedExperts(LinearExperts):
     def predictive(self, posterior, weights, block, response):
         return super().predictive(posterior, weights, joined(block), response)
 
+    def predictive_without(self, posterior, weights, block, left_out):
+        return super().predictive_without(posterior, weights, joined(block), left_out)
+
     def row_scalars(self, block, n_experts):
         return super().row_scalars(joined(block), n_experts)
 
