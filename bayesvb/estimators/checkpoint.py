@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import math
 import os
 import time
 import zipfile
@@ -22,6 +23,8 @@ from bayesvb.engines.run_log import AbstractRunLog, AbstractRunPage, Arrays
 from bayesvb.engines.run_state import StateError
 from bayesvb.errors import DataError
 from bayesvb.results.base import AbstractPublicModel
+from bayesvb.results.capabilities import HasGivenScales
+from bayesvb.storage.json_schema import Record, check_json, parsed_json
 from bayesvb.storage.sealing import seal, unseal
 from bayesvb.storage.whole_files import check_writable, write_whole
 
@@ -107,15 +110,28 @@ def described(model: AbstractPublicModel, settings: Mapping[str, Any]) -> dict[s
 
 
 def _data_hash(model: AbstractPublicModel) -> str:
-    """SHA-256 of the rows in memory, their weights, and what all rows are scaled by."""
+    """SHA-256 of the rows in memory as given and as encoded, their weights, and all scales.
+
+    Functions of the user are part of the matrices only: a formula that calls ``h(x)`` is the same
+    text for every ``h``.
+    """
     import pandas as pd
 
-    rows = pd.util.hash_pandas_object(model.design.frame, index=False).to_numpy()
+    design = model.design
+    rows = pd.util.hash_pandas_object(design.frame, index=False).to_numpy()
     digest = hashlib.sha256(rows.tobytes())
     total = (model.all_rows or model.source).total_weight
-    digest.update(np.array([total, model.log_jacobian]).tobytes())
-    if model.weights is not None:
-        digest.update(np.ascontiguousarray(model.weights).tobytes())
+    arrays = {
+        "total": np.array([total, model.log_jacobian]),
+        "weights": model.weights,
+        "response": design.response,
+        "offset": design.offset,
+        **{f"matrix {part}": matrix for part, matrix in design.matrices.items()},
+        **(model.given_scales() if isinstance(model, HasGivenScales) else {}),
+    }
+    for name, values in arrays.items():
+        if values is not None:
+            digest.update(name.encode() + np.ascontiguousarray(values).tobytes())
     return digest.hexdigest()
 
 
@@ -163,10 +179,15 @@ def checkpoint_read(path: str | os.PathLike[str] | None) -> Iterator[None]:
     DataError
         Naming the file.
     """
+    resumed = path is not None and os.path.exists(path)
     try:
         yield
     except StateError as error:
         raise _damaged(str(path), error.why) from error
+    except np.linalg.LinAlgError as error:  # engines step back from states that they reach
+        if not resumed:
+            raise
+        raise _damaged(str(path), f"a state in it has no posterior: {error}") from error
 
 
 def _damaged(path: str, why: object) -> DataError:
@@ -199,11 +220,11 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Arrays]]:
         content, sealed = unseal(path.read_bytes())
         if not sealed:
             raise ValueError("it has no checksum")
-        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-            known = {name: arrays[name] for name in arrays.files}
-        description = json.loads(known.pop(DESCRIPTION).tobytes())
-        if not isinstance(description, dict) or not isinstance(description.get(SEED), int):
-            raise ValueError("it does not say what it is of")
+        known = _arrays(content)
+        description = parsed_json(known.pop(DESCRIPTION).tobytes().decode())
+        check_json(description, Record({SEED: int}), DESCRIPTION)
+    except DataError as error:
+        raise _damaged(str(path), error.why) from error
     except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
         raise _damaged(str(path), error) from error
     pages: dict[str, dict[str, Any]] = {}
@@ -211,3 +232,29 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Arrays]]:
         place, _, key = name.rpartition("|")
         pages.setdefault(place, {})[key] = values
     return description, dict(pages)
+
+
+def _arrays(content: bytes) -> dict[str, np.ndarray]:
+    """Arrays of an archive that ``numpy.savez`` wrote, none larger than its bytes in the file.
+
+    Raises
+    ------
+    ValueError, zipfile.BadZipFile
+        If it is another file, or an array does not hold real numbers or is of another size.
+    """
+    arrays = {}
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        for member in archive.infolist():
+            name = member.filename.removesuffix(".npy")
+            if member.compress_type != zipfile.ZIP_STORED:
+                raise ValueError(f"{name!r} is compressed")
+            stream = io.BytesIO(archive.read(member))
+            if np.lib.format.read_magic(stream) != (1, 0):
+                raise ValueError(f"{name!r} is in an unknown format")
+            shape, _, dtype = np.lib.format.read_array_header_1_0(stream)
+            n_bytes = math.prod(shape) * dtype.itemsize
+            if dtype.kind not in "biuf" or n_bytes != member.file_size - stream.tell():
+                raise ValueError(f"{name!r} is no array of numbers, or not of the size it claims")
+            stream.seek(0)
+            arrays[name] = np.lib.format.read_array(stream, allow_pickle=False)
+    return arrays

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+import zipfile
 
 import numpy as np
 import pytest
@@ -222,6 +223,72 @@ def written(tmp_path_factory):
 def test_a_checkpoint_of_another_fit_is_refused(what, written):
     with pytest.raises(DataError, match=f"is of another fit: its {what}"):
         OTHERS[what](written)
+
+
+def test_a_checkpoint_of_other_functions_is_refused(tmp_path):
+    """Functions of ``context`` are in the matrices, not in the text of the formula."""
+    data = bvb.datasets.load("mcycle")
+
+    def fitted(function):
+        model = bvb.DensityRegression(
+            "accel ~ h(times) | 1", data, n_components=1, context={"h": function}
+        )
+        return model.fit(**FIT, checkpoint=tmp_path / "state")
+
+    fitted(np.sqrt)
+    with pytest.raises(DataError, match="is of another fit: its data are others"):
+        fitted(np.log1p)
+
+
+def archive(content, **members):
+    """The archive with some members replaced by these bytes, behind a checksum that fits."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(unseal(content)[0])) as given:
+        known = {member: given.read(member) for member in given.namelist()}
+    with zipfile.ZipFile(stream, "w") as made:
+        for name, raw in (known | members).items():
+            made.writestr(name, raw)
+    return seal(stream.getvalue())
+
+
+def npy(values):
+    stream = io.BytesIO()
+    np.save(stream, values)
+    return stream.getvalue()
+
+
+def first_sum(content):
+    with zipfile.ZipFile(io.BytesIO(unseal(content)[0])) as given:
+        return next(name for name in given.namelist() if ".yy" in name)
+
+
+HUGE = npy(np.zeros(1)).replace(b"(1,)", b"(9999999999999,)")
+
+FORGED = {
+    "nothing": lambda content: seal(b""),
+    "one array": lambda content: seal(npy(np.arange(9.0))),
+    "a size of 72 TiB": lambda content: archive(content, **{first_sum(content): HUGE}),
+    "deep JSON": lambda content: archive(
+        content, **{"description.npy": npy(np.frombuffer(b"[" * 100_000, np.uint8))}
+    ),
+    "no JSON": lambda content: archive(
+        content, **{"description.npy": npy(np.frombuffer(b"\xff{", np.uint8))}
+    ),
+    "complex sums": lambda content: forged(
+        content, first_sum(content).removesuffix(".npy"), lambda values: values.astype(complex)
+    ),
+    "negative sums": lambda content: forged(
+        content, first_sum(content).removesuffix(".npy"), lambda values: -np.abs(values) - 1.0
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", FORGED)
+def test_forged_archives_are_one_error(kind, written, tmp_path):
+    path = tmp_path / "state"
+    path.write_bytes(FORGED[kind](written.read_bytes()))
+    with pytest.raises(DataError, match=r"checkpoint=.*no checkpoint, or damaged"):
+        model().fit(**FIT, checkpoint=path)
 
 
 def changed(content):
