@@ -28,6 +28,7 @@ from bayesvb.distributions.response import Response
 from bayesvb.estimators.base import empty_stats
 from bayesvb.estimators.gating import gate_class, gate_parameters, gate_prior, share_parameter
 from bayesvb.estimators.group_effects import (
+    drawn_effects,
     experts_of,
     further_terms,
     most_effects,
@@ -329,7 +330,8 @@ class DensityRegression(AbstractGatedMixture):
         averaged over (evenly thinned) rows, ``scale_mean`` and ``scale_gating`` the
         learned standard deviations of the coefficients of each term, on the standardised scale.
         Where coefficients scatter around common ones, these are ``beta_common``, and the standard
-        deviations ``scale_between`` and, of penalised terms, ``scale_common``.
+        deviations ``scale_between`` and, of penalised terms, ``scale_common``. Effects of at most
+        500 groups that have no columns are ``beta_groups``.
         """
         coefficients, *noise = self.experts.parameters(fit.draws, self._units)
         lines = self.design.at_zero(MEAN, coefficients.values)
@@ -339,7 +341,8 @@ class DensityRegression(AbstractGatedMixture):
         learned = self._scales
         scales = [] if learned is None else learned.parameters(fit.core, fit.draws, self._units)
         coords = {"component": range(1, self.n_components + 1)}
-        groups = group_sds(fit.core, fit.draws, self.design, self.scales)
+        given = (fit.core, fit.draws, self.design, self.scales)
+        groups = [*drawn_effects(*given), *group_sds(*given)]
         return NamedDraws.of([coefficients, *gate, *noise, *groups, *scales, share], coords)
 
     def observed(self) -> dict[str, Float[np.ndarray, " rows"]]:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from bayesvb.data.group_rows import GATE_GROUPS
+from bayesvb.data.blocks import Block
+from bayesvb.data.group_rows import GATE_GROUPS, GROUP_ROWS
 from bayesvb.data.parts import GATING, MEAN, PARTS
 from bayesvb.data.standardised_blocks import Scales
 from bayesvb.errors import FormulaError
@@ -16,10 +17,12 @@ from bayesvb.estimators.priors import Priors
 from bayesvb.experts import EXPERTS
 from bayesvb.experts.regression import AbstractRegressionExperts, RegressionPrior
 from bayesvb.formula.design import Design
+from bayesvb.formula.group_columns import MOST_GROUPS
 from bayesvb.formula.parser import Formula
 from bayesvb.gates import GATES
 from bayesvb.gates.base import GatePrior
-from bayesvb.variational.descriptions import PriorRow
+from bayesvb.variational.descriptions import NamedParameter, PriorRow
+from bayesvb.variational.local import Draws
 
 MOST_COLUMNS = 100.0
 """Group effects of a part that may all be columns.
@@ -76,6 +79,35 @@ def effect_rows(design: Design, prior: GatePrior, scales: Scales) -> list[PriorR
     sds = np.array(prior.effects) ** -0.5 / scales.parts[GATE_GROUPS].scale[1:]
     each = zip(groups.effects, sds, strict=True)
     return [PriorRow(GATING, effect, "Normal", 0.0, float(sd)) for effect, sd in each]
+
+
+def drawn_effects(core: Any, draws: Draws, design: Design, scales: Scales) -> list[NamedParameter]:
+    """Drawn effects of groups that have no columns, in the data's units, for the ArviZ object.
+
+    Of at most ``MOST_GROUPS`` groups, levels where the covariates of the slopes are zero: the lines
+    of rows of each group in which nothing else is there. Tables leave them out.
+    """
+    known = design.groups
+    if known is None or not known.effects or len(known.labels) > MOST_GROUPS + 1:
+        return []
+    place, each = np.arange(len(known.labels)), []
+    names = {MEAN: design.terms[MEAN], **further_terms(design)}
+    nothing = {name: np.zeros((len(terms), len(place))) for name, terms in names.items()}
+    n_responses = len(design.response_names)
+    scaling = replace(scales.response, centre=np.zeros(n_responses))
+    weights = np.ones((*draws["precision"].shape[:2], 1))
+    for effect in range(len(known.effects)):
+        own = known.groups.at_zero(effect) / scales.parts[GROUP_ROWS].scale[1:]
+        groups = np.vstack([place, np.repeat(own[:, None], len(place), axis=1)])
+        block = Block({**nothing, GROUP_ROWS: groups}, np.zeros((n_responses, len(place))))
+        lines = [core.drawn(draws, weights, block, i, scaling) for i in range(n_responses)]
+        each.append(np.stack([np.moveaxis(one.location, 0, 1) for one in lines], axis=2))
+    values = np.concatenate(each, axis=3)
+    coords: dict[str, Any] = {"term_groups": known.groups.names}
+    if n_responses > 1:
+        coords = {"response": design.response_names, **coords}
+    found = values if n_responses > 1 else values[:, :, 0]
+    return [NamedParameter("beta_groups", found, ("component", *coords), coords=coords)]
 
 
 def further_terms(design: Design) -> dict[str, tuple[str, ...]]:

@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose
 import bayesvb as bvb
 from bayesvb.data.group_rows import GROUP_ROWS
 from bayesvb.errors import DataError
+from bayesvb.estimators import group_effects
 from bayesvb.estimators.group_effects import coefficients_per_term
 from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.formula import group_columns, own_columns
@@ -156,6 +157,39 @@ def test_what_needs_draws_or_answers_of_all_groups_says_so(pair):
     ):  # fmt: skip
         with pytest.raises(DataError, match="effects of so many groups"):
             asked()
+
+
+@pytest.mark.heavy
+def test_drawn_effects_have_the_names_and_moments_of_those_of_columns(pair, monkeypatch):
+    monkeypatch.setattr(group_effects, "MOST_GROUPS", 500)
+    columns, apart = (fit.with_covariance("mean-field") for fit in pair)
+    found = apart.model.named_draws(apart)
+    effects, beta = found.values["beta_groups"], columns.named.values["beta"]
+    assert found.dims["beta_groups"] == ["component", "term_groups"]
+    names = found.coords["term_groups"]
+    at = [columns.named.coords["term_mean"].index(name) for name in names]
+    spread = beta[:, :, at].std(axis=0)
+    gap = (effects.mean(axis=0) - beta[:, :, at].mean(axis=0)) / spread
+    assert np.abs(gap).max() < 0.1  # 4,000 draws each
+    assert_allclose(effects.std(axis=0), spread, rtol=0.1)
+    assert "beta_groups" in apart.model.prior_predictive(draws=30, seed=1)["prior"]
+
+
+@pytest.mark.heavy
+def test_drawn_effects_complete_the_lines_of_rows(pair, monkeypatch):
+    monkeypatch.setattr(group_effects, "MOST_GROUPS", 500)
+    _, apart = pair
+    named, row = apart.model.named_draws(apart), pd.DataFrame({"x": [1.7], "g": ["g3"]})
+    names = list(named.coords["term_groups"])
+    levels, slopes = (names.index(f"({name} | g)[g3]") for name in ("1", "x"))
+    beta, effects = named.values["beta"], named.values["beta_groups"]
+    lines = beta[..., 0] + 1.7 * beta[..., 1] + effects[..., levels] + 1.7 * effects[..., slopes]
+    block, weights = apart.model.block(apart.model.rows(row)), np.ones((len(beta), 2, 1))
+    scaling = apart.model.scales.response
+    expected = apart.core.drawn(apart.draws, weights, block, 0, scaling).location[..., 0].T
+    assert_allclose(lines, expected, rtol=1e-10)
+    monkeypatch.setattr(group_effects, "MOST_GROUPS", 5)
+    assert "beta_groups" not in apart.model.named_draws(apart).values
 
 
 @pytest.mark.heavy
