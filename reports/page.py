@@ -140,19 +140,22 @@ def _parts(
 ) -> tuple[dict[str, Summary], dict[str, Sentences], list[Check]]:
     """Sections that apply, the clauses of their sentences, and the checks, side by side.
 
-    Rows are left out before.
+    The fit keeps them: another page, or another format, is written from them.
     """
-    leave_rows_out(fit)
-    tasks = [partial(_made, names, fit) for names in _tasks()]
-    found = {
-        name: part for made in side_by_side(tasks, processors()) for name, part in made.items()
-    }
+    found = fit.cache.once("report parts", partial(_computed, fit))
     kept = {name: found[name] for name in SECTIONS if found[name].content is not None}
     return (
         {name: part.content for name, part in kept.items()},
         {name: part.clauses for name, part in kept.items()},
         ordered([*found[FIT].content, *found[COMPUTATION].content]),
     )
+
+
+def _computed(fit: AbstractFit) -> dict[str, _Part]:
+    """Parts of the page by name, computed in parallel after leaving rows out."""
+    leave_rows_out(fit)
+    tasks = [partial(_made, names, fit) for names in _tasks()]
+    return {name: part for made in side_by_side(tasks, processors()) for name, part in made.items()}
 
 
 def _tasks() -> list[tuple[str, ...]]:

@@ -12,7 +12,7 @@ from bayesvb.data.case_weights import sum_and_error
 from bayesvb.distributions.intervals import PROB
 from bayesvb.results.checks.table import checks as all_checks
 from bayesvb.results.printing import formula_text, interval_line
-from bayesvb.results.subsampling import criteria_at, unit_sample
+from bayesvb.results.subsampling import left_out_at, unit_sample
 
 from .cells.numerals import counted, numeral, percent
 from .prior_clauses import prior_sentence
@@ -54,7 +54,7 @@ def _results(fit: AbstractFit) -> list[str]:
 def _accuracy(fit: AbstractFit) -> list[str]:
     """Log density per row held out, of all rows or of a stated choice of them."""
     chosen = unit_sample(fit, ROWS_LEFT_OUT)
-    elpd = criteria_at(fit, chosen.at)[0]
+    elpd = left_out_at(fit, chosen.at)
     weights = np.ones(len(elpd.pointwise)) if elpd.weights is None else elpd.weights
     total, se = sum_and_error(elpd.pointwise, weights)
     unit = chosen.plural.removesuffix("s")

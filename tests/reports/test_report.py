@@ -307,6 +307,13 @@ def test_sections_made_side_by_side_are_those_made_in_turn(monkeypatch, request,
     assert pages[0] == pages[1]
 
 
+def test_a_second_page_is_written_from_the_parts_of_the_first(fit, summary, monkeypatch):
+    monkeypatch.setattr(page_module, "_made", None)
+    assert page_summary({"": fit}) == summary
+    with pytest.raises(TypeError):
+        page_summary({"": replace(fit)})  # another fit has parts of its own
+
+
 @pytest.mark.usefixtures("without_pictures")
 @pytest.mark.heavy
 def test_a_page_leaves_the_rows_that_it_left_out_with_the_fit():
