@@ -63,8 +63,9 @@ def posterior_of(fit: AbstractFit) -> xr.Dataset:
     """Draws in the data's units; see ``Fit.posterior``."""
     named = fit.named
     tree = to_arviz(
-        {"posterior": named.values}, dims=named.dims, coords=named.coords, n_chains=fit.chains
-    )
+        {"posterior": named.values}, dims=named.dims, coords=named.coords, kind="datatree",
+        n_chains=fit.chains,
+    )  # fmt: skip
     return group(tree, "posterior")
 
 

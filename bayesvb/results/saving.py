@@ -30,8 +30,12 @@ def save(fit: AbstractFit, path: str | os.PathLike[str]) -> Path:
 
     groups, named = fixed_groups(fit)
     attrs = attributes(fit) | {"fit": json.dumps(_description(fit))}
-    whole = to_arviz(groups, dims=named.dims, coords=named.coords, attrs=attrs, n_chains=fit.chains)
-    tree = as_tree(whole)
+    # As a tree: an InferenceData would import ArviZ, and with it matplotlib.
+    made = to_arviz(
+        groups, dims=named.dims, coords=named.coords, attrs=attrs, kind="datatree",
+        n_chains=fit.chains,
+    )  # fmt: skip
+    tree = as_tree(made)
     tree[FRAME] = xr.DataTree(frame_to_dataset(rows_to_keep(fit.model)))
     tree[STATE] = xr.DataTree(_state(fit))
     return write_tree(tree, path)
