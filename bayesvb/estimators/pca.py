@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from scipy.special import logsumexp
 
 from bayesvb.argument_checks import check_choice, checked
@@ -47,6 +47,7 @@ from bayesvb.estimators.row_scales import (
     GappedScaling,
     block_with_gaps,
     gapped_scaling,
+    without_constants,
 )
 
 ROW_KINDS = ("scores", "scores-sd", "reconstruction", "impute", "density")
@@ -163,6 +164,7 @@ class BayesianPCA(AbstractGenerative):
     scaling: Scaling
     source: AbstractSource
     axes: PrincipalAxes
+    varying: Bool[np.ndarray, " dims"]
 
     @checked
     def __init__(
@@ -186,8 +188,9 @@ class BayesianPCA(AbstractGenerative):
         priors, rows = priors or PcaPriors(), RowOptions(weights, weight_type, missing, context)
         found = pca_rows(parsed, data, rows, common=not scale, active=priors.standardize)
         design, scaling = found.design, found.scales.scaling
-        number = number_of_components(n_components, design.n_rows, len(scaling.scale))
-        known = scaling, found.source, PrincipalAxes.of(found.fitted)
+        varying = found.scales.varying
+        number = number_of_components(n_components, design.n_rows, varying)
+        known = scaling, found.source, PrincipalAxes.of(found.fitted), varying
         self._keep(parsed, design, number, scale, missing, priors, *found.weights, *known)
         self._keep_rows(found.all_rows)
 
@@ -195,6 +198,11 @@ class BayesianPCA(AbstractGenerative):
     def variables(self) -> tuple[str, ...]:
         """Names of the variables."""
         return self.design.terms["variables"]
+
+    @property
+    def varying_variables(self) -> tuple[str, ...]:
+        """Names of the variables that are not constant: only these inform the components."""
+        return tuple(np.array(self.variables)[self.varying].tolist())
 
     @property
     def n_gaps(self) -> int:
@@ -223,7 +231,7 @@ class BayesianPCA(AbstractGenerative):
 
     def block(self, rows: Rows) -> Block:
         """Rows on the scale of the model."""
-        matrix = rows.matrices["variables"]
+        matrix = without_constants(rows.matrices["variables"], self.varying)
         return gapped_block(self.scaling, matrix, gapped=bool(np.isnan(matrix).any()))
 
     def ordered(
@@ -246,11 +254,11 @@ class BayesianPCA(AbstractGenerative):
         ``loadings[i, j]`` is the change of variable ``j`` when score ``i`` goes up by one, its
         prior standard deviation. With a scale of its own, each variable has a noise of its own.
         """
-        draws, scaling = fit.draws, self.scaling
+        draws, scale, varying = fit.draws, self.scaling.scale[self.varying], self.varying
         sd = 1.0 / np.sqrt(draws["precision"])
-        loadings = np.swapaxes(draws["loadings"], 1, 2) * scaling.scale
-        centre = draws["centre"] * scaling.scale + scaling.centre
-        noise = sd[:, None] * scaling.scale if self.scale else sd * scaling.scale[0]
+        loadings = np.swapaxes(draws["loadings"], 1, 2)[..., varying] * scale
+        centre = draws["centre"][:, varying] * scale + self.scaling.centre[varying]
+        noise = sd[:, None] * scale if self.scale else sd * scale[0]
         of_each = ("feature",) if self.scale else ()
         both = ("component", "feature")
         parameters = [
@@ -259,12 +267,13 @@ class BayesianPCA(AbstractGenerative):
             NamedParameter("sigma", noise, of_each, NOISE, part="sigma"),
             NamedParameter("relevance", draws["relevance"], ("component",)),
         ]
-        coords = {"component": range(1, self.n_components + 1), "feature": self.variables}
+        coords = {"component": range(1, self.n_components + 1), "feature": self.varying_variables}
         return NamedDraws.of(parameters, coords)
 
     def observed(self) -> dict[str, Float[np.ndarray, " rows"]]:
-        """Variables by name, NaN where a value is missing."""
-        return dict(zip(self.variables, self.design.matrices["variables"].T, strict=True))
+        """Variables that vary by name, NaN where a value is missing."""
+        columns = self.design.matrices["variables"].T[self.varying]
+        return dict(zip(self.varying_variables, columns, strict=True))
 
     def replicates(
         self, fit: HasDraws, draws: Draws, block: Block, rng: np.random.Generator
@@ -275,7 +284,8 @@ class BayesianPCA(AbstractGenerative):
         seen = block.designs.get("observed")
         if seen is not None:
             drawn[:, seen == 0.0] = np.nan
-        return {name: drawn[:, i] for i, name in enumerate(self.variables)}
+        drawn = drawn[:, self.varying]
+        return {name: drawn[:, i] for i, name in enumerate(self.varying_variables)}
 
     def predictive(self, fit: AbstractFit, data: object, response: str | None) -> StudentMixture:
         """Predictive distribution of one variable given the others of each row."""
@@ -308,12 +318,17 @@ class BayesianPCA(AbstractGenerative):
         return filled(_log_density(self, fit, rows), rows, "log_density")
 
     def moments(self, fit: AbstractFit) -> tuple[pd.Series, pd.DataFrame]:
-        """Mean and covariance of a new row under the posterior: exact, not from draws."""
+        """Mean and covariance of a new row under the posterior: exact, not from draws.
+
+        Of the variables that vary.
+        """
         import pandas as pd
 
         q, scale, names = fit.q, self.scaling.scale, list(self.variables)
         mean = pd.Series(q.mean * scale + self.scaling.centre, names, name="mean")
-        return mean, pd.DataFrame(q.covariance * np.outer(scale, scale), names, names)
+        covariance = pd.DataFrame(q.covariance * np.outer(scale, scale), names, names)
+        some = list(self.varying_variables)
+        return mean[some], covariance.loc[some, some]
 
     def effective(self, fit: AbstractFit) -> int:
         """Number of components whose loadings rise above their uncertainty; see ``components``."""
@@ -337,7 +352,7 @@ class BayesianPCA(AbstractGenerative):
         squares = (q.loadings.mean[:, :-1] ** 2).sum(axis=0)
         columns = {
             "norm": np.sqrt(squares),
-            "variance": squares / np.trace(q.covariance),
+            "variance": squares / np.diag(q.covariance)[self.varying].sum(),
             "relevance": q.expected_relevance,
             "signal": q.effective,
             "effective": q.effective > 1.0,
@@ -357,12 +372,14 @@ class BayesianPCA(AbstractGenerative):
         words += f"{priors.relevance_rate:g})"
         typical = np.sqrt(priors.noise_rate / priors.noise_shape)
         rows = [PriorRow("loadings", "", words, 0.0, np.nan)]
-        for name, centre, unit in zip(self.variables, scaling.centre, scaling.scale, strict=True):
+        varying, centres, scales = self.varying, scaling.centre, scaling.scale
+        names = self.varying_variables
+        for name, centre, unit in zip(names, centres[varying], scales[varying], strict=True):
             spread = float(unit * typical / np.sqrt(priors.centre_precision))
             student = f"Student t({2.0 * priors.noise_shape:g})"
             rows.append(PriorRow("centre", name, student, float(centre), spread))
-        units = dict(zip(self.variables, scaling.scale, strict=True))
-        for name, unit in (units if self.scale else {"": scaling.scale[0]}).items():
+        units = dict(zip(names, scales[varying], strict=True))
+        for name, unit in (units if self.scale else {"": scales[0]}).items():
             rate = priors.noise_rate * unit * unit
             gamma = f"1/sigma^2 ~ Gamma({priors.noise_shape:g}, {rate:.3g})"
             rows.append(PriorRow("sigma", name, gamma, float(unit * typical), np.nan))
@@ -419,7 +436,7 @@ def _predictive(
     """
     if response is None:
         raise DataError("response=None", hint=f"name a variable: response={model.variables[0]!r}")
-    check_choice("response", response, model.variables)
+    check_choice("response", response, model.varying_variables)
     number = model.variables.index(response)
     loadings, block = fit.q.loadings, without(model.block(rows), number)
     latent = LatentPosterior.of(loadings, block)
@@ -499,20 +516,21 @@ def pca_rows(
     scaling = partial(gapped_scaling, common, active)
     kind = RowKind(scaling, block_with_gaps, response="none", warn=False)
     found = model_rows(formula, data, rows, kind)
-    _warn_of_constants(found.scales.ends, found.design.terms[VARIABLES])
+    _warn_of_constants(found.scales.varying, found.design.terms[VARIABLES])
     return found
 
 
-def number_of_components(given: int | None, n_rows: int, n_dims: int) -> int:
+def number_of_components(given: int | None, n_rows: int, varying: Bool[np.ndarray, " dims"]) -> int:
     """Number of components as given, or the largest that leaves the noise determined.
 
     Centre and ``n_rows - 1`` components fit every row exactly: the noise precision then grows
     without bound, as far as its prior lets it.
     """
+    n_dims, n_varying = len(varying), int(varying.sum())
     if n_dims < 2:
         raise DataError("there is one variable only", hint="components need two or more")
     if given is None:
-        return max(min(n_dims - 1, n_rows - 2), 1)
+        return max(min(n_varying - 1, n_rows - 2), 1)
     check_count("n_components", given, most=n_dims - 1, what="that these variables can have")
     check_count("n_components", given, most=n_rows - 1, what="that these rows can have")
     if given == n_rows - 1:
@@ -524,13 +542,11 @@ def number_of_components(given: int | None, n_rows: int, n_dims: int) -> int:
     return int(given)
 
 
-def _warn_of_constants(ends: Float[np.ndarray, "2 dims"], names: Sequence[str]) -> None:
-    """Warn of variables that never vary, by their smallest and largest values."""
-    constant = ends[0] == ends[1]
-    if constant.any():
-        listed = ", ".join(f"`{names[i]}`" for i in np.flatnonzero(constant).tolist())
+def _warn_of_constants(varying: Bool[np.ndarray, " dims"], names: Sequence[str]) -> None:
+    """Warn of variables that never vary."""
+    if not varying.all():
+        listed = ", ".join(f"`{names[i]}`" for i in np.flatnonzero(~varying).tolist())
         warn(
-            f"constant variables tell nothing of the components, and are taken to have the noise "
-            f"of the others: {listed}",
+            f"constant variables are left out of components, noise and densities: {listed}",
             DesignWarning,
         )

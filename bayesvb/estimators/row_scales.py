@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.column_moments import ColumnMoments
@@ -28,10 +28,10 @@ VARIABLES = "variables"
 
 
 class GappedScaling(NamedTuple):
-    """Scaling of variables, their ends in the units of the data, and whether values are missing."""
+    """Scaling of variables, which of them vary, and whether values are missing."""
 
     scaling: Scaling
-    ends: Float[np.ndarray, "2 dims"]
+    varying: Bool[np.ndarray, " dims"]
     gapped: bool
 
 
@@ -134,8 +134,8 @@ def gapped_scaling(common: bool, active: bool, rows: AbstractDesignRows) -> Gapp
         else [moments[name] for name in rows.design.terms[VARIABLES]]
     )
     scaling = Scaling.of_gapped_moments(each, common=common, active=active)
-    ends = np.array([[one.lowest[0] for one in each], [one.highest[0] for one in each]])
-    return GappedScaling(scaling, ends, rows.has_gaps)
+    varying = np.array([one.lowest[0] < one.highest[0] for one in each])
+    return GappedScaling(scaling, varying, rows.has_gaps or not varying.all())
 
 
 def sample_scaling(active: bool, rows: AbstractDesignRows) -> Scaling:
@@ -167,8 +167,15 @@ def complete_block(scaling: Scaling, rows: EncodedRows) -> Block:
 
 def block_with_gaps(scales: GappedScaling, rows: EncodedRows) -> Block:
     """Variables in this scaling, of which values may be missing."""
-    matrix = rows.matrices[VARIABLES]
+    matrix = without_constants(rows.matrices[VARIABLES], scales.varying)
     return gapped_block(scales.scaling, matrix, rows.weight, gapped=scales.gapped)
+
+
+def without_constants(
+    matrix: Float[np.ndarray, "rows dims"], varying: Bool[np.ndarray, " dims"]
+) -> Float[np.ndarray, "rows dims"]:
+    """Variables with those that never vary as if no row had observed them."""
+    return matrix if varying.all() else np.where(varying, matrix, np.nan)
 
 
 def sample_block(scaling: Scaling, rows: EncodedRows) -> Block:

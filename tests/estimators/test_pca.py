@@ -241,6 +241,32 @@ def test_collinear_variables_are_welcome_and_constant_ones_named(iris):
     assert np.isfinite(model.fit(seed=1, draws=25).elbo)
 
 
+@pytest.mark.parametrize("scale", [False, True])
+@pytest.mark.quick(scale=(True,))
+def test_constant_variables_change_nothing(scale, tmp_path):
+    """Number of components, intervals and densities are those without the constant columns."""
+    data = rank_three(5, n_rows=100, n_dims=7)
+    plain = bvb.BayesianPCA("~ .", data, scale=scale).fit(seed=1, restarts=2, draws=100)
+    with pytest.warns(DesignWarning, match="left out of components"):
+        model = bvb.BayesianPCA("~ .", data.assign(k=3.0, zero=0.0), scale=scale)
+    fit = model.fit(seed=1, restarts=2, draws=100)
+    assert model.n_components == plain.model.n_components
+    assert model.effective(fit) == plain.model.effective(plain)
+    assert list(model.observed()) == list(data)
+    given = fit.predict(kind="reconstruction")
+    assert_allclose(given[["k", "zero"]], np.broadcast_to([3.0, 0.0], (100, 2)), atol=1e-8)
+    assert_allclose(given[list(data)], plain.predict(kind="reconstruction"), atol=0.02)
+    assert_allclose(fit.log_density(), plain.log_density(), atol=0.2)
+    assert fit.log_density().mean() == pytest.approx(plain.log_density().mean(), abs=0.02)
+    sd, expected = (one.summary().loc["loadings", "sd"].loc[[1, 2]] for one in (fit, plain))
+    assert_allclose(sd, expected, rtol=5.0 / np.sqrt(100))  # of 100 draws each
+    assert_allclose(fit.components()["variance"][:3], plain.components()["variance"][:3], atol=1e-3)
+    again = bvb.load(fit.save(tmp_path / "fit.nc"))
+    assert_allclose(again.log_density(), fit.log_density(), rtol=1e-12)
+    with pytest.raises(DataError, match="response='k'"):
+        fit.predict(kind="mean", response="k")
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -134,6 +134,8 @@ class LoadingsAndNoise(AbstractStandardCoordinates):
         if self.n_moved:
             loadings = q.mean[:, : self.n_moved]
             variances = np.diagonal(q.covariance, axis1=1, axis2=2)[:, : self.n_moved] / tau
+            if len(variances) > 1:  # without those of variables that no row has observed
+                variances = variances[np.diagonal(found.centre) > 0.0]
             own = found.loadings.covariance(
                 loadings, relevance[: self.n_moved] * tau, float(variances.mean())
             )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from scipy.special import digamma
 
 from bayesvb.data.blocks import Block
@@ -60,11 +60,21 @@ class PcaStats(SufficientStats):
 
 @dataclass(frozen=True)
 class PcaPosterior:
-    """Posterior of loadings, centre and noise, and of the relevances ``alpha_i ~ Ga(c, d_i)``."""
+    """Posterior of loadings, centre and noise, and of the relevances ``alpha_i ~ Ga(c, d_i)``.
+
+    Attributes
+    ----------
+    loadings : Loadings
+    relevance_shape : float
+    relevance_rate : ndarray, shape (components,)
+    informed : ndarray, shape (dims,), or None
+        Whether any row has observed the variable; None if all have.
+    """
 
     loadings: Loadings
     relevance_shape: float
     relevance_rate: Float[np.ndarray, " components"]
+    informed: Bool[np.ndarray, " dims"] | None = None
 
     @property
     def expected_relevance(self) -> Float[np.ndarray, " components"]:
@@ -79,9 +89,11 @@ class PcaPosterior:
         posterior standard deviation in the root mean square.
         """
         q = self.loadings
-        spread = np.diagonal(q.covariance, axis1=1, axis2=2)[:, :-1].mean(axis=0)
+        informed = np.ones(len(q.mean), dtype=bool) if self.informed is None else self.informed
+        variances = np.diagonal(q.covariance, axis1=1, axis2=2)[:, :-1]
+        spread = (variances[informed] if len(variances) > 1 else variances).mean(axis=0)
         norm = (q.mean[:, :-1] ** 2).sum(axis=0)
-        return np.asarray(norm / (spread * len(q.mean) / q.expected_precision))
+        return np.asarray(norm / (spread * informed.sum() / q.expected_precision))
 
     @property
     def mean(self) -> Float[np.ndarray, " dims"]:
@@ -185,7 +197,8 @@ class PrincipalComponents(AbstractVariationalModel[PcaPosterior, PcaStats]):
             prior.noise_shape + 0.5 * float(rows.count.sum()),
             prior.noise_rate + 0.5 * float(residual + (mean**2 @ weight).sum()),
         )
-        return PcaPosterior(loadings, shape, stats.relevance)
+        informed = None if (rows.count > 0.0).all() else rows.count > 0.0
+        return PcaPosterior(loadings, shape, stats.relevance, informed)
 
     def global_step(self, posterior: PcaPosterior, stats: ScoreStats) -> PcaStats:
         """Sums of the scores, and the relevances given the loadings."""
