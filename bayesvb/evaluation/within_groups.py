@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from bayesvb.linear.group_rows import GroupRows
+from bayesvb.linear.designs import GroupRows
 
 DEPENDENT = 1e-10
 """Part of a column left by others in a group, from which on it has a coefficient of its own."""

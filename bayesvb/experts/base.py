@@ -154,9 +154,6 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, StatsT]):
         """
         return None
 
-    response_by_group: ClassVar[bool] = False
-    """Whether effects of groups are eliminated where the linear response of all else is sought."""
-
     @property
     def draws_complete(self) -> bool:
         """Whether draws hold every parameter."""

@@ -196,11 +196,6 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
         """Unless effects of groups have no columns: a posterior of each row would have them all."""
         return self.draws_complete
 
-    @property
-    def response_by_group(self) -> bool:  # type: ignore[override]
-        """Where effects of groups have no columns."""
-        return not self.draws_complete
-
     def knowing(self, posterior: Regressions) -> LinearExperts:
         """Return experts whose draws have effects of groups from this posterior."""
         law = cast(MatrixNormalGamma, posterior)

@@ -20,7 +20,7 @@ from bayesvb.data.parts import MEAN
 from bayesvb.experts.linear_coordinates import LinearCoordinates
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.linear.arrow_precisions import ArrowPrecision
-from bayesvb.linear.group_rows import GroupRows
+from bayesvb.linear.designs import GroupRows
 from bayesvb.numerics.linalg import lower_pairs, products, unpack
 from bayesvb.numerics.product_covariance import product_covariance
 from bayesvb.variational.row_derivatives import consecutive

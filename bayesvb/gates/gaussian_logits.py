@@ -271,17 +271,14 @@ class LogitCoordinates(AbstractCoordinates):
         """``-E[g g'] / 2`` and ``E[g]``, in the order of ``LogitStats``."""
         return entries(-0.5 * self.posterior.second_moments(), self.posterior.mean)
 
-    def touched(self) -> Float[np.ndarray, "coordinates touched"]:
-        """What a unit tilt of each adds to the linear statistics, the only ones that tilts touch.
-
-        Columns of the root, each at the logit to which it belongs.
-        """
-        return np.asarray(block_diag(*np.swapaxes(self.root, -1, -2)))
-
     def perturbations(self) -> Float[np.ndarray, "coordinates entries"]:
-        """The same in all statistics."""
+        """What a unit tilt of each adds to the statistics: columns of the root, to linear ones.
+
+        Each at the logit to which it belongs; effects of groups are not touched.
+        """
         n_logits, n_terms = self.law.mean.shape
-        linear = self.touched().reshape(n_logits * n_terms, n_logits, n_terms)
+        linear = block_diag(*np.swapaxes(self.root, -1, -2))
+        linear = linear.reshape(n_logits * n_terms, n_logits, n_terms)
         n_effects = self.posterior.mean.shape[1] - n_terms
         linear = np.pad(linear, [(0, 0), (0, 0), (0, n_effects)])
         no_curvature = np.zeros((len(linear), *self.posterior.second_moments().shape))
@@ -343,10 +340,6 @@ class ContrastCoordinates(AbstractCoordinates):
     def expectations(self) -> Float[np.ndarray, " entries"]:
         """Those of all coefficients."""
         return self.whole.expectations()
-
-    def touched(self) -> Float[np.ndarray, "coordinates touched"]:
-        """Contrasts of the tilts of single coefficients, in the linear statistics."""
-        return np.asarray(self.basis.T @ self.whole.touched())
 
     def perturbations(self) -> Float[np.ndarray, "coordinates entries"]:
         """Contrasts of the tilts of single coefficients."""

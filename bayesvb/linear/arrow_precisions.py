@@ -14,8 +14,7 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float, Int
 
-from bayesvb.linear.designs import DrawnEffects, GroupedDesign
-from bayesvb.linear.group_rows import GroupRows
+from bayesvb.linear.designs import DrawnEffects, GroupedDesign, GroupRows
 from bayesvb.linear.precisions import AbstractPrecision, DensePrecision, Vectors
 from bayesvb.numerics.linalg import (
     lower_pairs,

@@ -18,7 +18,7 @@ from bayesvb.data.parts import GATING
 from bayesvb.experts.mixed_elimination import MixedElimination
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.factors.normal import Normal
-from bayesvb.linear.group_rows import GroupRows
+from bayesvb.linear.designs import GroupRows
 from bayesvb.models.solved_groups import GroupScalars
 from bayesvb.variational.row_derivatives import consecutive
 

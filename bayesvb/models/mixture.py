@@ -19,6 +19,7 @@ from bayesvb.data.statistics import BoundGap, LocalStep, SufficientStats
 from bayesvb.distributions.base import AbstractComponentMixture, joint_log_density
 from bayesvb.experts.base import AbstractExperts
 from bayesvb.factors.gamma import Gamma
+from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.gates.base import AbstractGate, drawn_components
 from bayesvb.models.ensemble import matching
 from bayesvb.models.grouped_response import GroupedResponse
@@ -234,7 +235,8 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
 
     def _eliminates_groups(self, posterior: MixturePosterior, source: AbstractSource) -> bool:
         """Whether there are very many groups, and derivatives of the weights of a row."""
-        return self.experts.response_by_group and self._has_row_derivatives(posterior, source)
+        by_group = isinstance(posterior.experts, MatrixNormalGamma) and not self.draws_complete
+        return by_group and self._has_row_derivatives(posterior, source)
 
     def _has_row_derivatives(self, posterior: MixturePosterior, source: AbstractSource) -> bool:
         """Whether the gate has derivatives of the weights of a row."""

@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.group_rows import GROUP_ROWS
-from bayesvb.linear.group_rows import GroupRows
+from bayesvb.linear.designs import GroupRows
 from bayesvb.models.solved_systems import group_inverses, sums_by_group
 from bayesvb.variational.row_derivatives import RowScalars
 

@@ -22,7 +22,7 @@ from bayesvb.evaluation.score_regression import (
 )
 from bayesvb.evaluation.unseen_optima import unseen_share
 from bayesvb.evaluation.within_groups import WithinGroups
-from bayesvb.linear.group_rows import GroupRows
+from bayesvb.linear.designs import GroupRows
 
 REPEATS = 300
 p_values = arrays(np.float64, st.integers(1, 12), elements=st.floats(0.0, 1.0))

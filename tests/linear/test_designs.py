@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from bayesvb.linear.designs import DenseDesign
+from bayesvb.linear.designs import DenseDesign, GroupRows
 from bayesvb.numerics.linalg import products
 
 SAME = {"rtol": 1e-10, "atol": 1e-12}
@@ -84,3 +84,12 @@ def test_drawn_effects_are_asked_for_groups_that_are_there(problem):
     assert_array_equal(asked[0], np.unique(problem.groups[0, [3, 5]]).astype(int))
     dense = DenseDesign(problem.x)
     assert_allclose(dense.predict_drawn(shared, None), shared @ problem.x, **SAME)
+
+
+def test_sums_and_effects_of_groups():
+    rows = GroupRows.from_matrix(np.array([[1.0, 0.0, 1.0], [1.0, 1.0, 1.0]]))
+    assert_array_equal(rows.place, [1, 0, 1])
+    assert_array_equal(rows.sums(np.array([[1.0, 2.0, 4.0]]), 3), [[2.0, 5.0, 0.0]])
+    assert_array_equal(rows.linear(np.array([[10.0, 20.0, 30.0]])), [20.0, 10.0, 20.0])
+    none = GroupRows(rows.place, rows.values[:0])
+    assert_array_equal(none.linear(np.empty((2, 0, 3))), np.zeros((2, 3)))

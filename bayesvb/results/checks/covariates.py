@@ -30,7 +30,7 @@ from bayesvb.evaluation.score_regression import (
 )
 from bayesvb.evaluation.within_groups import WithinGroups
 from bayesvb.formula.group_columns import UNSEEN
-from bayesvb.linear.group_rows import GroupRows
+from bayesvb.linear.designs import GroupRows
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.checks.base import Misfit
 from bayesvb.results.checks.causes import (
