@@ -217,7 +217,7 @@ def test_a_likelihood_is_described_by_itself(copy):
     (noise,) = [row for row in told["priors"] if row[0] == "sigma"]
     assert noise[2] == "fixed" and float(noise[3]) == pytest.approx(0.1 * told["unit"])
     assert {row[2] for row in told["priors"] if row[0] == "mean"} == {"Normal"}
-    assert told["fit"].startswith("Mixture of linear experts with known noise, ")
+    assert told["fit"].startswith("Mixture of known-noise linear regressions, ")
     assert told["covariance"] == "mean-field" and min(told["sd"]) >= 0.1 * told["unit"]
 
 

@@ -261,8 +261,9 @@ class DensityRegression(AbstractGatedMixture):
 
     @property
     def likelihood_name(self) -> str:
-        """Name of the mixture, in the middle of a sentence."""
-        return self.experts.words
+        """Name of the model of the response, in the middle of a sentence."""
+        component = self.experts.words
+        return component if self.size == 1 else f"mixture of {component}s"
 
     @property
     def scale_words(self) -> str:

@@ -31,7 +31,7 @@ class BernoulliExperts(AbstractPredictorExperts):
     used: where events are rare its posterior means are off by 0.3 standard deviations.
     """
 
-    words = "mixture of logistic regressions"
+    words = "logistic regression"
     formula = "bernoulli"
     response = Response(kind="binary", support=(0.0, 1.0), link="logit")
     link_text = ParameterText(

@@ -107,7 +107,7 @@ class LinearLocalPosterior(AbstractLocalPosterior):
 class AbstractLinearExperts(AbstractRegressionExperts[PosteriorT, StatsT]):
     """Gaussian regressions with drawn ``coefficients`` and ``precision``, whatever their prior."""
 
-    words = "mixture of Gaussian linear experts"
+    words = "Gaussian linear regression"
     formula = "normal"
 
     @abc.abstractmethod

@@ -95,7 +95,7 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
     doi:10.1198/jbes.2009.07145, for the prior.
     """
 
-    words = "mixture of Student-t linear experts"
+    words = "Student-t linear regression"
     formula = "student"
     scale_words = (
         "columns with mean 0 and standard deviation 1 and a response with median 0 and median "

@@ -120,7 +120,7 @@ class AbstractRegressionExperts(AbstractExperts[PosteriorT, StatsT]):
     """
 
     words: ClassVar[str]
-    """Name of the mixture of these experts, in the middle of a sentence."""
+    """Name of one component, in the middle of a sentence; with an s, of several."""
 
     formula: ClassVar[str] = "other"
     """Template of the page with the density of one component: ``density-<this>.html``; a plain

@@ -333,7 +333,7 @@ def test_every_model_is_fitted_by_name_saved_and_loaded(name, model, tmp_path):
 
 def test_what_is_printed_of_coordinate_ascent_is_what_it_always_was():
     found = {name: made(frame()).headline(Cavi()) for name, made in MODELS.items()}
-    mixture = "Mixture of Gaussian linear experts, variational posterior (CAVI)"
+    mixture = "Mixture of Gaussian linear regressions, variational posterior (CAVI)"
     assert found == {
         **dict.fromkeys(GATES, mixture),
         "gaussians": "Mixture of Gaussians, variational posterior (CAVI)",
@@ -349,7 +349,7 @@ def test_an_engine_of_three_lines_goes_from_the_fit_to_the_report(tmp_path):
     assert (fit.n_iter, len(fit.elbo_trace), fit.covariance) == (2, 2, "mean-field")
     assert fit.response.failure == "one sweep does not end at a maximum of the bound"
     said = str(fit)
-    assert said.startswith("Mixture of Gaussian linear experts, variational posterior (one sweep)")
+    assert "regressions, variational posterior (one sweep)" in said.splitlines()[0]
     assert "one sweep does not end at a maximum of the bound" in said
     page = fit.report(tmp_path / "page.html").read_text(encoding="utf-8")
     assert "The variational posterior (one sweep)" in page and "Coordinate-ascent" not in page
@@ -439,7 +439,7 @@ def test_everything_that_is_made_of_draws_takes_them(sampled, tmp_path):
     assert sampled.predict(kind="interval").notna().all(axis=None)
     assert np.isfinite(read_elpd(sampled.loo()).elpd) and np.isfinite(sampled.khat)
     said = str(sampled)
-    assert said.startswith("Mixture of Gaussian linear experts, draws of the posterior (sampler)")
+    assert "regressions, draws of the posterior (sampler)" in said.splitlines()[0]
     assert "Draws:     30 (engine), seed 1" in said
     assert "Intervals are those of the draws of the posterior (sampler)." in said
     assert "sorted by share" not in said

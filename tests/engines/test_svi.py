@@ -269,7 +269,7 @@ def test_linear_response_is_withheld_where_a_sweep_would_still_move_parameters()
     assert rough.covariance == "mean-field"
     assert "after SVI a sweep would move parameters by" in rough.response.failure
     assert rough.response.failure in str(rough)
-    assert str(rough).startswith("Mixture of Gaussian linear experts, variational posterior (SVI)")
+    assert "regressions, variational posterior (SVI)" in str(rough).splitlines()[0]
 
 
 @pytest.mark.heavy
