@@ -24,6 +24,7 @@ from bayesvb.engines.partitions import (
     SAMPLE_ROWS,
     STARTS,
     AbstractPartition,
+    OnePart,
     Starter,
     one_part_start,
 )
@@ -278,6 +279,8 @@ class _Initialisation:
 
     def partition(self, source: AbstractSource, rng: np.random.Generator) -> AbstractPartition:
         """Division of the rows, learned of a sample."""
+        if self.model.n_components == 1:  # k-means takes a tenth of the fit of a mixed model
+            return OnePart()
         sample = source.sample(SAMPLE_ROWS, rng)
         return self.divide(sample, self.model.n_components, rng)
 
