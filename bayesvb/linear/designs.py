@@ -417,7 +417,6 @@ class GroupedDesign(AbstractDesign):
         """Return products of columns, and those with effects of groups that have rows."""
         every = self.products()
         present = np.asarray(every.any(axis=1))
-        present[: len(self.border) * (len(self.border) + 1) // 2] = True
         return present, every[present]
 
     def take(self, rows: Int[np.ndarray, " chosen"]) -> GroupedDesign:
