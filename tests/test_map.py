@@ -227,7 +227,6 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
         "models/test_scaled_mixture.py",
     ),
     "bayesvb/gates/softmax.py": ("conformance/test_gates.py",),
-    "bayesvb/gates/softmax_base.py": ("conformance/test_gates.py",),
     "bayesvb/gates/softmax_bouchard.py": ("conformance/test_product.py",),
     "bayesvb/gates/softmax_jensen.py": ("conformance/test_gates.py",),
     "bayesvb/gates/stick_breaking.py": ("conformance/test_gates.py",),

@@ -13,6 +13,7 @@ import bayesvb as bvb
 from bayesvb.data.blocks import Block
 from bayesvb.engines.cavi import cavi
 from bayesvb.experts import EXPERTS
+from bayesvb.experts.degrees_of_freedom import log_partition, log_prior
 from bayesvb.experts.linear_student import REACH
 from bayesvb.experts.regression import RegressionPrior
 from bayesvb.gates import GATES
@@ -260,3 +261,23 @@ def test_first_sums_take_a_share_of_rows_far_out():
     given = bvb.Priors(standardize=False)
     model = bvb.DensityRegression("y ~ x", lines(15, 30), family="student", priors=given)
     assert not model.core.experts.standardised
+
+
+@pytest.mark.parametrize("power", [1.0, 0.2])
+def test_learned_degrees_of_freedom_are_where_rows_and_a_power_of_the_prior_have_them(rng, power):
+    experts = EXPERTS["student"](RegressionPrior(1, 1, 10.0, True, 0.5, 0.01))
+    block = Block({"mean": np.ones((1, 30))}, rng.standard_t(3.0, (1, 30)))
+    sums = experts.partition_stats(np.ones((1, 30)), block)
+    found = experts.with_prior_power(power).update(sums)
+    tail = float(sums.tail.sum())
+
+    def loss(log_dof):
+        dof = np.exp(log_dof)
+        own = float(log_prior(np.atleast_1d(dof)))
+        return -(30.0 * float(log_partition(dof)) + 0.5 * dof * tail + power * own)
+
+    at, step = np.log(found.dof[0]), 1e-3
+    below, here, above = loss(at - step), loss(at), loss(at + step)
+    curvature = (above - 2.0 * here + below) / step**2
+    assert (above - below) / (2.0 * step) == pytest.approx(0.0, abs=1e-4 * curvature)
+    assert found.log_dof_sd[0] == pytest.approx(curvature**-0.5, rel=1e-4)

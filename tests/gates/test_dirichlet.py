@@ -8,6 +8,7 @@ from bayesvb.data.blocks import Block
 from bayesvb.factors import Dirichlet, Normal
 from bayesvb.gates import DirichletGate
 from bayesvb.gates.base import GatePrior
+from bayesvb.gates.dirichlet import SimplexCoordinates
 
 
 def test_the_start_is_the_posterior_of_one_row_in_each_component():
@@ -35,3 +36,17 @@ def test_expected_log_weights_are_no_bound(rng):
         values = gate.log_weights(gate.draws(posterior, n_draws, rng), block)
         error = 4.5 * values.std(axis=0) / np.sqrt(n_draws) + 1e-11
         assert (np.abs(values.mean(axis=0) - terms) <= error).all()
+
+
+def test_the_volume_is_the_determinant_of_weights_in_their_standard_coordinates(rng):
+    coordinates = SimplexCoordinates(Dirichlet(np.array([2.0, 0.7, 5.0, 1.3])))
+    at, step = rng.normal(size=(5, 3)), 1e-5
+    determinants = []
+    for point in at:
+        ends = coordinates.parameters(
+            np.concatenate([point + step * np.eye(3), point - step * np.eye(3)])
+        )
+        jacobian = (ends[:3] - ends[3:])[:, :-1] / (2.0 * step)
+        determinants.append(np.linalg.slogdet(jacobian)[1])
+    difference = coordinates.log_volume(coordinates.parameters(at)) - determinants
+    assert_allclose(difference, difference[0], atol=1e-7)  # up to a constant

@@ -99,6 +99,31 @@ def test_effects_given_shared_coefficients_have_the_law_of_the_dense_matrix(prob
     assert_allclose(arrow.within, np.einsum("kagbg->kabg", own), **SAME)
 
 
+def test_drawn_effects_follow_the_shared_coefficients_and_have_their_covariance(problem):
+    """Mean ``m_g - F_g (b - m)``, covariance ``s^2 D_g^-1``; independent between groups."""
+    (arrow, _), _ = problem.both
+    n, there, scale = 1500, np.array([1, 2]), 1.7
+    mean = problem.rng.normal(size=(2, 1, arrow.n_coefficients))
+    shared = np.broadcast_to(mean[..., : arrow.n_shared] + 0.5, (n, 2, 1, arrow.n_shared))
+    keys = problem.rng.integers(0, 2**40, size=(n, 2, 1, 1)).astype(float)
+    draw = arrow.draw_effects(mean, shared, keys, np.full((n, 2, 1), scale))
+    found = draw(there)
+    assert_allclose(draw(there[::-1]), found[..., ::-1])  # by the numbers of the groups
+    effects = arrow.split(mean)[1][:, 0][..., there]
+    expected = effects - 0.5 * arrow.regression[..., there].sum(axis=-2)
+    covariance = scale**2 * arrow.within[..., there]
+    for k in range(2):
+        flat = found[:, k].reshape(n, -1)
+        joint = np.zeros((problem.n_effects, 2, problem.n_effects, 2))
+        for g in range(2):
+            joint[:, g, :, g] = covariance[k, ..., g]
+        joint = joint.reshape(flat.shape[1], -1)
+        sd = np.sqrt(np.diag(joint))
+        assert (np.abs(flat.mean(axis=0) - expected[k].ravel()) < 5.0 * sd / n**0.5).all()
+        error = (np.cov(flat.T).reshape(joint.shape) - joint) / np.outer(sd, sd)
+        assert np.abs(error).max() < 5.0 * (2.0 / n) ** 0.5
+
+
 @pytest.mark.parametrize("structure", [0, 1])
 def test_sums_of_no_data_are_outside_the_domain(problem, structure):
     precision, design = problem.both[structure]

@@ -77,6 +77,13 @@ def test_many_small_changes_are_linear_and_nearly_the_same(monkeypatch):
     assert 0.0 < off.max() < 0.1 * np.linalg.norm(whole, axis=1).max()
 
 
+def test_the_posterior_has_curvature_one_in_its_standard_coordinates():
+    own = jackknife_of(fit_of(rows(150), 1, priors=FLAT))
+    log_density = partial(own.deletion.model.log_posterior, own.deletion.posterior)
+    # Coefficients are normal given the noise; log tau has a gamma law, normal up to 1 / rows.
+    assert_allclose(own._curvature(log_density), np.eye(own.size), atol=0.03)
+
+
 @pytest.mark.parametrize("n_components", [1, 2])
 def test_the_covariance_is_that_of_linear_response(n_components):
     fit = fit_of(rows(200), n_components)
